@@ -1,0 +1,1 @@
+"""Adapters of snne-guard: one framework or one tracing tool, one module."""

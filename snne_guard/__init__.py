@@ -1,0 +1,76 @@
+"""Know when a language model is making it up.
+
+The names below are loaded when they are first used, so that importing the package
+loads neither LangChain nor torch.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from snne_guard._version import __version__
+    from snne_guard.errors import (
+        ConfigurationError,
+        GuardTimeoutError,
+        InputError,
+        MissingExtraError,
+        SamplingError,
+        SnneGuardError,
+        UncertainAnswerError,
+    )
+    from snne_guard.langchain import GuardedChatModel, SNNEGuard
+    from snne_guard.scorers import score
+    from snne_guard.types import Assessment, Cost, Decision, ResponseSet, Sample, Score
+
+_HOMES = {
+    "Assessment": "types",
+    "ConfigurationError": "errors",
+    "Cost": "types",
+    "Decision": "types",
+    "GuardTimeoutError": "errors",
+    "GuardedChatModel": "langchain",
+    "InputError": "errors",
+    "MissingExtraError": "errors",
+    "ResponseSet": "types",
+    "SNNEGuard": "langchain",
+    "Sample": "types",
+    "SamplingError": "errors",
+    "Score": "types",
+    "SnneGuardError": "errors",
+    "UncertainAnswerError": "errors",
+    "__version__": "_version",
+    "score": "scorers",
+}
+
+__all__ = [
+    "Assessment",
+    "ConfigurationError",
+    "Cost",
+    "Decision",
+    "GuardTimeoutError",
+    "GuardedChatModel",
+    "InputError",
+    "MissingExtraError",
+    "ResponseSet",
+    "SNNEGuard",
+    "Sample",
+    "SamplingError",
+    "Score",
+    "SnneGuardError",
+    "UncertainAnswerError",
+    "__version__",
+    "score",
+]
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401 - the type follows from the name
+    if name not in _HOMES:
+        msg = f"module {__name__!r} has no attribute {name!r}"
+        raise AttributeError(msg)
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

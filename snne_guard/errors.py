@@ -1,0 +1,138 @@
+"""Every error that snne-guard raises, and nothing else.
+
+SnneGuardError
+├── ConfigurationError (ValueError)   an option makes no sense; raised at construction
+├── InputError (ValueError)           data that cannot be scored: shapes, NaN, lengths
+├── MissingExtraError (ImportError)   an optional package or model file is not installed
+├── SamplingError                     too few members of the response set could be drawn
+├── GuardTimeoutError (TimeoutError)  no answer within the time limit of the guarded call
+└── UncertainAnswerError              the answer was withheld; raised only when asked for
+
+``snne_guard.langchain`` raises subclasses of the last three that are also
+langchain-core's ``ModelError``.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "ConfigurationError",
+    "GuardTimeoutError",
+    "InputError",
+    "MissingExtraError",
+    "SamplingError",
+    "SnneGuardError",
+    "UncertainAnswerError",
+]
+
+
+class SnneGuardError(Exception):
+    """Base of all errors of this library."""
+
+
+class ConfigurationError(SnneGuardError, ValueError):
+    """An option has a value that makes no sense, alone or with another one."""
+
+
+class InputError(SnneGuardError, ValueError):
+    """Data cannot be scored: wrong shape, wrong length, NaN."""
+
+
+class MissingExtraError(SnneGuardError, ImportError):
+    """An optional package or a model file is not installed.
+
+    Attributes:
+        extra: Name of the extra that brings it, for example ``"demo"``.
+    """
+
+    def __init__(self, needed: str, *, extra: str, command: str | None = None) -> None:
+        self.extra = extra
+        self._needed, self._command = needed, command
+        install = command or f'pip install "snne-guard[{extra}]"'
+        super().__init__(f"{needed} is not installed. Install it with: {install}")
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Rebuild from the arguments, so that the error survives pickling."""
+        return (_missing_extra, (self._needed, self.extra, self._command))
+
+
+def _missing_extra(needed: str, extra: str, command: str | None) -> MissingExtraError:
+    return MissingExtraError(needed, extra=extra, command=command)
+
+
+class SamplingError(SnneGuardError):
+    """Too few members of the response set could be drawn or used.
+
+    Attributes:
+        assessment_id: Id under which observers got the assessment.
+        n_used: How many members could be used, the answer included.
+        needed: How many the guard demands (``min_samples``).
+        reasons: Why, as reason codes.
+        causes: The exceptions of the samples that failed.
+    """
+
+    is_retryable = False
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        assessment_id: str = "",
+        n_used: int = 0,
+        needed: int = 0,
+        reasons: tuple[str, ...] = (),
+        causes: tuple[BaseException, ...] = (),
+    ) -> None:
+        super().__init__(message)
+        self.assessment_id = assessment_id
+        self.n_used = n_used
+        self.needed = needed
+        self.reasons = reasons
+        self.causes = causes
+
+
+class GuardTimeoutError(SnneGuardError, TimeoutError):
+    """The answer did not arrive within the ``timeout`` of the guarded call.
+
+    Attributes:
+        timeout: The limit, in seconds.
+    """
+
+    is_retryable = True
+
+    def __init__(self, message: str, *, timeout: float = 0.0) -> None:
+        super().__init__(message)
+        self.timeout = timeout
+
+
+class UncertainAnswerError(SnneGuardError):
+    """The answer was withheld because it is too uncertain or could not be scored.
+
+    The message and the attributes never hold the text of the answer: whoever may
+    see it is an observer of the guard, under ``assessment_id``.
+
+    Attributes:
+        assessment_id: Id under which observers got the assessment.
+        uncertainty: ``u`` in [0, 1], None when the answer could not be scored.
+        score: The method's raw value, None when the answer could not be scored.
+        threshold: The largest ``u`` that the guard accepts.
+        reasons: Reason codes of the assessment.
+    """
+
+    is_retryable = False
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        assessment_id: str = "",
+        uncertainty: float | None = None,
+        score: float | None = None,
+        threshold: float | None = None,
+        reasons: tuple[str, ...] = (),
+    ) -> None:
+        super().__init__(message)
+        self.assessment_id = assessment_id
+        self.uncertainty = uncertainty
+        self.score = score
+        self.threshold = threshold
+        self.reasons = reasons

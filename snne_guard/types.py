@@ -1,0 +1,286 @@
+"""The frozen values that travel between the parts, and the one-method seams."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = [
+    "Assessment",
+    "Cost",
+    "Decision",
+    "FloatArray",
+    "Method",
+    "MethodInputs",
+    "ResponseSet",
+    "Sample",
+    "Score",
+    "Similarity",
+]
+
+FloatArray = NDArray[np.float64]
+
+Decision = Literal["accept", "flag", "refuse", "fallback", "unscored"]
+"""What was decided about an answer; None in its place means: no threshold was set."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """One reply of the model: the answer itself or one more draw.
+
+    Attributes:
+        text: What the reply says, without reasoning. Not in the repr, so that a
+            logged object does not carry what people asked.
+        token_logprobs: Natural log-probability of each drawn token, None if unknown.
+        finish_reason: The provider's word for why the reply ended.
+        model: Name of the model that gave it, None if the provider does not say.
+        tool_calls: The calls that the reply makes, as canonical JSON, else None.
+        refused: Whether the provider marked the reply as a refusal.
+        reasoned: Whether the reply held reasoning that is not part of the text.
+    """
+
+    text: str = field(repr=False)
+    token_logprobs: tuple[float, ...] | None = field(default=None, repr=False)
+    finish_reason: str | None = None
+    model: str | None = None
+    tool_calls: str | None = field(default=None, repr=False)
+    refused: bool = False
+    reasoned: bool = False
+
+    @property
+    def mean_logprob(self) -> float | None:
+        """Mean token log-probability in nats, None where it is unknown."""
+        if not self.token_logprobs:
+            return None
+        return float(sum(self.token_logprobs) / len(self.token_logprobs))
+
+    @property
+    def truncated(self) -> bool:
+        """Whether a token limit cut the reply off."""
+        return self.finish_reason in {"length", "max_tokens", "MAX_TOKENS"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cost:
+    """What a guarded call took, the answer and every sample counted once.
+
+    Attributes:
+        calls: Requests that the provider answered.
+        attempts: Requests sent, the failed and repeated ones included.
+        prompt_tokens: Tokens read, as the provider counts them.
+        cached_tokens: Those of them that came from a prompt cache.
+        completion_tokens: Tokens written.
+        seconds: Wall time from the first request to the decision.
+        lower_bound: Whether a provider left tokens out of its count, so that
+            the true figures are higher.
+    """
+
+    calls: int = 0
+    attempts: int = 0
+    prompt_tokens: int = 0
+    cached_tokens: int = 0
+    completion_tokens: int = 0
+    seconds: float = 0.0
+    lower_bound: bool = False
+
+    def __add__(self, other: Cost) -> Cost:
+        """Add up two costs; the seconds too, since parts that overlap are not known."""
+        return Cost(
+            calls=self.calls + other.calls,
+            attempts=self.attempts + other.attempts,
+            prompt_tokens=self.prompt_tokens + other.prompt_tokens,
+            cached_tokens=self.cached_tokens + other.cached_tokens,
+            completion_tokens=self.completion_tokens + other.completion_tokens,
+            seconds=self.seconds + other.seconds,
+            lower_bound=self.lower_bound or other.lower_bound,
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return a plain dict for metadata and JSON."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResponseSet:
+    """The answer and its samples, as they came back.
+
+    Attributes:
+        answer: The reply that the application will get.
+        samples: The further draws that arrived, in the order of the requests.
+        n_requested: Members that the set was to have, the answer included if it is
+            in the set.
+        include_answer: Whether the answer is a member of the scored set.
+        question: Text of the user's last message, for similarities that use it.
+        reasons: What was not as usual while sampling, as reason codes.
+        errors: The exceptions of the samples that failed for good.
+        cost: What all of it took.
+    """
+
+    answer: Sample
+    samples: tuple[Sample, ...] = ()
+    n_requested: int = 0
+    include_answer: bool = True
+    question: str | None = field(default=None, repr=False)
+    reasons: tuple[str, ...] = ()
+    errors: tuple[BaseException, ...] = field(default=(), repr=False)
+    cost: Cost = field(default_factory=Cost)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Score:
+    """How far a set of answers spreads.
+
+    Attributes:
+        value: The method's raw value in its own unit (SNNE: nats). Higher is always
+            more uncertain.
+        uncertainty: The value mapped to [0, 1]: 0 all alike, 1 all different. None
+            where the method has no bounds or the set has one member.
+        method: Name of the method that ran, for example ``"snne"``.
+        similarity: Name of the similarity that ran, for example ``"rouge_l"``.
+        tau: Temperature of the similarity's softmax.
+        n: Members that were scored.
+        reasons: What was not as usual, as reason codes.
+        matrix: The ``(n, n)`` similarity matrix.
+    """
+
+    value: float
+    uncertainty: float | None
+    method: str
+    similarity: str
+    tau: float
+    n: int
+    reasons: tuple[str, ...] = ()
+    matrix: FloatArray = field(repr=False, compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assessment:
+    """The record of one guarded call.
+
+    Attributes:
+        id: Unique id; the message that was delivered carries it too.
+        answer: The reply that was drawn, also when it was withheld.
+        samples: Every further draw that arrived, the unusable ones too.
+        scored: Texts of the members that were scored, in the order of the matrix.
+        matrix: Their ``(n, n)`` similarity matrix, None when nothing was scored.
+        method: Name of the method that ran, None when nothing was scored.
+        score: The method's raw value in its own unit, None when nothing was scored.
+        uncertainty: ``u`` in [0, 1], None when nothing was scored.
+        threshold: Largest ``u`` that is accepted, None when none was set.
+        certified: Whether that threshold carries a statistical promise.
+        decision: What was decided, None when no threshold was set.
+        n_requested: Members that the set was to have.
+        n_used: Members that were scored.
+        reasons: What was not as usual, as reason codes.
+        cost: What the call took.
+        question: Text of the user's last message.
+    """
+
+    id: str
+    answer: Sample
+    samples: tuple[Sample, ...] = ()
+    scored: tuple[str, ...] = field(default=(), repr=False)
+    matrix: FloatArray | None = field(default=None, repr=False, compare=False)
+    method: str | None = None
+    score: float | None = None
+    uncertainty: float | None = None
+    threshold: float | None = None
+    certified: bool = False
+    decision: Decision | None = None
+    n_requested: int = 0
+    n_used: int = 0
+    reasons: tuple[str, ...] = ()
+    cost: Cost = field(default_factory=Cost)
+    question: str | None = field(default=None, repr=False)
+
+    def to_metadata(self) -> dict[str, Any]:
+        """Return the plain dict that a delivered message carries: no text in it."""
+        from snne_guard._version import __version__
+
+        return {
+            "id": self.id,
+            "method": self.method,
+            "score": self.score,
+            "uncertainty": self.uncertainty,
+            "threshold": self.threshold,
+            "certified": self.certified,
+            "decision": self.decision,
+            "n_requested": self.n_requested,
+            "n_used": self.n_used,
+            "reasons": list(self.reasons),
+            "cost": self.cost.to_dict(),
+            "version": __version__,
+        }
+
+
+class Similarity(Protocol):
+    """Texts to an ``(n, n)`` float64 matrix in [0, 1] with diagonal 1.
+
+    The value for a pair depends on the pair and the question alone, never on the
+    rest of the set.
+    """
+
+    def __call__(
+        self, texts: Sequence[str], /, *, question: str | None = None
+    ) -> FloatArray:
+        """Compare every text with every other one."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MethodInputs:
+    """What a method may look at; it declares in ``needs`` what it demands.
+
+    Attributes:
+        similarity: ``(n, n)`` float64 matrix in [0, 1].
+        tau: Temperature of the similarity's softmax, above 0.
+        mean_logprobs: ``(n,)`` mean token log-probabilities in nats.
+    """
+
+    similarity: FloatArray
+    tau: float = 1.0
+    mean_logprobs: FloatArray | None = None
+
+
+class Method(Protocol):
+    """An uncertainty method, higher is more uncertain.
+
+    Attributes:
+        name: Its key in ``METHODS``.
+        needs: Names of the fields of ``MethodInputs`` that it demands.
+        white_box: Whether it needs what only the model's owner can see.
+        source: Paper and equation, or URL.
+    """
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def needs(self) -> frozenset[str]: ...
+    @property
+    def white_box(self) -> bool: ...
+    @property
+    def source(self) -> str: ...
+
+    def compute(self, inputs: MethodInputs, /) -> float:
+        """Return the raw value."""
+        ...
+
+    def bounds(self, n: int, /, *, tau: float = 1.0) -> tuple[float, float] | None:
+        """Return the smallest and largest value for ``n`` members, None if unknown."""
+        ...
+
+    def uncertainty(self, value: float, n: int, /, *, tau: float = 1.0) -> float | None:
+        """Map the raw value to [0, 1], None where that is not defined."""
+        ...
+
+
+Observer = Any
+"""An object with any of ``on_sample_start``, ``on_sample_end``, ``on_assessment``."""
+
+OnUncertain = Literal["flag", "refuse", "fallback", "raise"]
+"""What is done with an answer that is not accepted."""
+
