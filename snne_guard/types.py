@@ -163,7 +163,8 @@ class Assessment:
 
     Attributes:
         id: Unique id; the message that was delivered carries it too.
-        answer: The reply that was drawn, also when it was withheld.
+        answer: The reply that was drawn, also when it was withheld. None when the call
+            ended before it arrived.
         samples: Every further draw that arrived, the unusable ones too.
         scored: Texts of the members that were scored, in the order of the matrix.
         matrix: Their ``(n, n)`` similarity matrix, None when nothing was scored.
@@ -181,7 +182,7 @@ class Assessment:
     """
 
     id: str
-    answer: Sample
+    answer: Sample | None
     samples: tuple[Sample, ...] = ()
     scored: tuple[str, ...] = field(default=(), repr=False)
     matrix: FloatArray | None = field(default=None, repr=False, compare=False)
@@ -247,23 +248,27 @@ class MethodInputs:
 
 
 class Method(Protocol):
-    """An uncertainty method, higher is more uncertain.
-
-    Attributes:
-        name: Its key in ``METHODS``.
-        needs: Names of the fields of ``MethodInputs`` that it demands.
-        white_box: Whether it needs what only the model's owner can see.
-        source: Paper and equation, or URL.
-    """
+    """An uncertainty method, higher is more uncertain."""
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """Its key in ``METHODS``."""
+        ...
+
     @property
-    def needs(self) -> frozenset[str]: ...
+    def needs(self) -> frozenset[str]:
+        """Names of the fields of ``MethodInputs`` that it demands."""
+        ...
+
     @property
-    def white_box(self) -> bool: ...
+    def white_box(self) -> bool:
+        """Whether it needs what only the model's owner can see."""
+        ...
+
     @property
-    def source(self) -> str: ...
+    def source(self) -> str:
+        """Paper and equation, or URL."""
+        ...
 
     def compute(self, inputs: MethodInputs, /) -> float:
         """Return the raw value."""
@@ -278,9 +283,39 @@ class Method(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SampleEvent:
+    """What an observer is told when a request goes out and when it comes back.
+
+    Attributes:
+        assessment_id: Id of the guarded call that it belongs to.
+        role: Whether the answer was asked for or samples of it.
+        index: Position of the first reply of this request among the samples.
+        n: Replies asked for in this request.
+        samples: What came back; empty at the start and after a failure.
+        error: Why nothing came back, None at the start and after a success.
+    """
+
+    assessment_id: str
+    role: Literal["answer", "sample"]
+    index: int
+    n: int
+    samples: tuple[Sample, ...] = ()
+    error: BaseException | None = None
+
+
 Observer = Any
-"""An object with any of ``on_sample_start``, ``on_sample_end``, ``on_assessment``."""
+"""An object with any of ``on_sample_start(event)``, ``on_sample_end(event)`` (each gets
+a ``SampleEvent``) and ``on_assessment(assessment)``, plain or async."""
 
 OnUncertain = Literal["flag", "refuse", "fallback", "raise"]
 """What is done with an answer that is not accepted."""
 
+OnError = Literal["uncertain", "accept", "raise"]
+"""What is done with an answer that could not be scored."""
+
+ToolCalls = Literal["skip", "score"]
+"""What is done with an answer that calls tools."""
+
+Schedule = Literal["concurrent", "answer_first"]
+"""Whether the samples are drawn beside the answer or after it."""
