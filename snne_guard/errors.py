@@ -3,10 +3,10 @@
 SnneGuardError
 ├── ConfigurationError (ValueError)   an option makes no sense; raised at construction
 ├── InputError (ValueError)           data that cannot be scored: shapes, NaN, lengths
-├── MissingExtraError (ImportError)   an optional package or model file is not installed
-├── SamplingError                     too few members of the response set could be drawn
-├── GuardTimeoutError (TimeoutError)  no answer within the time limit of the guarded call
-└── UncertainAnswerError              the answer was withheld; raised only when asked for
+├── MissingExtraError (ImportError)   an optional package or model file is missing
+├── SamplingError                     too few members of the response set
+├── GuardTimeoutError (TimeoutError)  no answer within the guard's time limit
+└── UncertainAnswerError              the answer was withheld; only when asked for
 
 ``snne_guard.langchain`` raises subclasses of the last three that are also
 langchain-core's ``ModelError``.

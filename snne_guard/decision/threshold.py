@@ -67,20 +67,24 @@ def accept_threshold(
     if isinstance(threshold, tuple | list):
         accept, refuse = _pair(threshold)
         return Threshold.fixed(accept), refuse
-    if isinstance(threshold, bool) or not isinstance(threshold, int | float):
+    return Threshold.fixed(_number(threshold)), None
+
+
+def _number(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
         msg = (
             "threshold must be a number in [0, 1], a Threshold, an (accept, refuse) "
-            f"pair or None; got {threshold!r}"
+            f"pair or None; got {value!r}"
         )
         raise ConfigurationError(msg)
-    return Threshold.fixed(threshold), None
+    return float(value)
 
 
 def _pair(values: tuple[float, ...] | list[float]) -> tuple[float, float]:
     if len(values) != 2:  # noqa: PLR2004 - a pair
         msg = f"threshold as a pair is (accept, refuse); got {len(values)} values"
         raise ConfigurationError(msg)
-    accept, refuse = (Threshold.fixed(value).value for value in values)
+    accept, refuse = (Threshold.fixed(_number(value)).value for value in values)
     if accept > refuse:
         msg = (
             "threshold as a pair is (accept, refuse) with accept <= refuse; "
