@@ -1,1 +1,7 @@
-"""Placeholder docstring, replaced by the module that lives here."""
+"""Drawing a response set: how many requests, when, and what to do when they fail."""
+
+from snne_guard.sampling.collect import Collector, Draw, Reply
+from snne_guard.sampling.limiter import Limiter
+from snne_guard.sampling.plan import SamplingPlan
+
+__all__ = ["Collector", "Draw", "Limiter", "Reply", "SamplingPlan"]

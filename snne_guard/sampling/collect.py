@@ -1,0 +1,119 @@
+"""Which requests to send next, given what came back: no threads, no provider."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from snne_guard.types import Cost, Sample
+
+__all__ = ["Collector", "Draw", "Reply"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draw:
+    """One request for ``n`` further replies.
+
+    Attributes:
+        index: Position of its first reply among the samples; a seed is offset by it.
+        n: Replies asked for.
+    """
+
+    index: int
+    n: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """What one request brought.
+
+    Attributes:
+        samples: One for each reply, in the provider's order.
+        cost: What it took, counted once for the whole request.
+    """
+
+    samples: tuple[Sample, ...]
+    cost: Cost = field(default_factory=Cost)
+
+
+class Collector:
+    """Gathers ``n_samples`` replies, never asking again for what was billed.
+
+    It belongs to one guarded call. Whoever drives it sends what ``first``,
+    ``arrived`` and ``failed`` return, one call at a time.
+
+    Args:
+        n_samples: Replies wanted in all.
+        batch: Replies that the provider is believed to give in one request.
+
+    Attributes:
+        batch: The same, corrected by what the provider really did.
+        errors: The exceptions of the requests that failed for good.
+        cost: What all requests so far took.
+
+    Example:
+        >>> collector = Collector(4, batch=4)
+        >>> collector.first()
+        [Draw(index=0, n=4)]
+        >>> one = Reply(samples=(Sample(text="Paris"),))
+        >>> collector.arrived(Draw(index=0, n=4), one)  # the provider ignores n
+        [Draw(index=1, n=1), Draw(index=2, n=1), Draw(index=3, n=1)]
+    """
+
+    def __init__(self, n_samples: int, *, batch: int = 1) -> None:
+        self.n_samples = n_samples
+        self.batch = max(1, batch)
+        self.errors: list[BaseException] = []
+        self.cost = Cost()
+        self._arrived: dict[int, Sample] = {}
+
+    @property
+    def samples(self) -> tuple[Sample, ...]:
+        """What has arrived so far, in the order of the requests."""
+        return tuple(self._arrived[index] for index in sorted(self._arrived))
+
+    def sent(self) -> None:
+        """Count a request that goes out, whatever comes of it."""
+        self.cost += Cost(attempts=1)
+
+    def first(self) -> list[Draw]:
+        """Return the requests to begin with."""
+        return self._chunks(0, self.n_samples)
+
+    def arrived(self, draw: Draw, reply: Reply) -> list[Draw]:
+        """Take in a reply and return the requests that top it up."""
+        self.cost += reply.cost
+        got = reply.samples[: draw.n]
+        for offset, sample in enumerate(got):
+            self._arrived[draw.index + offset] = sample
+        missing = draw.n - len(got)
+        if not missing:
+            return []
+        if not got:
+            # Asking once more would most likely bring, and cost, the same.
+            self.errors.append(_NoChoicesError(draw.n))
+            return []
+        self.batch = min(self.batch, len(got))
+        return self._chunks(draw.index + len(got), missing)
+
+    def failed(
+        self, draw: Draw, error: BaseException, *, rejects_n: bool = False
+    ) -> list[Draw]:
+        """Take in a failure and return the smaller requests that may still work."""
+        if rejects_n and draw.n > 1:
+            self.batch = min(self.batch, draw.n // 2)
+            return self._chunks(draw.index, draw.n)
+        self.errors.append(error)
+        return []
+
+    def _chunks(self, index: int, n: int) -> list[Draw]:
+        return [
+            Draw(index=start, n=min(self.batch, index + n - start))
+            for start in range(index, index + n, self.batch)
+        ]
+
+
+class _NoChoicesError(Exception):
+    """The provider answered with no reply in it."""
+
+    def __init__(self, n: int) -> None:
+        super().__init__(f"expected {n} replies in one request, got none")

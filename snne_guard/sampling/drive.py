@@ -1,0 +1,234 @@
+"""Sending the requests of one guarded call, by threads or by tasks."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable
+from contextvars import Context
+from dataclasses import dataclass
+from functools import partial
+from typing import Protocol
+
+from snne_guard.sampling.collect import Collector, Draw, Reply
+from snne_guard.sampling.limiter import Limiter
+from snne_guard.sampling.retry import aretrying, is_bad_request, retrying
+from snne_guard.types import Sample
+
+__all__ = ["DrawListener", "TaskDraws", "ThreadDraws"]
+
+
+class DrawListener(Protocol):
+    """Told of each request: when it goes out, and when it has ended."""
+
+    def __call__(
+        self,
+        draw: Draw,
+        /,
+        *,
+        ended: bool,
+        samples: tuple[Sample, ...] = (),
+        error: BaseException | None = None,
+    ) -> None:
+        """Take note; must not raise and not wait."""
+        ...
+
+
+@dataclass(slots=True, kw_only=True)
+class _Draws:
+    """What threads and tasks share: the collector and what follows from a result."""
+
+    collector: Collector
+    listener: DrawListener
+    limiter: Limiter
+    max_attempts: int
+
+    def succeeded(self, draw: Draw, reply: Reply) -> list[Draw]:
+        follow = self.collector.arrived(draw, reply)
+        self.listener(draw, ended=True, samples=reply.samples)
+        return follow
+
+    def failed(self, draw: Draw, error: BaseException) -> list[Draw]:
+        follow = self.collector.failed(draw, error, rejects_n=is_bad_request(error))
+        self.listener(draw, ended=True, error=error)
+        return follow
+
+
+class ThreadDraws:
+    """Sends each request in a thread of its own.
+
+    The threads are daemons: a provider that never answers must not keep the process
+    from ending. What arrives after ``stop`` is dropped.
+
+    Args:
+        collector: Says what to send and keeps what came back.
+        send: Sends one request and returns its reply.
+        listener: Told of each request.
+        limiter: Cap on the requests in flight.
+        max_attempts: Requests sent for one draw before it counts as failed.
+        context: Context that each thread runs in a copy of.
+    """
+
+    def __init__(
+        self,
+        collector: Collector,
+        send: Callable[[Draw], Reply],
+        *,
+        listener: DrawListener,
+        limiter: Limiter,
+        max_attempts: int,
+        context: Context,
+    ) -> None:
+        self._draws = _Draws(
+            collector=collector,
+            listener=listener,
+            limiter=limiter,
+            max_attempts=max_attempts,
+        )
+        self._send, self._context = send, context
+        self._lock = threading.Lock()
+        self._open = 0
+        self._settled = threading.Event()
+        self._stopped = threading.Event()
+
+    def start(self) -> None:
+        """Send the first requests."""
+        with self._lock:
+            self._launch(self._draws.collector.first())
+
+    def wait(self, timeout: float | None) -> bool:
+        """Return True once nothing is in flight, False after ``timeout`` seconds."""
+        return self._settled.wait(timeout)
+
+    def stop(self) -> None:
+        """Take in nothing more."""
+        with self._lock:
+            self._stopped.set()
+
+    def _launch(self, draws: list[Draw]) -> None:
+        self._open += len(draws)
+        if not self._open:
+            self._settled.set()
+        for draw in draws:
+            run = partial(self._context.copy().run, self._run, draw)
+            threading.Thread(target=run, daemon=True, name="snne-guard-draw").start()
+
+    def _run(self, draw: Draw) -> None:
+        self._draws.listener(draw, ended=False)
+        try:
+            reply = self._attempt(draw)
+        except BaseException as error:  # noqa: BLE001 - recorded, and a thread has no caller
+            settle = partial(self._draws.failed, draw, error)
+        else:
+            settle = partial(self._draws.succeeded, draw, reply)
+        with self._lock:
+            if self._stopped.is_set():
+                return
+            follow = settle()
+            self._open -= 1
+            self._launch(follow)
+
+    def _attempt(self, draw: Draw) -> Reply:
+        for attempt in retrying(attempts=self._draws.max_attempts, stop=self._stopped):
+            with attempt, self._draws.limiter.hold():
+                with self._lock:
+                    if self._stopped.is_set():
+                        break
+                    self._draws.collector.sent()
+                return self._send(draw)
+        raise _StoppedError
+
+
+class TaskDraws:
+    """Sends each request in a task of its own.
+
+    Args:
+        collector: Says what to send and keeps what came back.
+        send: Sends one request and returns its reply.
+        listener: Told of each request.
+        limiter: Cap on the requests in flight.
+        max_attempts: Requests sent for one draw before it counts as failed.
+        context: Context that each task runs in a copy of.
+    """
+
+    def __init__(
+        self,
+        collector: Collector,
+        send: Callable[[Draw], Awaitable[Reply]],
+        *,
+        listener: DrawListener,
+        limiter: Limiter,
+        max_attempts: int,
+        context: Context,
+    ) -> None:
+        self._draws = _Draws(
+            collector=collector,
+            listener=listener,
+            limiter=limiter,
+            max_attempts=max_attempts,
+        )
+        self._send, self._context = send, context
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._open = 0
+        self._settled = asyncio.Event()
+        self._stopped = False
+
+    def start(self) -> None:
+        """Send the first requests."""
+        self._launch(self._draws.collector.first())
+
+    async def wait(self, timeout: float | None) -> bool:  # noqa: ASYNC109 - mirrors the thread twin
+        """Return True once nothing is in flight, False after ``timeout`` seconds."""
+        try:
+            await asyncio.wait_for(self._settled.wait(), timeout)
+        except TimeoutError:
+            return False
+        return True
+
+    async def stop(self) -> None:
+        """End what is in flight and wait until it has ended."""
+        self._stopped = True
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
+
+    def _launch(self, draws: list[Draw]) -> None:
+        self._open += len(draws)
+        if not self._open:
+            self._settled.set()
+        for draw in draws:
+            task = asyncio.get_running_loop().create_task(
+                self._run(draw), context=self._context.copy()
+            )
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    async def _run(self, draw: Draw) -> None:
+        self._draws.listener(draw, ended=False)
+        try:
+            reply = await self._attempt(draw)
+        except BaseException as error:
+            # A client may cancel itself; only our own stop ends the task.
+            if self._stopped or not isinstance(
+                error, Exception | asyncio.CancelledError
+            ):
+                raise
+            follow = self._draws.failed(draw, error)
+        else:
+            follow = self._draws.succeeded(draw, reply)
+        self._open -= 1
+        self._launch(follow)
+
+    async def _attempt(self, draw: Draw) -> Reply:
+        async for attempt in aretrying(attempts=self._draws.max_attempts):
+            with attempt:
+                async with self._draws.limiter.ahold():
+                    self._draws.collector.sent()
+                    return await self._send(draw)
+        raise _StoppedError
+
+
+class _StoppedError(Exception):
+    """The guarded call ended before this request could be sent."""

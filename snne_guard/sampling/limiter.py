@@ -1,0 +1,94 @@
+"""A cap on the requests in flight, shared by threads and event loops alike."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections import deque
+from collections.abc import AsyncGenerator, Generator
+from concurrent.futures import Future
+from contextlib import asynccontextmanager, contextmanager
+
+__all__ = ["Limiter"]
+
+
+class Limiter:
+    """Lets at most ``limit`` holders in at a time, first come first served.
+
+    asyncio's own semaphore belongs to one event loop and threading's would block it;
+    a guard is used from both at once.
+
+    Args:
+        limit: Holders at a time, None for no limit.
+
+    Example:
+        >>> limiter = Limiter(2)
+        >>> with limiter.hold():
+        ...     pass
+    """
+
+    def __init__(self, limit: int | None = None) -> None:
+        self.limit = limit
+        self._lock = threading.Lock()
+        self._held = 0
+        self._waiting: deque[Future[None]] = deque()
+
+    @contextmanager
+    def hold(self, *, timeout: float | None = None) -> Generator[None]:
+        """Wait for a place, hold it, give it back.
+
+        Raises:
+            TimeoutError: If no place came free within ``timeout`` seconds.
+        """
+        ticket = self._enter()
+        try:
+            if ticket is not None:
+                ticket.result(timeout)
+        except BaseException:
+            self._give_up(ticket)
+            raise
+        try:
+            yield
+        finally:
+            self._leave()
+
+    @asynccontextmanager
+    async def ahold(self) -> AsyncGenerator[None]:
+        """Do the same without blocking the event loop."""
+        ticket = self._enter()
+        try:
+            if ticket is not None:
+                await asyncio.wrap_future(ticket)
+        except BaseException:
+            self._give_up(ticket)
+            raise
+        try:
+            yield
+        finally:
+            self._leave()
+
+    def _enter(self) -> Future[None] | None:
+        with self._lock:
+            if self.limit is None or self._held < self.limit:
+                self._held += 1
+                return None
+            ticket: Future[None] = Future()
+            self._waiting.append(ticket)
+            return ticket
+
+    def _give_up(self, ticket: Future[None] | None) -> None:
+        if ticket is None:
+            return
+        with self._lock:
+            called = not ticket.cancel()
+        if called:  # while its holder was leaving: pass the place on
+            self._leave()
+
+    def _leave(self) -> None:
+        with self._lock:
+            while self._waiting:
+                ticket = self._waiting.popleft()
+                if ticket.set_running_or_notify_cancel():
+                    ticket.set_result(None)
+                    return
+            self._held -= 1

@@ -1,0 +1,107 @@
+"""How many samples are wanted, under which settings and within which limits."""
+
+from __future__ import annotations
+
+import math
+import random
+from dataclasses import dataclass
+from typing import get_args
+
+from snne_guard.errors import ConfigurationError
+from snne_guard.types import Schedule
+
+__all__ = ["SamplingPlan"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SamplingPlan:
+    """The settings of a guarded call that concern drawing.
+
+    Attributes:
+        n: Members of the response set, at least 2.
+        include_answer: Whether the answer is one of them.
+        temperature: Sampling temperature of the samples, 0 or more.
+        schedule: Whether samples are drawn beside the answer or after it.
+        timeout: Seconds for the whole guarded call, None for no limit.
+        sample_timeout: Seconds after which what has arrived is scored.
+        sample_max_tokens: Token limit of a sample, None for the model's own.
+        sample_rate: Share of calls that are sampled at all, in [0, 1].
+        max_attempts: Requests sent for one sample before it counts as failed.
+
+    Raises:
+        ConfigurationError: If a value makes no sense.
+
+    Example:
+        >>> (
+        ...     SamplingPlan(n=5).n_samples,
+        ...     SamplingPlan(n=10, include_answer=False).n_samples,
+        ... )
+        (4, 10)
+    """
+
+    n: int = 5
+    include_answer: bool = True
+    temperature: float = 1.0
+    schedule: Schedule = "concurrent"
+    timeout: float | None = None
+    sample_timeout: float | None = None
+    sample_max_tokens: int | None = None
+    sample_rate: float = 1.0
+    max_attempts: int = 4
+
+    def __post_init__(self) -> None:
+        _require(_whole(self.n, 2), "n", "a whole number of at least 2", self.n)
+        _require(
+            _real(self.temperature, 0.0), "temperature", "0 or more", self.temperature
+        )
+        _require(
+            self.schedule in get_args(Schedule),
+            "schedule",
+            "'concurrent' or 'answer_first'",
+            self.schedule,
+        )
+        for name in ("timeout", "sample_timeout"):
+            value = getattr(self, name)
+            good = value is None or (_real(value, 0.0) and value > 0)
+            _require(good, name, "seconds above 0, or None", value)
+        limit = self.sample_max_tokens
+        _require(
+            limit is None or _whole(limit, 1),
+            "sample_max_tokens",
+            "a whole number of at least 1, or None",
+            limit,
+        )
+        rate = self.sample_rate
+        _require(_real(rate, 0.0) and rate <= 1, "sample_rate", "in [0, 1]", rate)
+        _require(
+            _whole(self.max_attempts, 1),
+            "max_attempts",
+            "a whole number of at least 1",
+            self.max_attempts,
+        )
+
+    @property
+    def n_samples(self) -> int:
+        """Draws besides the answer."""
+        return self.n - 1 if self.include_answer else self.n
+
+    def wants_samples(self) -> bool:
+        """Decide for one call, at random, whether it is among the sampled share."""
+        rate = self.sample_rate
+        return rate >= 1 or random.random() < rate  # noqa: S311 - no secret
+
+
+def _whole(value: object, least: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= least
+
+
+def _real(value: object, least: float) -> bool:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return math.isfinite(value) and value >= least
+
+
+def _require(good: bool, name: str, expected: str, got: object) -> None:  # noqa: FBT001
+    if not good:
+        msg = f"{name} must be {expected}; got {got!r}"
+        raise ConfigurationError(msg)

@@ -1,0 +1,151 @@
+"""One layer of retries for samples: what is transient, and how long to wait."""
+
+from __future__ import annotations
+
+import email.utils
+import math
+import threading
+import time
+from datetime import UTC, datetime
+from typing import Any, cast
+
+from tenacity import (
+    AsyncRetrying,
+    RetryCallState,
+    Retrying,
+    retry_if_exception,
+    stop_after_attempt,
+    wait_random_exponential,
+)
+
+__all__ = [
+    "aretrying",
+    "is_bad_request",
+    "is_transient",
+    "retry_after",
+    "retrying",
+]
+
+MAX_RETRY_AFTER = 60.0
+"""Seconds; a provider that asks for more has failed as far as one call can tell."""
+
+_TRANSIENT_STATUS = frozenset({408, 409, 425, 429})
+_BAD_REQUEST_STATUS = frozenset({400, 404, 422})
+# The transport errors of the HTTP clients that providers build on, by name, so that
+# none of them has to be installed.
+_TRANSIENT_NAMES = frozenset(
+    {"APIConnectionError", "APITimeoutError", "TransportError", "ClientConnectionError"}
+)
+_EXHAUSTED_CODES = frozenset({"insufficient_quota", "billing_hard_limit_reached"})
+_jitter = wait_random_exponential(multiplier=0.25, max=8.0)
+
+
+def status_of(error: BaseException) -> int | None:
+    """Return the HTTP status that an error of a provider's client carries."""
+    response = getattr(error, "response", None)
+    for holder in (error, response):
+        for name in ("status_code", "code", "status"):
+            status = getattr(holder, name, None)
+            if isinstance(status, int) and not isinstance(status, bool):
+                return status
+    return None
+
+
+def is_transient(error: BaseException) -> bool:
+    """Return whether the same request may succeed a moment later.
+
+    Example:
+        >>> is_transient(ConnectionResetError()), is_transient(ValueError("no"))
+        (True, False)
+    """
+    if getattr(error, "code", None) in _EXHAUSTED_CODES:
+        return False
+    status = status_of(error)
+    if status is not None:
+        return status in _TRANSIENT_STATUS or status >= 500  # noqa: PLR2004 - HTTP
+    if isinstance(error, ConnectionError | TimeoutError):
+        return True
+    if getattr(error, "is_retryable", False) is True:
+        return True
+    return any(base.__name__ in _TRANSIENT_NAMES for base in type(error).__mro__)
+
+
+def is_bad_request(error: BaseException) -> bool:
+    """Return whether the provider, or its client, refuses a parameter."""
+    if status_of(error) in _BAD_REQUEST_STATUS:
+        return True
+    return isinstance(error, TypeError | ValueError | NotImplementedError)
+
+
+def retry_after(error: BaseException) -> float | None:
+    """Return the seconds that the provider asks to wait, None if it does not say.
+
+    Reads ``retry-after-ms`` and ``Retry-After``, as seconds or as an HTTP date
+    (RFC 9110, section 10.2.3).
+    """
+    headers: Any = getattr(getattr(error, "response", None), "headers", None)
+    if headers is None:
+        return None
+    milliseconds = _number(headers.get("retry-after-ms"))
+    if milliseconds is not None:
+        return milliseconds / 1000
+    value = headers.get("retry-after") or headers.get("Retry-After")
+    seconds = _number(value)
+    if seconds is None and value:
+        seconds = _seconds_until(str(value))
+    return seconds
+
+
+def retrying(*, attempts: int, stop: threading.Event) -> Retrying:
+    """Return tenacity's loop for threads; ``stop`` ends it, also while it waits."""
+    return Retrying(
+        **_options(attempts, stop),
+        sleep=lambda seconds: cast("None", stop.wait(float(seconds))),
+    )
+
+
+def aretrying(*, attempts: int) -> AsyncRetrying:
+    """Return tenacity's loop for tasks; cancelling the task ends it."""
+    return AsyncRetrying(**_options(attempts, None))
+
+
+def _options(attempts: int, stop: threading.Event | None) -> dict[str, Any]:
+    def may_retry(error: BaseException) -> bool:
+        if stop is not None and stop.is_set():
+            return False
+        return is_transient(error) and (retry_after(error) or 0.0) <= MAX_RETRY_AFTER
+
+    return {
+        "retry": retry_if_exception(may_retry),
+        "stop": stop_after_attempt(attempts),
+        "wait": _wait,
+        "reraise": True,
+    }
+
+
+def _wait(state: RetryCallState) -> float:
+    # Jitter also on top of Retry-After: all samples of a call were told the same time.
+    asked = 0.0
+    if state.outcome is not None and (error := state.outcome.exception()) is not None:
+        asked = retry_after(error) or 0.0
+    return asked + _jitter(state)
+
+
+def _number(value: object) -> float | None:
+    try:
+        number = float(cast("Any", value))
+    except (TypeError, ValueError):
+        return None
+    return number if math.isfinite(number) and number >= 0 else None
+
+
+def _seconds_until(date: str) -> float | None:
+    try:
+        moment = email.utils.parsedate_to_datetime(date)
+    except (TypeError, ValueError):
+        return None
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return max(
+        0.0, (moment - datetime.fromtimestamp(time.time(), tz=UTC)).total_seconds()
+    )
