@@ -1,0 +1,101 @@
+"""Ready-made scripts for the local chat server, the usual providers and faults."""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+from tests.support.chat_protocol import Reply, Request, Script
+
+__all__ = [
+    "always",
+    "cycle",
+    "error",
+    "failing",
+    "ignoring_n",
+    "in_turn",
+    "rejecting",
+    "rejecting_n",
+]
+
+
+def always(text: str, **options: Any) -> Script:
+    """Answer every choice of every request with one text."""
+    reply = Reply(texts=(text,), **options)
+    return lambda _request: reply
+
+
+def cycle(texts: Sequence[str], **options: Any) -> Script:
+    """Give each choice the next text, over all requests together."""
+    lock = threading.Lock()
+    given = 0
+
+    def script(request: Request) -> Reply:
+        nonlocal given
+        count = options.get("choices") or request.n
+        with lock:
+            first, given = given, given + count
+        drawn = [texts[index % len(texts)] for index in range(first, first + count)]
+        return Reply(texts=drawn, **options)
+
+    return script
+
+
+def in_turn(replies: Sequence[Reply]) -> Script:
+    """Give each request the next reply; the last one repeats."""
+    lock = threading.Lock()
+    left = list(replies)
+
+    def script(_request: Request) -> Reply:
+        with lock:
+            return left.pop(0) if len(left) > 1 else left[0]
+
+    return script
+
+
+def ignoring_n(texts: Sequence[str], **options: Any) -> Script:
+    """Answer with one choice whatever ``n`` says, as some servers do with HTTP 200."""
+    return cycle(texts, choices=1, **options)
+
+
+def error(
+    status: int,
+    message: str = "made up by the test",
+    *,
+    code: str | None = None,
+    param: str | None = None,
+    retry_after: float | None = None,
+) -> Reply:
+    """Return an error in the form that the OpenAI API has for it."""
+    kind = "invalid_request_error" if status < 429 else "server_error"
+    body = {"error": {"message": message, "type": kind, "param": param, "code": code}}
+    headers = {} if retry_after is None else {"Retry-After": f"{retry_after:g}"}
+    return Reply(status=status, body=body, headers=headers)
+
+
+def rejecting_n(then: Script, *, max_n: int = 1) -> Script:
+    """Refuse requests for more than ``max_n`` choices with HTTP 400."""
+    refusal = error(400, f"n must be at most {max_n}", param="n", code="invalid_value")
+    return lambda request: refusal if request.n > max_n else then(request)
+
+
+def rejecting(parameter: str, then: Script) -> Script:
+    """Refuse requests that name a parameter (``logprobs``, ``n``, …) with HTTP 400."""
+    message = f"Unsupported parameter: '{parameter}' is not supported with this model."
+    refusal = error(400, message, param=parameter, code="unsupported_parameter")
+    return lambda request: refusal if parameter in request.body else then(request)
+
+
+def failing(then: Script, *, rate: float, seed: int = 0, status: int = 503) -> Script:
+    """Fail a share of the requests, the same ones for the same seed."""
+    draws = random.Random(seed)  # noqa: S311 - which request fails is no secret
+    lock = threading.Lock()
+
+    def script(request: Request) -> Reply:
+        with lock:
+            failed = draws.random() < rate
+        return error(status, "overloaded") if failed else then(request)
+
+    return script

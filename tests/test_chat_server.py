@@ -1,0 +1,400 @@
+import asyncio
+import itertools
+import json
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import openai
+import pytest
+from langchain_core.messages import AIMessage, HumanMessage
+
+from tests.support.chat_server import (
+    Billed,
+    ChatServer,
+    Gate,
+    Reply,
+    Request,
+    ToolCall,
+    Usage,
+    always,
+    chat_openai,
+    cycle,
+    error,
+    failing,
+    ignoring_n,
+    rejecting,
+    rejecting_n,
+)
+
+QUESTION = "What is the capital of France?"
+
+
+def raw(server: ChatServer, **options: Any) -> Any:
+    api = openai.OpenAI(api_key="test", base_url=server.url, max_retries=0, timeout=20)
+    with api:
+        found = api.chat.completions.create(
+            model="test-model",
+            messages=[{"role": "user", "content": QUESTION}],
+            **options,
+        )
+        return list(found) if options.get("stream") else found
+
+
+def test_answers_and_remembers_what_it_was_asked() -> None:
+    with ChatServer(always("Paris")) as server:
+        message = chat_openai(server, temperature=0.3).invoke(QUESTION)
+        (request,) = server.requests
+    assert message.content == "Paris"
+    assert message.response_metadata["model_name"] == "test-model"
+    assert message.usage_metadata is not None
+    assert message.usage_metadata["input_tokens"] == 6
+    assert message.usage_metadata["output_tokens"] == 1
+    assert server.billed == Billed(requests=1, prompt_tokens=6, completion_tokens=1)
+    assert (request.method, request.path) == ("POST", "/v1/chat/completions")
+    assert request.headers["authorization"] == "Bearer test"
+    assert (request.prompt, request.n, request.temperature) == (QUESTION, 1, 0.3)
+    assert not request.stream
+    assert not request.logprobs
+
+
+def test_repeats_the_last_message_by_default() -> None:
+    image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
+    with ChatServer() as server:
+        parts: list[Any] = [{"type": "text", "text": "look at"}, image]
+        message = chat_openai(server).invoke([HumanMessage(parts)])
+    assert message.content == "look at"
+
+
+def test_gives_as_many_choices_as_asked_for() -> None:
+    with ChatServer(cycle(["a", "b", "c"])) as server:
+        first, second = raw(server, n=2), raw(server, n=3)
+    assert [choice.message.content for choice in first.choices] == ["a", "b"]
+    assert [choice.message.content for choice in second.choices] == ["c", "a", "b"]
+    assert [choice.index for choice in second.choices] == [0, 1, 2]
+    assert server.billed == Billed(requests=2, prompt_tokens=12, completion_tokens=5)
+
+
+def test_replies_in_sequence_and_repeats_the_last() -> None:
+    with ChatServer([Reply(texts=("a",)), Reply(texts=("b",))]) as server:
+        found = [chat_openai(server).invoke("?").content for _ in range(3)]
+    assert found == ["a", "b", "b"]
+
+
+def test_ignores_n_and_returns_fewer_choices() -> None:
+    with ChatServer(ignoring_n(["a", "b"])) as server:
+        assert len(raw(server, n=5).choices) == 1
+        server.script = always("x", choices=3)
+        assert len(raw(server, n=5).choices) == 3
+
+
+def test_returns_choices_in_another_order() -> None:
+    reply = Reply(texts=("a", "b", "c"), order=(2, 0, 1))
+    with ChatServer([reply]) as server:
+        found = raw(server, n=3).choices
+    assert [(c.index, c.message.content) for c in found] == [
+        (2, "c"),
+        (0, "a"),
+        (1, "b"),
+    ]
+
+
+def test_gives_log_probabilities_only_when_asked() -> None:
+    reply = Reply(texts=("it is Paris", "Rome"), logprobs=([-0.5, -1.0, -2.0], None))
+    with ChatServer([reply]) as server:
+        silent = raw(server, n=2).choices
+        first, second = raw(server, n=2, logprobs=True).choices
+        server.script = always("two words")
+        (auto,) = raw(server, logprobs=True).choices
+        server.script = always("two words", logprobs=None)
+        (never,) = raw(server, logprobs=True).choices
+        server.script = always("one", logprobs=([-1.0, -2.0],))
+        (more,) = raw(server, logprobs=True).choices
+    assert [choice.logprobs for choice in silent] == [None, None]
+    assert [t.logprob for t in first.logprobs.content] == [-0.5, -1.0, -2.0]
+    assert [t.token for t in first.logprobs.content] == ["it", " is", " Paris"]
+    assert second.logprobs is None
+    assert [t.logprob for t in auto.logprobs.content] == [-0.1, -0.1]
+    assert never.logprobs is None
+    assert [t.token for t in more.logprobs.content] == ["?", "?"]
+
+
+def test_calls_tools() -> None:
+    call = ToolCall(name="weather", arguments={"city": "Bern"})
+    with ChatServer([Reply(tool_calls=([call],))]) as server:
+        message = chat_openai(server).invoke("?")
+    assert isinstance(message, AIMessage)
+    assert message.content == ""
+    assert [(c["name"], c["args"]) for c in message.tool_calls] == [
+        ("weather", {"city": "Bern"})
+    ]
+    assert message.response_metadata["finish_reason"] == "tool_calls"
+
+
+def test_sends_unreadable_arguments_unchanged() -> None:
+    call = ToolCall(name="weather", arguments="{", id="c1")
+    with ChatServer([Reply(tool_calls=([call],), texts=("let me see",))]) as server:
+        message = chat_openai(server).invoke("?")
+    assert isinstance(message, AIMessage)
+    assert message.content == "let me see"
+    assert message.invalid_tool_calls[0]["id"] == "c1"
+
+
+def test_refuses_reasons_and_reports_another_model() -> None:
+    reply = Reply(
+        texts=("", "b"),
+        refusals=("I cannot", None),
+        reasoning=("hmm", "well"),
+        finish_reasons=("content_filter", "length"),
+        model="fallback-model",
+        usage=Usage(prompt=9, completion=4, cached=3, reasoning=2),
+    )
+    with ChatServer([reply]) as server:
+        found = raw(server, n=2)
+    first, second = found.choices
+    assert (first.message.content, first.message.refusal) == (None, "I cannot")
+    assert (second.message.content, second.message.refusal) == ("b", None)
+    assert second.message.reasoning_content == "well"
+    assert [first.finish_reason, second.finish_reason] == ["content_filter", "length"]
+    assert found.model == "fallback-model"
+    assert found.usage.prompt_tokens_details.cached_tokens == 3
+    assert found.usage.completion_tokens_details.reasoning_tokens == 2
+    assert server.billed == Billed(
+        requests=1, prompt_tokens=9, completion_tokens=4, cached_tokens=3
+    )
+    assert server.billed.total_tokens == 13
+
+
+def test_leaves_usage_out_and_still_counts() -> None:
+    with ChatServer(always("It is Paris", usage=None)) as server:
+        message = chat_openai(server).invoke(QUESTION)
+    assert isinstance(message, AIMessage)
+    assert message.usage_metadata is None
+    assert server.billed == Billed(requests=1, prompt_tokens=6, completion_tokens=3)
+
+
+def test_streams_words_with_log_probabilities_and_usage() -> None:
+    with ChatServer(always("it is Paris")) as server:
+        model = chat_openai(server, logprobs=True, stream_usage=True)
+        parts = list(model.stream(QUESTION))
+        server.script = always("it is Paris", usage=None)
+        silent = list(model.stream(QUESTION))
+    assert [part.content for part in parts if part.content] == ["it", " is", " Paris"]
+    whole = parts[0]
+    for part in parts[1:]:
+        whole += part
+    assert whole.usage_metadata is not None
+    assert whole.usage_metadata["output_tokens"] == 3
+    entries = whole.response_metadata["logprobs"]["content"]
+    assert [entry["logprob"] for entry in entries] == [-0.1, -0.1, -0.1]
+    assert whole.response_metadata["finish_reason"] == "stop"
+    assert [part.usage_metadata for part in silent if part.usage_metadata] == []
+    assert server.billed.requests == 2
+
+
+def test_streams_choices_interleaved() -> None:
+    with ChatServer([Reply(texts=("a b", "c"))]) as server:
+        order = [c.choices[0].index for c in raw(server, n=2, stream=True)]
+    assert order == [0, 1, 0, 1, 0, 1, 0]
+
+
+def test_streams_tool_calls_and_refusals() -> None:
+    call = ToolCall(name="weather", arguments={"city": "Bern"})
+    with ChatServer([Reply(tool_calls=([call],)), Reply(refusals=("I won't",))]) as s:
+        parts = list(chat_openai(s).stream("?"))
+        whole = parts[0]
+        for part in parts[1:]:
+            whole += part
+        refused = raw(s, stream=True)
+    assert isinstance(whole, AIMessage)
+    assert whole.tool_calls[0]["args"] == {"city": "Bern"}
+    said = [part.choices[0].delta.refusal for part in refused]
+    assert said == [None, "I", " won't", None]
+
+
+@pytest.mark.parametrize(
+    ("status", "expected"),
+    [
+        (400, openai.BadRequestError),
+        (401, openai.AuthenticationError),
+        (429, openai.RateLimitError),
+        (500, openai.InternalServerError),
+        (503, openai.InternalServerError),
+    ],
+)
+@pytest.mark.parametrize("stream", [False, True])
+def test_fails_on_demand(
+    status: int, expected: type[openai.APIStatusError], *, stream: bool
+) -> None:
+    with (
+        ChatServer([error(status, "no", retry_after=1.5)]) as server,
+        pytest.raises(expected, match="no") as caught,
+    ):
+        raw(server, stream=stream)
+    assert caught.value.response.headers["retry-after"] == "1.5"
+    assert server.billed == Billed()
+
+
+def test_sends_a_body_that_is_no_json() -> None:
+    with ChatServer([Reply(status=502, body="<html>bad gateway</html>")]) as server:
+        with pytest.raises(openai.InternalServerError, match="502"):
+            raw(server)
+        server.script = always("x", status=500)
+        with pytest.raises(openai.InternalServerError, match="status 500"):
+            raw(server)
+
+
+def test_rejects_n_and_single_parameters() -> None:
+    with ChatServer(rejecting_n(always("a"), max_n=2)) as server:
+        assert len(raw(server, n=2).choices) == 2
+        with pytest.raises(openai.BadRequestError, match="n must be at most 2"):
+            raw(server, n=3)
+        server.script = rejecting("logprobs", always("a"))
+        assert len(raw(server, n=3).choices) == 3
+        with pytest.raises(openai.BadRequestError, match="'logprobs'") as caught:
+            raw(server, logprobs=True)
+    assert caught.value.param == "logprobs"
+
+
+def test_fails_the_same_share_for_the_same_seed() -> None:
+    def outcomes() -> list[bool]:
+        found = []
+        with ChatServer(failing(always("a"), rate=0.5, seed=3)) as server:
+            for _ in range(20):
+                try:
+                    raw(server)
+                    found.append(True)
+                except openai.InternalServerError:
+                    found.append(False)
+        return found
+
+    first = outcomes()
+    assert first == outcomes()
+    assert 3 < sum(first) < 17
+
+
+def test_knows_no_other_path() -> None:
+    with (
+        ChatServer() as server,
+        openai.OpenAI(api_key="test", base_url=server.url, max_retries=0) as api,
+        pytest.raises(openai.NotFoundError, match="/v1/models"),
+    ):
+        api.models.list()
+    assert server.requests[0].body == {}
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_drops_the_connection_in_the_body(*, stream: bool) -> None:
+    with ChatServer(always("a b c d", drop=True)) as server:
+        model = chat_openai(server)
+        with pytest.raises(Exception, match=r"(?i)connection|closed|incomplete"):
+            list(model.stream("?")) if stream else model.invoke("?")
+    assert server.billed == Billed()
+    assert server.abandoned == 0
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_sends_malformed_json(*, stream: bool) -> None:
+    with ChatServer(always("a b c d", malformed=True)) as server:
+        model = chat_openai(server)
+        with pytest.raises(json.JSONDecodeError):
+            list(model.stream("?")) if stream else model.invoke("?")
+    assert server.billed == Billed()
+
+
+def test_stalls_until_the_client_gives_up() -> None:
+    with ChatServer(always("a", stall=True)) as server:
+        with pytest.raises(openai.APITimeoutError):
+            chat_openai(server, timeout=0.05).invoke("?")
+        server.wait_until(requests=1, abandoned=1)
+        assert server.answering == 0
+    assert server.billed == Billed()
+
+
+def test_closes_while_a_client_waits() -> None:
+    with ThreadPoolExecutor(1) as pool:
+        with ChatServer(always("a", stall=True)) as server:
+            waiting = pool.submit(chat_openai(server).invoke, "?")
+            server.wait_until(requests=1)
+        with pytest.raises(openai.APIConnectionError):
+            waiting.result(10)
+
+
+def test_holds_replies_back_until_the_gate_opens() -> None:
+    gate = Gate()
+
+    async def ask(server: ChatServer) -> list[object]:
+        model = chat_openai(server)
+        tasks = [asyncio.create_task(model.ainvoke("?")) for _ in range(3)]
+        await asyncio.to_thread(server.wait_until, requests=3)
+        assert server.answering == 3
+        tasks[0].cancel()
+        await asyncio.to_thread(server.wait_until, abandoned=1)
+        gate.open()
+        return await asyncio.gather(*tasks, return_exceptions=True)
+
+    with ChatServer(always("a", gate=gate)) as server:
+        found = asyncio.run(ask(server))
+    assert isinstance(found[0], asyncio.CancelledError)
+    assert [m.content for m in found[1:] if isinstance(m, AIMessage)] == ["a", "a"]
+    assert (server.peak, server.answering, server.billed.requests) == (3, 0, 2)
+
+
+def test_waits_before_answering_and_between_chunks() -> None:
+    with ChatServer(always("a b", delay=0.03, chunk_delay=0.03)) as server:
+        model, began = chat_openai(server), time.monotonic()
+        parts = [part.content for part in model.stream("?")]
+        # Four chunks: the role, two words and the end.
+        assert time.monotonic() - began >= 0.03 + 3 * 0.03
+    assert "".join(str(part) for part in parts) == "a b"
+
+
+def test_serves_300_connections_at_once() -> None:
+    gate = Gate()
+
+    async def ask(server: ChatServer) -> list[Any]:
+        model = chat_openai(server)
+        waiting = asyncio.create_task(model.abatch(["?"] * 300))
+        await asyncio.to_thread(server.wait_until, requests=300)
+        gate.open()
+        return list(await waiting)
+
+    with ChatServer(always("a", gate=gate)) as server:
+        found = asyncio.run(ask(server))
+    assert [message.content for message in found] == ["a"] * 300
+    assert (server.peak, server.billed.requests) == (300, 300)
+
+
+def test_gives_each_thread_its_own_texts() -> None:
+    numbers = [str(i) for i in range(40)]
+    with ChatServer(cycle(numbers)) as server, ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda _: raw(server, n=4), range(10)))
+    texts = [choice.message.content for one in found for choice in one.choices]
+    assert sorted(texts, key=int) == numbers
+
+
+def test_raises_the_fault_of_a_script_at_the_end() -> None:
+    def broken(request: Request) -> Reply:
+        raise LookupError(request.prompt)
+
+    with (
+        pytest.raises(LookupError, match="who"),
+        ChatServer(broken) as server,
+        pytest.raises(openai.InternalServerError),
+    ):
+        chat_openai(server).invoke("who")
+
+
+def test_leaves_no_thread_behind() -> None:
+    before = threading.active_count()
+    for _ in itertools.repeat(None, 3):
+        with ChatServer() as server:
+            chat_openai(server).invoke("?")
+    assert threading.active_count() == before
+
+
+def test_says_what_it_waited_for_in_vain() -> None:
+    expected = "expected 1 and 0, got 0 requests"
+    with ChatServer() as server, pytest.raises(AssertionError, match=expected):
+        server.wait_until(requests=1, seconds=0.01)
