@@ -57,9 +57,7 @@ class Recording:
             where = f"{position}:{event.name}"
             found += find_text(text, event.args, where)
             found += find_text(text, event.kwargs, where)
-            if event.name == "on_llm_new_token" and event.args:
-                said = tokens.get(event.run_id, "") + str(event.args[0])
-                tokens[event.run_id] = said
+            tokens[event.run_id] = tokens.get(event.run_id, "") + _token(event)
         found += [
             f"tokens of run {run}" for run, said in tokens.items() if text in said
         ]
@@ -110,8 +108,14 @@ for _name in dir(BaseCallbackHandler):
         setattr(AsyncEverythingHandler, _name, _async_recorder(_name))
 
 
+def _token(event: Event) -> str:
+    if event.name == "on_llm_new_token":
+        return str(event.args[0] if event.args else event.kwargs.get("token", ""))
+    return ""
+
+
 def find_text(text: str, value: Any, where: str = "value") -> list[str]:
-    """Return the places below a value at which a text is found.
+    """Return the innermost places in a value at which a text is found.
 
     Looks at strings, bytes, containers, the fields of pydantic models and
     dataclasses, exceptions (arguments, notes, attributes, causes, contexts), and the
@@ -132,10 +136,13 @@ def _search(text: str, value: Any, where: str, seen: set[int]) -> Iterator[str]:
     if id(value) in seen:
         return
     seen.add(id(value))
-    parts = list(_parts(value))
-    for name, part in parts:
-        yield from _search(text, part, f"{where}.{name}", seen)
-    if text in f"{value!r} {_as_str(value)}":
+    inside = [
+        place
+        for name, part in _parts(value)
+        for place in _search(text, part, f"{where}.{name}", seen)
+    ]
+    yield from inside
+    if not inside and text in f"{value!r} {_as_str(value)}":
         yield where
 
 
