@@ -1,0 +1,140 @@
+"""Normalisation of a text before the grammar reads it, and marks for its characters.
+
+Characters are looked at once and remembered, so that no table of all of Unicode is
+built and no text pays for scripts that it does not use.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+__all__ = ["CURRENCY", "SOLO", "SYMBOL", "mark", "normalise", "prepare"]
+
+# Control characters that stand before a character and say what it is.
+SYMBOL, CURRENCY, SOLO = "\x02", "\x03", "\x04"
+
+# Default_Ignorable_Code_Point without the tags, which tell one flag from another;
+# and the enclosing keycap, which is decoration of a digit.
+_IGNORED = re.compile(
+    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f"
+    "\u202a-\u202e\u2060-\u206f\u20e3\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8"
+    "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0100-\U000e01ef]"
+)
+
+# Scripts written without spaces between words: one token a character.
+_SOLO_SCRIPTS = re.compile(
+    "[\u0e01-\u0e3a\u0e40-\u0e4e\u0e80-\u0ecf\u0edc-\u0eff"  # Thai, Lao
+    "\u1000-\u103f\u104a-\u108f\u109a-\u109f\ua9e0-\ua9ef\ua9fa-\ua9ff\uaa60-\uaa7f"
+    "\u1780-\u17da\u1950-\u19df\u1a20-\u1aaf\u1b00-\u1b4f\ua980-\ua9cf\uaa80-\uaadf"
+    "\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3031-\u3035\u303b\u303c"
+    "\u3040-\u312f\u31a0-\u31bf\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\ua000-\ua4cf"
+    "\uf900-\ufaff\U00016fe0-\U00018dff\U0001aff0-\U0001b2ff\U00020000-\U0003ffff]"
+)
+
+_SPACES = dict.fromkeys("\u00a0\u2007\u2008\u2009\u202f", "\u00a0")
+_DASHES = dict.fromkeys("\u2010\u2011\u2012\u2013\u2212\ufe58\ufe63\uff0d", "-")
+_FIRST = {"\u2019": "'", "\u00b4": "'", "\u066a": "%", "\u066b": ".", "\u066c": ","}
+_FIRST |= _SPACES | _DASHES
+_LAST = {"\u2044": "/", "\u2215": "/", "\u2010": "-", "\u2212": "-"}
+_KEPT_PUNCTUATION = frozenset("\u2030\u2031\u2032\u2033\u2034")
+
+_FULL_WIDTH_COMMA = re.compile("(?<=[0-9])\uff0c")
+_DASH_AND_MINUS = re.compile("[\u2012\u2013](?=[\u2212-])")
+_SPACED_GROUPS = re.compile("(?<![0-9])[1-9][0-9]{0,2}(?:\u00a0[0-9]{3})+(?![0-9])")
+_SUPERSCRIPT = re.compile(
+    "(?:(?<=[^\\W_])|(?<=[)]))"
+    "[\u207a\u207b]?[\u00b2\u00b3\u00b9\u2070\u2074-\u2079\u207f]+[\u207a\u207b]?"
+)
+_SUBSCRIPT_THEN_DIGIT = re.compile("(?<=[\u2080-\u2089])(?=[0-9])")
+_MIDDLE_DOT = re.compile("(?<=[0-9]) ?\u00b7 ?(?=[0-9])")
+
+
+class _FirstTable(dict[int, str]):
+    """Raw character to what normalisation shall see, found when first met."""
+
+    def __missing__(self, code: int) -> str:
+        found = self[code] = _first(chr(code))
+        return found
+
+
+class _MarkTable(dict[int, str]):
+    """Normalised character to itself with its mark, found when first met."""
+
+    def __missing__(self, code: int) -> str:
+        found = self[code] = _marked(chr(code))
+        return found
+
+
+def _first(char: str) -> str:
+    if char in _FIRST:
+        return _FIRST[char]
+    if _IGNORED.match(char):
+        return ""
+    category = unicodedata.category(char)
+    if category == "Nd":
+        return str(unicodedata.decimal(char))
+    # A vulgar fraction or a circled number must not grow into its neighbours.
+    if category in {"No", "So"} and not _SUPERSCRIPT.match(f"x{char}", 1):
+        compatible = unicodedata.normalize("NFKC", char)
+        if re.search("[0-9]", compatible) and not "\u2080" <= char <= "\u2089":
+            return f" {char} "
+    return char
+
+
+def _marked(char: str) -> str:
+    if char.isascii():
+        return char
+    if char in _LAST:
+        return _LAST[char]
+    if _SOLO_SCRIPTS.match(char) and not unicodedata.combining(char):
+        return char if unicodedata.category(char)[0] == "M" else SOLO + char
+    category = unicodedata.category(char)
+    if category == "Sc":
+        return CURRENCY + char
+    if category[0] == "S" or char in _KEPT_PUNCTUATION:
+        return SYMBOL + char
+    if category[0] in "PZ" or category in {"Cc", "Cs", "Cn", "Co"}:
+        return " "
+    return char
+
+
+_FIRST_TABLE = _FirstTable()
+_MARK_TABLE = _MarkTable()
+
+
+def normalise(text: str) -> str:
+    """Return NFKC_Casefold of a text: compatible forms and cases are one.
+
+    Source:
+        Unicode 15, section 3.13, D145 to D147.
+
+    Example:
+        >>> normalise("ＣＡＦE\u0301 ﬁn Straße")
+        'café fin strasse'
+    """
+    folded = unicodedata.normalize("NFD", text).casefold()
+    return unicodedata.normalize(
+        "NFKC", unicodedata.normalize("NFKC", folded).casefold()
+    )
+
+
+def prepare(text: str) -> str:
+    """Normalise a text without losing what normalisation is blind to.
+
+    ``10²`` must not become ``102``, nor ``1½`` become ``11/2``, nor a thousands space
+    become a plain one.
+    """
+    text = _FULL_WIDTH_COMMA.sub(", ", text)
+    text = _DASH_AND_MINUS.sub(" ", text)
+    text = text.translate(_FIRST_TABLE)
+    text = _SPACED_GROUPS.sub(lambda found: found[0].replace("\u00a0", ""), text)
+    text = _MIDDLE_DOT.sub("*", text)
+    text = _SUPERSCRIPT.sub(lambda found: f"^{found[0]} ", text)
+    text = _SUBSCRIPT_THEN_DIGIT.sub(" ", text)
+    return normalise(text)
+
+
+def mark(text: str) -> str:
+    """Put its mark before each symbol, currency sign and unspaced letter."""
+    return text.translate(_MARK_TABLE)

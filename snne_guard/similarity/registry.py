@@ -1,0 +1,113 @@
+"""The similarities by name, and what is asked of a user's own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from snne_guard.errors import ConfigurationError, InputError
+from snne_guard.similarity.lexical import rouge_l, rouge_l_paper
+from snne_guard.similarity.structured import structured
+from snne_guard.types import FloatArray, Similarity
+
+__all__ = ["SIMILARITIES", "checked_similarity", "resolve_similarity"]
+
+SIMILARITIES: Mapping[str, Similarity] = MappingProxyType(
+    {"rouge_l": rouge_l, "rouge_l_paper": rouge_l_paper, "structured": structured}
+)
+"""The similarities of this library by the name that a guard or ``score`` takes."""
+
+_DEFAULT = "rouge_l"
+_TOLERANCE = 1e-9
+
+
+def resolve_similarity(
+    similarity: str | Similarity | None, /
+) -> tuple[str, Similarity]:
+    """Return the name and the callable of a similarity option.
+
+    Args:
+        similarity: A key of ``SIMILARITIES``, a callable, or None for ``"rouge_l"``.
+            A callable's name is its attribute ``name`` where that is a text, else
+            its ``__qualname__`` or its type's.
+
+    Raises:
+        ConfigurationError: It is neither a known name nor callable.
+
+    Example:
+        >>> resolve_similarity(None)[0]
+        'rouge_l'
+        >>> resolve_similarity("cosine")
+        Traceback (most recent call last):
+        ...
+        snne_guard.errors.ConfigurationError: expected similarity to be a callable or
+        one of ['rouge_l', 'rouge_l_paper', 'structured'], got 'cosine'
+    """
+    if similarity is None:
+        similarity = _DEFAULT
+    if isinstance(similarity, str) and similarity in SIMILARITIES:
+        return similarity, SIMILARITIES[similarity]
+    if isinstance(similarity, str) or not callable(similarity):
+        msg = (
+            f"expected similarity to be a callable or one of {sorted(SIMILARITIES)}, "
+            f"got {similarity!r}"
+        )
+        raise ConfigurationError(msg)
+    return _name_of(similarity), similarity
+
+
+def _name_of(similarity: Similarity) -> str:
+    for candidate in (
+        getattr(similarity, "name", None),
+        getattr(similarity, "__qualname__", None),
+    ):
+        if isinstance(candidate, str) and candidate:
+            return candidate
+    return type(similarity).__qualname__
+
+
+def checked_similarity(matrix: Any, n: int, /) -> FloatArray:  # noqa: ANN401 - unchecked
+    """Return what a similarity gave as a clean matrix, or say what is wrong with it.
+
+    Args:
+        matrix: What the callable returned.
+        n: How many texts it was given.
+
+    Returns:
+        A new ``(n, n)`` float64 matrix, clipped to [0, 1] where rounding left it by
+        at most 1e-9, with diagonal 1: a text is itself, whatever the callable says.
+
+    Raises:
+        InputError: The shape is another one, or a value is no number, NaN, or
+            outside [0, 1].
+
+    Example:
+        >>> checked_similarity([[1, 0.5], [0.5, 1]], 2)
+        array([[1. , 0.5],
+               [0.5, 1. ]])
+        >>> checked_similarity([[1, -0.5], [-0.5, 1]], 2)
+        Traceback (most recent call last):
+        ...
+        snne_guard.errors.InputError: expected a similarity in [0, 1], got -0.5
+    """
+    try:
+        checked = np.array(matrix, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        msg = f"expected a similarity matrix of numbers, got {type(matrix).__name__}"
+        raise InputError(msg) from error
+    if checked.shape != (n, n):
+        msg = f"expected a similarity matrix of shape {(n, n)}, got {checked.shape}"
+        raise InputError(msg)
+    if np.isnan(checked).any():
+        msg = "expected a similarity matrix without NaN, got NaN"
+        raise InputError(msg)
+    outside = checked[(checked < -_TOLERANCE) | (checked > 1 + _TOLERANCE)]
+    if outside.size:
+        msg = f"expected a similarity in [0, 1], got {float(outside[0])}"
+        raise InputError(msg)
+    checked.clip(0.0, 1.0, out=checked)
+    np.fill_diagonal(checked, 1.0)
+    return checked

@@ -1,0 +1,190 @@
+"""JSON and tool calls compared field by field."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from decimal import Decimal, InvalidOperation
+from typing import Any, cast
+
+import numpy as np
+
+from snne_guard.errors import InputError
+from snne_guard.similarity.lexical import LexicalPairs
+from snne_guard.types import FloatArray
+
+__all__ = ["canonical_json", "structured"]
+
+_MAX_DEPTH = 100
+_EXACT_INTEGERS = 2**53
+_FENCE = re.compile(r"\s*```(?:json)?\s*\n(.*?)\n?\s*```\s*", re.DOTALL | re.IGNORECASE)
+_NOT_JSON = object()
+_TOOL_CALL = frozenset({"name", "args"})
+_UNCOMPARED = frozenset({"id", "type"})
+
+
+def canonical_json(value: object, /) -> str:
+    """Return a value as JSON of one form: sorted keys, no spaces, 1 for 1.0.
+
+    Args:
+        value: What ``json.dumps`` can write; tuples become lists.
+
+    Returns:
+        The JSON text, the same for values that mean the same.
+
+    Raises:
+        InputError: The value holds something that JSON has no form for, NaN and
+            infinity included, or is nested too deeply.
+
+    Example:
+        >>> canonical_json({"b": 1.0, "a": [True, None, "é"]})
+        '{"a":[true,null,"é"],"b":1}'
+    """
+    try:
+        return json.dumps(
+            _canonical(value),
+            sort_keys=True,
+            separators=(",", ":"),
+            ensure_ascii=False,
+            allow_nan=False,
+        )
+    except (TypeError, ValueError, RecursionError) as error:
+        msg = (
+            f"expected a value that JSON can hold, got {type(value).__name__}: {error}"
+        )
+        raise InputError(msg) from error
+
+
+def _canonical(value: object) -> object:
+    if isinstance(value, float) and value.is_integer() and abs(value) < _EXACT_INTEGERS:
+        return int(value)
+    if isinstance(value, Mapping):
+        members = cast("Mapping[object, object]", value)
+        return {key: _canonical(member) for key, member in members.items()}
+    if isinstance(value, list | tuple):
+        return [_canonical(member) for member in cast("Sequence[object]", value)]
+    return value
+
+
+def structured(texts: Sequence[str], /, *, question: str | None = None) -> FloatArray:
+    """Compare JSON texts field by field; texts that are no JSON, as texts.
+
+    - objects: the mean over the union of their keys, a missing key being 0;
+    - lists: the mean over the places of the longer one, in order;
+    - numbers by value (``1``, ``1.0`` and ``1e0`` are equal), booleans and null
+      exactly, strings by :func:`rouge_l`, two different kinds: 0;
+    - a tool call, an object of ``name`` and ``args`` and nothing else but ``id`` and
+      ``type``: 0 where the names differ, else the mean of 1 and the arguments'
+      similarity. ``id`` and ``type`` are not compared;
+    - a pair in which one text is no JSON: :func:`rouge_l` of the two texts. A fence
+      of Markdown around the JSON does not count.
+
+    Args:
+        texts: The ``n`` texts.
+        question: Not used.
+
+    Returns:
+        ``(n, n)`` float64 matrix in [0, 1], symmetric, diagonal 1.
+
+    Raises:
+        InputError: ``texts`` is not a sequence of strings.
+
+    Example:
+        >>> structured(['{"city": "Paris", "n": 1}', '{"n": 1.0, "city": "Lyon"}'])
+        array([[1. , 0.5],
+               [0.5, 1. ]])
+    """
+    del question
+    strings = LexicalPairs()
+    index = strings.distinct(texts)
+    distinct = list(index)
+    values = [_parsed(text) for text in distinct]
+    matrix = np.ones((len(distinct), len(distinct)))
+    for row, value in enumerate(values):
+        for column in range(row):
+            other = values[column]
+            if value is _NOT_JSON or other is _NOT_JSON:
+                alike = strings(distinct[row], distinct[column])
+            else:
+                alike = _compare(value, other, strings)
+            matrix[row, column] = matrix[column, row] = alike
+    places = [index[text] for text in texts]
+    return matrix[np.ix_(places, places)]
+
+
+def _parsed(text: str) -> Any:  # noqa: ANN401 - JSON may be anything
+    """Return the JSON value of a text, numbers as exact decimals, or ``_NOT_JSON``."""
+    fenced = _FENCE.fullmatch(text)
+    try:
+        value: object = json.loads(
+            fenced[1] if fenced else text,
+            parse_float=Decimal,
+            parse_int=Decimal,
+            parse_constant=_refuse,
+        )
+    except (ValueError, RecursionError, InvalidOperation):
+        return _NOT_JSON
+    return _NOT_JSON if _too_deep(value) else value
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(constant)
+
+
+def _too_deep(value: object) -> bool:
+    level = [value]
+    for _ in range(_MAX_DEPTH):
+        level = [member for parent in level for member in _members(parent)]
+        if not level:
+            return False
+    return True
+
+
+def _members(value: object) -> list[object]:
+    if isinstance(value, dict):
+        return list(cast("dict[str, object]", value).values())
+    return cast("list[object]", value) if isinstance(value, list) else []
+
+
+def _compare(one: Any, other: Any, strings: LexicalPairs) -> float:  # noqa: ANN401 - JSON
+    if type(one) is not type(other):
+        return 0.0
+    if isinstance(one, dict):
+        return _compare_objects(one, other, strings)
+    if isinstance(one, list):
+        return _compare_lists(one, other, strings)
+    if isinstance(one, str):
+        return strings(one, other)
+    return float(one == other)
+
+
+def _compare_objects(
+    one: dict[str, Any], other: dict[str, Any], strings: LexicalPairs
+) -> float:
+    keys = one.keys() | other.keys()
+    if _is_tool_call(one) and _is_tool_call(other):
+        if one["name"] != other["name"]:
+            return 0.0
+        keys = _TOOL_CALL
+    if not keys:
+        return 1.0
+    # Sorted, so that rounding is the same in both argument orders.
+    shared = sorted(keys & one.keys() & other.keys())
+    return sum(_compare(one[key], other[key], strings) for key in shared) / len(keys)
+
+
+def _is_tool_call(value: dict[str, Any]) -> bool:
+    return (
+        _TOOL_CALL <= value.keys() <= _TOOL_CALL | _UNCOMPARED
+        and isinstance(value["name"], str)
+        and isinstance(value["args"], dict)
+    )
+
+
+def _compare_lists(one: list[Any], other: list[Any], strings: LexicalPairs) -> float:
+    longer = max(len(one), len(other))
+    if not longer:
+        return 1.0
+    pairs = zip(one, other, strict=False)
+    return sum(_compare(left, right, strings) for left, right in pairs) / longer
