@@ -33,6 +33,10 @@ class Limiter:
         self._held = 0
         self._waiting: deque[Future[None]] = deque()
 
+    def __reduce__(self) -> tuple[type[Limiter], tuple[int | None]]:
+        """Start anew in another process; a lock cannot travel."""
+        return (Limiter, (self.limit,))
+
     @contextmanager
     def hold(self, *, timeout: float | None = None) -> Generator[None]:
         """Wait for a place, hold it, give it back.

@@ -1,0 +1,274 @@
+"""From a response set to an assessment: the members that count, score and verdict."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from snne_guard.decision import Policy, Verdict
+from snne_guard.errors import ConfigurationError
+from snne_guard.scorers import METHODS, score_members
+from snne_guard.similarity import resolve_similarity
+from snne_guard.types import (
+    Assessment,
+    Method,
+    ResponseSet,
+    Sample,
+    Score,
+    Similarity,
+    ToolCalls,
+)
+
+__all__ = ["Judge", "unusable"]
+
+logger = logging.getLogger(__name__)
+
+
+def unusable(sample: Sample, *, tool_calls: ToolCalls) -> str | None:
+    """Return why a reply cannot be compared with others, None if it can.
+
+    Args:
+        sample: The reply.
+        tool_calls: Whether calls of tools are compared.
+
+    Returns:
+        ``"refused"``, ``"tool_calls"``, ``"truncated"``, ``"reasoning_only"`` or
+        ``"empty"``.
+    """
+    if sample.refused:
+        return "refused"
+    if sample.tool_calls is not None and tool_calls == "skip":
+        return "tool_calls"
+    if sample.truncated:
+        return "truncated"
+    if sample.tool_calls is None and not sample.text.strip():
+        return "reasoning_only" if sample.reasoned else "empty"
+    return None
+
+
+_SAMPLE_REASONS = {
+    "refused": "refused_samples",
+    "tool_calls": "tool_call_samples",
+    "truncated": "truncated_samples",
+    "reasoning_only": "reasoning_only_samples",
+    "empty": "empty_samples",
+}
+_ANSWER_REASONS = {
+    "refused": "answer_refused",
+    "tool_calls": "tool_calls",
+    "truncated": "answer_truncated",
+    "reasoning_only": "answer_reasoning_only",
+    "empty": "answer_empty",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judge:
+    """Scores response sets and decides on them; holds no state.
+
+    Attributes:
+        policy: What follows from an uncertainty.
+        method: Name of a method, a method of the user's own, or ``"auto"``: WSNNE
+            where log-probabilities come, else SNNE.
+        similarity: Name of a similarity, one of the user's own, or None for the
+            method's default.
+        tau: Temperature of the similarity's softmax, None for the method's default.
+        tool_calls: Whether answers that call tools are scored.
+
+    Raises:
+        ConfigurationError: If a name is unknown, or a threshold is set for a method
+            that has no bounds.
+    """
+
+    policy: Policy
+    method: str | Method = "auto"
+    similarity: str | Similarity | None = None
+    tau: float | None = None
+    tool_calls: ToolCalls = "skip"
+
+    def __post_init__(self) -> None:
+        if self.tool_calls not in {"skip", "score"}:
+            msg = f"tool_calls must be 'skip' or 'score'; got {self.tool_calls!r}"
+            raise ConfigurationError(msg)
+        if self.tau is not None and not (0 < self.tau < float("inf")):
+            msg = f"tau must be a number above 0, or None; got {self.tau!r}"
+            raise ConfigurationError(msg)
+        resolve_similarity(self.similarity)
+        method = self.resolve(logprobs=True)
+        if self.policy.threshold is not None and method.bounds(2) is None:
+            msg = (
+                f"method {method.name!r} has no bounds, so its score has no place in "
+                "[0, 1] that a threshold could be compared with; leave threshold=None"
+            )
+            raise ConfigurationError(msg)
+
+    @property
+    def wants_logprobs(self) -> bool:
+        """Whether token log-probabilities would be used if they came."""
+        return "mean_logprobs" in self.resolve(logprobs=True).needs
+
+    @property
+    def light(self) -> bool:
+        """Whether scoring runs no code but the library's own."""
+        return isinstance(self.method, str) and not callable(self.similarity)
+
+    def resolve(self, *, logprobs: bool) -> Method:
+        """Return the method that runs with or without log-probabilities.
+
+        Raises:
+            ConfigurationError: If the name is unknown.
+        """
+        if not isinstance(self.method, str):
+            return self.method
+        name = self.method
+        if name == "auto":
+            name = "wsnne" if logprobs else "snne"
+        if name not in METHODS:
+            known = ", ".join(repr(known) for known in ("auto", *METHODS))
+            msg = f"method must be one of {known} or a Method; got {name!r}"
+            raise ConfigurationError(msg)
+        return METHODS[name]
+
+    def judge(
+        self,
+        responses: ResponseSet,
+        *,
+        assessment_id: str,
+        settle_logprobs: Callable[[bool], bool] = bool,
+    ) -> tuple[Assessment, Verdict]:
+        """Score a response set and decide.
+
+        Args:
+            responses: The answer and its samples.
+            assessment_id: Id of the assessment.
+            settle_logprobs: Told whether any log-probabilities came; returns whether
+                this guard counts on them.
+
+        Returns:
+            The assessment, and the verdict with how to carry it out.
+        """
+        used, reasons = self._members(responses)
+        score: Score | None = None
+        if used is None:
+            verdict = self.policy.unscored()
+        elif len(used) < self.policy.min_samples:
+            reasons += ("too_few_samples",)
+            verdict = self.policy.unscored()
+        else:
+            score = self._scored(used, responses, settle_logprobs)
+            if score is None:
+                reasons += ("scoring_failed",)
+                verdict = self.policy.unscored()
+            else:
+                reasons += score.reasons
+                verdict = self.policy.scored(score.uncertainty, method=score.method)
+        base = self.record(responses, assessment_id=assessment_id, verdict=verdict)
+        assessment = replace(
+            base,
+            scored=tuple(map(_text, used or ())) if score else (),
+            matrix=score.matrix if score else None,
+            method=score.method if score else None,
+            score=score.value if score else None,
+            uncertainty=score.uncertainty if score else None,
+            n_used=len(used or ()),
+            reasons=tuple(dict.fromkeys((*base.reasons, *reasons))),
+        )
+        return assessment, verdict
+
+    def record(
+        self,
+        responses: ResponseSet,
+        *,
+        assessment_id: str,
+        verdict: Verdict,
+        reasons: tuple[str, ...] = (),
+    ) -> Assessment:
+        """Return the assessment of a call whose set is not scored."""
+        threshold = self.policy.threshold
+        missing = ("no_threshold",) if threshold is None else ()
+        return Assessment(
+            id=assessment_id,
+            answer=responses.answer,
+            samples=responses.samples,
+            threshold=None if threshold is None else threshold.value,
+            certified=threshold is not None and threshold.certified,
+            decision=verdict.decision,
+            n_requested=responses.n_requested,
+            reasons=(*missing, *responses.reasons, *reasons),
+            cost=responses.cost,
+            question=responses.question,
+        )
+
+    def _members(
+        self, responses: ResponseSet
+    ) -> tuple[list[Sample] | None, tuple[str, ...]]:
+        """Return the members that count, None where the answer itself does not."""
+        answer = responses.answer
+        used: list[Sample] = []
+        reasons: list[str] = []
+        for sample in responses.samples:
+            problem = unusable(sample, tool_calls=self.tool_calls)
+            if problem is None:
+                used.append(sample)
+            else:
+                reasons.append(_SAMPLE_REASONS[problem])
+        if len({member.model for member in (answer, *used) if member.model}) > 1:
+            reasons.append("mixed_models")
+        problem = unusable(answer, tool_calls=self.tool_calls)
+        if problem is not None:
+            reasons.append(_ANSWER_REASONS[problem])
+        # A cut-off answer is what the application gets, so it stays and is compared.
+        if problem not in {None, "truncated"}:
+            return None, tuple(reasons)
+        return [answer, *used] if responses.include_answer else used, tuple(reasons)
+
+    def _scored(
+        self,
+        members: Sequence[Sample],
+        responses: ResponseSet,
+        settle_logprobs: Callable[[bool], bool],
+    ) -> Score | None:
+        try:
+            return self._score(members, responses, settle_logprobs)
+        except Exception as error:  # noqa: BLE001 - a similarity may be anyone's code
+            # What was paid for must not be lost to it; its text is not logged.
+            logger.warning("scoring failed with %s", type(error).__name__)
+            return None
+
+    def _score(
+        self,
+        members: Sequence[Sample],
+        responses: ResponseSet,
+        settle_logprobs: Callable[[bool], bool],
+    ) -> Score:
+        means = [member.mean_logprob for member in members]
+        known = [mean for mean in means if mean is not None]
+        method = self.resolve(
+            logprobs=not self.wants_logprobs or settle_logprobs(bool(known))
+        )
+        reasons: tuple[str, ...] = ()
+        if "mean_logprobs" in method.needs and len(known) < len(means):
+            method, reasons = METHODS["snne"], ("logprobs_missing",)
+        name, similarity = resolve_similarity(self._similarity_for(members))
+        score = score_members(
+            [_text(member) for member in members],
+            mean_logprobs=known if len(known) == len(means) else None,
+            question=responses.question,
+            method=method,
+            similarity_name=name,
+            similarity=similarity,
+            tau=1.0 if self.tau is None else self.tau,
+        )
+        return replace(score, reasons=(*score.reasons, *reasons))
+
+    def _similarity_for(self, members: Sequence[Sample]) -> str | Similarity | None:
+        calls = any(member.tool_calls is not None for member in members)
+        if self.similarity is None and (calls or self.tool_calls == "score"):
+            return "structured"
+        return self.similarity
+
+
+def _text(member: Sample) -> str:
+    # What an answer that calls tools does is in the calls, not in the words beside.
+    return member.text if member.tool_calls is None else member.tool_calls

@@ -1,0 +1,149 @@
+"""Telling observers what happened, without ever waiting long for one of them."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+import queue
+import threading
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from snne_guard.types import Assessment, Observer, SampleEvent
+
+__all__ = ["ObserverHub"]
+
+logger = logging.getLogger(__name__)
+
+_CAPACITY = 10_000
+"""Events that may wait for one observer before further ones are dropped."""
+_IDLE_SECONDS = 1.0
+"""How long an observer's thread waits for the next event before it ends."""
+_FLUSH_SECONDS = 1.0
+"""How long a guarded call waits for its observers before it goes on without them."""
+
+
+class ObserverHub:
+    """Delivers events to observers, each in a thread of its own and in order.
+
+    An observer that raises, hangs or is slow costs the guarded call at most one
+    second, once. Its failures are counted in ``failures``.
+
+    Args:
+        observers: Objects with any of ``on_sample_start``, ``on_sample_end`` and
+            ``on_assessment``, plain or async.
+    """
+
+    def __init__(self, observers: Sequence[Observer] = ()) -> None:
+        self._observers = tuple(observers)
+        self._workers = [_Worker(observer) for observer in observers]
+
+    def __reduce__(self) -> tuple[type[ObserverHub], tuple[tuple[Observer, ...]]]:
+        """Start anew in another process; threads cannot travel."""
+        return (ObserverHub, (self._observers,))
+
+    @property
+    def failures(self) -> int:
+        """Events that an observer raised on, or that were dropped for it."""
+        return sum(worker.failures for worker in self._workers)
+
+    def sample_started(self, event: SampleEvent) -> None:
+        """Announce a request that goes out."""
+        self._post("on_sample_start", event)
+
+    def sample_ended(self, event: SampleEvent) -> None:
+        """Announce what came of a request."""
+        self._post("on_sample_end", event)
+
+    def announce(self, assessment: Assessment) -> None:
+        """Hand over the assessment without waiting at all."""
+        self._post("on_assessment", assessment)
+
+    def assessed(self, assessment: Assessment) -> None:
+        """Hand over the assessment and give observers a moment to take it in."""
+        flushed = self._post("on_assessment", assessment)
+        deadline = time.monotonic() + _FLUSH_SECONDS
+        for worker, done in flushed:
+            worker.settle(done, timeout=max(0.0, deadline - time.monotonic()))
+
+    async def aassessed(self, assessment: Assessment) -> None:
+        """Do the same without blocking the event loop."""
+        if self._workers:
+            await asyncio.to_thread(self.assessed, assessment)
+
+    def _post(self, name: str, event: object) -> list[tuple[_Worker, threading.Event]]:
+        posted = ((worker, worker.post(name, event)) for worker in self._workers)
+        return [(worker, done) for worker, done in posted if done is not None]
+
+
+class _Worker:
+    """One observer and the thread that serves it while there is something to tell."""
+
+    def __init__(self, observer: Observer) -> None:
+        self.failures = 0
+        self._observer = observer
+        self._events: queue.Queue[tuple[str, object, threading.Event]] = queue.Queue(
+            _CAPACITY
+        )
+        self._lock = threading.Lock()
+        self._running = False
+        self._stuck = False
+
+    def post(self, name: str, event: object) -> threading.Event | None:
+        """Queue an event and return a flag that is set once it was delivered."""
+        if not hasattr(self._observer, name):
+            return None
+        done = threading.Event()
+        with self._lock:
+            try:
+                self._events.put_nowait((name, event, done))
+            except queue.Full:
+                self._count("is too slow, an event was dropped")
+                return None
+            if not self._running:
+                self._running = True
+                threading.Thread(
+                    target=self._serve, daemon=True, name="snne-guard-observer"
+                ).start()
+        return done
+
+    def settle(self, done: threading.Event, *, timeout: float) -> None:
+        """Wait for a delivery, unless this observer is known to hang."""
+        if done.wait(0.0 if self._stuck else timeout):
+            self._stuck = False
+        elif not self._stuck:
+            self._stuck = True
+            self._count("did not return in time, the call went on without it")
+
+    def _serve(self) -> None:
+        with asyncio.Runner() as runner:
+            while True:
+                try:
+                    name, event, done = self._events.get(timeout=_IDLE_SECONDS)
+                except queue.Empty:
+                    with self._lock:
+                        if self._events.empty():
+                            self._running = False
+                            return
+                    continue
+                self._deliver(runner, name, event)
+                done.set()
+
+    def _deliver(self, runner: asyncio.Runner, name: str, event: object) -> None:
+        try:
+            result: Any = getattr(self._observer, name)(event)
+            if inspect.isawaitable(result):
+                runner.run(_settled(result))
+        except Exception as error:  # noqa: BLE001 - an observer never breaks a call
+            self._count(f"raised {type(error).__name__}")
+
+    def _count(self, what: str) -> None:
+        self.failures += 1
+        # The observer's name and the kind of failure only: never what was asked.
+        logger.warning("observer %s %s", type(self._observer).__name__, what)
+
+
+async def _settled(result: Any) -> None:  # noqa: ANN401 - any awaitable
+    await result

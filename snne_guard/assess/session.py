@@ -1,0 +1,351 @@
+"""One guarded call: samples beside the answer, limits, the assessment at the end."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import uuid
+from collections.abc import Awaitable, Callable
+from contextvars import Context
+from dataclasses import dataclass, field, replace
+from typing import Self
+
+from snne_guard.assess.judge import Judge
+from snne_guard.assess.observe import ObserverHub
+from snne_guard.decision import Verdict
+from snne_guard.sampling.collect import Collector, Draw, Reply
+from snne_guard.sampling.drive import DrawListener, TaskDraws, ThreadDraws
+from snne_guard.sampling.limiter import Limiter
+from snne_guard.sampling.memory import Memory
+from snne_guard.sampling.plan import SamplingPlan
+from snne_guard.types import Assessment, Cost, ResponseSet, Sample, SampleEvent
+
+__all__ = ["CHOSEN_SKIPS", "Assessor", "AsyncSession", "Brief", "Session"]
+
+_INLINE_CHARACTERS = 4_000
+"""Sets with fewer characters are scored on the event loop: a thread costs more."""
+
+CHOSEN_SKIPS = frozenset({"tool_calls", "not_sampled", "disabled"})
+"""Reasons for which the user has said that answers pass without a score."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assessor:
+    """Everything that one guarded call shares with the next.
+
+    Attributes:
+        plan: What is drawn.
+        judge: How it is scored and decided.
+        observers: Who is told.
+        memory: What was learnt about the provider.
+        limiter: Cap on the requests in flight.
+    """
+
+    plan: SamplingPlan
+    judge: Judge
+    observers: ObserverHub = field(default_factory=ObserverHub)
+    memory: Memory = field(default_factory=Memory)
+    limiter: Limiter = field(default_factory=Limiter)
+
+    def batch(self, *, supported: bool) -> int:
+        """Return how many replies to ask for in one request."""
+        if not supported:
+            return 1
+        return self.memory.batch or self.plan.n_samples
+
+
+@dataclass(slots=True, kw_only=True)
+class Brief:
+    """What one guarded call is about.
+
+    Attributes:
+        question: Text of the user's last message.
+        batch: Replies to ask for in one request.
+        context: Context in which the requests run.
+        reasons: What is known not to be as usual before anything is drawn.
+        skip: Why this call is not sampled at all, None if it is.
+        answer_first: Whether the samples wait for the answer.
+        id: Id of the assessment.
+    """
+
+    question: str | None = None
+    batch: int = 1
+    context: Context = field(default_factory=Context)
+    reasons: tuple[str, ...] = ()
+    skip: str | None = None
+    answer_first: bool = False
+    id: str = field(default_factory=lambda: uuid.uuid4().hex)
+
+
+class _Session:
+    """What the two twins share: the clock, the events, the record."""
+
+    def __init__(self, assessor: Assessor, brief: Brief) -> None:
+        self.id = brief.id
+        self.assessment: Assessment | None = None
+        self._assessor, self._brief = assessor, brief
+        self._collector = Collector(assessor.plan.n_samples, batch=brief.batch)
+        self._started = time.monotonic()
+        self._answer_cost = Cost()
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since the call began."""
+        return time.monotonic() - self._started
+
+    @property
+    def samples_cost(self) -> Cost:
+        """What the samples took, without the answer."""
+        return self._collector.cost
+
+    @property
+    def remaining(self) -> float | None:
+        """Seconds until the time limit of the whole call, None without a limit."""
+        timeout = self._assessor.plan.timeout
+        return None if timeout is None else max(0.0, timeout - self.elapsed)
+
+    def answer_started(self) -> None:
+        """Note that the answer was asked for."""
+        self._assessor.observers.sample_started(self._event("answer"))
+
+    def answer_ended(
+        self, answer: Sample | None, *, cost: Cost, error: BaseException | None = None
+    ) -> None:
+        """Note the answer, or why there is none, and what it took."""
+        self._answer_cost = cost
+        samples = (answer,) if answer is not None else ()
+        event = replace(self._event("answer"), samples=samples, error=error)
+        self._assessor.observers.sample_ended(event)
+
+    def listen(
+        self,
+        draw: Draw,
+        /,
+        *,
+        ended: bool,
+        samples: tuple[Sample, ...] = (),
+        error: BaseException | None = None,
+    ) -> None:
+        """Pass on what happens to the samples."""
+        event = SampleEvent(
+            assessment_id=self.id,
+            role="sample",
+            index=draw.index,
+            n=draw.n,
+            samples=samples,
+            error=error,
+        )
+        observers = self._assessor.observers
+        (observers.sample_ended if ended else observers.sample_started)(event)
+
+    def _event(self, role: str) -> SampleEvent:
+        return SampleEvent(
+            assessment_id=self.id,
+            role="answer" if role == "answer" else "sample",
+            index=0,
+            n=1,
+        )
+
+    @property
+    def _concurrent(self) -> bool:
+        return self._brief.skip is None and not self._brief.answer_first
+
+    def _skips(self, answer: Sample) -> str | None:
+        """Return why this answer is delivered without a score, None if it is scored."""
+        if answer.tool_calls is not None and self._assessor.judge.tool_calls == "skip":
+            return "tool_calls"
+        return self._brief.skip
+
+    def _patience(self) -> float | None:
+        """Seconds that the samples may still take."""
+        limits = [self.remaining]
+        if self._assessor.plan.sample_timeout is not None:
+            begun = self._started if self._concurrent else self._samples_started
+            waited = time.monotonic() - begun
+            limits.append(max(0.0, self._assessor.plan.sample_timeout - waited))
+        known = [limit for limit in limits if limit is not None]
+        return min(known, default=None)
+
+    _samples_started: float = 0.0
+
+    def _responses(self, answer: Sample, *, late: bool) -> ResponseSet:
+        collector, plan = self._collector, self._assessor.plan
+        reasons = list(self._brief.reasons)
+        if collector.errors:
+            reasons.append("samples_failed")
+        if late:
+            reasons.append("samples_late")
+        if collector.samples:
+            self._assessor.memory.learn_batch(collector.batch, asked=plan.n_samples)
+        return ResponseSet(
+            answer=answer,
+            samples=collector.samples,
+            n_requested=plan.n,
+            include_answer=plan.include_answer,
+            question=self._brief.question,
+            reasons=tuple(reasons),
+            errors=tuple(collector.errors),
+            cost=self._cost(),
+        )
+
+    def _cost(self) -> Cost:
+        return replace(self._answer_cost + self._collector.cost, seconds=self.elapsed)
+
+    def _judged(self, answer: Sample, *, late: bool) -> tuple[Assessment, Verdict]:
+        memory = self._assessor.memory
+        return self._assessor.judge.judge(
+            self._responses(answer, late=late),
+            assessment_id=self.id,
+            settle_logprobs=lambda seen: memory.settle_logprobs(seen=seen),
+        )
+
+    def _skipped(self, answer: Sample, reason: str) -> tuple[Assessment, Verdict]:
+        judge = self._assessor.judge
+        chosen = reason in CHOSEN_SKIPS
+        verdict = judge.policy.skipped() if chosen else judge.policy.unscored()
+        responses = self._responses(answer, late=False)
+        record = judge.record(
+            responses, assessment_id=self.id, verdict=verdict, reasons=(reason,)
+        )
+        return record, verdict
+
+    def broken_off(self, error: BaseException) -> Assessment:
+        """Return the record of a call that broke off: what came, and its cost."""
+        reason = "answer_failed" if isinstance(error, Exception) else "cancelled"
+        policy = self._assessor.judge.policy
+        return Assessment(
+            id=self.id,
+            answer=None,
+            samples=self._collector.samples,
+            threshold=None if policy.threshold is None else policy.threshold.value,
+            n_requested=self._assessor.plan.n,
+            reasons=(*self._brief.reasons, reason),
+            cost=self._cost(),
+            question=self._brief.question,
+        )
+
+
+class Session(_Session):
+    """A guarded call in threads.
+
+    Enter it before the answer is drawn, call ``finish`` with the answer; leaving it
+    ends what is still in flight.
+
+    Args:
+        assessor: What is shared with other calls.
+        brief: What this call is about.
+        send: Sends one request for samples.
+    """
+
+    def __init__(
+        self, assessor: Assessor, brief: Brief, send: Callable[[Draw], Reply]
+    ) -> None:
+        super().__init__(assessor, brief)
+        self._draws = ThreadDraws(
+            self._collector,
+            send,
+            listener=_listener(self),
+            limiter=assessor.limiter,
+            max_attempts=assessor.plan.max_attempts,
+            context=brief.context,
+        )
+
+    def __enter__(self) -> Self:
+        if self._concurrent:
+            self._draws.start()
+        return self
+
+    def __exit__(
+        self, kind: object, error: BaseException | None, trace: object
+    ) -> None:
+        self._draws.stop()
+        if error is not None and self.assessment is None:
+            self.report(self.broken_off(error))
+
+    def finish(self, answer: Sample) -> tuple[Assessment, Verdict]:
+        """Wait for the samples within the limits, score, decide."""
+        skip = self._skips(answer)
+        if skip is not None:
+            self._draws.stop()
+            return self._skipped(answer, skip)
+        if not self._concurrent:
+            self._samples_started = time.monotonic()
+            self._draws.start()
+        settled = self._draws.wait(self._patience())
+        self._draws.stop()
+        return self._judged(answer, late=not settled)
+
+    def report(self, assessment: Assessment) -> None:
+        """Hand the final assessment to the observers."""
+        self.assessment = assessment
+        self._assessor.observers.assessed(assessment)
+
+
+class AsyncSession(_Session):
+    """A guarded call in tasks; the twin of ``Session``.
+
+    Args:
+        assessor: What is shared with other calls.
+        brief: What this call is about.
+        send: Sends one request for samples.
+    """
+
+    def __init__(
+        self,
+        assessor: Assessor,
+        brief: Brief,
+        send: Callable[[Draw], Awaitable[Reply]],
+    ) -> None:
+        super().__init__(assessor, brief)
+        self._draws = TaskDraws(
+            self._collector,
+            send,
+            listener=_listener(self),
+            limiter=assessor.limiter,
+            max_attempts=assessor.plan.max_attempts,
+            context=brief.context,
+        )
+
+    async def __aenter__(self) -> Self:
+        if self._concurrent:
+            self._draws.start()
+        return self
+
+    async def __aexit__(
+        self, kind: object, error: BaseException | None, trace: object
+    ) -> None:
+        try:
+            await self._draws.stop()
+        finally:
+            if error is not None and self.assessment is None:
+                broken = self.broken_off(error)
+                if isinstance(error, Exception):
+                    await self.report(broken)
+                else:  # being cancelled: tell, but wait for nothing
+                    self.assessment = broken
+                    self._assessor.observers.announce(broken)
+
+    async def finish(self, answer: Sample) -> tuple[Assessment, Verdict]:
+        """Wait for the samples within the limits, score, decide."""
+        skip = self._skips(answer)
+        if skip is not None:
+            await self._draws.stop()
+            return self._skipped(answer, skip)
+        if not self._concurrent:
+            self._samples_started = time.monotonic()
+            self._draws.start()
+        settled = await self._draws.wait(self._patience())
+        await self._draws.stop()
+        size = sum(len(sample.text) for sample in self._collector.samples)
+        if size < _INLINE_CHARACTERS and self._assessor.judge.light:
+            return self._judged(answer, late=not settled)
+        return await asyncio.to_thread(self._judged, answer, late=not settled)
+
+    async def report(self, assessment: Assessment) -> None:
+        """Hand the final assessment to the observers."""
+        self.assessment = assessment
+        await self._assessor.observers.aassessed(assessment)
+
+
+def _listener(session: _Session) -> DrawListener:
+    return session.listen

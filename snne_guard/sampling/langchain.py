@@ -1,0 +1,262 @@
+"""Drawing samples from LangChain chat models, by threads or by tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from langchain_core.callbacks import AsyncCallbackManager, CallbackManager
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import BaseMessage
+from langchain_core.outputs import LLMResult
+
+from snne_guard.sampling.collect import Draw, Reply
+from snne_guard.sampling.langchain_messages import read_result
+from snne_guard.sampling.langchain_models import (
+    TOKEN_LIMITS,
+    Candidate,
+    ChatRunnable,
+    resolve,
+    sampling_copy,
+    side_effects,
+)
+from snne_guard.sampling.langchain_runs import (
+    SAMPLE_TAG,
+    AsyncRunLog,
+    RunLog,
+    untraced,
+)
+from snne_guard.sampling.memory import Memory
+from snne_guard.sampling.plan import SamplingPlan
+from snne_guard.sampling.retry import is_bad_request
+from snne_guard.types import Cost
+
+__all__ = ["AsyncSamples", "Route", "Samples"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Route:
+    """The chat models that give the samples, each with the copy that draws them.
+
+    Attributes:
+        candidates: In the order in which they are tried.
+        copies: The copy of each that draws samples.
+    """
+
+    candidates: tuple[Candidate, ...]
+    copies: tuple[BaseChatModel, ...]
+
+    @classmethod
+    def of(cls, model: ChatRunnable, plan: SamplingPlan) -> Route:
+        """Return the route to the models behind a pinned runnable."""
+        candidates = resolve(model)
+        copies = tuple(
+            sampling_copy(
+                candidate.model,
+                temperature=plan.temperature,
+                max_tokens=plan.sample_max_tokens,
+            )
+            for candidate in candidates
+        )
+        return cls(candidates=candidates, copies=copies)
+
+    @property
+    def supports_batch(self) -> bool:
+        """Whether several replies may come in one request."""
+        return all(candidate.speaks_openai for candidate in self.candidates)
+
+    @property
+    def supports_logprobs(self) -> bool:
+        """Whether token log-probabilities may come, whoever answers."""
+        return all(candidate.speaks_openai for candidate in self.candidates)
+
+    @property
+    def user_wants_logprobs(self) -> bool:
+        """Whether the user asked for log-probabilities in the answer."""
+        return any(candidate.asked("logprobs") for candidate in self.candidates)
+
+    @property
+    def has_tools(self) -> bool:
+        """Whether tools are bound."""
+        return any(candidate.kwargs.get("tools") for candidate in self.candidates)
+
+    def unsampled(self) -> str | None:
+        """Return why no sample may be drawn, None if samples may be drawn."""
+        if any(side_effects(candidate) for candidate in self.candidates):
+            return "side_effects"
+        return None
+
+    def reasons(self) -> tuple[str, ...]:
+        """Return what is known not to be as usual about these models."""
+        fixed = any(
+            "temperature" not in type(copy).model_fields for copy in self.copies
+        )
+        return ("temperature_unset",) if fixed else ()
+
+
+@dataclass(slots=True, kw_only=True)
+class _Samples:
+    """What both twins share: which options a request carries.
+
+    Attributes:
+        route: Whom to ask.
+        messages: The whole conversation.
+        kwargs: Options of this call.
+        plan: Temperature and token limit.
+        memory: What was learnt about the provider.
+        logprobs: Whether log-probabilities are wanted.
+    """
+
+    route: Route
+    messages: Sequence[BaseMessage]
+    kwargs: Mapping[str, Any]
+    plan: SamplingPlan
+    memory: Memory
+    logprobs: bool
+
+    def options(
+        self, candidate: Candidate, draw: Draw, *, logprobs: bool
+    ) -> dict[str, Any]:
+        options = {**candidate.kwargs, **self.kwargs}
+        for name in ("n", "stream", "logprobs", "top_logprobs", "previous_response_id"):
+            options.pop(name, None)
+        if "temperature" in options:
+            options["temperature"] = self.plan.temperature
+        if "store" in options:
+            options["store"] = False
+        if self.plan.sample_max_tokens is not None:
+            limit = self.plan.sample_max_tokens
+            options |= {name: limit for name in TOKEN_LIMITS if name in options}
+        seed = options.get("seed", getattr(candidate.model, "seed", None))
+        if isinstance(seed, int):
+            # The same seed for all would draw the same sample again and again.
+            options["seed"] = seed + 1 + draw.index
+        if draw.n > 1:
+            options["n"] = draw.n
+        if logprobs:
+            options["logprobs"] = True
+        return options
+
+    def wants_logprobs(self) -> bool:
+        return self.logprobs and self.memory.logprobs is not False
+
+    def is_about_logprobs(self, error: BaseException, draw: Draw) -> bool:
+        """Return whether a rejected request may pass without log-probabilities."""
+        if not is_bad_request(error) or self.memory.logprobs:
+            return False
+        return "logprob" in str(error).lower() or draw.n == 1
+
+    def is_final(self, index: int, draw: Draw, error: BaseException) -> bool:
+        """Return whether the next candidate is not to be asked."""
+        # A smaller request may pass, and keeps the samples with one model.
+        rejects_n = draw.n > 1 and is_bad_request(error)
+        return rejects_n or index + 1 == len(self.route.candidates)
+
+    def without_logprobs(self, reply: Reply) -> Reply:
+        self.memory.settle_logprobs(seen=False)
+        cost = reply.cost + Cost(attempts=1)
+        return Reply(samples=reply.samples, cost=cost)
+
+
+class Samples(_Samples):
+    """Sends requests for samples from threads.
+
+    Args:
+        log: Where the runs are told.
+    """
+
+    log: RunLog
+    managers: tuple[CallbackManager, ...]
+
+    def listen(self, log: RunLog) -> Samples:
+        """Tell handlers of each request; call it in the user's own context."""
+        self.log = log
+        self.managers = tuple(
+            log.manager(candidate, SAMPLE_TAG) for candidate in self.route.candidates
+        )
+        return self
+
+    def send(self, draw: Draw) -> Reply:
+        """Send one request, to the next candidate where one has failed."""
+        for index, candidate in enumerate(self.route.candidates):
+            try:
+                return self._ask(index, draw)
+            except candidate.handles as error:
+                if self.is_final(index, draw, error):
+                    raise
+        raise AssertionError  # pragma: no cover - a route has at least one candidate
+
+    def _ask(self, index: int, draw: Draw) -> Reply:
+        logprobs = self.wants_logprobs()
+        try:
+            return self._generate(index, draw, logprobs=logprobs)
+        except Exception as error:
+            if not logprobs or not self.is_about_logprobs(error, draw):
+                raise
+        return self.without_logprobs(self._generate(index, draw, logprobs=False))
+
+    def _generate(self, index: int, draw: Draw, *, logprobs: bool) -> Reply:
+        candidate = self.route.candidates[index]
+        options = self.options(candidate, draw, logprobs=logprobs)
+        run = self.log.open(self.managers[index], candidate, self.messages, options)
+        try:
+            with untraced():
+                result: LLMResult = self.route.copies[index].generate(
+                    [list(self.messages)], callbacks=[], **options
+                )
+        except BaseException as error:
+            self.log.fail(run, error)
+            raise
+        self.log.close(run, result)
+        return read_result(result)
+
+
+class AsyncSamples(_Samples):
+    """The twin of ``Samples`` for tasks."""
+
+    log: AsyncRunLog
+    managers: tuple[AsyncCallbackManager, ...]
+
+    def listen(self, log: AsyncRunLog) -> AsyncSamples:
+        """Tell handlers of each request; call it in the user's own context."""
+        self.log = log
+        self.managers = tuple(
+            log.manager(candidate, SAMPLE_TAG) for candidate in self.route.candidates
+        )
+        return self
+
+    async def send(self, draw: Draw) -> Reply:
+        """Send one request, to the next candidate where one has failed."""
+        for index, candidate in enumerate(self.route.candidates):
+            try:
+                return await self._ask(index, draw)
+            except candidate.handles as error:
+                if self.is_final(index, draw, error):
+                    raise
+        raise AssertionError  # pragma: no cover - a route has at least one candidate
+
+    async def _ask(self, index: int, draw: Draw) -> Reply:
+        logprobs = self.wants_logprobs()
+        try:
+            return await self._generate(index, draw, logprobs=logprobs)
+        except Exception as error:
+            if not logprobs or not self.is_about_logprobs(error, draw):
+                raise
+        return self.without_logprobs(await self._generate(index, draw, logprobs=False))
+
+    async def _generate(self, index: int, draw: Draw, *, logprobs: bool) -> Reply:
+        candidate = self.route.candidates[index]
+        options = self.options(candidate, draw, logprobs=logprobs)
+        manager = self.managers[index]
+        run = await self.log.open(manager, candidate, self.messages, options)
+        try:
+            with untraced():
+                result: LLMResult = await self.route.copies[index].agenerate(
+                    [list(self.messages)], callbacks=[], **options
+                )
+        except BaseException as error:
+            await self.log.fail(run, error)
+            raise
+        await self.log.close(run, result)
+        return read_result(result)

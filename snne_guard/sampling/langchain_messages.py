@@ -1,0 +1,220 @@
+"""Reading LangChain messages: text, log-probabilities, why they ended, their cost."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar, cast
+
+from langchain_core.messages import (
+    AIMessage,
+    BaseMessage,
+    HumanMessage,
+    convert_to_messages,
+)
+from langchain_core.outputs import ChatGeneration, LLMResult
+from langchain_core.prompt_values import PromptValue
+
+from snne_guard.errors import InputError
+from snne_guard.sampling.collect import Reply
+from snne_guard.similarity import canonical_json
+from snne_guard.types import Cost, Sample
+
+__all__ = [
+    "cost_of",
+    "last_question",
+    "read_message",
+    "read_result",
+    "to_messages",
+    "without_logprobs",
+]
+
+M = TypeVar("M", bound=BaseMessage)
+
+_FINISH_KEYS = ("finish_reason", "stop_reason", "done_reason", "stopReason")
+_MODEL_KEYS = ("model_name", "model", "model_id")
+_REFUSALS = frozenset(
+    {"content_filter", "refusal", "SAFETY", "PROHIBITED_CONTENT", "BLOCKLIST"}
+)
+_REASONING_BLOCKS = frozenset({"reasoning", "thinking", "redacted_thinking"})
+# Models served without a reasoning parser put it in front of the text.
+_THINK = re.compile(r"\A\s*<think>.*?(?:</think>\s*|\Z)", re.DOTALL)
+_THINK_END = "</think>"
+
+
+def to_messages(value: object) -> list[BaseMessage]:
+    """Return what a chat model accepts as a list of messages.
+
+    Raises:
+        InputError: If it is nothing that a chat model accepts.
+    """
+    if isinstance(value, PromptValue):
+        return value.to_messages()
+    if isinstance(value, str):
+        return [HumanMessage(content=value)]
+    if isinstance(value, Sequence):
+        return convert_to_messages(cast("Sequence[Any]", value))
+    msg = (
+        "a guard takes what a chat model takes: a string, a prompt value or a list of "
+        f"messages; got {type(value).__name__}"
+    )
+    raise InputError(msg)
+
+
+def last_question(messages: Sequence[BaseMessage]) -> str | None:
+    """Return the text of the user's last message, None if there is none."""
+    for message in reversed(messages):
+        if isinstance(message, HumanMessage):
+            return str(message.text)
+    return None
+
+
+def read_message(
+    message: BaseMessage,
+    *,
+    info: Mapping[str, Any] | None = None,
+    model: str | None = None,
+) -> Sample:
+    """Return what is compared of a message.
+
+    Args:
+        message: The model's reply.
+        info: The ``generation_info`` beside it, where several came at once.
+        model: Name of the model, where the message does not say.
+    """
+    metadata = {**(info or {}), **_mapping(message.response_metadata)}
+    text = str(message.text)
+    stripped = _THINK.sub("", text, count=1)
+    finish = _first(metadata, _FINISH_KEYS)
+    return Sample(
+        text=stripped,
+        token_logprobs=_token_logprobs(
+            metadata.get("logprobs"), after_thinking=stripped != text
+        ),
+        finish_reason=finish,
+        model=_first(metadata, _MODEL_KEYS) or model,
+        tool_calls=_tool_calls(message),
+        refused=finish in _REFUSALS or _has_refusal(message),
+        reasoned=stripped != text or _has_reasoning(message),
+    )
+
+
+def read_result(result: LLMResult) -> Reply:
+    """Return the replies of one request, its usage counted once."""
+    output = _mapping(result.llm_output)
+    generations = [
+        generation
+        for generation in (result.generations[0] if result.generations else [])
+        if isinstance(generation, ChatGeneration)
+    ]
+    samples = tuple(
+        read_message(
+            generation.message,
+            info=generation.generation_info,
+            model=_first(output, _MODEL_KEYS),
+        )
+        for generation in generations
+    )
+    # Every choice carries the usage of the whole response, so the first one tells all.
+    first = generations[0].message if generations else None
+    return Reply(samples=samples, cost=cost_of(first, samples))
+
+
+def cost_of(message: BaseMessage | None, samples: Sequence[Sample]) -> Cost:
+    """Return what one answered request took, from the usage on its message.
+
+    Some servers count the tokens of one choice only; their log-probabilities give
+    that away, and the cost is then marked as a lower bound.
+    """
+    usage = message.usage_metadata if isinstance(message, AIMessage) else None
+    drawn = sum(len(sample.token_logprobs or ()) for sample in samples)
+    if usage is None:
+        return Cost(calls=1, completion_tokens=drawn, lower_bound=True)
+    written = usage["output_tokens"]
+    return Cost(
+        calls=1,
+        prompt_tokens=usage["input_tokens"],
+        cached_tokens=usage.get("input_token_details", {}).get("cache_read") or 0,
+        completion_tokens=written,
+        lower_bound=written < drawn,
+    )
+
+
+def without_logprobs(message: M) -> M:
+    """Return the message without the log-probabilities that the guard asked for."""
+    if "logprobs" not in message.response_metadata:
+        return message
+    metadata = {**message.response_metadata}
+    del metadata["logprobs"]
+    return message.model_copy(update={"response_metadata": metadata})
+
+
+def _token_logprobs(
+    logprobs: object, *, after_thinking: bool
+) -> tuple[float, ...] | None:
+    entries: object = logprobs
+    if isinstance(logprobs, Mapping):
+        entries = cast("Mapping[str, object]", logprobs).get("content")
+    if not isinstance(entries, Sequence) or isinstance(entries, str):
+        return None
+    tokens = [_mapping(entry) for entry in cast("Sequence[object]", entries)]
+    if after_thinking:
+        tokens = _after_thinking(tokens)
+    values = [token.get("logprob") for token in tokens]
+    if not values or not all(_is_logprob(value) for value in values):
+        return None
+    return tuple(float(cast("float", value)) for value in values)
+
+
+def _after_thinking(tokens: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    seen = ""
+    for index, token in enumerate(tokens):
+        seen += str(token.get("token", ""))
+        if _THINK_END in seen:
+            return tokens[index + 1 :]
+    return []
+
+
+def _is_logprob(value: object) -> bool:
+    return isinstance(value, int | float) and not math.isnan(value) and value <= 1e-6  # noqa: PLR2004 - rounding
+
+
+def _tool_calls(message: BaseMessage) -> str | None:
+    if not isinstance(message, AIMessage):
+        return None
+    calls = [
+        {"name": call["name"], "args": call["args"]}
+        for call in (*message.tool_calls, *message.invalid_tool_calls)
+    ]
+    return canonical_json(calls) if calls else None
+
+
+def _has_refusal(message: BaseMessage) -> bool:
+    if message.additional_kwargs.get("refusal"):
+        return True
+    return any(block.get("type") == "refusal" for block in _blocks(message))
+
+
+def _has_reasoning(message: BaseMessage) -> bool:
+    if message.additional_kwargs.get("reasoning_content"):
+        return True
+    return any(block.get("type") in _REASONING_BLOCKS for block in _blocks(message))
+
+
+def _blocks(message: BaseMessage) -> list[dict[str, Any]]:
+    if isinstance(message.content, str):
+        return []
+    return [block for block in message.content if isinstance(block, dict)]
+
+
+def _mapping(value: object) -> dict[str, Any]:
+    return dict(cast("Mapping[str, Any]", value)) if isinstance(value, Mapping) else {}
+
+
+def _first(metadata: Mapping[str, Any], keys: Sequence[str]) -> str | None:
+    for key in keys:
+        value = metadata.get(key)
+        if isinstance(value, str) and value:
+            return value
+    return None

@@ -1,0 +1,261 @@
+"""LangChain's callback runs for requests that are not made through its callbacks.
+
+Handlers may see a reply only after the decision, and never one that is withheld. So
+the requests themselves run without callbacks, in a context that none leaks into, and
+what handlers are told of them is told here.
+"""
+
+from __future__ import annotations
+
+import contextvars
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from contextvars import Context
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from langchain_core.callbacks import (
+    AsyncCallbackManager,
+    AsyncCallbackManagerForLLMRun,
+    BaseCallbackHandler,
+    CallbackManager,
+    CallbackManagerForLLMRun,
+    Callbacks,
+)
+from langchain_core.callbacks.base import BaseCallbackManager
+from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.outputs import ChatGeneration, LLMResult
+from langchain_core.runnables import RunnableConfig
+from langsmith.run_helpers import tracing_context
+
+from snne_guard.errors import SamplingError
+from snne_guard.sampling.langchain_models import Candidate
+
+__all__ = ["AsyncRunLog", "RunLog", "quiet_config", "quiet_context", "untraced"]
+
+ANSWER_TAG = "snne_guard:answer"
+SAMPLE_TAG = "snne_guard:sample"
+NOSTREAM_TAG = "nostream"
+"""LangGraph's word for runs that stay out of ``stream_mode="messages"``."""
+
+
+def quiet_context() -> Context:
+    """Return a copy of the current context in which no callback handler is set.
+
+    Handlers also come from context variables, past every configuration: usage
+    counters and tracers that were opened with ``with``.
+    """
+    context = contextvars.copy_context()
+    for variable, value in list(context.items()):
+        if isinstance(value, BaseCallbackHandler | BaseCallbackManager):
+            context.run(variable.set, None)
+    return context
+
+
+def untraced() -> AbstractContextManager[None]:
+    """Switch LangSmith's own tracing off for what is inside."""
+    return tracing_context(enabled=False, parent=False)
+
+
+def quiet_config(config: RunnableConfig) -> RunnableConfig:
+    """Return the configuration of a call without handlers and without a run of it."""
+    kept = {
+        key: value
+        for key, value in config.items()
+        if key not in {"callbacks", "run_id", "run_name"}
+    }
+    return cast("RunnableConfig", {**kept, "callbacks": []})
+
+
+@dataclass(slots=True, kw_only=True)
+class _Plan:
+    """What both twins share: for whom, with which tags, and what may be shown.
+
+    Attributes:
+        config: Configuration of the guarded call, its callbacks those of a child.
+        hold: Whether replies are kept back until the decision.
+        usage: Whether the runs carry token usage; not where an outer run counts it.
+    """
+
+    config: RunnableConfig
+    hold: bool = False
+    usage: bool = True
+    held: list[tuple[Any, LLMResult]] = field(
+        default_factory=list[tuple[Any, LLMResult]]
+    )
+
+    def configure(self, candidate: Candidate, tag: str) -> dict[str, Any]:
+        model = candidate.model
+        tags = [*(self.config.get("tags") or ()), *(candidate.config.get("tags") or ())]
+        return {
+            "inheritable_callbacks": self.config.get("callbacks"),
+            "local_callbacks": [
+                *_handlers(model.callbacks),
+                *_handlers(candidate.config.get("callbacks")),
+            ],
+            "inheritable_tags": tags,
+            "local_tags": [*(model.tags or ()), tag, NOSTREAM_TAG],
+            "inheritable_metadata": {
+                **(self.config.get("metadata") or {}),
+                **(candidate.config.get("metadata") or {}),
+            },
+            "local_metadata": {**(model.metadata or {}), **_ls_params(candidate)},
+        }
+
+    @staticmethod
+    def start(candidate: Candidate, options: Mapping[str, Any]) -> dict[str, Any]:
+        name = type(candidate.model).__name__
+        kind = type(candidate.model)
+        return {
+            "serialized": {
+                "lc": 1,
+                "type": "not_implemented",
+                "id": [*kind.__module__.split("."), name],
+                "name": name,
+            },
+            "invocation_params": {"_type": candidate.model._llm_type, **options},  # noqa: SLF001 - LangChain's own contract for tracers
+            "options": dict(options),
+            "name": name,
+            "batch_size": 1,
+        }
+
+    def shown(self, result: LLMResult, *, withheld: bool = False) -> LLMResult:
+        """Return the result as handlers may see it."""
+        output = dict(result.llm_output or {})
+        model_name = output.get("model_name") or output.get("model")
+        generations = [
+            _shown(
+                generation,
+                model_name=model_name,
+                usage=self.usage and index == 0,
+                withheld=withheld,
+            )
+            for index, generation in enumerate(result.generations[0])
+            if isinstance(generation, ChatGeneration)
+        ]
+        return LLMResult(generations=[[*generations]])
+
+    def error(self, error: BaseException) -> BaseException:
+        """Return the error as handlers may see it: it may quote what was drawn."""
+        if not self.hold:
+            return error
+        return SamplingError(f"{type(error).__name__} while drawing")
+
+
+def _shown(
+    generation: ChatGeneration, *, model_name: str | None, usage: bool, withheld: bool
+) -> ChatGeneration:
+    message = generation.message
+    metadata = dict(message.response_metadata)
+    name = metadata.get("model_name") or model_name
+    counted = message.usage_metadata if isinstance(message, AIMessage) else None
+    update: dict[str, Any] = {"usage_metadata": counted if usage else None}
+    if withheld:
+        kept = {"model_name": name} if name else {}
+        blank = AIMessage(content="", response_metadata=kept, **update)
+        return ChatGeneration(message=blank)
+    if name:
+        metadata["model_name"] = name
+    metadata.pop("token_usage", None)
+    update["response_metadata"] = metadata
+    return ChatGeneration(
+        message=message.model_copy(update=update),
+        generation_info=generation.generation_info,
+    )
+
+
+def _handlers(callbacks: Callbacks) -> list[BaseCallbackHandler]:
+    if isinstance(callbacks, BaseCallbackManager):
+        return callbacks.handlers
+    return callbacks or []
+
+
+def _ls_params(candidate: Candidate) -> dict[str, Any]:
+    return dict(candidate.model._get_ls_params(**candidate.kwargs))  # noqa: SLF001 - LangChain's own contract for tracers
+
+
+class RunLog(_Plan):
+    """Opens a run for each request and closes it when its reply may be seen."""
+
+    def manager(self, candidate: Candidate, tag: str) -> CallbackManager:
+        """Return the manager of one candidate's runs; call it in the user's context."""
+        return CallbackManager.configure(**self.configure(candidate, tag))
+
+    def open(
+        self,
+        manager: CallbackManager,
+        candidate: Candidate,
+        messages: Sequence[BaseMessage],
+        options: Mapping[str, Any],
+    ) -> CallbackManagerForLLMRun | None:
+        """Tell that a request goes out; None where nobody listens."""
+        if not manager.handlers:
+            return None
+        start = self.start(candidate, options)
+        return manager.on_chat_model_start(messages=[list(messages)], **start)[0]
+
+    def close(self, run: CallbackManagerForLLMRun | None, result: LLMResult) -> None:
+        """Tell what came back, now or after the decision."""
+        if run is None:
+            return
+        if self.hold:
+            self.held.append((run, result))
+        else:
+            run.on_llm_end(self.shown(result))
+
+    def fail(self, run: CallbackManagerForLLMRun | None, error: BaseException) -> None:
+        """Tell that nothing came back."""
+        if run is not None:
+            run.on_llm_error(self.error(error))
+
+    def release(self, *, withheld: bool) -> None:
+        """Close what was held back, without the text where the answer is withheld."""
+        while self.held:
+            run, result = self.held.pop(0)
+            run.on_llm_end(self.shown(result, withheld=withheld))
+
+
+class AsyncRunLog(_Plan):
+    """The twin of ``RunLog`` for tasks."""
+
+    def manager(self, candidate: Candidate, tag: str) -> AsyncCallbackManager:
+        """Return the manager of one candidate's runs; call it in the user's context."""
+        return AsyncCallbackManager.configure(**self.configure(candidate, tag))
+
+    async def open(
+        self,
+        manager: AsyncCallbackManager,
+        candidate: Candidate,
+        messages: Sequence[BaseMessage],
+        options: Mapping[str, Any],
+    ) -> AsyncCallbackManagerForLLMRun | None:
+        """Tell that a request goes out; None where nobody listens."""
+        if not manager.handlers:
+            return None
+        start = self.start(candidate, options)
+        started = await manager.on_chat_model_start(messages=[list(messages)], **start)
+        return started[0]
+
+    async def close(
+        self, run: AsyncCallbackManagerForLLMRun | None, result: LLMResult
+    ) -> None:
+        """Tell what came back, now or after the decision."""
+        if run is None:
+            return
+        if self.hold:
+            self.held.append((run, result))
+        else:
+            await run.on_llm_end(self.shown(result))
+
+    async def fail(
+        self, run: AsyncCallbackManagerForLLMRun | None, error: BaseException
+    ) -> None:
+        """Tell that nothing came back."""
+        if run is not None:
+            await run.on_llm_error(self.error(error))
+
+    async def release(self, *, withheld: bool) -> None:
+        """Close what was held back, without the text where the answer is withheld."""
+        while self.held:
+            run, result = self.held.pop(0)
+            await run.on_llm_end(self.shown(result, withheld=withheld))
