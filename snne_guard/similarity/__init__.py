@@ -17,9 +17,10 @@ call them the same:
   ``1/2`` (= ``½``), ``1.2.3``, ``1st``, ``1980s`` and ``6.02e23`` are each whole.
   A unit is a token of its own: ``5kg`` = ``5 kg``.
 - **Symbols** that carry meaning are tokens: currencies (``5 €`` = ``€5``, not ``$5``),
-  ``≥`` (= ``>=``), ``≠``, ``±``, ``°``, ``+``, ``=``, ``<``, ``^`` (``10²`` = ``10^2``),
-  ``¬``, emoji; ``C++``, ``C#``, ``A+`` and ``O-`` are words. Quotes, brackets, bullets
-  and the asterisks of bold type are not tokens.
+  ``≥`` (= ``>=``), ``≠``, ``±``, ``°``, ``+``, ``=``, ``<``, ``¬``, ``^`` (``10²`` =
+  ``10^2``), emoji; ``C++``, ``C#``, ``A+`` and ``O-`` are words. Quotes, brackets,
+  bullets and the asterisks of bold type are no tokens. A hyphen between spaces is a
+  dash: subtraction is not seen.
 - A text of mere punctuation is one token, so that ``?`` is not ``!``.
 """
 

@@ -10,56 +10,51 @@ from __future__ import annotations
 import functools
 import re
 
+from snne_guard.similarity._numbers import canonical_number
+
 __all__ = ["scan"]
 
+# Each alternative begins with what can be seen at once and looks behind it afterwards:
+# so most of them are dismissed at the first character.
+
 # What is neither ASCII nor space nor a word character is a combining mark.
-_MARKS = r"[^\x00-\x7f\w\s]*"
-_WORD = r"[^\W\d_] [^\x00-\x2f\x3a-\x60\x7b-\x7f\s]*"
+_MARKS = r"[^\x00-\x7f\w\s]*+"
+_WORD = r"[^\W\d_] [^\x00-\x2f\x3a-\x60\x7b-\x7f\s]*+"
 
 # A minus sign, not a hyphen or the dash of a range: what stands before it decides.
-_MINUS = r"""(?:
-    (?<![\w)\]}%°′″-]) (?<!\d['"$]) (?<!\d\x03.)
-  | (?<=\D\x04.)                          # Chinese puts no space before it
-) - (?= (?:\$|\x03.)? \.?\d )"""
+_MINUS = r"""- (?= (?:\$|\x03.)? \.?\d ) (?:
+    (?<![\w)\]}%°\u2032-]-) (?<!\d['"$]-) (?<!\d\x03.-) (?<!\d\x20\$-) (?<!\d\x20\x03.-)
+  | (?<=\D\x04.-)                           # Chinese puts no space before it
+)"""
 
-_NUMBER = r"""(?:
-    \d+ (?: :\d+ )+                                               # 12:30, 16:9
-  | (?<!\d/) \d+/\d+ (?! \d*/\d )                                 # 1/2, not a date
-  | (?<!\d,) [1-9]\d{0,2} (?:,\d{3})+ (?:\.\d+)? (?! ,?\d )       # 1,200.50
-  | (?<!\d,) [1-9]\d? (?:,\d\d)+ ,\d{3} (?:\.\d+)? (?! ,?\d )     # 1,00,000
-  | [1-9]\d{0,2} (?:['_]\d{3})+ (?:\.\d+)? (?!\d)                 # 1'200
-  | [1-9]\d{0,2} (?:\.\d{3})+ ,\d+ (?!\d)                         # 1.200,50
-  | \d+ (?:\.\d+){2,}                                             # 1.2.3, 1.200.000
-  | \d+ (?:\.\d+)? e[+-]?\d+ (?!\w)                               # 6.02e23
-  | \d+\.\d+                                                      # 1.5
-  | (?! (?: (?<=[(\[{]) | (?<=[(\[{]-) ) \d+,\d+ [)\]}] )         # (3,4) is a pair
-    (?<!\d,) \d+,\d+ (?! ,?\d )                                   # 1,5
-  | \d+ (?:st|nd|rd|th) (?!\w)                                    # 1st
-  | [12]\d\d0s (?!\w)                                             # 1980s
-  | \d+
-  | (?<![\w.]) \.\d+                                              # .5
-) (?: \x20?% | \x20?\x02[‰‱] )?"""
+# Digits with what may stand between them; ``_numbers`` tells which numbers they are.
+_NUMBER = r"""(?: \d++ (?: [.,:/'_]\d++ )*+ | \.(?<![\w.]\.)\d++ ) (?:
+    e[+-]?\d++ (?!\w) | (?:st|nd|rd|th) (?!\w) | (?<=[12]\d\d0)s (?!\w)
+)?+ (?: \x20?% | \x20?\x02[‰‱] )?+"""
 
 # The minus of a blood group, a grade or an ion, not the hyphen of "x- and y-axis".
 _TRAILING_MINUS = r"""- (?:
     (?<=[^\w-][a-hj-z]-) | (?<=[^\w-](?:ab|cl|br|oh|cn)-) | (?<=[a-z]\d-)
 ) (?![\w-]) (?! \x20 (?:and|or|to|und|oder|et|ou|y|o|e)\b )"""
 
-_TOKEN = rf"""
-    {_WORD} (?: \+\+ | [+\#](?![\w+\#]) | {_TRAILING_MINUS} )?    # word, C++, C#, O-
+_TOKEN = rf"""\x20*+ (
+    {_WORD} (?: \+\+ | [+\#](?![\w+\#]) | {_TRAILING_MINUS} )?+    # word, C++, C#, O-
   | \x04.{_MARKS}                                                 # Chinese, Thai, …
-  | (?: {_MINUS} (?:\$|\x03.)? )? {_NUMBER}
-  | \+/- | [<>!]= | [-=]> | (?<!=)={{1,3}}(?!=) | && | \|\|
-  | (?<=[\w)]) \*\*? (?=[\w(-]) | (?<=[\w)]\x20) \* (?=\x20[\w(])  # not **bold**
-  | (?<=[\d)]) / (?!\d) | (?<!\d) / (?=[\d(]) | (?<=\)) / (?=\d)
-  | (?<=[\d)]\x20) / (?=\x20[\d(])
-  | [+<>^%$] | \#(?=\w) | (?<!~)~(?!~) | \|(?=[\w(-]) | (?<=[\w)])\|
-  | (?<=\^\d) - (?![\w-])                                          # SO4^2-
-  | (?<![\w!)]) ! (?=[\w(])                                       # !x, not wow!
+  | {_NUMBER}
+  | {_MINUS} (?:\$|\x03.)? {_NUMBER}
+  | [(\[{{] -?\d++,\d++ [)\]}}]                                     # a pair
+  | [<>!]= | [-=]> | \+/- | = (?<!==) (?:==?)? (?!=) | && | \|\|
+  | \* (?: (?<=[\w)]\*) \*? (?=[\w(-]) | (?<=[\w)]\x20\*) (?=\x20[\w(]) )  # no **bold**
+  | / (?: (?<=[\d)]/) | (?<=[\d)]\x20/) (?=\x20) | (?=[\d(]) )     # 1/x, not and/or
+  | [+<>^%$] | \#(?=\w) | ~(?<!~~)(?!~)
+  | \| (?: (?<=[\w)]\|) | (?=[\w(-]) )                             # |x|, not a table
+  | - (?<=\^\d-) (?![\w-])                                        # SO4^2-
+  | - (?<![\w)\]}}%°\u2032-]-) (?= [^\W\d_](?![^\W_]) | \x02 | \( )  # -x, -∞
+  | ! (?<![\w!)]!) (?=[\w(])                                      # !x, not wow!
   | (?:\x02[\U0001F1E6-\U0001F1FF]){{2}}                          # a flag
   | [\x02\x03].{_MARKS}
-  | [^\x00-\x7f\w\s]+                                             # marks of no letter
-"""
+  | [^\x00-\x7f\w\s]++                                            # marks of no letter
+)"""
 
 _ALIASES = {
     ">=": "\x02≥",
@@ -70,17 +65,13 @@ _ALIASES = {
     "->": "\x02→",
     "+/-": "\x02±",
     "~": "\x02≈",
-    "*": "\x02×",
-    "\x02⋅": "\x02×",
+    "*": "\x02\u00d7",
+    "\x02⋅": "\x02\u00d7",
     "**": "^",
 }
 
-_NO_MARKS = dict.fromkeys((2, 3, 4))
+_NO_MARKS = str.maketrans("", "", "\x02\x03\x04")
 _NUMBER_STARTS = frozenset("0123456789.")
-
-_PLAIN_NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?")
-_COMMA_GROUPS = re.compile(r"[1-9]\d{0,2}(?:,\d{3})+|[1-9]\d?(?:,\d\d)+,\d{3}")
-_DOT_GROUPS = re.compile(r"[1-9]\d{0,2}(?:\.\d{3}){2,}")
 
 
 @functools.cache
@@ -116,43 +107,22 @@ def scan(text: str) -> list[str]:
     found = _token_pattern().findall(f"  {text}")
     tokens: list[str] = []
     for token in found:
-        if token.isalpha():
+        if token.isalnum():
             tokens.append(token)
         else:
             tokens.extend(_canonical(token))
     return tokens
 
 
-def _canonical(token: str) -> tuple[str, ...]:
+def _canonical(token: str) -> list[str]:
     """Return the one spelling of a token; a currency sign leaves its number."""
     token = _ALIASES.get(token, token).translate(_NO_MARKS)
+    if token[0] in _NUMBER_STARTS:
+        return canonical_number(token)
     if token[0] == "-" and len(token) > 1:
-        currency = "" if token[1] in _NUMBER_STARTS else token[1]
-        number = "-" + _number(token[1 + len(currency) :])
-        return (currency, number) if currency else (number,)
-    return (_number(token) if token[0] in _NUMBER_STARTS else token,)
-
-
-def _number(written: str) -> str:
-    """Return a number without grouping, with a decimal point.
-
-    Example:
-        >>> [_number(n) for n in ("1,200.50", "1.200,50", "1,5", "1.2.3", ".5 %")]
-        ['1200.50', '1200.50', '1.5', '1.2.3', '0.5%']
-    """
-    if _PLAIN_NUMBER.fullmatch(written):
-        return written
-    digits = written.rstrip(" %‰‱")
-    unit = written[len(digits) :].lstrip()
-    digits = digits.replace("'", "").replace("_", "")
-    if "," in digits:
-        digits = _without_commas(digits)
-    elif _DOT_GROUPS.fullmatch(digits):
-        digits = digits.replace(".", "")
-    return ("0" if digits[0] == "." else "") + digits + unit
-
-
-def _without_commas(digits: str) -> str:
-    if _COMMA_GROUPS.fullmatch(digits.partition(".")[0]):
-        return digits.replace(",", "")
-    return digits.replace(".", "").replace(",", ".")
+        currency = [] if token[1] in _NUMBER_STARTS else [token[1]]
+        first, *others = canonical_number(token[1 + len(currency) :])
+        return [*currency, f"-{first}", *others]
+    if token[0] in "([{":
+        return token[1:-1].split(",")
+    return [token]

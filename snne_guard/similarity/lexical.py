@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import count
+from itertools import chain, islice
+from typing import cast
 
 import numpy as np
-from numpy.typing import NDArray
 from rapidfuzz.distance import LCSseq
 from rapidfuzz.process import cdist
 
@@ -15,27 +16,9 @@ from snne_guard.errors import InputError
 from snne_guard.similarity.tokens import TokenizerName, tokenizer, unicode_tokens
 from snne_guard.types import FloatArray
 
-__all__ = ["LexicalSet", "rouge_l", "rouge_l_paper"]
+__all__ = ["LexicalPairs", "LexicalSet", "rouge_l", "rouge_l_paper"]
 
-_FIRST_SURROGATE, _SURROGATES = 0xD800, 0x800
-
-
-class Vocabulary(dict[str, str]):
-    """Token to the one character that stands for it; safe to share by threads."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._codes = count()
-
-    def __missing__(self, token: str) -> str:
-        code = next(self._codes)
-        if code >= _FIRST_SURROGATE:
-            code += _SURROGATES
-        return self.setdefault(token, chr(code))
-
-    def encode(self, tokens: Sequence[str]) -> str:
-        """Return one character for each token."""
-        return "".join(map(self.__getitem__, tokens))
+_SURROGATES = range(0xD800, 0xE000)  # no characters of their own in a str to compare
 
 
 def rouge_l(
@@ -83,14 +66,15 @@ def rouge_l(
     del question
     cut = tokenizer(tokens)
     index = _distinct(texts)
-    vocabulary = Vocabulary()
-    encoded = [vocabulary.encode(cut(text)) for text in index]
-    lengths = np.fromiter(map(len, encoded), np.int64, len(encoded))
-    matrix = _f1(_lcs(encoded, encoded), lengths, lengths, paper=tokens == "rouge")
+    lists = [cut(text) for text in index]
+    vocabulary = _grown({}, chain.from_iterable(lists))
+    encoded = [_encode(tokens_, vocabulary) for tokens_ in lists]
+    matrix = _f1(_lcs(encoded, encoded), encoded, encoded, paper=tokens == "rouge")
     if len(index) < len(texts):
-        rows = np.fromiter((index[text] for text in texts), np.intp, len(texts))
+        rows = np.array([index[text] for text in texts])
         matrix = matrix[rows[:, None], rows]
-    np.fill_diagonal(matrix, 1.0)
+    if "" in encoded:
+        np.fill_diagonal(matrix, 1.0)
     return matrix
 
 
@@ -122,8 +106,7 @@ class LexicalPairs:
     """ROUGE-L of two texts at a time, each text read once; for one call's use."""
 
     def __init__(self) -> None:
-        self._vocabulary = Vocabulary()
-        self._encoded: dict[str, str] = {}
+        self._tokens: dict[str, list[str]] = {}
 
     @staticmethod
     def distinct(texts: Sequence[str]) -> dict[str, int]:
@@ -140,10 +123,10 @@ class LexicalPairs:
         total = len(left) + len(right)
         return 2 * LCSseq.similarity(left, right) / total if total else 1.0
 
-    def _read(self, text: str) -> str:
-        if text not in self._encoded:
-            self._encoded[text] = self._vocabulary.encode(unicode_tokens(text))
-        return self._encoded[text]
+    def _read(self, text: str) -> list[str]:
+        if text not in self._tokens:
+            self._tokens[text] = unicode_tokens(text)
+        return self._tokens[text]
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +154,7 @@ class LexicalSet:
     matrix: FloatArray = field(repr=False, compare=False)
     tokens: TokenizerName
     _encoded: tuple[str, ...] = field(repr=False, compare=False)
-    _vocabulary: Vocabulary = field(repr=False, compare=False)
+    _vocabulary: Mapping[str, str] = field(repr=False, compare=False)
 
     @classmethod
     def of(
@@ -188,9 +171,10 @@ class LexicalSet:
             InputError: ``texts`` is not a sequence of strings.
         """
         cut = tokenizer(tokens)
-        vocabulary = Vocabulary()
         matrix = _read_only(rouge_l(texts, tokens=tokens))
-        encoded = tuple(vocabulary.encode(cut(text)) for text in texts)
+        lists = [cut(text) for text in texts]
+        vocabulary = _grown({}, chain.from_iterable(lists))
+        encoded = tuple(_encode(tokens_, vocabulary) for tokens_ in lists)
         return cls(tuple(texts), matrix, tokens, encoded, vocabulary)
 
     def add(self, text: str, /) -> LexicalSet:
@@ -201,23 +185,20 @@ class LexicalSet:
         """
         _distinct((text,))
         n = len(self.texts)
-        encoded = self._vocabulary.encode(tokenizer(self.tokens)(text))
-        lengths = np.fromiter(map(len, self._encoded), np.int64, n)
+        cut = tokenizer(self.tokens)(text)
+        vocabulary = _grown(self._vocabulary, cut)
+        encoded = (_encode(cut, vocabulary),)
         matrix = np.ones((n + 1, n + 1))
         matrix[:n, :n] = self.matrix
-        row = _f1(
-            _lcs((encoded,), self._encoded),
-            np.array([len(encoded)]),
-            lengths,
-            paper=self.tokens == "rouge",
-        )
+        lcs = _lcs(encoded, self._encoded)
+        row = _f1(lcs, encoded, self._encoded, paper=self.tokens == "rouge")
         matrix[n, :n] = matrix[:n, n] = row[0]
         return LexicalSet(
             (*self.texts, text),
             _read_only(matrix),
             self.tokens,
-            (*self._encoded, encoded),
-            self._vocabulary,
+            self._encoded + encoded,
+            vocabulary,
         )
 
 
@@ -226,33 +207,57 @@ def _distinct(texts: Sequence[str]) -> dict[str, int]:
     if isinstance(texts, str):
         msg = "expected a sequence of texts, got one str"
         raise InputError(msg)
-    for text in texts:
-        if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+    for text in cast("Sequence[object]", texts):
+        if not isinstance(text, str):
             msg = f"expected every text to be a str, got {type(text).__name__}"
             raise InputError(msg)
     return {text: place for place, text in enumerate(dict.fromkeys(texts))}
 
 
-def _lcs(queries: Sequence[str], choices: Sequence[str]) -> NDArray[np.int32]:
+def _grown(known: Mapping[str, str], tokens: Iterable[str]) -> dict[str, str]:
+    """Return a vocabulary, one character a token, that holds these tokens too.
+
+    Raises:
+        InputError: There are more distinct tokens than characters.
+    """
+    new = [token for token in dict.fromkeys(tokens) if token not in known]
+    codes = chain(range(_SURROGATES.start), range(_SURROGATES.stop, sys.maxunicode + 1))
+    characters = map(chr, islice(codes, len(known), None))
+    vocabulary = {**known, **dict(zip(new, characters, strict=False))}
+    if len(vocabulary) < len(known) + len(new):
+        msg = f"expected at most {len(vocabulary)} distinct tokens, got more"
+        raise InputError(msg)
+    return vocabulary
+
+
+def _encode(tokens: Iterable[str], vocabulary: Mapping[str, str]) -> str:
+    return "".join(map(vocabulary.__getitem__, tokens))
+
+
+def _lcs(queries: Sequence[str], choices: Sequence[str]) -> FloatArray:
     """Return the LCS lengths of encoded texts, ``(len(queries), len(choices))``."""
     if not queries or not choices:
-        return np.zeros((len(queries), len(choices)), np.int32)
-    return cdist(queries, choices, scorer=LCSseq.similarity, dtype=np.int32)
+        return np.zeros((len(queries), len(choices)))
+    return cdist(queries, choices, scorer=LCSseq.similarity, dtype=np.float64)
 
 
 def _f1(
-    lcs: NDArray[np.int32],
-    rows: NDArray[np.int64],
-    columns: NDArray[np.int64],
-    *,
-    paper: bool,
+    lcs: FloatArray, rows: Sequence[str], columns: Sequence[str], *, paper: bool
 ) -> FloatArray:
-    """Return F1 from LCS lengths and token counts; two texts without tokens are 1."""
-    total = rows[:, None] + columns
-    if total.all():
-        return np.divide(2 * lcs, total)
-    # rouge-score says 0 where neither side has a token.
-    return np.where(total == 0, 0.0 if paper else 1.0, 2 * lcs / np.maximum(total, 1))
+    """Turn LCS lengths of encoded texts into F1, in place."""
+    counts = np.array([*map(len, columns)], np.float64)
+    if rows is columns:
+        totals = counts[:, None] + counts
+    else:
+        totals = np.array([[len(row)] for row in rows], np.float64) + counts
+    if "" in rows:
+        neither = totals == 0
+        # rouge-score says 0 where neither side has a token.
+        lcs[neither] = 0.0 if paper else 0.5
+        totals[neither] = 1.0
+    lcs *= 2.0
+    lcs /= totals
+    return lcs
 
 
 def _read_only(matrix: FloatArray) -> FloatArray:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from decimal import Decimal, InvalidOperation
 from typing import Any, cast
 
@@ -151,9 +152,11 @@ def _compare(one: Any, other: Any, strings: LexicalPairs) -> float:  # noqa: ANN
     if type(one) is not type(other):
         return 0.0
     if isinstance(one, dict):
-        return _compare_objects(one, other, strings)
+        objects = cast("tuple[dict[str, Any], dict[str, Any]]", (one, other))
+        return _compare_objects(*objects, strings)
     if isinstance(one, list):
-        return _compare_lists(one, other, strings)
+        lists = cast("tuple[list[Any], list[Any]]", (one, other))
+        return _compare_lists(*lists, strings)
     if isinstance(one, str):
         return strings(one, other)
     return float(one == other)
@@ -162,7 +165,7 @@ def _compare(one: Any, other: Any, strings: LexicalPairs) -> float:  # noqa: ANN
 def _compare_objects(
     one: dict[str, Any], other: dict[str, Any], strings: LexicalPairs
 ) -> float:
-    keys = one.keys() | other.keys()
+    keys: AbstractSet[str] = one.keys() | other.keys()
     if _is_tool_call(one) and _is_tool_call(other):
         if one["name"] != other["name"]:
             return 0.0

@@ -9,7 +9,7 @@ from typing import Literal
 
 from snne_guard.errors import ConfigurationError
 from snne_guard.similarity._grammar import scan
-from snne_guard.similarity._unicode import mark, prepare
+from snne_guard.similarity._unicode import CURRENCY, SOLO, SYMBOL, mark, prepare
 
 __all__ = ["TOKENIZERS", "TokenizerName", "rouge_tokens", "unicode_tokens"]
 
@@ -21,9 +21,16 @@ _PLAIN = bytes(
     for code in bytes(range(256)).lower()
 )
 
-# What an ASCII text must hold for the grammar to see more than words in it.
+# The grammar's own marks may not come from the text.
+_NO_MARKS = str.maketrans(SYMBOL + CURRENCY + SOLO, "   ")
+
+# A text of these alone holds nothing but words for the grammar; a text with others
+# must hold one of the special ones where it matters.
+_UNREMARKABLE = (
+    b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ \t\r\n.,;:?'\"()[]{}_@`\\"
+)
 _SPECIAL = re.compile(
-    r"(?<![A-Za-z0-9])[0-9]|[$%+#<>=^|~*]|&&|![\w(]|-(?!\w)|/[(]|[)]/"
+    r"(?<![A-Za-z0-9])[0-9]|[$%+#<>=^|~*]|&&|![\w(]|-[(]|(?<!\w)-\w|-(?!\w)|/[(]|[)]/"
 )
 
 
@@ -63,11 +70,11 @@ def unicode_tokens(text: str) -> list[str]:
         ['c++', 'costs', '€', '5', '50%', 'less']
     """
     if text.isascii():
-        if _SPECIAL.search(text):
-            tokens = scan(text.lower())
+        raw = text.encode("ascii")
+        if raw.translate(None, _UNREMARKABLE) and _SPECIAL.search(text):
+            tokens = scan(text.lower().translate(_NO_MARKS))
         else:
-            plain = text.encode("ascii").translate(_PLAIN)
-            tokens = plain.decode("ascii").split()
+            tokens = raw.translate(_PLAIN).decode("ascii").split()
     else:
         tokens = scan(mark(prepare(text)))
     return tokens or _whole(text)
