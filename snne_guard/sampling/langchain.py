@@ -81,9 +81,9 @@ class Route:
         """Whether tools are bound."""
         return any(candidate.kwargs.get("tools") for candidate in self.candidates)
 
-    def unsampled(self) -> str | None:
-        """Return why no sample may be drawn, None if samples may be drawn."""
-        if any(side_effects(candidate) for candidate in self.candidates):
+    def unsampled(self, kwargs: Mapping[str, Any]) -> str | None:
+        """Return why a call with these options may not be sampled, None if it may."""
+        if any(side_effects(candidate, kwargs) for candidate in self.candidates):
             return "side_effects"
         return None
 

@@ -22,6 +22,8 @@ from snne_guard.errors import ConfigurationError
 __all__ = [
     "Candidate",
     "ChatRunnable",
+    "check_model",
+    "has_choices",
     "pin",
     "quiet_copy",
     "resolve",
@@ -85,11 +87,42 @@ def pin(model: ChatRunnable, config: RunnableConfig | None = None) -> ChatRunnab
         return _rebuilt(model, lambda inner: pin(inner, _inner_config(model, config)))
     if isinstance(model, DynamicRunnable):
         return pin(*model.prepare(config))
-    # init_chat_model without a fixed model: a class of the langchain package.
-    make: Any = getattr(type(model), "_model", None)
-    if callable(make) and type(model).__name__ == "_ConfigurableModel":
-        return pin(make(model, config), config)
+    if _is_init(model):
+        made: Any = model
+        return pin(made._model(config), config)  # noqa: SLF001 - the only way in
     raise ConfigurationError(_not_a_model(model))
+
+
+def check_model(model: object) -> None:
+    """Check that what a guard is to guard is a chat model, whatever is inside it.
+
+    What is chosen only when it is called is checked then.
+
+    Raises:
+        ConfigurationError: If it is none.
+    """
+    if isinstance(model, RunnableWithFallbacks):
+        for inner in (model.runnable, *model.fallbacks):
+            check_model(inner)
+    elif isinstance(model, RunnableBindingBase):
+        check_model(model.bound)
+    elif not (isinstance(model, BaseChatModel | DynamicRunnable) or _is_init(model)):
+        raise ConfigurationError(_not_a_model(model))
+
+
+def has_choices(model: ChatRunnable) -> bool:
+    """Return whether what is called depends on the configuration of the call."""
+    if isinstance(model, RunnableWithFallbacks):
+        return any(map(has_choices, (model.runnable, *model.fallbacks)))
+    if isinstance(model, RunnableBindingBase):
+        return has_choices(model.bound)
+    return not isinstance(model, BaseChatModel)
+
+
+def _is_init(model: object) -> bool:
+    """Return whether it is what ``init_chat_model`` gives without a fixed model."""
+    name = type(model).__name__
+    return name == "_ConfigurableModel" and callable(getattr(model, "_model", None))
 
 
 def resolve(model: ChatRunnable) -> tuple[Candidate, ...]:
@@ -195,21 +228,22 @@ def sampling_copy(
     return model.model_copy(update=update | _clients_without_retries(model))
 
 
-def side_effects(candidate: Candidate) -> bool:
+def side_effects(candidate: Candidate, kwargs: Mapping[str, Any]) -> bool:
     """Return whether a further draw could do something besides answering.
 
     Tools that run at the provider may write, pay or send; a stored conversation would
     grow by every sample.
     """
-    tools = candidate.kwargs.get("tools") or ()
-    if any(isinstance(tool, Mapping) and _runs_at_provider(tool) for tool in tools):
+    options = {**candidate.kwargs, **kwargs}
+    if any(_runs_at_provider(tool) for tool in options.get("tools") or ()):
         return True
-    return candidate.asked("conversation")
+    return bool(options.get("conversation"))
 
 
-def _runs_at_provider(tool: Mapping[str, Any]) -> bool:
+def _runs_at_provider(tool: Any) -> bool:  # noqa: ANN401 - whatever a user bound
     # A function is only proposed. Anthropic's tools of the user's own have no type.
-    return tool.get("type", "function") not in {"function", "custom"}
+    kind = tool.get("type", "function") if isinstance(tool, dict) else "function"
+    return kind not in {"function", "custom"}
 
 
 def _clients_without_retries(model: BaseChatModel) -> dict[str, Any]:

@@ -75,11 +75,13 @@ class _Plan:
         config: Configuration of the guarded call, its callbacks those of a child.
         hold: Whether replies are kept back until the decision.
         usage: Whether the runs carry token usage; not where an outer run counts it.
+        texts: Whether handlers may see the texts of samples at all.
     """
 
     config: RunnableConfig
     hold: bool = False
     usage: bool = True
+    texts: bool = True
     held: list[tuple[Any, LLMResult]] = field(
         default_factory=list[tuple[Any, LLMResult]]
     )
@@ -128,7 +130,7 @@ class _Plan:
                 generation,
                 model_name=model_name,
                 usage=self.usage and index == 0,
-                withheld=withheld,
+                withheld=withheld or not self.texts,
             )
             for index, generation in enumerate(result.generations[0])
             if isinstance(generation, ChatGeneration)

@@ -21,7 +21,8 @@ class SamplingPlan:
         n: Members of the response set, at least 2.
         include_answer: Whether the answer is one of them.
         temperature: Sampling temperature of the samples, 0 or more.
-        schedule: Whether samples are drawn beside the answer or after it.
+        schedule: Whether samples are drawn beside the answer or after it; None means
+            after it where tools are bound, else beside it.
         timeout: Seconds for the whole guarded call, None for no limit.
         sample_timeout: Seconds after which what has arrived is scored.
         sample_max_tokens: Token limit of a sample, None for the model's own.
@@ -42,7 +43,7 @@ class SamplingPlan:
     n: int = 5
     include_answer: bool = True
     temperature: float = 1.0
-    schedule: Schedule = "concurrent"
+    schedule: Schedule | None = None
     timeout: float | None = None
     sample_timeout: float | None = None
     sample_max_tokens: int | None = None
@@ -55,9 +56,9 @@ class SamplingPlan:
             _real(self.temperature, 0.0), "temperature", "0 or more", self.temperature
         )
         _require(
-            self.schedule in get_args(Schedule),
+            self.schedule in {None, *get_args(Schedule)},
             "schedule",
-            "'concurrent' or 'answer_first'",
+            "'concurrent', 'answer_first' or None",
             self.schedule,
         )
         for name in ("timeout", "sample_timeout"):

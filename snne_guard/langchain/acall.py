@@ -1,0 +1,270 @@
+"""One guarded call of a LangChain model, in tasks; the twin of ``call``."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import asynccontextmanager
+from contextvars import Context
+from dataclasses import replace
+from typing import Any, TypeVar, cast
+
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
+from langchain_core.messages.utils import message_chunk_to_message
+
+from snne_guard.assess import AsyncSession
+from snne_guard.decision import Verdict
+from snne_guard.langchain.core import Request, as_message, as_result
+from snne_guard.langchain.messages import (
+    as_chunk,
+    metadata_chunk,
+    stream_chunk,
+    usage_of,
+)
+from snne_guard.sampling.langchain import AsyncSamples
+from snne_guard.sampling.langchain_messages import cost_of, read_message
+from snne_guard.sampling.langchain_runs import ANSWER_TAG, AsyncRunLog, untraced
+from snne_guard.types import Assessment, Cost
+
+__all__ = ["AsyncGuardedCall"]
+
+T = TypeVar("T")
+
+
+class AsyncGuardedCall:
+    """Draws an answer and its samples, and carries out what is decided.
+
+    ``GuardedCall`` is its twin.
+
+    Args:
+        request: What the application asked.
+    """
+
+    def __init__(self, request: Request) -> None:
+        self._request, self._core = request, request.core
+        self._log = AsyncRunLog(**request.log_options())
+        samples = AsyncSamples(**request.sample_options()).listen(self._log)
+        self._session = AsyncSession(self._core.assessor, request.brief(), samples.send)
+
+    async def assess(self) -> Assessment:
+        """Draw, score and decide; deliver nothing."""
+        async with self._released(), self._session:
+            return (await self._decide(await self._answer()))[0]
+
+    async def run(self) -> AIMessage:
+        """Return the message that the application gets.
+
+        Raises:
+            UncertainAnswerError: If the answer is withheld by an error.
+            SamplingError: If it could not be scored and ``on_error="raise"``.
+            GuardTimeoutError: If the answer did not come in time.
+        """
+        async with self._released(), self._session:
+            try:
+                answer = await self._answer()
+            except Exception as error:
+                if self._core.fallback is None:
+                    raise
+                return await self._answer_failed(error)
+            return await self._deliver(answer, *(await self._decide(answer)))
+
+    async def stream(self) -> AsyncIterator[AIMessageChunk]:
+        """Yield the answer as it comes, the assessment in the last chunk.
+
+        Where the answer may be withheld it is one chunk, after the decision.
+        """
+        if self._request.hold:
+            yield as_chunk(await self.run())
+            return
+        async with self._released(), self._session:
+            whole: AIMessageChunk | None = None
+            try:
+                async for chunk in self._answer_chunks():
+                    whole = chunk if whole is None else whole + chunk
+                    yield stream_chunk(chunk, keep_logprobs=self._request.keep_logprobs)
+            except Exception as error:
+                if whole is not None or self._core.fallback is None:
+                    raise
+                yield as_chunk(await self._answer_failed(error))
+                return
+            message = message_chunk_to_message(whole or AIMessageChunk(content=""))
+            assessment, _, _ = await self._decide(self._answered(message))
+            usage = usage_of(self._session.samples_cost)
+            yield metadata_chunk(
+                message.id, assessment, usage=usage if self._request.outer_run else None
+            )
+
+    async def _answer(self) -> BaseMessage:
+        self._session.answer_started()
+        try:
+            return self._answered(await self._within(self._ask_answer()))
+        except Exception as error:
+            self._session.answer_ended(None, cost=Cost(attempts=1), error=error)
+            raise
+
+    def _answered(self, message: BaseMessage) -> BaseMessage:
+        sample = read_message(message)
+        cost = replace(cost_of(message, (sample,)), attempts=1)
+        self._session.answer_ended(sample, cost=cost)
+        return message
+
+    async def _ask_answer(self) -> BaseMessage:
+        options = self._request.answer_options()
+        try:
+            return await self._invoke(options)
+        except Exception as error:
+            if not self._request.is_about_logprobs(error, options):
+                raise
+        return await self._invoke({})
+
+    async def _invoke(self, options: dict[str, Any]) -> BaseMessage:
+        request = self._request
+        options = {**request.kwargs, **options}
+        if not request.quiet:
+            visible: BaseMessage = await request.model.ainvoke(
+                request.value, request.config, **options
+            )
+            return visible
+        candidate = request.route.candidates[0]
+        run = await self._log.open(
+            self._log.manager(candidate, ANSWER_TAG),
+            candidate,
+            request.messages,
+            options,
+        )
+        try:
+            message = await asyncio.create_task(
+                self._invoke_quietly(options), context=request.context.copy()
+            )
+        except BaseException as error:
+            await self._log.fail(run, error)
+            raise
+        await self._log.close(run, as_result(message))
+        return message
+
+    async def _invoke_quietly(self, options: dict[str, Any]) -> BaseMessage:
+        request = self._request
+        with untraced():
+            message: BaseMessage = await request.quiet_model.ainvoke(
+                request.value, request.quiet_config, **options
+            )
+        return message
+
+    async def _answer_chunks(self) -> AsyncIterator[AIMessageChunk]:
+        self._session.answer_started()
+        options = self._request.answer_options()
+        try:
+            async for chunk in self._open_stream(options):
+                yield chunk
+        except Exception as error:
+            if not self._request.is_about_logprobs(error, options):
+                self._session.answer_ended(None, cost=Cost(attempts=1), error=error)
+                raise
+        else:
+            return
+        async for chunk in self._open_stream({}):
+            yield chunk
+
+    async def _open_stream(
+        self, options: dict[str, Any]
+    ) -> AsyncIterator[AIMessageChunk]:
+        request = self._request
+        options = {**request.kwargs, **options}
+        if request.quiet:
+            chunks = request.quiet_model.astream(
+                request.value, request.quiet_config, **options
+            )
+            chunks = _inside(request.context.copy(), chunks)
+        else:
+            chunks = request.model.astream(request.value, request.config, **options)
+        async for chunk in chunks:
+            if self._session.remaining == 0:
+                raise self._request.timed_out()
+            yield cast("AIMessageChunk", chunk)
+
+    async def _decide(
+        self, answer: BaseMessage
+    ) -> tuple[Assessment, Verdict, AIMessage | None]:
+        assessment, verdict = await self._session.finish(read_message(answer))
+        replacement: AIMessage | None = None
+        if verdict.action == "ask":
+            try:
+                verdict, replacement = await self._ask_user(assessment)
+            except Exception:
+                await self._session.report(self._core.undecided(assessment))
+                raise
+            assessment = replace(assessment, decision=verdict.decision)
+        withheld = verdict.action != "deliver" or replacement is not None
+        await self._log.release(withheld=withheld)
+        await self._session.report(assessment)
+        return assessment, verdict, replacement
+
+    async def _ask_user(
+        self, assessment: Assessment
+    ) -> tuple[Verdict, AIMessage | None]:
+        result = self._core.on_uncertain(assessment)
+        if inspect.isawaitable(result):
+            result = await result
+        return self._core.chosen(result)
+
+    async def _deliver(
+        self,
+        answer: BaseMessage,
+        assessment: Assessment,
+        verdict: Verdict,
+        replacement: AIMessage | None,
+    ) -> AIMessage:
+        if verdict.action == "fallback" and replacement is None:
+            replacement = await self._fall_back()
+        message = self._request.outcome(answer, assessment, verdict, replacement)
+        return self._request.counted(message, answer, self._session.samples_cost)
+
+    async def _fall_back(self) -> AIMessage:
+        fallback = self._core.required_fallback
+        return as_message(
+            await fallback.ainvoke(self._request.value, self._request.config)
+        )
+
+    async def _answer_failed(self, error: Exception) -> AIMessage:
+        broken = replace(self._session.broken_off(error), decision="fallback")
+        await self._log.release(withheld=True)
+        await self._session.report(broken)
+        verdict = Verdict(decision="fallback", action="fallback")
+        message = await self._fall_back()
+        message = self._request.outcome(message, broken, verdict, message)
+        return self._request.counted(message, None, self._session.samples_cost)
+
+    async def _within(self, asking: Coroutine[Any, Any, T]) -> T:
+        """Await within the time limit, if there is one."""
+        limit = asyncio.timeout(self._session.remaining)
+        try:
+            async with limit:
+                return await asking
+        except TimeoutError:
+            if not limit.expired():  # the provider's own
+                raise
+            raise self._request.timed_out() from None
+
+    @asynccontextmanager
+    async def _released(self) -> AsyncIterator[None]:
+        """Close the runs that are still held, whatever ended the call."""
+        try:
+            yield
+        finally:
+            await self._log.release(withheld=True)
+
+
+async def _inside(context: Context, chunks: AsyncIterator[T]) -> AsyncIterator[T]:
+    """Draw from an iterator inside a context."""
+
+    async def step() -> T:
+        with untraced():
+            return await anext(chunks)
+
+    while True:
+        try:
+            chunk = await asyncio.create_task(step(), context=context)
+        except StopAsyncIteration:
+            return
+        yield chunk

@@ -1,0 +1,271 @@
+"""One guarded call of a LangChain model, in threads."""
+
+from __future__ import annotations
+
+import inspect
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
+from contextvars import Context, copy_context
+from dataclasses import replace
+from typing import Any, TypeVar, cast
+
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
+from langchain_core.messages.utils import message_chunk_to_message
+
+from snne_guard.assess import Session
+from snne_guard.decision import Verdict
+from snne_guard.errors import ConfigurationError
+from snne_guard.langchain.core import Request, as_message, as_result
+from snne_guard.langchain.messages import (
+    as_chunk,
+    metadata_chunk,
+    stream_chunk,
+    usage_of,
+)
+from snne_guard.sampling.langchain import Samples
+from snne_guard.sampling.langchain_messages import cost_of, read_message
+from snne_guard.sampling.langchain_runs import ANSWER_TAG, RunLog, untraced
+from snne_guard.types import Assessment, Cost
+
+__all__ = ["GuardedCall"]
+
+T = TypeVar("T")
+
+
+class GuardedCall:
+    """Draws an answer and its samples, and carries out what is decided.
+
+    ``AsyncGuardedCall`` is its twin.
+
+    Args:
+        request: What the application asked.
+    """
+
+    def __init__(self, request: Request) -> None:
+        self._request, self._core = request, request.core
+        self._log = RunLog(**request.log_options())
+        samples = Samples(**request.sample_options()).listen(self._log)
+        self._session = Session(self._core.assessor, request.brief(), samples.send)
+
+    def assess(self) -> Assessment:
+        """Draw, score and decide; deliver nothing."""
+        with self._released(), self._session:
+            return self._decide(self._answer())[0]
+
+    def run(self) -> AIMessage:
+        """Return the message that the application gets.
+
+        Raises:
+            UncertainAnswerError: If the answer is withheld by an error.
+            SamplingError: If it could not be scored and ``on_error="raise"``.
+            GuardTimeoutError: If the answer did not come in time.
+        """
+        with self._released(), self._session:
+            try:
+                answer = self._answer()
+            except Exception as error:
+                if self._core.fallback is None:
+                    raise
+                return self._answer_failed(error)
+            return self._deliver(answer, *self._decide(answer))
+
+    def stream(self) -> Iterator[AIMessageChunk]:
+        """Yield the answer as it comes, the assessment in the last chunk.
+
+        Where the answer may be withheld it is one chunk, after the decision.
+        """
+        if self._request.hold:
+            yield as_chunk(self.run())
+            return
+        with self._released(), self._session:
+            whole: AIMessageChunk | None = None
+            try:
+                for chunk in self._answer_chunks():
+                    whole = chunk if whole is None else whole + chunk
+                    yield stream_chunk(chunk, keep_logprobs=self._request.keep_logprobs)
+            except Exception as error:
+                if whole is not None or self._core.fallback is None:
+                    raise
+                yield as_chunk(self._answer_failed(error))
+                return
+            message = message_chunk_to_message(whole or AIMessageChunk(content=""))
+            assessment, _, _ = self._decide(self._answered(message))
+            usage = usage_of(self._session.samples_cost)
+            yield metadata_chunk(
+                message.id, assessment, usage=usage if self._request.outer_run else None
+            )
+
+    def _answer(self) -> BaseMessage:
+        self._session.answer_started()
+        try:
+            return self._answered(self._within(self._ask_answer))
+        except Exception as error:
+            self._session.answer_ended(None, cost=Cost(attempts=1), error=error)
+            raise
+
+    def _answered(self, message: BaseMessage) -> BaseMessage:
+        sample = read_message(message)
+        cost = replace(cost_of(message, (sample,)), attempts=1)
+        self._session.answer_ended(sample, cost=cost)
+        return message
+
+    def _ask_answer(self) -> BaseMessage:
+        options = self._request.answer_options()
+        try:
+            return self._invoke(options)
+        except Exception as error:
+            if not self._request.is_about_logprobs(error, options):
+                raise
+        return self._invoke({})
+
+    def _invoke(self, options: dict[str, Any]) -> BaseMessage:
+        request = self._request
+        options = {**request.kwargs, **options}
+        if not request.quiet:
+            visible: BaseMessage = request.model.invoke(
+                request.value, request.config, **options
+            )
+            return visible
+        candidate = request.route.candidates[0]
+        run = self._log.open(
+            self._log.manager(candidate, ANSWER_TAG),
+            candidate,
+            request.messages,
+            options,
+        )
+        try:
+            message = request.context.copy().run(self._invoke_quietly, options)
+        except BaseException as error:
+            self._log.fail(run, error)
+            raise
+        self._log.close(run, as_result(message))
+        return message
+
+    def _invoke_quietly(self, options: dict[str, Any]) -> BaseMessage:
+        request = self._request
+        with untraced():
+            message: BaseMessage = request.quiet_model.invoke(
+                request.value, request.quiet_config, **options
+            )
+        return message
+
+    def _answer_chunks(self) -> Iterator[AIMessageChunk]:
+        self._session.answer_started()
+        options = self._request.answer_options()
+        try:
+            yield from self._open_stream(options)
+        except Exception as error:
+            if not self._request.is_about_logprobs(error, options):
+                self._session.answer_ended(None, cost=Cost(attempts=1), error=error)
+                raise
+        else:
+            return
+        yield from self._open_stream({})
+
+    def _open_stream(self, options: dict[str, Any]) -> Iterator[AIMessageChunk]:
+        request = self._request
+        options = {**request.kwargs, **options}
+        if request.quiet:
+            chunks = request.quiet_model.stream(
+                request.value, request.quiet_config, **options
+            )
+            chunks = _inside(request.context.copy(), chunks)
+        else:
+            chunks = request.model.stream(request.value, request.config, **options)
+        for chunk in chunks:
+            if self._session.remaining == 0:
+                raise self._request.timed_out()
+            yield cast("AIMessageChunk", chunk)
+
+    def _decide(
+        self, answer: BaseMessage
+    ) -> tuple[Assessment, Verdict, AIMessage | None]:
+        assessment, verdict = self._session.finish(read_message(answer))
+        replacement: AIMessage | None = None
+        if verdict.action == "ask":
+            try:
+                verdict, replacement = self._ask_user(assessment)
+            except Exception:
+                self._session.report(self._core.undecided(assessment))
+                raise
+            assessment = replace(assessment, decision=verdict.decision)
+        withheld = verdict.action != "deliver" or replacement is not None
+        self._log.release(withheld=withheld)
+        self._session.report(assessment)
+        return assessment, verdict, replacement
+
+    def _ask_user(self, assessment: Assessment) -> tuple[Verdict, AIMessage | None]:
+        result = self._core.on_uncertain(assessment)
+        if inspect.iscoroutine(result):
+            result.close()
+            msg = "an async on_uncertain needs ainvoke, abatch or astream"
+            raise ConfigurationError(msg)
+        return self._core.chosen(result)
+
+    def _deliver(
+        self,
+        answer: BaseMessage,
+        assessment: Assessment,
+        verdict: Verdict,
+        replacement: AIMessage | None,
+    ) -> AIMessage:
+        if verdict.action == "fallback" and replacement is None:
+            replacement = self._fall_back()
+        message = self._request.outcome(answer, assessment, verdict, replacement)
+        return self._request.counted(message, answer, self._session.samples_cost)
+
+    def _fall_back(self) -> AIMessage:
+        fallback = self._core.required_fallback
+        return as_message(fallback.invoke(self._request.value, self._request.config))
+
+    def _answer_failed(self, error: Exception) -> AIMessage:
+        broken = replace(self._session.broken_off(error), decision="fallback")
+        self._log.release(withheld=True)
+        self._session.report(broken)
+        verdict = Verdict(decision="fallback", action="fallback")
+        message = self._fall_back()
+        message = self._request.outcome(message, broken, verdict, message)
+        return self._request.counted(message, None, self._session.samples_cost)
+
+    def _within(self, ask: Callable[[], T]) -> T:
+        """Run in a thread of its own where there is a time limit to keep."""
+        remaining = self._session.remaining
+        if remaining is None:
+            return ask()
+        future: Future[T] = Future()
+        context = copy_context()
+
+        def work() -> None:
+            try:
+                future.set_result(context.run(ask))
+            except BaseException as error:  # noqa: BLE001 - handed to the waiting thread
+                future.set_exception(error)
+
+        threading.Thread(target=work, daemon=True, name="snne-guard-answer").start()
+        try:
+            return future.result(remaining)
+        except TimeoutError:
+            if future.done():  # the provider's own
+                raise
+            raise self._request.timed_out() from None
+
+    @contextmanager
+    def _released(self) -> Iterator[None]:
+        """Close the runs that are still held, whatever ended the call."""
+        try:
+            yield
+        finally:
+            self._log.release(withheld=True)
+
+
+def _inside(context: Context, chunks: Iterator[T]) -> Iterator[T]:
+    """Draw from an iterator inside a context."""
+    while True:
+        try:
+            with untraced():
+                chunk = context.run(next, chunks)
+        except StopIteration:
+            return
+        yield chunk

@@ -1,0 +1,198 @@
+"""The guard as a chat model, for agents and whatever else insists on one."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from typing import Any
+
+from langchain_core.callbacks import (
+    AsyncCallbackManager,
+    AsyncCallbackManagerForLLMRun,
+    CallbackManager,
+    CallbackManagerForLLMRun,
+)
+from langchain_core.language_models import BaseChatModel, LanguageModelInput
+from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
+from langchain_core.runnables import Runnable, RunnableConfig
+from langchain_core.tools import BaseTool
+from pydantic import ConfigDict
+
+from snne_guard.langchain.acall import AsyncGuardedCall
+from snne_guard.langchain.call import GuardedCall
+from snne_guard.langchain.core import Request
+from snne_guard.langchain.guard import SNNEGuard
+from snne_guard.langchain.reseat import reseat
+
+__all__ = ["GuardedChatModel"]
+
+
+class GuardedChatModel(BaseChatModel):
+    """A chat model whose answers are guarded.
+
+    It decides what its guard decides. Its ``usage_metadata`` is the sum over the
+    answer and all samples, since callback handlers see it as one run; the runs of the
+    samples, nested under it, carry no usage of their own.
+
+    Streaming follows the guard: chunks as they come where an answer can only be
+    accepted or flagged, one chunk after the decision in every other case. LangChain
+    does not tell a streaming model which run it belongs to, so samples that are drawn
+    beside a stream have no runs in a trace.
+
+    Args:
+        guard: The guard, on the model to be guarded.
+
+    Example:
+        >>> from langchain_core.language_models import FakeListChatModel
+        >>> from snne_guard import SNNEGuard
+        >>> inner = FakeListChatModel(responses=["Paris"])
+        >>> model = GuardedChatModel(SNNEGuard(inner, threshold=0.4))
+        >>> answer = model.invoke("What is the capital of France?")
+        >>> answer.response_metadata["snne_guard"]["decision"]
+        'accept'
+    """
+
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+
+    guard: SNNEGuard
+
+    def __init__(self, guard: SNNEGuard, **kwargs: Any) -> None:
+        fields: dict[str, Any] = {"guard": guard, **kwargs}
+        super().__init__(**fields)
+
+    @property
+    def _llm_type(self) -> str:
+        return "snne-guard"
+
+    @property
+    def _identifying_params(self) -> dict[str, Any]:
+        return {"guard": repr(self.guard)}
+
+    @classmethod
+    def is_lc_serializable(cls) -> bool:
+        """Return False: LangChain refuses to load classes of other packages."""
+        return False
+
+    def _get_ls_params(self, stop: list[str] | None = None, **kwargs: Any) -> Any:
+        return self._inner._get_ls_params(stop=stop, **kwargs)  # noqa: SLF001 - tracers want the real model's
+
+    @property
+    def _inner(self) -> BaseChatModel:
+        return self.guard.innermost
+
+    def bind_tools(
+        self,
+        tools: Sequence[dict[str, Any] | type | Callable[..., Any] | BaseTool],
+        *,
+        tool_choice: str | None = None,
+        **kwargs: Any,
+    ) -> Runnable[LanguageModelInput, AIMessage]:
+        """Return this model with tools bound to it, in the inner model's own form."""
+        options = (
+            kwargs if tool_choice is None else {"tool_choice": tool_choice, **kwargs}
+        )
+        return self._on(self.guard.model.bind_tools(tools, **options))
+
+    def with_structured_output(
+        self, schema: Any, *, include_raw: bool = False, **kwargs: Any
+    ) -> Runnable[LanguageModelInput, Any]:
+        """Return the inner model's structured output, guarded.
+
+        Replies are compared field by field. A refusal would not fit the schema, so an
+        answer that is refused raises ``UncertainAnswerError``.
+        """
+        chain = self.guard.model.with_structured_output(
+            schema, include_raw=include_raw, **kwargs
+        )
+        guard = self.guard.on(self.guard.model, tool_calls="score", structured=True)
+        return reseat(chain, self.model_copy(update={"guard": guard})._on)  # noqa: SLF001 - a copy of this
+
+    def _on(self, bound: Runnable[Any, Any]) -> Runnable[Any, Any]:
+        """Return this model on another form of the model that it guards."""
+        kwargs = getattr(bound, "kwargs", None)
+        if kwargs is not None and getattr(bound, "bound", None) is self.guard.model:
+            # As for any chat model: what is bound stays visible, and can be bound over.
+            return self.bind(**kwargs)
+        return self.model_copy(update={"guard": self.guard.on(bound)})
+
+    def _generate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: CallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> ChatResult:
+        config = _child(CallbackManager, run_manager)
+        message = GuardedCall(self._request(messages, config, stop, kwargs)).run()
+        return _result(message)
+
+    async def _agenerate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: AsyncCallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> ChatResult:
+        config = _child(AsyncCallbackManager, run_manager)
+        request = self._request(messages, config, stop, kwargs)
+        return _result(await AsyncGuardedCall(request).run())
+
+    def _stream(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: CallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> Iterator[ChatGenerationChunk]:
+        config = _child(CallbackManager, run_manager)
+        call = GuardedCall(self._request(messages, config, stop, kwargs))
+        for chunk in call.stream():
+            yield ChatGenerationChunk(message=chunk)
+
+    async def _astream(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: AsyncCallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> AsyncIterator[ChatGenerationChunk]:
+        config = _child(AsyncCallbackManager, run_manager)
+        call = AsyncGuardedCall(self._request(messages, config, stop, kwargs))
+        async for chunk in call.stream():
+            yield ChatGenerationChunk(message=chunk)
+
+    def _request(
+        self,
+        messages: list[BaseMessage],
+        config: RunnableConfig,
+        stop: list[str] | None,
+        kwargs: dict[str, Any],
+    ) -> Request:
+        options = kwargs if stop is None else {**kwargs, "stop": stop}
+        return self.guard.request(messages, config, options, outer_run=True)
+
+
+def _child(
+    kind: type[CallbackManager | AsyncCallbackManager],
+    run: CallbackManagerForLLMRun | AsyncCallbackManagerForLLMRun | None,
+) -> RunnableConfig:
+    """Return a configuration whose runs nest under a chat model's run.
+
+    LangChain gives chat models no such thing, so the manager is made by hand.
+    """
+    if run is None:
+        return {"callbacks": []}
+    manager = kind(
+        handlers=run.inheritable_handlers,
+        inheritable_handlers=run.inheritable_handlers,
+        parent_run_id=run.run_id,
+        tags=run.inheritable_tags,
+        inheritable_tags=run.inheritable_tags,
+        metadata=run.inheritable_metadata,
+        inheritable_metadata=run.inheritable_metadata,
+    )
+    return {"callbacks": manager}
+
+
+def _result(message: AIMessage) -> ChatResult:
+    return ChatResult(generations=[ChatGeneration(message=message)])

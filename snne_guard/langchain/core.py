@@ -1,0 +1,343 @@
+"""What all calls of one guard share, and what one call starts from."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+from langchain_core.language_models import LanguageModelInput
+from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.messages.ai import add_usage
+from langchain_core.outputs import ChatGeneration, LLMResult
+from langchain_core.runnables import Runnable, RunnableConfig
+
+from snne_guard import errors
+from snne_guard.assess import CHOSEN_SKIPS, Assessor, Brief
+from snne_guard.decision import Verdict
+from snne_guard.errors import ConfigurationError
+from snne_guard.langchain.errors import (
+    GuardTimeoutError,
+    SamplingError,
+    UncertainAnswerError,
+)
+from snne_guard.langchain.messages import delivered, refusal_message, usage_of
+from snne_guard.sampling.langchain import Route
+from snne_guard.sampling.langchain_messages import (
+    last_question,
+    to_messages,
+    without_logprobs,
+)
+from snne_guard.sampling.langchain_models import (
+    ChatRunnable,
+    has_choices,
+    pin,
+    quiet_copy,
+)
+from snne_guard.sampling.langchain_runs import quiet_config, quiet_context
+from snne_guard.sampling.retry import is_bad_request
+from snne_guard.types import Assessment, Cost
+
+__all__ = ["DISABLED_VARIABLE", "GuardCore", "Request"]
+
+logger = logging.getLogger(__name__)
+
+DISABLED_VARIABLE = "SNNE_GUARD_DISABLED"
+"""Environment variable that turns every guard of the process into its bare model."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GuardCore:
+    """The parts of a guard that its calls use; immutable, shared by all threads.
+
+    Attributes:
+        model: The guarded model.
+        assessor: Sampling, scoring and decision.
+        fallback: Who answers instead, None if nobody does.
+        refusal: What the application shows instead of a withheld answer.
+        trace_samples: Whether callback handlers may see the texts of samples.
+        structured: Whether a parser follows, which no refusal would pass.
+    """
+
+    model: ChatRunnable
+    assessor: Assessor
+    fallback: Runnable[Any, Any] | None = None
+    refusal: str = ""
+    trace_samples: bool = True
+    structured: bool = False
+
+    @cached_property
+    def fixed(self) -> tuple[ChatRunnable, Route] | None:
+        """The model and its route where neither depends on the call."""
+        if has_choices(self.model):
+            return None
+        return self.model, self._route(self.model)
+
+    @cached_property
+    def quiet_model(self) -> ChatRunnable:
+        """The model without the handlers that the user hung on it."""
+        return quiet_copy(self.model)
+
+    @property
+    def required_fallback(self) -> Runnable[Any, Any]:
+        """The fallback, in a call that needs one."""
+        if self.fallback is None:  # pragma: no cover - checked when it was decided
+            msg = "there is no fallback"
+            raise ConfigurationError(msg)
+        return self.fallback
+
+    def routed(self, config: RunnableConfig) -> tuple[ChatRunnable, Route]:
+        """Return the model and its route under the configuration of a call."""
+        if self.fixed is not None:
+            return self.fixed
+        pinned = pin(self.model, config)
+        return pinned, self._route(pinned)
+
+    def _route(self, pinned: ChatRunnable) -> Route:
+        return Route.of(pinned, self.assessor.plan)
+
+    def on_uncertain(self, assessment: Assessment) -> Any:
+        """Ask the user's callable."""
+        decide = self.assessor.judge.policy.on_uncertain
+        return decide(assessment) if callable(decide) else decide
+
+    def chosen(self, result: object) -> tuple[Verdict, AIMessage | None]:
+        """Read what a user's ``on_uncertain`` returned: an action, or a message.
+
+        Raises:
+            ConfigurationError: If it is neither, or a fallback that there is not.
+        """
+        if isinstance(result, BaseMessage):
+            return Verdict(decision="fallback", action="fallback"), as_message(result)
+        verdict = self.assessor.judge.policy.chosen(result)
+        if verdict.action == "fallback" and self.fallback is None:
+            msg = "on_uncertain returned 'fallback' but the guard has no fallback"
+            raise ConfigurationError(msg)
+        return verdict, None
+
+    @staticmethod
+    def undecided(assessment: Assessment) -> Assessment:
+        """Return the record of a call whose ``on_uncertain`` raised."""
+        reasons = (*assessment.reasons, "on_uncertain_failed")
+        return replace(assessment, decision="unscored", reasons=reasons)
+
+    def refused(self, message: BaseMessage, assessment: Assessment) -> AIMessage:
+        """Return the refusal in place of an answer.
+
+        Raises:
+            UncertainAnswerError: If a parser follows that could not read a refusal.
+        """
+        if self.structured:
+            raise self.error(assessment)
+        return refusal_message(self.refusal, answer=message, assessment=assessment)
+
+    def error(
+        self, assessment: Assessment, causes: tuple[BaseException, ...] = ()
+    ) -> errors.SnneGuardError:
+        """Return the error in place of an answer; it holds no text of it."""
+        policy = self.assessor.judge.policy
+        if assessment.uncertainty is None and policy.on_error == "raise":
+            return SamplingError(
+                f"the answer could not be scored: {', '.join(assessment.reasons)}; "
+                f"{assessment.n_used} of {assessment.n_requested} members could be "
+                f"used, {policy.min_samples} are needed",
+                assessment_id=assessment.id,
+                n_used=assessment.n_used,
+                needed=policy.min_samples,
+                reasons=assessment.reasons,
+                causes=causes,
+            )
+        u = assessment.uncertainty
+        what = "could not be scored" if u is None else f"has uncertainty {u:.3f}"
+        return UncertainAnswerError(
+            f"the answer was withheld: it {what}, accepted is at most "
+            f"{assessment.threshold} (assessment {assessment.id})",
+            assessment_id=assessment.id,
+            uncertainty=u,
+            score=assessment.score,
+            threshold=assessment.threshold,
+            reasons=assessment.reasons,
+        )
+
+
+@dataclass(kw_only=True)
+class Request:
+    """One call of a guard, before anything is drawn.
+
+    Attributes:
+        core: The guard.
+        value: What the application passed in.
+        config: Its configuration, the callbacks those of a child run.
+        kwargs: Options of this call.
+        outer_run: Whether a chat-model run around this call tells handlers of the
+            answer and of all usage.
+    """
+
+    core: GuardCore
+    value: LanguageModelInput
+    config: RunnableConfig
+    kwargs: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    outer_run: bool = False
+
+    def __post_init__(self) -> None:
+        self.messages = to_messages(self.value)
+        self.model, self.route = self.core.routed(self.config)
+        self.skip = self._skip()
+        withholds = self.core.assessor.judge.policy.may_withhold
+        self.hold = withholds and self.skip not in CHOSEN_SKIPS
+        self.quiet = self.hold or self.outer_run
+        self.context = quiet_context()
+
+    @property
+    def quiet_config(self) -> RunnableConfig:
+        """The configuration without callbacks."""
+        return quiet_config(self.config)
+
+    @property
+    def quiet_model(self) -> ChatRunnable:
+        """The model without the handlers that the user hung on it."""
+        fixed = self.model is self.core.model
+        return self.core.quiet_model if fixed else quiet_copy(self.model)
+
+    @property
+    def keep_logprobs(self) -> bool:
+        """Whether the user wants log-probabilities on the answer."""
+        return self.route.user_wants_logprobs or bool(self.kwargs.get("logprobs"))
+
+    @property
+    def logprobs(self) -> bool:
+        """Whether log-probabilities are asked for."""
+        assessor = self.core.assessor
+        wanted = assessor.judge.wants_logprobs and self.route.supports_logprobs
+        return wanted and assessor.memory.logprobs is not False
+
+    def answer_options(self) -> dict[str, Any]:
+        """Return what the guard adds to the request for the answer."""
+        ask = self.logprobs and self.skip is None and not self.keep_logprobs
+        return {"logprobs": True} if ask else {}
+
+    def brief(self) -> Brief:
+        """Return what the assessing part is told of this call."""
+        core = self.core
+        tools = self.route.has_tools or bool(self.kwargs.get("tools"))
+        schedule = core.assessor.plan.schedule
+        if schedule is None:
+            schedule = "answer_first" if tools else "concurrent"
+        return Brief(
+            question=last_question(self.messages),
+            batch=core.assessor.batch(supported=self.route.supports_batch),
+            context=self.context,
+            reasons=self.route.reasons(),
+            skip=self.skip,
+            answer_first=schedule == "answer_first",
+        )
+
+    def log_options(self) -> dict[str, Any]:
+        """Return how callback handlers are told of this call."""
+        return {
+            "config": self.config,
+            "hold": self.hold,
+            "usage": not self.outer_run,
+            "texts": self.core.trace_samples,
+        }
+
+    def sample_options(self) -> dict[str, Any]:
+        """Return what a sampler is made of."""
+        return {
+            "route": self.route,
+            "messages": self.messages,
+            "kwargs": self.kwargs,
+            "plan": self.core.assessor.plan,
+            "memory": self.core.assessor.memory,
+            "logprobs": self.logprobs,
+        }
+
+    def is_about_logprobs(self, error: Exception, options: dict[str, Any]) -> bool:
+        """Return whether the answer failed for the log-probabilities asked for."""
+        memory = self.core.assessor.memory
+        if "logprobs" not in options or memory.logprobs or not is_bad_request(error):
+            return False
+        if "logprob" in str(error).lower():
+            memory.settle_logprobs(seen=False)
+            return True
+        return False
+
+    def outcome(
+        self,
+        answer: BaseMessage,
+        assessment: Assessment,
+        verdict: Verdict,
+        replacement: AIMessage | None,
+    ) -> AIMessage:
+        """Return the message that a verdict leads to.
+
+        Raises:
+            UncertainAnswerError: If the verdict is to raise.
+            SamplingError: If it could not be scored and ``on_error="raise"``.
+        """
+        if replacement is not None:
+            return delivered(replacement, assessment)
+        if verdict.action == "raise":
+            raise self.core.error(assessment)
+        if verdict.action == "refuse":
+            return self.core.refused(answer, assessment)
+        if not self.keep_logprobs:
+            answer = without_logprobs(answer)
+        return delivered(answer, assessment)
+
+    def counted(
+        self, message: AIMessage, answer: BaseMessage | None, samples: Cost
+    ) -> AIMessage:
+        """Return the message with the usage that it must show.
+
+        Where an outer run tells handlers of it, that is the answer's and the samples'
+        together; a fallback has a run of its own, which counts it.
+        """
+        if not self.outer_run:
+            return message
+        own = answer.usage_metadata if isinstance(answer, AIMessage) else None
+        usage = add_usage(own, usage_of(samples)) if own else usage_of(samples)
+        return message.model_copy(update={"usage_metadata": usage})
+
+    def timed_out(self) -> GuardTimeoutError:
+        """Return the error for an answer that did not come in time."""
+        timeout = self.core.assessor.plan.timeout or 0.0
+        return GuardTimeoutError(
+            f"no answer within the guard's timeout of {timeout} s", timeout=timeout
+        )
+
+    def _skip(self) -> str | None:
+        if disabled():
+            return "disabled"
+        if not self.core.assessor.plan.wants_samples():
+            return "not_sampled"
+        return self.route.unsampled(self.kwargs)
+
+
+def as_message(value: object) -> AIMessage:
+    """Return what a fallback gave as the message that an application expects."""
+    if isinstance(value, AIMessage):
+        return value
+    if isinstance(value, BaseMessage):
+        return AIMessage(content=value.content, id=value.id)
+    return AIMessage(content=value if isinstance(value, str) else str(value))
+
+
+def as_result(message: BaseMessage) -> LLMResult:
+    """Return a message as the result of a run."""
+    return LLMResult(generations=[[ChatGeneration(message=message)]])
+
+
+def disabled() -> bool:
+    """Return whether the guards of this process are switched off, and say so once."""
+    off = os.environ.get(DISABLED_VARIABLE, "") not in {"", "0", "false", "False"}
+    if off and not _warned:
+        _warned.append(True)
+        logger.warning("%s is set: answers are not guarded", DISABLED_VARIABLE)
+    return off
+
+
+_warned: list[bool] = []

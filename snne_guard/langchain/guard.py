@@ -1,0 +1,398 @@
+"""The guard as a LangChain runnable: in place of a chat model, wherever one stands."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from langchain_core.language_models import BaseChatModel, LanguageModelInput
+from langchain_core.messages import AIMessage
+from langchain_core.runnables import Runnable, RunnableConfig, RunnableSerializable
+from pydantic import ConfigDict, Field, PrivateAttr
+
+from snne_guard.decision import Threshold
+from snne_guard.errors import ConfigurationError
+from snne_guard.langchain.acall import AsyncGuardedCall
+from snne_guard.langchain.build import PAPER, build, described
+from snne_guard.langchain.call import GuardedCall
+from snne_guard.langchain.core import GuardCore, Request
+from snne_guard.langchain.reseat import reseat
+from snne_guard.sampling.langchain_models import ChatRunnable, pin, resolve
+from snne_guard.types import (
+    Assessment,
+    Method,
+    Observer,
+    OnError,
+    OnUncertain,
+    Schedule,
+    Similarity,
+    ToolCalls,
+)
+
+__all__ = ["REFUSAL", "SNNEGuard"]
+
+REFUSAL = "I am not certain enough of the answer to give one."
+"""What the application shows instead of a withheld answer, unless told otherwise."""
+
+
+class SNNEGuard(RunnableSerializable[LanguageModelInput, AIMessage]):
+    """Asks a chat model several times and acts on how far its answers spread.
+
+    Put it where the model stands: ``prompt | SNNEGuard(model) | parser``. It takes
+    what the model takes and gives what the model gives, an ``AIMessage``, with the
+    assessment in ``response_metadata["snne_guard"]``.
+
+    Without a threshold it measures only. Streaming: where only ``flag`` or ``accept``
+    can come out, the answer's chunks flow as they come, the samples are drawn beside
+    them and the last chunk carries the assessment. In every other case nothing is
+    shown before the decision, to handlers and events neither.
+
+    Args:
+        model: Any chat model, also inside ``bind``, ``bind_tools``, ``with_config``,
+            ``with_retry``, ``with_fallbacks``, ``configurable_fields`` or from
+            ``init_chat_model``. It is never changed.
+        n: Members of the response set, at least 2.
+        include_answer: Whether the answer is one of them; else ``n`` samples are drawn
+            besides it.
+        temperature: Sampling temperature of the samples.
+        method: A name in ``METHODS``, a method of your own, or ``"auto"``: WSNNE where
+            the provider gives log-probabilities, else SNNE, settled once.
+        similarity: A name in ``SIMILARITIES``, a callable of your own, or None for the
+            method's default (``"rouge_l"``).
+        tau: Temperature of the similarity's softmax, above 0; None for 1.
+        threshold: Largest ``u`` that is accepted, in [0, 1]; a ``Threshold``; a pair
+            ``(accept, refuse)``; or None, which measures only.
+        on_uncertain: What happens to an answer that is not accepted: ``"flag"``,
+            ``"refuse"``, ``"fallback"``, ``"raise"``, or a callable that gets the
+            ``Assessment`` and returns one of these words or a message to send instead.
+            With a pair it holds between the two, above the second it is refused.
+        fallback: A runnable that takes the same messages; also used where the answer
+            itself fails.
+        refusal: Text of the message in place of a refused answer.
+        on_error: What happens where fewer than ``min_samples`` members can be scored:
+            ``"uncertain"`` treats the answer like an uncertain one, ``"accept"`` lets
+            it pass, ``"raise"`` raises.
+        tool_calls: ``"skip"`` lets an answer that calls tools pass without a score,
+            ``"score"`` compares the calls field by field.
+        min_samples: Members that a scored set must have, the answer included; None for
+            ``max(2, ceil(n / 2))``.
+        schedule: ``"concurrent"`` draws samples beside the answer, ``"answer_first"``
+            after it (for prompt caches). None: after it where tools are bound.
+        timeout: Seconds for the whole guarded call.
+        sample_timeout: Seconds after which what has arrived is scored.
+        sample_max_tokens: Token limit of a sample.
+        max_concurrency: Sample requests in flight for this guard, all calls together.
+        max_attempts: Requests sent for one sample before it counts as failed.
+        sample_rate: Share of calls that are sampled at all.
+        observers: Objects with any of ``on_sample_start``, ``on_sample_end`` and
+            ``on_assessment``.
+        trace_samples: Whether callback handlers, LangSmith among them, may see the
+            texts of samples. Their runs and token counts they see in any case.
+
+    Raises:
+        ConfigurationError: If an option makes no sense, alone or with another one.
+
+    Example:
+        >>> from langchain_core.language_models import FakeListChatModel
+        >>> model = FakeListChatModel(responses=["Paris", "Paris", "Lyon"])
+        >>> guard = SNNEGuard(model, n=3, schedule="answer_first")
+        >>> message = guard.invoke("What is the capital of France?")
+        >>> message.content
+        'Paris'
+        >>> message.response_metadata["snne_guard"]["n_used"]
+        3
+    """
+
+    model_config = ConfigDict(arbitrary_types_allowed=True, frozen=True)
+
+    model: Any
+    n: int = 5
+    include_answer: bool = True
+    temperature: float = 1.0
+    method: Any = "auto"
+    similarity: Any = None
+    tau: float | None = None
+    threshold: Any = None
+    on_uncertain: Any = "flag"
+    fallback: Any = None
+    refusal: str = REFUSAL
+    on_error: OnError = "uncertain"
+    tool_calls: ToolCalls = "skip"
+    min_samples: int | None = None
+    schedule: Schedule | None = None
+    timeout: float | None = None
+    sample_timeout: float | None = None
+    sample_max_tokens: int | None = None
+    max_concurrency: int | None = None
+    max_attempts: int = 4
+    sample_rate: float = 1.0
+    observers: tuple[Any, ...] = ()
+    trace_samples: bool = True
+    structured: bool = Field(default=False, repr=False)
+    shared: Any = Field(default=None, repr=False, exclude=True)
+
+    _core: GuardCore = PrivateAttr()
+
+    def __init__(
+        self,
+        model: ChatRunnable,
+        *,
+        n: int = 5,
+        include_answer: bool = True,
+        temperature: float = 1.0,
+        method: str | Method = "auto",
+        similarity: str | Similarity | None = None,
+        tau: float | None = None,
+        threshold: float | Threshold | tuple[float, float] | None = None,
+        on_uncertain: OnUncertain | Callable[[Assessment], Any] = "flag",
+        fallback: Runnable[Any, Any] | Callable[..., Any] | None = None,
+        refusal: str = REFUSAL,
+        on_error: OnError = "uncertain",
+        tool_calls: ToolCalls = "skip",
+        min_samples: int | None = None,
+        schedule: Schedule | None = None,
+        timeout: float | None = None,
+        sample_timeout: float | None = None,
+        sample_max_tokens: int | None = None,
+        max_concurrency: int | None = None,
+        max_attempts: int = 4,
+        sample_rate: float = 1.0,
+        observers: Sequence[Observer] = (),
+        trace_samples: bool = True,
+        **internal: Any,
+    ) -> None:
+        given = {
+            name: value
+            for name, value in locals().items()
+            if name in type(self).model_fields
+        }
+        given["observers"] = tuple(observers)
+        unknown = sorted(set(internal) - {"name", "structured", "shared"})
+        if unknown:
+            msg = f"SNNEGuard has no option {', '.join(map(repr, unknown))}"
+            raise ConfigurationError(msg)
+        options = {"structured": False} | given | internal
+        core, shared = build(options, internal.get("shared"))
+        super().__init__(**(options | {"shared": shared}))
+        self._core = core
+
+    @classmethod
+    def paper(cls, model: ChatRunnable, **options: Any) -> SNNEGuard:
+        """Return a guard that does exactly what the paper does.
+
+        Ten samples without the answer, SNNE with tau = 1, rouge-score's tokens, which
+        see the letters a to z and digits only (arXiv 2506.00245, section 4).
+
+        Args:
+            model: The chat model.
+            **options: Options of ``SNNEGuard`` that the paper is silent on.
+        """
+        return cls(model, **(PAPER | options))
+
+    def invoke(
+        self,
+        input: LanguageModelInput,
+        config: RunnableConfig | None = None,
+        **kwargs: Any,
+    ) -> AIMessage:
+        """Return the answer with its assessment, or what stands in for it.
+
+        Args:
+            input: What the model takes.
+            config: LangChain's configuration, carried through.
+            **kwargs: Options of the model for this call, samples included.
+
+        Raises:
+            UncertainAnswerError: If the answer is withheld and ``"raise"`` was chosen.
+            SamplingError: If it could not be scored and ``on_error="raise"``.
+            GuardTimeoutError: If it did not come within ``timeout``.
+        """
+
+        def run(
+            value: LanguageModelInput, run_manager: object, config: RunnableConfig
+        ) -> AIMessage:
+            del run_manager  # LangChain tells by the signature what to pass
+            return GuardedCall(self.request(value, config, kwargs)).run()
+
+        return self._call_with_config(run, input, config)
+
+    async def ainvoke(
+        self,
+        input: LanguageModelInput,
+        config: RunnableConfig | None = None,
+        **kwargs: Any,
+    ) -> AIMessage:
+        """Do what ``invoke`` does without blocking the event loop."""
+
+        async def run(
+            value: LanguageModelInput, run_manager: object, config: RunnableConfig
+        ) -> AIMessage:
+            del run_manager
+            return await AsyncGuardedCall(self.request(value, config, kwargs)).run()
+
+        return await self._acall_with_config(run, input, config)
+
+    def stream(
+        self,
+        input: LanguageModelInput,
+        config: RunnableConfig | None = None,
+        **kwargs: Any,
+    ) -> Iterator[AIMessage]:
+        """Yield the answer in chunks, the assessment in the last one."""
+
+        def chunks(
+            inputs: Iterator[LanguageModelInput],
+            run_manager: object,
+            config: RunnableConfig,
+        ) -> Iterator[AIMessage]:
+            del run_manager
+            for value in inputs:
+                yield from GuardedCall(self.request(value, config, kwargs)).stream()
+
+        yield from self._transform_stream_with_config(iter([input]), chunks, config)
+
+    async def astream(
+        self,
+        input: LanguageModelInput,
+        config: RunnableConfig | None = None,
+        **kwargs: Any,
+    ) -> AsyncIterator[AIMessage]:
+        """Do what ``stream`` does without blocking the event loop."""
+
+        async def inputs() -> AsyncIterator[LanguageModelInput]:
+            yield input
+
+        async def chunks(
+            inputs: AsyncIterator[LanguageModelInput],
+            run_manager: object,
+            config: RunnableConfig,
+        ) -> AsyncIterator[AIMessage]:
+            del run_manager
+            async for value in inputs:
+                call = AsyncGuardedCall(self.request(value, config, kwargs))
+                async for chunk in call.stream():
+                    yield chunk
+
+        guarded = self._atransform_stream_with_config(inputs(), chunks, config)
+        async for chunk in guarded:
+            yield chunk
+
+    def assess(
+        self,
+        input: LanguageModelInput,
+        config: RunnableConfig | None = None,
+        **kwargs: Any,
+    ) -> Assessment:
+        """Draw anew, score and decide; return everything and deliver nothing.
+
+        Args:
+            input: What the model takes.
+            config: LangChain's configuration.
+            **kwargs: Options of the model for this call.
+
+        Returns:
+            The assessment, the samples and the similarity matrix in it.
+        """
+        request = self.request(input, config or {}, kwargs)
+        return GuardedCall(request).assess()
+
+    async def aassess(
+        self,
+        input: LanguageModelInput,
+        config: RunnableConfig | None = None,
+        **kwargs: Any,
+    ) -> Assessment:
+        """Do what ``assess`` does without blocking the event loop."""
+        request = self.request(input, config or {}, kwargs)
+        return await AsyncGuardedCall(request).assess()
+
+    def bind_tools(self, tools: Sequence[Any], **kwargs: Any) -> SNNEGuard:
+        """Return a guard on the model with tools bound to it."""
+        return self.on(self.model.bind_tools(tools, **kwargs))
+
+    def with_structured_output(
+        self, schema: Any, *, include_raw: bool = False, **kwargs: Any
+    ) -> Runnable[LanguageModelInput, Any]:
+        """Return the model's structured output, guarded.
+
+        Replies are compared field by field. A refusal would not fit the schema, so an
+        answer that is refused raises ``UncertainAnswerError``.
+        """
+        chain = self.model.with_structured_output(
+            schema, include_raw=include_raw, **kwargs
+        )
+        return reseat(chain, self._structured_on)
+
+    def on(self, model: ChatRunnable, **options: Any) -> SNNEGuard:
+        """Return the same guard on another model, with other options if given.
+
+        Both share their limits, their observers and what they learnt.
+        """
+        kept = {
+            name: getattr(self, name)
+            for name in type(self).model_fields
+            if name not in {"model", "name"}
+        }
+        return type(self)(model, **(kept | options))
+
+    @property
+    def innermost(self) -> BaseChatModel:
+        """The chat model behind all wrappers; the first one where there are several.
+
+        Raises:
+            ConfigurationError: If there is none.
+        """
+        return resolve(pin(self.model))[0].model
+
+    @property
+    def observer_failures(self) -> int:
+        """Events that an observer raised on, or that were dropped for it."""
+        return self._core.assessor.observers.failures
+
+    def __repr__(self) -> str:
+        """Show the settings that differ from the defaults, and no secret."""
+        return described(self)
+
+    __str__ = __repr__
+
+    @classmethod
+    def is_lc_serializable(cls) -> bool:
+        """Return False: LangChain refuses to load classes of other packages."""
+        return False
+
+    @property
+    def InputType(self) -> Any:  # noqa: N802 - LangChain's name
+        """What the model takes."""
+        return self.model.InputType
+
+    @property
+    def OutputType(self) -> type[AIMessage]:  # noqa: N802 - LangChain's name
+        """What the model gives."""
+        return AIMessage
+
+    def request(
+        self,
+        value: LanguageModelInput,
+        config: RunnableConfig,
+        kwargs: Mapping[str, Any],
+        *,
+        outer_run: bool = False,
+    ) -> Request:
+        """Return one call of this guard, before anything is drawn.
+
+        Args:
+            value: What the application passes in.
+            config: Its configuration, the callbacks those of a child run.
+            kwargs: Options of the model for this call.
+            outer_run: Whether a chat-model run around it counts all usage.
+        """
+        return Request(
+            core=self._core,
+            value=value,
+            config=config,
+            kwargs=kwargs,
+            outer_run=outer_run,
+        )
+
+    def _structured_on(self, model: ChatRunnable) -> SNNEGuard:
+        return self.on(model, tool_calls="score", structured=True)
