@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from itertools import chain, islice
-from typing import cast
 
 import numpy as np
 from rapidfuzz.distance import LCSseq
@@ -19,6 +19,7 @@ from snne_guard.types import FloatArray
 __all__ = ["LexicalPairs", "LexicalSet", "rouge_l", "rouge_l_paper"]
 
 _SURROGATES = range(0xD800, 0xE000)  # no characters of their own in a str to compare
+_CHARACTERS = "".join(map(chr, range(4096)))
 
 
 def rouge_l(
@@ -65,16 +66,20 @@ def rouge_l(
     """
     del question
     cut = tokenizer(tokens)
-    index = _distinct(texts)
-    lists = [cut(text) for text in index]
-    vocabulary = _grown({}, chain.from_iterable(lists))
-    encoded = [_encode(tokens_, vocabulary) for tokens_ in lists]
-    matrix = _f1(_lcs(encoded, encoded), encoded, encoded, paper=tokens == "rouge")
-    if len(index) < len(texts):
-        rows = np.array([index[text] for text in texts])
+    distinct = distinct_texts(texts)
+    _, encoded = _encoded([cut(text) for text in distinct], {})
+    lcs = _lcs(encoded, encoded)
+    counts = lcs.diagonal()
+    totals = counts[:, None] + counts
+    if "" in encoded:
+        _settle_empty(lcs, totals, alike=tokens != "rouge")
+    matrix = _f1(lcs, totals)
+    if len(distinct) < len(texts):
+        place = {text: row for row, text in enumerate(distinct)}
+        rows = np.array([place[text] for text in texts])
         matrix = matrix[rows[:, None], rows]
     if "" in encoded:
-        np.fill_diagonal(matrix, 1.0)
+        np.fill_diagonal(matrix, 1.0)  # of empty texts with rouge-score's tokens
     return matrix
 
 
@@ -107,15 +112,6 @@ class LexicalPairs:
 
     def __init__(self) -> None:
         self._tokens: dict[str, list[str]] = {}
-
-    @staticmethod
-    def distinct(texts: Sequence[str]) -> dict[str, int]:
-        """Return each distinct text with its place among them.
-
-        Raises:
-            InputError: ``texts`` is not a sequence of strings.
-        """
-        return _distinct(texts)
 
     def __call__(self, one: str, other: str) -> float:
         """Return what ``rouge_l((one, other))`` says of the two."""
@@ -172,10 +168,8 @@ class LexicalSet:
         """
         cut = tokenizer(tokens)
         matrix = _read_only(rouge_l(texts, tokens=tokens))
-        lists = [cut(text) for text in texts]
-        vocabulary = _grown({}, chain.from_iterable(lists))
-        encoded = tuple(_encode(tokens_, vocabulary) for tokens_ in lists)
-        return cls(tuple(texts), matrix, tokens, encoded, vocabulary)
+        vocabulary, encoded = _encoded([cut(text) for text in texts], {})
+        return cls(tuple(texts), matrix, tokens, tuple(encoded), vocabulary)
 
     def add(self, text: str, /) -> LexicalSet:
         """Return the set with one more text; only its row is computed.
@@ -183,44 +177,61 @@ class LexicalSet:
         Raises:
             InputError: ``text`` is not a string.
         """
-        _distinct((text,))
+        distinct_texts((text,))
         n = len(self.texts)
         cut = tokenizer(self.tokens)(text)
-        vocabulary = _grown(self._vocabulary, cut)
-        encoded = (_encode(cut, vocabulary),)
+        vocabulary, encoded = _encoded([cut], self._vocabulary)
+        lcs = _lcs(encoded, self._encoded)
+        totals = np.array([[len(cut) + len(other) for other in self._encoded]], float)
         matrix = np.ones((n + 1, n + 1))
         matrix[:n, :n] = self.matrix
-        lcs = _lcs(encoded, self._encoded)
-        row = _f1(lcs, encoded, self._encoded, paper=self.tokens == "rouge")
-        matrix[n, :n] = matrix[:n, n] = row[0]
+        _settle_empty(lcs, totals, alike=self.tokens != "rouge")
+        matrix[n, :n] = _f1(lcs, totals)
+        matrix[:n, n] = matrix[n, :n]
         return LexicalSet(
             (*self.texts, text),
             _read_only(matrix),
             self.tokens,
-            self._encoded + encoded,
+            (*self._encoded, *encoded),
             vocabulary,
         )
 
 
-def _distinct(texts: Sequence[str]) -> dict[str, int]:
-    """Return each distinct text with its place among them."""
+def distinct_texts(texts: Sequence[str]) -> dict[str, None]:
+    """Return each distinct text once, in order.
+
+    Raises:
+        InputError: ``texts`` is not a sequence of strings.
+    """
     if isinstance(texts, str):
         msg = "expected a sequence of texts, got one str"
         raise InputError(msg)
-    for text in cast("Sequence[object]", texts):
-        if not isinstance(text, str):
-            msg = f"expected every text to be a str, got {type(text).__name__}"
+    for kind in set(map(type, texts)):
+        if not issubclass(kind, str):
+            msg = f"expected every text to be a str, got {kind.__name__}"
             raise InputError(msg)
-    return {text: place for place, text in enumerate(dict.fromkeys(texts))}
+    return dict.fromkeys(texts)
 
 
-def _grown(known: Mapping[str, str], tokens: Iterable[str]) -> dict[str, str]:
-    """Return a vocabulary, one character a token, that holds these tokens too.
+def _encoded(
+    lists: Sequence[Sequence[str]], known: Mapping[str, str]
+) -> tuple[Mapping[str, str], list[str]]:
+    """Return lists of tokens as texts of one character a token, and the vocabulary.
 
     Raises:
         InputError: There are more distinct tokens than characters.
     """
-    new = [token for token in dict.fromkeys(tokens) if token not in known]
+    vocabulary = _vocabulary(set[str]().union(*lists), known)
+    character = vocabulary.__getitem__
+    return vocabulary, ["".join(map(character, tokens)) for tokens in lists]
+
+
+def _vocabulary(
+    tokens: AbstractSet[str], known: Mapping[str, str]
+) -> Mapping[str, str]:
+    if not known and len(tokens) <= len(_CHARACTERS):
+        return dict(zip(tokens, _CHARACTERS, strict=False))
+    new = tokens - known.keys()
     codes = chain(range(_SURROGATES.start), range(_SURROGATES.stop, sys.maxunicode + 1))
     characters = map(chr, islice(codes, len(known), None))
     vocabulary = {**known, **dict(zip(new, characters, strict=False))}
@@ -230,10 +241,6 @@ def _grown(known: Mapping[str, str], tokens: Iterable[str]) -> dict[str, str]:
     return vocabulary
 
 
-def _encode(tokens: Iterable[str], vocabulary: Mapping[str, str]) -> str:
-    return "".join(map(vocabulary.__getitem__, tokens))
-
-
 def _lcs(queries: Sequence[str], choices: Sequence[str]) -> FloatArray:
     """Return the LCS lengths of encoded texts, ``(len(queries), len(choices))``."""
     if not queries or not choices:
@@ -241,22 +248,17 @@ def _lcs(queries: Sequence[str], choices: Sequence[str]) -> FloatArray:
     return cdist(queries, choices, scorer=LCSseq.similarity, dtype=np.float64)
 
 
-def _f1(
-    lcs: FloatArray, rows: Sequence[str], columns: Sequence[str], *, paper: bool
-) -> FloatArray:
-    """Turn LCS lengths of encoded texts into F1, in place."""
-    counts = np.array([*map(len, columns)], np.float64)
-    if rows is columns:
-        totals = counts[:, None] + counts
-    else:
-        totals = np.array([[len(row)] for row in rows], np.float64) + counts
-    if "" in rows:
-        neither = totals == 0
-        # rouge-score says 0 where neither side has a token.
-        lcs[neither] = 0.0 if paper else 0.5
-        totals[neither] = 1.0
-    lcs *= 2.0
+def _settle_empty(lcs: FloatArray, totals: FloatArray, *, alike: bool) -> None:
+    """Make the F1 of two texts without tokens 1 or, as rouge-score does, 0."""
+    neither = totals == 0
+    lcs[neither] = 0.5 if alike else 0.0
+    totals[neither] = 1.0
+
+
+def _f1(lcs: FloatArray, totals: FloatArray) -> FloatArray:
+    """Turn LCS lengths, in place, and the token counts of both sides into F1."""
     lcs /= totals
+    lcs *= 2.0
     return lcs
 
 

@@ -12,7 +12,7 @@ from typing import Any, cast
 import numpy as np
 
 from snne_guard.errors import InputError
-from snne_guard.similarity.lexical import LexicalPairs
+from snne_guard.similarity.lexical import LexicalPairs, distinct_texts
 from snne_guard.types import FloatArray
 
 __all__ = ["canonical_json", "structured"]
@@ -98,8 +98,7 @@ def structured(texts: Sequence[str], /, *, question: str | None = None) -> Float
     """
     del question
     strings = LexicalPairs()
-    index = strings.distinct(texts)
-    distinct = list(index)
+    distinct = list(distinct_texts(texts))
     values = [_parsed(text) for text in distinct]
     matrix = np.ones((len(distinct), len(distinct)))
     for row, value in enumerate(values):
@@ -110,7 +109,8 @@ def structured(texts: Sequence[str], /, *, question: str | None = None) -> Float
             else:
                 alike = _compare(value, other, strings)
             matrix[row, column] = matrix[column, row] = alike
-    places = [index[text] for text in texts]
+    place = {text: row for row, text in enumerate(distinct)}
+    places = [place[text] for text in texts]
     return matrix[np.ix_(places, places)]
 
 
