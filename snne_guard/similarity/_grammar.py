@@ -35,7 +35,7 @@ _NUMBER = r"""(?: \d++ (?: [.,:/'_]\d++ )*+ | \.(?<![\w.]\.)\d++ ) (?:
 # The minus of a blood group, a grade or an ion, not the hyphen of "x- and y-axis".
 _TRAILING_MINUS = r"""- (?:
     (?<=[^\w-][a-hj-z]-) | (?<=[^\w-](?:ab|cl|br|oh|cn)-) | (?<=[a-z]\d-)
-) (?![\w-]) (?! \x20 (?:and|or|to|und|oder|et|ou|y|o|e)\b )"""
+) (?![\w>-]) (?! \x20 (?:and|or|to|und|oder|et|ou)\b )"""
 
 _TOKEN = rf"""\x20*+ (
     {_WORD} (?: \+\+ | [+\#](?![\w+\#]) | {_TRAILING_MINUS} )?+    # word, C++, C#, O-
