@@ -1,1 +1,19 @@
-"""Placeholder docstring, replaced by the module that lives here."""
+"""Similarity matrix and log-probabilities to a score of how far answers spread."""
+
+from snne_guard.scorers.bounds import bounds, uncertainty
+from snne_guard.scorers.method import FunctionMethod
+from snne_guard.scorers.registry import METHODS, resolve_method
+from snne_guard.scorers.scoring import score, score_members
+from snne_guard.scorers.snne import snne, wsnne
+
+__all__ = [
+    "METHODS",
+    "FunctionMethod",
+    "bounds",
+    "resolve_method",
+    "score",
+    "score_members",
+    "snne",
+    "uncertainty",
+    "wsnne",
+]

@@ -1,0 +1,106 @@
+"""The one way in which a scoring function becomes a ``Method``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from snne_guard.errors import InputError
+from snne_guard.types import Method, MethodInputs
+
+__all__ = ["FunctionMethod", "Limits", "Mapping01", "check_needs"]
+
+
+class Limits(Protocol):
+    """Smallest and largest value of a method for n members."""
+
+    def __call__(self, n: int, /, *, tau: float = 1.0) -> tuple[float, float]:
+        """Return both."""
+        ...
+
+
+class Mapping01(Protocol):
+    """A method's value for n members to [0, 1]."""
+
+    def __call__(self, value: float, n: int, /, *, tau: float = 1.0) -> float | None:
+        """Return ``u``, None where it is not defined."""
+        ...
+
+
+def check_needs(method: Method, inputs: MethodInputs, /) -> None:
+    """Raise InputError where something that the method needs is missing."""
+    for need in sorted(method.needs):
+        if getattr(inputs, need, None) is None:
+            msg = f"expected {need} for method {method.name!r}, got none"
+            raise InputError(msg)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FunctionMethod:
+    """A ``Method`` made of pure functions.
+
+    Attributes:
+        name: Key in ``METHODS``.
+        source: Paper and equation, or URL.
+        function: Inputs to raw value, higher is more uncertain.
+        limits: Smallest and largest value for n members, None where it has none.
+        mapping: Value to [0, 1]; None takes the straight line between the limits, and
+            no mapping at all where there are none.
+        needs: Fields of ``MethodInputs`` that must be there.
+        white_box: Whether it needs what only the model's owner can see.
+
+    Example:
+        >>> import numpy as np
+        >>> mean_distance = FunctionMethod(
+        ...     name="mean_distance",
+        ...     source="an example",
+        ...     function=lambda inputs: float(1 - inputs.similarity.mean()),
+        ...     limits=lambda n, tau=1.0: (0.0, 1 - 1 / n),
+        ... )
+        >>> mean_distance.compute(MethodInputs(similarity=np.eye(2)))
+        0.5
+        >>> mean_distance.uncertainty(0.5, 2)
+        1.0
+    """
+
+    name: str
+    source: str
+    function: Callable[[MethodInputs], float]
+    limits: Limits | None = None
+    mapping: Mapping01 | None = None
+    needs: frozenset[str] = frozenset({"similarity"})
+    white_box: bool = False
+
+    def compute(self, inputs: MethodInputs, /) -> float:
+        """Return the raw value.
+
+        Raises:
+            InputError: Something that the method needs is missing.
+        """
+        check_needs(self, inputs)
+        return self.function(inputs)
+
+    def bounds(self, n: int, /, *, tau: float = 1.0) -> tuple[float, float] | None:
+        """Return the smallest and largest value for ``n`` members, None if unknown."""
+        return None if self.limits is None else self.limits(n, tau=tau)
+
+    def uncertainty(self, value: float, n: int, /, *, tau: float = 1.0) -> float | None:
+        """Map the raw value to [0, 1]: None for n < 2 and where the limits are
+        missing or equal.
+
+        Raises:
+            InputError: The value lies outside the limits.
+        """
+        if n < 2 or self.limits is None:  # noqa: PLR2004 - one has nothing to differ from
+            return None
+        if self.mapping is not None:
+            return self.mapping(value, n, tau=tau)
+        low, high = self.limits(n, tau=tau)
+        if high <= low:
+            return None
+        slack = 1e-9 * max(1.0, abs(low), abs(high))
+        if not low - slack <= value <= high + slack:
+            msg = f"expected {self.name} in [{low}, {high}] for n={n}, got {value}"
+            raise InputError(msg)
+        return min(max((value - low) / (high - low), 0.0), 1.0)

@@ -1,0 +1,252 @@
+"""Answers that are there already to a score; no model is called."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from snne_guard.errors import InputError
+from snne_guard.scorers.bounds import check_tau
+from snne_guard.scorers.method import check_needs
+from snne_guard.scorers.registry import resolve_method
+from snne_guard.similarity import checked_similarity, resolve_similarity
+from snne_guard.types import Method, MethodInputs, Score, Similarity
+
+__all__ = ["score", "score_members"]
+
+_LOGPROB_SLACK = 1e-3
+
+
+def score(
+    answers: Sequence[str],
+    *,
+    token_logprobs: Sequence[Sequence[float] | None] | None = None,
+    question: str | None = None,
+    include_answer: bool = True,
+    method: str | Method = "auto",
+    similarity: str | Similarity | None = None,
+    tau: float | None = None,
+) -> Score:
+    """Score how far answers to one question differ; never calls a model.
+
+    Answers of mere white space are left out before scoring (reason ``empty_samples``).
+    Where the delivered answer itself is one of them there is nothing to be certain
+    of: the result has uncertainty None, value ``inf``, n 0 and the reason
+    ``answer_empty``, so that no comparison takes it for confidence.
+
+    Args:
+        answers: The texts, at least one; with ``include_answer`` the first is the one
+            that was delivered.
+        token_logprobs: For each answer the natural log-probabilities of its tokens,
+            None or empty where they are unknown.
+        question: What was asked, for similarities that use it.
+        include_answer: Whether ``answers[0]`` is the delivered answer. False means that
+            all of them are samples and the delivered answer is not among them; every
+            one is scored in either case.
+        method: Name in ``METHODS``, a ``Method`` of your own, or ``"auto"``: WSNNE
+            where every scored answer has log-probabilities, else SNNE (reason
+            ``logprobs_missing`` if only some have).
+        similarity: Name in ``SIMILARITIES``, a callable of your own, or None for
+            ROUGE-L.
+        tau: Temperature of the similarity's softmax, None for 1.
+
+    Returns:
+        The score. Its uncertainty is in [0, 1], 0 all alike, 1 all different, and
+        None for one answer (reason ``too_few_samples``) or a method without bounds.
+
+    Raises:
+        InputError: There are no answers, or one is no text; the log-probabilities do
+            not fit the answers, are NaN or above 0; the method needs log-probabilities
+            that are missing; the similarity's matrix is not one.
+        ConfigurationError: The method, the similarity or tau makes no sense.
+
+    Example:
+        >>> result = score(["Paris", "Paris", "Lyon"])
+        >>> round(result.value, 4), round(result.uncertainty, 4), result.method
+        (-1.7585, 0.6842, 'snne')
+    """
+    tau = 1.0 if tau is None else tau
+    check_tau(tau)
+    resolve_method(method, logprobs=True)
+    name, compare = resolve_similarity(similarity)
+    members = _members(answers, token_logprobs)
+    used = [member for member in members if member.text.strip()]
+    known = [member.mean_logprob for member in used if member.mean_logprob is not None]
+    complete = bool(used) and len(known) == len(used)
+    chosen = resolve_method(method, logprobs=complete)
+    if include_answer and not members[0].text.strip():
+        return _unscored(("answer_empty",), chosen.name, name, tau)
+    reasons: tuple[str, ...] = ("empty_samples",) if len(used) < len(members) else ()
+    if not used:
+        return _unscored((*reasons, "too_few_samples"), chosen.name, name, tau)
+    if method == "auto" and known and not complete:
+        reasons += ("logprobs_missing",)
+    scored = score_members(
+        [member.text for member in used],
+        mean_logprobs=known if complete else None,
+        question=question,
+        method=chosen,
+        similarity_name=name,
+        similarity=compare,
+        tau=tau,
+    )
+    return replace(scored, reasons=(*reasons, *scored.reasons))
+
+
+def score_members(
+    texts: Sequence[str],
+    *,
+    mean_logprobs: Sequence[float] | None,
+    question: str | None,
+    method: Method,
+    similarity_name: str,
+    similarity: Similarity,
+    tau: float,
+) -> Score:
+    """Score texts that all count, with everything already resolved.
+
+    Args:
+        texts: The members, at least one.
+        mean_logprobs: ``(n,)`` mean token log-probabilities in nats, None if unknown.
+        question: What was asked, for similarities that use it.
+        method: The method that runs.
+        similarity_name: What the score calls the similarity.
+        similarity: The similarity that runs; its matrix is checked.
+        tau: Temperature of the similarity's softmax, above 0.
+
+    Returns:
+        The score. Where its uncertainty is None a reason says why:
+        ``too_few_samples``, ``no_bounds`` or ``tau_too_extreme``.
+
+    Raises:
+        InputError: There are no texts, the matrix is not one, what the method needs
+            is missing, or a method of the user's own returned NaN or a ``u`` outside
+            [0, 1].
+
+    Example:
+        >>> from snne_guard.scorers import METHODS
+        >>> from snne_guard.similarity import rouge_l
+        >>> score_members(
+        ...     ["yes", "yes"],
+        ...     mean_logprobs=None,
+        ...     question=None,
+        ...     method=METHODS["snne"],
+        ...     similarity_name="rouge_l",
+        ...     similarity=rouge_l,
+        ...     tau=1.0,
+        ... ).uncertainty
+        0.0
+    """
+    n = len(texts)
+    if n == 0:
+        msg = "expected at least one text to score, got none"
+        raise InputError(msg)
+    matrix = checked_similarity(similarity(texts, question=question), n)
+    inputs = MethodInputs(
+        similarity=matrix,
+        tau=tau,
+        mean_logprobs=None if mean_logprobs is None else np.asarray(mean_logprobs),
+    )
+    check_needs(method, inputs)
+    value = float(method.compute(inputs))
+    if math.isnan(value):
+        msg = f"expected a number from method {method.name!r}, got NaN"
+        raise InputError(msg)
+    u = method.uncertainty(value, n, tau=tau)
+    if u is not None and not 0 <= u <= 1:
+        msg = f"expected u in [0, 1] from method {method.name!r}, got {u}"
+        raise InputError(msg)
+    return Score(
+        value=value,
+        uncertainty=u,
+        method=method.name,
+        similarity=similarity_name,
+        tau=float(tau),
+        n=n,
+        reasons=_why_none(method, u, n=n, tau=tau),
+        matrix=matrix,
+    )
+
+
+def _why_none(
+    method: Method, u: float | None, *, n: int, tau: float
+) -> tuple[str, ...]:
+    if n < 2:  # noqa: PLR2004 - one answer has nothing to differ from
+        return ("too_few_samples",)
+    if u is not None:
+        return ()
+    return ("no_bounds" if method.bounds(n, tau=tau) is None else "tau_too_extreme",)
+
+
+def _unscored(
+    reasons: tuple[str, ...], method: str, similarity: str, tau: float
+) -> Score:
+    return Score(
+        value=math.inf,
+        uncertainty=None,
+        method=method,
+        similarity=similarity,
+        tau=float(tau),
+        n=0,
+        reasons=reasons,
+        matrix=np.empty((0, 0)),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Member:
+    text: str
+    mean_logprob: float | None
+
+
+def _members(
+    answers: Sequence[Any], token_logprobs: Sequence[Sequence[float] | None] | None
+) -> list[_Member]:
+    if isinstance(answers, str):
+        msg = "expected a list of answers, got one text"
+        raise InputError(msg)
+    for position, answer in enumerate(answers):
+        if not isinstance(answer, str):
+            msg = f"expected answer {position} to be a text, got {_kind(answer)}"
+            raise InputError(msg)
+    if not len(answers):
+        msg = "expected at least one answer, got none"
+        raise InputError(msg)
+    logprobs = [None] * len(answers) if token_logprobs is None else token_logprobs
+    if len(logprobs) != len(answers):
+        msg = (
+            f"expected token_logprobs for each of {len(answers)} answers, "
+            f"got {len(logprobs)}"
+        )
+        raise InputError(msg)
+    return [
+        _Member(text=text, mean_logprob=_mean(tokens, position))
+        for position, (text, tokens) in enumerate(zip(answers, logprobs, strict=True))
+    ]
+
+
+def _mean(tokens: Sequence[float] | None, position: int) -> float | None:
+    """Return the mean log-probability of one answer's tokens, None if unknown."""
+    if tokens is None or not len(tokens):
+        return None
+    try:
+        mean = float(sum(tokens) / len(tokens))
+        wrong = [token for token in tokens if not token <= _LOGPROB_SLACK]
+    except TypeError as error:
+        msg = f"expected the token_logprobs of answer {position} to be numbers"
+        raise InputError(msg) from error
+    if wrong:
+        msg = (
+            "expected natural log-probabilities, at most 0, "
+            f"got {wrong[0]} for answer {position}"
+        )
+        raise InputError(msg)
+    return mean
+
+
+def _kind(value: object) -> str:
+    return type(value).__name__

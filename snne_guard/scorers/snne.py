@@ -1,0 +1,193 @@
+"""Semantic Nearest Neighbor Entropy, plain and weighted, on a similarity matrix."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from snne_guard.errors import InputError
+from snne_guard.scorers.bounds import bounds, check_tau, uncertainty
+from snne_guard.scorers.method import FunctionMethod
+from snne_guard.types import FloatArray, MethodInputs
+
+__all__ = ["SNNE", "WSNNE", "snne", "wsnne"]
+
+
+def snne(
+    similarity: ArrayLike, *, tau: float = 1.0, include_self: bool = True
+) -> float:
+    r"""Return the Semantic Nearest Neighbor Entropy of a set of answers.
+
+    .. math:: SNNE = -\frac1n \sum_i \log \sum_j \exp(f_{ij} / \tau)
+
+    Args:
+        similarity: ``(n, n)`` matrix f, n >= 1. Any finite entries and ``-inf`` are
+            allowed, on the diagonal too.
+        tau: Temperature of the softmax, above 0. Values are comparable at equal n
+            and tau only.
+        include_self: Whether ``j = i`` is in the inner sum, as in the paper.
+
+    Returns:
+        The entropy in nats, higher is more uncertain. It is usually negative: with f in
+        [0, 1] and diagonal 1 it lies between ``-(1/tau + ln n)`` (all alike) and
+        ``-ln(exp(1/tau) + n - 1)`` (all different). ``inf`` where a row has nothing
+        but ``-inf`` left, for example for n = 1 without the diagonal.
+
+    Raises:
+        InputError: The matrix is not square, empty, or holds NaN or ``+inf``; or
+            similarity / tau leaves the range of a float.
+        ConfigurationError: tau is not a finite number above 0.
+
+    Source:
+        Nguyen, Payani, Mirzasoleiman 2025, "Beyond Semantic Entropy: Boosting LLM
+        Uncertainty Quantification with Pairwise Semantic Similarity".
+
+    Example:
+        >>> round(snne([[1, 0.5, 0], [0.5, 1, 0], [0, 0, 1]]), 4)
+        -1.6373
+    """
+    rows = _row_logsumexp(similarity, tau=tau, include_self=include_self)
+    return -_weighted_mean(rows, np.ones_like(rows))
+
+
+def wsnne(
+    similarity: ArrayLike,
+    mean_logprobs: ArrayLike,
+    *,
+    tau: float = 1.0,
+    include_self: bool = True,
+) -> float:
+    r"""Return SNNE with each answer weighted by how likely the model finds it.
+
+    .. math::
+        WSNNE = -\sum_i w_i \log \sum_j \exp(f_{ij} / \tau), \quad
+        w = \mathrm{softmax}(\ell)
+
+    The paper prints the mean log-probability itself as the weight; its code takes the
+    exponential, and so does this. With equal log-probabilities WSNNE is SNNE.
+
+    Args:
+        similarity: ``(n, n)`` matrix f as for ``snne``.
+        mean_logprobs: ``(n,)`` mean token log-probabilities of the answers, in nats.
+            ``-inf`` is weight 0, unless all are: then the weights are equal.
+        tau: Temperature of the softmax, above 0.
+        include_self: Whether ``j = i`` is in the inner sum.
+
+    Returns:
+        The entropy in nats, within the same bounds as SNNE.
+
+    Raises:
+        InputError: As for ``snne``, or the log-probabilities are not n numbers, or one
+            is NaN or ``+inf``.
+        ConfigurationError: tau is not a finite number above 0.
+
+    Source:
+        The paper named at ``snne``, section on white-box use.
+
+    Example:
+        >>> f = [[1, 0.5, 0], [0.5, 1, 0], [0, 0, 1]]
+        >>> round(wsnne(f, [-0.2, -0.7, -1.5]), 4)
+        -1.6616
+    """
+    rows = _row_logsumexp(similarity, tau=tau, include_self=include_self)
+    return -_weighted_mean(rows, _weights(mean_logprobs, n=len(rows)))
+
+
+def _row_logsumexp(
+    similarity: ArrayLike, *, tau: float, include_self: bool
+) -> FloatArray:
+    """Return the ``(n,)`` logs of the rows' sums of ``exp(f / tau)``."""
+    check_tau(tau)
+    matrix = _as_floats(similarity, what="similarity")
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not matrix.size:  # noqa: PLR2004 - a matrix has two axes
+        msg = f"expected an (n, n) similarity with n >= 1, got shape {matrix.shape}"
+        raise InputError(msg)
+    with np.errstate(over="ignore"):
+        scaled = matrix / tau
+    if np.any(np.isinf(scaled) & np.isfinite(matrix)):
+        msg = f"expected similarity / tau within the range of a float, got tau={tau}"
+        raise InputError(msg)
+    if not include_self:
+        np.fill_diagonal(scaled, -np.inf)
+    # In sorted order the sum does not depend on the order of the answers.
+    scaled.sort(axis=1)
+    top = scaled[:, -1:]
+    top = np.where(np.isneginf(top), 0.0, top)
+    with np.errstate(divide="ignore"):
+        logs: FloatArray = np.log(np.exp(scaled - top).sum(axis=1)) + top[:, 0]
+    return logs
+
+
+def _weights(mean_logprobs: ArrayLike, *, n: int) -> FloatArray:
+    """Return the ``(n,)`` softmax of the log-probabilities, the largest weight 1."""
+    logprobs = _as_floats(mean_logprobs, what="mean_logprobs")
+    if logprobs.shape != (n,):
+        msg = f"expected {n} mean log-probabilities, got shape {logprobs.shape}"
+        raise InputError(msg)
+    top = logprobs.max()
+    if np.isneginf(top):
+        return np.ones_like(logprobs)
+    # The difference, not the exponential, keeps exp(-800) from becoming 0 / 0.
+    weights: FloatArray = np.exp(logprobs - top)
+    return weights
+
+
+def _weighted_mean(rows: FloatArray, weights: FloatArray) -> float:
+    # A weight of 0 takes its row out, also where the row is -inf.
+    rows, weights = rows[weights > 0], weights[weights > 0]
+    base = float(rows.max())
+    if np.isneginf(rows).any():
+        return -math.inf
+    # Around a base and summed exactly: equal rows give exactly their value, so that
+    # answers that are all alike get u = 0 and not 1e-16, in any order.
+    with np.errstate(over="ignore"):
+        return base + math.fsum(weights / math.fsum(weights) * (rows - base))
+
+
+def _as_floats(values: ArrayLike, *, what: str) -> FloatArray:
+    try:
+        floats: FloatArray = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        msg = f"expected {what} to be numbers, got {type(values).__name__}"
+        raise InputError(msg) from error
+    for name, wrong in (("NaN", np.isnan(floats)), ("+inf", np.isposinf(floats))):
+        if wrong.any():
+            first = tuple(int(index) for index in np.argwhere(wrong)[0])
+            msg = f"expected {what} without NaN and +inf, got {name} at {first}"
+            raise InputError(msg)
+    return floats
+
+
+def _snne(inputs: MethodInputs) -> float:
+    return snne(inputs.similarity, tau=inputs.tau)
+
+
+def _wsnne(inputs: MethodInputs) -> float:
+    logprobs = inputs.mean_logprobs
+    assert logprobs is not None  # noqa: S101 - FunctionMethod checked what it needs
+    return wsnne(inputs.similarity, logprobs, tau=inputs.tau)
+
+
+_PAPER = "Nguyen, Payani, Mirzasoleiman 2025, Beyond Semantic Entropy"
+
+SNNE = FunctionMethod(
+    name="snne",
+    source=f"{_PAPER}, SNNE",
+    function=_snne,
+    limits=bounds,
+    mapping=uncertainty,
+)
+"""SNNE, the diagonal in, as the paper has it."""
+
+WSNNE = FunctionMethod(
+    name="wsnne",
+    source=f"{_PAPER}, WSNNE",
+    function=_wsnne,
+    limits=bounds,
+    mapping=uncertainty,
+    needs=frozenset({"similarity", "mean_logprobs"}),
+    white_box=True,
+)
+"""WSNNE, weights as in the authors' code."""
