@@ -70,6 +70,7 @@ _ALIASES = {
     "**": "^",
 }
 
+_SPACES = re.compile(r"\x20{3,}+")
 _NO_MARKS = str.maketrans("", "", "\x02\x03\x04")
 _NUMBER_STARTS = frozenset("0123456789.")
 
@@ -88,8 +89,9 @@ def _latex_pattern() -> re.Pattern[str]:
 
 @functools.cache
 def _amount_pattern() -> re.Pattern[str]:
-    amount = r"-?\d(?:[\d.,':]*\d)?(?:-\d(?:[\d.,':]*\d)?)?"
-    return re.compile(rf"(?<![\w.,$-])({amount})\x20?(\$|\x03.)(?!\d)")
+    amount = r"\d++(?:[.,':]\d++)*+"
+    before = r"(?<![\w.,$-])(?<!\d[':])"
+    return re.compile(rf"{before}(-?{amount}(?:-{amount})?+)\x20?(\$|\x03.)(?!\d)")
 
 
 def scan(text: str) -> list[str]:
@@ -103,6 +105,8 @@ def scan(text: str) -> list[str]:
     if "$" in text or "\x03" in text:
         text = _latex_pattern().sub(r" \1 ", text)
         text = _amount_pattern().sub(r"\2\1", text)
+    if "   " in text:  # or each of many spaces would look through all the others
+        text = _SPACES.sub("  ", text)
     # What looks behind finds a character also at the start of the text.
     found = _token_pattern().findall(f"  {text}")
     tokens: list[str] = []

@@ -91,8 +91,8 @@ def _first(char: str) -> str:
 
 
 def _marked(char: str) -> str:
-    if char in _LAST or (char.isascii() and char.isprintable()):
-        return _LAST.get(char, char)
+    if char.isascii() or char in _LAST:
+        return " " if char in _MARKS else _LAST.get(char, char)
     category = unicodedata.category(char)
     if category == "Sc":
         return CURRENCY + char

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from decimal import Decimal, InvalidOperation
@@ -19,7 +18,7 @@ __all__ = ["canonical_json", "structured"]
 
 _MAX_DEPTH = 100
 _EXACT_INTEGERS = 2**53
-_FENCE = re.compile(r"\s*```(?:json)?\s*\n(.*?)\n?\s*```\s*", re.DOTALL | re.IGNORECASE)
+_FENCE = "```"
 _NOT_JSON = object()
 _TOOL_CALL = frozenset({"name", "args"})
 _UNCOMPARED = frozenset({"id", "type"})
@@ -116,10 +115,9 @@ def structured(texts: Sequence[str], /, *, question: str | None = None) -> Float
 
 def _parsed(text: str) -> Any:  # noqa: ANN401 - JSON may be anything
     """Return the JSON value of a text, numbers as exact decimals, or ``_NOT_JSON``."""
-    fenced = _FENCE.fullmatch(text)
     try:
         value: object = json.loads(
-            fenced[1] if fenced else text,
+            _without_fence(text),
             parse_float=Decimal,
             parse_int=Decimal,
             parse_constant=_refuse,
@@ -127,6 +125,15 @@ def _parsed(text: str) -> Any:  # noqa: ANN401 - JSON may be anything
     except (ValueError, RecursionError, InvalidOperation):
         return _NOT_JSON
     return _NOT_JSON if _too_deep(value) else value
+
+
+def _without_fence(text: str) -> str:
+    stripped = text.strip()
+    if stripped.startswith(_FENCE) and stripped.endswith(_FENCE):
+        language, _, body = stripped.strip("`").partition("\n")
+        if language.strip().lower() in {"", "json"}:
+            return body
+    return text
 
 
 def _refuse(constant: str) -> None:

@@ -20,6 +20,9 @@ ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=30)
 
 CASES: list[tuple[str, str]] = [
     # words
+    ("a      b \n\n  c", "a b c"),
+    ("1      -2", "1 -2"),
+    ("5\n% \u00e95\n%", "5 % \u00e95 %"),
     (
         "Don't stop; it's a well-known snake_case!",
         "don t stop it s a well known snake case",
