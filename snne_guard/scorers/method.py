@@ -86,8 +86,10 @@ class FunctionMethod:
         return None if self.limits is None else self.limits(n, tau=tau)
 
     def uncertainty(self, value: float, n: int, /, *, tau: float = 1.0) -> float | None:
-        """Map the raw value to [0, 1]: None for n < 2 and where the limits are
-        missing or equal.
+        """Map the raw value to [0, 1].
+
+        Returns:
+            ``u``; None for n < 2 and where the limits are missing or equal.
 
         Raises:
             InputError: The value lies outside the limits.
