@@ -6,7 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from langchain_core.callbacks import AsyncCallbackManager, CallbackManager
+from langchain_core.callbacks import (
+    AsyncCallbackManager,
+    BaseCallbackHandler,
+    CallbackManager,
+)
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage
 from langchain_core.outputs import LLMResult
@@ -159,6 +163,22 @@ class _Samples:
         return Reply(samples=reply.samples, cost=cost)
 
 
+class _Seen(BaseCallbackHandler):
+    """Keeps what ``generate`` leaves out of its result: the model that answered."""
+
+    run_inline = True
+
+    def __init__(self) -> None:
+        self.output: dict[str, Any] = {}
+
+    def on_llm_end(self, response: LLMResult, **kwargs: Any) -> None:  # noqa: ANN401, ARG002 - LangChain's signature
+        self.output = dict(response.llm_output or {})
+
+    def completed(self, result: LLMResult) -> LLMResult:
+        output = {**(result.llm_output or {}), **self.output}
+        return LLMResult(generations=result.generations, llm_output=output)
+
+
 class Samples(_Samples):
     """Sends requests for samples from threads.
 
@@ -200,14 +220,16 @@ class Samples(_Samples):
         candidate = self.route.candidates[index]
         options = self.options(candidate, draw, logprobs=logprobs)
         run = self.log.open(self.managers[index], candidate, self.messages, options)
+        seen = _Seen()
         try:
             with untraced():
                 result: LLMResult = self.route.copies[index].generate(
-                    [list(self.messages)], callbacks=[], **options
+                    [list(self.messages)], callbacks=[seen], **options
                 )
         except BaseException as error:
             self.log.fail(run, error)
             raise
+        result = seen.completed(result)
         self.log.close(run, result)
         return read_result(result)
 
@@ -250,13 +272,15 @@ class AsyncSamples(_Samples):
         options = self.options(candidate, draw, logprobs=logprobs)
         manager = self.managers[index]
         run = await self.log.open(manager, candidate, self.messages, options)
+        seen = _Seen()
         try:
             with untraced():
                 result: LLMResult = await self.route.copies[index].agenerate(
-                    [list(self.messages)], callbacks=[], **options
+                    [list(self.messages)], callbacks=[seen], **options
                 )
         except BaseException as error:
             await self.log.fail(run, error)
             raise
+        result = seen.completed(result)
         await self.log.close(run, result)
         return read_result(result)

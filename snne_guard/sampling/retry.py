@@ -72,9 +72,12 @@ def is_transient(error: BaseException) -> bool:
 
 def is_bad_request(error: BaseException) -> bool:
     """Return whether the provider, or its client, refuses a parameter."""
-    if status_of(error) in _BAD_REQUEST_STATUS:
+    if status_of(error) in _BAD_REQUEST_STATUS or isinstance(
+        error, NotImplementedError
+    ):
         return True
-    return isinstance(error, TypeError | ValueError | NotImplementedError)
+    # Other errors of the client's own code come after the reply, which was billed.
+    return isinstance(error, TypeError) and "unexpected keyword argument" in str(error)
 
 
 def retry_after(error: BaseException) -> float | None:

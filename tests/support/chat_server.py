@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import itertools
 import json
 import socket
 import sys
@@ -67,6 +68,7 @@ __all__ = [
 ]
 
 CHAT_PATH = "/v1/chat/completions"
+_numbers = itertools.count()
 
 
 class ChatServer:
@@ -85,6 +87,7 @@ class ChatServer:
         if script is None:
             script = [Reply()]
         self.script: Script = script if callable(script) else in_turn(script)
+        self._token = f"server-{next(_numbers)}"
         self._lock = threading.Lock()
         self._requests: list[Request] = []
         self._billed = Billed()
@@ -95,8 +98,12 @@ class ChatServer:
 
     @property
     def url(self) -> str:
-        """The base URL, with ``/v1``."""
-        return f"http://127.0.0.1:{self._port}/v1"
+        """The base URL, with ``/v1``.
+
+        It is new for each server: langchain-openai keeps one HTTP client for each URL,
+        and a port that is used again would bring back connections of a closed loop.
+        """
+        return f"http://127.0.0.1:{self._port}/{self._token}/v1"
 
     @property
     def requests(self) -> list[Request]:
@@ -199,7 +206,7 @@ class ChatServer:
 
     def decide(self, request: Request) -> Reply:
         """Ask the script; a script that fails shows when the test ends."""
-        if request.method != "POST" or request.path != CHAT_PATH:
+        if request.method != "POST" or not request.path.endswith(CHAT_PATH):
             return error(404, f"no such path: {request.path}")
         try:
             return self.script(request)
@@ -224,11 +231,14 @@ def chat_openai(server: ChatServer, **options: Any) -> ChatOpenAI:
 def main() -> None:
     """Serve until the standard input ends, after printing the URL."""
     parser = argparse.ArgumentParser(description=main.__doc__)
-    parser.add_argument("--text", default=None, help="what every choice says")
+    parser.add_argument("--text", action="append", help="what the next choice says")
     parser.add_argument("--delay", type=float, default=0.0, help="seconds a request")
+    parser.add_argument("--max-n", type=int, help="refuse requests for more choices")
     options = parser.parse_args()
-    texts = None if options.text is None else (options.text,)
-    with ChatServer([Reply(texts=texts, delay=options.delay)]) as server:
+    script = cycle(options.text or ["Yes."], delay=options.delay)
+    if options.max_n is not None:
+        script = rejecting_n(script, max_n=options.max_n)
+    with ChatServer(script) as server:
         print(server.url, flush=True)  # noqa: T201 - the parent process reads it
         sys.stdin.read()
 
