@@ -23,7 +23,8 @@ _WORD = r"[^\W\d_] [^\x00-\x2f\x3a-\x60\x7b-\x7f\s]*+"
 
 # A minus sign, not a hyphen or the dash of a range: what stands before it decides.
 _MINUS = r"""- (?= (?:\$|\x03.)? \.?\d ) (?:
-    (?<![\w)\]}%°\u2032-]-) (?<!\d['"$]-) (?<!\d\x03.-) (?<!\d\x20\$-) (?<!\d\x20\x03.-)
+    (?<![\w)\]}%°\u2032-]-) (?<!\d['"$.]-) (?<!\d\x03.-)
+    (?<!\d\x20\$-) (?<!\d\x20\x03.-)
   | (?<=\D\x04.-)                           # Chinese puts no space before it
 )"""
 
@@ -38,7 +39,9 @@ _TRAILING_MINUS = r"""- (?:
 ) (?![\w>-]) (?! \x20 (?:and|or|to|und|oder|et|ou)\b )"""
 
 _TOKEN = rf"""\x20*+ (
-    {_WORD} (?: \+\+ | [+\#](?![\w+\#]) | {_TRAILING_MINUS} )?+    # word, C++, C#, O-
+    {_WORD} (?:                                                   # v1.2, C++, C#, O-
+        (?<=\d) (?:\.\d++)++ | \+\+ | [+\#](?![\w+\#]) | {_TRAILING_MINUS}
+    )?+
   | \x04.{_MARKS}                                                 # Chinese, Thai, …
   | {_NUMBER}
   | {_MINUS} (?:\$|\x03.)? {_NUMBER}

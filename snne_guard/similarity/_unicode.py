@@ -6,6 +6,7 @@ built and no text pays for scripts that it does not use.
 
 from __future__ import annotations
 
+import functools
 import re
 import unicodedata
 
@@ -18,21 +19,19 @@ _FEW = 12
 
 # Default_Ignorable_Code_Point without the tags, which tell one flag from another;
 # and the enclosing keycap, which is decoration of a digit.
-_IGNORED = re.compile(
-    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f"
-    "\u202a-\u202e\u2060-\u206f\u20e3\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8"
-    "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0100-\U000e01ef]"
-)
-
-# Scripts written without spaces between words: one token a character.
-_SOLO_SCRIPTS = re.compile(
-    "[\u0e01-\u0e3a\u0e40-\u0e4e\u0e80-\u0ecf\u0edc-\u0eff"  # Thai, Lao
-    "\u1000-\u103f\u104a-\u108f\u109a-\u109f\ua9e0-\ua9ef\ua9fa-\ua9ff\uaa60-\uaa7f"
-    "\u1780-\u17da\u1950-\u19df\u1a20-\u1aaf\u1b00-\u1b4f\ua980-\ua9cf\uaa80-\uaadf"
-    "\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3031-\u3035\u303b\u303c"
-    "\u3040-\u312f\u31a0-\u31bf\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\ua000-\ua4cf"
-    "\uf900-\ufaff\U00016fe0-\U00018dff\U0001aff0-\U0001b2ff\U00020000-\U0003ffff]"
-)
+_IGNORED = """
+    00ad-00ad 034f-034f 061c-061c 115f-1160 17b4-17b5 180b-180f 200b-200f 202a-202e
+    2060-206f 20e3-20e3 3164-3164 fe00-fe0f feff-feff ffa0-ffa0 fff0-fff8
+    1bca0-1bca3 1d173-1d17a e0100-e01ef
+"""
+# Scripts written without spaces between words: Thai, Lao, Burmese, Khmer, Tai,
+# Balinese, Javanese, Chinese and Japanese with all their extensions, Yi.
+_UNSPACED = """
+    0e01-0e3a 0e40-0e4e 0e80-0ecf 0edc-0eff 1000-103f 104a-108f 109a-109f a9e0-a9ef
+    a9fa-a9ff aa60-aa7f 1780-17da 1950-19df 1a20-1aaf 1b00-1b4f a980-a9cf aa80-aadf
+    2e80-2fdf 3005-3007 3021-3029 3031-3035 303b-303c 3040-312f 31a0-31bf 31f0-31ff
+    3400-4dbf 4e00-9fff a000-a4cf f900-faff 16fe0-18dff 1aff0-1b2ff 20000-3ffff
+"""
 
 _SPACES = dict.fromkeys("\u00a0\u2007\u2008\u2009\u202f", "\u00a0")
 _DASHES = dict.fromkeys("\u2010\u2011\u2012\u2013\u2212\ufe58\ufe63\uff0d", "-")
@@ -77,7 +76,7 @@ class _MarkTable(dict[int, str]):
 def _first(char: str) -> str:
     if char in _FIRST:
         return _FIRST[char]
-    if _IGNORED.match(char):
+    if _is_in(char, _IGNORED):
         return ""
     category = unicodedata.category(char)
     if category == "Nd":
@@ -101,8 +100,18 @@ def _marked(char: str) -> str:
         return SYMBOL + char
     if category[0] in "PZ" or category in {"Cc", "Cs"}:
         return " "
-    solo = category[0] != "M" and _SOLO_SCRIPTS.match(char)
+    solo = category[0] != "M" and _is_in(char, _UNSPACED)
     return SOLO + char if solo else char
+
+
+def _is_in(char: str, ranges: str) -> bool:
+    return any(ord(char) in span for span in _spans(ranges))
+
+
+@functools.cache
+def _spans(ranges: str) -> tuple[range, ...]:
+    ends = (span.split("-") for span in ranges.split())
+    return tuple(range(int(low, 16), int(high, 16) + 1) for low, high in ends)
 
 
 _FIRST_TABLE = _FirstTable()

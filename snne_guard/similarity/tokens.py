@@ -30,7 +30,7 @@ _UNREMARKABLE = (
     b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ \t\r\n.,;:?'\"()[]{}_@`\\"
 )
 _SPECIAL = re.compile(
-    r"(?<![A-Za-z0-9])[0-9]|[$%+#<>=^|~*]|&&|![\w(]|-[(]|(?<!\w)-\w|-(?!\w)|/[(]|[)]/"
+    r"(?<![A-Za-z0-9])[0-9]|[$%+#<>=^|~*]|&&|![\w(]|-[(]|(?<!\w)-\w|-(?!\w)|/[(0-9]|[0-9)]/"
 )
 
 
