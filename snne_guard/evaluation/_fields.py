@@ -42,6 +42,11 @@ def kind(value: object) -> str:
     return _KINDS[type(value).__name__]
 
 
+def _is_list(value: object) -> bool:
+    # A plain bool: narrowing to list leaves a checker with unknown elements.
+    return isinstance(value, list)
+
+
 def _wrong(name: str, expected: str, got: object) -> InputError:
     return InputError(f'expected "{name}" to be {expected}, got {got}')
 
@@ -82,7 +87,7 @@ def text_or_none(fields: Fields, name: str) -> str | None:
 def text_list(fields: Fields, name: str) -> tuple[str, ...]:
     """Return a list of texts."""
     value = fields[name]
-    if not isinstance(value, list):
+    if not _is_list(value):
         raise _wrong(name, "a list of texts", kind(value))
     items: list[Any] = value
     for item in items:
@@ -103,14 +108,14 @@ def logprob_lists(
     value = fields.get(name)
     if value is None:
         return None
-    if not isinstance(value, list):
+    if not _is_list(value):
         raise _wrong(name, "a list of lists of numbers", kind(value))
     items: list[Any] = value
     return tuple(None if item is None else _logprobs(item, name) for item in items)
 
 
 def _logprobs(value: Any, name: str) -> tuple[float, ...]:  # noqa: ANN401 - JSON
-    if not isinstance(value, list):
+    if not _is_list(value):
         raise _wrong(name, "lists of numbers", kind(value))
     items: list[Any] = value
     return tuple(_logprob(item, name) for item in items)
