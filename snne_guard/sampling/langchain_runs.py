@@ -42,13 +42,16 @@ NOSTREAM_TAG = "nostream"
 def quiet_context() -> Context:
     """Return a copy of the current context in which no callback handler is set.
 
-    Handlers also come from context variables, past every configuration: usage
-    counters and tracers that were opened with ``with``.
+    Handlers also come from context variables, past every configuration: those of the
+    run that we are in, usage counters and tracers that were opened with ``with``.
     """
     context = contextvars.copy_context()
     for variable, value in list(context.items()):
         if isinstance(value, BaseCallbackHandler | BaseCallbackManager):
             context.run(variable.set, None)
+        elif isinstance(value, dict) and "callbacks" in value:
+            # The configuration of the run that we are in, which calls in it inherit.
+            context.run(variable.set, quiet_config(cast("RunnableConfig", value)))
     return context
 
 

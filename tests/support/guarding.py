@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from contextvars import copy_context
 from functools import cache
 from typing import Any
 
@@ -47,7 +48,8 @@ def ask(
         return _message(guard.batch([value], config, **kwargs)[0])
     if way == "stream":
         return _joined(list(guard.stream(value, config, **kwargs)))
-    return _loop().run(_aask(guard, value, way, config, **kwargs))
+    asking = _aask(guard, value, way, config, **kwargs)
+    return _loop().run(asking, context=copy_context())
 
 
 @cache
