@@ -57,7 +57,9 @@ def test_a_withheld_answer_reaches_no_handler_stream_or_log(
     way: str, how: str, chat_model: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG, logger="snne_guard")
-    handlers = [EverythingHandler(), EverythingHandler(), EverythingHandler()]
+    handlers: list[EverythingHandler | AsyncEverythingHandler] = [
+        EverythingHandler() for _ in range(3)
+    ]
     if way.startswith("a"):
         handlers.append(AsyncEverythingHandler())
     with ChatServer(script(how)) as server:
@@ -117,7 +119,7 @@ def test_langgraph_streams_the_delivered_message_once_and_no_sample(
         graph.add_edge(START, "model")
         app = graph.compile()
         given: Any = {"messages": [("user", "Where?")]}
-        streamed = list(app.stream(given, stream_mode="messages"))
+        streamed: list[Any] = list(app.stream(given, stream_mode="messages"))
     texts = [str(part[0].text) for part in streamed]
     assert "".join(texts) == ("No." if how == "refuse" else "Paris")
     assert len({part[0].id for part in streamed}) == 1

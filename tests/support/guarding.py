@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from contextvars import copy_context
 from functools import cache
 from typing import Any
@@ -113,3 +114,15 @@ class Witness:
     @property
     def last(self) -> Assessment:
         return self.assessments[-1]
+
+
+async def until(condition: Callable[[], object], *, seconds: float = 10.0) -> None:
+    """Wait until something holds that other threads bring about."""
+
+    def wait() -> None:
+        end = time.monotonic() + seconds
+        while not condition():
+            assert time.monotonic() < end, "it did not come about in time"
+            time.sleep(0.005)
+
+    await asyncio.to_thread(wait)

@@ -1,0 +1,185 @@
+"""The guard where a chat model is demanded: agents, tools, structured output."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+from langchain.agents import create_agent
+from langchain_core.exceptions import OutputParserException
+from langchain_core.language_models import FakeListChatModel
+from langchain_core.messages import AIMessage
+from langchain_core.runnables import RunnableLambda
+from langchain_core.tools import tool
+from pydantic import BaseModel
+
+from snne_guard import (
+    ConfigurationError,
+    GuardedChatModel,
+    SNNEGuard,
+    UncertainAnswerError,
+)
+from snne_guard.langchain.reseat import reseat
+from tests.support.chat_server import (
+    ChatServer,
+    Reply,
+    Request,
+    ToolCall,
+    always,
+    chat_openai,
+)
+from tests.support.guarding import Witness, ask, is_sample, record, split
+
+LISTING = ["invoke", "ainvoke"]
+
+
+@tool
+def weather(city: str) -> str:
+    """Tell the weather of a city."""
+    return f"It rains in {city}."
+
+
+def agent_script(request: Request) -> Reply:
+    if any(message["role"] == "tool" for message in request.messages):
+        return Reply(texts=["It rains."])
+    return Reply(
+        texts=[None],
+        tool_calls=[[ToolCall(name="weather", arguments={"city": "Metz"})]],
+    )
+
+
+@pytest.mark.parametrize("way", LISTING)
+def test_an_agent_calls_tools_unscored_and_has_its_last_answer_guarded(
+    way: str,
+) -> None:
+    with ChatServer(agent_script) as server:
+        model = GuardedChatModel(
+            SNNEGuard(chat_openai(server), threshold=0.4, on_uncertain="refuse")
+        )
+        agent = create_agent(model, tools=[weather])
+        given: Any = {"messages": [("user", "Weather in Metz?")]}
+        if way == "invoke":
+            messages = agent.invoke(given)["messages"]
+        else:
+            messages = asyncio.run(agent.ainvoke(given))["messages"]
+        assert [is_sample(request) for request in server.requests] == [
+            False,
+            False,
+            True,
+        ]
+    called, answered = messages[1], messages[-1]
+    assert record(called)["reasons"] == ["tool_calls"]
+    assert record(answered)["decision"] == "accept"
+    assert answered.content == "It rains."
+
+
+@pytest.mark.parametrize("guarded", [False, True])
+def test_bound_tools_reach_answer_and_samples(guarded: bool) -> None:
+    with ChatServer(always("No tool needed.")) as server:
+        guard = SNNEGuard(chat_openai(server), threshold=0.4)
+        runnable: Any = GuardedChatModel(guard) if guarded else guard
+        message = runnable.bind_tools([weather]).invoke("Hello")
+        names = [r.body["tools"][0]["function"]["name"] for r in server.requests]
+    assert names == ["weather", "weather"]
+    assert record(message)["decision"] == "accept"
+
+
+class City(BaseModel):
+    """A city."""
+
+    name: str
+    inhabitants: int
+
+
+def city(name: str, inhabitants: float) -> str:
+    return json.dumps({"name": name, "inhabitants": inhabitants})
+
+
+@pytest.mark.parametrize("method", ["json_schema", "function_calling"])
+@pytest.mark.parametrize("guarded", [False, True])
+@pytest.mark.parametrize("way", LISTING)
+def test_structured_output_is_guarded_field_by_field(
+    way: str, guarded: bool, method: str
+) -> None:
+    def script(request: Request) -> Reply:
+        name = "Metz" if not is_sample(request) else "Lyon"
+        if request.body.get("tools"):
+            arguments = {"name": name, "inhabitants": 5}
+            return Reply(
+                texts=[None], tool_calls=[[ToolCall(name="City", arguments=arguments)]]
+            )
+        return Reply(texts=[city(name, 5)])
+
+    witness = Witness()
+    with ChatServer(script) as server:
+        guard = SNNEGuard(chat_openai(server), threshold=0.4, observers=[witness])
+        runnable: Any = GuardedChatModel(guard) if guarded else guard
+        chain = runnable.with_structured_output(City, method=method)
+        if way == "invoke":
+            parsed = chain.invoke("Which?")
+        else:
+            parsed = asyncio.run(chain.ainvoke("Which?"))
+    assert parsed == City(name="Metz", inhabitants=5)
+    (assessment,) = witness.assessments
+    assert assessment.n_used == 5
+    assert assessment.matrix is not None
+    assert assessment.matrix[1, 2] == 1.0
+    assert 0.3 < assessment.matrix[0, 1] < 0.9  # one field of two differs
+    assert assessment.uncertainty is not None
+    assert 0 < assessment.uncertainty < 1
+
+
+@pytest.mark.parametrize("guarded", [False, True])
+def test_a_refused_structured_answer_raises_for_no_parser_could_read_it(
+    guarded: bool,
+) -> None:
+    with ChatServer(
+        split(city("Metz", 5), [city("Lyon", 1), city("Nice", 2)])
+    ) as server:
+        guard = SNNEGuard(chat_openai(server), threshold=0.1, on_uncertain="refuse")
+        runnable: Any = GuardedChatModel(guard) if guarded else guard
+        with pytest.raises(UncertainAnswerError):
+            runnable.with_structured_output(City).invoke("Which?")
+
+
+def test_include_raw_carries_the_assessment_on_the_raw_message() -> None:
+    with ChatServer(always(city("Metz", 5))) as server:
+        guard = SNNEGuard(chat_openai(server), threshold=0.4)
+        found = guard.with_structured_output(City, include_raw=True).invoke("Which?")
+    assert found["parsed"] == City(name="Metz", inhabitants=5)
+    assert record(found["raw"])["decision"] == "accept"
+
+
+def test_a_structured_chain_without_a_model_in_it_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match="bypassed"):
+        reseat(RunnableLambda(str), lambda model: model)
+    with pytest.raises(ConfigurationError, match="bypassed"):
+        reseat(RunnableLambda(str) | RunnableLambda(str), lambda model: model)
+
+
+def test_what_does_not_parse_is_the_parsers_own_error() -> None:
+    with ChatServer(always("no JSON")) as server:
+        chain = GuardedChatModel(SNNEGuard(chat_openai(server))).with_structured_output(
+            City, method="json_mode"
+        )
+        with pytest.raises(OutputParserException):
+            chain.invoke("Which?")
+
+
+def test_with_retry_and_with_fallbacks_wrap_a_guarded_model() -> None:
+    with ChatServer(split("Paris", ["a", "b", "c", "d"])) as server:
+        guard = SNNEGuard(chat_openai(server), threshold=0.4, on_uncertain="raise")
+        other = FakeListChatModel(responses=["Ask an atlas."])
+        retried = GuardedChatModel(guard).with_retry(stop_after_attempt=2)
+        assert retried.with_fallbacks([other]).invoke("x").content == "Ask an atlas."
+
+
+def test_a_guarded_model_can_be_the_model_of_a_guard_chain() -> None:
+    with ChatServer(always("Paris")) as server:
+        model = GuardedChatModel(SNNEGuard(chat_openai(server), n=3, threshold=0.4))
+        message = ask(model.bind(stop=["x"]), "Capital?", "invoke")
+        assert [request.body["stop"] for request in server.requests] == [["x"], ["x"]]
+    assert isinstance(message, AIMessage)
+    assert record(message)["n_used"] == 3
