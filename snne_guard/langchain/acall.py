@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncGenerator, AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
 from contextvars import Context
 from dataclasses import replace
@@ -247,7 +247,7 @@ class AsyncGuardedCall:
             raise self._request.timed_out() from None
 
     @asynccontextmanager
-    async def _released(self) -> AsyncIterator[None]:
+    async def _released(self) -> AsyncGenerator[None]:
         """Close the runs that are still held, whatever ended the call."""
         try:
             yield

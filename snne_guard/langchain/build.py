@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from langchain_core.runnables.base import RunnableBindingBase, coerce_to_runnable
+from langchain_core.runnables.base import coerce_to_runnable
 from pydantic import BaseModel
 
 from snne_guard.assess import Assessor, Judge, ObserverHub
@@ -148,7 +148,7 @@ def described(guard: BaseModel) -> str:
         for name in _SHOWN
         if (value := getattr(guard, name)) != fields[name].default
     ]
-    model: object = getattr(guard, "model", None)
-    while isinstance(model, RunnableBindingBase):
+    model: Any = getattr(guard, "model", None)
+    while "bound" in vars(model):
         model = model.bound
     return f"{type(guard).__name__}({', '.join([type(model).__name__, *shown])})"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
 from contextvars import Context, copy_context
@@ -252,7 +252,7 @@ class GuardedCall:
             raise self._request.timed_out() from None
 
     @contextmanager
-    def _released(self) -> Iterator[None]:
+    def _released(self) -> Generator[None]:
         """Close the runs that are still held, whatever ended the call."""
         try:
             yield

@@ -171,9 +171,9 @@ class SNNEGuard(RunnableSerializable[LanguageModelInput, AIMessage]):
         if unknown:
             msg = f"SNNEGuard has no option {', '.join(map(repr, unknown))}"
             raise ConfigurationError(msg)
-        options = {"structured": False} | given | internal
-        core, shared = build(options, internal.get("shared"))
-        super().__init__(**(options | {"shared": shared}))
+        options: dict[str, Any] = {"structured": False, **given, **internal}
+        core, options["shared"] = build(options, internal.get("shared"))
+        super().__init__(**options)
         self._core = core
 
     @classmethod

@@ -86,8 +86,8 @@ def is_refusal(message: BaseMessage) -> bool:
         >>> is_refusal(AIMessage("Paris"))
         False
     """
-    assessment = message.response_metadata.get(METADATA_KEY)
-    return isinstance(assessment, dict) and assessment.get("decision") == "refuse"
+    assessment: Any = message.response_metadata.get(METADATA_KEY) or {}
+    return bool(assessment.get("decision") == "refuse")
 
 
 def as_chunk(message: AIMessage) -> AIMessageChunk:

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from langchain_core.language_models import BaseChatModel
 from langchain_core.runnables import Runnable, RunnableParallel, RunnableSequence
-from langchain_core.runnables.base import RunnableBindingBase
-from langchain_core.runnables.fallbacks import RunnableWithFallbacks
 
 from snne_guard.errors import ConfigurationError
+from snne_guard.sampling.langchain_models import check_model
 
 __all__ = ["reseat"]
 
@@ -61,10 +59,10 @@ def _reseated(
     return None
 
 
-def _is_model(runnable: object) -> bool:
+def _is_model(runnable: AnyRunnable) -> bool:
     """Return whether a runnable is a chat model, or wrappers around nothing else."""
-    if isinstance(runnable, RunnableWithFallbacks):
-        return all(map(_is_model, (runnable.runnable, *runnable.fallbacks)))
-    if isinstance(runnable, RunnableBindingBase):
-        return _is_model(runnable.bound)
-    return isinstance(runnable, BaseChatModel)
+    try:
+        check_model(runnable)
+    except ConfigurationError:
+        return False
+    return True
