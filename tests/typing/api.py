@@ -1,0 +1,69 @@
+"""The types of the public API, checked by mypy and pyright and never run."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator, Sequence
+from typing import assert_type
+
+import numpy as np
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage
+from langchain_core.output_parsers import StrOutputParser
+from langchain_core.prompts import ChatPromptTemplate
+
+from snne_guard import Assessment, GuardedChatModel, Score, SNNEGuard, score
+from snne_guard.decision import Threshold
+from snne_guard.scorers import METHODS, snne, uncertainty, wsnne
+from snne_guard.similarity import rouge_l
+from snne_guard.types import FloatArray, Method, MethodInputs, SampleEvent
+
+
+def same_words(texts: Sequence[str], /, *, question: str | None = None) -> FloatArray:
+    del question
+    return np.eye(len(texts))
+
+
+class Print:
+    def on_sample_end(self, event: SampleEvent) -> None:
+        print(event.n)  # noqa: T201 - never run
+
+    async def on_assessment(self, assessment: Assessment) -> None:
+        print(assessment.uncertainty)  # noqa: T201 - never run
+
+
+def decide(assessment: Assessment) -> str:
+    return "refuse" if assessment.n_used < 4 else "flag"
+
+
+def guards(model: BaseChatModel) -> None:
+    guard = SNNEGuard(model)
+    assert_type(guard, SNNEGuard)
+    SNNEGuard(model, n=3, threshold=0.5, on_uncertain="refuse", observers=[Print()])
+    SNNEGuard(model, threshold=Threshold.fixed(0.4), on_uncertain=decide)
+    SNNEGuard(
+        model, threshold=(0.3, 0.7), similarity=same_words, schedule="answer_first"
+    )
+    SNNEGuard(model.bind(stop=["x"]), fallback=model.with_retry(), on_error="raise")
+    SNNEGuard.paper(model, observers=[Print()])
+    SNNEGuard(model, on_uncertain="shrug")  # type: ignore[arg-type]  # no such word
+    assert_type(guard.invoke("x"), AIMessage)
+    assert_type(guard.stream("x"), Iterator[AIMessage])
+    assert_type(guard.astream("x"), AsyncIterator[AIMessage])
+    assert_type(guard.assess("x"), Assessment)
+    assert_type(guard.batch(["x"]), list[AIMessage])
+    chat_model = GuardedChatModel(guard)
+    assert_type(chat_model.invoke("x"), AIMessage)
+    prompt = ChatPromptTemplate.from_template("{q}")
+    assert_type((prompt | guard | StrOutputParser()).invoke({"q": "x"}), str)
+
+
+def scores() -> None:
+    found = score(["a", "b"], token_logprobs=[[-0.1], [-0.2]], method="auto", tau=1.0)
+    assert_type(found, Score)
+    assert_type(found.uncertainty, float | None)
+    matrix = rouge_l(["a", "b"], tokens="unicode")
+    assert_type(snne(matrix, tau=0.5, include_self=False), float)
+    assert_type(wsnne(matrix, [-0.1, -0.2]), float)
+    assert_type(uncertainty(-1.0, 2), float | None)
+    assert_type(METHODS["snne"], Method)
+    assert_type(METHODS["snne"].compute(MethodInputs(similarity=matrix)), float)
