@@ -58,7 +58,8 @@ def is_transient(error: BaseException) -> bool:
         >>> is_transient(ConnectionResetError()), is_transient(ValueError("no"))
         (True, False)
     """
-    if getattr(error, "code", None) in _EXHAUSTED_CODES:
+    code = getattr(error, "code", None)
+    if isinstance(code, str) and code in _EXHAUSTED_CODES:
         return False
     status = status_of(error)
     if status is not None:
