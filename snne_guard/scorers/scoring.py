@@ -231,13 +231,13 @@ def _members(
 
 def _mean(tokens: Sequence[float] | None, position: int) -> float | None:
     """Return the mean log-probability of one answer's tokens, None if unknown."""
-    if tokens is None or not len(tokens):
+    if tokens is None:
         return None
     try:
-        mean = float(sum(tokens) / len(tokens))
         wrong = [token for token in tokens if not token <= _LOGPROB_SLACK]
+        mean = float(sum(tokens) / len(tokens)) if len(tokens) else None
     except TypeError as error:
-        msg = f"expected the token_logprobs of answer {position} to be numbers"
+        msg = f"expected token_logprobs of answer {position} to be a list of numbers"
         raise InputError(msg) from error
     if wrong:
         msg = (

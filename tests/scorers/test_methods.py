@@ -1,0 +1,133 @@
+"""The registry of methods, and what turns a function into a method."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+from snne_guard.errors import ConfigurationError, InputError
+from snne_guard.scorers import (
+    METHODS,
+    FunctionMethod,
+    bounds,
+    resolve_method,
+    uncertainty,
+)
+from snne_guard.types import Method, MethodInputs
+
+TOY3 = np.array([[1, 0.5, 0], [0.5, 1, 0], [0, 0, 1]])
+LOGPROBS = np.array([-0.2, -0.7, -1.5])
+
+
+def mean_distance(inputs: MethodInputs) -> float:
+    return float(1 - inputs.similarity.mean())
+
+
+def distance_limits(n: int, *, tau: float = 1.0) -> tuple[float, float]:
+    return 0.0, tau * (1 - 1 / n)
+
+
+DISTANCE = FunctionMethod(
+    name="distance", source="here", function=mean_distance, limits=distance_limits
+)
+
+
+def test_what_is_registered() -> None:
+    facts = {
+        name: (method.name, method.needs, method.white_box)
+        for name, method in METHODS.items()
+    }
+
+    assert facts == {
+        "snne": ("snne", frozenset({"similarity"}), False),
+        "wsnne": ("wsnne", frozenset({"similarity", "mean_logprobs"}), True),
+    }
+    assert all("Beyond Semantic Entropy" in m.source for m in METHODS.values())
+
+
+def test_the_registry_cannot_be_changed() -> None:
+    with pytest.raises(TypeError):
+        METHODS["mine"] = DISTANCE  # type: ignore[index]
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"), [("snne", -10.00453722761057), ("wsnne", -10.005793104183912)]
+)
+def test_compute_uses_tau(name: str, expected: float) -> None:
+    inputs = MethodInputs(similarity=TOY3, tau=0.1, mean_logprobs=LOGPROBS)
+
+    assert METHODS[name].compute(inputs) == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize("name", ["snne", "wsnne"])
+def test_bounds_and_uncertainty_are_snne_s(name: str) -> None:
+    method = METHODS[name]
+
+    assert method.bounds(4, tau=0.5) == bounds(4, tau=0.5)
+    assert method.uncertainty(-2.5, 4, tau=0.8) == uncertainty(-2.5, 4, tau=0.8)
+    assert method.uncertainty(-1.0, 1) is None
+
+
+@pytest.mark.parametrize("name", ["snne", "wsnne"])
+def test_a_method_survives_pickling(name: str) -> None:
+    assert pickle.loads(pickle.dumps(METHODS[name])) == METHODS[name]  # noqa: S301 - ours
+
+
+def test_what_a_method_needs_must_be_there() -> None:
+    with pytest.raises(InputError, match="expected mean_logprobs for method 'wsnne'"):
+        METHODS["wsnne"].compute(MethodInputs(similarity=TOY3))
+
+
+def test_limits_make_a_straight_line() -> None:
+    assert DISTANCE.uncertainty(0.0, 4) == 0.0
+    assert DISTANCE.uncertainty(0.375, 4) == 0.5
+    assert DISTANCE.uncertainty(0.75, 4) == 1.0
+    assert DISTANCE.uncertainty(0.75, 4, tau=2.0) == 0.5
+    assert DISTANCE.uncertainty(0.75 + 1e-12, 4) == 1.0
+    assert DISTANCE.uncertainty(-1e-12, 4) == 0.0
+
+
+@pytest.mark.parametrize("value", [-0.01, 0.76, float("nan"), float("inf")])
+def test_a_value_outside_the_limits_is_refused(value: float) -> None:
+    with pytest.raises(InputError, match=r"expected distance in \[0.0, 0.75\]"):
+        DISTANCE.uncertainty(value, 4)
+
+
+def test_one_answer_and_no_limits_have_no_uncertainty() -> None:
+    boundless = FunctionMethod(name="free", source="here", function=mean_distance)
+
+    assert boundless.bounds(4) is None
+    assert boundless.uncertainty(0.3, 4) is None
+    assert DISTANCE.uncertainty(0.0, 1) is None
+
+
+def test_limits_that_are_equal_leave_nothing_to_say() -> None:
+    constant = FunctionMethod(
+        name="constant",
+        source="here",
+        function=mean_distance,
+        limits=lambda _n, /, *, tau=1.0: (tau, tau),
+    )
+
+    assert constant.uncertainty(1.0, 3) is None
+
+
+@pytest.mark.parametrize(
+    ("option", "logprobs", "expected"),
+    [
+        ("auto", True, METHODS["wsnne"]),
+        ("auto", False, METHODS["snne"]),
+        ("snne", True, METHODS["snne"]),
+        ("wsnne", False, METHODS["wsnne"]),
+        (DISTANCE, True, DISTANCE),
+    ],
+)
+def test_what_an_option_means(
+    option: str | Method, *, logprobs: bool, expected: Method
+) -> None:
+    assert resolve_method(option, logprobs=logprobs) is expected
+
+
+def test_an_unknown_name_is_told_the_known_ones() -> None:
+    with pytest.raises(ConfigurationError, match=r"\['snne', 'wsnne'\], got 'sne'"):
+        resolve_method("sne", logprobs=True)
