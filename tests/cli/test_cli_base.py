@@ -1,0 +1,81 @@
+"""The base of the command: help, the missing extra, ``python -m``."""
+
+import runpy
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+import snne_guard.cli
+from snne_guard.cli import COMMANDS, build_app, main
+from snne_guard.errors import MissingExtraError
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_its_help(command: str) -> None:
+    result = CliRunner().invoke(build_app(), [command, "--help"])
+
+    assert result.exit_code == 0
+    assert "Usage" in result.stdout
+
+
+def test_the_help_names_every_command() -> None:
+    result = CliRunner().invoke(build_app(), ["--help"])
+
+    assert result.exit_code == 0
+    assert all(command in result.stdout for command in COMMANDS)
+
+
+def test_the_app_is_built_when_asked_for() -> None:
+    assert CliRunner().invoke(snne_guard.cli.app, ["--help"]).exit_code == 0
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = snne_guard.cli.nothing
+
+
+@pytest.fixture
+def no_typer(monkeypatch: pytest.MonkeyPatch) -> None:
+    # None in sys.modules is how Python is told that a module cannot be imported.
+    monkeypatch.setitem(sys.modules, "typer", None)
+    monkeypatch.setattr(sys, "argv", ["snne-guard", "score", "--help"])
+
+
+@pytest.mark.usefixtures("no_typer")
+def test_without_its_extra_the_command_says_how_to_get_it(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with pytest.raises(SystemExit) as exit_:
+        main()
+
+    assert exit_.value.code == 2
+    told = capsys.readouterr()
+    assert told.err == (
+        "snne-guard: typer is not installed. "
+        'Install it with: pip install "snne-guard[cli]"\n'
+    )
+    assert told.out == ""
+
+
+@pytest.mark.usefixtures("no_typer")
+def test_the_error_is_one_of_ours() -> None:
+    with pytest.raises(MissingExtraError) as error:
+        build_app()
+
+    assert error.value.extra == "cli"
+
+
+def test_python_m_runs_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["snne-guard", "--help"])
+
+    with pytest.raises(SystemExit) as exit_:
+        runpy.run_module("snne_guard", run_name="__main__")
+
+    assert exit_.value.code == 0
+    assert "Usage" in capsys.readouterr().out
+
+
+def test_importing_it_runs_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    runpy.run_module("snne_guard.__main__", run_name="snne_guard.__main__")
+
+    assert capsys.readouterr().out == ""
