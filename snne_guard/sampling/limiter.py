@@ -45,12 +45,12 @@ class Limiter:
             TimeoutError: If no place came free within ``timeout`` seconds.
         """
         ticket = self._enter()
-        try:
-            if ticket is not None:
+        if ticket is not None:
+            try:
                 ticket.result(timeout)
-        except BaseException:
-            self._give_up(ticket)
-            raise
+            except BaseException:
+                self._give_up(ticket)
+                raise
         try:
             yield
         finally:
@@ -60,12 +60,12 @@ class Limiter:
     async def ahold(self) -> AsyncGenerator[None]:
         """Do the same without blocking the event loop."""
         ticket = self._enter()
-        try:
-            if ticket is not None:
+        if ticket is not None:
+            try:
                 await asyncio.wrap_future(ticket)
-        except BaseException:
-            self._give_up(ticket)
-            raise
+            except BaseException:
+                self._give_up(ticket)
+                raise
         try:
             yield
         finally:
@@ -80,9 +80,7 @@ class Limiter:
             self._waiting.append(ticket)
             return ticket
 
-    def _give_up(self, ticket: Future[None] | None) -> None:
-        if ticket is None:
-            return
+    def _give_up(self, ticket: Future[None]) -> None:
         with self._lock:
             called = not ticket.cancel()
         if called:  # while its holder was leaving: pass the place on
