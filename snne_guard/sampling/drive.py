@@ -107,11 +107,16 @@ class ThreadDraws:
 
     def _launch(self, draws: list[Draw]) -> None:
         self._open += len(draws)
-        if not self._open:
-            self._settled.set()
         for draw in draws:
             run = partial(self._context.copy().run, self._run, draw)
-            threading.Thread(target=run, daemon=True, name="snne-guard-draw").start()
+            thread = threading.Thread(target=run, daemon=True, name="snne-guard-draw")
+            try:
+                thread.start()
+            except RuntimeError as error:  # the process may start no more threads
+                self._open -= 1
+                self._draws.failed(draw, error)
+        if not self._open:
+            self._settled.set()
 
     def _run(self, draw: Draw) -> None:
         self._draws.listener(draw, ended=False)
@@ -209,15 +214,16 @@ class TaskDraws:
         self._draws.listener(draw, ended=False)
         try:
             reply = await self._attempt(draw)
-        except BaseException as error:
-            # A client may cancel itself; only our own stop ends the task.
-            if self._stopped or not isinstance(
-                error, Exception | asyncio.CancelledError
-            ):
-                raise
-            follow = self._draws.failed(draw, error)
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException as error:  # noqa: BLE001 - recorded; a client may cancel itself
+            settle = partial(self._draws.failed, draw, error)
         else:
-            follow = self._draws.succeeded(draw, reply)
+            settle = partial(self._draws.succeeded, draw, reply)
+        # A client may also ignore that we have cancelled it.
+        if self._stopped:
+            return
+        follow = settle()
         self._open -= 1
         self._launch(follow)
 
