@@ -1,0 +1,75 @@
+"""An agent: its model is guarded, its tool calls pass, its answer is measured.
+
+python examples/agent.py
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from langchain.agents import create_agent
+from langchain_core.callbacks import CallbackManagerForLLMRun
+from langchain_core.messages import (
+    AIMessage,
+    BaseMessage,
+    HumanMessage,
+    ToolMessage,
+)
+from langchain_core.outputs import ChatGeneration, ChatResult
+from langchain_core.tools import tool
+from langchain_openai import ChatOpenAI
+
+from snne_guard import GuardedChatModel, SNNEGuard
+from snne_guard.langchain.embedded import MODEL_NAME, embedded_server_url
+
+runs: list[str] = []
+
+
+@tool
+def opening_hours(place: str) -> str:
+    """Return the opening hours of a place in town."""
+    runs.append(place)
+    return f"The {place} opens at 9 and closes at 17."
+
+
+class CallsToolsFirst(ChatOpenAI):
+    """The embedded model is too small to call tools, so its first turn is written here.
+
+    With a model that calls tools by itself, leave this class out.
+    """
+
+    def _generate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: CallbackManagerForLLMRun | None = None,
+        **kwargs: Any,  # noqa: ANN401 - LangChain's signature
+    ) -> ChatResult:
+        if any(isinstance(message, ToolMessage) for message in messages):
+            return super()._generate(messages, stop, run_manager, **kwargs)
+        call = {"name": "opening_hours", "args": {"place": "library"}, "id": "call-1"}
+        reply = AIMessage(content="", tool_calls=[call])
+        return ChatResult(generations=[ChatGeneration(message=reply)])
+
+
+settings: dict[str, Any] = {
+    "model": MODEL_NAME,
+    "base_url": embedded_server_url(),
+    "api_key": "none-needed",
+    "temperature": 0,
+    "max_tokens": 32,
+    "stop": ["\n", "."],
+}
+agent = create_agent(
+    model=GuardedChatModel(SNNEGuard(CallsToolsFirst(**settings), threshold=0.5)),
+    tools=[opening_hours],
+    system_prompt="Answer in one short sentence.",
+)
+
+result = agent.invoke({"messages": [HumanMessage("When does the library open?")]})
+for message in result["messages"]:
+    print(f"{message.type}: {message.content or message.tool_calls[0]['name']}")
+    found = message.response_metadata.get("snne_guard")
+    if found is not None:
+        print(f"  decision {found['decision']}, reasons {found['reasons']}")
+print("tool runs:", len(runs))

@@ -1,0 +1,28 @@
+"""A chain with prompt and parser: the model in it is guarded, the rest stays as it is.
+
+python examples/chain.py
+"""
+
+from __future__ import annotations
+
+from langchain_core.output_parsers import StrOutputParser
+from langchain_core.prompts import ChatPromptTemplate
+
+from snne_guard import SNNEGuard
+from snne_guard.langchain.embedded import embedded_model
+
+QUESTIONS = (
+    "What is the chemical symbol for gold?",
+    "Who won the 1907 village chess cup of Ebnat?",
+)
+
+model = embedded_model(temperature=0, seed=1, max_tokens=32, stop=["\n", "."])
+prompt = ChatPromptTemplate.from_messages(
+    [("system", "Answer in one short sentence."), ("user", "{question}")]
+)
+
+guard = SNNEGuard(model, threshold=0.5, on_uncertain="refuse")
+chain = prompt | guard | StrOutputParser()  # the guard stands where the model stood
+
+for question in QUESTIONS:
+    print(f"{question}\n  {chain.invoke({'question': question})}")

@@ -1,0 +1,45 @@
+"""An observer of your own: log every uncertainty, and what the call took.
+
+python examples/observer.py
+"""
+
+from __future__ import annotations
+
+import logging
+
+from snne_guard import Assessment, SNNEGuard
+from snne_guard.langchain.embedded import embedded_model
+from snne_guard.types import SampleEvent
+
+logging.basicConfig(format="%(name)s: %(message)s")
+logger = logging.getLogger("my-app")
+logger.setLevel(logging.INFO)
+
+
+class Log:
+    """Any of these methods may be missing; each may be async."""
+
+    def on_sample_end(self, event: SampleEvent) -> None:
+        what = "failed" if event.error else f"{len(event.samples)} came"
+        logger.info("%s: asked for %d, %s", event.role, event.n, what)
+
+    def on_assessment(self, assessment: Assessment) -> None:
+        # Numbers and codes only. The texts are there too: log them only if you may.
+        logger.info(
+            "u=%s decision=%s reasons=%s tokens=%d",
+            assessment.uncertainty,
+            assessment.decision,
+            list(assessment.reasons),
+            assessment.cost.prompt_tokens + assessment.cost.completion_tokens,
+        )
+
+
+model = embedded_model(temperature=0, seed=1, max_tokens=32, stop=["\n", "."])
+guard = SNNEGuard(model, threshold=0.5, observers=[Log()])
+message = guard.invoke(
+    [
+        ("system", "Answer in one short sentence."),
+        ("user", "What is the chemical symbol for gold?"),
+    ]
+)
+print(message.content)

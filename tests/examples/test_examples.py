@@ -1,0 +1,124 @@
+"""Every program in ``examples/`` runs as a user runs it and prints what it promises."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from snne_guard.errors import MissingExtraError
+from snne_guard.langchain.embedded import embedded_server_url
+from snne_guard.langchain.guard import REFUSAL
+
+ROOT = Path(__file__).resolve().parents[2]
+EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+NAMES = {"agent", "chain", "fallback", "observer", "rag", "streaming"}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def model() -> None:
+    try:
+        embedded_server_url()
+    except MissingExtraError as error:
+        pytest.skip(str(error))
+
+
+@cache
+def run(name: str) -> subprocess.CompletedProcess[str]:
+    """Return what a program did; each runs once for all tests."""
+    switched = {"SNNE_GUARD_DISABLED", "LANGSMITH_TRACING", "LANGCHAIN_TRACING_V2"}
+    return subprocess.run(  # noqa: S603 - this interpreter, a program of this project
+        [sys.executable, "-W", "error::DeprecationWarning:__main__", f"{name}.py"],
+        cwd=ROOT / "examples",
+        env={name: value for name, value in os.environ.items() if name not in switched},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+
+
+def printed(name: str) -> list[str]:
+    return [line.strip() for line in run(name).stdout.splitlines()]
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_it_runs_to_its_end_and_says_something(path: Path) -> None:
+    done = run(path.stem)
+    assert done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stderr
+    assert len((done.stdout + done.stderr).split()) >= 5
+
+
+def test_every_example_has_a_test_of_what_it_prints() -> None:
+    assert {path.stem for path in EXAMPLES} == NAMES
+    source = Path(__file__).read_text(encoding="utf-8")
+    assert {name for name in NAMES if f'printed("{name}")' not in source} == set()
+
+
+def test_the_docstring_says_how_to_run_it() -> None:
+    for path in EXAMPLES:
+        assert f"python examples/{path.name}" in path.read_text(encoding="utf-8")
+
+
+def test_the_chain_answers_what_it_knows_and_refuses_what_it_makes_up() -> None:
+    gold, answer, cup, refusal = printed("chain")
+    assert gold.endswith("for gold?")
+    assert "Au" in answer
+    assert cup.endswith("of Ebnat?")
+    assert refusal == REFUSAL
+
+
+def test_rag_searches_once_and_keeps_its_sources() -> None:
+    found = dict(line.split(": ", 1) for line in printed("rag"))
+    assert found["answer"]
+    assert found["sources"] == "library.txt"
+    assert found["searches"] == "1"
+    assert 3 <= int(found["replies compared"]) <= 5
+    assert found["decision"] in {"accept", "flag"}
+
+
+def test_the_second_model_answers_only_where_the_first_is_uncertain() -> None:
+    _, first, _, second = printed("fallback")
+    assert first.startswith("first model: ")
+    assert "Au" in first
+    assert second.startswith("second model: ")
+    assert len(second) > len("second model: ")
+
+
+def test_streaming_is_in_pieces_only_where_nothing_can_be_withheld() -> None:
+    flagging, pieces, found, withholding, whole, found_again = printed("streaming")
+    assert (flagging[-1], withholding[-1]) == (":", ":")
+    assert pieces.count("|") >= 3
+    assert "|" not in whole
+    assert whole == pieces.replace("|", "")
+    for line in (found, found_again):
+        assert re.fullmatch(r"decision accept, uncertainty 0\.\d\d", line)
+
+
+def test_the_observer_logs_numbers_and_no_text() -> None:
+    (answer,) = printed("observer")
+    assert "Au" in answer
+    log = run("observer").stderr
+    assert "my-app: answer: asked for 1, 1 came" in log
+    assert "my-app: sample: asked for 4, 4 came" in log
+    assert re.search(r"u=0\.\d+ decision=accept reasons=\[.*\] tokens=[1-9]", log)
+    assert "Au" not in log
+
+
+def test_the_agents_tool_runs_once_and_its_answer_is_measured() -> None:
+    lines = printed("agent")
+    assert lines[:4] == [
+        "human: When does the library open?",
+        "ai: opening_hours",
+        "decision unscored, reasons ['tool_calls']",
+        "tool: The library opens at 9 and closes at 17.",
+    ]
+    assert lines[4].startswith("ai: ")
+    assert re.match(r"decision (accept|flag), reasons \[", lines[5])
+    assert lines[6] == "tool runs: 1"
