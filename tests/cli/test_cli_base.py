@@ -63,6 +63,13 @@ def test_the_error_is_one_of_ours() -> None:
     assert error.value.extra == "cli"
 
 
+@pytest.fixture
+def not_yet_imported(monkeypatch: pytest.MonkeyPatch) -> None:
+    # runpy warns about a module that a collector of doctests has imported before.
+    monkeypatch.delitem(sys.modules, "snne_guard.__main__", raising=False)
+
+
+@pytest.mark.usefixtures("not_yet_imported")
 def test_python_m_runs_it(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -75,6 +82,7 @@ def test_python_m_runs_it(
     assert "Usage" in capsys.readouterr().out
 
 
+@pytest.mark.usefixtures("not_yet_imported")
 def test_importing_it_runs_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     runpy.run_module("snne_guard.__main__", run_name="snne_guard.__main__")
 
