@@ -2,6 +2,7 @@
 
 import runpy
 import sys
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -9,6 +10,8 @@ from typer.testing import CliRunner
 import snne_guard.cli
 from snne_guard.cli import COMMANDS, build_app, main
 from snne_guard.errors import MissingExtraError
+
+MAIN = str(Path(snne_guard.cli.__file__).parents[1] / "__main__.py")
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -63,27 +66,19 @@ def test_the_error_is_one_of_ours() -> None:
     assert error.value.extra == "cli"
 
 
-@pytest.fixture
-def not_yet_imported(monkeypatch: pytest.MonkeyPatch) -> None:
-    # runpy warns about a module that a collector of doctests has imported before.
-    monkeypatch.delitem(sys.modules, "snne_guard.__main__", raising=False)
-
-
-@pytest.mark.usefixtures("not_yet_imported")
 def test_python_m_runs_it(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(sys, "argv", ["snne-guard", "--help"])
 
     with pytest.raises(SystemExit) as exit_:
-        runpy.run_module("snne_guard", run_name="__main__")
+        runpy.run_path(MAIN, run_name="__main__")
 
     assert exit_.value.code == 0
     assert "Usage" in capsys.readouterr().out
 
 
-@pytest.mark.usefixtures("not_yet_imported")
 def test_importing_it_runs_nothing(capsys: pytest.CaptureFixture[str]) -> None:
-    runpy.run_module("snne_guard.__main__", run_name="snne_guard.__main__")
+    runpy.run_path(MAIN, run_name="snne_guard.__main__")
 
     assert capsys.readouterr().out == ""
