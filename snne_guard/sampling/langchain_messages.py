@@ -38,8 +38,9 @@ _REFUSALS = frozenset(
     {"content_filter", "refusal", "SAFETY", "PROHIBITED_CONTENT", "BLOCKLIST"}
 )
 _REASONING_BLOCKS = frozenset({"reasoning", "thinking", "redacted_thinking"})
-# Models served without a reasoning parser put it in front of the text.
-_THINK = re.compile(r"\A\s*<think>.*?(?:</think>\s*|\Z)", re.DOTALL)
+# Models served without a reasoning parser put it in front of the text; where the
+# opening tag is part of their prompt, only the closing one is there.
+_THINK = re.compile(r"\A(?:\s*<think>.*?(?:</think>\s*|\Z)|.*?</think>\s*)", re.DOTALL)
 _THINK_END = "</think>"
 
 
@@ -168,11 +169,12 @@ def _token_logprobs(
 
 
 def _after_thinking(tokens: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    seen = ""
+    tail = ""
     for index, token in enumerate(tokens):
-        seen += str(token.get("token", ""))
-        if _THINK_END in seen:
+        tail += str(token.get("token", ""))
+        if _THINK_END in tail:
             return tokens[index + 1 :]
+        tail = tail[1 - len(_THINK_END) :]  # so that long reasoning stays cheap
     return []
 
 
