@@ -234,15 +234,29 @@ def side_effects(candidate: Candidate, kwargs: Mapping[str, Any]) -> bool:
     Tools that run at the provider may write, pay or send; a stored conversation would
     grow by every sample.
     """
-    options = {**candidate.kwargs, **kwargs}
+    options = {**_fixed_options(candidate.model), **candidate.kwargs, **kwargs}
     if any(_runs_at_provider(tool) for tool in options.get("tools") or ()):
         return True
     return bool(options.get("conversation"))
 
 
-def _runs_at_provider(tool: Any) -> bool:  # noqa: ANN401 - whatever a user bound
+def _fixed_options(model: BaseChatModel) -> dict[str, Any]:
+    """Return the options that a model sends with every request."""
+    places = ("extra_body", "model_kwargs")
+    found = (getattr(model, place, None) for place in places)
+    return {
+        name: value
+        for options in found
+        if isinstance(options, Mapping)
+        for name, value in cast("Mapping[str, Any]", options).items()
+    }
+
+
+def _runs_at_provider(tool: object) -> bool:
     # A function is only proposed. Anthropic's tools of the user's own have no type.
-    kind = tool.get("type", "function") if isinstance(tool, dict) else "function"
+    if not isinstance(tool, Mapping):
+        return False
+    kind = cast("Mapping[str, object]", tool).get("type", "function")
     return kind not in {"function", "custom"}
 
 
@@ -263,5 +277,6 @@ def _uses_responses(candidate: Candidate) -> bool:
     """Return whether the Responses API would be used: it has neither n nor logprobs."""
     decide = getattr(candidate.model, "_use_responses_api", None)
     if callable(decide):
-        return bool(decide(dict(candidate.kwargs)))
+        model_kwargs = getattr(candidate.model, "model_kwargs", {})
+        return bool(decide({**candidate.kwargs, **model_kwargs}))
     return bool(getattr(candidate.model, "use_responses_api", False))
