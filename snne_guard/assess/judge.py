@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from snne_guard.decision import Policy, Verdict
 from snne_guard.errors import ConfigurationError
-from snne_guard.scorers import METHODS, score_members
+from snne_guard.scorers import METHODS, resolve_method, score_members
 from snne_guard.similarity import resolve_similarity
 from snne_guard.types import (
     Assessment,
@@ -119,16 +119,7 @@ class Judge:
         Raises:
             ConfigurationError: If the name is unknown.
         """
-        if not isinstance(self.method, str):
-            return self.method
-        name = self.method
-        if name == "auto":
-            name = "wsnne" if logprobs else "snne"
-        if name not in METHODS:
-            known = ", ".join(repr(known) for known in ("auto", *METHODS))
-            msg = f"method must be one of {known} or a Method; got {name!r}"
-            raise ConfigurationError(msg)
-        return METHODS[name]
+        return resolve_method(self.method, logprobs=logprobs)
 
     def judge(
         self,

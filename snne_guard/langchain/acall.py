@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import AsyncGenerator, AsyncIterator, Coroutine
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable
 from contextlib import asynccontextmanager
 from contextvars import Context
 from dataclasses import replace
@@ -178,9 +178,7 @@ class AsyncGuardedCall:
             chunks = _inside(request.context.copy(), chunks)
         else:
             chunks = request.model.astream(request.value, request.config, **options)
-        async for chunk in chunks:
-            if self._session.remaining == 0:
-                raise self._request.timed_out()
+        while (chunk := await self._within(anext(chunks, None))) is not None:
             yield cast("AIMessageChunk", chunk)
 
     async def _decide(
@@ -235,7 +233,7 @@ class AsyncGuardedCall:
         message = self._request.outcome(message, broken, verdict, message)
         return self._request.counted(message, None, self._session.samples_cost)
 
-    async def _within(self, asking: Coroutine[Any, Any, T]) -> T:
+    async def _within(self, asking: Awaitable[T]) -> T:
         """Await within the time limit, if there is one."""
         limit = asyncio.timeout(self._session.remaining)
         try:

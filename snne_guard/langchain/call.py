@@ -9,6 +9,7 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 from contextvars import Context, copy_context
 from dataclasses import replace
+from functools import partial
 from typing import Any, TypeVar, cast
 
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
@@ -174,9 +175,7 @@ class GuardedCall:
             chunks = _inside(request.context.copy(), chunks)
         else:
             chunks = request.model.stream(request.value, request.config, **options)
-        for chunk in chunks:
-            if self._session.remaining == 0:
-                raise self._request.timed_out()
+        while (chunk := self._within(partial(next, chunks, None))) is not None:
             yield cast("AIMessageChunk", chunk)
 
     def _decide(

@@ -7,6 +7,7 @@ import json
 from typing import Any
 
 import pytest
+from langchain.chat_models import init_chat_model
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 from langchain_core.output_parsers import StrOutputParser
 from langchain_core.prompts import ChatPromptTemplate
@@ -355,3 +356,60 @@ def test_a_share_of_calls_is_left_unsampled_and_says_so() -> None:
         found = record(guard.invoke("x"))
         assert len(server.requests) == 1
     assert (found["decision"], found["reasons"]) == ("unscored", ["not_sampled"])
+
+
+@pytest.mark.parametrize("way", WHOLE)
+@pytest.mark.parametrize("given", [HumanMessage("Ask."), "Ask.", 42])
+def test_what_a_fallback_gives_becomes_an_answer(way: str, given: Any) -> None:
+    with ChatServer(split("Paris", DIFFER)) as server:
+        guard = SNNEGuard(
+            chat_openai(server),
+            threshold=0.4,
+            on_uncertain="fallback",
+            fallback=lambda _messages: given,
+        )
+        message = ask(guard, "x", way)
+    assert isinstance(message, AIMessage)
+    assert message.content == ("42" if given == 42 else "Ask.")
+
+
+@pytest.mark.parametrize("way", WHOLE)
+def test_a_model_that_is_chosen_by_the_configuration_is_the_one_that_is_sampled(
+    way: str,
+) -> None:
+    with ChatServer(split("Paris", AGREE)) as one, ChatServer(split("B", ["B"])) as two:
+        model = chat_openai(one).configurable_alternatives(
+            ConfigurableField(id="which"), default_key="one", two=chat_openai(two)
+        )
+        guard = SNNEGuard(model, threshold=0.4, on_uncertain="refuse")
+        message = ask(guard, "x", way, {"configurable": {"which": "two"}})
+        assert (len(one.requests), len(two.requests)) == (0, 2)
+    assert (message.content, record(message)["decision"]) == ("B", "accept")
+
+
+@pytest.mark.parametrize("way", WHOLE)
+def test_init_chat_model_with_its_model_left_open_is_guarded(way: str) -> None:
+    with ChatServer(split("Paris", AGREE)) as server:
+        model = init_chat_model(
+            configurable_fields=("model", "temperature"),
+            model_provider="openai",
+            base_url=server.url,
+            api_key="test",
+        )
+        guard = SNNEGuard(model, threshold=0.4, on_uncertain="refuse")
+        message = ask(guard, "x", way, {"configurable": {"model": "chosen"}})
+        assert {request.body["model"] for request in server.requests} == {"chosen"}
+    assert record(message)["decision"] == "accept"
+
+
+def test_types_of_input_and_output_are_the_models() -> None:
+    with ChatServer(always("x")) as server:
+        model = chat_openai(server)
+        guard = SNNEGuard(model)
+        assert guard.InputType == model.InputType
+        assert guard.OutputType is AIMessage
+        assert guard.get_input_jsonschema() == {
+            **model.get_input_jsonschema(),
+            "title": "SNNEGuardInput",
+        }
+        assert not SNNEGuard.is_lc_serializable()

@@ -8,12 +8,13 @@ import openai
 import pytest
 from langchain_core.caches import InMemoryCache
 from langchain_core.globals import set_llm_cache
-from langchain_core.language_models import FakeListChatModel
+from langchain_core.language_models import BaseChatModel, FakeListChatModel
 from langchain_core.messages import AIMessage
 from langchain_core.runnables import RunnableLambda
 
 from snne_guard import (
     ConfigurationError,
+    GuardedChatModel,
     GuardTimeoutError,
     InputError,
     SamplingError,
@@ -36,7 +37,7 @@ from tests.support.chat_server import (
     rejecting,
     rejecting_n,
 )
-from tests.support.guarding import WHOLE, Witness, ask, is_sample, record, split
+from tests.support.guarding import WAYS, WHOLE, Witness, ask, is_sample, record, split
 
 PARIS = ["Paris"]
 
@@ -97,25 +98,34 @@ def test_all_samples_fail_and_on_error_raises(way: str) -> None:
     assert "samples_failed" in caught.value.reasons
 
 
-@pytest.mark.parametrize("way", WHOLE)
-def test_the_answer_fails_with_the_providers_own_error(way: str) -> None:
+@pytest.mark.parametrize("policy", ["flag", "refuse"])
+@pytest.mark.parametrize("chat_model", [False, True])
+@pytest.mark.parametrize("way", WAYS)
+def test_the_answer_fails_with_the_providers_own_error(
+    way: str, chat_model: bool, policy: Any
+) -> None:
     witness = Witness()
     with ChatServer(split(always("", status=401), PARIS)) as server:
-        guard = SNNEGuard(chat_openai(server), threshold=0.4, observers=[witness])
+        guard = SNNEGuard(
+            chat_openai(server), threshold=0.4, on_uncertain=policy, observers=[witness]
+        )
+        runnable = GuardedChatModel(guard) if chat_model else guard
         with pytest.raises(openai.AuthenticationError):
-            ask(guard, "x", way)
+            ask(runnable, "x", way)
     assert witness.last.reasons == ("answer_failed",)
     assert witness.last.answer is None
     assert witness.last.cost.attempts >= 1
 
 
+@pytest.mark.parametrize("chat_model", [False, True])
 @pytest.mark.parametrize("way", ["invoke", "ainvoke", "stream", "astream"])
-def test_the_answer_fails_and_the_fallback_answers(way: str) -> None:
+def test_the_answer_fails_and_the_fallback_answers(way: str, chat_model: bool) -> None:
     with ChatServer(split(always("", status=401), PARIS)) as server:
         guard = SNNEGuard(
             chat_openai(server), threshold=0.4, fallback=lambda _m: AIMessage("B")
         )
-        message = ask(guard, "x", way)
+        runnable = GuardedChatModel(guard) if chat_model else guard
+        message = ask(runnable, "x", way)
     assert message.content == "B"
     assert record(message)["decision"] == "fallback"
     assert "answer_failed" in record(message)["reasons"]
@@ -131,7 +141,7 @@ def test_a_sample_that_stalls_is_left_behind_and_said_to_be_late(way: str) -> No
     assert (found["n_used"], found["reasons"]) == (4, ["samples_late"])
 
 
-@pytest.mark.parametrize("way", ["invoke", "ainvoke"])
+@pytest.mark.parametrize("way", ["invoke", "ainvoke", "stream", "astream"])
 def test_an_answer_that_stalls_ends_in_a_timeout_of_our_own(way: str) -> None:
     with ChatServer(split(always("", stall=True), PARIS)) as server:
         guard = SNNEGuard(chat_openai(server), timeout=0.5)
@@ -458,7 +468,7 @@ MODEL = FakeListChatModel(responses=["x"])
         ({"on_uncertain": "fallback", "threshold": 0.5}, "needs a fallback"),
         ({"on_error": "pass"}, "on_error must be one of"),
         ({"tool_calls": "maybe"}, "tool_calls must be"),
-        ({"method": "magic"}, "method must be one of"),
+        ({"method": "magic"}, "expected method"),
         ({"similarity": "magic"}, "magic"),
         ({"min_samples": 6}, "from 2 to n = 5"),
         ({"schedule": "later"}, "schedule must be"),
@@ -510,3 +520,40 @@ def test_the_raised_error_is_langchains_own_too() -> None:
             guard.invoke("x")
     assert isinstance(caught.value, UncertainAnswerError)
     assert getattr(caught.value, "is_retryable", None) is False
+
+
+@pytest.mark.parametrize("way", ["stream", "astream"])
+def test_a_stream_that_stalls_between_chunks_ends_in_our_timeout(way: str) -> None:
+    slow = always("one two three four", chunk_delay=5.0)
+    with ChatServer(split(slow, PARIS)) as server:
+        guard = SNNEGuard(chat_openai(server), timeout=1.0)
+        with pytest.raises(GuardTimeoutError):
+            ask(guard, "x", way)
+
+
+@pytest.mark.parametrize("way", WHOLE)
+@pytest.mark.parametrize("policy", ["flag", "refuse"])
+def test_the_providers_own_timeout_is_not_ours(way: str, policy: Any) -> None:
+    with ChatServer(split(always("", stall=True), PARIS)) as server:
+        model = chat_openai(server, timeout=0.3)
+        guard = SNNEGuard(model, threshold=0.4, on_uncertain=policy, timeout=20)
+        with pytest.raises(openai.APITimeoutError):
+            ask(guard, "x", way)
+
+
+class Slow(BaseChatModel):
+    """A model of the user's own, which gives up with a plain TimeoutError."""
+
+    @property
+    def _llm_type(self) -> str:
+        return "slow"
+
+    def _generate(self, *_args: Any, **_kwargs: Any) -> Any:
+        raise TimeoutError
+
+
+@pytest.mark.parametrize("way", WHOLE)
+def test_a_timeout_error_of_the_model_stays_the_models(way: str) -> None:
+    with pytest.raises(TimeoutError) as caught:
+        ask(SNNEGuard(Slow(), timeout=20, max_attempts=1), "x", way)
+    assert not isinstance(caught.value, GuardTimeoutError)
