@@ -74,12 +74,12 @@ def test_a_bare_model_is_itself() -> None:
 
 def test_what_wrappers_bind_is_gathered_the_outer_one_last() -> None:
     model = gpt()
-    inner = model.bind(stop=["a"], seed=1).with_config(tags=["one"]).with_retry()
+    inner = model.bind(stop=["a"], seed=1)
     outer = inner.bind(seed=2).with_config(tags=["two"], metadata={"k": "v"})
     found = only(pin(outer))
     assert found.model is model
     assert found.kwargs == {"stop": ["a"], "seed": 2}
-    assert found.config["tags"] == ["one", "two"]
+    assert found.config["tags"] == ["two"]
     assert found.config["metadata"] == {"k": "v"}
     assert pin(outer) is outer
 
@@ -112,8 +112,11 @@ def test_fallbacks_are_candidates_in_their_order() -> None:
 
 
 def test_options_bound_around_fallbacks_hold_for_each() -> None:
-    found = resolve(fake("1").with_fallbacks([fake("2")]).bind(stop=["x"]))
+    first = fake("1").with_config(tags=["one"])
+    both = first.with_fallbacks([fake("2")]).bind(stop=["x"])
+    found = resolve(both.with_config(tags=["two"]))
     assert [candidate.kwargs for candidate in found] == [{"stop": ["x"]}] * 2
+    assert [c.config["tags"] for c in found] == [["one", "two"], ["two"]]
 
 
 def test_configurable_fields_are_those_of_the_call() -> None:
