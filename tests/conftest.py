@@ -1,0 +1,73 @@
+"""What every test shares: no network, no tracing, fixed randomness, a real model."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import settings
+from langchain_openai import ChatOpenAI
+
+from snne_guard.errors import MissingExtraError
+from snne_guard.langchain.embedded import embedded_model
+
+_TRACING = ("LANGSMITH_", "LANGCHAIN_")
+
+# The same examples in every run; HYPOTHESIS_PROFILE=explore looks for new ones.
+settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True)
+settings.register_profile("explore", deadline=None, max_examples=1000)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+# Before anything of LangChain reads and remembers them.
+for _name in [name for name in os.environ if name.startswith(_TRACING)]:
+    del os.environ[_name]
+
+
+class NetworkRefusedError(RuntimeError):
+    """A test tried to leave this machine."""
+
+
+def _is_local(address: Any) -> bool:
+    if not isinstance(address, tuple):
+        return True  # a Unix socket
+    return address[0] in {"127.0.0.1", "::1", "localhost"}
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_network() -> Iterator[None]:
+    connect, connect_ex = socket.socket.connect, socket.socket.connect_ex
+
+    def refuse(address: Any) -> None:
+        if not _is_local(address):
+            msg = f"tests stay on this machine; refused to connect to {address!r}"
+            raise NetworkRefusedError(msg)
+
+    def checked_connect(self: socket.socket, address: Any) -> None:
+        refuse(address)
+        connect(self, address)
+
+    def checked_connect_ex(self: socket.socket, address: Any) -> int:
+        refuse(address)
+        return connect_ex(self, address)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(socket.socket, "connect", checked_connect)
+        patch.setattr(socket.socket, "connect_ex", checked_connect_ex)
+        yield
+
+
+@pytest.fixture(scope="session")
+def embedded() -> ChatOpenAI:
+    """The embedded model, started once; skips where its file is not installed.
+
+    ``SNNE_GUARD_REQUIRE_EMBEDDED=1``, which ``make test`` sets, fails instead.
+    """
+    try:
+        return embedded_model(max_tokens=32, seed=7)
+    except MissingExtraError as error:
+        if os.environ.get("SNNE_GUARD_REQUIRE_EMBEDDED") == "1":
+            raise
+        pytest.skip(str(error))
