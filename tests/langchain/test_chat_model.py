@@ -11,7 +11,7 @@ from langchain.agents import create_agent
 from langchain_core.exceptions import OutputParserException
 from langchain_core.language_models import FakeListChatModel
 from langchain_core.messages import AIMessage
-from langchain_core.runnables import RunnableLambda
+from langchain_core.runnables import RunnableLambda, RunnableParallel
 from langchain_core.tools import tool
 from pydantic import BaseModel
 
@@ -157,6 +157,8 @@ def test_a_structured_chain_without_a_model_in_it_is_refused() -> None:
         reseat(RunnableLambda(str), lambda model: model)
     with pytest.raises(ConfigurationError, match="bypassed"):
         reseat(RunnableLambda(str) | RunnableLambda(str), lambda model: model)
+    with pytest.raises(ConfigurationError, match="bypassed"):
+        reseat(RunnableParallel(raw=RunnableLambda(str)), lambda model: model)
 
 
 def test_what_does_not_parse_is_the_parsers_own_error() -> None:
@@ -183,3 +185,13 @@ def test_a_guarded_model_can_be_the_model_of_a_guard_chain() -> None:
         assert [request.body["stop"] for request in server.requests] == [["x"], ["x"]]
     assert isinstance(message, AIMessage)
     assert record(message)["n_used"] == 3
+
+
+def test_tools_are_bound_to_every_model_of_a_chain_of_fallbacks() -> None:
+    with ChatServer(always("", status=401)) as down, ChatServer(always("Up.")) as up:
+        model = chat_openai(down).with_fallbacks([chat_openai(up)])
+        guarded = GuardedChatModel(SNNEGuard(model, threshold=0.4))
+        message = guarded.bind_tools([weather]).invoke("Hello")
+        assert all(request.body["tools"] for request in up.requests)
+        assert len(up.requests) == 2
+    assert (message.content, record(message)["decision"]) == ("Up.", "accept")

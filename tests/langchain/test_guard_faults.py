@@ -417,7 +417,8 @@ def test_a_model_whose_temperature_cannot_be_set_is_named() -> None:
     assert found["method"] == "snne"
 
 
-def test_what_a_user_returns_from_on_uncertain_must_be_known() -> None:
+@pytest.mark.parametrize("way", WHOLE)
+def test_what_a_user_returns_from_on_uncertain_must_be_known(way: str) -> None:
     with ChatServer(split("Paris", ["a", "b"])) as server:
         witness = Witness()
         guard = SNNEGuard(
@@ -427,12 +428,12 @@ def test_what_a_user_returns_from_on_uncertain_must_be_known() -> None:
             observers=[witness],
         )
         with pytest.raises(ConfigurationError, match="got 'shrug'"):
-            guard.invoke("x")
+            ask(guard, "x", way)
         guard = SNNEGuard(
             chat_openai(server), threshold=0.1, on_uncertain=lambda _a: "fallback"
         )
         with pytest.raises(ConfigurationError, match="no fallback"):
-            guard.invoke("x")
+            ask(guard, "x", way)
     assert "on_uncertain_failed" in witness.last.reasons
 
 
@@ -557,3 +558,11 @@ def test_a_timeout_error_of_the_model_stays_the_models(way: str) -> None:
     with pytest.raises(TimeoutError) as caught:
         ask(SNNEGuard(Slow(), timeout=20, max_attempts=1), "x", way)
     assert not isinstance(caught.value, GuardTimeoutError)
+
+
+def test_a_bad_request_for_the_answer_is_the_providers_own_error() -> None:
+    with ChatServer([error(400, "context too long")]) as server:
+        with pytest.raises(openai.BadRequestError, match="context too long"):
+            SNNEGuard(chat_openai(server)).invoke("x")
+        answers = [request for request in server.requests if not is_sample(request)]
+    assert len(answers) == 1
