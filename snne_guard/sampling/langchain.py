@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from langchain_core.callbacks import (
@@ -159,8 +159,12 @@ class _Samples:
 
     def without_logprobs(self, reply: Reply) -> Reply:
         self.memory.settle_logprobs(seen=False)
-        cost = reply.cost + Cost(attempts=1)
-        return Reply(samples=reply.samples, cost=cost)
+        return self.after(1, reply)
+
+    @staticmethod
+    def after(failed: int, reply: Reply) -> Reply:
+        """Return a reply that came after requests of its own that failed."""
+        return replace(reply, cost=reply.cost + Cost(attempts=failed))
 
 
 class _Seen(BaseCallbackHandler):
@@ -201,7 +205,7 @@ class Samples(_Samples):
         """Send one request, to the next candidate where one has failed."""
         for index, candidate in enumerate(self.route.candidates):
             try:
-                return self._ask(index, draw)
+                return self.after(index, self._ask(index, draw))
             except candidate.handles as error:
                 if self.is_final(index, draw, error):
                     raise
@@ -252,7 +256,7 @@ class AsyncSamples(_Samples):
         """Send one request, to the next candidate where one has failed."""
         for index, candidate in enumerate(self.route.candidates):
             try:
-                return await self._ask(index, draw)
+                return self.after(index, await self._ask(index, draw))
             except candidate.handles as error:
                 if self.is_final(index, draw, error):
                     raise
