@@ -13,7 +13,7 @@ from snne_guard.errors import InputError
 from snne_guard.scorers.bounds import check_tau
 from snne_guard.scorers.method import check_needs
 from snne_guard.scorers.registry import resolve_method
-from snne_guard.similarity import checked_similarity, resolve_similarity
+from snne_guard.similarity import checked_similarity, resolve_similarity, rouge_tokens
 from snne_guard.types import Method, MethodInputs, Score, Similarity
 
 __all__ = ["score", "score_members"]
@@ -120,7 +120,8 @@ def score_members(
 
     Returns:
         The score. Where its uncertainty is None a reason says why:
-        ``too_few_samples``, ``no_bounds`` or ``tau_too_extreme``.
+        ``too_few_samples``, ``no_bounds`` or ``tau_too_extreme``. ``tokenless_answers``
+        says that rouge-score's tokenizer saw nothing in an answer that has letters.
 
     Raises:
         InputError: There are no texts, the matrix is not one, what the method needs
@@ -167,7 +168,10 @@ def score_members(
         similarity=similarity_name,
         tau=float(tau),
         n=n,
-        reasons=_why_none(method, u, n=n, tau=tau),
+        reasons=(
+            *_why_none(method, u, n=n, tau=tau),
+            *_blindness(texts, similarity_name),
+        ),
         matrix=matrix,
     )
 
@@ -180,6 +184,15 @@ def _why_none(
     if u is not None:
         return ()
     return ("no_bounds" if method.bounds(n, tau=tau) is None else "tau_too_extreme",)
+
+
+def _blindness(texts: Sequence[str], similarity: str) -> tuple[str, ...]:
+    """Name texts with letters in which the paper's tokenizer sees nothing."""
+    if similarity != "rouge_l_paper":
+        return ()
+    blind = (text for text in texts if not rouge_tokens(text))
+    seen = any(letter.isalpha() for text in blind for letter in text)
+    return ("tokenless_answers",) if seen else ()
 
 
 def _unscored(

@@ -328,3 +328,19 @@ def test_score_members_needs_a_text() -> None:
             similarity=rouge_l,
             tau=1.0,
         )
+
+
+@pytest.mark.parametrize(
+    ("answers", "similarity", "reasons"),
+    [
+        (["東京", "東京"], "rouge_l_paper", ("tokenless_answers",)),
+        (["Tokyo", "東京"], "rouge_l_paper", ("tokenless_answers",)),
+        (["東京", "東京"], "rouge_l", ()),
+        (["Tokyo", "São Paulo"], "rouge_l_paper", ()),
+        (["?!", "42"], "rouge_l_paper", ()),
+    ],
+)
+def test_letters_that_the_papers_tokenizer_cannot_see_are_named(
+    answers: list[str], similarity: str, reasons: tuple[str, ...]
+) -> None:
+    assert score(answers, similarity=similarity).reasons == reasons
