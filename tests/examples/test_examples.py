@@ -11,8 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from snne_guard.errors import MissingExtraError
-from snne_guard.langchain.embedded import embedded_server_url
 from snne_guard.langchain.guard import REFUSAL
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -20,12 +18,7 @@ EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 NAMES = {"agent", "chain", "fallback", "observer", "rag", "streaming"}
 
 
-@pytest.fixture(scope="module", autouse=True)
-def model() -> None:
-    try:
-        embedded_server_url()
-    except MissingExtraError as error:
-        pytest.skip(str(error))
+pytestmark = pytest.mark.usefixtures("embedded")  # which skips where there is none
 
 
 @cache
