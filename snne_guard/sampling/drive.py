@@ -134,7 +134,10 @@ class ThreadDraws:
             self._launch(follow)
 
     def _attempt(self, draw: Draw) -> Reply:
-        for attempt in retrying(attempts=self._draws.max_attempts, stop=self._stopped):
+        attempts = self._draws.max_attempts
+        for attempt in retrying(
+            attempts=attempts, stop=self._stopped
+        ):  # pragma: no branch - it ends by return, break or an error
             with attempt, self._draws.limiter.hold():
                 with self._lock:
                     if self._stopped.is_set():
@@ -233,7 +236,7 @@ class TaskDraws:
                 async with self._draws.limiter.ahold():
                     self._draws.collector.sent()
                     return await self._send(draw)
-        raise _StoppedError
+        raise AssertionError  # pragma: no cover - the loop returns or raises
 
 
 class _StoppedError(Exception):

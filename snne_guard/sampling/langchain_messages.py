@@ -50,12 +50,13 @@ def to_messages(value: object) -> list[BaseMessage]:
     Raises:
         InputError: If it is nothing that a chat model accepts.
     """
+    given: Any = value
     if isinstance(value, PromptValue):
         return value.to_messages()
     if isinstance(value, str):
         return [HumanMessage(content=value)]
     if isinstance(value, Sequence):
-        return convert_to_messages(cast("Sequence[Any]", value))
+        return convert_to_messages(given)
     msg = (
         "a guard takes what a chat model takes: a string, a prompt value or a list of "
         f"messages; got {type(value).__name__}"

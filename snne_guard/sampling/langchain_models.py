@@ -101,11 +101,12 @@ def check_model(model: object) -> None:
     Raises:
         ConfigurationError: If it is none.
     """
+    wrapper: Any = model
     if isinstance(model, RunnableWithFallbacks):
-        for inner in (model.runnable, *model.fallbacks):
+        for inner in (wrapper.runnable, *wrapper.fallbacks):
             check_model(inner)
     elif isinstance(model, RunnableBindingBase):
-        check_model(model.bound)
+        check_model(wrapper.bound)
     elif not (isinstance(model, BaseChatModel | DynamicRunnable) or _is_init(model)):
         raise ConfigurationError(_not_a_model(model))
 
@@ -143,7 +144,7 @@ def quiet_copy(model: ChatRunnable) -> ChatRunnable:
     """Return a copy of a pinned runnable that tells no callback handler anything."""
     if isinstance(model, RunnableBindingBase):
         config = {k: v for k, v in model.config.items() if k != "callbacks"}
-        update = {"config": config, "config_factories": []}
+        update: dict[str, Any] = {"config": config, "config_factories": []}
         return _rebuilt(model.model_copy(update=update), quiet_copy)
     if isinstance(model, BaseChatModel):
         return model.model_copy(update={"callbacks": None, "verbose": False})
@@ -161,11 +162,11 @@ def _rebuilt(
             return model
         update = {"runnable": changed[0], "fallbacks": changed[1:]}
         return model.model_copy(update=update)
-    if isinstance(model, RunnableBindingBase):
-        bound = change(model.bound)
-        if bound is not model.bound:
-            return model.model_copy(update={"bound": bound})
-    return model
+    binding = cast("RunnableBindingBase[Any, Any]", model)
+    bound = change(binding.bound)
+    if bound is binding.bound:
+        return model
+    return binding.model_copy(update={"bound": bound})
 
 
 def _inner_config(

@@ -26,7 +26,9 @@ from langchain_core.callbacks.base import BaseCallbackManager
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGeneration, LLMResult
 from langchain_core.runnables import RunnableConfig
-from langsmith.run_helpers import tracing_context
+from langsmith.run_helpers import (
+    tracing_context,  # pyright: ignore[reportUnknownVariableType] - a bare Mapping
+)
 
 from snne_guard.errors import SamplingError
 from snne_guard.sampling.langchain_models import Candidate
@@ -118,7 +120,7 @@ class _Plan:
                 "id": [*kind.__module__.split("."), name],
                 "name": name,
             },
-            "invocation_params": {"_type": candidate.model._llm_type, **options},  # noqa: SLF001 - LangChain's own contract for tracers
+            "invocation_params": {"_type": candidate.model._llm_type, **options},  # noqa: SLF001 - LangChain's own contract for tracers  # pyright: ignore[reportPrivateUsage]
             "options": dict(options),
             "name": name,
             "batch_size": 1,
@@ -176,7 +178,7 @@ def _handlers(callbacks: Callbacks) -> list[BaseCallbackHandler]:
 
 
 def _ls_params(candidate: Candidate) -> dict[str, Any]:
-    return dict(candidate.model._get_ls_params(**candidate.kwargs))  # noqa: SLF001 - LangChain's own contract for tracers
+    return dict(candidate.model._get_ls_params(**candidate.kwargs))  # noqa: SLF001 - LangChain's own contract for tracers  # pyright: ignore[reportPrivateUsage]
 
 
 class RunLog(_Plan):

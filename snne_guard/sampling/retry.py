@@ -129,10 +129,9 @@ def _options(attempts: int, stop: threading.Event | None) -> dict[str, Any]:
 
 def _wait(state: RetryCallState) -> float:
     # Jitter also on top of Retry-After: all samples of a call were told the same time.
-    asked = 0.0
-    if state.outcome is not None and (error := state.outcome.exception()) is not None:
-        asked = retry_after(error) or 0.0
-    return asked + _jitter(state)
+    error = None if state.outcome is None else state.outcome.exception()
+    asked = None if error is None else retry_after(error)
+    return (asked or 0.0) + _jitter(state)
 
 
 def _number(value: object) -> float | None:
