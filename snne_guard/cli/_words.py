@@ -1,0 +1,83 @@
+"""What was decided and why, in words."""
+
+from __future__ import annotations
+
+from snne_guard.types import Assessment, Cost, Decision
+
+__all__ = ["DECISIONS", "cost_in_words", "decision_in_words", "reasons_in_words"]
+
+DECISIONS: dict[Decision | None, tuple[str, str]] = {
+    "accept": ("ACCEPTED", "green"),
+    "flag": ("FLAGGED", "yellow"),
+    "refuse": ("HELD BACK", "red"),
+    "fallback": ("HANDED OVER", "yellow"),
+    "unscored": ("NOT SCORED", "yellow"),
+    None: ("MEASURED", "cyan"),
+}
+"""The word in capitals and its colour."""
+
+_CONSEQUENCES: dict[Decision | None, str] = {
+    "accept": "the answer is delivered",
+    "flag": "the answer is delivered, marked as uncertain",
+    "refuse": "the application gets a refusal instead",
+    "fallback": "the fallback answers instead",
+    "unscored": "the answer is delivered without a score",
+    None: "nothing is decided without a threshold",
+}
+
+_REASONS = {
+    "answer_empty": "the answer has no text",
+    "answer_failed": "the answer itself failed",
+    "answer_reasoning_only": "the answer is reasoning without a result",
+    "answer_refused": "the provider refused to answer",
+    "answer_truncated": "the answer was cut off by the token limit",
+    "cancelled": "the call was cancelled",
+    "empty_samples": "empty samples were left out",
+    "logprobs_missing": "token log-probabilities were missing, so SNNE was used",
+    "mixed_models": "not all replies come from the same model",
+    "no_threshold": "no threshold is set",
+    "not_sampled": "this call was not chosen for sampling",
+    "reasoning_only_samples": "samples without a result were left out",
+    "refused_samples": "samples that the provider refused were left out",
+    "samples_failed": "some samples failed",
+    "samples_late": "some samples did not come in time",
+    "scoring_failed": "the similarity or the method failed",
+    "suspect_agreement": "the replies agree in a way that sampling does not produce",
+    "temperature_unset": "the provider did not take the sampling temperature",
+    "too_few_samples": "too few replies could be compared",
+    "tool_call_samples": "samples that call tools were left out",
+    "tool_calls": "the answer calls tools",
+    "truncated_samples": "samples cut off by the token limit were left out",
+}
+
+
+def decision_in_words(assessment: Assessment) -> str:
+    """Return one sentence: what u says beside the threshold, and what follows."""
+    follows = _CONSEQUENCES[assessment.decision]
+    u, threshold = assessment.uncertainty, assessment.threshold
+    if u is None:
+        return f"There is no u to decide by: {follows}."
+    if threshold is None:
+        return f"u = {u:.2f}; {follows}."
+    side = "is within" if u <= threshold else "is above"
+    return f"u = {u:.2f} {side} the threshold {threshold:.2f}: {follows}."
+
+
+def reasons_in_words(assessment: Assessment) -> str:
+    """Return what was not as usual, an empty string where all was."""
+    words = [_REASONS.get(reason, reason) for reason in assessment.reasons]
+    return "; ".join(words)
+
+
+def cost_in_words(cost: Cost) -> str:
+    """Return requests, tokens and seconds, saying where the true figure is higher."""
+    requests = f"{cost.calls} request{'' if cost.calls == 1 else 's'}"
+    if cost.attempts > cost.calls:
+        requests += f" of {cost.attempts} sent"
+    cached = f" ({cost.cached_tokens} from a cache)" if cost.cached_tokens else ""
+    least = "at least " if cost.lower_bound else ""
+    tokens = (
+        f"{least}{cost.prompt_tokens} tokens read{cached}, "
+        f"{least}{cost.completion_tokens} written"
+    )
+    return f"{requests}, {tokens}, {cost.seconds:.1f} s"

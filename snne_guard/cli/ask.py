@@ -1,0 +1,167 @@
+"""``snne-guard ask``: one guarded question, from the command line."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any, cast
+
+import typer
+from rich.console import Console
+
+from snne_guard.cli._asking import (
+    Arrivals,
+    embedded_chat,
+    provider_errors,
+    short_answers,
+)
+from snne_guard.cli._console import failure, reported_errors
+from snne_guard.types import Assessment, Sample
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
+
+__all__ = ["HELD_BACK", "ask"]
+
+HELD_BACK = 3
+"""Exit status where the answer was refused."""
+
+
+class Uncertain(StrEnum):
+    """What is done with an answer that is not accepted."""
+
+    flag = "flag"
+    refuse = "refuse"
+
+
+def ask(
+    question: Annotated[str, typer.Argument(help="What to ask.")],
+    *,
+    model: Annotated[
+        str | None,
+        typer.Option(help="provider:name, as init_chat_model takes it; else embedded."),
+    ] = None,
+    base_url: Annotated[
+        str | None, typer.Option(help="Where the model is served, with --model.")
+    ] = None,
+    n: Annotated[int, typer.Option(help="Replies compared, the answer included.")] = 5,
+    threshold: Annotated[
+        float | None, typer.Option(help="Largest u that is accepted, in [0, 1].")
+    ] = None,
+    on_uncertain: Annotated[
+        Uncertain, typer.Option(help="What is done above the threshold.")
+    ] = Uncertain.flag,
+    temperature: Annotated[
+        float, typer.Option(help="Temperature of the samples, not of the answer.")
+    ] = 1.0,
+    system: Annotated[str | None, typer.Option(help="System prompt.")] = None,
+    seed: Annotated[
+        int | None, typer.Option(help="Fixes what is drawn, where the model can.")
+    ] = None,
+    method: Annotated[str, typer.Option(help="auto, snne, wsnne, ...")] = "auto",
+    similarity: Annotated[
+        str | None, typer.Option(help="rouge_l, structured, ...")
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object and nothing else.")
+    ] = False,
+) -> None:
+    """Ask a model several times and see how far its answers spread.
+
+    Without --model the small embedded model answers, on this machine; unless
+    --system is given it is shown that answers are to be short. Keys are read from
+    the environment (OPENAI_API_KEY, ...), never from the command line.
+
+    Exit status: 0 accepted, flagged or only measured; 1 the model failed; 2 wrong
+    usage; 3 the answer was held back.
+    """
+    from snne_guard.langchain.guard import SNNEGuard
+
+    if not question.strip():
+        told = "the question is empty"
+        raise failure(told)
+    console = Console(stderr=True)
+    with reported_errors():
+        chat = _chat_model(model, base_url=base_url, seed=seed, console=console)
+        arrivals = Arrivals(n, console=console)
+        guard = SNNEGuard(
+            chat,
+            n=n,
+            threshold=threshold,
+            on_uncertain=on_uncertain.value,
+            temperature=temperature,
+            method=method,
+            similarity=similarity,
+            observers=(arrivals,),
+        )
+        messages = _messages(question, system=system, embedded=model is None)
+        with provider_errors(), arrivals:
+            assessment = guard.assess(messages)
+    held_back = assessment.decision == "refuse"
+    if as_json:
+        typer.echo(json.dumps(_record(question, assessment), allow_nan=False))
+    else:
+        from snne_guard.cli.render import AssessmentView
+
+        delivered = guard.refusal if held_back else None
+        page = AssessmentView(assessment=assessment, delivered=delivered)
+        Console(highlight=False).print(page)
+    if held_back:
+        raise typer.Exit(HELD_BACK)
+
+
+def _chat_model(
+    name: str | None, *, base_url: str | None, seed: int | None, console: Console
+) -> BaseChatModel:
+    if name is None:
+        if base_url is not None:
+            told = "--base-url needs --model, such as openai:NAME"
+            raise failure(told)
+        return embedded_chat(console=console, seed=seed)
+    from langchain.chat_models import init_chat_model
+
+    options: dict[str, Any] = {}
+    if seed is not None:
+        options["seed"] = seed
+    if base_url is not None:
+        options["base_url"] = base_url
+        if name.startswith("openai:") and not os.environ.get("OPENAI_API_KEY"):
+            options["api_key"] = "none-needed"  # as local servers have it
+    try:
+        return cast("BaseChatModel", init_chat_model(name, **options))
+    except Exception as error:
+        told = f"the model {name!r} cannot be set up: {error}"
+        raise failure(told) from error
+
+
+def _messages(
+    question: str, *, system: str | None, embedded: bool
+) -> list[tuple[str, str]]:
+    if system is not None:
+        return [("system", system), ("human", question)]
+    return short_answers(question) if embedded else [("human", question)]
+
+
+def _record(question: str, assessment: Assessment) -> dict[str, Any]:
+    """Return what --json prints; ``answer`` is null where it was held back."""
+    metadata = assessment.to_metadata()
+    score, answer, matrix = assessment.score, assessment.answer, assessment.matrix
+    if score is not None and not math.isfinite(score):
+        metadata["score"] = None  # JSON has no word for infinity
+    delivered = answer is not None and assessment.decision != "refuse"
+    return {
+        "question": question,
+        "answer": _says(answer) if delivered else None,
+        "snne_guard": metadata,
+        "samples": [_says(sample) for sample in assessment.samples],
+        "scored": list(assessment.scored),
+        "matrix": None if matrix is None else matrix.tolist(),
+    }
+
+
+def _says(sample: Sample | None) -> str | None:
+    if sample is None:
+        return None
+    return sample.text if sample.tool_calls is None else sample.tool_calls
