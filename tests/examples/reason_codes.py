@@ -4,87 +4,113 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 __all__ = ["reason_codes"]
 
 _CODE = re.compile(r"[a-z]+(_[a-z]+)*")
-_NAME = re.compile(r"reasons?$|_reasons$|^missing$|skips$", re.IGNORECASE)
-_TELLS = frozenset({"_skip", "_skips", "unsampled", "reasons", "_why_none"})
-"""Functions whose result is a reason, or several."""
-_TAKES = frozenset({"_unscored"})
-"""Functions whose first argument is a tuple of reasons."""
+_NAME = re.compile(r"(^|_)(reasons?|skips?|missing)$", re.IGNORECASE)
+
+Functions = Mapping[str, Sequence[ast.FunctionDef]]
 
 
 def reason_codes(package: Path) -> set[str]:
     """Return every literal that can become a reason.
 
-    Those are the literals in what is assigned, added, appended or passed to a name
-    that ends in ``reason`` or ``reasons``, and in what the functions return that
-    tell a reason.
+    Those are the literals in what is assigned, added, appended or passed under a name
+    such as ``reasons``, and in what the functions return that are called there.
     """
+    paths = sorted(package.rglob("*.py"))
+    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in paths]
+    nodes = [node for tree in trees for node in ast.walk(tree)]
+    functions: defaultdict[str, list[ast.FunctionDef]] = defaultdict(list)
+    for node in nodes:
+        if isinstance(node, ast.FunctionDef):
+            functions[node.name].append(node)
+    feeds = [part for node in nodes for part in _feeds(node, functions)]
     codes: set[str] = set()
-    for path in sorted(package.rglob("*.py")):
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        for node in ast.walk(tree):
-            for part in _reasons_in(node):
-                codes |= _literals(part)
+    asked: set[str] = set()
+    while feeds:
+        part = feeds.pop()
+        if isinstance(part, ast.Constant) and _CODE.fullmatch(str(part.value)):
+            codes.add(str(part.value))
+        name = _called(part)
+        if name not in functions:
+            feeds += _parts(part)
+        elif name not in asked:
+            asked.add(name)
+            feeds += [value for known in functions[name] for value in _returned(known)]
     return codes
 
 
-def _reasons_in(node: ast.AST) -> Iterator[ast.AST]:
+def _feeds(node: ast.AST, functions: Functions) -> Iterator[ast.expr]:
+    """Yield the expressions whose value becomes reasons."""
     if isinstance(node, ast.Assign):
-        yield from _assigned(node)
-    elif isinstance(node, ast.AnnAssign | ast.AugAssign):
-        if node.value is not None and _names(node.target):
-            yield node.value
+        for target in node.targets:
+            yield from _unpacked(target, node.value)
+    elif isinstance(node, ast.AnnAssign | ast.AugAssign) and node.value is not None:
+        yield from _unpacked(node.target, node.value)
     elif isinstance(node, ast.Call):
-        yield from _passed(node)
-    elif isinstance(node, ast.FunctionDef) and node.name in _TELLS:
-        for inner in ast.walk(node):
-            if isinstance(inner, ast.Return) and inner.value is not None:
-                yield inner.value
+        yield from (
+            word.value for word in node.keywords if _NAME.search(word.arg or "")
+        )
+        if _called(node) in {"append", "extend"}:
+            function = node.func
+            if isinstance(function, ast.Attribute) and _is_named(function.value):
+                yield from node.args
+        for known in functions.get(_called(node), ()):
+            yield from _by_position(node, known)
+    elif isinstance(node, ast.FunctionDef) and _NAME.search(node.name):
+        yield from _returned(node)
 
 
-def _assigned(node: ast.Assign) -> Iterator[ast.AST]:
-    for target in node.targets:
-        if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
-            pairs = zip(target.elts, node.value.elts, strict=True)
-            yield from (value for name, value in pairs if _names(name))
-        elif _names(target):
+def _unpacked(target: ast.expr, value: ast.expr) -> Iterator[ast.expr]:
+    if not isinstance(target, ast.Tuple):
+        if _is_named(target):
+            yield value
+    elif isinstance(value, ast.Tuple):
+        for name, part in zip(target.elts, value.elts, strict=True):
+            yield from _unpacked(name, part)
+    elif any(map(_is_named, target.elts)):
+        yield value
+
+
+def _by_position(call: ast.Call, function: ast.FunctionDef) -> Iterator[ast.expr]:
+    names = [argument.arg for argument in function.args.args]
+    if isinstance(call.func, ast.Attribute) and names[:1] in (["self"], ["cls"]):
+        names = names[1:]
+    for name, value in zip(names, call.args, strict=False):
+        if _NAME.search(name):
+            yield value
+
+
+def _returned(function: ast.FunctionDef) -> Iterator[ast.expr]:
+    for node in ast.walk(function):
+        if isinstance(node, ast.Return) and node.value is not None:
             yield node.value
 
 
-def _passed(node: ast.Call) -> Iterator[ast.AST]:
-    yield from (word.value for word in node.keywords if word.arg == "reasons")
-    function = node.func
-    if isinstance(function, ast.Attribute) and function.attr in {"append", "extend"}:
-        if _names(function.value):
-            yield from node.args
-    elif isinstance(function, ast.Name) and function.id in _TAKES:
-        yield node.args[0]
+def _called(node: ast.AST) -> str:
+    function = node.func if isinstance(node, ast.Call) else None
+    if isinstance(function, ast.Name):
+        return function.id
+    return function.attr if isinstance(function, ast.Attribute) else ""
 
 
-def _names(target: ast.AST) -> bool:
+def _is_named(target: ast.expr) -> bool:
     if isinstance(target, ast.Name):
         return bool(_NAME.search(target.id))
     return isinstance(target, ast.Attribute) and bool(_NAME.search(target.attr))
 
 
-def _literals(part: ast.AST) -> set[str]:
-    """Return the codes in an expression; of a mapping, in its values only."""
-    if isinstance(part, ast.Constant):
-        text = str(part.value)
-        return {text} if _CODE.fullmatch(text) else set()
-    return set().union(*map(_literals, _parts(part)))
-
-
 def _parts(part: ast.AST) -> list[ast.expr]:
     """Return what an expression takes its value from, conditions left out."""
     fields = {
-        ast.Dict: ("values",),
+        ast.Dict: ("values",),  # its keys are no reasons
         ast.IfExp: ("body", "orelse"),
+        ast.BoolOp: ("values",),
         ast.BinOp: ("left", "right"),
         ast.Call: ("args",),  # frozenset({...}), list(...)
         ast.Starred: ("value",),

@@ -152,11 +152,26 @@ def test_reason_codes_are_found_wherever_they_are_written(tmp_path: Path) -> Non
         "reasons.append('appended')\n"
         "reasons += ('added',) if x == 'not_this' else ()\n"
         "a, reasons = METHODS['not_that'], ('unpacked',)\n"
+        "a, reasons = both()\n"
         "_X_REASONS = {'not_a_key': 'mapped'}\n"
-        "f(reasons=(*others, 'passed'))\n"
+        "f(reasons=(*others, 'passed', *called('not_this')))\n"
         "def _skip(self):\n    return 'returned'\n"
+        "def called(text):\n    return ('told',) if text == 'not_that' else ()\n"
+        "def both():\n    return None, ('paired',)\n"
+        "def taken(self, answer, reason):\n    return 'not_this'\n"
+        "self.taken('not_that', 'positional')\n"
     )
-    expected = {"appended", "added", "unpacked", "mapped", "passed", "returned"}
+    expected = {
+        "added",
+        "appended",
+        "mapped",
+        "paired",
+        "passed",
+        "positional",
+        "returned",
+        "told",
+        "unpacked",
+    }
     assert reason_codes(tmp_path) == expected
 
 
