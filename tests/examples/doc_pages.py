@@ -14,7 +14,7 @@ DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]
 
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-_LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+_LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)|<img src=\"([^\"]+)\"")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,8 +58,8 @@ def prose(page: Path) -> str:
 
 
 def links(page: Path) -> list[str]:
-    """Return the targets of a page's links and pictures."""
-    return _LINK.findall(prose(page))
+    """Return what a page links to and shows."""
+    return [match[1] or match[2] for match in _LINK.finditer(prose(page))]
 
 
 def anchors(page: Path) -> set[str]:

@@ -15,6 +15,7 @@ import types
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, get_args
+from xml.etree import ElementTree as ET
 
 import pytest
 from langchain_openai import ChatOpenAI
@@ -135,7 +136,7 @@ def test_every_page_is_in_the_menu_and_on_the_overview() -> None:
     pages = {path.name for path in DOCS.glob("*.md")}
     assert sorted(menu) == sorted(pages)
     assert pages - {"index.md"} <= set(links(DOCS / "index.md"))
-    assert {f"docs/{name}" for name in pages} <= set(links(README))
+    assert {f"docs/{name}" for name in {*pages, "demo.svg"}} <= set(links(README))
 
 
 def test_every_reason_code_is_in_the_table_and_none_that_is_not() -> None:
@@ -287,7 +288,16 @@ def test_commands_on_the_pages_exist() -> None:
     assert set(re.findall(r"\bmake (demo|test|bench)\b", text)) <= targets
     for path in re.findall(r"\bpython (\S+\.py)", text):
         assert (ROOT / path).exists(), path
-    assert set(re.findall(r"`snne-guard (\w+)", text)) <= set(COMMANDS)
+    named = set(re.findall(r"(?:^|`)snne-guard (\w+)", text, re.MULTILINE))
+    assert {"ask", "demo", "score"} <= named <= set(COMMANDS)
+
+
+def test_the_picture_shows_an_answer_that_passed_and_one_that_was_held_back() -> None:
+    root = ET.parse(DOCS / "demo.svg").getroot()  # noqa: S314 - our own file
+    text = "".join(root.itertext())
+    assert "ACCEPTED" in text
+    assert "HELD" in text
+    assert "uncalibrated" in text
 
 
 def makefile() -> str:
