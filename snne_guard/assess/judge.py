@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from numbers import Real
 
 from snne_guard.decision import Policy, Verdict
 from snne_guard.errors import ConfigurationError
@@ -91,7 +93,7 @@ class Judge:
         if self.tool_calls not in {"skip", "score"}:
             msg = f"tool_calls must be 'skip' or 'score'; got {self.tool_calls!r}"
             raise ConfigurationError(msg)
-        if self.tau is not None and not (0 < self.tau < float("inf")):
+        if self.tau is not None and not _is_tau(self.tau):
             msg = f"tau must be a number above 0, or None; got {self.tau!r}"
             raise ConfigurationError(msg)
         resolve_similarity(self.similarity)
@@ -258,6 +260,12 @@ class Judge:
         if self.similarity is None and (calls or self.tool_calls == "score"):
             return "structured"
         return self.similarity
+
+
+def _is_tau(value: object) -> bool:
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return False
+    return 0 < float(value) < math.inf
 
 
 def _text(member: Sample) -> str:
