@@ -16,12 +16,7 @@ from langchain_core.messages.utils import message_chunk_to_message
 from snne_guard.assess import AsyncSession
 from snne_guard.decision import Verdict
 from snne_guard.langchain.core import Request, as_message, as_result
-from snne_guard.langchain.messages import (
-    as_chunk,
-    metadata_chunk,
-    stream_chunk,
-    usage_of,
-)
+from snne_guard.langchain.messages import as_chunk, metadata_chunk
 from snne_guard.sampling.langchain import AsyncSamples
 from snne_guard.sampling.langchain_messages import cost_of, read_message
 from snne_guard.sampling.langchain_runs import ANSWER_TAG, AsyncRunLog, untraced
@@ -82,7 +77,7 @@ class AsyncGuardedCall:
             try:
                 async for chunk in self._answer_chunks():
                     whole = chunk if whole is None else whole + chunk
-                    yield stream_chunk(chunk, keep_logprobs=self._request.keep_logprobs)
+                    yield self._request.shown(chunk)
             except Exception as error:
                 if whole is not None or self._core.fallback is None:
                     raise
@@ -90,10 +85,8 @@ class AsyncGuardedCall:
                 return
             message = message_chunk_to_message(whole or AIMessageChunk(content=""))
             assessment, _, _ = await self._decide(self._answered(message))
-            usage = usage_of(self._session.samples_cost)
-            yield metadata_chunk(
-                message.id, assessment, usage=usage if self._request.outer_run else None
-            )
+            usage = self._request.usage(message, self._session.samples_cost)
+            yield metadata_chunk(message.id, assessment, usage=usage)
 
     async def _answer(self) -> BaseMessage:
         self._session.answer_started()

@@ -19,12 +19,7 @@ from snne_guard.assess import Session
 from snne_guard.decision import Verdict
 from snne_guard.errors import ConfigurationError
 from snne_guard.langchain.core import Request, as_message, as_result
-from snne_guard.langchain.messages import (
-    as_chunk,
-    metadata_chunk,
-    stream_chunk,
-    usage_of,
-)
+from snne_guard.langchain.messages import as_chunk, metadata_chunk
 from snne_guard.sampling.langchain import Samples
 from snne_guard.sampling.langchain_messages import cost_of, read_message
 from snne_guard.sampling.langchain_runs import ANSWER_TAG, RunLog, untraced
@@ -85,7 +80,7 @@ class GuardedCall:
             try:
                 for chunk in self._answer_chunks():
                     whole = chunk if whole is None else whole + chunk
-                    yield stream_chunk(chunk, keep_logprobs=self._request.keep_logprobs)
+                    yield self._request.shown(chunk)
             except Exception as error:
                 if whole is not None or self._core.fallback is None:
                     raise
@@ -93,10 +88,8 @@ class GuardedCall:
                 return
             message = message_chunk_to_message(whole or AIMessageChunk(content=""))
             assessment, _, _ = self._decide(self._answered(message))
-            usage = usage_of(self._session.samples_cost)
-            yield metadata_chunk(
-                message.id, assessment, usage=usage if self._request.outer_run else None
-            )
+            usage = self._request.usage(message, self._session.samples_cost)
+            yield metadata_chunk(message.id, assessment, usage=usage)
 
     def _answer(self) -> BaseMessage:
         self._session.answer_started()

@@ -8,6 +8,7 @@ from typing import Any
 from langchain_core.callbacks import (
     AsyncCallbackManager,
     AsyncCallbackManagerForLLMRun,
+    BaseCallbackHandler,
     CallbackManager,
     CallbackManagerForLLMRun,
 )
@@ -16,6 +17,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.tools import BaseTool
+from langchain_core.tracers.base import AsyncBaseTracer, BaseTracer
 from pydantic import ConfigDict
 
 from snne_guard.langchain.acall import AsyncGuardedCall
@@ -31,8 +33,8 @@ class GuardedChatModel(BaseChatModel):
     """A chat model whose answers are guarded.
 
     It decides what its guard decides. Its ``usage_metadata`` is the sum over the
-    answer and all samples, since callback handlers see it as one run; the runs of the
-    samples, nested under it, carry no usage of their own.
+    answer and all samples, since callback handlers see it as one run. Tracers see the
+    runs of answer and samples nested under it, without usage of their own.
 
     Streaming follows the guard: chunks as they come where an answer can only be
     accepted or flagged, one chunk after the decision in every other case. LangChain
@@ -178,13 +180,20 @@ def _child(
 ) -> RunnableConfig:
     """Return a configuration whose runs nest under a chat model's run.
 
-    LangChain gives chat models no such thing, so the manager is made by hand.
+    LangChain gives chat models no such thing, so the manager is made by hand. Only
+    tracers are told of the nested runs: a handler that counts or prints the runs of
+    chat models has seen this one.
     """
     if run is None:
         return {"callbacks": []}
+    tracers: list[BaseCallbackHandler] = [
+        handler
+        for handler in run.inheritable_handlers
+        if isinstance(handler, BaseTracer | AsyncBaseTracer)
+    ]
     manager = kind(
-        handlers=run.inheritable_handlers,
-        inheritable_handlers=run.inheritable_handlers,
+        handlers=tracers,
+        inheritable_handlers=tracers,
         parent_run_id=run.run_id,
         tags=run.inheritable_tags,
         inheritable_tags=run.inheritable_tags,

@@ -10,8 +10,8 @@ from functools import cached_property
 from typing import Any
 
 from langchain_core.language_models import LanguageModelInput
-from langchain_core.messages import AIMessage, BaseMessage
-from langchain_core.messages.ai import add_usage
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
+from langchain_core.messages.ai import UsageMetadata, add_usage
 from langchain_core.outputs import ChatGeneration, LLMResult
 from langchain_core.runnables import Runnable, RunnableConfig
 
@@ -24,7 +24,12 @@ from snne_guard.langchain.errors import (
     SamplingError,
     UncertainAnswerError,
 )
-from snne_guard.langchain.messages import delivered, refusal_message, usage_of
+from snne_guard.langchain.messages import (
+    delivered,
+    refusal_message,
+    stream_chunk,
+    usage_of,
+)
 from snne_guard.sampling.langchain import Route
 from snne_guard.sampling.langchain_messages import (
     last_question,
@@ -298,9 +303,23 @@ class Request:
         """
         if not self.outer_run:
             return message
+        return message.model_copy(
+            update={"usage_metadata": self.usage(answer, samples)}
+        )
+
+    def usage(self, answer: BaseMessage | None, samples: Cost) -> UsageMetadata | None:
+        """Return the usage of all draws together, None where each has a run."""
+        if not self.outer_run:
+            return None
         own = answer.usage_metadata if isinstance(answer, AIMessage) else None
-        usage = add_usage(own, usage_of(samples)) if own else usage_of(samples)
-        return message.model_copy(update={"usage_metadata": usage})
+        total = usage_of(samples)
+        return add_usage(own, total) if own else total
+
+    def shown(self, chunk: AIMessageChunk) -> AIMessageChunk:
+        """Return a chunk of the answer as the application gets it."""
+        return stream_chunk(
+            chunk, keep_logprobs=self.keep_logprobs, keep_usage=not self.outer_run
+        )
 
     def timed_out(self) -> GuardTimeoutError:
         """Return the error for an answer that did not come in time."""

@@ -113,13 +113,18 @@ def as_chunk(message: AIMessage) -> AIMessageChunk:
     )
 
 
-def stream_chunk(chunk: AIMessageChunk, *, keep_logprobs: bool) -> AIMessageChunk:
+def stream_chunk(
+    chunk: AIMessageChunk, *, keep_logprobs: bool, keep_usage: bool = True
+) -> AIMessageChunk:
     """Return a chunk of the answer as the application gets it, never as the last."""
     if not keep_logprobs:
         chunk = without_logprobs(chunk)
-    if chunk.chunk_position is None:
-        return chunk
-    return chunk.model_copy(update={"chunk_position": None})
+    update: dict[str, Any] = {}
+    if chunk.chunk_position is not None:
+        update["chunk_position"] = None
+    if chunk.usage_metadata is not None and not keep_usage:
+        update["usage_metadata"] = None
+    return chunk.model_copy(update=update) if update else chunk
 
 
 def metadata_chunk(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from itertools import chain, islice
@@ -19,6 +20,7 @@ from snne_guard.types import FloatArray
 __all__ = ["LexicalPairs", "LexicalSet", "rouge_l", "rouge_l_paper"]
 
 _SURROGATES = range(0xD800, 0xE000)  # no characters of their own in a str to compare
+_LONG = 1000  # characters
 _CHARACTERS = "".join(map(chr, range(4096)))
 
 
@@ -67,7 +69,7 @@ def rouge_l(
     del question
     cut = tokenizer(tokens)
     distinct = distinct_texts(texts)
-    _, encoded = _encoded([cut(text) for text in distinct], {})
+    _, encoded = _encoded(_read(cut, distinct), {})
     lcs = _lcs(encoded, encoded)
     counts = lcs.diagonal()
     totals = counts[:, None] + counts
@@ -168,7 +170,7 @@ class LexicalSet:
         """
         cut = tokenizer(tokens)
         matrix = _read_only(rouge_l(texts, tokens=tokens))
-        vocabulary, encoded = _encoded([cut(text) for text in texts], {})
+        vocabulary, encoded = _encoded(_read(cut, texts), {})
         return cls(tuple(texts), matrix, tokens, tuple(encoded), vocabulary)
 
     def add(self, text: str, /) -> LexicalSet:
@@ -211,6 +213,18 @@ def distinct_texts(texts: Sequence[str]) -> dict[str, None]:
             msg = f"expected every text to be a str, got {kind.__name__}"
             raise InputError(msg)
     return dict.fromkeys(texts)
+
+
+def _read(cut: Callable[[str], list[str]], texts: Iterable[str]) -> list[list[str]]:
+    """Return the tokens of each text."""
+    lists: list[list[str]] = []
+    for text in texts:
+        lists.append(cut(text))
+        if len(text) > _LONG:
+            # Scored in a thread beside an event loop, long texts would otherwise hold
+            # the interpreter for as long as it lets one thread run.
+            time.sleep(0)
+    return lists
 
 
 def _encoded(
