@@ -87,7 +87,7 @@ class _Worker:
         self._events: queue.Queue[tuple[str, object, threading.Event]] = queue.Queue(
             _CAPACITY
         )
-        self._lock = threading.Lock()
+        self._lock, self._tally = threading.Lock(), threading.Lock()
         self._running = False
         self._stuck = False
 
@@ -136,11 +136,12 @@ class _Worker:
             result: Any = getattr(self._observer, name)(event)
             if inspect.isawaitable(result):
                 runner.run(_settled(result))
-        except Exception as error:  # noqa: BLE001 - an observer never breaks a call
+        except BaseException as error:  # noqa: BLE001 - nothing may end this thread
             self._count(f"raised {type(error).__name__}")
 
     def _count(self, what: str) -> None:
-        self.failures += 1
+        with self._tally:
+            self.failures += 1
         # The observer's name and the kind of failure only: never what was asked.
         logger.warning("observer %s %s", type(self._observer).__name__, what)
 
