@@ -18,7 +18,6 @@ from rich.progress import (
 )
 
 from snne_guard.cli._console import failure
-from snne_guard.errors import ConfigurationError, MissingExtraError
 from snne_guard.types import SampleEvent
 
 if TYPE_CHECKING:
@@ -121,8 +120,6 @@ def provider_errors() -> Generator[None]:
     """Turn what a provider raises into a message and exit status 1."""
     try:
         yield
-    except (ConfigurationError, MissingExtraError):
-        raise
     except Exception as error:
         told = f"the model failed: {type(error).__name__}: {error}"
         raise failure(told, status=1) from error

