@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from numbers import Real
@@ -22,7 +23,7 @@ from snne_guard.types import (
     ToolCalls,
 )
 
-__all__ = ["Judge", "unusable"]
+__all__ = ["Judge", "suspect", "unusable"]
 
 logger = logging.getLogger(__name__)
 
@@ -35,19 +36,36 @@ def unusable(sample: Sample, *, tool_calls: ToolCalls) -> str | None:
         tool_calls: Whether calls of tools are compared.
 
     Returns:
-        ``"refused"``, ``"tool_calls"``, ``"truncated"``, ``"reasoning_only"`` or
-        ``"empty"``.
+        ``"refused"``, ``"tool_calls"``, ``"reasoning_only"``, ``"empty"`` or
+        ``"truncated"``.
     """
     if sample.refused:
         return "refused"
     if sample.tool_calls is not None and tool_calls == "skip":
         return "tool_calls"
-    if sample.truncated:
-        return "truncated"
     if sample.tool_calls is None and not sample.text.strip():
         return "reasoning_only" if sample.reasoned else "empty"
-    return None
+    return "truncated" if sample.truncated else None
 
+
+def suspect(samples: Sequence[Sample]) -> bool:
+    """Return whether samples agree that by their own log-probabilities could not.
+
+    Independent draws of a text with probability p are all alike with probability
+    p^(n - 1). Where that is next to nothing, something else made them alike: a cache,
+    an ignored temperature, a fixed seed.
+    """
+    first, *others = samples or [None]
+    if first is None or not others or first.token_logprobs is None:
+        return False
+    if any(other.text != first.text for other in others):
+        return False
+    return len(others) * sum(first.token_logprobs) < _IMPOSSIBLE
+
+
+_IMPOSSIBLE = math.log(1e-9)
+"""Log-probability below which agreement is no chance; far below, since truncated
+sampling draws likely tokens more often than the model's own distribution does."""
 
 _SAMPLE_REASONS = {
     "refused": "refused_samples",
@@ -113,7 +131,9 @@ class Judge:
     @property
     def light(self) -> bool:
         """Whether scoring runs no code but the library's own."""
-        return isinstance(self.method, str) and not callable(self.similarity)
+        own = isinstance(self.method, str) and not callable(self.similarity)
+        # JSON of any size and depth takes its time.
+        return own and self.tool_calls == "skip" and self.similarity != "structured"
 
     def resolve(self, *, logprobs: bool) -> Method:
         """Return the method that runs with or without log-probabilities.
@@ -147,6 +167,9 @@ class Judge:
             verdict = self.policy.unscored()
         elif len(used) < self.policy.min_samples:
             reasons += ("too_few_samples",)
+            verdict = self.policy.unscored()
+        elif suspect(used[int(responses.include_answer) :]):
+            reasons += ("suspect_agreement",)
             verdict = self.policy.unscored()
         else:
             score = self._scored(used, responses, settle_logprobs)

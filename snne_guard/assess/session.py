@@ -94,6 +94,11 @@ class _Session:
         return time.monotonic() - self._started
 
     @property
+    def errors(self) -> tuple[BaseException, ...]:
+        """The exceptions of the samples that failed for good."""
+        return tuple(self._collector.errors)
+
+    @property
     def samples_cost(self) -> Cost:
         """What the samples took, without the answer."""
         return self._collector.cost
@@ -199,6 +204,12 @@ class _Session:
             settle_logprobs=lambda seen: memory.settle_logprobs(seen=seen),
         )
 
+    def _is_quick(self, answer: Sample) -> bool:
+        """Return whether scoring takes less than handing it to a thread."""
+        members = (answer, *self._collector.samples)
+        size = sum(len(m.text) + len(m.tool_calls or "") for m in members)
+        return size < _INLINE_CHARACTERS and self._assessor.judge.light
+
     def _skipped(self, answer: Sample, reason: str) -> tuple[Assessment, Verdict]:
         judge = self._assessor.judge
         chosen = reason in CHOSEN_SKIPS
@@ -275,6 +286,10 @@ class Session(_Session):
         self._draws.stop()
         return self._judged(answer, late=not settled)
 
+    def stop(self) -> None:
+        """End what is in flight; nothing more is taken in."""
+        self._draws.stop()
+
     def report(self, assessment: Assessment) -> None:
         """Hand the final assessment to the observers."""
         self.assessment = assessment
@@ -336,10 +351,13 @@ class AsyncSession(_Session):
             self._draws.start()
         settled = await self._draws.wait(self._patience())
         await self._draws.stop()
-        size = sum(len(sample.text) for sample in self._collector.samples)
-        if size < _INLINE_CHARACTERS and self._assessor.judge.light:
+        if self._is_quick(answer):
             return self._judged(answer, late=not settled)
         return await asyncio.to_thread(self._judged, answer, late=not settled)
+
+    async def stop(self) -> None:
+        """End what is in flight and wait until it has ended."""
+        await self._draws.stop()
 
     async def report(self, assessment: Assessment) -> None:
         """Hand the final assessment to the observers."""

@@ -29,6 +29,7 @@ from snne_guard.sampling.langchain_runs import (
     SAMPLE_TAG,
     AsyncRunLog,
     RunLog,
+    silent,
     untraced,
 )
 from snne_guard.sampling.memory import Memory
@@ -228,7 +229,7 @@ class Samples(_Samples):
         try:
             with untraced():
                 result: LLMResult = self.route.copies[index].generate(
-                    [list(self.messages)], callbacks=[seen], **options
+                    [list(self.messages)], callbacks=[seen, *silent()], **options
                 )
         except BaseException as error:
             self.log.fail(run, error)
@@ -280,7 +281,7 @@ class AsyncSamples(_Samples):
         try:
             with untraced():
                 result: LLMResult = await self.route.copies[index].agenerate(
-                    [list(self.messages)], callbacks=[seen], **options
+                    [list(self.messages)], callbacks=[seen, *silent()], **options
                 )
         except BaseException as error:
             await self.log.fail(run, error)

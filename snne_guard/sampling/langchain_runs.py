@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextvars
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from contextvars import Context
+from contextvars import Context, ContextVar
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -23,9 +23,11 @@ from langchain_core.callbacks import (
     Callbacks,
 )
 from langchain_core.callbacks.base import BaseCallbackManager
+from langchain_core.globals import get_debug
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGeneration, LLMResult
 from langchain_core.runnables import RunnableConfig
+from langchain_core.tracers.stdout import ConsoleCallbackHandler
 from langsmith.run_helpers import (
     tracing_context,  # pyright: ignore[reportUnknownVariableType] - a bare Mapping
 )
@@ -33,7 +35,14 @@ from langsmith.run_helpers import (
 from snne_guard.errors import SamplingError
 from snne_guard.sampling.langchain_models import Candidate
 
-__all__ = ["AsyncRunLog", "RunLog", "quiet_config", "quiet_context", "untraced"]
+__all__ = [
+    "AsyncRunLog",
+    "RunLog",
+    "quiet_config",
+    "quiet_context",
+    "silent",
+    "untraced",
+]
 
 ANSWER_TAG = "snne_guard:answer"
 SAMPLE_TAG = "snne_guard:sample"
@@ -54,7 +63,39 @@ def quiet_context() -> Context:
         elif isinstance(value, dict) and "callbacks" in value:
             # The configuration of the run that we are in, which calls in it inherit.
             context.run(variable.set, quiet_config(cast("RunnableConfig", value)))
+    for variable in _hooked():
+        context.run(variable.set, _Inert())
     return context
+
+
+def silent() -> list[BaseCallbackHandler]:
+    """Return the handlers that a quiet call needs so that none else is added."""
+    return [_SilentConsole()] if get_debug() else []
+
+
+class _Inert(BaseCallbackHandler):
+    """Stands where a tracer that an environment variable asks for would be made."""
+
+
+class _SilentConsole(ConsoleCallbackHandler):
+    """Stands where ``set_debug(True)`` would put a handler that prints everything."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.function_callback = _say_nothing
+
+
+def _say_nothing(_text: str) -> None:
+    pass
+
+
+def _hooked() -> list[ContextVar[Any]]:
+    """Return the variables that packages have registered for their tracers."""
+    try:
+        from langchain_core.tracers.context import _configure_hooks as hooks
+    except ImportError:  # pragma: no cover - a private name, gone in some version
+        return []
+    return [hook[0] for hook in hooks]
 
 
 def untraced() -> AbstractContextManager[None]:
@@ -69,7 +110,7 @@ def quiet_config(config: RunnableConfig) -> RunnableConfig:
         for key, value in config.items()
         if key not in {"callbacks", "run_id", "run_name"}
     }
-    return cast("RunnableConfig", {**kept, "callbacks": []})
+    return cast("RunnableConfig", {**kept, "callbacks": silent()})
 
 
 @dataclass(slots=True, kw_only=True)
