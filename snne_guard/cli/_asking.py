@@ -18,7 +18,7 @@ from rich.progress import (
 )
 
 from snne_guard.cli._console import failure
-from snne_guard.types import SampleEvent
+from snne_guard.types import Assessment, SampleEvent
 
 if TYPE_CHECKING:
     from langchain_openai import ChatOpenAI
@@ -113,6 +113,9 @@ class Arrivals:
         elif not self._console.is_terminal:
             told = f"{arrived} of {self._total} replies"
             self._console.print(told, highlight=False)
+
+    def on_assessment(self, assessment: Assessment) -> None:
+        """Do nothing: a guard waits for this event, and so for those before it."""
 
 
 @contextmanager
