@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import math
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from numbers import Real
@@ -55,10 +54,12 @@ def suspect(samples: Sequence[Sample]) -> bool:
     p^(n - 1). Where that is next to nothing, something else made them alike: a cache,
     an ignored temperature, a fixed seed.
     """
-    first, *others = samples or [None]
-    if first is None or not others or first.token_logprobs is None:
+    if len(samples) < 2:  # noqa: PLR2004 - one agrees with nothing
         return False
-    if any(other.text != first.text for other in others):
+    first, *others = samples
+    if first.token_logprobs is None:
+        return False
+    if any(_text(other) != _text(first) for other in others):
         return False
     return len(others) * sum(first.token_logprobs) < _IMPOSSIBLE
 

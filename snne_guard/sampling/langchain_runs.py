@@ -92,7 +92,9 @@ def _say_nothing(_text: str) -> None:
 def _hooked() -> list[ContextVar[Any]]:
     """Return the variables that packages have registered for their tracers."""
     try:
-        from langchain_core.tracers.context import _configure_hooks as hooks
+        from langchain_core.tracers.context import (
+            _configure_hooks as hooks,  # pyright: ignore[reportPrivateUsage] - no other way
+        )
     except ImportError:  # pragma: no cover - a private name, gone in some version
         return []
     return [hook[0] for hook in hooks]

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from snne_guard.assess import Judge
-from snne_guard.assess.judge import unusable
+from snne_guard.assess.judge import suspect, unusable
 from snne_guard.decision import Policy, Threshold, Verdict
 from snne_guard.errors import ConfigurationError
 from snne_guard.scorers import FunctionMethod
@@ -71,7 +71,8 @@ def wsnne(matrix: list[list[float]], logprobs: list[float]) -> float:
         (replace(CALL, finish_reason="length"), "tool_calls", "truncated"),
         (replace(CALL, refused=True), "refused", "refused"),
         (Sample(text="x", reasoned=True), None, None),
-        (replace(THOUGHT, finish_reason="max_tokens"), "truncated", "truncated"),
+        (replace(THOUGHT, finish_reason="length"), "reasoning_only", "reasoning_only"),
+        (replace(EMPTY, finish_reason="MAX_TOKENS"), "empty", "empty"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_compared_is_told_apart(
@@ -297,7 +298,61 @@ def test_a_similarity_of_the_users_own_compares_calls_too() -> None:
     assert found.matrix[0, 1] != by_field.matrix[0, 1]
 
 
+# --- agreement that could not be -----------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("logprobs", "others", "found"),
+    [
+        ((-5.0, -5.0), 3, True),
+        ((-5.0, -5.0), 2, False),
+        ((-7.0,), 2, False),
+        ((-7.0,), 3, True),
+        ((-0.1,) * 5, 9, False),
+        (None, 9, False),
+        ((-50.0,), 1, True),
+        ((-50.0,), 0, False),
+    ],
+)
+def test_samples_alike_by_less_than_chance_are_suspect(
+    logprobs: tuple[float, ...] | None, others: int, *, found: bool
+) -> None:
+    drawn = [Sample(text="Paris", token_logprobs=logprobs)] * (others + 1)
+    assert suspect(drawn) is found
+
+
+def test_samples_that_differ_or_are_not_there_are_not_suspect() -> None:
+    assert not suspect([certain("Paris", -90), certain("Lyon", -90)])
+    assert not suspect([])
+    calls = [replace(CALL, token_logprobs=(-90.0,)), OTHER_CALL]
+    assert not suspect(calls)
+    assert suspect([calls[0], CALL])
+
+
+@pytest.mark.parametrize("include_answer", [True, False])
+@pytest.mark.parametrize("method", ["auto", "snne"])
+def test_suspect_agreement_is_not_taken_for_confidence(
+    method: str, *, include_answer: bool
+) -> None:
+    judge = Judge(policy=limited(on_uncertain="refuse"), method=method)
+    cached = certain("Paris in spring", -30.0)
+    found, verdict = judged(
+        PARIS, cached, cached, cached, judge=judge, include_answer=include_answer
+    )
+    assert found.reasons == ("suspect_agreement",)
+    assert (found.decision, found.uncertainty) == ("refuse", None)
+    assert verdict.action == "refuse"
+    chance = certain("Paris in spring", -0.5)
+    found, _ = judged(PARIS, chance, chance, chance, judge=judge)
+    assert "suspect_agreement" not in found.reasons
+
+
 # --- code of the user's own ----------------------------------------------------------
+
+
+def with_ones(texts: Sequence[str], /, *, question: str | None = None) -> FloatArray:
+    del question
+    return np.ones((len(texts), len(texts)))
 
 
 def test_a_similarity_of_the_users_own_is_given_the_question() -> None:
@@ -312,7 +367,20 @@ def test_a_similarity_of_the_users_own_is_given_the_question() -> None:
     assert asked == [(("Paris", "Lyon"), "Capital?")]
     assert found.uncertainty == 0.0
     assert not judge.light
-    assert Judge(policy=Policy(), similarity="rouge_l").light
+
+
+@pytest.mark.parametrize(
+    ("options", "light"),
+    [
+        ({}, True),
+        ({"similarity": "rouge_l", "method": "snne"}, True),
+        ({"similarity": "structured"}, False),
+        ({"tool_calls": "score"}, False),
+        ({"similarity": with_ones}, False),
+    ],
+)
+def test_what_may_take_long_is_known(options: dict[str, Any], *, light: bool) -> None:
+    assert Judge(policy=Policy(), **options).light is light
 
 
 def failing(texts: Sequence[str], /, *, question: str | None = None) -> FloatArray:

@@ -194,6 +194,8 @@ def test_samples_that_fail_are_named_and_nothing_is_learnt_of_them(way: str) -> 
 
     setting = Setting(way)
     found, _ = setting.call(send=fail, batch=2)
+    (session,) = setting.sessions
+    assert sorted(map(str, session.errors)) == ["no 0", "no 2"]
     assert found.reasons == ("samples_failed", "too_few_samples")
     assert found.decision == "refuse"
     assert setting.assessor.memory.batch is None
@@ -487,6 +489,43 @@ async def test_a_call_without_a_finish_leaves_nothing_in_flight() -> None:
     async with AsyncSession(assessor, Brief(), send):
         await asyncio.wait_for(everyone.wait(), 30)
     assert sorted(ended) == [0, 1, 2, 3]
+
+
+async def test_a_session_may_be_stopped_before_its_end() -> None:
+    ended: list[int] = []
+    everyone = asyncio.Barrier(5)
+
+    async def send(draw: Draw) -> Reply:
+        await everyone.wait()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append(draw.index)
+        raise AssertionError
+
+    async with AsyncSession(Setting("tasks").assessor, Brief(), send) as session:
+        await asyncio.wait_for(everyone.wait(), 30)
+        await asyncio.wait_for(session.stop(), 30)
+        assert sorted(ended) == [0, 1, 2, 3]
+
+
+def test_a_threads_session_may_be_stopped_before_its_end() -> None:
+    gate, begun = threading.Event(), threading.Semaphore(0)
+
+    def send(draw: Draw) -> Reply:
+        begun.release()
+        gate.wait(60)
+        return send_paris(draw)
+
+    with Session(Setting("threads").assessor, Brief(), send) as session:
+        for _ in range(4):
+            assert begun.acquire(timeout=30)
+        session.stop()
+        gate.set()
+        for thread in threading.enumerate():
+            if thread.name == "snne-guard-draw":
+                thread.join(30)
+        assert session.samples_cost == Cost(attempts=4)
 
 
 @WAYS

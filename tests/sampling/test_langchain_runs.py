@@ -6,7 +6,7 @@ import asyncio
 import contextvars
 from collections.abc import Callable
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, ClassVar
 from uuid import UUID, uuid4
 
 import pytest
@@ -15,6 +15,7 @@ from langchain_core.callbacks import (
     CallbackManager,
     get_usage_metadata_callback,
 )
+from langchain_core.globals import set_debug
 from langchain_core.language_models import FakeListChatModel
 from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.outputs import ChatGeneration, LLMResult
@@ -24,7 +25,11 @@ from langchain_core.runnables.config import (
     set_config_context,
     var_child_runnable_config,
 )
-from langchain_core.tracers.context import tracing_v2_callback_var
+from langchain_core.tracers import ConsoleCallbackHandler, context
+from langchain_core.tracers.context import (
+    register_configure_hook,
+    tracing_v2_callback_var,
+)
 from langsmith.run_helpers import get_tracing_context
 
 from snne_guard.errors import SamplingError
@@ -37,6 +42,7 @@ from snne_guard.sampling.langchain_runs import (
     RunLog,
     quiet_config,
     quiet_context,
+    silent,
     untraced,
 )
 from tests.support.chat_server import ChatServer, always, chat_openai
@@ -158,7 +164,8 @@ OWN: contextvars.ContextVar[Any] = contextvars.ContextVar("own", default=None)
 def test_tracers_and_managers_in_variables_are_hidden(variable: Any) -> None:
     for value in (EverythingHandler(), CallbackManager(handlers=[])):
         with variable_set(variable, value):
-            assert quiet_context()[variable] is None
+            found = quiet_context()[variable]
+            assert not isinstance(found, EverythingHandler | CallbackManager)
             assert variable.get() is value
 
 
@@ -171,9 +178,9 @@ def test_variables_of_the_application_travel_unchanged(value: object) -> None:
 def test_the_run_that_we_are_in_is_not_inherited() -> None:
     handler = EverythingHandler()
     config = under(handler, tags=["kept"], metadata={"k": "v"}, run_id=uuid4())
-    with set_config_context(config) as context:
-        quiet = context.run(quiet_context)
-        assert context[var_child_runnable_config] == config
+    with set_config_context(config) as inside:
+        quiet = inside.run(quiet_context)
+        assert inside[var_child_runnable_config] == config
     inherited = quiet.run(ensure_config)
     assert inherited["callbacks"] == []
     assert inherited["tags"] == ["kept"]
@@ -202,6 +209,48 @@ def test_langsmiths_own_tracing_is_off_inside() -> None:
         inside = get_tracing_context()
         assert (inside["enabled"], inside["parent"]) == (False, None)
     assert get_tracing_context()["enabled"] == before
+
+
+def test_debugging_prints_nothing_of_a_quiet_call(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert silent() == []
+    set_debug(value=True)
+    try:
+        config = quiet_config({"callbacks": [EverythingHandler()]})
+        (inert,) = config["callbacks"]  # type: ignore[misc]  # a list in this case
+        assert isinstance(inert, ConsoleCallbackHandler)
+        quiet_context().run(model().invoke, "x", config)
+        assert capsys.readouterr().out == ""
+        model().invoke("x")
+        assert "[llm/start]" in capsys.readouterr().out
+    finally:
+        set_debug(value=False)
+
+
+class Tracer(EverythingHandler):
+    """A tracer that an environment variable switches on."""
+
+    made: ClassVar[list[Tracer]] = []
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.made.append(self)
+
+
+def test_tracers_that_a_variable_of_the_environment_makes_are_kept_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(context, "_configure_hooks", [*context._configure_hooks])
+    register_configure_hook(
+        OWN, inheritable=True, handle_class=Tracer, env_var="OWN_TRACER"
+    )
+    monkeypatch.setenv("OWN_TRACER", "true")
+    quiet_context().run(model().invoke, "x")
+    assert Tracer.made == []
+    model().invoke("x")
+    assert len(Tracer.made) == 1
+    assert OWN.get() is None
 
 
 # --- what is told -------------------------------------------------------------------
