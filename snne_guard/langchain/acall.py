@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from contextvars import Context
 from dataclasses import replace
 from typing import Any, TypeVar, cast
@@ -15,7 +15,7 @@ from langchain_core.messages.utils import message_chunk_to_message
 
 from snne_guard.assess import AsyncSession
 from snne_guard.decision import Verdict
-from snne_guard.langchain.core import Request, as_message, as_result
+from snne_guard.langchain.core import Request, Settled, as_result
 from snne_guard.langchain.messages import as_chunk, metadata_chunk
 from snne_guard.sampling.langchain import AsyncSamples
 from snne_guard.sampling.langchain_messages import cost_of, read_message
@@ -55,14 +55,15 @@ class AsyncGuardedCall:
             SamplingError: If it could not be scored and ``on_error="raise"``.
             GuardTimeoutError: If the answer did not come in time.
         """
-        async with self._released(), self._session:
-            try:
-                answer = await self._answer()
-            except Exception as error:
-                if self._core.fallback is None:
-                    raise
-                return await self._answer_failed(error)
-            return await self._deliver(answer, *(await self._decide(answer)))
+        settled = await self._settle()
+        if settled.error is not None:
+            raise settled.error
+        if settled.message is not None:
+            return settled.message
+        fallback = self._core.required_fallback
+        return settled.instead(
+            await fallback.ainvoke(self._request.value, self._request.config)
+        )
 
     async def stream(self) -> AsyncIterator[AIMessageChunk]:
         """Yield the answer as it comes, the assessment in the last chunk.
@@ -72,6 +73,7 @@ class AsyncGuardedCall:
         if self._request.hold:
             yield as_chunk(await self.run())
             return
+        failed: Settled | None = None
         async with self._released(), self._session:
             whole: AIMessageChunk | None = None
             try:
@@ -81,26 +83,57 @@ class AsyncGuardedCall:
             except Exception as error:
                 if whole is not None or self._core.fallback is None:
                     raise
-                yield as_chunk(await self._answer_failed(error))
-                return
-            message = message_chunk_to_message(whole or AIMessageChunk(content=""))
-            assessment, _, _ = await self._decide(self._answered(message))
-            usage = self._request.usage(message, self._session.samples_cost)
-            yield metadata_chunk(message.id, assessment, usage=usage)
+                failed = await self._answer_failed(error)
+            else:
+                yield await self._last_chunk(whole or AIMessageChunk(content=""))
+        if failed is not None:
+            fallback = self._core.required_fallback
+            request = self._request
+            yield as_chunk(
+                failed.instead(await fallback.ainvoke(request.value, request.config))
+            )
+
+    async def _settle(self) -> Settled:
+        """Draw, score and decide; return what comes of it."""
+        async with self._released(), self._session:
+            try:
+                answer = await self._answer()
+            except Exception as error:
+                if self._core.fallback is None:
+                    raise
+                return await self._answer_failed(error)
+            decided = await self._decide(answer)
+            return self._request.settled(
+                answer,
+                *decided,
+                samples=self._session.samples_cost,
+                causes=self._session.errors,
+            )
+
+    async def _last_chunk(self, whole: AIMessageChunk) -> AIMessageChunk:
+        message = message_chunk_to_message(whole)
+        assessment, _, _ = await self._decide(self._answered(message))
+        usage = self._request.usage(message, self._session.samples_cost)
+        return metadata_chunk(message.id, assessment, usage=usage)
 
     async def _answer(self) -> BaseMessage:
         self._session.answer_started()
         try:
-            return self._answered(await self._within(self._ask_answer()))
+            message = await self._within(self._ask_in_place())
         except Exception as error:
             self._session.answer_ended(None, cost=Cost(attempts=1), error=error)
             raise
+        return self._answered(message)
 
     def _answered(self, message: BaseMessage) -> BaseMessage:
         sample = read_message(message)
         cost = replace(cost_of(message, (sample,)), attempts=1)
         self._session.answer_ended(sample, cost=cost)
         return message
+
+    async def _ask_in_place(self) -> BaseMessage:
+        async with self._core.assessor.limiter.ahold():
+            return await self._ask_answer()
 
     async def _ask_answer(self) -> BaseMessage:
         options = self._request.answer_options()
@@ -148,16 +181,20 @@ class AsyncGuardedCall:
         self._session.answer_started()
         options = self._request.answer_options()
         try:
-            async for chunk in self._open_stream(options):
-                yield chunk
+            async with self._place():
+                try:
+                    async for chunk in self._open_stream(options):
+                        yield chunk
+                except Exception as error:
+                    if not self._request.is_about_logprobs(error, options):
+                        raise
+                else:
+                    return
+                async for chunk in self._open_stream({}):
+                    yield chunk
         except Exception as error:
-            if not self._request.is_about_logprobs(error, options):
-                self._session.answer_ended(None, cost=Cost(attempts=1), error=error)
-                raise
-        else:
-            return
-        async for chunk in self._open_stream({}):
-            yield chunk
+            self._session.answer_ended(None, cost=Cost(attempts=1), error=error)
+            raise
 
     async def _open_stream(
         self, options: dict[str, Any]
@@ -199,32 +236,15 @@ class AsyncGuardedCall:
             result = await result
         return self._core.chosen(result)
 
-    async def _deliver(
-        self,
-        answer: BaseMessage,
-        assessment: Assessment,
-        verdict: Verdict,
-        replacement: AIMessage | None,
-    ) -> AIMessage:
-        if verdict.action == "fallback" and replacement is None:
-            replacement = await self._fall_back()
-        message = self._request.outcome(answer, assessment, verdict, replacement)
-        return self._request.counted(message, answer, self._session.samples_cost)
-
-    async def _fall_back(self) -> AIMessage:
-        fallback = self._core.required_fallback
-        return as_message(
-            await fallback.ainvoke(self._request.value, self._request.config)
-        )
-
-    async def _answer_failed(self, error: Exception) -> AIMessage:
+    async def _answer_failed(self, error: Exception) -> Settled:
+        await self._session.stop()
         broken = replace(self._session.broken_off(error), decision="fallback")
         await self._log.release(withheld=True)
         await self._session.report(broken)
         verdict = Verdict(decision="fallback", action="fallback")
-        message = await self._fall_back()
-        message = self._request.outcome(message, broken, verdict, message)
-        return self._request.counted(message, None, self._session.samples_cost)
+        return self._request.settled(
+            None, broken, verdict, None, samples=self._session.samples_cost
+        )
 
     async def _within(self, asking: Awaitable[T]) -> T:
         """Await within the time limit, if there is one."""
@@ -236,6 +256,14 @@ class AsyncGuardedCall:
             if not limit.expired():  # the provider's own
                 raise
             raise self._request.timed_out() from None
+
+    @asynccontextmanager
+    async def _place(self) -> AsyncGenerator[None]:
+        """Hold one of the places that this guard's requests may take."""
+        limiter = self._core.assessor.limiter
+        async with AsyncExitStack() as stack:
+            await self._within(stack.enter_async_context(limiter.ahold()))
+            yield
 
     @asynccontextmanager
     async def _released(self) -> AsyncGenerator[None]:

@@ -72,7 +72,18 @@ class Shared:
     ) -> None:
         self.limiter = Limiter(max_concurrency)
         self.observers = ObserverHub(observers)
+        self.watching = observers
         self.memory = Memory()
+
+    def under(
+        self, *, max_concurrency: int | None, observers: tuple[Any, ...]
+    ) -> Shared:
+        """Return itself, with another limit or other observers where they differ."""
+        if max_concurrency == self.limiter.limit and observers == self.watching:
+            return self
+        shared = Shared(max_concurrency=max_concurrency, observers=observers)
+        shared.memory = self.memory
+        return shared
 
 
 def build(
@@ -89,8 +100,9 @@ def build(
     if limit is not None and (not isinstance(limit, int) or limit < 1):
         msg = f"max_concurrency must be a whole number of at least 1; got {limit!r}"
         raise ConfigurationError(msg)
-    if shared is None or shared.limiter.limit != limit:
-        shared = Shared(max_concurrency=limit, observers=options["observers"])
+    shared = (shared or Shared()).under(
+        max_concurrency=limit, observers=options["observers"]
+    )
     judge = Judge(
         policy=_policy(options, plan),
         method=options["method"],

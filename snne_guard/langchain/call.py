@@ -18,11 +18,12 @@ from langchain_core.messages.utils import message_chunk_to_message
 from snne_guard.assess import Session
 from snne_guard.decision import Verdict
 from snne_guard.errors import ConfigurationError
-from snne_guard.langchain.core import Request, as_message, as_result
+from snne_guard.langchain.core import Request, Settled, as_result
 from snne_guard.langchain.messages import as_chunk, metadata_chunk
 from snne_guard.sampling.langchain import Samples
 from snne_guard.sampling.langchain_messages import cost_of, read_message
 from snne_guard.sampling.langchain_runs import ANSWER_TAG, RunLog, untraced
+from snne_guard.sampling.limiter import NoPlaceError
 from snne_guard.types import Assessment, Cost
 
 __all__ = ["GuardedCall"]
@@ -58,14 +59,15 @@ class GuardedCall:
             SamplingError: If it could not be scored and ``on_error="raise"``.
             GuardTimeoutError: If the answer did not come in time.
         """
-        with self._released(), self._session:
-            try:
-                answer = self._answer()
-            except Exception as error:
-                if self._core.fallback is None:
-                    raise
-                return self._answer_failed(error)
-            return self._deliver(answer, *self._decide(answer))
+        settled = self._settle()
+        if settled.error is not None:
+            raise settled.error
+        if settled.message is not None:
+            return settled.message
+        fallback = self._core.required_fallback
+        return settled.instead(
+            fallback.invoke(self._request.value, self._request.config)
+        )
 
     def stream(self) -> Iterator[AIMessageChunk]:
         """Yield the answer as it comes, the assessment in the last chunk.
@@ -75,6 +77,7 @@ class GuardedCall:
         if self._request.hold:
             yield as_chunk(self.run())
             return
+        failed: Settled | None = None
         with self._released(), self._session:
             whole: AIMessageChunk | None = None
             try:
@@ -84,20 +87,48 @@ class GuardedCall:
             except Exception as error:
                 if whole is not None or self._core.fallback is None:
                     raise
-                yield as_chunk(self._answer_failed(error))
-                return
-            message = message_chunk_to_message(whole or AIMessageChunk(content=""))
-            assessment, _, _ = self._decide(self._answered(message))
-            usage = self._request.usage(message, self._session.samples_cost)
-            yield metadata_chunk(message.id, assessment, usage=usage)
+                failed = self._answer_failed(error)
+            else:
+                yield self._last_chunk(whole or AIMessageChunk(content=""))
+        if failed is not None:
+            fallback = self._core.required_fallback
+            request = self._request
+            yield as_chunk(
+                failed.instead(fallback.invoke(request.value, request.config))
+            )
+
+    def _settle(self) -> Settled:
+        """Draw, score and decide; return what comes of it."""
+        with self._released(), self._session:
+            try:
+                answer = self._answer()
+            except Exception as error:
+                if self._core.fallback is None:
+                    raise
+                return self._answer_failed(error)
+            decided = self._decide(answer)
+            return self._request.settled(
+                answer,
+                *decided,
+                samples=self._session.samples_cost,
+                causes=self._session.errors,
+            )
+
+    def _last_chunk(self, whole: AIMessageChunk) -> AIMessageChunk:
+        message = message_chunk_to_message(whole)
+        assessment, _, _ = self._decide(self._answered(message))
+        usage = self._request.usage(message, self._session.samples_cost)
+        return metadata_chunk(message.id, assessment, usage=usage)
 
     def _answer(self) -> BaseMessage:
         self._session.answer_started()
         try:
-            return self._answered(self._within(self._ask_answer))
+            with self._place():
+                message = self._within(self._ask_answer)
         except Exception as error:
             self._session.answer_ended(None, cost=Cost(attempts=1), error=error)
             raise
+        return self._answered(message)
 
     def _answered(self, message: BaseMessage) -> BaseMessage:
         sample = read_message(message)
@@ -149,14 +180,18 @@ class GuardedCall:
         self._session.answer_started()
         options = self._request.answer_options()
         try:
-            yield from self._open_stream(options)
+            with self._place():
+                try:
+                    yield from self._open_stream(options)
+                except Exception as error:
+                    if not self._request.is_about_logprobs(error, options):
+                        raise
+                else:
+                    return
+                yield from self._open_stream({})
         except Exception as error:
-            if not self._request.is_about_logprobs(error, options):
-                self._session.answer_ended(None, cost=Cost(attempts=1), error=error)
-                raise
-        else:
-            return
-        yield from self._open_stream({})
+            self._session.answer_ended(None, cost=Cost(attempts=1), error=error)
+            raise
 
     def _open_stream(self, options: dict[str, Any]) -> Iterator[AIMessageChunk]:
         request = self._request
@@ -196,30 +231,15 @@ class GuardedCall:
             raise ConfigurationError(msg)
         return self._core.chosen(result)
 
-    def _deliver(
-        self,
-        answer: BaseMessage,
-        assessment: Assessment,
-        verdict: Verdict,
-        replacement: AIMessage | None,
-    ) -> AIMessage:
-        if verdict.action == "fallback" and replacement is None:
-            replacement = self._fall_back()
-        message = self._request.outcome(answer, assessment, verdict, replacement)
-        return self._request.counted(message, answer, self._session.samples_cost)
-
-    def _fall_back(self) -> AIMessage:
-        fallback = self._core.required_fallback
-        return as_message(fallback.invoke(self._request.value, self._request.config))
-
-    def _answer_failed(self, error: Exception) -> AIMessage:
+    def _answer_failed(self, error: Exception) -> Settled:
+        self._session.stop()
         broken = replace(self._session.broken_off(error), decision="fallback")
         self._log.release(withheld=True)
         self._session.report(broken)
         verdict = Verdict(decision="fallback", action="fallback")
-        message = self._fall_back()
-        message = self._request.outcome(message, broken, verdict, message)
-        return self._request.counted(message, None, self._session.samples_cost)
+        return self._request.settled(
+            None, broken, verdict, None, samples=self._session.samples_cost
+        )
 
     def _within(self, ask: Callable[[], T]) -> T:
         """Run in a thread of its own where there is a time limit to keep."""
@@ -244,6 +264,16 @@ class GuardedCall:
             raise self._request.timed_out() from None
 
     @contextmanager
+    def _place(self) -> Generator[None]:
+        """Hold one of the places that this guard's requests may take."""
+        limiter = self._core.assessor.limiter
+        try:
+            with limiter.hold(timeout=self._session.remaining):
+                yield
+        except NoPlaceError:
+            raise self._request.timed_out() from None
+
+    @contextmanager
     def _released(self) -> Generator[None]:
         """Close the runs that are still held, whatever ended the call."""
         try:
@@ -254,10 +284,14 @@ class GuardedCall:
 
 def _inside(context: Context, chunks: Iterator[T]) -> Iterator[T]:
     """Draw from an iterator inside a context."""
+
+    def step() -> T:
+        with untraced():
+            return next(chunks)
+
     while True:
         try:
-            with untraced():
-                chunk = context.run(next, chunks)
+            chunk = context.run(step)
         except StopIteration:
             return
         yield chunk

@@ -13,7 +13,7 @@ from langchain_core.callbacks import (
     CallbackManagerForLLMRun,
 )
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
-from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.tools import BaseTool
@@ -24,7 +24,8 @@ from snne_guard.langchain.acall import AsyncGuardedCall
 from snne_guard.langchain.call import GuardedCall
 from snne_guard.langchain.core import Request
 from snne_guard.langchain.guard import SNNEGuard
-from snne_guard.langchain.reseat import reseat
+from snne_guard.langchain.reseat import structured
+from snne_guard.sampling.langchain_models import has_choices, pin, resolve
 
 __all__ = ["GuardedChatModel"]
 
@@ -59,7 +60,9 @@ class GuardedChatModel(BaseChatModel):
     guard: SNNEGuard
 
     def __init__(self, guard: SNNEGuard, **kwargs: Any) -> None:
-        fields: dict[str, Any] = {"guard": guard, **kwargs}
+        fields: dict[str, Any] = {"profile": _profile(guard), **kwargs}
+        # A cached assessment would be of other draws, and of another guard's policy.
+        fields |= {"guard": guard, "cache": False}
         super().__init__(**fields)
 
     @property
@@ -76,11 +79,66 @@ class GuardedChatModel(BaseChatModel):
         return False
 
     def _get_ls_params(self, stop: list[str] | None = None, **kwargs: Any) -> Any:
-        return self._inner._get_ls_params(stop=stop, **kwargs)  # noqa: SLF001 - tracers want the real model's
+        if has_choices(self.guard.model):
+            return {}
+        inner = resolve(self.guard.model)[0].model
+        return inner._get_ls_params(stop=stop, **kwargs)  # noqa: SLF001 - tracers want the real model's
 
-    @property
-    def _inner(self) -> BaseChatModel:
-        return self.guard.innermost
+    def invoke(
+        self,
+        input: LanguageModelInput,
+        config: RunnableConfig | None = None,
+        **kwargs: Any,
+    ) -> AIMessage:
+        """Return the answer, or what stands in for it; see ``SNNEGuard.invoke``."""
+        return super(GuardedChatModel, self._under(config)).invoke(
+            input, config, **kwargs
+        )
+
+    async def ainvoke(
+        self,
+        input: LanguageModelInput,
+        config: RunnableConfig | None = None,
+        **kwargs: Any,
+    ) -> AIMessage:
+        """Do what ``invoke`` does without blocking the event loop."""
+        return await super(GuardedChatModel, self._under(config)).ainvoke(
+            input, config, **kwargs
+        )
+
+    def stream(
+        self,
+        input: LanguageModelInput,
+        config: RunnableConfig | None = None,
+        **kwargs: Any,
+    ) -> Iterator[AIMessageChunk]:
+        """Yield the answer in chunks; see ``SNNEGuard.stream``."""
+        return super(GuardedChatModel, self._under(config)).stream(
+            input, config, **kwargs
+        )
+
+    async def astream(
+        self,
+        input: LanguageModelInput,
+        config: RunnableConfig | None = None,
+        **kwargs: Any,
+    ) -> AsyncIterator[AIMessageChunk]:
+        """Do what ``stream`` does without blocking the event loop."""
+        chunks = super(GuardedChatModel, self._under(config)).astream(
+            input, config, **kwargs
+        )
+        async for chunk in chunks:
+            yield chunk
+
+    def _under(self, config: RunnableConfig | None) -> GuardedChatModel:
+        """Return this model with what the configuration chooses.
+
+        LangChain does not tell a chat model of its configuration any later.
+        """
+        if not has_choices(self.guard.model):
+            return self
+        guard = self.guard.on(pin(self.guard.model, config))
+        return self.model_copy(update={"guard": guard})
 
     def bind_tools(
         self,
@@ -103,11 +161,10 @@ class GuardedChatModel(BaseChatModel):
         Replies are compared field by field. A refusal would not fit the schema, so an
         answer that is refused raises ``UncertainAnswerError``.
         """
-        chain = self.guard.model.with_structured_output(
-            schema, include_raw=include_raw, **kwargs
-        )
         guard = self.guard.on(self.guard.model, tool_calls="score", structured=True)
-        return reseat(chain, self.model_copy(update={"guard": guard})._on)  # noqa: SLF001 - a copy of this
+        copy = self.model_copy(update={"guard": guard})
+        options = {"include_raw": include_raw, **kwargs}
+        return structured(guard.model, schema, options, guarded=copy._on)  # noqa: SLF001 - a copy of this
 
     def _on(self, bound: Runnable[Any, Any]) -> Runnable[Any, Any]:
         """Return this model on another form of the model that it guards."""
@@ -201,6 +258,13 @@ def _child(
         inheritable_metadata=run.inheritable_metadata,
     )
     return {"callbacks": manager}
+
+
+def _profile(guard: SNNEGuard) -> Any:
+    """Return what the inner model says that it can do."""
+    return (
+        None if has_choices(guard.model) else getattr(guard.innermost, "profile", None)
+    )
 
 
 def _result(message: AIMessage) -> ChatResult:

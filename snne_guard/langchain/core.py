@@ -26,6 +26,7 @@ from snne_guard.langchain.errors import (
 )
 from snne_guard.langchain.messages import (
     delivered,
+    model_names,
     refusal_message,
     stream_chunk,
     usage_of,
@@ -128,16 +129,6 @@ class GuardCore:
         """Return the record of a call whose ``on_uncertain`` raised."""
         reasons = (*assessment.reasons, "on_uncertain_failed")
         return replace(assessment, decision="unscored", reasons=reasons)
-
-    def refused(self, message: BaseMessage, assessment: Assessment) -> AIMessage:
-        """Return the refusal in place of an answer.
-
-        Raises:
-            UncertainAnswerError: If a parser follows that could not read a refusal.
-        """
-        if self.structured:
-            raise self.error(assessment)
-        return refusal_message(self.refusal, answer=message, assessment=assessment)
 
     def error(
         self, assessment: Assessment, causes: tuple[BaseException, ...] = ()
@@ -270,42 +261,45 @@ class Request:
             return True
         return False
 
-    def outcome(
+    def settled(
         self,
-        answer: BaseMessage,
+        answer: BaseMessage | None,
         assessment: Assessment,
         verdict: Verdict,
         replacement: AIMessage | None,
-    ) -> AIMessage:
-        """Return the message that a verdict leads to.
-
-        Raises:
-            UncertainAnswerError: If the verdict is to raise.
-            SamplingError: If it could not be scored and ``on_error="raise"``.
-        """
+        *,
+        samples: Cost,
+        causes: tuple[BaseException, ...] = (),
+    ) -> Settled:
+        """Return what a verdict leads to."""
+        settled = Settled(
+            request=self,
+            record=assessment.to_metadata(),
+            usage=self.usage(answer, samples),
+            names={} if answer is None else model_names(answer),
+        )
         if replacement is not None:
-            return delivered(replacement, assessment)
-        if verdict.action == "raise":
-            raise self.core.error(assessment)
+            return replace(settled, message=settled.instead(replacement))
+        if verdict.action == "fallback" or answer is None:
+            return settled
+        if verdict.action == "raise" or (
+            verdict.action == "refuse" and self.core.structured
+        ):
+            return replace(settled, error=self.core.error(assessment, causes))
         if verdict.action == "refuse":
-            return self.core.refused(answer, assessment)
-        if not self.keep_logprobs:
-            answer = without_logprobs(answer)
-        return delivered(answer, assessment)
+            message = refusal_message(
+                self.core.refusal, answer=answer, assessment=assessment
+            )
+        else:
+            shown = answer if self.keep_logprobs else without_logprobs(answer)
+            message = delivered(shown, settled.record)
+        return replace(settled, message=self.counted(message, settled.usage))
 
-    def counted(
-        self, message: AIMessage, answer: BaseMessage | None, samples: Cost
-    ) -> AIMessage:
-        """Return the message with the usage that it must show.
-
-        Where an outer run tells handlers of it, that is the answer's and the samples'
-        together; a fallback has a run of its own, which counts it.
-        """
+    def counted(self, message: AIMessage, usage: UsageMetadata | None) -> AIMessage:
+        """Return the message with the usage of all draws, where no run shows it."""
         if not self.outer_run:
             return message
-        return message.model_copy(
-            update={"usage_metadata": self.usage(answer, samples)}
-        )
+        return message.model_copy(update={"usage_metadata": usage})
 
     def usage(self, answer: BaseMessage | None, samples: Cost) -> UsageMetadata | None:
         """Return the usage of all draws together, None where each has a run."""
@@ -334,6 +328,40 @@ class Request:
         if not self.core.assessor.plan.wants_samples():
             return "not_sampled"
         return self.route.unsampled(self.kwargs)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settled:
+    """What a guarded call comes to; where nothing is delivered, without any text.
+
+    It is made so that no frame of an error that is raised holds a withheld answer.
+
+    Attributes:
+        request: The call.
+        record: The metadata of its assessment.
+        usage: What all draws took together, where an outer run is to show it.
+        names: The names of model and provider, for a message that has none.
+        message: What is delivered, None where the fallback is to answer.
+        error: What is raised instead.
+    """
+
+    request: Request
+    record: dict[str, Any]
+    usage: UsageMetadata | None
+    names: dict[str, Any]
+    message: AIMessage | None = None
+    error: errors.SnneGuardError | None = None
+
+    def instead(self, value: object) -> AIMessage:
+        """Return what a fallback gave as the message that is delivered."""
+        message = as_message(value)
+        metadata = {**self.names, **message.response_metadata}
+        message = message.model_copy(update={"response_metadata": metadata})
+        total = add_usage(self.usage, message.usage_metadata)
+        known = self.usage or message.usage_metadata
+        return self.request.counted(
+            delivered(message, self.record), total if known else None
+        )
 
 
 def as_message(value: object) -> AIMessage:

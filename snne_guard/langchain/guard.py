@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Self
 
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
 from langchain_core.messages import AIMessage
@@ -16,7 +16,7 @@ from snne_guard.langchain.acall import AsyncGuardedCall
 from snne_guard.langchain.build import PAPER, build, described
 from snne_guard.langchain.call import GuardedCall
 from snne_guard.langchain.core import GuardCore, Request
-from snne_guard.langchain.reseat import reseat
+from snne_guard.langchain.reseat import structured
 from snne_guard.sampling.langchain_models import ChatRunnable, pin, resolve
 from snne_guard.types import (
     Assessment,
@@ -104,7 +104,6 @@ class SNNEGuard(RunnableSerializable[LanguageModelInput, AIMessage]):
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True, frozen=True)
-
     model: Any
     n: int = 5
     include_answer: bool = True
@@ -167,7 +166,7 @@ class SNNEGuard(RunnableSerializable[LanguageModelInput, AIMessage]):
             if name in type(self).model_fields
         }
         given["observers"] = tuple(observers)
-        unknown = sorted(set(internal) - {"name", "structured", "shared"})
+        unknown = sorted(set(internal) - set(type(self).model_fields))
         if unknown:
             msg = f"SNNEGuard has no option {', '.join(map(repr, unknown))}"
             raise ConfigurationError(msg)
@@ -318,22 +317,24 @@ class SNNEGuard(RunnableSerializable[LanguageModelInput, AIMessage]):
         Replies are compared field by field. A refusal would not fit the schema, so an
         answer that is refused raises ``UncertainAnswerError``.
         """
-        chain = self.model.with_structured_output(
-            schema, include_raw=include_raw, **kwargs
-        )
-        return reseat(chain, self._structured_on)
+        options = {"include_raw": include_raw, **kwargs}
+        return structured(self.model, schema, options, guarded=self._structured_on)
 
-    def on(self, model: ChatRunnable, **options: Any) -> SNNEGuard:
+    def on(self, model: ChatRunnable, **options: Any) -> Self:
         """Return the same guard on another model, with other options if given.
 
-        Both share their limits, their observers and what they learnt.
+        Both share their limits and what they learnt.
         """
-        kept = {
-            name: getattr(self, name)
-            for name in type(self).model_fields
-            if name not in {"model", "name"}
-        }
-        return type(self)(model, **(kept | options))
+        kept = {name: getattr(self, name) for name in type(self).model_fields}
+        changed: dict[str, Any] = {**kept, "model": model, **options}
+        return type(self)(**changed)
+
+    def model_copy(
+        self, *, update: Mapping[str, Any] | None = None, deep: bool = False
+    ) -> Self:
+        """Return a copy with other options, checked as at construction."""
+        del deep  # what is inside is never changed
+        return self.on(self.model, **(update or {}))
 
     @property
     def innermost(self) -> BaseChatModel:

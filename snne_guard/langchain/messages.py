@@ -17,6 +17,7 @@ __all__ = [
     "delivered",
     "is_refusal",
     "metadata_chunk",
+    "model_names",
     "refusal_message",
     "stream_chunk",
     "usage_of",
@@ -26,15 +27,27 @@ METADATA_KEY = "snne_guard"
 """Where in ``response_metadata`` the assessment of a message is found."""
 
 
-def delivered(message: BaseMessage, assessment: Assessment) -> AIMessage:
-    """Return a copy of the answer that carries its assessment."""
-    metadata = {
-        **message.response_metadata,
-        METADATA_KEY: assessment.to_metadata(),
-    }
+def delivered(message: BaseMessage, record: dict[str, Any]) -> AIMessage:
+    """Return a copy of a message that carries the record of its assessment.
+
+    The record of a guard within, where a fallback is guarded too, is kept in it.
+    """
+    inner = message.response_metadata.get(METADATA_KEY)
+    if inner is not None:
+        record = {**record, "fallback": inner}
+    metadata = {**message.response_metadata, METADATA_KEY: record}
     if isinstance(message, AIMessage):
         return message.model_copy(update={"response_metadata": metadata})
     return AIMessage(content=message.content, response_metadata=metadata, id=message.id)
+
+
+def model_names(message: BaseMessage) -> dict[str, Any]:
+    """Return the names of model and provider that a message carries."""
+    metadata = message.response_metadata
+    return {name: metadata[name] for name in _NAMES if name in metadata}
+
+
+_NAMES = ("model_name", "model", "model_provider")
 
 
 def refusal_message(
@@ -50,15 +63,7 @@ def refusal_message(
         answer: The answer that is withheld.
         assessment: Its assessment.
     """
-    kept = ("model_name", "model", "model_provider")
-    metadata = {
-        **{
-            k: answer.response_metadata[k]
-            for k in kept
-            if k in answer.response_metadata
-        },
-        METADATA_KEY: assessment.to_metadata(),
-    }
+    metadata = {**model_names(answer), METADATA_KEY: assessment.to_metadata()}
     usage = answer.usage_metadata if isinstance(answer, AIMessage) else None
     options: dict[str, Any] = {"id": answer.id, "usage_metadata": usage}
     message = AIMessage(
@@ -86,8 +91,12 @@ def is_refusal(message: BaseMessage) -> bool:
         >>> is_refusal(AIMessage("Paris"))
         False
     """
-    assessment: Any = message.response_metadata.get(METADATA_KEY) or {}
-    return bool(assessment.get("decision") == "refuse")
+    record: Any = message.response_metadata.get(METADATA_KEY)
+    while record:
+        if record.get("decision") == "refuse":
+            return True
+        record = record.get("fallback")
+    return False
 
 
 def as_chunk(message: AIMessage) -> AIMessageChunk:
@@ -107,7 +116,9 @@ def as_chunk(message: AIMessage) -> AIMessageChunk:
                 "id": call["id"],
                 "index": index,
             }
-            for index, call in enumerate(message.tool_calls)
+            for index, call in enumerate(
+                [*message.tool_calls, *message.invalid_tool_calls]
+            )
         ],
         chunk_position="last",
     )
@@ -158,8 +169,9 @@ def usage_of(cost: Cost) -> UsageMetadata | None:
     return usage
 
 
-def _dumps(args: dict[str, Any]) -> str:
-    return json.dumps(args, ensure_ascii=False)
+def _dumps(args: dict[str, Any] | str | None) -> str | None:
+    # The arguments of an invalid call are the text that could not be read.
+    return json.dumps(args, ensure_ascii=False) if isinstance(args, dict) else args
 
 
 def _core_knows_refusals() -> bool:

@@ -2,18 +2,54 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, cast
 
-from langchain_core.runnables import Runnable, RunnableParallel, RunnableSequence
+from langchain_core.runnables import (
+    Runnable,
+    RunnableConfig,
+    RunnableLambda,
+    RunnableParallel,
+    RunnableSequence,
+    RunnableWithFallbacks,
+)
+from langchain_core.runnables.base import RunnableBindingBase
 
 from snne_guard.errors import ConfigurationError
-from snne_guard.sampling.langchain_models import check_model
+from snne_guard.sampling.langchain_models import check_model, is_open, pin
 
-__all__ = ["reseat"]
+__all__ = ["reseat", "structured"]
 
 
 AnyRunnable = Runnable[Any, Any]
+
+
+def structured(
+    model: Any,
+    schema: Any,
+    options: Mapping[str, Any],
+    *,
+    guarded: Callable[[AnyRunnable], AnyRunnable],
+) -> AnyRunnable:
+    """Return a model's structured output with a guard on the model in it.
+
+    Args:
+        model: The model.
+        schema: What ``with_structured_output`` takes.
+        options: Its further options.
+        guarded: Makes the guard from the model, its bound options included.
+
+    Raises:
+        ConfigurationError: If no model is found: it would bypass the guard.
+    """
+    if not is_open(model):
+        return reseat(model.with_structured_output(schema, **options), guarded)
+
+    def late(_value: Any, config: RunnableConfig) -> AnyRunnable:
+        chosen: Any = pin(model, config)
+        return reseat(chosen.with_structured_output(schema, **options), guarded)
+
+    return RunnableLambda(late, name="structured")
 
 
 def reseat(
@@ -39,24 +75,53 @@ def reseat(
     return changed
 
 
+Step = Callable[[AnyRunnable], AnyRunnable | None]
+
+
 def _reseated(
     runnable: AnyRunnable, guarded: Callable[[AnyRunnable], AnyRunnable]
 ) -> AnyRunnable | None:
     """Return the runnable with the guard in it, None if there is no model in it."""
     if _is_model(runnable):
         return guarded(runnable)
-    if isinstance(runnable, RunnableSequence):
-        first = _reseated(runnable.first, guarded)
-        return None if first is None else runnable.model_copy(update={"first": first})
-    if isinstance(runnable, RunnableParallel):
-        steps = {
-            key: _reseated(step, guarded) for key, step in runnable.steps__.items()
-        }
-        if not any(steps.values()):
-            return None
-        kept = {key: step or runnable.steps__[key] for key, step in steps.items()}
-        return runnable.model_copy(update={"steps__": kept})
+    for kind, inside in _INSIDE.items():
+        if isinstance(runnable, kind):
+            return inside(runnable, lambda inner: _reseated(inner, guarded))
     return None
+
+
+def _in_sequence(chain: Any, step: Step) -> AnyRunnable | None:
+    first = step(chain.first)
+    return None if first is None else chain.model_copy(update={"first": first})
+
+
+def _in_binding(binding: Any, step: Step) -> AnyRunnable | None:
+    bound = step(binding.bound)
+    return None if bound is None else binding.model_copy(update={"bound": bound})
+
+
+def _in_fallbacks(chain: Any, step: Step) -> AnyRunnable | None:
+    first, *others = (step(each) for each in (chain.runnable, *chain.fallbacks))
+    if first is None or any(other is None for other in others):
+        return None
+    update = {"runnable": first, "fallbacks": others}
+    return cast("AnyRunnable", chain.model_copy(update=update))
+
+
+def _in_parallel(parallel: Any, step: Step) -> AnyRunnable | None:
+    steps = {name: step(each) for name, each in parallel.steps__.items()}
+    if all(each is None for each in steps.values()):
+        return None
+    kept = {name: each or parallel.steps__[name] for name, each in steps.items()}
+    return cast("AnyRunnable", parallel.model_copy(update={"steps__": kept}))
+
+
+_INSIDE: dict[type[Any], Callable[[Any, Step], AnyRunnable | None]] = {
+    RunnableSequence: _in_sequence,
+    RunnableWithFallbacks: _in_fallbacks,
+    RunnableBindingBase: _in_binding,
+    RunnableParallel: _in_parallel,
+}
 
 
 def _is_model(runnable: AnyRunnable) -> bool:

@@ -24,6 +24,7 @@ __all__ = [
     "ChatRunnable",
     "check_model",
     "has_choices",
+    "is_open",
     "pin",
     "quiet_copy",
     "resolve",
@@ -87,7 +88,7 @@ def pin(model: ChatRunnable, config: RunnableConfig | None = None) -> ChatRunnab
         return _rebuilt(model, lambda inner: pin(inner, _inner_config(model, config)))
     if isinstance(model, DynamicRunnable):
         return pin(*model.prepare(config))
-    if _is_init(model):
+    if is_open(model):
         made: Any = model
         return pin(made._model(config), config)  # noqa: SLF001 - the only way in
     raise ConfigurationError(_not_a_model(model))
@@ -107,7 +108,7 @@ def check_model(model: object) -> None:
             check_model(inner)
     elif isinstance(model, RunnableBindingBase):
         check_model(wrapper.bound)
-    elif not (isinstance(model, BaseChatModel | DynamicRunnable) or _is_init(model)):
+    elif not (isinstance(model, BaseChatModel | DynamicRunnable) or is_open(model)):
         raise ConfigurationError(_not_a_model(model))
 
 
@@ -120,7 +121,7 @@ def has_choices(model: ChatRunnable) -> bool:
     return not isinstance(model, BaseChatModel)
 
 
-def _is_init(model: object) -> bool:
+def is_open(model: object) -> bool:
     """Return whether it is what ``init_chat_model`` gives without a fixed model."""
     name = type(model).__name__
     return name == "_ConfigurableModel" and callable(getattr(model, "_model", None))

@@ -9,7 +9,11 @@ from collections.abc import AsyncGenerator, Generator
 from concurrent.futures import Future
 from contextlib import asynccontextmanager, contextmanager
 
-__all__ = ["Limiter"]
+__all__ = ["Limiter", "NoPlaceError"]
+
+
+class NoPlaceError(TimeoutError):
+    """No place came free within the time that was given."""
 
 
 class Limiter:
@@ -42,12 +46,15 @@ class Limiter:
         """Wait for a place, hold it, give it back.
 
         Raises:
-            TimeoutError: If no place came free within ``timeout`` seconds.
+            NoPlaceError: If no place came free within ``timeout`` seconds.
         """
         ticket = self._enter()
         if ticket is not None:
             try:
                 ticket.result(timeout)
+            except TimeoutError:
+                self._give_up(ticket)
+                raise NoPlaceError from None
             except BaseException:
                 self._give_up(ticket)
                 raise

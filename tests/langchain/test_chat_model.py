@@ -8,10 +8,13 @@ from typing import Any
 
 import pytest
 from langchain.agents import create_agent
+from langchain.chat_models import init_chat_model
+from langchain_core.caches import InMemoryCache
 from langchain_core.exceptions import OutputParserException
+from langchain_core.globals import set_llm_cache
 from langchain_core.language_models import FakeListChatModel
 from langchain_core.messages import AIMessage
-from langchain_core.runnables import RunnableLambda, RunnableParallel
+from langchain_core.runnables import ConfigurableField, RunnableLambda, RunnableParallel
 from langchain_core.tools import tool
 from pydantic import BaseModel
 
@@ -195,3 +198,92 @@ def test_tools_are_bound_to_every_model_of_a_chain_of_fallbacks() -> None:
         assert all(request.body["tools"] for request in up.requests)
         assert len(up.requests) == 2
     assert (message.content, record(message)["decision"]) == ("Up.", "accept")
+
+
+def test_langchains_cache_never_answers_for_a_guarded_model() -> None:
+    set_llm_cache(InMemoryCache())
+    try:
+        with (
+            ChatServer(split("A", ["a", "b"])) as one,
+            ChatServer(always("B")) as two,
+        ):
+            flagging = SNNEGuard(chat_openai(one), threshold=0.1)
+            refusing = SNNEGuard(chat_openai(two), threshold=0.1, on_uncertain="refuse")
+            assert GuardedChatModel(flagging).invoke("x").content == "A"
+            assert GuardedChatModel(refusing).invoke("x").content == "B"
+            assert len(two.requests) == 2
+    finally:
+        set_llm_cache(None)
+
+
+@pytest.mark.parametrize("way", LISTING)
+def test_a_configured_model_keeps_its_configuration_inside(way: str) -> None:
+    with ChatServer(always("Paris")) as server:
+        model = chat_openai(server, temperature=0.2).configurable_fields(
+            temperature=ConfigurableField(id="heat")
+        )
+        guarded = GuardedChatModel(SNNEGuard(model, n=3, threshold=0.4))
+        ask(guarded, "x", way, {"configurable": {"heat": 0.7}})
+        heats = sorted(str(request.temperature) for request in server.requests)
+    assert heats == ["0.7", "1.0"]
+
+
+@pytest.mark.parametrize("way", ["invoke", "ainvoke", "stream", "astream"])
+def test_a_model_left_open_is_guarded_as_a_chat_model_too(way: str) -> None:
+    with ChatServer(always("Paris")) as server:
+        model = init_chat_model(
+            configurable_fields=("model",),
+            model_provider="openai",
+            base_url=server.url,
+            api_key="test",
+        )
+        guarded = GuardedChatModel(SNNEGuard(model, n=3, threshold=0.4))
+        message = ask(guarded, "x", way, {"configurable": {"model": "chosen"}})
+        assert {request.body["model"] for request in server.requests} == {"chosen"}
+    assert record(message)["decision"] == "accept"
+
+
+@pytest.mark.parametrize("guarded", [False, True])
+@pytest.mark.parametrize("way", LISTING)
+def test_structured_output_of_a_model_left_open_is_guarded(
+    way: str, guarded: bool
+) -> None:
+    witness = Witness()
+    with ChatServer(always(city("Metz", 5))) as server:
+        model = init_chat_model(
+            configurable_fields=("model",),
+            model_provider="openai",
+            base_url=server.url,
+            api_key="test",
+        )
+        guard = SNNEGuard(model, n=3, threshold=0.4, observers=[witness])
+        runnable: Any = GuardedChatModel(guard) if guarded else guard
+        chain = runnable.with_structured_output(City)
+        config: Any = {"configurable": {"model": "chosen"}}
+        if way == "invoke":
+            parsed = chain.invoke("Which?", config)
+        else:
+            parsed = asyncio.run(chain.ainvoke("Which?", config))
+    assert parsed == City(name="Metz", inhabitants=5)
+    assert witness.last.decision == "accept"
+
+
+@pytest.mark.parametrize("guarded", [False, True])
+def test_structured_output_of_a_chain_of_fallbacks_is_guarded(guarded: bool) -> None:
+    witness = Witness()
+    with (
+        ChatServer(always("", status=401)) as down,
+        ChatServer(always(city("M", 5))) as up,
+    ):
+        model = chat_openai(down).with_fallbacks([chat_openai(up)])
+        guard = SNNEGuard(model, n=3, threshold=0.4, observers=[witness])
+        runnable: Any = GuardedChatModel(guard) if guarded else guard
+        parsed = runnable.with_structured_output(City).invoke("Which?")
+    assert parsed == City(name="M", inhabitants=5)
+    assert witness.last.decision == "accept"
+
+
+def test_the_inner_models_profile_is_the_guarded_models_own() -> None:
+    with ChatServer(always("x")) as server:
+        model = chat_openai(server, model="gpt-4o")
+        assert GuardedChatModel(SNNEGuard(model)).profile == model.profile

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from langchain.chat_models import init_chat_model
+from langchain_core.callbacks import UsageMetadataCallbackHandler
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 from langchain_core.output_parsers import StrOutputParser
 from langchain_core.prompts import ChatPromptTemplate
@@ -15,13 +16,22 @@ from langchain_core.runnables import ConfigurableField
 
 from snne_guard import (
     Assessment,
+    ConfigurationError,
     GuardedChatModel,
+    GuardTimeoutError,
     SNNEGuard,
     UncertainAnswerError,
 )
 from snne_guard.langchain import is_refusal
 from snne_guard.similarity import rouge_l
-from tests.support.chat_server import ChatServer, always, chat_openai, cycle
+from tests.support.chat_server import (
+    ChatServer,
+    Gate,
+    Reply,
+    always,
+    chat_openai,
+    cycle,
+)
 from tests.support.guarding import WAYS, WHOLE, Witness, ask, is_sample, record, split
 
 AGREE = ["Paris", "Paris", "Paris", "Paris"]
@@ -413,3 +423,120 @@ def test_types_of_input_and_output_are_the_models() -> None:
             "title": "SNNEGuardInput",
         }
         assert not SNNEGuard.is_lc_serializable()
+
+
+def test_a_copy_with_other_options_has_them() -> None:
+    with ChatServer(split("Paris", DIFFER)) as server:
+        guard = SNNEGuard(chat_openai(server))
+        copied = guard.model_copy(update={"threshold": 0.1, "on_uncertain": "refuse"})
+        assert record(copied.invoke("x"))["decision"] == "refuse"
+        assert record(guard.invoke("x"))["decision"] is None
+    with pytest.raises(ConfigurationError):
+        guard.model_copy(update={"n": 0})
+
+
+class TeamGuard(SNNEGuard):
+    """A guard of a user's own, with a field of its own."""
+
+    team: str = "none"
+
+
+def test_a_subclass_may_have_fields_of_its_own() -> None:
+    with ChatServer(split("Paris", AGREE)) as server:
+        guard = TeamGuard(model=chat_openai(server), team="search", threshold=0.4)
+        other = guard.on(chat_openai(server), n=3)
+        assert (type(other), other.team, other.n) == (TeamGuard, "search", 3)
+        assert record(other.invoke("x"))["decision"] == "accept"
+
+
+def test_a_guard_made_from_another_may_have_other_observers() -> None:
+    one, two = Witness(), Witness()
+    with ChatServer(split("Paris", AGREE)) as server:
+        model = chat_openai(server)
+        guard = SNNEGuard(model, observers=[one])
+        guard.on(model, observers=(two,)).invoke("x")
+        guard.on(model).invoke("x")
+    assert (len(one.assessments), len(two.assessments)) == (1, 1)
+
+
+@pytest.mark.parametrize("way", WHOLE)
+def test_an_empty_answer_that_was_cut_off_is_never_accepted(way: str) -> None:
+    cut = Reply(texts=["<think>let me"], finish_reasons=["length"])
+    for include_answer in (True, False):
+        with ChatServer(split(lambda _request: cut, AGREE)) as server:
+            guard = SNNEGuard(
+                chat_openai(server),
+                threshold=1.0,
+                on_uncertain="refuse",
+                include_answer=include_answer,
+            )
+            found = record(ask(guard, "x", way))
+        assert found["decision"] == "refuse"
+        assert "answer_reasoning_only" in found["reasons"]
+
+
+@pytest.mark.parametrize("way", WHOLE)
+def test_agreement_that_the_log_probabilities_rule_out_is_no_confidence(
+    way: str,
+) -> None:
+    unlikely = Reply(texts=["one two three four"], logprobs=[[-3.0] * 4])
+    with ChatServer([unlikely]) as server:
+        guard = SNNEGuard(chat_openai(server), threshold=0.4, on_uncertain="refuse")
+        found = record(ask(guard, "x", way))
+    assert (found["decision"], found["uncertainty"]) == ("refuse", None)
+    assert found["reasons"] == ["suspect_agreement"]
+
+
+@pytest.mark.parametrize("way", WHOLE)
+def test_a_fallback_waits_for_no_sample_and_counts_those_that_came(way: str) -> None:
+    gate = Gate()
+    script = split(always("", status=401), always("Paris", gate=gate))
+    with ChatServer(script) as server:
+        guard = SNNEGuard(
+            chat_openai(server), threshold=0.4, fallback=lambda _messages: "B"
+        )
+        message = ask(guard, "x", way)
+        gate.open()
+    assert message.content == "B"
+    assert record(message)["cost"]["calls"] == 0
+
+
+@pytest.mark.parametrize("way", ["ainvoke", "invoke", "stream", "astream"])
+def test_the_limit_on_requests_holds_for_answers_too(way: str) -> None:
+    with ChatServer(always("Paris", delay=0.05)) as server:
+        guard = SNNEGuard(chat_openai(server), n=3, max_concurrency=1)
+        ask(guard, "x", way)
+        assert server.peak == 1
+
+
+@pytest.mark.parametrize("way", ["ainvoke", "invoke", "stream", "astream"])
+def test_waiting_for_a_place_keeps_to_the_time_limit(way: str) -> None:
+    with ChatServer(split("Paris", always("", stall=True))) as server:
+        guard = SNNEGuard(chat_openai(server), n=3, max_concurrency=1, timeout=1.0)
+        limiter = guard.shared.limiter
+        with limiter.hold(), pytest.raises(GuardTimeoutError):
+            ask(guard, "x", way)
+
+
+@pytest.mark.parametrize("fallback", ["lambda", "model"])
+@pytest.mark.parametrize("way", ["invoke", "ainvoke", "stream", "astream"])
+def test_usage_of_a_guarded_chat_model_counts_its_fallback(
+    way: str, fallback: str
+) -> None:
+    handler = UsageMetadataCallbackHandler()
+    with (
+        ChatServer(split("Paris", DIFFER)) as server,
+        ChatServer(always("Ask an atlas.")) as other,
+    ):
+        guard = SNNEGuard(
+            chat_openai(server),
+            threshold=0.4,
+            on_uncertain="fallback",
+            fallback=chat_openai(other) if fallback == "model" else lambda _m: "B",
+        )
+        message = ask(GuardedChatModel(guard), "x", way, {"callbacks": [handler]})
+        billed = server.billed.completion_tokens + other.billed.completion_tokens
+    assert message.usage_metadata is not None
+    assert message.usage_metadata["output_tokens"] == billed
+    counted = handler.usage_metadata.values()
+    assert sum(usage["output_tokens"] for usage in counted) == billed

@@ -5,18 +5,21 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Iterator
-from typing import Any
+from contextvars import ContextVar
+from typing import Any, ClassVar
 
 import pytest
 from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.globals import set_debug
 from langchain_core.language_models import BaseChatModel
 from langchain_core.runnables import Runnable
-from langchain_core.tracers.context import collect_runs
+from langchain_core.tracers.context import collect_runs, register_configure_hook
 from langgraph.graph import START, MessagesState, StateGraph
 
 from snne_guard import GuardedChatModel, SNNEGuard, SnneGuardError
+from snne_guard.langchain import is_refusal
 from tests.support.chat_server import ChatServer, Reply, ToolCall, chat_openai
-from tests.support.guarding import WAYS, Witness, ask, split
+from tests.support.guarding import WAYS, Witness, ask, record, split
 from tests.support.handlers import AsyncEverythingHandler, EverythingHandler, find_text
 
 WITHHELD = "Xanadu-by-the-lake"
@@ -184,3 +187,87 @@ def test_a_chat_model_is_what_agents_ask_for() -> None:
         assert isinstance(
             GuardedChatModel(guarded(chat_openai(server), "refuse")), BaseChatModel
         )
+
+
+def frames_hold(error: BaseException, text: str) -> list[str]:
+    """Return which local variables of an error's own frames hold a text."""
+    found: list[str] = []
+    frame = error.__traceback__
+    while frame is not None:
+        for name, value in frame.tb_frame.f_locals.items():
+            if "snne_guard/langchain" in frame.tb_frame.f_code.co_filename:
+                found += find_text(
+                    text, value, f"{frame.tb_frame.f_code.co_name}.{name}"
+                )
+        frame = frame.tb_next
+    return found
+
+
+@pytest.mark.parametrize("chat_model", [False, True])
+@pytest.mark.parametrize("way", WAYS)
+def test_no_frame_of_the_raised_error_holds_the_withheld_text(
+    way: str, chat_model: bool
+) -> None:
+    with ChatServer(script("raise")) as server:
+        guard = guarded(chat_openai(server), "raise")
+        runnable = GuardedChatModel(guard) if chat_model else guard
+        error = ask_quietly(runnable, way, None)
+    assert isinstance(error, SnneGuardError)
+    assert frames_hold(error, WITHHELD) == []
+
+
+class Uninvited(EverythingHandler):
+    """A tracer that an environment variable switches on, past every configuration."""
+
+    born: ClassVar[list[Uninvited]] = []
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.born.append(self)
+
+
+_uninvited: ContextVar[Uninvited | None] = ContextVar("uninvited", default=None)
+register_configure_hook(
+    _uninvited, inheritable=True, handle_class=Uninvited, env_var="UNINVITED_TRACING"
+)
+
+
+@pytest.mark.parametrize("way", ["invoke", "ainvoke", "stream", "astream"])
+def test_tracers_from_environment_variables_see_no_withheld_text(
+    way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("UNINVITED_TRACING", "true")
+    Uninvited.born.clear()
+    with ChatServer(script("refuse")) as server:
+        ask(guarded(chat_openai(server), "refuse"), "Where?", way)
+    assert Uninvited.born
+    assert [
+        leak for handler in Uninvited.born for leak in handler.leaks(WITHHELD)
+    ] == []
+
+
+@pytest.mark.parametrize("way", ["invoke", "ainvoke"])
+def test_debugging_prints_no_withheld_text(
+    way: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    set_debug(True)
+    try:
+        with ChatServer(script("refuse")) as server:
+            ask(guarded(chat_openai(server), "refuse"), "Where?", way)
+    finally:
+        set_debug(False)
+    printed = capsys.readouterr().out
+    assert "Where?" in printed
+    assert WITHHELD not in printed
+
+
+@pytest.mark.parametrize("way", ["invoke", "ainvoke", "stream", "astream"])
+def test_a_guarded_fallback_that_refuses_is_marked_as_a_refusal(way: str) -> None:
+    with ChatServer(script("refuse")) as server:
+        model = chat_openai(server)
+        inner = guarded(model, "refuse", refusal="No.")
+        guard = guarded(model, "fallback", fallback=inner)
+        message = ask(guard, "Where?", way)
+    assert message.text == "No."
+    assert is_refusal(message)
+    assert record(message)["fallback"]["decision"] == "refuse"

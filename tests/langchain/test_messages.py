@@ -23,14 +23,14 @@ REFUSED = Assessment(id="a1", answer=Sample(text="Paris"), decision="refuse")
 
 def test_an_answer_is_copied_and_never_changed() -> None:
     answer = AIMessage("Paris", response_metadata={"model_name": "m"})
-    message = delivered(answer, REFUSED)
+    message = delivered(answer, REFUSED.to_metadata())
     assert answer.response_metadata == {"model_name": "m"}
     assert message.response_metadata["snne_guard"]["id"] == "a1"
     assert message.response_metadata["model_name"] == "m"
 
 
 def test_what_is_no_ai_message_is_delivered_as_one() -> None:
-    message = delivered(HumanMessage("Paris", id="h1"), REFUSED)
+    message = delivered(HumanMessage("Paris", id="h1"), REFUSED.to_metadata())
     assert isinstance(message, AIMessage)
     assert (message.content, message.id) == ("Paris", "h1")
 
@@ -96,3 +96,22 @@ def test_a_cost_is_told_as_langchain_counts_usage() -> None:
         "total_tokens": 5,
         "input_token_details": {"cache_read": 1},
     }
+
+
+def test_a_refusal_of_a_guarded_fallback_is_still_a_refusal() -> None:
+    inner = refusal_message("No.", answer=AIMessage("x"), assessment=REFUSED)
+    outer = Assessment(id="a2", answer=None, decision="fallback").to_metadata()
+    message = delivered(inner, outer)
+    record = message.response_metadata["snne_guard"]
+    assert (record["id"], record["fallback"]["id"]) == ("a2", "a1")
+    assert is_refusal(message)
+    assert not is_refusal(delivered(AIMessage("x"), outer))
+
+
+def test_calls_that_could_not_be_read_survive_a_stream_too() -> None:
+    call = {"name": "f", "args": "{broken", "id": "c1", "error": None}
+    chunk = as_chunk(
+        AIMessage("", invalid_tool_calls=[{**call, "type": "invalid_tool_call"}])
+    )
+    (part,) = chunk.tool_call_chunks
+    assert (part["name"], part["args"]) == ("f", "{broken")
