@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Annotated
 
@@ -87,7 +88,13 @@ def demo(
             console.print()
     console.print(_AFTER)
     if save_svg is not None:
-        console.save_svg(str(save_svg), title="snne-guard demo")
+        page = console.export_svg(title="snne-guard demo")
+        save_svg.write_text(_without_fonts(page), encoding="utf-8")
+
+
+def _without_fonts(svg: str) -> str:
+    """Return the picture without the fonts that it would load from elsewhere."""
+    return re.sub(r"@font-face \{.*?\}\s*", "", svg, flags=re.DOTALL)
 
 
 def _guarded(question: str) -> tuple[Assessment, str]:

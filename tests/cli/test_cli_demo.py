@@ -39,6 +39,7 @@ def test_accepts_what_is_known_and_holds_back_what_nobody_knows(
     assert "10 of 10 replies" in result.stderr
     svg = picture.read_text(encoding="utf-8")
     assert svg.startswith("<svg")
+    assert "url(http" not in svg.replace(chr(34), "")
     assert "HELD&#160;BACK" in svg
 
 
