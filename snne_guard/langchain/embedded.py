@@ -12,9 +12,9 @@ import threading
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.request import getproxies, proxy_bypass
 
 from snne_guard.errors import MissingExtraError
 
@@ -76,9 +76,10 @@ def embedded_model(**options: Any) -> ChatOpenAI:
         "model": MODEL_NAME,
         "stream_usage": True,
         "use_responses_api": False,
+        **_clients(),
     }
-    if _proxied():
-        defaults |= _direct_clients(ChatOpenAI)
+    if "http_socket_options" in ChatOpenAI.model_fields:
+        defaults["http_socket_options"] = ()  # else it may warn of a proxy
     return ChatOpenAI(**{**defaults, **options})
 
 
@@ -182,22 +183,19 @@ def _cpu_quota(groups: Path) -> int:
         return _MOST_THREADS
 
 
-def _proxied() -> bool:
-    schemes = {"http", "all"} & getproxies().keys()
-    return bool(schemes) and not proxy_bypass(_HOST)
+@cache
+def _clients() -> dict[str, Any]:
+    """Return HTTP clients of our own, which ask no proxy for what is on this machine.
 
-
-def _direct_clients(model_class: type[ChatOpenAI]) -> dict[str, Any]:
-    """Return HTTP clients that ask no proxy for what is on this machine."""
+    langchain-openai shares its own by address, and with them connections that
+    somebody else left open in an event loop that has ended.
+    """
     from openai import DefaultAsyncHttpxClient, DefaultHttpxClient
 
-    clients: dict[str, Any] = {
+    return {
         "http_client": DefaultHttpxClient(trust_env=False),
         "http_async_client": DefaultAsyncHttpxClient(trust_env=False),
     }
-    if "http_socket_options" in model_class.model_fields:
-        clients["http_socket_options"] = ()  # else it warns of the proxy
-    return clients
 
 
 @atexit.register

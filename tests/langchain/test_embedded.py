@@ -9,7 +9,7 @@ import sys
 import threading
 from importlib.machinery import ModuleSpec
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, cast
 
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
@@ -128,13 +128,29 @@ def test_goes_past_a_proxy(
     assert asyncio.run(model.ainvoke("Hi")).content
 
 
-def test_an_older_client_gets_no_option_that_it_does_not_know() -> None:
+def test_an_older_client_gets_no_option_that_it_does_not_know(
+    embedded: ChatOpenAI, monkeypatch: pytest.MonkeyPatch
+) -> None:
     class Older:
-        model_fields: dict[str, Any] = {}  # noqa: RUF012 - as in pydantic
+        model_fields: ClassVar[dict[str, Any]] = {}
 
-    known = module._direct_clients(ChatOpenAI)
-    older = module._direct_clients(Older)  # type: ignore[arg-type]
-    assert set(known) - set(older) == {"http_socket_options"}
+        def __init__(self, **options: Any) -> None:
+            self.options = options
+
+    assert embedded.http_socket_options == ()
+    monkeypatch.setattr("langchain_openai.ChatOpenAI", Older)
+    older = cast("Any", embedded_model())
+    assert "http_client" in older.options
+    assert "http_socket_options" not in older.options
+
+
+def test_shares_no_connection_with_other_clients(embedded: ChatOpenAI) -> None:
+    other = ChatOpenAI(
+        model=MODEL_NAME, api_key=SecretStr("any"), base_url=embedded_server_url()
+    )
+    # Connections that it leaves in a loop that ends must not turn up in ours.
+    assert embedded.root_client._client is not other.root_client._client
+    assert embedded.root_async_client._client is not other.root_async_client._client
 
 
 def test_exit_is_quiet_and_clean(embedded: ChatOpenAI) -> None:
