@@ -52,11 +52,10 @@ class Limiter:
         if ticket is not None:
             try:
                 ticket.result(timeout)
-            except TimeoutError:
+            except BaseException as error:
                 self._give_up(ticket)
-                raise NoPlaceError from None
-            except BaseException:
-                self._give_up(ticket)
+                if isinstance(error, TimeoutError):
+                    raise NoPlaceError from None
                 raise
         try:
             yield

@@ -14,7 +14,12 @@ from langchain_core.exceptions import OutputParserException
 from langchain_core.globals import set_llm_cache
 from langchain_core.language_models import FakeListChatModel
 from langchain_core.messages import AIMessage
-from langchain_core.runnables import ConfigurableField, RunnableLambda, RunnableParallel
+from langchain_core.runnables import (
+    ConfigurableField,
+    Runnable,
+    RunnableLambda,
+    RunnableParallel,
+)
 from langchain_core.tools import tool
 from pydantic import BaseModel
 
@@ -162,6 +167,37 @@ def test_a_structured_chain_without_a_model_in_it_is_refused() -> None:
         reseat(RunnableLambda(str) | RunnableLambda(str), lambda model: model)
     with pytest.raises(ConfigurationError, match="bypassed"):
         reseat(RunnableParallel(raw=RunnableLambda(str)), lambda model: model)
+
+
+def test_a_model_is_found_inside_bindings_and_fallbacks_of_all_branches() -> None:
+    parser: Runnable[Any, Any] = RunnableLambda(str)
+    model: Runnable[Any, Any] = FakeListChatModel(responses=["x"])
+    chain = (model | parser).with_config(tags=["t"])
+    seen: list[Any] = []
+
+    def guarded(found: Any) -> Any:
+        seen.append(found)
+        return RunnableLambda(lambda _value: "guarded")
+
+    assert reseat(chain, guarded).invoke("x") == "guarded"
+    both = (model | parser).with_fallbacks([chain])
+    assert reseat(both, guarded).invoke("x") == "guarded"
+    assert seen == [model, model, model]
+    for without in (
+        parser.with_config(tags=["t"]),
+        (model | parser).with_fallbacks([parser]),
+        parser.with_fallbacks([model | parser]),
+    ):
+        with pytest.raises(ConfigurationError, match="bypassed"):
+            reseat(without, guarded)
+
+
+def test_tracers_are_told_nothing_of_a_model_that_is_not_chosen_yet() -> None:
+    with ChatServer(always("x")) as server:
+        model = chat_openai(server).configurable_fields(
+            temperature=ConfigurableField(id="heat")
+        )
+        assert GuardedChatModel(SNNEGuard(model))._get_ls_params() == {}
 
 
 def test_what_does_not_parse_is_the_parsers_own_error() -> None:

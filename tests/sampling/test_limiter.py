@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import pickle
 import threading
+from concurrent.futures import CancelledError
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from snne_guard.sampling import Limiter
+from snne_guard.sampling.limiter import NoPlaceError
 
 
 class Room:
@@ -236,3 +238,28 @@ def test_whatever_comes_goes_and_is_cancelled_no_place_is_lost(
         assert free_places(limiter, limit) == limit
 
     asyncio.run(play())
+
+
+def test_a_place_that_is_taken_from_a_waiting_thread_is_not_lost() -> None:
+    limiter = Limiter(1)
+    with limiter.hold():
+        ended: list[type[BaseException]] = []
+
+        def wait() -> None:
+            try:
+                with limiter.hold():
+                    pass
+            except BaseException as error:  # noqa: BLE001 - which one is the point
+                ended.append(type(error))
+
+        thread = threading.Thread(target=wait)
+        thread.start()
+        while not limiter._waiting:
+            thread.join(0.001)
+        limiter._waiting[0].cancel()
+        thread.join(10)
+        with pytest.raises(NoPlaceError), limiter.hold(timeout=0.01):
+            pass
+    assert ended == [CancelledError]
+    with limiter.hold(timeout=1):
+        pass
