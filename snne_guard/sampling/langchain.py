@@ -176,6 +176,15 @@ class _Seen(BaseCallbackHandler):
     def __init__(self) -> None:
         self.output: dict[str, Any] = {}
 
+    @classmethod
+    def of(cls, draw: Draw) -> tuple[_Seen, list[BaseCallbackHandler]]:
+        """Return one, and the handlers of a request; a single reply names its model."""
+        seen = cls()
+        return seen, [seen, *silent()] if draw.n > 1 else silent()
+
+    def on_chat_model_start(self, *_args: Any, **_kwargs: Any) -> None:  # noqa: ANN401 - LangChain's signature
+        """Take no note; without it LangChain would write the messages out as text."""
+
     def on_llm_end(self, response: LLMResult, **kwargs: Any) -> None:  # noqa: ANN401, ARG002 - LangChain's signature
         self.output = dict(response.llm_output or {})
 
@@ -225,11 +234,11 @@ class Samples(_Samples):
         candidate = self.route.candidates[index]
         options = self.options(candidate, draw, logprobs=logprobs)
         run = self.log.open(self.managers[index], candidate, self.messages, options)
-        seen = _Seen()
+        seen, handlers = _Seen.of(draw)
         try:
             with untraced():
                 result: LLMResult = self.route.copies[index].generate(
-                    [list(self.messages)], callbacks=[seen, *silent()], **options
+                    [list(self.messages)], callbacks=handlers, **options
                 )
         except BaseException as error:
             self.log.fail(run, error)
@@ -277,11 +286,11 @@ class AsyncSamples(_Samples):
         options = self.options(candidate, draw, logprobs=logprobs)
         manager = self.managers[index]
         run = await self.log.open(manager, candidate, self.messages, options)
-        seen = _Seen()
+        seen, handlers = _Seen.of(draw)
         try:
             with untraced():
                 result: LLMResult = await self.route.copies[index].agenerate(
-                    [list(self.messages)], callbacks=[seen, *silent()], **options
+                    [list(self.messages)], callbacks=handlers, **options
                 )
         except BaseException as error:
             await self.log.fail(run, error)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -218,9 +219,10 @@ def distinct_texts(texts: Sequence[str]) -> dict[str, None]:
 def _read(cut: Callable[[str], list[str]], texts: Iterable[str]) -> list[list[str]]:
     """Return the tokens of each text."""
     lists: list[list[str]] = []
+    beside = threading.current_thread() is not threading.main_thread()
     for text in texts:
         lists.append(cut(text))
-        if len(text) > _LONG:
+        if beside and len(text) > _LONG:
             # Scored in a thread beside an event loop, long texts would otherwise hold
             # the interpreter for as long as it lets one thread run.
             time.sleep(0)
