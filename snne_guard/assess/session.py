@@ -87,6 +87,7 @@ class _Session:
         self._collector = Collector(assessor.plan.n_samples, batch=brief.batch)
         self._started = time.monotonic()
         self._answer_cost = Cost()
+        self._cut = False
 
     @property
     def elapsed(self) -> float:
@@ -176,6 +177,8 @@ class _Session:
     def _responses(self, answer: Sample, *, late: bool) -> ResponseSet:
         collector, plan = self._collector, self._assessor.plan
         reasons = list(self._brief.reasons)
+        if self._assessor.memory.temperature is False:
+            reasons.append("temperature_unset")
         if collector.errors:
             reasons.append("samples_failed")
         if late:
@@ -194,7 +197,9 @@ class _Session:
         )
 
     def _cost(self) -> Cost:
-        return replace(self._answer_cost + self._collector.cost, seconds=self.elapsed)
+        cost = replace(self._answer_cost + self._collector.cost, seconds=self.elapsed)
+        # What was in flight at the end was perhaps billed, and nobody will know.
+        return replace(cost, lower_bound=cost.lower_bound or self._cut)
 
     def _judged(self, answer: Sample, *, late: bool) -> tuple[Assessment, Verdict]:
         memory = self._assessor.memory
@@ -269,7 +274,7 @@ class Session(_Session):
     def __exit__(
         self, kind: object, error: BaseException | None, trace: object
     ) -> None:
-        self._draws.stop()
+        self.stop()
         if error is not None and self.assessment is None:
             self.report(self.broken_off(error))
 
@@ -277,18 +282,19 @@ class Session(_Session):
         """Wait for the samples within the limits, score, decide."""
         skip = self._skips(answer)
         if skip is not None:
-            self._draws.stop()
+            self.stop()
             return self._skipped(answer, skip)
         if not self._concurrent:
             self._samples_started = time.monotonic()
             self._draws.start()
         settled = self._draws.wait(self._patience())
-        self._draws.stop()
+        self.stop()
         return self._judged(answer, late=not settled)
 
     def stop(self) -> None:
         """End what is in flight; nothing more is taken in."""
         self._draws.stop()
+        self._cut = self._draws.unfinished
 
     def report(self, assessment: Assessment) -> None:
         """Hand the final assessment to the observers."""
@@ -330,7 +336,7 @@ class AsyncSession(_Session):
         self, kind: object, error: BaseException | None, trace: object
     ) -> None:
         try:
-            await self._draws.stop()
+            await self.stop()
         finally:
             if error is not None and self.assessment is None:
                 broken = self.broken_off(error)
@@ -344,13 +350,13 @@ class AsyncSession(_Session):
         """Wait for the samples within the limits, score, decide."""
         skip = self._skips(answer)
         if skip is not None:
-            await self._draws.stop()
+            await self.stop()
             return self._skipped(answer, skip)
         if not self._concurrent:
             self._samples_started = time.monotonic()
             self._draws.start()
         settled = await self._draws.wait(self._patience())
-        await self._draws.stop()
+        await self.stop()
         if self._is_quick(answer):
             return self._judged(answer, late=not settled)
         return await asyncio.to_thread(self._judged, answer, late=not settled)
@@ -358,6 +364,7 @@ class AsyncSession(_Session):
     async def stop(self) -> None:
         """End what is in flight and wait until it has ended."""
         await self._draws.stop()
+        self._cut = self._draws.unfinished
 
     async def report(self, assessment: Assessment) -> None:
         """Hand the final assessment to the observers."""

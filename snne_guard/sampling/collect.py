@@ -65,6 +65,7 @@ class Collector:
         self.errors: list[BaseException] = []
         self.cost = Cost()
         self._arrived: dict[int, Sample] = {}
+        self._held: dict[int, int] = {}
 
     @property
     def samples(self) -> tuple[Sample, ...]:
@@ -85,9 +86,10 @@ class Collector:
         got = reply.samples[: draw.n]
         for offset, sample in enumerate(got):
             self._arrived[draw.index + offset] = sample
+        waiting = self._chunks(draw.index + 1, self._held.pop(draw.index, 0))
         missing = draw.n - len(got)
         if not missing:
-            return []
+            return waiting
         if not got:
             # Asking once more would most likely bring, and cost, the same.
             self.errors.append(_NoChoicesError(draw.n))
@@ -96,12 +98,23 @@ class Collector:
         return self._chunks(draw.index + len(got), missing)
 
     def failed(
-        self, draw: Draw, error: BaseException, *, rejects_n: bool = False
+        self, draw: Draw, error: BaseException, *, rejects_n: bool | None = False
     ) -> list[Draw]:
-        """Take in a failure and return the smaller requests that may still work."""
-        if rejects_n and draw.n > 1:
+        """Take in a failure and return the smaller requests that may still work.
+
+        Args:
+            draw: The request that failed.
+            error: Why.
+            rejects_n: Whether it was for the number of replies; None where that is
+                not known: then one reply is asked for, and the others only after it.
+        """
+        if draw.n > 1 and rejects_n is not False:
             self.batch = min(self.batch, draw.n // 2)
-            return self._chunks(draw.index, draw.n)
+            if rejects_n:
+                return self._chunks(draw.index, draw.n)
+            self._held[draw.index] = draw.n - 1
+            return [Draw(index=draw.index, n=1)]
+        self._held.pop(draw.index, None)
         self.errors.append(error)
         return []
 

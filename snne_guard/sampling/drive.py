@@ -12,7 +12,7 @@ from typing import Protocol
 
 from snne_guard.sampling.collect import Collector, Draw, Reply
 from snne_guard.sampling.limiter import Limiter
-from snne_guard.sampling.retry import aretrying, is_bad_request, retrying
+from snne_guard.sampling.retry import aretrying, rejects, retrying
 from snne_guard.types import Sample
 
 __all__ = ["DrawListener", "TaskDraws", "ThreadDraws"]
@@ -49,7 +49,7 @@ class _Draws:
         return follow
 
     def failed(self, draw: Draw, error: BaseException) -> list[Draw]:
-        follow = self.collector.failed(draw, error, rejects_n=is_bad_request(error))
+        follow = self.collector.failed(draw, error, rejects_n=rejects(error, "n"))
         self.listener(draw, ended=True, error=error)
         return follow
 
@@ -67,6 +67,9 @@ class ThreadDraws:
         limiter: Cap on the requests in flight.
         max_attempts: Requests sent for one draw before it counts as failed.
         context: Context that each thread runs in a copy of.
+
+    Attributes:
+        unfinished: Whether something was in flight when it was stopped.
     """
 
     def __init__(
@@ -88,6 +91,7 @@ class ThreadDraws:
         self._send, self._context = send, context
         self._lock = threading.Lock()
         self._open = 0
+        self.unfinished = False
         self._settled = threading.Event()
         self._stopped = threading.Event()
 
@@ -103,6 +107,7 @@ class ThreadDraws:
     def stop(self) -> None:
         """Take in nothing more."""
         with self._lock:
+            self.unfinished = self.unfinished or self._open > 0
             self._stopped.set()
 
     def _launch(self, draws: list[Draw]) -> None:
@@ -157,6 +162,9 @@ class TaskDraws:
         limiter: Cap on the requests in flight.
         max_attempts: Requests sent for one draw before it counts as failed.
         context: Context that each task runs in a copy of.
+
+    Attributes:
+        unfinished: Whether something was in flight when it was stopped.
     """
 
     def __init__(
@@ -178,6 +186,7 @@ class TaskDraws:
         self._send, self._context = send, context
         self._tasks: set[asyncio.Task[None]] = set()
         self._open = 0
+        self.unfinished = False
         self._settled = asyncio.Event()
         self._stopped = False
 
@@ -187,6 +196,8 @@ class TaskDraws:
 
     async def wait(self, timeout: float | None) -> bool:  # noqa: ASYNC109 - mirrors the thread twin
         """Return True once nothing is in flight, False after ``timeout`` seconds."""
+        if self._settled.is_set():  # wait_for asks too late where no time is left
+            return True
         try:
             await asyncio.wait_for(self._settled.wait(), timeout)
         except TimeoutError:
@@ -195,6 +206,7 @@ class TaskDraws:
 
     async def stop(self) -> None:
         """End what is in flight and wait until it has ended."""
+        self.unfinished = self.unfinished or self._open > 0
         self._stopped = True
         tasks = list(self._tasks)
         for task in tasks:

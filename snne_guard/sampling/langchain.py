@@ -18,13 +18,13 @@ from langchain_core.outputs import LLMResult
 from snne_guard.sampling.collect import Draw, Reply
 from snne_guard.sampling.langchain_messages import read_result
 from snne_guard.sampling.langchain_models import (
-    TOKEN_LIMITS,
     Candidate,
     ChatRunnable,
     resolve,
     sampling_copy,
     side_effects,
 )
+from snne_guard.sampling.langchain_options import request_options, without_ours
 from snne_guard.sampling.langchain_runs import (
     SAMPLE_TAG,
     AsyncRunLog,
@@ -61,6 +61,7 @@ class Route:
                 candidate.model,
                 temperature=plan.temperature,
                 max_tokens=plan.sample_max_tokens,
+                clean=without_ours,
             )
             for candidate in candidates
         )
@@ -100,6 +101,14 @@ class Route:
         return ("temperature_unset",) if fixed else ()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Settings:
+    """What a request asks for that a provider may reject."""
+
+    logprobs: bool
+    temperature: bool
+
+
 @dataclass(slots=True, kw_only=True)
 class _Samples:
     """What both twins share: which options a request carries.
@@ -121,36 +130,44 @@ class _Samples:
     logprobs: bool
 
     def options(
-        self, candidate: Candidate, draw: Draw, *, logprobs: bool
+        self, candidate: Candidate, draw: Draw, settings: _Settings
     ) -> dict[str, Any]:
-        options = {**candidate.kwargs, **self.kwargs}
-        for name in ("n", "stream", "logprobs", "top_logprobs", "previous_response_id"):
-            options.pop(name, None)
-        if "temperature" in options:
-            options["temperature"] = self.plan.temperature
-        if "store" in options:
-            options["store"] = False
-        if self.plan.sample_max_tokens is not None:
-            limit = self.plan.sample_max_tokens
-            options |= {name: limit for name in TOKEN_LIMITS if name in options}
-        seed = options.get("seed", getattr(candidate.model, "seed", None))
-        if isinstance(seed, int):
-            # The same seed for all would draw the same sample again and again.
-            options["seed"] = seed + 1 + draw.index
-        if draw.n > 1:
-            options["n"] = draw.n
-        if logprobs:
-            options["logprobs"] = True
-        return options
+        return request_options(
+            candidate,
+            self.kwargs,
+            draw,
+            plan=self.plan,
+            logprobs=settings.logprobs,
+            temperature=settings.temperature,
+        )
 
-    def wants_logprobs(self) -> bool:
-        return self.logprobs and self.memory.logprobs is not False
+    def drawing(self, index: int, settings: _Settings) -> BaseChatModel:
+        """Return the copy of a candidate that draws under these settings."""
+        copy = self.route.copies[index]
+        if settings.temperature or "temperature" not in type(copy).model_fields:
+            return copy
+        return copy.model_copy(update={"temperature": None})
 
-    def is_about_logprobs(self, error: BaseException, draw: Draw) -> bool:
-        """Return whether a rejected request may pass without log-probabilities."""
-        if not is_bad_request(error) or self.memory.logprobs:
-            return False
-        return "logprob" in str(error).lower() or draw.n == 1
+    def settings(self) -> _Settings:
+        """Return what this provider is known to take."""
+        return _Settings(
+            logprobs=self.logprobs and self.memory.logprobs is not False,
+            temperature=self.memory.temperature is not False,
+        )
+
+    def amended(
+        self, error: BaseException, draw: Draw, settings: _Settings
+    ) -> _Settings | None:
+        """Return settings with which a rejected request may pass, None if none may."""
+        if not is_bad_request(error):
+            return None
+        about = str(error).lower()
+        optional = settings.logprobs and not self.memory.logprobs
+        if settings.temperature and "temperature" in about:
+            return replace(settings, temperature=False)
+        if optional and ("logprob" in about or draw.n == 1):
+            return replace(settings, logprobs=False)
+        return None
 
     def is_final(self, index: int, draw: Draw, error: BaseException) -> bool:
         """Return whether the next candidate is not to be asked."""
@@ -158,9 +175,13 @@ class _Samples:
         rejects_n = draw.n > 1 and is_bad_request(error)
         return rejects_n or index + 1 == len(self.route.candidates)
 
-    def without_logprobs(self, reply: Reply) -> Reply:
-        self.memory.settle_logprobs(seen=False)
-        return self.after(1, reply)
+    def learnt(self, settings: _Settings, reply: Reply, *, failed: int) -> Reply:
+        """Remember what the provider does not take."""
+        if failed and self.logprobs and not settings.logprobs:
+            self.memory.settle_logprobs(seen=False)
+        if not settings.temperature:
+            self.memory.temperature = False
+        return self.after(failed, reply)
 
     @staticmethod
     def after(failed: int, reply: Reply) -> Reply:
@@ -222,22 +243,26 @@ class Samples(_Samples):
         raise AssertionError  # pragma: no cover - a route has at least one candidate
 
     def _ask(self, index: int, draw: Draw) -> Reply:
-        logprobs = self.wants_logprobs()
-        try:
-            return self._generate(index, draw, logprobs=logprobs)
-        except Exception as error:
-            if not logprobs or not self.is_about_logprobs(error, draw):
-                raise
-        return self.without_logprobs(self._generate(index, draw, logprobs=False))
+        settings, failed = self.settings(), 0
+        while True:
+            try:
+                reply = self._generate(index, draw, settings)
+            except Exception as error:
+                amended = self.amended(error, draw, settings)
+                if amended is None:
+                    raise
+                settings, failed = amended, failed + 1
+            else:
+                return self.learnt(settings, reply, failed=failed)
 
-    def _generate(self, index: int, draw: Draw, *, logprobs: bool) -> Reply:
+    def _generate(self, index: int, draw: Draw, settings: _Settings) -> Reply:
         candidate = self.route.candidates[index]
-        options = self.options(candidate, draw, logprobs=logprobs)
+        options = self.options(candidate, draw, settings)
         run = self.log.open(self.managers[index], candidate, self.messages, options)
         seen, handlers = _Seen.of(draw)
         try:
             with untraced():
-                result: LLMResult = self.route.copies[index].generate(
+                result: LLMResult = self.drawing(index, settings).generate(
                     [list(self.messages)], callbacks=handlers, **options
                 )
         except BaseException as error:
@@ -273,23 +298,27 @@ class AsyncSamples(_Samples):
         raise AssertionError  # pragma: no cover - a route has at least one candidate
 
     async def _ask(self, index: int, draw: Draw) -> Reply:
-        logprobs = self.wants_logprobs()
-        try:
-            return await self._generate(index, draw, logprobs=logprobs)
-        except Exception as error:
-            if not logprobs or not self.is_about_logprobs(error, draw):
-                raise
-        return self.without_logprobs(await self._generate(index, draw, logprobs=False))
+        settings, failed = self.settings(), 0
+        while True:
+            try:
+                reply = await self._generate(index, draw, settings)
+            except Exception as error:
+                amended = self.amended(error, draw, settings)
+                if amended is None:
+                    raise
+                settings, failed = amended, failed + 1
+            else:
+                return self.learnt(settings, reply, failed=failed)
 
-    async def _generate(self, index: int, draw: Draw, *, logprobs: bool) -> Reply:
+    async def _generate(self, index: int, draw: Draw, settings: _Settings) -> Reply:
         candidate = self.route.candidates[index]
-        options = self.options(candidate, draw, logprobs=logprobs)
+        options = self.options(candidate, draw, settings)
         manager = self.managers[index]
         run = await self.log.open(manager, candidate, self.messages, options)
         seen, handlers = _Seen.of(draw)
         try:
             with untraced():
-                result: LLMResult = await self.route.copies[index].agenerate(
+                result: LLMResult = await self.drawing(index, settings).agenerate(
                     [list(self.messages)], callbacks=handlers, **options
                 )
         except BaseException as error:

@@ -133,6 +133,8 @@ def cost_of(message: BaseMessage | None, samples: Sequence[Sample]) -> Cost:
     drawn = sum(len(sample.token_logprobs or ()) for sample in samples)
     if usage is None:
         return Cost(calls=1, completion_tokens=drawn, lower_bound=True)
+    if usage.get("total_cost") == 0:
+        return Cost()  # LangChain's mark of an answer from its cache: nothing was sent
     written = usage["output_tokens"]
     return Cost(
         calls=1,

@@ -35,7 +35,13 @@ __all__ = [
 ChatRunnable = Runnable[Any, Any]
 """A chat model, or a LangChain wrapper around one."""
 
-TOKEN_LIMITS = ("max_tokens", "max_output_tokens", "max_new_tokens", "num_predict")
+TOKEN_LIMITS = (
+    "max_tokens",
+    "max_completion_tokens",
+    "max_output_tokens",
+    "max_new_tokens",
+    "num_predict",
+)
 
 _OFF: dict[str, object] = {"streaming": False, "seed": None, "store": False}
 """Options that would garble samples, make them all alike or leave traces."""
@@ -61,7 +67,12 @@ class Candidate:
     def speaks_openai(self) -> bool:
         """Whether it is langchain-openai's class, or built on it."""
         names = {base.__name__ for base in type(self.model).__mro__}
-        return "BaseChatOpenAI" in names and not _uses_responses(self)
+        return "BaseChatOpenAI" in names and not self.uses_responses
+
+    @property
+    def uses_responses(self) -> bool:
+        """Whether OpenAI's Responses API is used: it has neither n nor logprobs."""
+        return _uses_responses(self)
 
     def asked(self, name: str) -> bool:
         """Return whether the user has set an option, on the model or a binding."""
@@ -201,13 +212,18 @@ def _not_a_model(model: object) -> str:
 
 
 def sampling_copy(
-    model: BaseChatModel, *, temperature: float, max_tokens: int | None
+    model: BaseChatModel,
+    *,
+    temperature: float,
+    max_tokens: int | None,
+    clean: Callable[[Mapping[str, Any]], dict[str, Any]] = dict,
 ) -> BaseChatModel:
     """Return a copy of a chat model that draws samples.
 
     Its cache, streaming, callbacks and own retries are off, it stores nothing, and
-    the temperature is set where the model has one. The user's object is untouched,
-    and the copy shares its connections.
+    the temperature is set where the model has one. ``clean`` takes out of its nested
+    options what samples must not carry. The user's object is untouched, and the copy
+    shares its connections.
     """
     update: dict[str, Any] = {
         "cache": False,
@@ -225,6 +241,9 @@ def sampling_copy(
     }
     if "n" in fields:
         update["n"] = fields["n"].default
+    for place in ("extra_body", "model_kwargs"):
+        if place in fields and (inner := getattr(model, place)):
+            update[place] = clean(inner)
     if max_tokens is not None:
         update |= {name: max_tokens for name in TOKEN_LIMITS if name in fields}
     return model.model_copy(update=update | _clients_without_retries(model))
@@ -237,9 +256,22 @@ def side_effects(candidate: Candidate, kwargs: Mapping[str, Any]) -> bool:
     grow by every sample.
     """
     options = {**_fixed_options(candidate.model), **candidate.kwargs, **kwargs}
-    if any(_runs_at_provider(tool) for tool in options.get("tools") or ()):
+    for body in (options, options.get("extra_body"), options.get("model_kwargs")):
+        if isinstance(body, Mapping) and _acts(cast("Mapping[str, Any]", body)):
+            return True
+    return False
+
+
+_ACTING = ("conversation", "background", "mcp_servers", "web_search_options")
+"""Options with which a provider does more than answer."""
+
+
+def _acts(options: Mapping[str, Any]) -> bool:
+    if any(options.get(name) not in {None, False} for name in _ACTING[:2]):
         return True
-    return bool(options.get("conversation"))
+    if any(options.get(name) is not None for name in _ACTING[2:]):
+        return True
+    return any(_runs_at_provider(tool) for tool in options.get("tools") or ())
 
 
 def _fixed_options(model: BaseChatModel) -> dict[str, Any]:
@@ -255,11 +287,13 @@ def _fixed_options(model: BaseChatModel) -> dict[str, Any]:
 
 
 def _runs_at_provider(tool: object) -> bool:
-    # A function is only proposed. Anthropic's tools of the user's own have no type.
     if not isinstance(tool, Mapping):
         return False
-    kind = cast("Mapping[str, object]", tool).get("type", "function")
-    return kind not in {"function", "custom"}
+    given = cast("Mapping[str, object]", tool)
+    if "type" in given:
+        return given["type"] not in {"function", "custom"}
+    # A function is only proposed. Anthropic's tools of the user's own have no type.
+    return not {"name", "function", "function_declarations"} & given.keys()
 
 
 def _clients_without_retries(model: BaseChatModel) -> dict[str, Any]:

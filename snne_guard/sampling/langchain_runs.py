@@ -124,12 +124,14 @@ class _Plan:
         hold: Whether replies are kept back until the decision.
         usage: Whether the runs carry token usage; not where an outer run counts it.
         texts: Whether handlers may see the texts of samples at all.
+        withheld: What was decided about the answer, None before that.
     """
 
     config: RunnableConfig
     hold: bool = False
     usage: bool = True
     texts: bool = True
+    withheld: bool | None = None
     held: list[tuple[Any, LLMResult]] = field(
         default_factory=list[tuple[Any, LLMResult]]
     )
@@ -248,10 +250,10 @@ class RunLog(_Plan):
         """Tell what came back, now or after the decision."""
         if run is None:
             return
-        if self.hold:
+        if self.hold and self.withheld is None:
             self.held.append((run, result))
         else:
-            run.on_llm_end(self.shown(result))
+            run.on_llm_end(self.shown(result, withheld=bool(self.withheld)))
 
     def fail(self, run: CallbackManagerForLLMRun | None, error: BaseException) -> None:
         """Tell that nothing came back."""
@@ -260,6 +262,8 @@ class RunLog(_Plan):
 
     def release(self, *, withheld: bool) -> None:
         """Close what was held back, without the text where the answer is withheld."""
+        if self.withheld is None:
+            self.withheld = withheld
         while self.held:
             run, result = self.held.pop(0)
             run.on_llm_end(self.shown(result, withheld=withheld))
@@ -292,10 +296,10 @@ class AsyncRunLog(_Plan):
         """Tell what came back, now or after the decision."""
         if run is None:
             return
-        if self.hold:
+        if self.hold and self.withheld is None:
             self.held.append((run, result))
         else:
-            await run.on_llm_end(self.shown(result))
+            await run.on_llm_end(self.shown(result, withheld=bool(self.withheld)))
 
     async def fail(
         self, run: AsyncCallbackManagerForLLMRun | None, error: BaseException
@@ -306,6 +310,8 @@ class AsyncRunLog(_Plan):
 
     async def release(self, *, withheld: bool) -> None:
         """Close what was held back, without the text where the answer is withheld."""
+        if self.withheld is None:
+            self.withheld = withheld
         while self.held:
             run, result = self.held.pop(0)
             await run.on_llm_end(self.shown(result, withheld=withheld))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import email.utils
 import math
+import re
 import threading
 import time
 from datetime import UTC, datetime
@@ -22,6 +23,7 @@ __all__ = [
     "aretrying",
     "is_bad_request",
     "is_transient",
+    "rejects",
     "retry_after",
     "retrying",
 ]
@@ -79,6 +81,24 @@ def is_bad_request(error: BaseException) -> bool:
         return True
     # Other errors of the client's own code come after the reply, which was billed.
     return isinstance(error, TypeError) and "unexpected keyword argument" in str(error)
+
+
+def rejects(error: BaseException, parameter: str) -> bool | None:
+    """Return whether a provider refuses a request for one of its parameters.
+
+    Returns:
+        None where it refuses the request and does not say why.
+
+    Example:
+        >>> rejects(TypeError("got an unexpected keyword argument 'n'"), "n")
+        True
+    """
+    if not is_bad_request(error) or status_of(error) == 404:  # noqa: PLR2004 - HTTP
+        return False
+    if getattr(error, "param", None) == parameter:
+        return True
+    named = re.search(rf"(?<!\w){re.escape(parameter)}(?!\w)", str(error))
+    return True if named else None
 
 
 def retry_after(error: BaseException) -> float | None:

@@ -157,7 +157,7 @@ def test_a_provider_that_ignores_n_is_topped_up(way: str) -> None:
 def test_a_provider_that_rejects_n_is_asked_for_less(way: str) -> None:
     def send(draw: Draw) -> Reply:
         if draw.n > 1:
-            raise NotImplementedError
+            raise NoSeveralError
         return reply(draw)
 
     sent = send_all(way, send, batch=4)
@@ -165,9 +165,37 @@ def test_a_provider_that_rejects_n_is_asked_for_less(way: str) -> None:
     assert sorted(draw.n for draw in sent.notes.started) == [1, 1, 1, 1, 2, 2, 4]
     assert sent.collector.errors == []
     assert sent.collector.cost.attempts == 7
-    assert [type(error) for _, _, error in sent.notes.ended].count(
-        NotImplementedError
-    ) == 3
+    assert [type(error) for _, _, error in sent.notes.ended].count(NoSeveralError) == 3
+
+
+class NoSeveralError(TypeError):
+    def __init__(self) -> None:
+        super().__init__("got an unexpected keyword argument 'n'")
+
+
+@WAYS
+def test_a_request_that_is_rejected_unexplained_is_tried_with_one_reply(
+    way: str,
+) -> None:
+    def send(draw: Draw) -> Reply:
+        raise NotImplementedError
+
+    sent = send_all(way, send, batch=4)
+    assert [draw.n for draw in sent.notes.started] == [4, 1]
+    assert len(sent.collector.errors) == 1
+
+
+@WAYS
+def test_the_other_replies_follow_once_one_has_come(way: str) -> None:
+    def send(draw: Draw) -> Reply:
+        if draw.n > 2:
+            raise NotImplementedError
+        return reply(draw)
+
+    sent = send_all(way, send, batch=5, n_samples=5)
+    assert sent.texts == ["s0", "s1", "s2", "s3", "s4"]
+    assert sorted(draw.n for draw in sent.notes.started) == [1, 2, 2, 5]
+    assert sent.collector.errors == []
 
 
 @WAYS

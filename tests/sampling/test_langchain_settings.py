@@ -1,0 +1,277 @@
+"""Options in odd places, providers that reject some: what samples carry."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Any
+
+import pytest
+from langchain_core.caches import InMemoryCache
+from langchain_core.globals import set_llm_cache
+from langchain_core.language_models import FakeListChatModel
+from pydantic import BaseModel
+
+from snne_guard import SNNEGuard
+from snne_guard.sampling import Draw, SamplingPlan
+from snne_guard.sampling.langchain_models import Candidate, side_effects
+from snne_guard.sampling.langchain_options import request_options
+from snne_guard.sampling.retry import rejects
+from tests.support.chat_server import (
+    ChatServer,
+    Reply,
+    Request,
+    always,
+    chat_openai,
+    error,
+    rejecting,
+)
+from tests.support.guarding import WAYS, WHOLE, Witness, ask, is_sample, record, split
+from tests.support.handlers import EverythingHandler
+
+PARIS = ["Paris"]
+
+
+def samples_of(server: ChatServer) -> list[Request]:
+    return [request for request in server.requests if is_sample(request)]
+
+
+@pytest.mark.parametrize("way", WHOLE)
+@pytest.mark.parametrize("place", ["extra_body", "bound", "call"])
+def test_options_in_odd_places_do_not_reach_the_samples(way: str, place: str) -> None:
+    odd: dict[str, Any] = {"temperature": 0.0, "seed": 5, "n": 3, "user": "u1"}
+    with ChatServer(split("Paris", PARIS)) as server:
+        model: Any = chat_openai(server)
+        kwargs: dict[str, Any] = {}
+        if place == "bound":
+            model = model.bind(extra_body=odd)
+        elif place == "call":
+            kwargs = {"extra_body": odd}
+        else:
+            model = chat_openai(server, extra_body=odd)
+        guard = SNNEGuard(model, threshold=0.4)
+        assert record(ask(guard, "x", way, **kwargs))["n_used"] == 5
+        (sample,) = samples_of(server)
+    assert (sample.n, sample.temperature) == (4, 1.0)
+    assert sample.body["user"] == "u1"
+    assert sample.body["seed"] == 6
+    assert odd == {"temperature": 0.0, "seed": 5, "n": 3, "user": "u1"}
+
+
+def test_a_store_in_an_odd_place_is_off_for_samples() -> None:
+    with ChatServer(split("Paris", PARIS)) as server:
+        model = chat_openai(server, extra_body={"store": True})
+        SNNEGuard(model, threshold=0.4).invoke("x")
+        assert {is_sample(r): r.body["store"] for r in server.requests} == {
+            False: True,
+            True: False,
+        }
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_provider_that_rejects_a_temperature_is_asked_without(way: str) -> None:
+    with ChatServer(rejecting("temperature", always("Paris"))) as server:
+        guard = SNNEGuard(chat_openai(server), threshold=0.4, schedule="answer_first")
+        found = record(ask(guard, "x", way))
+        first = len(server.requests)
+        again = record(guard.invoke("y"))
+        assert len(server.requests) == first + 2
+    for each in (found, again):
+        assert (each["decision"], each["n_used"]) == ("accept", 5)
+        assert each["reasons"] == ["temperature_unset"]
+
+
+@pytest.mark.parametrize("way", WHOLE)
+def test_a_rejection_that_is_not_for_n_sets_off_no_storm(way: str) -> None:
+    bad = error(400, "context length exceeded")
+    with ChatServer(split("Paris", lambda _request: bad)) as server:
+        found = record(ask(SNNEGuard(chat_openai(server), n=10), "x", way))
+        assert len(samples_of(server)) == 3  # all, one, one without log-probabilities
+    assert "samples_failed" in found["reasons"]
+
+
+@pytest.mark.parametrize("way", WHOLE)
+def test_streaming_options_of_the_answer_do_not_reach_the_samples(way: str) -> None:
+    with ChatServer(split("Paris", PARIS)) as server:
+        model = chat_openai(server)
+        guard = SNNEGuard(model, threshold=0.4)
+        streamed = ask(
+            guard, "x", "stream" if way == "invoke" else "astream", stream_usage=True
+        )
+        bound = SNNEGuard(model.bind(stream_options={"include_usage": True}), n=3)
+        record(ask(bound, "x", "stream"))
+        assert all("stream_options" not in r.body for r in samples_of(server))
+    assert record(streamed)["n_used"] == 5
+
+
+def test_a_bound_token_limit_does_not_beat_that_of_samples() -> None:
+    with ChatServer(split("Paris", PARIS)) as server:
+        model = chat_openai(server).bind(max_completion_tokens=500)
+        SNNEGuard(model, sample_max_tokens=10).invoke("x")
+        (sample,) = samples_of(server)
+    assert sample.body["max_completion_tokens"] == 10
+
+
+@pytest.mark.parametrize(
+    ("options", "acts"),
+    [
+        ({"tools": [{"google_search": {}}]}, True),
+        ({"tools": [{"code_execution": {}}]}, True),
+        ({"tools": [{"type": "web_search"}]}, True),
+        ({"extra_body": {"tools": [{"type": "mcp"}]}}, True),
+        ({"web_search_options": {}}, True),
+        ({"mcp_servers": [{"url": "u"}]}, True),
+        ({"background": True}, True),
+        ({"background": False}, False),
+        ({"conversation": "c1"}, True),
+        ({"tools": [{"type": "function", "function": {"name": "f"}}]}, False),
+        ({"tools": [{"name": "f", "input_schema": {}}]}, False),
+        ({"tools": [{"function_declarations": []}]}, False),
+        ({}, False),
+    ],
+)
+def test_what_runs_at_the_provider_is_told_from_what_is_only_proposed(
+    options: Any, acts: bool
+) -> None:
+    model = FakeListChatModel(responses=["x"])
+    assert side_effects(Candidate(model=model, kwargs=options), {}) is acts
+    assert side_effects(Candidate(model=model), options) is acts
+
+
+def test_samples_through_the_responses_api_store_nothing_and_go_on_where_it_was() -> (
+    None
+):
+    with ChatServer(always("x")) as server:
+        model = chat_openai(server, use_responses_api=True)
+        candidate = Candidate(model=model)
+        assert candidate.uses_responses
+        assert not candidate.speaks_openai
+        options = request_options(
+            candidate,
+            {"previous_response_id": "resp_1"},
+            Draw(index=0, n=1),
+            plan=SamplingPlan(),
+            logprobs=False,
+            temperature=True,
+        )
+    assert options == {"previous_response_id": "resp_1", "store": False}
+
+
+class City(BaseModel):
+    """A city."""
+
+    name: str
+
+
+@pytest.mark.parametrize("way", WHOLE)
+@pytest.mark.parametrize(
+    ("bad", "reason"),
+    [
+        ({"texts": ['{"name":"M"}', "oops"]}, None),
+        (
+            {"texts": ['{"name":"M"}'], "finish_reasons": ["length", "stop"]},
+            "truncated",
+        ),
+        (
+            {"texts": ['{"name":"M"}'], "finish_reasons": ["content_filter", "stop"]},
+            "refused",
+        ),
+    ],
+)
+def test_one_bad_choice_of_structured_output_loses_no_other(
+    way: str, bad: Any, reason: str | None
+) -> None:
+    witness = Witness()
+    with ChatServer(split('{"name":"M"}', lambda _request: Reply(**bad))) as server:
+        guard = SNNEGuard(chat_openai(server), observers=[witness])
+        chain = guard.with_structured_output(City)
+        if way == "invoke":
+            found = chain.invoke("x")
+        else:
+            found = asyncio.run(chain.ainvoke("x"))
+        (sample,) = samples_of(server)
+        assert witness.last.cost.completion_tokens == server.billed.completion_tokens
+    assert found == City(name="M")
+    assert sample.body["response_format"]["type"] == "json_schema"
+    assert sample.body["response_format"]["json_schema"]["strict"] is True
+    assert witness.last.n_used == (5 if reason is None else 3)
+    assert witness.last.uncertainty is not None
+    if reason is not None:
+        assert f"{reason}_samples" in witness.last.reasons
+
+
+@pytest.mark.parametrize("way", WHOLE)
+def test_an_answer_from_the_cache_costs_nothing(way: str) -> None:
+    set_llm_cache(InMemoryCache())
+    try:
+        with ChatServer(split("Paris", PARIS)) as server:
+            guard = SNNEGuard(chat_openai(server))
+            ask(guard, "x", way)
+            before = server.billed
+            cost = record(ask(guard, "x", way))["cost"]
+            billed = server.billed.completion_tokens - before.completion_tokens
+    finally:
+        set_llm_cache(None)
+    assert (cost["calls"], cost["completion_tokens"]) == (1, billed)
+
+
+@pytest.mark.parametrize("way", WHOLE)
+def test_what_was_in_flight_at_the_end_makes_the_cost_a_lower_bound(way: str) -> None:
+    with ChatServer(split("Paris", always("", stall=True))) as server:
+        guard = SNNEGuard(chat_openai(server), sample_timeout=0.3)
+        assert record(ask(guard, "x", way))["cost"]["lower_bound"] is True
+
+
+def test_a_run_that_ends_after_the_decision_is_closed_without_its_text() -> None:
+    handler = EverythingHandler()
+    with ChatServer(split("Paris", always("Xanadu", delay=0.8))) as server:
+        guard = SNNEGuard(
+            chat_openai(server),
+            threshold=0.4,
+            on_uncertain="refuse",
+            sample_timeout=0.1,
+        )
+        guard.invoke("x", {"callbacks": [handler]})
+        server.wait_until(requests=2)
+        end = 0
+        while handler.names.count("on_llm_end") < 2 and end < 1000:
+            end += 1
+            time.sleep(0.01)
+    assert handler.names.count("on_llm_end") == 2
+    assert handler.leaks("Xanadu") == []
+
+
+@pytest.mark.parametrize(
+    ("raised", "told"),
+    [
+        (TypeError("got an unexpected keyword argument 'n'"), True),
+        (TypeError("got an unexpected keyword argument 'name'"), None),
+        (NotImplementedError(), None),
+        (ValueError("n"), False),
+        (ConnectionResetError("n"), False),
+    ],
+)
+def test_a_rejection_names_its_parameter_or_not(raised: Exception, told: Any) -> None:
+    assert rejects(raised, "n") is told
+
+
+def test_a_rejection_by_a_parameter_of_its_own_or_of_a_missing_model() -> None:
+    class StatusError(Exception):
+        def __init__(self, status: int, param: str | None) -> None:
+            super().__init__("no")
+            self.status_code, self.param = status, param
+
+    assert rejects(StatusError(400, "n"), "n") is True
+    assert rejects(StatusError(422, None), "n") is None
+    assert rejects(StatusError(404, "n"), "n") is False
+
+
+def test_a_plain_form_of_structured_output_is_sent_as_it_is() -> None:
+    form = {"type": "json_object"}
+    with ChatServer(split('{"name":"M"}', ['{"name":"M"}', "oops"])) as server:
+        model = chat_openai(server, extra_body={"user": "u1"}).bind(
+            response_format=form
+        )
+        assert record(SNNEGuard(model).invoke("x"))["n_used"] == 5
+        (sample,) = samples_of(server)
+    assert (sample.body["response_format"], sample.body["user"]) == (form, "u1")
