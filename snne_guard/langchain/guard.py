@@ -81,7 +81,7 @@ class SNNEGuard(RunnableSerializable[LanguageModelInput, AIMessage]):
         timeout: Seconds for the whole guarded call.
         sample_timeout: Seconds after which what has arrived is scored.
         sample_max_tokens: Token limit of a sample.
-        max_concurrency: Sample requests in flight for this guard, all calls together.
+        max_concurrency: Requests in flight for this guard, all calls together.
         max_attempts: Requests sent for one sample before it counts as failed.
         sample_rate: Share of calls that are sampled at all.
         observers: Objects with any of ``on_sample_start``, ``on_sample_end`` and
