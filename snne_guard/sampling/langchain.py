@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from langchain_core.callbacks import (
@@ -24,7 +25,7 @@ from snne_guard.sampling.langchain_models import (
     sampling_copy,
     side_effects,
 )
-from snne_guard.sampling.langchain_options import request_options, without_ours
+from snne_guard.sampling.langchain_options import cleaned, request_options
 from snne_guard.sampling.langchain_runs import (
     SAMPLE_TAG,
     AsyncRunLog,
@@ -61,7 +62,7 @@ class Route:
                 candidate.model,
                 temperature=plan.temperature,
                 max_tokens=plan.sample_max_tokens,
-                clean=without_ours,
+                clean=partial(cleaned, max_tokens=plan.sample_max_tokens),
             )
             for candidate in candidates
         )

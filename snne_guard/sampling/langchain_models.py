@@ -64,10 +64,15 @@ class Candidate:
     handles: tuple[type[BaseException], ...] = ()
 
     @property
-    def speaks_openai(self) -> bool:
+    def is_openai(self) -> bool:
         """Whether it is langchain-openai's class, or built on it."""
         names = {base.__name__ for base in type(self.model).__mro__}
-        return "BaseChatOpenAI" in names and not self.uses_responses
+        return "BaseChatOpenAI" in names
+
+    @property
+    def speaks_openai(self) -> bool:
+        """Whether it speaks Chat Completions as OpenAI does."""
+        return self.is_openai and not self.uses_responses
 
     @property
     def uses_responses(self) -> bool:

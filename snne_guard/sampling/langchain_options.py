@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, cast
 
-from langchain_core.utils.function_calling import convert_to_openai_function
+from pydantic import BaseModel
 
 from snne_guard.sampling.collect import Draw
 from snne_guard.sampling.langchain_models import TOKEN_LIMITS, Candidate
 from snne_guard.sampling.plan import SamplingPlan
 
-__all__ = ["cleaned", "request_options", "without_ours"]
+__all__ = ["cleaned", "request_options"]
 
 _NESTED = ("extra_body", "model_kwargs")
 _OURS = frozenset(
@@ -49,20 +50,17 @@ def request_options(
         temperature: Whether the provider takes a temperature.
     """
     given = {**candidate.kwargs, **kwargs}
+    candidate = replace(candidate, kwargs=given)
     seed = _seed(candidate, given)
-    options = cleaned(given)
+    options = cleaned(given, max_tokens=plan.sample_max_tokens)
     if temperature and "temperature" in given:
         options["temperature"] = plan.temperature
-    if "store" in options or candidate.uses_responses:
-        options["store"] = False
-    if not candidate.uses_responses:
-        options.pop("previous_response_id", None)
-    if plan.sample_max_tokens is not None:
-        limit = plan.sample_max_tokens
-        options |= {name: limit for name in TOKEN_LIMITS if name in options}
     if seed is not None:
         # The same seed for all would draw the same sample again and again.
         options["seed"] = seed + 1 + draw.index
+    if candidate.uses_responses:  # it stores what is not forbidden, and draws singly
+        options["store"] = False
+        return _unparsed(candidate, options)
     if draw.n > 1:
         options["n"] = draw.n
     if logprobs:
@@ -70,19 +68,23 @@ def request_options(
     return _unparsed(candidate, options)
 
 
-def cleaned(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return options without those that the guard sets, the nested ones too."""
+def cleaned(
+    options: Mapping[str, Any], *, max_tokens: int | None = None
+) -> dict[str, Any]:
+    """Return options without those that the guard sets, the nested ones too.
+
+    Args:
+        options: As the user has given them; left as they are.
+        max_tokens: Token limit of a sample, None for the user's own.
+    """
     kept = {name: value for name, value in options.items() if name not in _OURS}
     for place in _NESTED:
         if isinstance(inner := kept.get(place), Mapping):
-            kept[place] = without_ours(cast("Mapping[str, Any]", inner))
-    return kept
-
-
-def without_ours(inner: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the nested options of a request without those that the guard sets."""
-    kept = {name: value for name, value in inner.items() if name not in _OURS}
-    if kept.get("store"):
+            nested = cast("Mapping[str, Any]", inner)
+            kept[place] = cleaned(nested, max_tokens=max_tokens)
+    if max_tokens is not None:
+        kept |= {name: max_tokens for name in TOKEN_LIMITS if name in kept}
+    if "store" in kept:
         kept["store"] = False
     return kept
 
@@ -109,13 +111,22 @@ def _unparsed(candidate: Candidate, options: dict[str, Any]) -> dict[str, Any]:
     with it all of them would be lost, and what they cost.
     """
     wanted = options.get("response_format")
-    if wanted is None or not candidate.speaks_openai:
+    if wanted is None or not candidate.is_openai:
         return options
-    if not isinstance(wanted, Mapping):
-        function = convert_to_openai_function(wanted, strict=True)
-        schema = {"name": function["name"], "schema": function["parameters"]}
-        wanted = {"type": "json_schema", "json_schema": {**schema, "strict": True}}
-    body: dict[str, Any] = getattr(candidate.model, "extra_body", None) or {}
-    extra: dict[str, Any] = {**without_ours(body), **(options.get("extra_body") or {})}
     rest = {name: value for name, value in options.items() if name != "response_format"}
-    return {**rest, "extra_body": {**extra, "response_format": wanted}}
+    if isinstance(wanted, type) and issubclass(wanted, BaseModel):
+        wanted = _plain_form(wanted)
+    if candidate.uses_responses:  # it parses types alone
+        return {**rest, "response_format": wanted}
+    own = getattr(candidate.model, "extra_body", None)
+    extra = options.get("extra_body", cleaned(own or {}))
+    return {**rest, "extra_body": {"response_format": wanted, **(extra or {})}}
+
+
+def _plain_form(wanted: type[BaseModel]) -> dict[str, Any]:
+    """Return the schema that OpenAI's client would send; the answer gets the same."""
+    import openai
+
+    function = openai.pydantic_function_tool(wanted)["function"]
+    schema = {"name": function["name"], "schema": function.get("parameters")}
+    return {"type": "json_schema", "json_schema": {**schema, "strict": True}}

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import time
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from langchain_core.caches import InMemoryCache
 from langchain_core.globals import set_llm_cache
 from langchain_core.language_models import FakeListChatModel
-from pydantic import BaseModel
+from langchain_openai import ChatOpenAI
+from pydantic import BaseModel, Field, SecretStr
 
 from snne_guard import SNNEGuard
 from snne_guard.sampling import Draw, SamplingPlan
@@ -25,6 +26,7 @@ from tests.support.chat_server import (
     chat_openai,
     error,
     rejecting,
+    response,
 )
 from tests.support.guarding import WAYS, WHOLE, Witness, ask, is_sample, record, split
 from tests.support.handlers import EverythingHandler
@@ -138,29 +140,19 @@ def test_what_runs_at_the_provider_is_told_from_what_is_only_proposed(
     assert side_effects(Candidate(model=model), options) is acts
 
 
-def test_samples_through_the_responses_api_store_nothing_and_go_on_where_it_was() -> (
-    None
-):
-    with ChatServer(always("x")) as server:
-        model = chat_openai(server, use_responses_api=True)
-        candidate = Candidate(model=model)
-        assert candidate.uses_responses
-        assert not candidate.speaks_openai
-        options = request_options(
-            candidate,
-            {"previous_response_id": "resp_1"},
-            Draw(index=0, n=1),
-            plan=SamplingPlan(),
-            logprobs=False,
-            temperature=True,
-        )
-    assert options == {"previous_response_id": "resp_1", "store": False}
+class Country(BaseModel):
+    """Where it is."""
+
+    code: str = Field("it", description="Two letters.")
+    rivers: dict[str, int] | None = None
 
 
 class City(BaseModel):
     """A city."""
 
     name: str
+    kind: Literal["town", "city"] = "city"
+    countries: list[Country] = Field(default_factory=list[Country])
 
 
 @pytest.mark.parametrize("way", WHOLE)
@@ -198,6 +190,107 @@ def test_one_bad_choice_of_structured_output_loses_no_other(
     assert witness.last.uncertainty is not None
     if reason is not None:
         assert f"{reason}_samples" in witness.last.reasons
+
+
+def test_samples_are_asked_for_the_same_schema_as_the_answer() -> None:
+    text = '{"name":"M"}'
+    with ChatServer(split(text, [text])) as server:
+        model = chat_openai(server, extra_body={"user": "u1", "n": 2})
+        SNNEGuard(model).with_structured_output(City).invoke("x")
+        answer, sample = sorted(server.requests, key=is_sample)
+    assert sample.body["response_format"] == answer.body["response_format"]
+    assert (sample.body["user"], sample.n) == ("u1", 4)
+
+
+def test_extra_body_of_a_call_takes_the_place_of_the_models() -> None:
+    with ChatServer(split("{}", ["{}"])) as server:
+        model = chat_openai(server, extra_body={"user": "u1"}).bind(
+            response_format={"type": "json_object"}
+        )
+        SNNEGuard(model).invoke("x", extra_body={"metadata": {"a": "b"}, "n": 3})
+        answer, sample = sorted(server.requests, key=is_sample)
+    for request in (answer, sample):
+        assert "user" not in request.body
+        assert request.body["metadata"] == {"a": "b"}
+        assert request.body["response_format"] == {"type": "json_object"}
+
+
+@pytest.mark.parametrize("way", WHOLE)
+@pytest.mark.parametrize("by", ["field", "bound", "call"])
+def test_no_sample_through_the_responses_api_is_stored_or_parsed(
+    way: str, by: str
+) -> None:
+    kwargs: dict[str, Any] = {}
+    text = '{"name":"M"}'
+    with ChatServer([response(text)]) as server:
+        model: Any = chat_openai(server)
+        if by == "field":
+            model = chat_openai(server, use_responses_api=True)
+        elif by == "bound":
+            model = model.bind(previous_response_id="resp_1")
+        else:
+            kwargs = {"previous_response_id": "resp_1"}
+        guard = SNNEGuard(model.bind(response_format=City, store=True), method="snne")
+        found = record(ask(guard, "x", way, **kwargs))
+        sent = sorted(server.requests, key=is_sample)
+        assert found["cost"]["completion_tokens"] == server.billed.completion_tokens
+    assert found["n_used"] == 5
+    assert {request.path.split("/")[-1] for request in sent} == {"responses"}
+    assert [request.body["store"] for request in sent] == [True, *[False] * 4]
+    earlier = None if by == "field" else "resp_1"
+    for request in sent:
+        assert request.body.get("previous_response_id") == earlier
+        assert request.body["text"] == sent[0].body["text"]
+        assert not {"n", "logprobs", "top_logprobs"} & set(request.body)
+
+
+@pytest.mark.parametrize("way", WHOLE)
+def test_one_bad_reply_of_the_responses_api_costs_what_it_costs(way: str) -> None:
+    bad = iter(["oops", *['{"name":"M"}'] * 3])
+    script = split(
+        lambda _request: response('{"name":"M"}'), lambda _request: response(next(bad))
+    )
+    with ChatServer(script) as server:
+        model = chat_openai(server, use_responses_api=True).bind(response_format=City)
+        found = record(ask(SNNEGuard(model, method="snne"), "x", way))
+        assert found["cost"]["completion_tokens"] == server.billed.completion_tokens
+    assert found["n_used"] == 5
+    assert found["cost"]["calls"] == 5
+
+
+def test_only_plain_forms_leave_for_the_responses_api() -> None:
+    # A type would make OpenAI's client parse, and lose what it cannot parse.
+    model = ChatOpenAI(model="m", api_key=SecretStr("k"), use_responses_api=True)
+    options = options_of(Candidate(model=model), {"response_format": City})
+    assert options["response_format"]["json_schema"]["name"] == "City"
+    other = FakeListChatModel(responses=["x"])
+    options = options_of(Candidate(model=other), {"response_format": City})
+    assert options == {"response_format": City}
+
+
+def options_of(candidate: Candidate, kwargs: dict[str, Any], n: int = 1) -> Any:
+    return request_options(
+        candidate,
+        kwargs,
+        Draw(index=0, n=n),
+        plan=SamplingPlan(),
+        logprobs=False,
+        temperature=True,
+    )
+
+
+def test_a_limit_in_an_odd_place_does_not_beat_that_of_samples() -> None:
+    odd = {"max_completion_tokens": 500, "model_kwargs": {"max_tokens": 500, "n": 2}}
+    with ChatServer(split("Paris", PARIS)) as server:
+        model = chat_openai(server, extra_body=odd)
+        SNNEGuard(model, sample_max_tokens=10).invoke("x")
+        (sample,) = samples_of(server)
+    assert sample.body["max_completion_tokens"] == 10
+    assert sample.body["model_kwargs"] == {"max_tokens": 10}
+    assert odd == {
+        "max_completion_tokens": 500,
+        "model_kwargs": {"max_tokens": 500, "n": 2},
+    }
 
 
 @pytest.mark.parametrize("way", WHOLE)

@@ -106,7 +106,7 @@ class Connection(asyncio.Protocol):
     def _send(
         self, request: Request, reply: Reply, usage: Usage | None, settle: Settle
     ) -> None:
-        if usage is None:
+        if usage is None or reply.body is not None:
             data = error_body(reply).encode()
         else:
             data = json.dumps(completion(request, reply)).encode()

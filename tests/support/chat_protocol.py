@@ -161,7 +161,7 @@ class Reply:
         usage: What is counted. ``"auto"``: words of the prompt and of the choices.
             None: as ``"auto"``, but the client is not told.
         status: HTTP status; from 400 on, ``body`` is sent instead of choices.
-        body: JSON value or raw text of an error.
+        body: JSON value or raw text of an error, or of a reply of another protocol.
         headers: Further response headers, such as ``Retry-After``.
         delay: Seconds before the first byte.
         chunk_delay: Seconds before each further chunk of a stream.

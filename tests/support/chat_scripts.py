@@ -7,7 +7,7 @@ import threading
 from collections.abc import Sequence
 from typing import Any
 
-from tests.support.chat_protocol import Reply, Request, Script
+from tests.support.chat_protocol import Reply, Request, Script, Usage
 
 __all__ = [
     "always",
@@ -18,6 +18,7 @@ __all__ = [
     "in_turn",
     "rejecting",
     "rejecting_n",
+    "response",
 ]
 
 
@@ -73,6 +74,30 @@ def error(
     body = {"error": {"message": message, "type": kind, "param": param, "code": code}}
     headers = {} if retry_after is None else {"Retry-After": f"{retry_after:g}"}
     return Reply(status=status, body=body, headers=headers)
+
+
+def response(text: str, *, incomplete: str | None = None, **options: Any) -> Reply:
+    """Return a reply in the form that OpenAI's Responses API has for it."""
+    part = {"type": "output_text", "text": text, "annotations": []}
+    message = {"type": "message", "id": "msg_1", "role": "assistant"}
+    usage = {"input_tokens": 5, "output_tokens": 2, "total_tokens": 7}
+    details = {"input_tokens_details": {"cached_tokens": 0}}
+    details["output_tokens_details"] = {"reasoning_tokens": 0}
+    body = {
+        "id": "resp_2",
+        "object": "response",
+        "created_at": 1_700_000_000,
+        "model": "test-model",
+        "status": "incomplete" if incomplete else "completed",
+        "incomplete_details": {"reason": incomplete} if incomplete else None,
+        "error": None,
+        "output": [{**message, "status": "completed", "content": [part]}],
+        "parallel_tool_calls": True,
+        "tool_choice": "auto",
+        "tools": [],
+        "usage": {**usage, **details},
+    }
+    return Reply(body=body, usage=Usage(prompt=5, completion=2), **options)
 
 
 def rejecting_n(then: Script, *, max_n: int = 1) -> Script:

@@ -45,6 +45,7 @@ from tests.support.chat_scripts import (
     in_turn,
     rejecting,
     rejecting_n,
+    response,
 )
 
 __all__ = [
@@ -65,9 +66,10 @@ __all__ = [
     "in_turn",
     "rejecting",
     "rejecting_n",
+    "response",
 ]
 
-CHAT_PATH = "/v1/chat/completions"
+PATHS = ("/v1/chat/completions", "/v1/responses")
 _numbers = itertools.count()
 
 
@@ -206,7 +208,7 @@ class ChatServer:
 
     def decide(self, request: Request) -> Reply:
         """Ask the script; a script that fails shows when the test ends."""
-        if request.method != "POST" or not request.path.endswith(CHAT_PATH):
+        if request.method != "POST" or not request.path.endswith(PATHS):
             return error(404, f"no such path: {request.path}")
         try:
             return self.script(request)
