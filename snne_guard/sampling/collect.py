@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 
 from snne_guard.types import Cost, Sample
 
-__all__ = ["Collector", "Draw", "Reply"]
+__all__ = ["Collector", "Draw", "Reply", "count_by", "one_more_request"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +78,10 @@ class Collector:
         """Count a request that goes out, whatever comes of it."""
         self.cost += Cost(attempts=1)
 
+    def lost(self) -> None:
+        """Note that something was perhaps billed of which no count will come."""
+        self.cost += Cost(lower_bound=True)
+
     def first(self) -> list[Draw]:
         """Return the requests to begin with."""
         return self._chunks(0, self.n_samples)
@@ -123,6 +129,25 @@ class Collector:
             Draw(index=start, n=min(self.batch, index + n - start))
             for start in range(index, index + n, self.batch)
         ]
+
+
+_counter: ContextVar[Callable[[], object]] = ContextVar(
+    "snne_guard_counter", default=Cost
+)
+
+
+def count_by(count: Callable[[], object]) -> None:
+    """Set who counts the further requests that are sent in this context."""
+    _counter.set(count)
+
+
+def one_more_request() -> None:
+    """Count a further request for the same draw, just before it goes out.
+
+    Raises:
+        Exception: What the counter raises where nothing may be sent any more.
+    """
+    _counter.get()()
 
 
 class _NoChoicesError(Exception):

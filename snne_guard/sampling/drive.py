@@ -6,13 +6,13 @@ import asyncio
 import threading
 from collections.abc import Awaitable, Callable
 from contextvars import Context
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Protocol
 
-from snne_guard.sampling.collect import Collector, Draw, Reply
+from snne_guard.sampling.collect import Collector, Draw, Reply, count_by
 from snne_guard.sampling.limiter import Limiter
-from snne_guard.sampling.retry import aretrying, rejects, retrying
+from snne_guard.sampling.retry import aretrying, perhaps_billed, rejects, retrying
 from snne_guard.types import Sample
 
 __all__ = ["DrawListener", "TaskDraws", "ThreadDraws"]
@@ -42,11 +42,22 @@ class _Draws:
     listener: DrawListener
     limiter: Limiter
     max_attempts: int
+    flying: set[int] = field(default_factory=set[int])
 
     def succeeded(self, draw: Draw, reply: Reply) -> list[Draw]:
+        self.flying.discard(draw.index)
         follow = self.collector.arrived(draw, reply)
         self.listener(draw, ended=True, samples=reply.samples)
         return follow
+
+    def sent(self, draw: Draw) -> None:
+        self.flying.add(draw.index)
+        self.collector.sent()
+
+    def came_to_nothing(self, draw: Draw, error: BaseException) -> None:
+        self.flying.discard(draw.index)
+        if perhaps_billed(error):
+            self.collector.lost()
 
     def failed(self, draw: Draw, error: BaseException) -> list[Draw]:
         follow = self.collector.failed(draw, error, rejects_n=rejects(error, "n"))
@@ -69,7 +80,7 @@ class ThreadDraws:
         context: Context that each thread runs in a copy of.
 
     Attributes:
-        unfinished: Whether something was in flight when it was stopped.
+        unfinished: Whether a request was in flight when it was stopped.
     """
 
     def __init__(
@@ -107,7 +118,7 @@ class ThreadDraws:
     def stop(self) -> None:
         """Take in nothing more."""
         with self._lock:
-            self.unfinished = self.unfinished or self._open > 0
+            self.unfinished = self.unfinished or bool(self._draws.flying)
             self._stopped.set()
 
     def _launch(self, draws: list[Draw]) -> None:
@@ -125,6 +136,7 @@ class ThreadDraws:
 
     def _run(self, draw: Draw) -> None:
         self._draws.listener(draw, ended=False)
+        count_by(partial(self._count, draw))
         try:
             reply = self._attempt(draw)
         except BaseException as error:  # noqa: BLE001 - recorded, and a thread has no caller
@@ -139,17 +151,25 @@ class ThreadDraws:
             self._launch(follow)
 
     def _attempt(self, draw: Draw) -> Reply:
-        attempts = self._draws.max_attempts
         for attempt in retrying(
-            attempts=attempts, stop=self._stopped
-        ):  # pragma: no branch - it ends by return, break or an error
+            attempts=self._draws.max_attempts, stop=self._stopped
+        ):  # pragma: no branch - it ends by return or an error
             with attempt, self._draws.limiter.hold():
-                with self._lock:
-                    if self._stopped.is_set():
-                        break
-                    self._draws.collector.sent()
-                return self._send(draw)
-        raise _StoppedError
+                self._count(draw)
+                try:
+                    return self._send(draw)
+                except BaseException as error:
+                    with self._lock:
+                        if not self._stopped.is_set():
+                            self._draws.came_to_nothing(draw, error)
+                    raise
+        raise AssertionError  # pragma: no cover - the loop returns or raises
+
+    def _count(self, draw: Draw) -> None:
+        with self._lock:
+            if self._stopped.is_set():
+                raise _StoppedError
+            self._draws.sent(draw)
 
 
 class TaskDraws:
@@ -164,7 +184,7 @@ class TaskDraws:
         context: Context that each task runs in a copy of.
 
     Attributes:
-        unfinished: Whether something was in flight when it was stopped.
+        unfinished: Whether a request was in flight when it was stopped.
     """
 
     def __init__(
@@ -206,7 +226,7 @@ class TaskDraws:
 
     async def stop(self) -> None:
         """End what is in flight and wait until it has ended."""
-        self.unfinished = self.unfinished or self._open > 0
+        self.unfinished = self.unfinished or bool(self._draws.flying)
         self._stopped = True
         tasks = list(self._tasks)
         for task in tasks:
@@ -227,6 +247,7 @@ class TaskDraws:
 
     async def _run(self, draw: Draw) -> None:
         self._draws.listener(draw, ended=False)
+        count_by(partial(self._count, draw))
         try:
             reply = await self._attempt(draw)
         except (KeyboardInterrupt, SystemExit):
@@ -246,9 +267,19 @@ class TaskDraws:
         async for attempt in aretrying(attempts=self._draws.max_attempts):
             with attempt:
                 async with self._draws.limiter.ahold():
-                    self._draws.collector.sent()
-                    return await self._send(draw)
+                    self._count(draw)
+                    try:
+                        return await self._send(draw)
+                    except BaseException as error:
+                        if not self._stopped:
+                            self._draws.came_to_nothing(draw, error)
+                        raise
         raise AssertionError  # pragma: no cover - the loop returns or raises
+
+    def _count(self, draw: Draw) -> None:
+        if self._stopped:
+            raise _StoppedError
+        self._draws.sent(draw)
 
 
 class _StoppedError(Exception):

@@ -16,7 +16,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage
 from langchain_core.outputs import LLMResult
 
-from snne_guard.sampling.collect import Draw, Reply
+from snne_guard.sampling.collect import Draw, Reply, one_more_request
 from snne_guard.sampling.langchain_messages import read_result
 from snne_guard.sampling.langchain_models import (
     Candidate,
@@ -35,8 +35,7 @@ from snne_guard.sampling.langchain_runs import (
 )
 from snne_guard.sampling.memory import Memory
 from snne_guard.sampling.plan import SamplingPlan
-from snne_guard.sampling.retry import is_bad_request
-from snne_guard.types import Cost
+from snne_guard.sampling.retry import blamed, is_bad_request, rejects
 
 __all__ = ["AsyncSamples", "Route", "Samples"]
 
@@ -162,32 +161,26 @@ class _Samples:
         """Return settings with which a rejected request may pass, None if none may."""
         if not is_bad_request(error):
             return None
-        about = str(error).lower()
-        optional = settings.logprobs and not self.memory.logprobs
-        if settings.temperature and "temperature" in about:
+        if settings.temperature and rejects(error, "temperature"):
             return replace(settings, temperature=False)
-        if optional and ("logprob" in about or draw.n == 1):
+        optional = settings.logprobs and not self.memory.logprobs
+        unexplained = draw.n == 1 and blamed(error) is None
+        if optional and (unexplained or "logprob" in str(error).lower()):
             return replace(settings, logprobs=False)
         return None
 
     def is_final(self, index: int, draw: Draw, error: BaseException) -> bool:
         """Return whether the next candidate is not to be asked."""
         # A smaller request may pass, and keeps the samples with one model.
-        rejects_n = draw.n > 1 and is_bad_request(error)
+        rejects_n = draw.n > 1 and rejects(error, "n") is not False
         return rejects_n or index + 1 == len(self.route.candidates)
 
-    def learnt(self, settings: _Settings, reply: Reply, *, failed: int) -> Reply:
+    def learnt(self, settings: _Settings) -> None:
         """Remember what the provider does not take."""
-        if failed and self.logprobs and not settings.logprobs:
+        if self.settings().logprobs and not settings.logprobs:
             self.memory.settle_logprobs(seen=False)
         if not settings.temperature:
             self.memory.temperature = False
-        return self.after(failed, reply)
-
-    @staticmethod
-    def after(failed: int, reply: Reply) -> Reply:
-        """Return a reply that came after requests of its own that failed."""
-        return replace(reply, cost=reply.cost + Cost(attempts=failed))
 
 
 class _Seen(BaseCallbackHandler):
@@ -237,14 +230,16 @@ class Samples(_Samples):
         """Send one request, to the next candidate where one has failed."""
         for index, candidate in enumerate(self.route.candidates):
             try:
-                return self.after(index, self._ask(index, draw))
+                if index:
+                    one_more_request()
+                return self._ask(index, draw)
             except candidate.handles as error:
                 if self.is_final(index, draw, error):
                     raise
         raise AssertionError  # pragma: no cover - a route has at least one candidate
 
     def _ask(self, index: int, draw: Draw) -> Reply:
-        settings, failed = self.settings(), 0
+        settings = self.settings()
         while True:
             try:
                 reply = self._generate(index, draw, settings)
@@ -252,9 +247,11 @@ class Samples(_Samples):
                 amended = self.amended(error, draw, settings)
                 if amended is None:
                     raise
-                settings, failed = amended, failed + 1
+                settings = amended
+                one_more_request()
             else:
-                return self.learnt(settings, reply, failed=failed)
+                self.learnt(settings)
+                return reply
 
     def _generate(self, index: int, draw: Draw, settings: _Settings) -> Reply:
         candidate = self.route.candidates[index]
@@ -292,14 +289,16 @@ class AsyncSamples(_Samples):
         """Send one request, to the next candidate where one has failed."""
         for index, candidate in enumerate(self.route.candidates):
             try:
-                return self.after(index, await self._ask(index, draw))
+                if index:
+                    one_more_request()
+                return await self._ask(index, draw)
             except candidate.handles as error:
                 if self.is_final(index, draw, error):
                     raise
         raise AssertionError  # pragma: no cover - a route has at least one candidate
 
     async def _ask(self, index: int, draw: Draw) -> Reply:
-        settings, failed = self.settings(), 0
+        settings = self.settings()
         while True:
             try:
                 reply = await self._generate(index, draw, settings)
@@ -307,9 +306,11 @@ class AsyncSamples(_Samples):
                 amended = self.amended(error, draw, settings)
                 if amended is None:
                     raise
-                settings, failed = amended, failed + 1
+                settings = amended
+                one_more_request()
             else:
-                return self.learnt(settings, reply, failed=failed)
+                self.learnt(settings)
+                return reply
 
     async def _generate(self, index: int, draw: Draw, settings: _Settings) -> Reply:
         candidate = self.route.candidates[index]

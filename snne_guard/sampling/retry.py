@@ -21,8 +21,10 @@ from tenacity import (
 
 __all__ = [
     "aretrying",
+    "blamed",
     "is_bad_request",
     "is_transient",
+    "perhaps_billed",
     "rejects",
     "retry_after",
     "retrying",
@@ -38,6 +40,13 @@ _BAD_REQUEST_STATUS = frozenset({400, 404, 422})
 _TRANSIENT_NAMES = frozenset(
     {"APIConnectionError", "APITimeoutError", "TransportError", "ClientConnectionError"}
 )
+_CLOSED_NAMES = frozenset({"APITimeoutError", "TimeoutException", "ReadError"})
+_NUMBER_OF_REPLIES = re.compile(
+    r"number of (completions|choices|candidates|generations|samples)"
+    r"|\b(multiple|several|single|one) (completion|choice|candidate)",
+    re.IGNORECASE,
+)
+"""How providers name ``n`` without naming it."""
 _EXHAUSTED_CODES = frozenset({"insufficient_quota", "billing_hard_limit_reached"})
 _jitter = wait_random_exponential(multiplier=0.25, max=8.0)
 
@@ -83,6 +92,12 @@ def is_bad_request(error: BaseException) -> bool:
     return isinstance(error, TypeError) and "unexpected keyword argument" in str(error)
 
 
+def blamed(error: BaseException) -> str | None:
+    """Return the parameter that a provider names as the culprit, None if none."""
+    param = getattr(error, "param", None)
+    return param if isinstance(param, str) and param else None
+
+
 def rejects(error: BaseException, parameter: str) -> bool | None:
     """Return whether a provider refuses a request for one of its parameters.
 
@@ -95,10 +110,29 @@ def rejects(error: BaseException, parameter: str) -> bool | None:
     """
     if not is_bad_request(error) or status_of(error) == 404:  # noqa: PLR2004 - HTTP
         return False
-    if getattr(error, "param", None) == parameter:
+    param, about = blamed(error), str(error)
+    # The text of a body is often that of a dict, in which a new line is \\ and n.
+    name = re.compile(rf"(?<![\w\\]){re.escape(parameter)}(?!\w)")
+    if name.search(param or "") or name.search(about):
         return True
-    named = re.search(rf"(?<!\w){re.escape(parameter)}(?!\w)", str(error))
-    return True if named else None
+    if parameter == "n" and _NUMBER_OF_REPLIES.search(about):
+        return True
+    return None if param is None else False
+
+
+def perhaps_billed(error: BaseException) -> bool:
+    """Return whether a reply was on its way, or there, when a request failed.
+
+    Example:
+        >>> perhaps_billed(TimeoutError()), perhaps_billed(ConnectionRefusedError())
+        (True, False)
+    """
+    if status_of(error) is not None or is_bad_request(error):
+        return False
+    names = {base.__name__ for base in type(error).__mro__}
+    if isinstance(error, TimeoutError) or names & _CLOSED_NAMES:
+        return True
+    return not is_transient(error)
 
 
 def retry_after(error: BaseException) -> float | None:

@@ -13,6 +13,7 @@ import pytest
 from tenacity import RetryCallState
 
 from snne_guard.sampling import Collector, Draw, Limiter, Reply, retry
+from snne_guard.sampling.collect import one_more_request
 from snne_guard.sampling.drive import TaskDraws, ThreadDraws
 from snne_guard.types import Cost, Sample
 
@@ -370,6 +371,42 @@ def test_threads_that_wait_for_a_place_send_nothing_after_the_stop() -> None:
     assert sent.collector.errors == []
 
 
+def test_a_thread_sends_no_further_request_after_the_stop() -> None:
+    sent, gate = Sent(1, 1), threading.Event()
+    arrived, went_out = threading.Event(), list[int]()
+
+    def send(draw: Draw) -> Reply:
+        arrived.set()
+        gate.wait(30)
+        one_more_request()
+        went_out.append(draw.index)
+        return reply(draw)
+
+    draws = ThreadDraws(sent.collector, send, **sent.options())
+    draws.start()
+    assert arrived.wait(30)
+    draws.stop()
+    gate.set()
+    join_threads()
+    assert draws.unfinished
+    assert went_out == []
+    assert sent.collector.cost == Cost(attempts=1)
+
+
+async def test_a_task_sends_no_further_request_after_the_stop() -> None:
+    went_out: list[int] = []
+
+    async def try_again(draw: Draw) -> Reply:
+        one_more_request()
+        went_out.append(draw.index)
+        return reply(draw)
+
+    sent, faults = await stubborn(try_again)
+    await asyncio.sleep(0)
+    assert (went_out, faults) == ([], [])
+    assert sent.collector.cost == Cost(attempts=1)
+
+
 def test_the_stop_ends_threads_that_wait_to_try_again() -> None:
     sent, failed = Sent(1, 1), threading.Event()
 
@@ -377,12 +414,16 @@ def test_the_stop_ends_threads_that_wait_to_try_again() -> None:
         failed.set()
         raise BusyError
 
-    draws = ThreadDraws(sent.collector, send, **sent.options())
+    limiter = Limiter(1)
+    draws = ThreadDraws(sent.collector, send, **sent.options(limiter=limiter))
     draws.start()
     assert failed.wait(30)
+    with limiter.hold():  # free once the request has failed
+        pass
     draws.stop()
     join_threads()
     assert sent.collector.cost == Cost(attempts=1)
+    assert draws.unfinished is False  # nothing was under way
 
 
 async def test_the_stop_ends_every_task() -> None:
@@ -405,6 +446,7 @@ async def test_the_stop_ends_every_task() -> None:
     assert sorted(ended) == [0, 1, 2]
     assert len(asyncio.all_tasks()) == 1
     assert (sent.texts, sent.notes.ended, sent.collector.errors) == ([], [], [])
+    assert draws.unfinished is True
 
 
 async def test_the_stop_ends_tasks_that_wait_to_try_again() -> None:
@@ -419,6 +461,7 @@ async def test_the_stop_ends_tasks_that_wait_to_try_again() -> None:
     await asyncio.wait_for(failed.wait(), 30)
     await asyncio.wait_for(draws.stop(), 30)
     assert len(asyncio.all_tasks()) == 1
+    assert draws.unfinished is False  # nothing was under way
 
 
 async def stubborn(

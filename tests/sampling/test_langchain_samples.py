@@ -17,6 +17,7 @@ from langchain_core.runnables import Runnable
 from langchain_openai import ChatOpenAI
 
 from snne_guard.sampling import Draw, Reply, SamplingPlan
+from snne_guard.sampling.collect import count_by
 from snne_guard.sampling.langchain import AsyncSamples, Route, Samples
 from snne_guard.sampling.langchain_runs import AsyncRunLog, RunLog
 from snne_guard.sampling.memory import Memory
@@ -43,14 +44,19 @@ FOUR = Draw(index=0, n=4)
 
 
 LOOPS: list[asyncio.Runner] = []
+FURTHER: list[None] = []
+"""An entry for each request beside the first, which whoever sends it counts."""
 
 
 @pytest.fixture(autouse=True)
 def one_loop() -> Iterator[None]:
     """Give all requests of a test one loop, since connections are kept open."""
+    FURTHER.clear()
+    count_by(lambda: FURTHER.append(None))
     with asyncio.Runner() as runner:
         LOOPS[:] = [runner]
         yield
+    count_by(lambda: None)
 
 
 def send(
@@ -208,7 +214,7 @@ def test_refused_log_probabilities_are_left_off_and_it_is_remembered(way: str) -
         model = chat_openai(server)
         reply = send(way, model, FOUR, memory=memory, asked=True)
         assert [request.logprobs for request in server.requests] == [True, False]
-        assert (len(reply.samples), reply.cost.attempts) == (4, 1)
+        assert (len(reply.samples), len(FURTHER)) == (4, 1)
         assert memory.logprobs is False
         send(way, model, memory=memory, asked=True)
         assert [request.logprobs for request in server.requests][2:] == [False]
@@ -277,7 +283,20 @@ def test_the_next_candidate_is_asked_after_a_failure(way: str, servers: Any) -> 
     assert {(sample.text, sample.model) for sample in reply.samples} == {
         ("Paris", "second")
     }
-    assert reply.cost.attempts == 1  # beside the one that whoever sends it counts
+    assert len(FURTHER) == 1
+    assert [len(server.requests) for server in pair] == [1, 1]
+
+
+@WAYS
+@pytest.mark.parametrize(("status", "param"), [(404, None), (400, "messages")])
+def test_a_refusal_that_is_not_for_n_lets_the_next_candidate_give_them_all(
+    way: str, status: int, param: str | None, servers: Any
+) -> None:
+    pair = servers(in_turn([error(status, "n", param=param)]), always("Paris"))
+    if param is not None:
+        pair[0].script = in_turn([error(status, "too long", param=param)])
+    reply = send(way, with_fallback(pair), FOUR)
+    assert {sample.model for sample in reply.samples} == {"second"}
     assert [len(server.requests) for server in pair] == [1, 1]
 
 
