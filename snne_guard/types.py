@@ -28,6 +28,19 @@ Decision = Literal["accept", "flag", "refuse", "fallback", "unscored"]
 """What was decided about an answer; None in its place means: no threshold was set."""
 
 
+_CUT_OFF = frozenset(
+    {
+        "length",
+        "max_tokens",
+        "MAX_TOKENS",
+        "max_output_tokens",
+        "model_context_window_exceeded",
+        "model_length",
+    }
+)
+"""What providers call the end of a reply that a token limit cut off."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
     """One reply of the model: the answer itself or one more draw.
@@ -61,7 +74,7 @@ class Sample:
     @property
     def truncated(self) -> bool:
         """Whether a token limit cut the reply off."""
-        return self.finish_reason in {"length", "max_tokens", "MAX_TOKENS"}
+        return self.finish_reason in _CUT_OFF
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

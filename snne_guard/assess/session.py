@@ -191,7 +191,7 @@ class _Session:
             n_requested=plan.n,
             include_answer=plan.include_answer,
             question=self._brief.question,
-            reasons=tuple(reasons),
+            reasons=tuple(dict.fromkeys(reasons)),
             errors=tuple(collector.errors),
             cost=self._cost(),
         )

@@ -88,7 +88,9 @@ def read_message(
     metadata = {**(info or {}), **_mapping(message.response_metadata)}
     text = str(message.text)
     stripped = _THINK.sub("", text, count=1)
-    finish = _first(metadata, _FINISH_KEYS)
+    finish = _first(metadata, _FINISH_KEYS) or _first(
+        _mapping(metadata.get("incomplete_details")), ("reason",)
+    )
     return Sample(
         text=stripped,
         token_logprobs=_token_logprobs(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
@@ -254,41 +254,45 @@ def sampling_copy(
     return model.model_copy(update=update | _clients_without_retries(model))
 
 
+_ACTING = ("conversation", "background", "mcp_servers", "web_search_options")
+"""Options with which a provider does more than answer."""
+_NESTED = ("extra_body", "model_kwargs")
+_PROPOSED = frozenset(
+    {"function", "functionDeclarations", "function_declarations", "toolSpec"}
+)
+"""Keys of tools that the provider only proposes to call."""
+_SCHEMAS = frozenset({"args_schema", "input_schema", "parameters", "properties"})
+
+
 def side_effects(candidate: Candidate, kwargs: Mapping[str, Any]) -> bool:
     """Return whether a further draw could do something besides answering.
 
     Tools that run at the provider may write, pay or send; a stored conversation would
     grow by every sample.
     """
-    options = {**_fixed_options(candidate.model), **candidate.kwargs, **kwargs}
-    for body in (options, options.get("extra_body"), options.get("model_kwargs")):
-        if isinstance(body, Mapping) and _acts(cast("Mapping[str, Any]", body)):
-            return True
-    return False
-
-
-_ACTING = ("conversation", "background", "mcp_servers", "web_search_options")
-"""Options with which a provider does more than answer."""
+    model = candidate.model
+    names = (*_ACTING, *_NESTED)
+    own = {name: getattr(model, name) for name in names if hasattr(model, name)}
+    return _acts(own) or _acts({**candidate.kwargs, **kwargs})
 
 
 def _acts(options: Mapping[str, Any]) -> bool:
-    if any(options.get(name) not in {None, False} for name in _ACTING[:2]):
+    if any(_is_set(options.get(name)) for name in _ACTING):
         return True
-    if any(options.get(name) is not None for name in _ACTING[2:]):
-        return True
-    return any(_runs_at_provider(tool) for tool in options.get("tools") or ())
+    if isinstance(tools := options.get("tools"), Sequence):
+        given = cast("Sequence[object]", tools)
+        if any(_runs_at_provider(tool) for tool in given):
+            return True
+    return any(
+        _acts(cast("Mapping[str, Any]", nested))
+        for place in _NESTED
+        if isinstance(nested := options.get(place), Mapping)
+    )
 
 
-def _fixed_options(model: BaseChatModel) -> dict[str, Any]:
-    """Return the options that a model sends with every request."""
-    places = ("extra_body", "model_kwargs")
-    found = (getattr(model, place, None) for place in places)
-    return {
-        name: value
-        for options in found
-        if isinstance(options, Mapping)
-        for name, value in cast("Mapping[str, Any]", options).items()
-    }
+def _is_set(value: object) -> bool:
+    # An empty mapping asks for something, in its usual form; an empty list does not.
+    return value is not None and value is not False and value != []
 
 
 def _runs_at_provider(tool: object) -> bool:
@@ -296,9 +300,11 @@ def _runs_at_provider(tool: object) -> bool:
         return False
     given = cast("Mapping[str, object]", tool)
     if "type" in given:
-        return given["type"] not in {"function", "custom"}
-    # A function is only proposed. Anthropic's tools of the user's own have no type.
-    return not {"name", "function", "function_declarations"} & given.keys()
+        return given["type"] not in ("function", "custom")
+    # Tools of the user's own have a schema, at Anthropic and elsewhere too.
+    if {"name", "title"} & given.keys() and _SCHEMAS & given.keys():
+        return False
+    return not given.keys() <= _PROPOSED
 
 
 def _clients_without_retries(model: BaseChatModel) -> dict[str, Any]:

@@ -8,7 +8,8 @@ what handlers are told of them is told here.
 from __future__ import annotations
 
 import contextvars
-from collections.abc import Mapping, Sequence
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from contextvars import Context, ContextVar
 from dataclasses import dataclass, field
@@ -132,8 +133,8 @@ class _Plan:
     usage: bool = True
     texts: bool = True
     withheld: bool | None = None
-    held: list[tuple[Any, LLMResult]] = field(
-        default_factory=list[tuple[Any, LLMResult]]
+    held: deque[tuple[Any, LLMResult]] = field(
+        default_factory=deque[tuple[Any, LLMResult]]
     )
 
     def configure(self, candidate: Candidate, tag: str) -> dict[str, Any]:
@@ -186,6 +187,14 @@ class _Plan:
             if isinstance(generation, ChatGeneration)
         ]
         return LLMResult(generations=[[*generations]])
+
+    def decided(self) -> Iterator[tuple[Any, LLMResult]]:
+        """Yield what was held back, each to one thread only."""
+        while True:
+            try:
+                yield self.held.popleft()
+            except IndexError:
+                return
 
     def error(self, error: BaseException) -> BaseException:
         """Return the error as handlers may see it: it may quote what was drawn."""
@@ -250,10 +259,13 @@ class RunLog(_Plan):
         """Tell what came back, now or after the decision."""
         if run is None:
             return
-        if self.hold and self.withheld is None:
-            self.held.append((run, result))
-        else:
-            run.on_llm_end(self.shown(result, withheld=bool(self.withheld)))
+        if not self.hold:
+            run.on_llm_end(self.shown(result))
+            return
+        # First kept, then looked: the decision may fall between the two.
+        self.held.append((run, result))
+        if self.withheld is not None:
+            self.release(withheld=self.withheld)
 
     def fail(self, run: CallbackManagerForLLMRun | None, error: BaseException) -> None:
         """Tell that nothing came back."""
@@ -264,9 +276,8 @@ class RunLog(_Plan):
         """Close what was held back, without the text where the answer is withheld."""
         if self.withheld is None:
             self.withheld = withheld
-        while self.held:
-            run, result = self.held.pop(0)
-            run.on_llm_end(self.shown(result, withheld=withheld))
+        for run, result in self.decided():
+            run.on_llm_end(self.shown(result, withheld=self.withheld))
 
 
 class AsyncRunLog(_Plan):
@@ -296,10 +307,13 @@ class AsyncRunLog(_Plan):
         """Tell what came back, now or after the decision."""
         if run is None:
             return
-        if self.hold and self.withheld is None:
-            self.held.append((run, result))
-        else:
-            await run.on_llm_end(self.shown(result, withheld=bool(self.withheld)))
+        if not self.hold:
+            await run.on_llm_end(self.shown(result))
+            return
+        # First kept, then looked: the decision may fall between the two.
+        self.held.append((run, result))
+        if self.withheld is not None:
+            await self.release(withheld=self.withheld)
 
     async def fail(
         self, run: AsyncCallbackManagerForLLMRun | None, error: BaseException
@@ -312,6 +326,5 @@ class AsyncRunLog(_Plan):
         """Close what was held back, without the text where the answer is withheld."""
         if self.withheld is None:
             self.withheld = withheld
-        while self.held:
-            run, result = self.held.pop(0)
-            await run.on_llm_end(self.shown(result, withheld=withheld))
+        for run, result in self.decided():
+            await run.on_llm_end(self.shown(result, withheld=self.withheld))

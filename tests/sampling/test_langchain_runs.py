@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+from collections import deque
 from collections.abc import Callable
 from contextlib import contextmanager
 from typing import Any, ClassVar
@@ -315,7 +316,7 @@ def test_where_nobody_listens_nothing_is_told(way: str, *, hold: bool) -> None:
     assert run is None
     twin.close(run, result("Paris"))
     twin.fail(run, ValueError())
-    assert twin.log.held == []
+    assert not twin.log.held
     twin.release(withheld=True)
 
 
@@ -389,6 +390,37 @@ def test_what_is_held_back_is_told_after_the_decision(
     assert [message.usage_metadata for message in told(handler)] == [USAGE, USAGE]
     twin.release(withheld=withheld)
     assert len(handler.names) == 4
+
+
+@WAYS
+@pytest.mark.parametrize("withheld", [False, True])
+def test_what_ends_after_the_decision_is_closed_at_once(
+    way: str, *, withheld: bool
+) -> None:
+    handler = EverythingHandler()
+    twin = Twin(way, config=under(handler), hold=True)
+    run = twin.open(Candidate(model=model()))
+    twin.release(withheld=withheld)
+    twin.close(run, result("Paris"))
+    assert handler.names == ["on_chat_model_start", "on_llm_end"]
+    assert bool(handler.leaks("Paris")) is not withheld
+
+
+def test_a_decision_while_a_run_is_being_kept_leaves_it_not_open() -> None:
+    handler = EverythingHandler()
+    twin = Twin("threads", config=under(handler), hold=True)
+
+    class Interrupted(deque[Any]):
+        """As if another thread decided in the middle of it."""
+
+        def append(self, item: Any, /) -> None:
+            twin.release(withheld=True)
+            super().append(item)
+
+    twin.log.held = Interrupted()
+    twin.close(twin.open(Candidate(model=model())), result("Paris"))
+    assert handler.names == ["on_chat_model_start", "on_llm_end"]
+    assert handler.leaks("Paris") == []
 
 
 def test_what_has_no_usage_and_no_name_is_told_without() -> None:

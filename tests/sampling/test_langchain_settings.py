@@ -70,6 +70,31 @@ def test_a_store_in_an_odd_place_is_off_for_samples() -> None:
         }
 
 
+class Serving(FakeListChatModel):
+    """Has fields with which a provider does more than answer."""
+
+    mcp_servers: list[dict[str, str]] | None = None
+    extra_body: dict[str, Any] | None = None
+    model_kwargs: dict[str, Any] | None = None
+
+
+@pytest.mark.parametrize(
+    ("fields", "kwargs", "acts"),
+    [
+        ({}, {}, False),
+        ({"mcp_servers": [{"url": "u"}]}, {}, True),
+        ({"extra_body": {"tools": [{"type": "mcp"}]}}, {"tools": []}, True),
+        ({"model_kwargs": {"web_search_options": {}}}, {}, True),
+        ({"extra_body": {"user": "u"}}, {}, False),
+    ],
+)
+def test_what_the_fields_of_a_model_make_run_is_told_too(
+    fields: Any, kwargs: Any, acts: bool
+) -> None:
+    model = Serving(responses=["x"], **fields)
+    assert side_effects(Candidate(model=model), kwargs) is acts
+
+
 @pytest.mark.parametrize("way", WAYS)
 def test_a_provider_that_rejects_a_temperature_is_asked_without(way: str) -> None:
     with ChatServer(rejecting("temperature", always("Paris"))) as server:
@@ -151,6 +176,18 @@ def test_a_bound_token_limit_does_not_beat_that_of_samples() -> None:
         ({"background": True}, True),
         ({"background": False}, False),
         ({"conversation": "c1"}, True),
+        ({"conversation": {"id": "c1"}}, True),
+        ({"extra_body": {"conversation": {"id": "c1"}}}, True),
+        ({"model_kwargs": {"extra_body": {"background": True}}}, True),
+        ({"tools": [{"name": "web_search"}]}, True),
+        ({"tools": [{"type": ["odd"]}]}, True),
+        ({"tools": [{"function_declarations": [], "google_search": {}}]}, True),
+        ({"tools": [{"name": "f", "description": "d", "parameters": {}}]}, False),
+        ({"tools": [{"title": "f", "properties": {}}]}, False),
+        ({"tools": [{"toolSpec": {"name": "f"}}]}, False),
+        ({"tools": [max]}, False),
+        ({"tools": None}, False),
+        ({"mcp_servers": []}, False),
         ({"tools": [{"type": "function", "function": {"name": "f"}}]}, False),
         ({"tools": [{"name": "f", "input_schema": {}}]}, False),
         ({"tools": [{"function_declarations": []}]}, False),
@@ -281,6 +318,26 @@ def test_one_bad_reply_of_the_responses_api_costs_what_it_costs(way: str) -> Non
         assert found["cost"]["completion_tokens"] == server.billed.completion_tokens
     assert found["n_used"] == 5
     assert found["cost"]["calls"] == 5
+
+
+@pytest.mark.parametrize("way", WHOLE)
+def test_a_reply_of_the_responses_api_that_was_cut_off_is_told(way: str) -> None:
+    cut = response("Par", incomplete="max_output_tokens")
+    with ChatServer(
+        split(lambda _request: response("Paris"), lambda _r: cut)
+    ) as server:
+        model = chat_openai(server, use_responses_api=True)
+        found = record(ask(SNNEGuard(model, method="snne"), "x", way))
+    assert "truncated_samples" in found["reasons"]
+
+
+@pytest.mark.parametrize("way", WHOLE)
+def test_a_temperature_that_none_takes_is_told_once(way: str) -> None:
+    with ChatServer(rejecting("temperature", always("Paris"))) as server:
+        other = FakeListChatModel(responses=["Paris"])
+        guard = SNNEGuard(chat_openai(server).with_fallbacks([other]))
+        reasons = record(ask(guard, "x", way))["reasons"]
+    assert reasons.count("temperature_unset") == 1
 
 
 def test_only_plain_forms_leave_for_the_responses_api() -> None:
