@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from typing import Any, Self
 
-from langchain_core.language_models import BaseChatModel, LanguageModelInput
+from langchain_core.language_models import LanguageModelInput
 from langchain_core.messages import AIMessage
-from langchain_core.runnables import Runnable, RunnableConfig, RunnableSerializable
-from pydantic import ConfigDict, Field, PrivateAttr
+from langchain_core.runnables import Runnable, RunnableConfig
 
 from snne_guard.decision import Threshold
 from snne_guard.errors import ConfigurationError
 from snne_guard.langchain.acall import AsyncGuardedCall
-from snne_guard.langchain.build import PAPER, build, described
+from snne_guard.langchain.build import PAPER, build
 from snne_guard.langchain.call import GuardedCall
-from snne_guard.langchain.core import GuardCore, Request
+from snne_guard.langchain.core import Request
+from snne_guard.langchain.options import REFUSAL, GuardOptions
 from snne_guard.langchain.reseat import structured
-from snne_guard.sampling.langchain_models import ChatRunnable, pin, resolve
+from snne_guard.sampling.langchain_models import ChatRunnable
 from snne_guard.types import (
     Assessment,
     Method,
@@ -31,11 +31,8 @@ from snne_guard.types import (
 
 __all__ = ["REFUSAL", "SNNEGuard"]
 
-REFUSAL = "I am not certain enough of the answer to give one."
-"""What the application shows instead of a withheld answer, unless told otherwise."""
 
-
-class SNNEGuard(RunnableSerializable[LanguageModelInput, AIMessage]):
+class SNNEGuard(GuardOptions):
     """Asks a chat model several times and acts on how far its answers spread.
 
     Put it where the model stands: ``prompt | SNNEGuard(model) | parser``. It takes
@@ -102,35 +99,6 @@ class SNNEGuard(RunnableSerializable[LanguageModelInput, AIMessage]):
         >>> message.response_metadata["snne_guard"]["n_used"]
         3
     """
-
-    model_config = ConfigDict(arbitrary_types_allowed=True, frozen=True)
-    model: Any
-    n: int = 5
-    include_answer: bool = True
-    temperature: float = 1.0
-    method: Any = "auto"
-    similarity: Any = None
-    tau: float | None = None
-    threshold: Any = None
-    on_uncertain: Any = "flag"
-    fallback: Any = None
-    refusal: str = REFUSAL
-    on_error: OnError = "uncertain"
-    tool_calls: ToolCalls = "skip"
-    min_samples: int | None = None
-    schedule: Schedule | None = None
-    timeout: float | None = None
-    sample_timeout: float | None = None
-    sample_max_tokens: int | None = None
-    max_concurrency: int | None = None
-    max_attempts: int = 4
-    sample_rate: float = 1.0
-    observers: tuple[Any, ...] = ()
-    trace_samples: bool = True
-    structured: bool = Field(default=False, repr=False)
-    shared: Any = Field(default=None, repr=False, exclude=True)
-
-    _core: GuardCore = PrivateAttr()
 
     def __init__(
         self,
@@ -335,41 +303,6 @@ class SNNEGuard(RunnableSerializable[LanguageModelInput, AIMessage]):
         """Return a copy with other options, checked as at construction."""
         del deep  # what is inside is never changed
         return self.on(self.model, **(update or {}))
-
-    @property
-    def innermost(self) -> BaseChatModel:
-        """The chat model behind all wrappers; the first one where there are several.
-
-        Raises:
-            ConfigurationError: If there is none.
-        """
-        return resolve(pin(self.model))[0].model
-
-    @property
-    def observer_failures(self) -> int:
-        """Events that an observer raised on, or that were dropped for it."""
-        return self._core.assessor.observers.failures
-
-    def __repr__(self) -> str:
-        """Show the settings that differ from the defaults, and no secret."""
-        return described(self)
-
-    __str__ = __repr__
-
-    @classmethod
-    def is_lc_serializable(cls) -> bool:
-        """Return False: LangChain refuses to load classes of other packages."""
-        return False
-
-    @property
-    def InputType(self) -> Any:  # noqa: N802 - LangChain's name
-        """What the model takes."""
-        return self.model.InputType
-
-    @property
-    def OutputType(self) -> type[AIMessage]:  # noqa: N802 - LangChain's name
-        """What the model gives."""
-        return AIMessage
 
     def request(
         self,
