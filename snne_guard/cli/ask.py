@@ -4,24 +4,20 @@ from __future__ import annotations
 
 import json
 import math
-import os
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 
 from snne_guard.cli._asking import (
     Arrivals,
-    embedded_chat,
     provider_errors,
     short_answers,
 )
 from snne_guard.cli._console import failure, reported_errors
+from snne_guard.cli._models import chat_model
 from snne_guard.types import Assessment, Sample
-
-if TYPE_CHECKING:
-    from langchain_core.language_models import BaseChatModel
 
 __all__ = ["HELD_BACK", "ask"]
 
@@ -84,7 +80,7 @@ def ask(
         raise failure(told)
     console = Console(stderr=True)
     with reported_errors():
-        chat = _chat_model(model, base_url=base_url, seed=seed, console=console)
+        chat = chat_model(model, base_url=base_url, seed=seed, console=console)
         arrivals = Arrivals(n, console=console)
         guard = SNNEGuard(
             chat,
@@ -110,30 +106,6 @@ def ask(
         Console(highlight=False).print(page)
     if held_back:
         raise typer.Exit(HELD_BACK)
-
-
-def _chat_model(
-    name: str | None, *, base_url: str | None, seed: int | None, console: Console
-) -> BaseChatModel:
-    if name is None:
-        if base_url is not None:
-            told = "--base-url needs --model, such as openai:NAME"
-            raise failure(told)
-        return embedded_chat(console=console, seed=seed)
-    from langchain.chat_models import init_chat_model
-
-    options: dict[str, Any] = {}
-    if seed is not None:
-        options["seed"] = seed
-    if base_url is not None:
-        options["base_url"] = base_url
-        if name.startswith("openai:") and not os.environ.get("OPENAI_API_KEY"):
-            options["api_key"] = "none-needed"  # as local servers have it
-    try:
-        return cast("BaseChatModel", init_chat_model(name, **options))
-    except Exception as error:
-        told = f"the model {name!r} cannot be set up: {error}"
-        raise failure(told) from error
 
 
 def _messages(

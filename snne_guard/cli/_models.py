@@ -1,0 +1,52 @@
+"""Which model a command asks: the embedded one, or the one that its options name."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, cast
+
+from rich.console import Console
+
+from snne_guard.cli._asking import embedded_chat
+from snne_guard.cli._console import failure
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
+
+__all__ = ["chat_model"]
+
+
+def chat_model(
+    name: str | None, *, base_url: str | None, seed: int | None, console: Console
+) -> BaseChatModel:
+    """Return the model that a command asks.
+
+    Args:
+        name: ``provider:name`` as ``init_chat_model`` takes it, None for the embedded
+            model.
+        base_url: Where it is served, None for the provider's own address.
+        seed: Fixes what is drawn, where the model can.
+        console: Where to say that the embedded model starts.
+
+    Raises:
+        typer.Exit: If it cannot be set up; why is on standard error.
+    """
+    if name is None:
+        if base_url is not None:
+            told = "--base-url needs --model, such as openai:NAME"
+            raise failure(told)
+        return embedded_chat(console=console, seed=seed)
+    from langchain.chat_models import init_chat_model
+
+    options: dict[str, Any] = {}
+    if seed is not None:
+        options["seed"] = seed
+    if base_url is not None:
+        options["base_url"] = base_url
+        if name.startswith("openai:") and not os.environ.get("OPENAI_API_KEY"):
+            options["api_key"] = "none-needed"  # as local servers have it
+    try:
+        return cast("BaseChatModel", init_chat_model(name, **options))
+    except Exception as error:
+        told = f"the model {name!r} cannot be set up: {error}"
+        raise failure(told) from error
