@@ -1,5 +1,6 @@
 """The one place where sampling, scoring and decision meet; it knows no framework."""
 
+from snne_guard.assess.build import Shared, build_assessor
 from snne_guard.assess.judge import Judge
 from snne_guard.assess.observe import ObserverHub
 from snne_guard.assess.session import (
@@ -9,13 +10,18 @@ from snne_guard.assess.session import (
     Brief,
     Session,
 )
+from snne_guard.assess.switch import DISABLED_VARIABLE, disabled
 
 __all__ = [
     "CHOSEN_SKIPS",
+    "DISABLED_VARIABLE",
     "Assessor",
     "AsyncSession",
     "Brief",
     "Judge",
     "ObserverHub",
     "Session",
+    "Shared",
+    "build_assessor",
+    "disabled",
 ]

@@ -20,6 +20,7 @@ from snne_guard.langchain.messages import as_chunk, metadata_chunk
 from snne_guard.sampling.langchain import AsyncSamples
 from snne_guard.sampling.langchain_messages import cost_of, read_message
 from snne_guard.sampling.langchain_runs import ANSWER_TAG, AsyncRunLog, untraced
+from snne_guard.sampling.within import OutOfTimeError, awithin
 from snne_guard.types import Assessment, Cost
 
 __all__ = ["AsyncGuardedCall"]
@@ -248,13 +249,9 @@ class AsyncGuardedCall:
 
     async def _within(self, asking: Awaitable[T]) -> T:
         """Await within the time limit, if there is one."""
-        limit = asyncio.timeout(self._session.remaining)
         try:
-            async with limit:
-                return await asking
-        except TimeoutError:
-            if not limit.expired():  # the provider's own
-                raise
+            return await awithin(asking, self._session.remaining)
+        except OutOfTimeError:
             raise self._request.timed_out() from None
 
     @asynccontextmanager

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import inspect
-import threading
 from collections.abc import Callable, Generator, Iterator
-from concurrent.futures import Future
 from contextlib import contextmanager
-from contextvars import Context, copy_context
+from contextvars import Context
 from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar, cast
@@ -24,6 +22,7 @@ from snne_guard.sampling.langchain import Samples
 from snne_guard.sampling.langchain_messages import cost_of, read_message
 from snne_guard.sampling.langchain_runs import ANSWER_TAG, RunLog, untraced
 from snne_guard.sampling.limiter import NoPlaceError
+from snne_guard.sampling.within import OutOfTimeError, within
 from snne_guard.types import Assessment, Cost
 
 __all__ = ["GuardedCall"]
@@ -243,24 +242,9 @@ class GuardedCall:
 
     def _within(self, ask: Callable[[], T]) -> T:
         """Run in a thread of its own where there is a time limit to keep."""
-        remaining = self._session.remaining
-        if remaining is None:
-            return ask()
-        future: Future[T] = Future()
-        context = copy_context()
-
-        def work() -> None:
-            try:
-                future.set_result(context.run(ask))
-            except BaseException as error:  # noqa: BLE001 - handed to the waiting thread
-                future.set_exception(error)
-
-        threading.Thread(target=work, daemon=True, name="snne-guard-answer").start()
         try:
-            return future.result(remaining)
-        except TimeoutError:
-            if future.done():  # the provider's own
-                raise
+            return within(ask, self._session.remaining)
+        except OutOfTimeError:
             raise self._request.timed_out() from None
 
     @contextmanager

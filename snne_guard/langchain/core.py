@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import logging
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -16,7 +14,7 @@ from langchain_core.outputs import ChatGeneration, LLMResult
 from langchain_core.runnables import Runnable, RunnableConfig
 
 from snne_guard import errors
-from snne_guard.assess import CHOSEN_SKIPS, Assessor, Brief
+from snne_guard.assess import CHOSEN_SKIPS, Assessor, Brief, disabled
 from snne_guard.decision import Verdict
 from snne_guard.errors import ConfigurationError
 from snne_guard.langchain.errors import (
@@ -47,12 +45,7 @@ from snne_guard.sampling.langchain_runs import quiet_config, quiet_context
 from snne_guard.sampling.retry import is_bad_request
 from snne_guard.types import Assessment, Cost
 
-__all__ = ["DISABLED_VARIABLE", "GuardCore", "Request"]
-
-logger = logging.getLogger(__name__)
-
-DISABLED_VARIABLE = "SNNE_GUARD_DISABLED"
-"""Environment variable that turns every guard of the process into its bare model."""
+__all__ = ["GuardCore", "Request"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -376,15 +369,3 @@ def as_message(value: object) -> AIMessage:
 def as_result(message: BaseMessage) -> LLMResult:
     """Return a message as the result of a run."""
     return LLMResult(generations=[[ChatGeneration(message=message)]])
-
-
-def disabled() -> bool:
-    """Return whether the guards of this process are switched off, and say so once."""
-    off = os.environ.get(DISABLED_VARIABLE, "") not in {"", "0", "false", "False"}
-    if off and not _warned:
-        _warned.append(True)
-        logger.warning("%s is set: answers are not guarded", DISABLED_VARIABLE)
-    return off
-
-
-_warned: list[bool] = []

@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import threading
+
+import pytest
+
+from snne_guard.sampling.within import OutOfTimeError, awithin, within
+
+place: contextvars.ContextVar[str] = contextvars.ContextVar("place")
+
+
+def test_without_a_limit_the_caller_s_own_thread_asks() -> None:
+    assert within(threading.current_thread, None) is threading.current_thread()
+
+
+def test_the_thread_sees_the_caller_s_context() -> None:
+    place.set("here")
+    assert within(place.get, 10.0) == "here"
+
+
+async def test_what_does_not_return_in_time_is_out_of_time() -> None:
+    never = threading.Event()
+    with pytest.raises(OutOfTimeError):
+        within(never.wait, 0.01)
+    never.set()
+    with pytest.raises(OutOfTimeError):
+        await awithin(asyncio.Event().wait(), 0.01)
+
+
+def _fail(error: BaseException) -> None:
+    raise error
+
+
+async def _afail(error: BaseException) -> None:
+    raise error
+
+
+@pytest.mark.parametrize("kind", [TimeoutError, ValueError, KeyboardInterrupt])
+async def test_the_provider_s_own_errors_come_through(
+    kind: type[BaseException],
+) -> None:
+    for seconds in (None, 10.0):
+        with pytest.raises(kind) as caught:
+            within(lambda: _fail(kind("its own")), seconds)
+        assert str(caught.value) == "its own"
+    if kind is not KeyboardInterrupt:  # it would end the loop of this test
+        with pytest.raises(kind, match="its own"):
+            await awithin(_afail(kind("its own")), 10.0)
