@@ -82,6 +82,7 @@ def build_assessor(
         similarity=options["similarity"],
         tau=options["tau"],
         tool_calls=options["tool_calls"],
+        temperature=plan.temperature,
     )
     assessor = Assessor(
         plan=plan,

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from numbers import Real
 
+from snne_guard.assess.suspicion import suspect, words_of
 from snne_guard.decision import Policy, Verdict
 from snne_guard.errors import ConfigurationError
 from snne_guard.scorers import METHODS, resolve_method, score_members
@@ -22,7 +23,7 @@ from snne_guard.types import (
     ToolCalls,
 )
 
-__all__ = ["Judge", "suspect", "unusable"]
+__all__ = ["Judge", "unusable"]
 
 logger = logging.getLogger(__name__)
 
@@ -46,27 +47,6 @@ def unusable(sample: Sample, *, tool_calls: ToolCalls) -> str | None:
         return "reasoning_only" if sample.reasoned else "empty"
     return "truncated" if sample.truncated else None
 
-
-def suspect(samples: Sequence[Sample]) -> bool:
-    """Return whether samples agree that by their own log-probabilities could not.
-
-    Independent draws of a text with probability p are all alike with probability
-    p^(n - 1). Where that is next to nothing, something else made them alike: a cache,
-    an ignored temperature, a fixed seed.
-    """
-    if len(samples) < 2:  # noqa: PLR2004 - one agrees with nothing
-        return False
-    first, *others = samples
-    if first.token_logprobs is None:
-        return False
-    if any(_text(other) != _text(first) for other in others):
-        return False
-    return len(others) * sum(first.token_logprobs) < _IMPOSSIBLE
-
-
-_IMPOSSIBLE = math.log(1e-9)
-"""Log-probability below which agreement is no chance; far below, since truncated
-sampling draws likely tokens more often than the model's own distribution does."""
 
 _SAMPLE_REASONS = {
     "refused": "refused_samples",
@@ -96,6 +76,7 @@ class Judge:
             method's default.
         tau: Temperature of the similarity's softmax, None for the method's default.
         tool_calls: Whether answers that call tools are scored.
+        temperature: What samples are drawn at.
 
     Raises:
         ConfigurationError: If a name is unknown, or a threshold is set for a method
@@ -107,6 +88,7 @@ class Judge:
     similarity: str | Similarity | None = None
     tau: float | None = None
     tool_calls: ToolCalls = "skip"
+    temperature: float = 1.0
 
     def __post_init__(self) -> None:
         if self.tool_calls not in {"skip", "score"}:
@@ -169,7 +151,9 @@ class Judge:
         elif len(used) < self.policy.min_samples:
             reasons += ("too_few_samples",)
             verdict = self.policy.unscored()
-        elif suspect(used[int(responses.include_answer) :]):
+        elif suspect(
+            used[int(responses.include_answer) :], temperature=self.temperature
+        ):
             reasons += ("suspect_agreement",)
             verdict = self.policy.unscored()
         else:
@@ -183,7 +167,7 @@ class Judge:
         base = self.record(responses, assessment_id=assessment_id, verdict=verdict)
         assessment = replace(
             base,
-            scored=tuple(map(_text, used or ())) if score else (),
+            scored=tuple(map(words_of, used or ())) if score else (),
             matrix=score.matrix if score else None,
             method=score.method if score else None,
             score=score.value if score else None,
@@ -269,7 +253,7 @@ class Judge:
             method, reasons = METHODS["snne"], ("logprobs_missing",)
         name, similarity = resolve_similarity(self._similarity_for(members))
         score = score_members(
-            [_text(member) for member in members],
+            [words_of(member) for member in members],
             mean_logprobs=known if len(known) == len(means) else None,
             question=responses.question,
             method=method,
@@ -290,8 +274,3 @@ def _is_tau(value: object) -> bool:
     if isinstance(value, bool) or not isinstance(value, Real):
         return False
     return 0 < float(value) < math.inf
-
-
-def _text(member: Sample) -> str:
-    # What an answer that calls tools does is in the calls, not in the words beside.
-    return member.text if member.tool_calls is None else member.tool_calls

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from snne_guard.assess import Judge
-from snne_guard.assess.judge import suspect, unusable
+from snne_guard.assess.judge import unusable
 from snne_guard.decision import Policy, Threshold, Verdict
 from snne_guard.errors import ConfigurationError
 from snne_guard.scorers import FunctionMethod
@@ -301,34 +301,6 @@ def test_a_similarity_of_the_users_own_compares_calls_too() -> None:
 # --- agreement that could not be -----------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("logprobs", "others", "found"),
-    [
-        ((-5.0, -5.0), 3, True),
-        ((-5.0, -5.0), 2, False),
-        ((-7.0,), 2, False),
-        ((-7.0,), 3, True),
-        ((-0.1,) * 5, 9, False),
-        (None, 9, False),
-        ((-50.0,), 1, True),
-        ((-50.0,), 0, False),
-    ],
-)
-def test_samples_alike_by_less_than_chance_are_suspect(
-    logprobs: tuple[float, ...] | None, others: int, *, found: bool
-) -> None:
-    drawn = [Sample(text="Paris", token_logprobs=logprobs)] * (others + 1)
-    assert suspect(drawn) is found
-
-
-def test_samples_that_differ_or_are_not_there_are_not_suspect() -> None:
-    assert not suspect([certain("Paris", -90), certain("Lyon", -90)])
-    assert not suspect([])
-    calls = [replace(CALL, token_logprobs=(-90.0,)), OTHER_CALL]
-    assert not suspect(calls)
-    assert suspect([calls[0], CALL])
-
-
 @pytest.mark.parametrize("include_answer", [True, False])
 @pytest.mark.parametrize("method", ["auto", "snne"])
 def test_suspect_agreement_is_not_taken_for_confidence(
@@ -344,6 +316,9 @@ def test_suspect_agreement_is_not_taken_for_confidence(
     assert verdict.action == "refuse"
     chance = certain("Paris in spring", -0.5)
     found, _ = judged(PARIS, chance, chance, chance, judge=judge)
+    assert "suspect_agreement" not in found.reasons
+    cooler = replace(judge, temperature=0.5)
+    found, _ = judged(PARIS, cached, cached, cached, judge=cooler)
     assert "suspect_agreement" not in found.reasons
 
 
