@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         UncertainAnswerError,
     )
     from snne_guard.langchain import GuardedChatModel, SNNEGuard
+    from snne_guard.sampling import Prices
     from snne_guard.scorers import score
     from snne_guard.types import Assessment, Cost, Decision, ResponseSet, Sample, Score
 
@@ -33,6 +34,7 @@ _HOMES = {
     "GuardedChatModel": "langchain",
     "InputError": "errors",
     "MissingExtraError": "errors",
+    "Prices": "sampling",
     "ResponseSet": "types",
     "SNNEGuard": "langchain",
     "Sample": "types",
@@ -53,6 +55,7 @@ __all__ = [
     "GuardedChatModel",
     "InputError",
     "MissingExtraError",
+    "Prices",
     "ResponseSet",
     "SNNEGuard",
     "Sample",

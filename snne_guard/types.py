@@ -90,6 +90,8 @@ class Cost:
         seconds: Wall time from the first request to the decision.
         lower_bound: Whether a provider left tokens out of its count, so that
             the true figures are higher.
+        money: What the tokens are worth at the prices that were given, in units of
+            their currency; None without prices.
     """
 
     calls: int = 0
@@ -99,9 +101,13 @@ class Cost:
     completion_tokens: int = 0
     seconds: float = 0.0
     lower_bound: bool = False
+    money: float | None = None
 
     def __add__(self, other: Cost) -> Cost:
-        """Add up two costs; the seconds too, since parts that overlap are not known."""
+        """Add up two costs; the seconds too, since parts that overlap are not known.
+
+        The sum has an amount of money only if all of its tokens have one.
+        """
         return Cost(
             calls=self.calls + other.calls,
             attempts=self.attempts + other.attempts,
@@ -110,11 +116,21 @@ class Cost:
             completion_tokens=self.completion_tokens + other.completion_tokens,
             seconds=self.seconds + other.seconds,
             lower_bound=self.lower_bound or other.lower_bound,
+            money=_added(self, other),
         )
 
     def to_dict(self) -> dict[str, Any]:
         """Return a plain dict for metadata and JSON."""
         return asdict(self)
+
+
+def _added(*costs: Cost) -> float | None:
+    unknown = any(
+        cost.money is None and (cost.prompt_tokens or cost.completion_tokens)
+        for cost in costs
+    )
+    known = [cost.money for cost in costs if cost.money is not None]
+    return None if unknown or not known else sum(known)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,15 +1,10 @@
 """The one place where sampling, scoring and decision meet; it knows no framework."""
 
+from snne_guard.assess.brief import CHOSEN_SKIPS, Assessor, Brief
 from snne_guard.assess.build import Shared, build_assessor
 from snne_guard.assess.judge import Judge
 from snne_guard.assess.observe import ObserverHub
-from snne_guard.assess.session import (
-    CHOSEN_SKIPS,
-    Assessor,
-    AsyncSession,
-    Brief,
-    Session,
-)
+from snne_guard.assess.session import AsyncSession, Session
 from snne_guard.assess.switch import DISABLED_VARIABLE, disabled
 
 __all__ = [

@@ -6,12 +6,12 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from snne_guard.assess.brief import Assessor
 from snne_guard.assess.judge import Judge
 from snne_guard.assess.observe import ObserverHub
-from snne_guard.assess.session import Assessor
 from snne_guard.decision import Policy, accept_threshold
 from snne_guard.errors import ConfigurationError
-from snne_guard.sampling import Limiter, SamplingPlan
+from snne_guard.sampling import Limiter, Prices, SamplingPlan
 from snne_guard.sampling.memory import Memory
 
 __all__ = ["Shared", "build_assessor"]
@@ -90,8 +90,16 @@ def build_assessor(
         observers=shared.observers,
         memory=shared.memory,
         limiter=shared.limiter,
+        prices=_prices(options.get("prices")),
     )
     return assessor, shared
+
+
+def _prices(value: object) -> Prices | None:
+    if value is not None and not isinstance(value, Prices):
+        msg = f"prices must be Prices(prompt=..., completion=...); got {value!r}"
+        raise ConfigurationError(msg)
+    return value
 
 
 def _policy(options: Mapping[str, Any], plan: SamplingPlan) -> Policy:

@@ -4,77 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import time
-import uuid
 from collections.abc import Awaitable, Callable
-from contextvars import Context
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Self
 
-from snne_guard.assess.judge import Judge
-from snne_guard.assess.observe import ObserverHub
+from snne_guard.assess.brief import CHOSEN_SKIPS, Assessor, Brief
 from snne_guard.decision import Verdict
 from snne_guard.sampling.collect import Collector, Draw, Reply
 from snne_guard.sampling.drive import DrawListener, TaskDraws, ThreadDraws
-from snne_guard.sampling.limiter import Limiter
-from snne_guard.sampling.memory import Memory
-from snne_guard.sampling.plan import SamplingPlan
+from snne_guard.sampling.retry import perhaps_billed
 from snne_guard.types import Assessment, Cost, ResponseSet, Sample, SampleEvent
 
-__all__ = ["CHOSEN_SKIPS", "Assessor", "AsyncSession", "Brief", "Session"]
+__all__ = ["AsyncSession", "Session"]
 
 _INLINE_CHARACTERS = 4_000
 """Sets with fewer characters are scored on the event loop: a thread costs more."""
-
-CHOSEN_SKIPS = frozenset({"tool_calls", "not_sampled", "disabled"})
-"""Reasons for which the user has said that answers pass without a score."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Assessor:
-    """Everything that one guarded call shares with the next.
-
-    Attributes:
-        plan: What is drawn.
-        judge: How it is scored and decided.
-        observers: Who is told.
-        memory: What was learnt about the provider.
-        limiter: Cap on the requests in flight.
-    """
-
-    plan: SamplingPlan
-    judge: Judge
-    observers: ObserverHub = field(default_factory=ObserverHub)
-    memory: Memory = field(default_factory=Memory)
-    limiter: Limiter = field(default_factory=Limiter)
-
-    def batch(self, *, supported: bool) -> int:
-        """Return how many replies to ask for in one request."""
-        if not supported:
-            return 1
-        return self.memory.batch or self.plan.n_samples
-
-
-@dataclass(slots=True, kw_only=True)
-class Brief:
-    """What one guarded call is about.
-
-    Attributes:
-        question: Text of the user's last message.
-        batch: Replies to ask for in one request.
-        context: Context in which the requests run.
-        reasons: What is known not to be as usual before anything is drawn.
-        skip: Why this call is not sampled at all, None if it is.
-        answer_first: Whether the samples wait for the answer.
-        id: Id of the assessment.
-    """
-
-    question: str | None = None
-    batch: int = 1
-    context: Context = field(default_factory=Context)
-    reasons: tuple[str, ...] = ()
-    skip: str | None = None
-    answer_first: bool = False
-    id: str = field(default_factory=lambda: uuid.uuid4().hex)
 
 
 class _Session:
@@ -112,13 +56,24 @@ class _Session:
 
     def answer_started(self) -> None:
         """Note that the answer was asked for."""
+        # Until it ends it is in flight: perhaps billed, and nobody knows.
+        self._answer_cost = Cost(attempts=1, lower_bound=True)
         self._assessor.observers.sample_started(self._event("answer"))
+
+    def answer_repeated(self) -> None:
+        """Note that the answer is asked for once more, with fewer options."""
+        self._answer_cost += Cost(attempts=1)
 
     def answer_ended(
         self, answer: Sample | None, *, cost: Cost, error: BaseException | None = None
     ) -> None:
         """Note the answer, or why there is none, and what it took."""
-        self._answer_cost = cost
+        unknown = error is not None and perhaps_billed(error)
+        self._answer_cost = replace(
+            cost,
+            attempts=max(cost.attempts, self._answer_cost.attempts),
+            lower_bound=cost.lower_bound or unknown,
+        )
         samples = (answer,) if answer is not None else ()
         event = replace(self._event("answer"), samples=samples, error=error)
         self._assessor.observers.sample_ended(event)
@@ -199,7 +154,9 @@ class _Session:
     def _cost(self) -> Cost:
         cost = replace(self._answer_cost + self._collector.cost, seconds=self.elapsed)
         # What was in flight at the end was perhaps billed, and nobody will know.
-        return replace(cost, lower_bound=cost.lower_bound or self._cut)
+        cost = replace(cost, lower_bound=cost.lower_bound or self._cut)
+        prices = self._assessor.prices
+        return cost if prices is None else prices.priced(cost)
 
     def _judged(self, answer: Sample, *, late: bool) -> tuple[Assessment, Verdict]:
         memory = self._assessor.memory

@@ -70,7 +70,7 @@ def reasons_in_words(assessment: Assessment) -> str:
 
 
 def cost_in_words(cost: Cost) -> str:
-    """Return requests, tokens and seconds, saying where the true figure is higher."""
+    """Return requests, tokens, time, money, saying where the true figure is higher."""
     requests = f"{cost.calls} request{'' if cost.calls == 1 else 's'}"
     if cost.attempts > cost.calls:
         requests += f" of {cost.attempts} sent"
@@ -80,4 +80,5 @@ def cost_in_words(cost: Cost) -> str:
         f"{least}{cost.prompt_tokens} tokens read{cached}, "
         f"{least}{cost.completion_tokens} written"
     )
-    return f"{requests}, {tokens}, {cost.seconds:.1f} s"
+    money = "" if cost.money is None else f", price {least}{cost.money:.6f}"
+    return f"{requests}, {tokens}, {cost.seconds:.1f} s{money}"

@@ -17,6 +17,7 @@ from snne_guard.cli._asking import (
 )
 from snne_guard.cli._console import failure, reported_errors
 from snne_guard.cli._models import chat_model
+from snne_guard.sampling.prices import Prices
 from snne_guard.types import Assessment, Sample
 
 __all__ = ["HELD_BACK", "ask"]
@@ -60,6 +61,10 @@ def ask(
     similarity: Annotated[
         str | None, typer.Option(help="rouge_l, structured, ...")
     ] = None,
+    prices: Annotated[
+        str | None,
+        typer.Option(help="PROMPT,COMPLETION[,CACHED] per million tokens, as 2,8,0.5."),
+    ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object and nothing else.")
     ] = False,
@@ -80,6 +85,7 @@ def ask(
         raise failure(told)
     console = Console(stderr=True)
     with reported_errors():
+        priced = None if prices is None else Prices.parse(prices)
         chat = chat_model(model, base_url=base_url, seed=seed, console=console)
         arrivals = Arrivals(n, console=console)
         guard = SNNEGuard(
@@ -90,6 +96,7 @@ def ask(
             temperature=temperature,
             method=method,
             similarity=similarity,
+            prices=priced,
             observers=(arrivals,),
         )
         messages = _messages(question, system=system, embedded=model is None)

@@ -122,14 +122,13 @@ class AsyncGuardedCall:
         try:
             message = await self._within(self._ask_in_place())
         except Exception as error:
-            self._session.answer_ended(None, cost=Cost(attempts=1), error=error)
+            self._session.answer_ended(None, cost=Cost(), error=error)
             raise
         return self._answered(message)
 
     def _answered(self, message: BaseMessage) -> BaseMessage:
         sample = read_message(message)
-        cost = replace(cost_of(message, (sample,)), attempts=1)
-        self._session.answer_ended(sample, cost=cost)
+        self._session.answer_ended(sample, cost=cost_of(message, (sample,)))
         return message
 
     async def _ask_in_place(self) -> BaseMessage:
@@ -143,6 +142,7 @@ class AsyncGuardedCall:
         except Exception as error:
             if not self._request.is_about_logprobs(error, options):
                 raise
+        self._session.answer_repeated()
         return await self._invoke({})
 
     async def _invoke(self, options: dict[str, Any]) -> BaseMessage:
@@ -191,10 +191,11 @@ class AsyncGuardedCall:
                         raise
                 else:
                     return
+                self._session.answer_repeated()
                 async for chunk in self._open_stream({}):
                     yield chunk
         except Exception as error:
-            self._session.answer_ended(None, cost=Cost(attempts=1), error=error)
+            self._session.answer_ended(None, cost=Cost(), error=error)
             raise
 
     async def _open_stream(

@@ -39,6 +39,7 @@ _SHOWN = (
     "sample_max_tokens",
     "max_concurrency",
     "sample_rate",
+    "prices",
 )
 
 

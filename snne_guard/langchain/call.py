@@ -125,14 +125,13 @@ class GuardedCall:
             with self._place():
                 message = self._within(self._ask_answer)
         except Exception as error:
-            self._session.answer_ended(None, cost=Cost(attempts=1), error=error)
+            self._session.answer_ended(None, cost=Cost(), error=error)
             raise
         return self._answered(message)
 
     def _answered(self, message: BaseMessage) -> BaseMessage:
         sample = read_message(message)
-        cost = replace(cost_of(message, (sample,)), attempts=1)
-        self._session.answer_ended(sample, cost=cost)
+        self._session.answer_ended(sample, cost=cost_of(message, (sample,)))
         return message
 
     def _ask_answer(self) -> BaseMessage:
@@ -142,6 +141,7 @@ class GuardedCall:
         except Exception as error:
             if not self._request.is_about_logprobs(error, options):
                 raise
+        self._session.answer_repeated()
         return self._invoke({})
 
     def _invoke(self, options: dict[str, Any]) -> BaseMessage:
@@ -187,9 +187,10 @@ class GuardedCall:
                         raise
                 else:
                     return
+                self._session.answer_repeated()
                 yield from self._open_stream({})
         except Exception as error:
-            self._session.answer_ended(None, cost=Cost(attempts=1), error=error)
+            self._session.answer_ended(None, cost=Cost(), error=error)
             raise
 
     def _open_stream(self, options: dict[str, Any]) -> Iterator[AIMessageChunk]:

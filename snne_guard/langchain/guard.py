@@ -17,6 +17,7 @@ from snne_guard.langchain.call import GuardedCall
 from snne_guard.langchain.core import Request
 from snne_guard.langchain.options import REFUSAL, GuardOptions
 from snne_guard.langchain.reseat import structured
+from snne_guard.sampling import Prices
 from snne_guard.sampling.langchain_models import ChatRunnable
 from snne_guard.types import (
     Assessment,
@@ -81,6 +82,7 @@ class SNNEGuard(GuardOptions):
         max_concurrency: Requests in flight for this guard, all calls together.
         max_attempts: Requests sent for one sample before it counts as failed.
         sample_rate: Share of calls that are sampled at all.
+        prices: What the model's tokens cost, so that ``Cost.money`` is known.
         observers: Objects with any of ``on_sample_start``, ``on_sample_end`` and
             ``on_assessment``.
         trace_samples: Whether callback handlers, LangSmith among them, may see the
@@ -124,6 +126,7 @@ class SNNEGuard(GuardOptions):
         max_concurrency: int | None = None,
         max_attempts: int = 4,
         sample_rate: float = 1.0,
+        prices: Prices | None = None,
         observers: Sequence[Observer] = (),
         trace_samples: bool = True,
         **internal: Any,

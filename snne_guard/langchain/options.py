@@ -49,6 +49,7 @@ class GuardOptions(RunnableSerializable[LanguageModelInput, AIMessage]):
     max_concurrency: int | None = None
     max_attempts: int = 4
     sample_rate: float = 1.0
+    prices: Any = None
     observers: tuple[Any, ...] = ()
     trace_samples: bool = True
     structured: bool = Field(default=False, repr=False)

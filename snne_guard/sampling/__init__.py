@@ -3,5 +3,6 @@
 from snne_guard.sampling.collect import Collector, Draw, Reply
 from snne_guard.sampling.limiter import Limiter
 from snne_guard.sampling.plan import SamplingPlan
+from snne_guard.sampling.prices import Prices
 
-__all__ = ["Collector", "Draw", "Limiter", "Reply", "SamplingPlan"]
+__all__ = ["Collector", "Draw", "Limiter", "Prices", "Reply", "SamplingPlan"]

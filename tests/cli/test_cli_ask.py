@@ -114,6 +114,19 @@ def test_exit_status_and_answer_follow_the_decision(
     assert record["answer"] == answer
 
 
+def test_prices_turn_tokens_into_money() -> None:
+    _, record = run_json(split("Au", ["Au"]), "--n", "3", "--prices", "2,8")
+    cost = record["snne_guard"]["cost"]
+    tokens = 2 * cost["prompt_tokens"] + 8 * cost["completion_tokens"]
+    assert cost["money"] == pytest.approx(tokens / 1_000_000)
+
+
+def test_prices_that_are_none_are_wrong_usage() -> None:
+    result = run(GOLD, "--model", "openai:small", "--prices", "cheap")
+    assert result.exit_code == 2
+    assert "PROMPT,COMPLETION" in result.stderr
+
+
 def test_people_get_a_page() -> None:
     with ChatServer(split("Au", ["Ag"])) as server:
         result = run_on(

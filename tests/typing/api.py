@@ -11,7 +11,7 @@ from langchain_core.messages import AIMessage
 from langchain_core.output_parsers import StrOutputParser
 from langchain_core.prompts import ChatPromptTemplate
 
-from snne_guard import Assessment, GuardedChatModel, Score, SNNEGuard, score
+from snne_guard import Assessment, GuardedChatModel, Prices, Score, SNNEGuard, score
 from snne_guard.decision import Threshold
 from snne_guard.scorers import METHODS, snne, uncertainty, wsnne
 from snne_guard.similarity import rouge_l
@@ -45,11 +45,13 @@ def guards(model: BaseChatModel) -> None:
     )
     SNNEGuard(model.bind(stop=["x"]), fallback=model.with_retry(), on_error="raise")
     SNNEGuard.paper(model, observers=[Print()])
+    SNNEGuard(model, prices=Prices(prompt=2, completion=8.0, cached=0.5))
     SNNEGuard(model, on_uncertain="shrug")  # type: ignore[arg-type]  # no such word
     assert_type(guard.invoke("x"), AIMessage)
     assert_type(guard.stream("x"), Iterator[AIMessage])
     assert_type(guard.astream("x"), AsyncIterator[AIMessage])
     assert_type(guard.assess("x"), Assessment)
+    assert_type(guard.assess("x").cost.money, float | None)
     assert_type(guard.batch(["x"]), list[AIMessage])
     chat_model = GuardedChatModel(guard)
     assert_type(chat_model.invoke("x"), AIMessage)
