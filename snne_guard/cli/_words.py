@@ -43,6 +43,7 @@ _REASONS = {
     "samples_late": "some samples did not come in time",
     "scoring_failed": "the similarity or the method failed",
     "suspect_agreement": "the replies agree in a way that sampling does not produce",
+    "temperature_capped": "the provider takes a narrower range of temperatures",
     "temperature_unset": "the provider did not take the sampling temperature",
     "too_few_samples": "too few replies could be compared",
     "tool_call_samples": "samples that call tools were left out",

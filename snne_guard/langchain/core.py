@@ -29,7 +29,6 @@ from snne_guard.langchain.messages import (
     stream_chunk,
     usage_of,
 )
-from snne_guard.sampling.langchain import Route
 from snne_guard.sampling.langchain_messages import (
     last_question,
     to_messages,
@@ -41,6 +40,7 @@ from snne_guard.sampling.langchain_models import (
     pin,
     quiet_copy,
 )
+from snne_guard.sampling.langchain_route import Route
 from snne_guard.sampling.langchain_runs import quiet_config, quiet_context
 from snne_guard.sampling.retry import is_bad_request
 from snne_guard.types import Assessment, Cost
@@ -206,7 +206,7 @@ class Request:
     def answer_options(self) -> dict[str, Any]:
         """Return what the guard adds to the request for the answer."""
         ask = self.logprobs and self.skip is None and not self.keep_logprobs
-        return {"logprobs": True} if ask else {}
+        return dict(self.route.logprob_options) if ask else {}
 
     def brief(self) -> Brief:
         """Return what the assessing part is told of this call."""
@@ -247,7 +247,7 @@ class Request:
     def is_about_logprobs(self, error: Exception, options: dict[str, Any]) -> bool:
         """Return whether the answer failed for the log-probabilities asked for."""
         memory = self.core.assessor.memory
-        if "logprobs" not in options or memory.logprobs or not is_bad_request(error):
+        if not options or memory.logprobs or not is_bad_request(error):
             return False
         if "logprob" in str(error).lower():
             memory.settle_logprobs(seen=False)

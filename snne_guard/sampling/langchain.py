@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 from langchain_core.callbacks import (
@@ -18,14 +17,9 @@ from langchain_core.outputs import LLMResult
 
 from snne_guard.sampling.collect import Draw, Reply, one_more_request
 from snne_guard.sampling.langchain_messages import read_result
-from snne_guard.sampling.langchain_models import (
-    Candidate,
-    ChatRunnable,
-    resolve,
-    sampling_copy,
-    side_effects,
-)
-from snne_guard.sampling.langchain_options import cleaned, request_options
+from snne_guard.sampling.langchain_models import Candidate
+from snne_guard.sampling.langchain_options import request_options, seed_of
+from snne_guard.sampling.langchain_route import Route
 from snne_guard.sampling.langchain_runs import (
     SAMPLE_TAG,
     AsyncRunLog,
@@ -37,68 +31,7 @@ from snne_guard.sampling.memory import Memory
 from snne_guard.sampling.plan import SamplingPlan
 from snne_guard.sampling.retry import blamed, is_bad_request, rejects
 
-__all__ = ["AsyncSamples", "Route", "Samples"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Route:
-    """The chat models that give the samples, each with the copy that draws them.
-
-    Attributes:
-        candidates: In the order in which they are tried.
-        copies: The copy of each that draws samples.
-    """
-
-    candidates: tuple[Candidate, ...]
-    copies: tuple[BaseChatModel, ...]
-
-    @classmethod
-    def of(cls, model: ChatRunnable, plan: SamplingPlan) -> Route:
-        """Return the route to the models behind a pinned runnable."""
-        candidates = resolve(model)
-        copies = tuple(
-            sampling_copy(
-                candidate.model,
-                temperature=plan.temperature,
-                max_tokens=plan.sample_max_tokens,
-                clean=partial(cleaned, max_tokens=plan.sample_max_tokens),
-            )
-            for candidate in candidates
-        )
-        return cls(candidates=candidates, copies=copies)
-
-    @property
-    def supports_batch(self) -> bool:
-        """Whether several replies may come in one request."""
-        return all(candidate.speaks_openai for candidate in self.candidates)
-
-    @property
-    def supports_logprobs(self) -> bool:
-        """Whether token log-probabilities may come, whoever answers."""
-        return all(candidate.speaks_openai for candidate in self.candidates)
-
-    @property
-    def user_wants_logprobs(self) -> bool:
-        """Whether the user asked for log-probabilities in the answer."""
-        return any(candidate.asked("logprobs") for candidate in self.candidates)
-
-    @property
-    def has_tools(self) -> bool:
-        """Whether tools are bound."""
-        return any(candidate.kwargs.get("tools") for candidate in self.candidates)
-
-    def unsampled(self, kwargs: Mapping[str, Any]) -> str | None:
-        """Return why a call with these options may not be sampled, None if it may."""
-        if any(side_effects(candidate, kwargs) for candidate in self.candidates):
-            return "side_effects"
-        return None
-
-    def reasons(self) -> tuple[str, ...]:
-        """Return what is known not to be as usual about these models."""
-        fixed = any(
-            "temperature" not in type(copy).model_fields for copy in self.copies
-        )
-        return ("temperature_unset",) if fixed else ()
+__all__ = ["AsyncSamples", "Samples"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,12 +74,16 @@ class _Samples:
             temperature=settings.temperature,
         )
 
-    def drawing(self, index: int, settings: _Settings) -> BaseChatModel:
+    def drawing(self, index: int, draw: Draw, settings: _Settings) -> BaseChatModel:
         """Return the copy of a candidate that draws under these settings."""
-        copy = self.route.copies[index]
-        if settings.temperature or "temperature" not in type(copy).model_fields:
-            return copy
-        return copy.model_copy(update={"temperature": None})
+        candidate, copy = self.route.candidates[index], self.route.copies[index]
+        row, fields = candidate.provider, type(copy).model_fields
+        update: dict[str, Any] = {}
+        if not settings.temperature and row.temperature in fields:
+            update["temperature"] = None
+        if row.seed_is_field and (seed := seed_of(candidate, draw)) is not None:
+            update["seed"] = seed
+        return copy.model_copy(update=update) if update else copy
 
     def settings(self) -> _Settings:
         """Return what this provider is known to take."""
@@ -260,7 +197,7 @@ class Samples(_Samples):
         seen, handlers = _Seen.of(draw)
         try:
             with untraced():
-                result: LLMResult = self.drawing(index, settings).generate(
+                result: LLMResult = self.drawing(index, draw, settings).generate(
                     [list(self.messages)], callbacks=handlers, **options
                 )
         except BaseException as error:
@@ -320,7 +257,7 @@ class AsyncSamples(_Samples):
         seen, handlers = _Seen.of(draw)
         try:
             with untraced():
-                result: LLMResult = await self.drawing(index, settings).agenerate(
+                result: LLMResult = await self.drawing(index, draw, settings).agenerate(
                     [list(self.messages)], callbacks=handlers, **options
                 )
         except BaseException as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -18,6 +19,7 @@ from langchain_core.prompt_values import PromptValue
 
 from snne_guard.errors import InputError
 from snne_guard.sampling.collect import Reply
+from snne_guard.sampling.langchain_providers import LOGPROB_PATHS
 from snne_guard.similarity import canonical_json
 from snne_guard.types import Cost, Sample
 
@@ -93,9 +95,7 @@ def read_message(
     )
     return Sample(
         text=stripped,
-        token_logprobs=_token_logprobs(
-            metadata.get("logprobs"), after_thinking=stripped != text
-        ),
+        token_logprobs=_token_logprobs(metadata, after_thinking=stripped != text),
         finish_reason=finish,
         model=_first(metadata, _MODEL_KEYS) or model,
         tool_calls=_tool_calls(message),
@@ -157,20 +157,32 @@ def without_logprobs(message: M) -> M:
 
 
 def _token_logprobs(
-    logprobs: object, *, after_thinking: bool
+    metadata: Mapping[str, Any], *, after_thinking: bool
 ) -> tuple[float, ...] | None:
-    entries: object = logprobs
-    if isinstance(logprobs, Mapping):
-        entries = cast("Mapping[str, object]", logprobs).get("content")
-    if not isinstance(entries, Sequence) or isinstance(entries, str):
-        return None
-    tokens = [_mapping(entry) for entry in cast("Sequence[object]", entries)]
+    tokens: list[dict[str, Any]] = []
+    for at in LOGPROB_PATHS:
+        tokens = tokens or _tokens(metadata, at)
     if after_thinking:
         tokens = _after_thinking(tokens)
     values = [token.get("logprob") for token in tokens]
     if not values or not all(_is_logprob(value) for value in values):
         return None
     return tuple(float(cast("float", value)) for value in values)
+
+
+def _tokens(metadata: Mapping[str, Any], at: Sequence[str]) -> list[dict[str, Any]]:
+    """Return what stands in one place, each token with its log-probability."""
+    *outer, last = at
+    for name in outer:
+        metadata = _mapping(metadata.get(name))
+    entries = metadata.get(last)
+    if not isinstance(entries, Sequence) or isinstance(entries, str):
+        return []
+    if last == "token_logprobs":  # two lists side by side
+        texts = cast("Sequence[object]", metadata.get("tokens") or [])
+        pairs = itertools.zip_longest(texts, cast("Sequence[object]", entries))
+        return [{"token": token, "logprob": value} for token, value in pairs]
+    return [_mapping(entry) for entry in cast("Sequence[object]", entries)]
 
 
 def _after_thinking(tokens: list[dict[str, Any]]) -> list[dict[str, Any]]:

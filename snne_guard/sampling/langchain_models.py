@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
@@ -18,6 +18,8 @@ from langchain_core.runnables.configurable import DynamicRunnable
 from langchain_core.runnables.retry import RunnableRetry
 
 from snne_guard.errors import ConfigurationError
+from snne_guard.sampling.langchain_provider import Provider
+from snne_guard.sampling.langchain_providers import OPENAI_RESPONSES, provider_of
 
 __all__ = [
     "Candidate",
@@ -28,23 +30,10 @@ __all__ = [
     "pin",
     "quiet_copy",
     "resolve",
-    "sampling_copy",
-    "side_effects",
 ]
 
 ChatRunnable = Runnable[Any, Any]
 """A chat model, or a LangChain wrapper around one."""
-
-TOKEN_LIMITS = (
-    "max_tokens",
-    "max_completion_tokens",
-    "max_output_tokens",
-    "max_new_tokens",
-    "num_predict",
-)
-
-_OFF: dict[str, object] = {"streaming": False, "seed": None, "store": False}
-"""Options that would garble samples, make them all alike or leave traces."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,15 +53,18 @@ class Candidate:
     handles: tuple[type[BaseException], ...] = ()
 
     @property
+    def provider(self) -> Provider:
+        """How samples are drawn from it."""
+        row = provider_of(self.model)
+        if row.supports_batch and self.is_openai and self.uses_responses:
+            return OPENAI_RESPONSES
+        return row
+
+    @property
     def is_openai(self) -> bool:
         """Whether it is langchain-openai's class, or built on it."""
         names = {base.__name__ for base in type(self.model).__mro__}
         return "BaseChatOpenAI" in names
-
-    @property
-    def speaks_openai(self) -> bool:
-        """Whether it speaks Chat Completions as OpenAI does."""
-        return self.is_openai and not self.uses_responses
 
     @property
     def uses_responses(self) -> bool:
@@ -214,110 +206,6 @@ def _not_a_model(model: object) -> str:
     if isinstance(model, Runnable):
         message += ". To guard a chain, guard the model in it: prompt | guard | parser"
     return message
-
-
-def sampling_copy(
-    model: BaseChatModel,
-    *,
-    temperature: float,
-    max_tokens: int | None,
-    clean: Callable[[Mapping[str, Any]], dict[str, Any]] = dict,
-) -> BaseChatModel:
-    """Return a copy of a chat model that draws samples.
-
-    Its cache, streaming, callbacks and own retries are off, it stores nothing, and
-    the temperature is set where the model has one. ``clean`` takes out of its nested
-    options what samples must not carry. The user's object is untouched, and the copy
-    shares its connections.
-    """
-    update: dict[str, Any] = {
-        "cache": False,
-        "disable_streaming": True,
-        "callbacks": None,
-        "verbose": False,
-    }
-    fields = type(model).model_fields
-    if "temperature" in fields:
-        update["temperature"] = temperature
-    update |= {
-        name: off
-        for name, off in _OFF.items()
-        if name in fields and getattr(model, name)
-    }
-    if "n" in fields:
-        update["n"] = fields["n"].default
-    for place in ("extra_body", "model_kwargs"):
-        if place in fields and (inner := getattr(model, place)):
-            update[place] = clean(inner)
-    if max_tokens is not None:
-        update |= {name: max_tokens for name in TOKEN_LIMITS if name in fields}
-    return model.model_copy(update=update | _clients_without_retries(model))
-
-
-_ACTING = ("conversation", "background", "mcp_servers", "web_search_options")
-"""Options with which a provider does more than answer."""
-_NESTED = ("extra_body", "model_kwargs")
-_PROPOSED = frozenset(
-    {"function", "functionDeclarations", "function_declarations", "toolSpec"}
-)
-"""Keys of tools that the provider only proposes to call."""
-_SCHEMAS = frozenset({"args_schema", "input_schema", "parameters", "properties"})
-
-
-def side_effects(candidate: Candidate, kwargs: Mapping[str, Any]) -> bool:
-    """Return whether a further draw could do something besides answering.
-
-    Tools that run at the provider may write, pay or send; a stored conversation would
-    grow by every sample.
-    """
-    model = candidate.model
-    names = (*_ACTING, *_NESTED)
-    own = {name: getattr(model, name) for name in names if hasattr(model, name)}
-    return _acts(own) or _acts({**candidate.kwargs, **kwargs})
-
-
-def _acts(options: Mapping[str, Any]) -> bool:
-    if any(_is_set(options.get(name)) for name in _ACTING):
-        return True
-    if isinstance(tools := options.get("tools"), Sequence):
-        given = cast("Sequence[object]", tools)
-        if any(_runs_at_provider(tool) for tool in given):
-            return True
-    return any(
-        _acts(cast("Mapping[str, Any]", nested))
-        for place in _NESTED
-        if isinstance(nested := options.get(place), Mapping)
-    )
-
-
-def _is_set(value: object) -> bool:
-    # An empty mapping asks for something, in its usual form; an empty list does not.
-    return value is not None and value is not False and value != []
-
-
-def _runs_at_provider(tool: object) -> bool:
-    if not isinstance(tool, Mapping):
-        return False
-    given = cast("Mapping[str, object]", tool)
-    if "type" in given:
-        return given["type"] not in ("function", "custom")
-    # Tools of the user's own have a schema, at Anthropic and elsewhere too.
-    if {"name", "title"} & given.keys() and _SCHEMAS & given.keys():
-        return False
-    return not given.keys() <= _PROPOSED
-
-
-def _clients_without_retries(model: BaseChatModel) -> dict[str, Any]:
-    update: dict[str, Any] = {}
-    for root, leaf in (
-        ("root_client", "client"),
-        ("root_async_client", "async_client"),
-    ):
-        client: Any = getattr(model, root, None)
-        if client is not None and hasattr(client, "with_options"):
-            client = client.with_options(max_retries=0)
-            update |= {root: client, leaf: client.chat.completions}
-    return update
 
 
 def _uses_responses(candidate: Candidate) -> bool:

@@ -9,16 +9,20 @@ from typing import Any, cast
 from pydantic import BaseModel
 
 from snne_guard.sampling.collect import Draw
-from snne_guard.sampling.langchain_models import TOKEN_LIMITS, Candidate
+from snne_guard.sampling.langchain_copies import NESTED, nested_fields
+from snne_guard.sampling.langchain_models import Candidate
+from snne_guard.sampling.langchain_provider import ANY_LIMIT, Provider
 from snne_guard.sampling.plan import SamplingPlan
 
-__all__ = ["cleaned", "request_options"]
+__all__ = ["cleaned", "request_options", "seed_of"]
 
-_NESTED = ("extra_body", "model_kwargs")
 _OURS = frozenset(
     {
+        "candidate_count",
         "logprobs",
         "n",
+        "random_seed",
+        "response_logprobs",
         "seed",
         "stream",
         "stream_options",
@@ -51,20 +55,21 @@ def request_options(
     """
     given = {**candidate.kwargs, **kwargs}
     candidate = replace(candidate, kwargs=given)
-    seed = _seed(candidate, given)
+    row = candidate.provider
     options = cleaned(given, max_tokens=plan.sample_max_tokens)
     if temperature and "temperature" in given:
-        options["temperature"] = plan.temperature
-    if seed is not None:
-        # The same seed for all would draw the same sample again and again.
-        options["seed"] = seed + 1 + draw.index
-    if candidate.uses_responses:  # it stores what is not forbidden, and draws singly
-        options["store"] = False
-        return _unparsed(candidate, options)
-    if draw.n > 1:
-        options["n"] = draw.n
+        options["temperature"] = row.within(plan.temperature)
+    seed = seed_of(candidate, draw)
+    if seed is not None and row.seed is not None and not row.seed_is_field:
+        options[row.seed] = seed
+    if row.in_full in options:
+        options |= _in_full(row, options, plan, seed=seed, temperature=temperature)
+    if draw.n > 1 and row.n is not None:
+        options |= _placed(row.n, draw.n, options)
     if logprobs:
-        options["logprobs"] = True
+        options |= row.logprobs
+    if candidate.is_openai and candidate.uses_responses:
+        options["store"] = False  # it stores what is not forbidden
     return _unparsed(candidate, options)
 
 
@@ -78,30 +83,63 @@ def cleaned(
         max_tokens: Token limit of a sample, None for the user's own.
     """
     kept = {name: value for name, value in options.items() if name not in _OURS}
-    for place in _NESTED:
+    for place in NESTED:
         if isinstance(inner := kept.get(place), Mapping):
             nested = cast("Mapping[str, Any]", inner)
             kept[place] = cleaned(nested, max_tokens=max_tokens)
     if max_tokens is not None:
-        kept |= {name: max_tokens for name in TOKEN_LIMITS if name in kept}
+        kept |= {name: max_tokens for name in ANY_LIMIT if name in kept}
     if "store" in kept:
         kept["store"] = False
     return kept
 
 
-def _seed(candidate: Candidate, given: Mapping[str, Any]) -> int | None:
+def seed_of(candidate: Candidate, draw: Draw) -> int | None:
+    """Return the seed of a draw, None where the user has set none.
+
+    The same seed for all would draw the same sample again and again.
+    """
+    name = candidate.provider.seed or "seed"
     places: list[object] = [
-        given,
-        *(given.get(place) for place in _NESTED),
-        {"seed": getattr(candidate.model, "seed", None)},
-        *(getattr(candidate.model, place, None) for place in _NESTED),
+        candidate.kwargs,
+        *(candidate.kwargs.get(place) for place in NESTED),
+        {name: getattr(candidate.model, name, None)},
+        *nested_fields(candidate.model).values(),
     ]
     for place in places:
         if isinstance(place, Mapping):
-            seed = cast("Mapping[str, object]", place).get("seed")
+            seed = cast("Mapping[str, object]", place).get(name)
             if isinstance(seed, int):
-                return seed
+                return seed + 1 + draw.index
     return None
+
+
+def _placed(path: str, value: object, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the option that sets a value, in the one that holds it where there is."""
+    outer, _, inner = path.partition(".")
+    if not inner:
+        return {outer: value}
+    return {outer: {**(options.get(outer) or {}), inner: value}}
+
+
+def _in_full(
+    row: Provider,
+    options: Mapping[str, Any],
+    plan: SamplingPlan,
+    *,
+    seed: int | None,
+    temperature: bool,
+) -> dict[str, Any]:
+    """Return an option that takes the place of all fields, with what is set in them."""
+    place = cast("str", row.in_full)
+    settings: dict[str, Any] = dict(options[place] or {})
+    if temperature:
+        settings["temperature"] = row.within(plan.temperature)
+    if seed is not None:
+        settings["seed"] = seed
+    if plan.sample_max_tokens is not None:
+        settings |= dict.fromkeys(row.limits, plan.sample_max_tokens)
+    return {place: settings}
 
 
 def _unparsed(candidate: Candidate, options: dict[str, Any]) -> dict[str, Any]:

@@ -22,6 +22,8 @@ from langchain_openai import ChatOpenAI
 from pydantic import BaseModel, SecretStr
 
 from snne_guard.errors import ConfigurationError
+from snne_guard.sampling.langchain_copies import sampling_copy
+from snne_guard.sampling.langchain_effects import side_effects
 from snne_guard.sampling.langchain_models import (
     Candidate,
     check_model,
@@ -29,8 +31,6 @@ from snne_guard.sampling.langchain_models import (
     pin,
     quiet_copy,
     resolve,
-    sampling_copy,
-    side_effects,
 )
 from tests.support.chat_server import ChatServer, always, chat_openai, error
 from tests.support.handlers import EverythingHandler
@@ -417,7 +417,8 @@ class Compatible(ChatOpenAI):
 def test_whether_n_and_log_probabilities_may_work_is_known(
     model: BaseChatModel, kwargs: dict[str, Any], *, speaks: bool
 ) -> None:
-    assert Candidate(model=model, kwargs=kwargs).speaks_openai is speaks
+    row = Candidate(model=model, kwargs=kwargs).provider
+    assert row.supports_batch is row.supports_logprobs is speaks
 
 
 class BaseChatOpenAI(FakeListChatModel):
@@ -428,9 +429,9 @@ class BaseChatOpenAI(FakeListChatModel):
 
 def test_another_version_of_the_class_is_asked_by_its_field() -> None:
     model = BaseChatOpenAI(responses=["x"])
-    assert Candidate(model=model).speaks_openai
+    assert Candidate(model=model).provider.supports_batch
     other = BaseChatOpenAI(responses=["x"], use_responses_api=True)
-    assert not Candidate(model=other).speaks_openai
+    assert not Candidate(model=other).provider.supports_batch
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,8 @@ from langchain_openai import ChatOpenAI
 
 from snne_guard.sampling import Draw, Reply, SamplingPlan
 from snne_guard.sampling.collect import count_by
-from snne_guard.sampling.langchain import AsyncSamples, Route, Samples
+from snne_guard.sampling.langchain import AsyncSamples, Samples
+from snne_guard.sampling.langchain_route import Route
 from snne_guard.sampling.langchain_runs import AsyncRunLog, RunLog
 from snne_guard.sampling.memory import Memory
 from snne_guard.types import Cost

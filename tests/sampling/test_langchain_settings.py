@@ -15,7 +15,8 @@ from pydantic import BaseModel, Field, SecretStr
 
 from snne_guard import SNNEGuard
 from snne_guard.sampling import Draw, SamplingPlan
-from snne_guard.sampling.langchain_models import Candidate, side_effects
+from snne_guard.sampling.langchain_effects import side_effects
+from snne_guard.sampling.langchain_models import Candidate
 from snne_guard.sampling.langchain_options import request_options
 from snne_guard.sampling.retry import rejects
 from tests.support.chat_server import (

@@ -1,0 +1,103 @@
+"""What one row of the table of LangChain providers says, and nothing about any."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+__all__ = ["ANY_LIMIT", "Provider"]
+
+ANY_LIMIT = (
+    "max_tokens",
+    "max_completion_tokens",
+    "max_output_tokens",
+    "max_new_tokens",
+    "num_predict",
+)
+"""Every name under which a provider takes the token limit of a reply."""
+
+_NOTHING: Mapping[str, object] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Provider:
+    """How samples are drawn from one provider's LangChain class.
+
+    A class of your own says how it is to be drawn from by an attribute
+    ``snne_guard_provider`` that holds one of these; without it, and in no row of the
+    table, a model gets the safe path: one request a sample, no log-probabilities.
+
+    Attributes:
+        name: The provider, as people call it.
+        classes: Names of the LangChain classes, found among the bases of a model.
+        holds: Attribute of the model and the class of what it must hold, where one
+            LangChain class stands for several rows.
+        tested: Whether the tests run this class against a local server that speaks
+            the provider's protocol; else it was only read in source.
+        temperature: Field that sets the sampling temperature, None where there is
+            none.
+        temperature_range: Smallest and largest temperature that is taken; one that is
+            asked for outside is moved inside, with the reason ``temperature_capped``.
+        temperature_note: When it is refused or ignored all the same.
+        n: Option of one request that asks for several replies, a path with dots where
+            it is inside another option; None where there is one reply a request.
+        n_note: When it does not work.
+        logprobs: Options of one request that ask for token log-probabilities, empty
+            where none come.
+        logprobs_at: Path to them in the metadata of a message, or of the generation
+            around it.
+        logprobs_note: What to say where there are none.
+        limits: Fields and options that set the token limit of a reply.
+        seed: Name of the option that seeds a draw, None where a seed is left out.
+        seed_is_field: Whether only a field of the model takes it, and no request.
+        in_full: Option of one request that takes the place of all fields, so that
+            what the guard sets must be in it too.
+        off: Fields that are set so that samples are drawn in one piece and once:
+            streaming off, and the class's own retries, which are the guard's task.
+        clients: Returns the fields that hold the model's clients, with clients that
+            do not retry; None where the fields in ``off`` are enough.
+        acting: Options with which the provider does more than answer, besides tools
+            of its own: a call that sets one is left unscored.
+
+    Example:
+        >>> mine = Provider(name="mine", n="num_replies", seed="seed")
+        >>> mine.supports_batch, mine.supports_logprobs
+        (True, False)
+    """
+
+    name: str
+    classes: tuple[str, ...] = ()
+    holds: tuple[str, str] | None = None
+    tested: bool = False
+    temperature: str | None = "temperature"
+    temperature_range: tuple[float, float] = (0.0, 2.0)
+    temperature_note: str = ""
+    n: str | None = None
+    n_note: str = ""
+    logprobs: Mapping[str, object] = field(default_factory=lambda: _NOTHING)
+    logprobs_at: tuple[str, ...] = ()
+    logprobs_note: str = ""
+    limits: tuple[str, ...] = ANY_LIMIT
+    seed: str | None = "seed"
+    seed_is_field: bool = False
+    in_full: str | None = None
+    off: Mapping[str, object] = field(default_factory=lambda: _NOTHING)
+    clients: Callable[[Any], dict[str, Any]] | None = None
+    acting: tuple[str, ...] = ()
+
+    @property
+    def supports_batch(self) -> bool:
+        """Whether one request may bring several replies."""
+        return self.n is not None
+
+    @property
+    def supports_logprobs(self) -> bool:
+        """Whether token log-probabilities may come."""
+        return bool(self.logprobs)
+
+    def within(self, temperature: float) -> float:
+        """Return the temperature nearest to this one that is taken."""
+        low, high = self.temperature_range
+        return min(max(temperature, low), high)

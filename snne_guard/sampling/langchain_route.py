@@ -1,0 +1,97 @@
+"""Which LangChain models give the samples, and what is known of them beforehand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from langchain_core.language_models import BaseChatModel
+
+from snne_guard.sampling.langchain_copies import sampling_copy
+from snne_guard.sampling.langchain_effects import side_effects
+from snne_guard.sampling.langchain_models import Candidate, ChatRunnable, resolve
+from snne_guard.sampling.langchain_options import cleaned
+from snne_guard.sampling.langchain_provider import Provider
+from snne_guard.sampling.plan import SamplingPlan
+
+__all__ = ["Route"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Route:
+    """The chat models that give the samples, each with the copy that draws them.
+
+    Attributes:
+        candidates: In the order in which they are tried.
+        copies: The copy of each that draws samples.
+        temperature: Temperature that is wanted of samples.
+    """
+
+    candidates: tuple[Candidate, ...]
+    copies: tuple[BaseChatModel, ...]
+    temperature: float = 1.0
+
+    @classmethod
+    def of(cls, model: ChatRunnable, plan: SamplingPlan) -> Route:
+        """Return the route to the models behind a pinned runnable."""
+        candidates = resolve(model)
+        copies = tuple(
+            sampling_copy(
+                candidate.model,
+                temperature=plan.temperature,
+                max_tokens=plan.sample_max_tokens,
+                clean=partial(cleaned, max_tokens=plan.sample_max_tokens),
+            )
+            for candidate in candidates
+        )
+        return cls(candidates=candidates, copies=copies, temperature=plan.temperature)
+
+    @property
+    def providers(self) -> tuple[Provider, ...]:
+        """How samples are drawn from each of them."""
+        return tuple(candidate.provider for candidate in self.candidates)
+
+    @property
+    def supports_batch(self) -> bool:
+        """Whether several replies may come in one request."""
+        return all(row.supports_batch for row in self.providers)
+
+    @property
+    def supports_logprobs(self) -> bool:
+        """Whether token log-probabilities may come, whoever answers."""
+        return bool(self.logprob_options)
+
+    @property
+    def logprob_options(self) -> Mapping[str, object]:
+        """What asks for log-probabilities, whoever answers; empty where one cannot."""
+        first, *others = [row.logprobs for row in self.providers]
+        return first if all(asking == first for asking in others) else {}
+
+    @property
+    def user_wants_logprobs(self) -> bool:
+        """Whether the user asked for log-probabilities in the answer."""
+        return any(candidate.asked("logprobs") for candidate in self.candidates)
+
+    @property
+    def has_tools(self) -> bool:
+        """Whether tools are bound."""
+        return any(candidate.kwargs.get("tools") for candidate in self.candidates)
+
+    def unsampled(self, kwargs: Mapping[str, Any]) -> str | None:
+        """Return why a call with these options may not be sampled, None if it may."""
+        if any(side_effects(candidate, kwargs) for candidate in self.candidates):
+            return "side_effects"
+        return None
+
+    def reasons(self) -> tuple[str, ...]:
+        """Return what is known not to be as usual about these models."""
+        fixed = any(
+            row.temperature not in type(copy).model_fields
+            for row, copy in zip(self.providers, self.copies, strict=True)
+        )
+        asked = self.temperature
+        capped = any(row.within(asked) != asked for row in self.providers)
+        told = {"temperature_unset": fixed, "temperature_capped": capped}
+        return tuple(reason for reason, holds in told.items() if holds)
