@@ -93,5 +93,7 @@ class Route:
         )
         asked = self.temperature
         capped = any(row.within(asked) != asked for row in self.providers)
-        told = {"temperature_unset": fixed, "temperature_capped": capped}
-        return tuple(reason for reason, holds in told.items() if holds)
+        reasons = ["temperature_unset"] if fixed else []
+        if capped:
+            reasons.append("temperature_capped")
+        return tuple(reasons)
