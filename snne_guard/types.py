@@ -88,6 +88,8 @@ class Cost:
         cached_tokens: Those of them that came from a prompt cache.
         completion_tokens: Tokens written.
         seconds: Wall time from the first request to the decision.
+        rounds: Rounds of samples that were sent, one after another.
+        samples_saved: Samples that were not drawn, the decision being settled.
         lower_bound: Whether a provider left tokens out of its count, so that
             the true figures are higher.
         money: What the tokens are worth at the prices that were given, in units of
@@ -100,6 +102,8 @@ class Cost:
     cached_tokens: int = 0
     completion_tokens: int = 0
     seconds: float = 0.0
+    rounds: int = 0
+    samples_saved: int = 0
     lower_bound: bool = False
     money: float | None = None
 
@@ -115,6 +119,8 @@ class Cost:
             cached_tokens=self.cached_tokens + other.cached_tokens,
             completion_tokens=self.completion_tokens + other.completion_tokens,
             seconds=self.seconds + other.seconds,
+            rounds=self.rounds + other.rounds,
+            samples_saved=self.samples_saved + other.samples_saved,
             lower_bound=self.lower_bound or other.lower_bound,
             money=_added(self, other),
         )
@@ -140,8 +146,9 @@ class ResponseSet:
     Attributes:
         answer: The reply that the application will get.
         samples: The further draws that arrived, in the order of the requests.
-        n_requested: Members that the set was to have, the answer included if it is
-            in the set.
+        n_requested: Members that were asked for, the answer included if it is in the
+            set.
+        stopped: Whether the draws ended early because enough was known.
         include_answer: Whether the answer is a member of the scored set.
         question: Text of the user's last message, for similarities that use it.
         reasons: What was not as usual while sampling, as reason codes.
@@ -152,6 +159,7 @@ class ResponseSet:
     answer: Sample
     samples: tuple[Sample, ...] = ()
     n_requested: int = 0
+    stopped: bool = False
     include_answer: bool = True
     question: str | None = field(default=None, repr=False)
     reasons: tuple[str, ...] = ()
@@ -203,7 +211,7 @@ class Assessment:
         threshold: Largest ``u`` that is accepted, None when none was set.
         certified: Whether that threshold carries a statistical promise.
         decision: What was decided, None when no threshold was set.
-        n_requested: Members that the set was to have.
+        n_requested: Members that were asked for: n, less ``cost.samples_saved``.
         n_used: Members that were scored.
         reasons: What was not as usual, as reason codes.
         cost: What the call took.

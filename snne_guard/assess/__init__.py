@@ -5,6 +5,7 @@ from snne_guard.assess.build import Shared, build_assessor
 from snne_guard.assess.judge import Judge
 from snne_guard.assess.observe import ObserverHub
 from snne_guard.assess.session import AsyncSession, Session
+from snne_guard.assess.stopping import Stopping, StopRule
 from snne_guard.assess.switch import DISABLED_VARIABLE, disabled
 
 __all__ = [
@@ -17,6 +18,8 @@ __all__ = [
     "ObserverHub",
     "Session",
     "Shared",
+    "StopRule",
+    "Stopping",
     "build_assessor",
     "disabled",
 ]

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from snne_guard.assess.judge import Judge
 from snne_guard.assess.observe import ObserverHub
+from snne_guard.assess.stopping import Stopping
 from snne_guard.sampling.limiter import Limiter
 from snne_guard.sampling.memory import Memory
 from snne_guard.sampling.plan import SamplingPlan
@@ -30,6 +31,7 @@ class Assessor:
         memory: What was learnt about the provider.
         limiter: Cap on the requests in flight.
         prices: What tokens cost, None if nobody has said.
+        stopping: Whether a round of samples was enough, None where all are drawn.
     """
 
     plan: SamplingPlan
@@ -38,6 +40,7 @@ class Assessor:
     memory: Memory = field(default_factory=Memory)
     limiter: Limiter = field(default_factory=Limiter)
     prices: Prices | None = None
+    stopping: Stopping | None = None
 
     def batch(self, *, supported: bool) -> int:
         """Return how many replies to ask for in one request."""

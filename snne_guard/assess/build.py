@@ -9,6 +9,7 @@ from typing import Any
 from snne_guard.assess.brief import Assessor
 from snne_guard.assess.judge import Judge
 from snne_guard.assess.observe import ObserverHub
+from snne_guard.assess.stopping import Stopping
 from snne_guard.decision import Policy, accept_threshold
 from snne_guard.errors import ConfigurationError
 from snne_guard.sampling import Limiter, Prices, SamplingPlan
@@ -68,7 +69,9 @@ def build_assessor(
     Raises:
         ConfigurationError: If an option makes no sense, alone or with another one.
     """
-    plan = SamplingPlan(**{name: options[name] for name in _PLAN})
+    plan = SamplingPlan(
+        **{name: options[name] for name in _PLAN}, rounds=options.get("rounds")
+    )
     limit = options["max_concurrency"]
     if limit is not None and (not isinstance(limit, int) or limit < 1):
         msg = f"max_concurrency must be a whole number of at least 1; got {limit!r}"
@@ -91,8 +94,30 @@ def build_assessor(
         memory=shared.memory,
         limiter=shared.limiter,
         prices=_prices(options.get("prices")),
+        stopping=_stopping(options, plan, judge),
     )
     return assessor, shared
+
+
+def _stopping(
+    options: Mapping[str, Any], plan: SamplingPlan, judge: Judge
+) -> Stopping | None:
+    rule = options.get("stopping")
+    if rule is not None and not callable(rule):
+        msg = f"stopping must be a callable or None; got {rule!r}"
+        raise ConfigurationError(msg)
+    if plan.rounds is None:
+        if rule is None:
+            return None
+        msg = "stopping needs rounds, such as rounds=(3, 5, 10) with n=10"
+        raise ConfigurationError(msg)
+    if judge.policy.threshold is None:
+        msg = (
+            "rounds need a threshold: without one nothing is decided, so there is "
+            "nothing that fewer samples could settle"
+        )
+        raise ConfigurationError(msg)
+    return None if rule is None else Stopping(judge=judge, rule=rule)
 
 
 def _prices(value: object) -> Prices | None:

@@ -13,6 +13,7 @@ from snne_guard.decision import Policy, Verdict
 from snne_guard.errors import ConfigurationError
 from snne_guard.scorers import METHODS, resolve_method, score_members
 from snne_guard.similarity import resolve_similarity
+from snne_guard.similarity.growth import Growth
 from snne_guard.types import (
     Assessment,
     Method,
@@ -47,6 +48,9 @@ def unusable(sample: Sample, *, tool_calls: ToolCalls) -> str | None:
         return "reasoning_only" if sample.reasoned else "empty"
     return "truncated" if sample.truncated else None
 
+
+_PAIR = 2
+"""Members without which nothing can differ."""
 
 _SAMPLE_REASONS = {
     "refused": "refused_samples",
@@ -132,6 +136,7 @@ class Judge:
         *,
         assessment_id: str,
         settle_logprobs: Callable[[bool], bool] = bool,
+        growth: Growth | None = None,
     ) -> tuple[Assessment, Verdict]:
         """Score a response set and decide.
 
@@ -140,15 +145,18 @@ class Judge:
             assessment_id: Id of the assessment.
             settle_logprobs: Told whether any log-probabilities came; returns whether
                 this guard counts on them.
+            growth: What was compared already in this call.
 
         Returns:
             The assessment, and the verdict with how to carry it out.
         """
-        used, reasons = self._members(responses)
+        used, reasons = self.members(responses)
+        # A set that was stopped has all the members that were to decide.
+        least = _PAIR if responses.stopped else self.policy.min_samples
         score: Score | None = None
         if used is None:
             verdict = self.policy.unscored()
-        elif len(used) < self.policy.min_samples:
+        elif len(used) < least:
             reasons += ("too_few_samples",)
             verdict = self.policy.unscored()
         elif suspect(
@@ -157,7 +165,7 @@ class Judge:
             reasons += ("suspect_agreement",)
             verdict = self.policy.unscored()
         else:
-            score = self._scored(used, responses, settle_logprobs)
+            score = self.score(used, responses, settle_logprobs, growth)
             if score is None:
                 reasons += ("scoring_failed",)
                 verdict = self.policy.unscored()
@@ -201,10 +209,13 @@ class Judge:
             question=responses.question,
         )
 
-    def _members(
+    def members(
         self, responses: ResponseSet
     ) -> tuple[list[Sample] | None, tuple[str, ...]]:
-        """Return the members that count, None where the answer itself does not."""
+        """Return the members that count, None where the answer itself does not.
+
+        With them the reasons, as codes, for which others left the set.
+        """
         answer = responses.answer
         used: list[Sample] = []
         reasons: list[str] = []
@@ -224,14 +235,23 @@ class Judge:
             return None, tuple(reasons)
         return [answer, *used] if responses.include_answer else used, tuple(reasons)
 
-    def _scored(
+    def score(
         self,
         members: Sequence[Sample],
         responses: ResponseSet,
         settle_logprobs: Callable[[bool], bool],
+        growth: Growth | None = None,
     ) -> Score | None:
+        """Return the score of members, None where scoring failed.
+
+        Args:
+            members: Those that count, at least one.
+            responses: The set that they are from.
+            settle_logprobs: As for ``judge``.
+            growth: What was compared already in this call.
+        """
         try:
-            return self._score(members, responses, settle_logprobs)
+            return self._score(members, responses, settle_logprobs, growth)
         except Exception as error:  # noqa: BLE001 - a similarity may be anyone's code
             # What was paid for must not be lost to it; its text is not logged.
             logger.warning("scoring failed with %s", type(error).__name__)
@@ -242,6 +262,7 @@ class Judge:
         members: Sequence[Sample],
         responses: ResponseSet,
         settle_logprobs: Callable[[bool], bool],
+        growth: Growth | None,
     ) -> Score:
         means = [member.mean_logprob for member in members]
         known = [mean for mean in means if mean is not None]
@@ -258,7 +279,7 @@ class Judge:
             question=responses.question,
             method=method,
             similarity_name=name,
-            similarity=similarity,
+            similarity=similarity if growth is None else growth.over(similarity),
             tau=1.0 if self.tau is None else self.tau,
         )
         return replace(score, reasons=(*score.reasons, *reasons))

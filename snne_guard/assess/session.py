@@ -6,16 +6,21 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from typing import Self
+from functools import partial
+from typing import ParamSpec, Self, TypeVar
 
 from snne_guard.assess.brief import CHOSEN_SKIPS, Assessor, Brief
 from snne_guard.decision import Verdict
 from snne_guard.sampling.collect import Collector, Draw, Reply
 from snne_guard.sampling.drive import DrawListener, TaskDraws, ThreadDraws
 from snne_guard.sampling.retry import perhaps_billed
+from snne_guard.similarity.growth import Growth
 from snne_guard.types import Assessment, Cost, ResponseSet, Sample, SampleEvent
 
 __all__ = ["AsyncSession", "Session"]
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 _INLINE_CHARACTERS = 4_000
 """Sets with fewer characters are scored on the event loop: a thread costs more."""
@@ -28,7 +33,10 @@ class _Session:
         self.id = brief.id
         self.assessment: Assessment | None = None
         self._assessor, self._brief = assessor, brief
-        self._collector = Collector(assessor.plan.n_samples, batch=brief.batch)
+        rounds = assessor.plan.sample_rounds
+        self._collector = Collector(rounds[-1], batch=brief.batch, rounds=rounds)
+        self._growth = Growth() if len(rounds) > 1 else None
+        self._stopped = False
         self._started = time.monotonic()
         self._answer_cost = Cost()
         self._cut = False
@@ -138,12 +146,15 @@ class _Session:
             reasons.append("samples_failed")
         if late:
             reasons.append("samples_late")
+        if self._stopped:
+            reasons.append("stopped_early")
         if collector.samples:
             self._assessor.memory.learn_batch(collector.batch, asked=plan.n_samples)
         return ResponseSet(
             answer=answer,
             samples=collector.samples,
-            n_requested=plan.n,
+            n_requested=plan.n - self._saved,
+            stopped=self._stopped,
             include_answer=plan.include_answer,
             question=self._brief.question,
             reasons=tuple(dict.fromkeys(reasons)),
@@ -152,7 +163,12 @@ class _Session:
         )
 
     def _cost(self) -> Cost:
-        cost = replace(self._answer_cost + self._collector.cost, seconds=self.elapsed)
+        cost = replace(
+            self._answer_cost + self._collector.cost,
+            seconds=self.elapsed,
+            rounds=self._collector.rounds,
+            samples_saved=self._saved,
+        )
         # What was in flight at the end was perhaps billed, and nobody will know.
         cost = replace(cost, lower_bound=cost.lower_bound or self._cut)
         prices = self._assessor.prices
@@ -164,13 +180,38 @@ class _Session:
             self._responses(answer, late=late),
             assessment_id=self.id,
             settle_logprobs=lambda seen: memory.settle_logprobs(seen=seen),
+            growth=self._growth,
         )
+
+    @property
+    def _saved(self) -> int:
+        """Samples that an early stop spared."""
+        collector = self._collector
+        return collector.n_samples - collector.asked if self._stopped else 0
+
+    def _enough(self, answer: Sample) -> bool:
+        """Return whether the rounds so far are enough, and remember it."""
+        stopping, memory = self._assessor.stopping, self._assessor.memory
+        if stopping is None or self._growth is None:
+            return False
+        self._stopped = stopping.enough(
+            self._responses(answer, late=False),
+            missing=self._collector.n_samples - self._collector.asked,
+            growth=self._growth,
+            # Only what is scored in the end settles it for the guard.
+            settle_logprobs=lambda seen: (
+                seen if memory.logprobs is None else memory.logprobs
+            ),
+        )
+        return self._stopped
 
     def _is_quick(self, answer: Sample) -> bool:
         """Return whether scoring takes less than handing it to a thread."""
         members = (answer, *self._collector.samples)
         size = sum(len(m.text) + len(m.tool_calls or "") for m in members)
-        return size < _INLINE_CHARACTERS and self._assessor.judge.light
+        stopping = self._assessor.stopping
+        light = self._assessor.judge.light and (stopping is None or stopping.light)
+        return size < _INLINE_CHARACTERS and light
 
     def _skipped(self, answer: Sample, reason: str) -> tuple[Assessment, Verdict]:
         judge = self._assessor.judge
@@ -244,7 +285,7 @@ class Session(_Session):
         if not self._concurrent:
             self._samples_started = time.monotonic()
             self._draws.start()
-        settled = self._draws.wait(self._patience())
+        settled = self._draws.wait_rounds(self._patience, partial(self._enough, answer))
         self.stop()
         return self._judged(answer, late=not settled)
 
@@ -312,11 +353,19 @@ class AsyncSession(_Session):
         if not self._concurrent:
             self._samples_started = time.monotonic()
             self._draws.start()
-        settled = await self._draws.wait(self._patience())
+        settled = await self._draws.wait_rounds(
+            self._patience, partial(self._off_loop, answer, self._enough, answer)
+        )
         await self.stop()
+        return await self._off_loop(answer, self._judged, answer, late=not settled)
+
+    async def _off_loop(
+        self, answer: Sample, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Do what would hold up the event loop in a thread."""
         if self._is_quick(answer):
-            return self._judged(answer, late=not settled)
-        return await asyncio.to_thread(self._judged, answer, late=not settled)
+            return work(*args, **kwargs)
+        return await asyncio.to_thread(work, *args, **kwargs)
 
     async def stop(self) -> None:
         """End what is in flight and wait until it has ended."""

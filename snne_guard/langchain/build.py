@@ -34,6 +34,7 @@ _SHOWN = (
     "tool_calls",
     "min_samples",
     "schedule",
+    "rounds",
     "timeout",
     "sample_timeout",
     "sample_max_tokens",

@@ -9,6 +9,7 @@ from langchain_core.language_models import LanguageModelInput
 from langchain_core.messages import AIMessage
 from langchain_core.runnables import Runnable, RunnableConfig
 
+from snne_guard.assess import StopRule
 from snne_guard.decision import Threshold
 from snne_guard.errors import ConfigurationError
 from snne_guard.langchain.acall import AsyncGuardedCall
@@ -76,6 +77,12 @@ class SNNEGuard(GuardOptions):
             ``max(2, ceil(n / 2))``.
         schedule: ``"concurrent"`` draws samples beside the answer, ``"answer_first"``
             after it (for prompt caches). None: after it where tools are bound.
+        rounds: Members of the response set after each round of samples, such as
+            ``(3, 5, 10)`` with ``n=10``; None draws all in one round. Needs a
+            threshold.
+        stopping: After which round no further samples are drawn: a callable that gets
+            the ``Score`` of the members so far and how many samples are still to come,
+            and returns whether that is enough. None draws them all.
         timeout: Seconds for the whole guarded call.
         sample_timeout: Seconds after which what has arrived is scored.
         sample_max_tokens: Token limit of a sample.
@@ -120,6 +127,8 @@ class SNNEGuard(GuardOptions):
         tool_calls: ToolCalls = "skip",
         min_samples: int | None = None,
         schedule: Schedule | None = None,
+        rounds: Sequence[int] | None = None,
+        stopping: StopRule | None = None,
         timeout: float | None = None,
         sample_timeout: float | None = None,
         sample_max_tokens: int | None = None,

@@ -43,6 +43,8 @@ class GuardOptions(RunnableSerializable[LanguageModelInput, AIMessage]):
     tool_calls: ToolCalls = "skip"
     min_samples: int | None = None
     schedule: Schedule | None = None
+    rounds: Any = None
+    stopping: Any = None
     timeout: float | None = None
     sample_timeout: float | None = None
     sample_max_tokens: int | None = None

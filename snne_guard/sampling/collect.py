@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 
@@ -46,9 +47,13 @@ class Collector:
     Args:
         n_samples: Replies wanted in all.
         batch: Replies that the provider is believed to give in one request.
+        rounds: Replies wanted after each round, the last ``n_samples``; one round if
+            there are none.
 
     Attributes:
         batch: The same, corrected by what the provider really did.
+        asked: Replies that the rounds so far were to bring.
+        rounds: Rounds so far.
         errors: The exceptions of the requests that failed for good.
         cost: What all requests so far took.
 
@@ -61,9 +66,14 @@ class Collector:
         [Draw(index=1, n=1), Draw(index=2, n=1), Draw(index=3, n=1)]
     """
 
-    def __init__(self, n_samples: int, *, batch: int = 1) -> None:
+    def __init__(
+        self, n_samples: int, *, batch: int = 1, rounds: Sequence[int] = ()
+    ) -> None:
         self.n_samples = n_samples
         self.batch = max(1, batch)
+        self.asked = 0
+        self.rounds = 0
+        self._ahead = deque(rounds or (n_samples,))
         self.errors: list[BaseException] = []
         self.cost = Cost()
         self._arrived: dict[int, Sample] = {}
@@ -84,7 +94,18 @@ class Collector:
 
     def first(self) -> list[Draw]:
         """Return the requests to begin with."""
-        return self._chunks(0, self.n_samples)
+        return self.next_round()
+
+    @property
+    def complete(self) -> bool:
+        """Whether no further round is planned."""
+        return not self._ahead
+
+    def next_round(self) -> list[Draw]:
+        """Return the requests of the next round, of which there must be one."""
+        begun, self.asked = self.asked, self._ahead.popleft()
+        self.rounds += 1
+        return self._chunks(begun, self.asked - begun)
 
     def arrived(self, draw: Draw, reply: Reply) -> list[Draw]:
         """Take in a reply and return the requests that top it up."""

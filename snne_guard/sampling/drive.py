@@ -115,6 +115,28 @@ class ThreadDraws:
         """Return True once nothing is in flight, False after ``timeout`` seconds."""
         return self._settled.wait(timeout)
 
+    def wait_rounds(
+        self, patience: Callable[[], float | None], should_stop: Callable[[], bool]
+    ) -> bool:
+        """Wait for this round and send the next, until all have come back.
+
+        Args:
+            patience: Seconds that there are left.
+            should_stop: Asked after each round but the last whether it was enough.
+
+        Returns:
+            False where the time was up first.
+        """
+        while self.wait(patience()):
+            if self._draws.collector.complete or should_stop():
+                return True
+            if _is_up(patience()):
+                return False
+            with self._lock:
+                self._settled.clear()
+                self._launch(self._draws.collector.next_round())
+        return False
+
     def stop(self) -> None:
         """Take in nothing more."""
         with self._lock:
@@ -224,6 +246,29 @@ class TaskDraws:
             return False
         return True
 
+    async def wait_rounds(
+        self,
+        patience: Callable[[], float | None],
+        should_stop: Callable[[], Awaitable[bool]],
+    ) -> bool:
+        """Wait for this round and send the next, until all have come back.
+
+        Args:
+            patience: Seconds that there are left.
+            should_stop: Asked after each round but the last whether it was enough.
+
+        Returns:
+            False where the time was up first.
+        """
+        while await self.wait(patience()):
+            if self._draws.collector.complete or await should_stop():
+                return True
+            if _is_up(patience()):
+                return False
+            self._settled.clear()
+            self._launch(self._draws.collector.next_round())
+        return False
+
     async def stop(self) -> None:
         """End what is in flight and wait until it has ended."""
         self.unfinished = self.unfinished or bool(self._draws.flying)
@@ -280,6 +325,11 @@ class TaskDraws:
         if self._stopped:
             raise _StoppedError
         self._draws.sent(draw)
+
+
+def _is_up(patience: float | None) -> bool:
+    """Return whether a request sent now would be cut off at once."""
+    return patience is not None and patience <= 0
 
 
 class _StoppedError(Exception):

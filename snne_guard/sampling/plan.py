@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import get_args
+from itertools import pairwise
+from typing import cast, get_args
 
 from snne_guard.errors import ConfigurationError
 from snne_guard.types import Schedule
@@ -21,6 +23,8 @@ class SamplingPlan:
         n: Members of the response set, at least 2.
         include_answer: Whether the answer is one of them.
         temperature: Sampling temperature of the samples, 0 or more.
+        rounds: Members of the set after each round of samples, rising to n; None for
+            one round.
         schedule: Whether samples are drawn beside the answer or after it; None means
             after it where tools are bound, else beside it.
         timeout: Seconds for the whole guarded call, None for no limit.
@@ -43,6 +47,7 @@ class SamplingPlan:
     n: int = 5
     include_answer: bool = True
     temperature: float = 1.0
+    rounds: Sequence[int] | None = None
     schedule: Schedule | None = None
     timeout: float | None = None
     sample_timeout: float | None = None
@@ -54,6 +59,13 @@ class SamplingPlan:
         _require(_whole(self.n, 2), "n", "a whole number of at least 2", self.n)
         _require(
             _real(self.temperature, 0.0), "temperature", "0 or more", self.temperature
+        )
+        _require(
+            self.rounds is None or _rounds(self.rounds, self.n),
+            "rounds",
+            f"members after each round, rising from at least 2 to n = {self.n}, "
+            f"such as {(min(3, self.n), self.n)}, or None",
+            self.rounds,
         )
         _require(
             self.schedule in {None, *get_args(Schedule)},
@@ -86,6 +98,12 @@ class SamplingPlan:
         """Draws besides the answer."""
         return self.n - 1 if self.include_answer else self.n
 
+    @property
+    def sample_rounds(self) -> tuple[int, ...]:
+        """Draws besides the answer after each round."""
+        drawn = int(self.include_answer)
+        return tuple(members - drawn for members in self.rounds or (self.n,))
+
     def wants_samples(self) -> bool:
         """Decide for one call, at random, whether it is among the sampled share."""
         rate = self.sample_rate
@@ -94,6 +112,16 @@ class SamplingPlan:
 
 def _whole(value: object, least: int) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= least
+
+
+def _rounds(value: object, n: int) -> bool:
+    if not isinstance(value, list | tuple):
+        return False
+    members = cast("Sequence[object]", value)
+    if not members or not all(_whole(count, 2) for count in members):
+        return False
+    counts = cast("Sequence[int]", members)
+    return counts[-1] == n and all(one < two for one, two in pairwise(counts))
 
 
 def _real(value: object, least: float) -> bool:

@@ -14,7 +14,7 @@ from snne_guard.errors import InputError
 from snne_guard.similarity.lexical import LexicalPairs, distinct_texts
 from snne_guard.types import FloatArray
 
-__all__ = ["canonical_json", "structured"]
+__all__ = ["StructuredPairs", "canonical_json", "structured"]
 
 _MAX_DEPTH = 100
 _EXACT_INTEGERS = 2**53
@@ -95,22 +95,48 @@ def structured(texts: Sequence[str], /, *, question: str | None = None) -> Float
         array([[1. , 0.5],
                [0.5, 1. ]])
     """
-    del question
-    strings = LexicalPairs()
-    distinct = list(distinct_texts(texts))
-    values = [_parsed(text) for text in distinct]
-    matrix = np.ones((len(distinct), len(distinct)))
-    for row, value in enumerate(values):
-        for column in range(row):
-            other = values[column]
-            if value is _NOT_JSON or other is _NOT_JSON:
-                alike = strings(distinct[row], distinct[column])
-            else:
-                alike = _compare(value, other, strings)
-            matrix[row, column] = matrix[column, row] = alike
-    place = {text: row for row, text in enumerate(distinct)}
-    places = [place[text] for text in texts]
-    return matrix[np.ix_(places, places)]
+    return StructuredPairs().matrix(texts, question=question)
+
+
+class StructuredPairs:
+    """``structured`` of two texts at a time, each pair once; for one call's use."""
+
+    def __init__(self) -> None:
+        self._strings = LexicalPairs()
+        self._values: dict[str, Any] = {}
+        self._pairs: dict[tuple[str, str], float] = {}
+
+    def __call__(self, one: str, other: str) -> float:
+        """Return how alike two different texts are."""
+        if (one, other) not in self._pairs:
+            alike = self._compared(one, other)
+            self._pairs[one, other] = self._pairs[other, one] = alike
+        return self._pairs[one, other]
+
+    def matrix(
+        self, texts: Sequence[str], /, *, question: str | None = None
+    ) -> FloatArray:
+        """Return what ``structured`` returns, of pairs seen before without work."""
+        del question
+        distinct = list(distinct_texts(texts))
+        matrix = np.ones((len(distinct), len(distinct)))
+        for row, text in enumerate(distinct):
+            for column, other in enumerate(distinct[:row]):
+                matrix[row, column] = matrix[column, row] = self(text, other)
+        place = {text: row for row, text in enumerate(distinct)}
+        places = [place[text] for text in texts]
+        return matrix[np.ix_(places, places)]
+
+    def _compared(self, one: str, other: str) -> float:
+        left, right = self._read(one), self._read(other)
+        if left is _NOT_JSON or right is _NOT_JSON:
+            return self._strings(one, other)
+        return _compare(left, right, self._strings)
+
+    def _read(self, text: str) -> Any:  # noqa: ANN401 - JSON may be anything
+        if text not in self._values:
+            self._values[text] = _parsed(text)
+        return self._values[text]
 
 
 def _parsed(text: str) -> Any:  # noqa: ANN401 - JSON may be anything

@@ -148,7 +148,7 @@ def test_everything_that_was_drawn_is_scored_counted_and_told(way: str) -> None:
     assert found.reasons == ("temperature_unset",)
     assert (found.id, found.question) == ("an id", "Capital?")
     assert replace(found.cost, seconds=0.0) == Cost(
-        calls=5, attempts=5, prompt_tokens=25, completion_tokens=6
+        calls=5, attempts=5, prompt_tokens=25, completion_tokens=6, rounds=1
     )
     (session,) = setting.sessions
     assert session.samples_cost == Cost(
@@ -473,6 +473,7 @@ async def test_cancelling_ends_what_is_in_flight_and_tells_what_it_cost() -> Non
         attempts=5,
         prompt_tokens=10,
         completion_tokens=3,
+        rounds=1,
         lower_bound=True,  # three were in flight
     )
 

@@ -18,6 +18,13 @@ def test_the_answer_is_one_of_the_members_unless_told_otherwise() -> None:
     assert SamplingPlan(n=10, include_answer=False).n_samples == 10
 
 
+def test_rounds_count_members_and_the_answer_is_one_of_them() -> None:
+    assert SamplingPlan().sample_rounds == (4,)
+    assert SamplingPlan(n=10, rounds=(3, 5, 10)).sample_rounds == (2, 4, 9)
+    alone = SamplingPlan(n=10, rounds=(3, 5, 10), include_answer=False)
+    assert alone.sample_rounds == (3, 5, 10)
+
+
 @pytest.mark.parametrize(
     "options",
     [
@@ -30,6 +37,8 @@ def test_the_answer_is_one_of_the_members_unless_told_otherwise() -> None:
         {"sample_rate": 0},
         {"sample_rate": 1},
         {"max_attempts": 1},
+        {"rounds": (5,)},
+        {"rounds": [2, 3, 5]},
     ],
 )
 def test_settings_at_their_limits_are_accepted(options: dict[str, Any]) -> None:
@@ -50,6 +59,13 @@ def test_settings_at_their_limits_are_accepted(options: dict[str, Any]) -> None:
         ("temperature", math.inf, "got inf"),
         ("temperature", False, "got False"),
         ("temperature", None, "got None"),
+        ("rounds", (), r"rising from at least 2 to n = 5, such as \(3, 5\), or None"),
+        ("rounds", (1, 5), r"got \(1, 5\)"),
+        ("rounds", (3, 3, 5), r"got \(3, 3, 5\)"),
+        ("rounds", (3, 4), r"got \(3, 4\)"),
+        ("rounds", (3, 5.0), r"got \(3, 5.0\)"),
+        ("rounds", 5, "got 5"),
+        ("rounds", "35", "got '35'"),
         ("schedule", "later", "'concurrent', 'answer_first' or None; got 'later'"),
         ("timeout", 0, "seconds above 0, or None; got 0"),
         ("timeout", math.inf, "got inf"),
