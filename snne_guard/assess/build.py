@@ -9,7 +9,7 @@ from typing import Any
 from snne_guard.assess.brief import Assessor
 from snne_guard.assess.judge import Judge
 from snne_guard.assess.observe import ObserverHub
-from snne_guard.assess.stopping import Stopping
+from snne_guard.assess.stopping import Stopping, StopRule
 from snne_guard.decision import Policy, accept_threshold
 from snne_guard.errors import ConfigurationError
 from snne_guard.sampling import Limiter, Prices, SamplingPlan
@@ -102,8 +102,8 @@ def build_assessor(
 def _stopping(
     options: Mapping[str, Any], plan: SamplingPlan, judge: Judge
 ) -> Stopping | None:
-    rule = options.get("stopping")
-    if rule is not None and not callable(rule):
+    rule: StopRule | None = options.get("stopping")
+    if not (rule is None or callable(rule)):
         msg = f"stopping must be a callable or None; got {rule!r}"
         raise ConfigurationError(msg)
     if plan.rounds is None:
