@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 from snne_guard.assess.brief import Assessor
 from snne_guard.assess.judge import Judge
@@ -102,10 +102,7 @@ def build_assessor(
 def _stopping(
     options: Mapping[str, Any], plan: SamplingPlan, judge: Judge
 ) -> Stopping | None:
-    rule: StopRule | None = options.get("stopping")
-    if not (rule is None or callable(rule)):
-        msg = f"stopping must be a callable or None; got {rule!r}"
-        raise ConfigurationError(msg)
+    rule = _stop_rule(options.get("stopping"))
     if plan.rounds is None:
         if rule is None:
             return None
@@ -118,6 +115,13 @@ def _stopping(
         )
         raise ConfigurationError(msg)
     return None if rule is None else Stopping(judge=judge, rule=rule)
+
+
+def _stop_rule(value: object) -> StopRule | None:
+    if value is not None and not callable(value):
+        msg = f"stopping must be a callable or None; got {value!r}"
+        raise ConfigurationError(msg)
+    return cast("StopRule | None", value)
 
 
 def _prices(value: object) -> Prices | None:
