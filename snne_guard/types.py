@@ -54,6 +54,8 @@ class Sample:
         tool_calls: The calls that the reply makes, as canonical JSON, else None.
         refused: Whether the provider marked the reply as a refusal.
         reasoned: Whether the reply held reasoning that is not part of the text.
+        misaligned: Whether log-probabilities came whose tokens do not make up the
+            text, so that they are left out.
     """
 
     text: str = field(repr=False)
@@ -63,6 +65,7 @@ class Sample:
     tool_calls: str | None = field(default=None, repr=False)
     refused: bool = False
     reasoned: bool = False
+    misaligned: bool = False
 
     @property
     def mean_logprob(self) -> float | None:

@@ -272,6 +272,8 @@ class Judge:
         reasons: tuple[str, ...] = ()
         if "mean_logprobs" in method.needs and len(known) < len(means):
             method, reasons = METHODS["snne"], ("logprobs_missing",)
+        if self.wants_logprobs and any(member.misaligned for member in members):
+            reasons += ("logprobs_misaligned",)
         name, similarity = resolve_similarity(self._similarity_for(members))
         score = score_members(
             [words_of(member) for member in members],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from langchain_core.callbacks import (
@@ -29,17 +29,10 @@ from snne_guard.sampling.langchain_runs import (
 )
 from snne_guard.sampling.memory import Memory
 from snne_guard.sampling.plan import SamplingPlan
-from snne_guard.sampling.retry import blamed, is_bad_request, rejects
+from snne_guard.sampling.retry import rejects
+from snne_guard.sampling.settings import Settings
 
 __all__ = ["AsyncSamples", "Samples"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Settings:
-    """What a request asks for that a provider may reject."""
-
-    logprobs: bool
-    temperature: bool
 
 
 @dataclass(slots=True, kw_only=True)
@@ -63,7 +56,7 @@ class _Samples:
     logprobs: bool
 
     def options(
-        self, candidate: Candidate, draw: Draw, settings: _Settings
+        self, candidate: Candidate, draw: Draw, settings: Settings
     ) -> dict[str, Any]:
         return request_options(
             candidate,
@@ -74,7 +67,7 @@ class _Samples:
             temperature=settings.temperature,
         )
 
-    def drawing(self, index: int, draw: Draw, settings: _Settings) -> BaseChatModel:
+    def drawing(self, index: int, draw: Draw, settings: Settings) -> BaseChatModel:
         """Return the copy of a candidate that draws under these settings."""
         candidate, copy = self.route.candidates[index], self.route.copies[index]
         row, fields = candidate.provider, type(copy).model_fields
@@ -85,39 +78,21 @@ class _Samples:
             update["seed"] = seed
         return copy.model_copy(update=update) if update else copy
 
-    def settings(self) -> _Settings:
+    def settings(self) -> Settings:
         """Return what this provider is known to take."""
-        return _Settings(
-            logprobs=self.logprobs and self.memory.logprobs is not False,
-            temperature=self.memory.temperature is not False,
-        )
+        return Settings.known(self.memory, logprobs=self.logprobs)
 
     def amended(
-        self, error: BaseException, draw: Draw, settings: _Settings
-    ) -> _Settings | None:
+        self, error: BaseException, draw: Draw, settings: Settings
+    ) -> Settings | None:
         """Return settings with which a rejected request may pass, None if none may."""
-        if not is_bad_request(error):
-            return None
-        if settings.temperature and rejects(error, "temperature"):
-            return replace(settings, temperature=False)
-        optional = settings.logprobs and not self.memory.logprobs
-        unexplained = draw.n == 1 and blamed(error) is None
-        if optional and (unexplained or "logprob" in str(error).lower()):
-            return replace(settings, logprobs=False)
-        return None
+        return settings.amended(error, n=draw.n, memory=self.memory)
 
     def is_final(self, index: int, draw: Draw, error: BaseException) -> bool:
         """Return whether the next candidate is not to be asked."""
         # A smaller request may pass, and keeps the samples with one model.
         rejects_n = draw.n > 1 and rejects(error, "n") is not False
         return rejects_n or index + 1 == len(self.route.candidates)
-
-    def learnt(self, settings: _Settings) -> None:
-        """Remember what the provider does not take."""
-        if self.settings().logprobs and not settings.logprobs:
-            self.memory.settle_logprobs(seen=False)
-        if not settings.temperature:
-            self.memory.temperature = False
 
 
 class _Seen(BaseCallbackHandler):
@@ -187,10 +162,10 @@ class Samples(_Samples):
                 settings = amended
                 one_more_request()
             else:
-                self.learnt(settings)
+                settings.learn(self.memory, logprobs=self.logprobs)
                 return reply
 
-    def _generate(self, index: int, draw: Draw, settings: _Settings) -> Reply:
+    def _generate(self, index: int, draw: Draw, settings: Settings) -> Reply:
         candidate = self.route.candidates[index]
         options = self.options(candidate, draw, settings)
         run = self.log.open(self.managers[index], candidate, self.messages, options)
@@ -246,10 +221,10 @@ class AsyncSamples(_Samples):
                 settings = amended
                 one_more_request()
             else:
-                self.learnt(settings)
+                settings.learn(self.memory, logprobs=self.logprobs)
                 return reply
 
-    async def _generate(self, index: int, draw: Draw, settings: _Settings) -> Reply:
+    async def _generate(self, index: int, draw: Draw, settings: Settings) -> Reply:
         candidate = self.route.candidates[index]
         options = self.options(candidate, draw, settings)
         manager = self.managers[index]

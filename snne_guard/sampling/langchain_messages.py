@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import math
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar, cast
 
@@ -20,7 +18,14 @@ from langchain_core.prompt_values import PromptValue
 from snne_guard.errors import InputError
 from snne_guard.sampling.collect import Reply
 from snne_guard.sampling.langchain_providers import LOGPROB_PATHS
-from snne_guard.similarity import canonical_json
+from snne_guard.sampling.reading import (
+    REASONING_BLOCKS,
+    REFUSALS,
+    as_mapping,
+    canonical_calls,
+    read_logprobs,
+    without_thinking,
+)
 from snne_guard.types import Cost, Sample
 
 __all__ = [
@@ -36,14 +41,6 @@ M = TypeVar("M", bound=BaseMessage)
 
 _FINISH_KEYS = ("finish_reason", "stop_reason", "done_reason", "stopReason")
 _MODEL_KEYS = ("model_name", "model", "model_id")
-_REFUSALS = frozenset(
-    {"content_filter", "refusal", "SAFETY", "PROHIBITED_CONTENT", "BLOCKLIST"}
-)
-_REASONING_BLOCKS = frozenset({"reasoning", "thinking", "redacted_thinking"})
-# Models served without a reasoning parser put it in front of the text; where the
-# opening tag is part of their prompt, only the closing one is there.
-_THINK = re.compile(r"\A(?:\s*<think>.*?(?:</think>\s*|\Z)|.*?</think>\s*)", re.DOTALL)
-_THINK_END = "</think>"
 
 
 def to_messages(value: object) -> list[BaseMessage]:
@@ -87,26 +84,31 @@ def read_message(
         info: The ``generation_info`` beside it, where several came at once.
         model: Name of the model, where the message does not say.
     """
-    metadata = {**(info or {}), **_mapping(message.response_metadata)}
+    metadata = {**(info or {}), **as_mapping(message.response_metadata)}
     text = str(message.text)
-    stripped = _THINK.sub("", text, count=1)
+    stripped = without_thinking(text)
     finish = _first(metadata, _FINISH_KEYS) or _first(
-        _mapping(metadata.get("incomplete_details")), ("reason",)
+        as_mapping(metadata.get("incomplete_details")), ("reason",)
+    )
+    reasoned = _has_reasoning(message)
+    logprobs = read_logprobs(
+        _entries(metadata), text=stripped, whole=text, reasoned=reasoned
     )
     return Sample(
         text=stripped,
-        token_logprobs=_token_logprobs(metadata, after_thinking=stripped != text),
+        token_logprobs=logprobs.values,
         finish_reason=finish,
         model=_first(metadata, _MODEL_KEYS) or model,
         tool_calls=_tool_calls(message),
-        refused=finish in _REFUSALS or _has_refusal(message),
-        reasoned=stripped != text or _has_reasoning(message),
+        refused=finish in REFUSALS or _has_refusal(message),
+        reasoned=reasoned or stripped != text,
+        misaligned=logprobs.misaligned,
     )
 
 
 def read_result(result: LLMResult) -> Reply:
     """Return the replies of one request, its usage counted once."""
-    output = _mapping(result.llm_output)
+    output = as_mapping(result.llm_output)
     generations = [
         generation
         for generation in (result.generations[0] if result.generations else [])
@@ -156,25 +158,18 @@ def without_logprobs(message: M) -> M:
     return message.model_copy(update={"response_metadata": metadata})
 
 
-def _token_logprobs(
-    metadata: Mapping[str, Any], *, after_thinking: bool
-) -> tuple[float, ...] | None:
-    tokens: list[dict[str, Any]] = []
+def _entries(metadata: Mapping[str, Any]) -> list[dict[str, Any]]:
+    entries: list[dict[str, Any]] = []
     for at in LOGPROB_PATHS:
-        tokens = tokens or _tokens(metadata, at)
-    if after_thinking:
-        tokens = _after_thinking(tokens)
-    values = [token.get("logprob") for token in tokens]
-    if not values or not all(_is_logprob(value) for value in values):
-        return None
-    return tuple(float(cast("float", value)) for value in values)
+        entries = entries or _tokens(metadata, at)
+    return entries
 
 
 def _tokens(metadata: Mapping[str, Any], at: Sequence[str]) -> list[dict[str, Any]]:
     """Return what stands in one place, each token with its log-probability."""
     *outer, last = at
     for name in outer:
-        metadata = _mapping(metadata.get(name))
+        metadata = as_mapping(metadata.get(name))
     entries = metadata.get(last)
     if not isinstance(entries, Sequence) or isinstance(entries, str):
         return []
@@ -182,31 +177,14 @@ def _tokens(metadata: Mapping[str, Any], at: Sequence[str]) -> list[dict[str, An
         texts = cast("Sequence[object]", metadata.get("tokens") or [])
         pairs = itertools.zip_longest(texts, cast("Sequence[object]", entries))
         return [{"token": token, "logprob": value} for token, value in pairs]
-    return [_mapping(entry) for entry in cast("Sequence[object]", entries)]
-
-
-def _after_thinking(tokens: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    tail = ""
-    for index, token in enumerate(tokens):
-        tail += str(token.get("token", ""))
-        if _THINK_END in tail:
-            return tokens[index + 1 :]
-        tail = tail[1 - len(_THINK_END) :]  # so that long reasoning stays cheap
-    return []
-
-
-def _is_logprob(value: object) -> bool:
-    return isinstance(value, int | float) and not math.isnan(value) and value <= 1e-6  # noqa: PLR2004 - rounding
+    return [as_mapping(entry) for entry in cast("Sequence[object]", entries)]
 
 
 def _tool_calls(message: BaseMessage) -> str | None:
     if not isinstance(message, AIMessage):
         return None
-    calls = [
-        {"name": call["name"], "args": call["args"]}
-        for call in (*message.tool_calls, *message.invalid_tool_calls)
-    ]
-    return canonical_json(calls) if calls else None
+    calls = (*message.tool_calls, *message.invalid_tool_calls)
+    return canonical_calls([(str(call["name"]), call["args"]) for call in calls])
 
 
 def _has_refusal(message: BaseMessage) -> bool:
@@ -218,17 +196,13 @@ def _has_refusal(message: BaseMessage) -> bool:
 def _has_reasoning(message: BaseMessage) -> bool:
     if message.additional_kwargs.get("reasoning_content"):
         return True
-    return any(block.get("type") in _REASONING_BLOCKS for block in _blocks(message))
+    return any(block.get("type") in REASONING_BLOCKS for block in _blocks(message))
 
 
 def _blocks(message: BaseMessage) -> list[dict[str, Any]]:
     if isinstance(message.content, str):
         return []
     return [block for block in message.content if isinstance(block, dict)]
-
-
-def _mapping(value: object) -> dict[str, Any]:
-    return dict(cast("Mapping[str, Any]", value)) if isinstance(value, Mapping) else {}
 
 
 def _first(metadata: Mapping[str, Any], keys: Sequence[str]) -> str | None:

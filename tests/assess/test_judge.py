@@ -245,6 +245,17 @@ def test_missing_log_probabilities_are_scored_without_and_named(
     assert found.decision == "accept"
 
 
+@pytest.mark.parametrize("settled", [True, False])
+def test_log_probabilities_of_other_tokens_are_named(*, settled: bool) -> None:
+    odd = Sample(text="Paris", misaligned=True)
+    found, _ = judged(certain("Paris", -1), odd, settle_logprobs=lambda _seen: settled)
+    missing = ["logprobs_missing"] if settled else []
+    assert found.method == "snne"
+    assert found.reasons == ("no_threshold", *missing, "logprobs_misaligned")
+    judge = Judge(policy=Policy(), method="snne")  # it needs none
+    assert judged(PARIS, odd, judge=judge)[0].reasons == ("no_threshold",)
+
+
 def test_without_need_for_log_probabilities_nothing_is_settled() -> None:
     def fail(_seen: bool) -> bool:
         pytest.fail("SNNE needs none")

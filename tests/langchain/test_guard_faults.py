@@ -255,6 +255,16 @@ def test_log_probabilities_missing_for_one_of_five_are_named(way: str) -> None:
 
 
 @pytest.mark.parametrize("way", WHOLE)
+def test_log_probabilities_of_other_tokens_are_not_used_and_named(way: str) -> None:
+    cut_short = [["Paris"], ["Paris"], ["Pa"], ["Paris"]]
+    reply = Reply(texts=PARIS, tokens=cut_short, logprobs=[[-0.1]])
+    with ChatServer(split("Paris", lambda _request: reply)) as server:
+        found = record(ask(SNNEGuard(chat_openai(server), threshold=0.4), "x", way))
+    assert found["method"] == "snne"
+    assert found["reasons"] == ["logprobs_missing", "logprobs_misaligned"]
+
+
+@pytest.mark.parametrize("way", WHOLE)
 def test_a_provider_without_log_probabilities_settles_on_snne(way: str) -> None:
     with ChatServer(
         split(always("P", logprobs=None), cycle(["P"], logprobs=None))

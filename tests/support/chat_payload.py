@@ -138,7 +138,7 @@ def _words(text: str) -> list[str]:
 def _logprobs(request: Request, reply: Reply, text: str, index: int) -> JSON | None:
     if not request.logprobs or reply.logprobs is None:
         return None
-    words = _words(text)
+    words = list(_pick(reply.tokens, index) or _words(text))
     values: Sequence[float] | None = [-0.1] * len(words)
     if reply.logprobs != "auto":
         values = _pick(reply.logprobs, index)

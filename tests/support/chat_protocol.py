@@ -153,6 +153,8 @@ class Reply:
         logprobs: Log-probability of each token of each choice, None for a choice that
             has none. ``"auto"``: -0.1 for each word. None: this server knows none.
             Sent only when they are asked for.
+        tokens: What the tokens of each choice say. None: its words; ``"?"`` where there
+            are not as many words as log-probabilities.
         finish_reasons: Of each choice. None: ``"tool_calls"`` or ``"stop"``.
         tool_calls: The calls that each choice makes.
         refusals: The text with which each choice refuses; its content is then null.
@@ -175,6 +177,7 @@ class Reply:
     choices: int | None = None
     order: Sequence[int] | None = None
     logprobs: Sequence[Sequence[float] | None] | Literal["auto"] | None = "auto"
+    tokens: Sequence[Sequence[str]] | None = None
     finish_reasons: Sequence[str] | None = None
     tool_calls: Sequence[Sequence[ToolCall]] = ()
     refusals: Sequence[str | None] = ()

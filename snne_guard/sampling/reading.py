@@ -1,0 +1,213 @@
+"""What every reader of replies shares: log-probabilities, reasoning, tool calls."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from itertools import accumulate
+from typing import Any, NamedTuple, cast
+
+from snne_guard.errors import InputError
+from snne_guard.similarity import canonical_json
+
+__all__ = [
+    "REASONING_BLOCKS",
+    "REFUSALS",
+    "Logprobs",
+    "as_mapping",
+    "canonical_calls",
+    "parsed_arguments",
+    "read_logprobs",
+    "without_thinking",
+]
+
+REFUSALS = frozenset(
+    {"content_filter", "refusal", "SAFETY", "PROHIBITED_CONTENT", "BLOCKLIST"}
+)
+"""What providers call the end of a reply that they hold back or refuse."""
+
+REASONING_BLOCKS = frozenset({"reasoning", "thinking", "redacted_thinking"})
+"""Types of content blocks that hold reasoning."""
+
+# Models served without a reasoning parser put it in front of the text; where the
+# opening tag is part of their prompt, only the closing one is there.
+_THINK = re.compile(r"\A(?:\s*<think>.*?(?:</think>\s*|\Z)|.*?</think>\s*)", re.DOTALL)
+
+# White space, and the marks that tokenizers write for it. Servers that decode tokens
+# one by one lose it at their edges.
+_SPACE = re.compile(rb"\s+|\xe2\x96\x81|\xc4\xa0|\xc4\x8a")
+_END_MARKS = re.compile(rb"(<[^<>]+>)*\Z")
+_LOST = "\N{REPLACEMENT CHARACTER}".encode()
+"""What such servers write for a part of a character."""
+
+
+class Logprobs(NamedTuple):
+    """The log-probabilities of a reply's tokens.
+
+    Attributes:
+        values: In nats, None where there are none that can be used.
+        misaligned: Whether there are some, but of other tokens than the text's.
+    """
+
+    values: tuple[float, ...] | None
+    misaligned: bool = False
+
+
+def without_thinking(text: str) -> str:
+    """Return a text without the reasoning that stands before it in tags.
+
+    Example:
+        >>> without_thinking("<think>France?</think> Paris")
+        'Paris'
+    """
+    return _THINK.sub("", text, count=1)
+
+
+def read_logprobs(
+    entries: object, *, text: str, whole: str = "", reasoned: bool = False
+) -> Logprobs:
+    """Return the log-probabilities of the tokens that a text is made of.
+
+    Tokens that go on behind the text are left out (a stop string, the end of the
+    turn), and so is reasoning before it. Where the tokens make up another text, or
+    only a part of this one, none is used: they do not say how likely this one is.
+
+    Args:
+        entries: Mappings with ``token``, ``logprob`` and perhaps ``bytes``, in the
+            form of OpenAI's ``logprobs.content``.
+        text: What the reply says. Empty: all tokens are taken (calls of tools).
+        whole: The text with the reasoning that stood in it, where some did.
+        reasoned: Whether there is reasoning besides, whose tokens may be listed too.
+
+    Example:
+        >>> entries = [{"token": "Par", "logprob": -0.5}, {"token": "is", "logprob": 0}]
+        >>> read_logprobs(entries, text="Paris").values
+        (-0.5, 0.0)
+        >>> read_logprobs(entries, text="Rome")
+        Logprobs(values=None, misaligned=True)
+    """
+    if not isinstance(entries, Sequence) or isinstance(entries, str | bytes):
+        return Logprobs(None)
+    tokens = [as_mapping(entry) for entry in cast("Sequence[object]", entries)]
+    values = [token.get("logprob") for token in tokens]
+    if not values or not all(_is_logprob(value) for value in values):
+        return Logprobs(None)
+    place = _place(tokens, text, whole=whole or text, reasoned=reasoned)
+    if place is None:
+        return Logprobs(None, misaligned=True)
+    return Logprobs(tuple(float(cast("float", value)) for value in values[place]))
+
+
+def canonical_calls(calls: Sequence[tuple[str, object]]) -> str | None:
+    """Return calls of tools, each a name and arguments, as canonical JSON.
+
+    Returns:
+        None where there are none.
+
+    Example:
+        >>> canonical_calls([("add", {"b": 2, "a": 1.0})])
+        '[{"args":{"a":1,"b":2},"name":"add"}]'
+    """
+    if not calls:
+        return None
+    return canonical_json([{"name": name, "args": _held(args)} for name, args in calls])
+
+
+def parsed_arguments(arguments: object) -> object:
+    """Return what the JSON text of a call says, the text itself where it is none."""
+    if not isinstance(arguments, str):
+        return arguments
+    try:
+        return json.loads(arguments, strict=False)
+    except (ValueError, RecursionError):
+        return arguments
+
+
+def as_mapping(value: object) -> dict[str, Any]:
+    """Return a mapping as a dict, an empty one for anything else."""
+    return dict(cast("Mapping[str, Any]", value)) if isinstance(value, Mapping) else {}
+
+
+def _held(args: object) -> object:
+    try:
+        canonical_json(args)
+    except InputError:  # NaN is no JSON, though Python reads it
+        return str(args)
+    return args
+
+
+def _is_logprob(value: object) -> bool:
+    return isinstance(value, int | float) and not math.isnan(value) and value <= 1e-6  # noqa: PLR2004 - rounding
+
+
+def _place(
+    tokens: Sequence[Mapping[str, Any]], text: str, *, whole: str, reasoned: bool
+) -> slice | None:
+    """Return which tokens a text is made of, None if it is made of others."""
+    texts = [token.get("token") for token in tokens]
+    if not any(texts) and whole == text and not reasoned:
+        return slice(None)  # none says what it stands for, so none can be checked
+    if "".join(map(_as_text, texts)) == text:
+        return slice(None)
+    wanted, around = (
+        _without_space(each.encode(errors="replace")) for each in (text, whole)
+    )
+    parts = [_without_space(_bytes_of(token)) for token in tokens]
+    joined = b"".join(parts)
+    if not wanted:
+        return slice(None)
+    start, ended = 0, _END_MARKS.sub(b"", joined)
+    if reasoned and not joined.startswith(around):
+        # Its tokens may be listed before those of the text, which then come last.
+        start = max(0, len(ended) - len(around))
+    if not joined.startswith(around, start):
+        same = wanted == around and _same_but_lost(ended, wanted)
+        return slice(None) if same else None
+    end = start + len(around)
+    start = end - len(wanted)
+    if (start, end) == (0, len(joined)):
+        return slice(None)
+    # From the first token that reaches into the text to the one that completes it.
+    ends = list(accumulate(map(len, parts)))
+    first = next(index for index, until in enumerate(ends) if until > start)
+    last = next(index for index, until in enumerate(ends) if until >= end)
+    return slice(first, last + 1)
+
+
+def _without_space(text: bytes) -> bytes:
+    return _SPACE.sub(b"", text)
+
+
+def _bytes_of(token: Mapping[str, Any]) -> bytes:
+    # OpenAI writes parts of characters as escapes in the token, and in full here.
+    given = token.get("bytes")
+    if isinstance(given, Sequence) and given and not isinstance(given, str):
+        try:
+            return bytes(cast("Sequence[int]", given))
+        except (TypeError, ValueError):
+            pass
+    return _as_text(token.get("token")).encode(errors="replace")
+
+
+def _as_text(token: object) -> str:
+    return token if isinstance(token, str) else ""
+
+
+def _same_but_lost(joined: bytes, wanted: bytes) -> bool:
+    """Return whether tokens make up a text but for characters that were cut apart."""
+    lost = joined.count(_LOST)
+    if not lost:
+        return False
+    kept = joined.replace(_LOST, b"").decode(errors="ignore")
+    rest = iter(wanted.decode(errors="ignore"))
+    skipped = 0
+    for character in kept:
+        for candidate in rest:
+            if candidate == character:
+                break
+            skipped += 1
+        else:
+            return False
+    return skipped + sum(1 for _ in rest) <= lost

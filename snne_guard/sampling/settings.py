@@ -1,0 +1,70 @@
+"""What a request asks for that a provider may reject, and what to ask for then."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from snne_guard.sampling.memory import Memory
+from snne_guard.sampling.retry import blamed, is_bad_request, rejects
+
+__all__ = ["Settings"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What a request for samples asks for besides the user's own options.
+
+    Attributes:
+        logprobs: Whether log-probabilities are asked for.
+        temperature: Whether the temperature is set.
+
+    Example:
+        >>> memory = Memory()
+        >>> settings = Settings.known(memory, logprobs=True)
+        >>> refused = TypeError("got an unexpected keyword argument 'temperature'")
+        >>> settings.amended(refused, n=1, memory=memory)
+        Settings(logprobs=True, temperature=False)
+    """
+
+    logprobs: bool
+    temperature: bool
+
+    @classmethod
+    def known(cls, memory: Memory, *, logprobs: bool) -> Settings:
+        """Return what a provider is known to take.
+
+        Args:
+            memory: What was learnt about it.
+            logprobs: Whether log-probabilities are wanted.
+        """
+        return cls(
+            logprobs=logprobs and memory.logprobs is not False,
+            temperature=memory.temperature is not False,
+        )
+
+    def amended(
+        self, error: BaseException, *, n: int, memory: Memory
+    ) -> Settings | None:
+        """Return settings with which a rejected request may pass, None if none may.
+
+        Args:
+            error: Why the request failed.
+            n: Replies that it asked for.
+            memory: What was learnt about the provider.
+        """
+        if not is_bad_request(error):
+            return None
+        if self.temperature and rejects(error, "temperature"):
+            return replace(self, temperature=False)
+        optional = self.logprobs and not memory.logprobs
+        unexplained = n == 1 and blamed(error) is None
+        if optional and (unexplained or "logprob" in str(error).lower()):
+            return replace(self, logprobs=False)
+        return None
+
+    def learn(self, memory: Memory, *, logprobs: bool) -> None:
+        """Remember what a provider does not take, once a request has passed."""
+        if self.known(memory, logprobs=logprobs).logprobs and not self.logprobs:
+            memory.settle_logprobs(seen=False)
+        if not self.temperature:
+            memory.temperature = False
