@@ -19,7 +19,7 @@ from snne_guard.langchain.core import Request, Settled, as_result
 from snne_guard.langchain.messages import as_chunk, metadata_chunk
 from snne_guard.sampling.langchain import AsyncSamples
 from snne_guard.sampling.langchain_messages import cost_of, read_message
-from snne_guard.sampling.langchain_runs import ANSWER_TAG, AsyncRunLog, untraced
+from snne_guard.sampling.langchain_runs import ANSWER_TAG, AsyncRunLog
 from snne_guard.sampling.within import OutOfTimeError, awithin
 from snne_guard.types import Assessment, Cost
 
@@ -172,10 +172,9 @@ class AsyncGuardedCall:
 
     async def _invoke_quietly(self, options: dict[str, Any]) -> BaseMessage:
         request = self._request
-        with untraced():
-            message: BaseMessage = await request.quiet_model.ainvoke(
-                request.value, request.quiet_config, **options
-            )
+        message: BaseMessage = await request.quiet_model.ainvoke(
+            request.value, request.quiet_config, **options
+        )
         return message
 
     async def _answer_chunks(self) -> AsyncIterator[AIMessageChunk]:
@@ -276,8 +275,7 @@ async def _inside(context: Context, chunks: AsyncIterator[T]) -> AsyncIterator[T
     """Draw from an iterator inside a context."""
 
     async def step() -> T:
-        with untraced():
-            return await anext(chunks)
+        return await anext(chunks)
 
     while True:
         try:

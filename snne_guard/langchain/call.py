@@ -20,7 +20,7 @@ from snne_guard.langchain.core import Request, Settled, as_result
 from snne_guard.langchain.messages import as_chunk, metadata_chunk
 from snne_guard.sampling.langchain import Samples
 from snne_guard.sampling.langchain_messages import cost_of, read_message
-from snne_guard.sampling.langchain_runs import ANSWER_TAG, RunLog, untraced
+from snne_guard.sampling.langchain_runs import ANSWER_TAG, RunLog
 from snne_guard.sampling.limiter import NoPlaceError
 from snne_guard.sampling.within import OutOfTimeError, within
 from snne_guard.types import Assessment, Cost
@@ -169,10 +169,9 @@ class GuardedCall:
 
     def _invoke_quietly(self, options: dict[str, Any]) -> BaseMessage:
         request = self._request
-        with untraced():
-            message: BaseMessage = request.quiet_model.invoke(
-                request.value, request.quiet_config, **options
-            )
+        message: BaseMessage = request.quiet_model.invoke(
+            request.value, request.quiet_config, **options
+        )
         return message
 
     def _answer_chunks(self) -> Iterator[AIMessageChunk]:
@@ -269,14 +268,9 @@ class GuardedCall:
 
 def _inside(context: Context, chunks: Iterator[T]) -> Iterator[T]:
     """Draw from an iterator inside a context."""
-
-    def step() -> T:
-        with untraced():
-            return next(chunks)
-
     while True:
         try:
-            chunk = context.run(step)
+            chunk = context.run(next, chunks)
         except StopIteration:
             return
         yield chunk

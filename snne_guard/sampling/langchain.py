@@ -25,7 +25,6 @@ from snne_guard.sampling.langchain_runs import (
     AsyncRunLog,
     RunLog,
     silent,
-    untraced,
 )
 from snne_guard.sampling.memory import Memory
 from snne_guard.sampling.plan import SamplingPlan
@@ -171,10 +170,9 @@ class Samples(_Samples):
         run = self.log.open(self.managers[index], candidate, self.messages, options)
         seen, handlers = _Seen.of(draw)
         try:
-            with untraced():
-                result: LLMResult = self.drawing(index, draw, settings).generate(
-                    [list(self.messages)], callbacks=handlers, **options
-                )
+            result: LLMResult = self.drawing(index, draw, settings).generate(
+                [list(self.messages)], callbacks=handlers, **options
+            )
         except BaseException as error:
             self.log.fail(run, error)
             raise
@@ -231,10 +229,9 @@ class AsyncSamples(_Samples):
         run = await self.log.open(manager, candidate, self.messages, options)
         seen, handlers = _Seen.of(draw)
         try:
-            with untraced():
-                result: LLMResult = await self.drawing(index, draw, settings).agenerate(
-                    [list(self.messages)], callbacks=handlers, **options
-                )
+            result: LLMResult = await self.drawing(index, draw, settings).agenerate(
+                [list(self.messages)], callbacks=handlers, **options
+            )
         except BaseException as error:
             await self.log.fail(run, error)
             raise

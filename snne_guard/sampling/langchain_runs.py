@@ -10,10 +10,9 @@ from __future__ import annotations
 import contextvars
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
 from contextvars import Context, ContextVar
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from langchain_core.callbacks import (
     AsyncCallbackManager,
@@ -42,7 +41,6 @@ __all__ = [
     "quiet_config",
     "quiet_context",
     "silent",
-    "untraced",
 ]
 
 ANSWER_TAG = "snne_guard:answer"
@@ -57,15 +55,18 @@ def quiet_context() -> Context:
     Handlers also come from context variables, past every configuration: those of the
     run that we are in, usage counters and tracers that were opened with ``with``.
     """
-    context = contextvars.copy_context()
+    # LangSmith's own tracing is off in there too, past every variable.
+    with tracing_context(enabled=False, parent=False):
+        context = contextvars.copy_context()
     for variable, value in list(context.items()):
         if isinstance(value, BaseCallbackHandler | BaseCallbackManager):
             context.run(variable.set, None)
         elif isinstance(value, dict) and "callbacks" in value:
             # The configuration of the run that we are in, which calls in it inherit.
             context.run(variable.set, quiet_config(cast("RunnableConfig", value)))
-    for variable in _hooked():
-        context.run(variable.set, _Inert())
+    for variable, by_environment in _hooked():
+        if by_environment or context.get(variable) is not None:
+            context.run(variable.set, _Inert() if by_environment else None)
     return context
 
 
@@ -76,6 +77,18 @@ def silent() -> list[BaseCallbackHandler]:
 
 class _Inert(BaseCallbackHandler):
     """Stands where a tracer that an environment variable asks for would be made."""
+
+    run_inline = True  # else each event takes a thread
+
+    @property
+    def ignore_chat_model(self) -> bool:
+        """Always: it only holds a place."""
+        return True
+
+    @property
+    def ignore_llm(self) -> bool:
+        """Always."""
+        return True
 
 
 class _SilentConsole(ConsoleCallbackHandler):
@@ -90,20 +103,15 @@ def _say_nothing(_text: str) -> None:
     pass
 
 
-def _hooked() -> list[ContextVar[Any]]:
-    """Return the variables that packages have registered for their tracers."""
+def _hooked() -> list[tuple[ContextVar[Any], bool]]:
+    """Return the variables of tracers, and whether one is made where it is unset."""
     try:
         from langchain_core.tracers.context import (
             _configure_hooks as hooks,  # pyright: ignore[reportPrivateUsage] - no other way
         )
     except ImportError:  # pragma: no cover - a private name, gone in some version
         return []
-    return [hook[0] for hook in hooks]
-
-
-def untraced() -> AbstractContextManager[None]:
-    """Switch LangSmith's own tracing off for what is inside."""
-    return tracing_context(enabled=False, parent=False)
+    return [(hook[0], hook[3] is not None) for hook in hooks]
 
 
 def quiet_config(config: RunnableConfig) -> RunnableConfig:
@@ -152,7 +160,7 @@ class _Plan:
                 **(self.config.get("metadata") or {}),
                 **(candidate.config.get("metadata") or {}),
             },
-            "local_metadata": {**(model.metadata or {}), **_ls_params(candidate)},
+            "local_metadata": model.metadata,
         }
 
     @staticmethod
@@ -231,8 +239,15 @@ def _handlers(callbacks: Callbacks) -> list[BaseCallbackHandler]:
     return callbacks or []
 
 
-def _ls_params(candidate: Candidate) -> dict[str, Any]:
-    return dict(candidate.model._get_ls_params(**candidate.kwargs))  # noqa: SLF001 - LangChain's own contract for tracers  # pyright: ignore[reportPrivateUsage]
+Manager = TypeVar("Manager", CallbackManager, AsyncCallbackManager)
+
+
+def _described(manager: Manager, candidate: Candidate) -> Manager:
+    """Add what tracers are told of the model, where anybody listens."""
+    if manager.handlers:
+        params = candidate.model._get_ls_params(**candidate.kwargs)  # noqa: SLF001 - LangChain's own contract for tracers  # pyright: ignore[reportPrivateUsage]
+        manager.add_metadata(dict(params), inherit=False)
+    return manager
 
 
 class RunLog(_Plan):
@@ -240,7 +255,8 @@ class RunLog(_Plan):
 
     def manager(self, candidate: Candidate, tag: str) -> CallbackManager:
         """Return the manager of one candidate's runs; call it in the user's context."""
-        return CallbackManager.configure(**self.configure(candidate, tag))
+        manager = CallbackManager.configure(**self.configure(candidate, tag))
+        return _described(manager, candidate)
 
     def open(
         self,
@@ -285,7 +301,8 @@ class AsyncRunLog(_Plan):
 
     def manager(self, candidate: Candidate, tag: str) -> AsyncCallbackManager:
         """Return the manager of one candidate's runs; call it in the user's context."""
-        return AsyncCallbackManager.configure(**self.configure(candidate, tag))
+        manager = AsyncCallbackManager.configure(**self.configure(candidate, tag))
+        return _described(manager, candidate)
 
     async def open(
         self,

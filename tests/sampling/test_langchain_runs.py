@@ -31,7 +31,7 @@ from langchain_core.tracers.context import (
     register_configure_hook,
     tracing_v2_callback_var,
 )
-from langsmith.run_helpers import get_tracing_context
+from langsmith.run_helpers import get_tracing_context, tracing_context
 
 from snne_guard.errors import SamplingError
 from snne_guard.sampling.langchain_models import Candidate
@@ -44,7 +44,6 @@ from snne_guard.sampling.langchain_runs import (
     quiet_config,
     quiet_context,
     silent,
-    untraced,
 )
 from tests.support.chat_server import ChatServer, always, chat_openai
 from tests.support.handlers import AsyncEverythingHandler, EverythingHandler
@@ -205,11 +204,10 @@ def test_a_quiet_configuration_keeps_all_but_the_handlers_and_the_run() -> None:
 
 
 def test_langsmiths_own_tracing_is_off_inside() -> None:
-    before = get_tracing_context()["enabled"]
-    with untraced():
-        inside = get_tracing_context()
+    with tracing_context(enabled=True):
+        inside = quiet_context().run(get_tracing_context)
         assert (inside["enabled"], inside["parent"]) == (False, None)
-    assert get_tracing_context()["enabled"] == before
+        assert get_tracing_context()["enabled"] is True
 
 
 def test_debugging_prints_nothing_of_a_quiet_call(
