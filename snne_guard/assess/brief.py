@@ -48,6 +48,20 @@ class Assessor:
             return 1
         return self.memory.batch or self.plan.n_samples
 
+    def sample_rounds(self, *, batch: int) -> tuple[int, ...]:
+        """Return how many samples there are to be after each round.
+
+        Args:
+            batch: Replies to ask for in one request.
+        """
+        stopping, rounds = self.stopping, self.plan.sample_rounds
+        one_by_one = self.limiter.limit == 1 and batch == 1
+        if self.plan.rounds is not None or stopping is None or not one_by_one:
+            return rounds
+        # They come one after another in any case, and any of them may be the last.
+        least = stopping.judge.policy.min_samples - int(self.plan.include_answer)
+        return tuple(range(least, self.plan.n_samples + 1))
+
 
 @dataclass(slots=True, kw_only=True)
 class Brief:

@@ -102,24 +102,28 @@ def build_assessor(
 def _stopping(
     options: Mapping[str, Any], plan: SamplingPlan, judge: Judge
 ) -> Stopping | None:
-    rule = _stop_rule(options.get("stopping"))
-    if plan.rounds is None:
-        if rule is None:
-            return None
+    stopping = options.get("stopping", "certificate")
+    certificate = stopping == "certificate"
+    rule = None if certificate else _stop_rule(stopping)
+    if plan.rounds is None and rule is not None:
         msg = "stopping needs rounds, such as rounds=(3, 5, 10) with n=10"
         raise ConfigurationError(msg)
     if judge.policy.threshold is None:
+        if plan.rounds is None:
+            return None
         msg = (
             "rounds need a threshold: without one nothing is decided, so there is "
             "nothing that fewer samples could settle"
         )
         raise ConfigurationError(msg)
-    return None if rule is None else Stopping(judge=judge, rule=rule)
+    if stopping is None:
+        return None
+    return Stopping(judge=judge, certificate=certificate, rule=rule)
 
 
 def _stop_rule(value: object) -> StopRule | None:
     if value is not None and not callable(value):
-        msg = f"stopping must be a callable or None; got {value!r}"
+        msg = f"stopping must be 'certificate', a callable or None; got {value!r}"
         raise ConfigurationError(msg)
     return cast("StopRule | None", value)
 

@@ -33,7 +33,7 @@ class _Session:
         self.id = brief.id
         self.assessment: Assessment | None = None
         self._assessor, self._brief = assessor, brief
-        rounds = assessor.plan.sample_rounds
+        rounds = assessor.sample_rounds(batch=brief.batch)
         self._collector = Collector(rounds[-1], batch=brief.batch, rounds=rounds)
         self._growth = Growth() if len(rounds) > 1 else None
         self._stopped = False

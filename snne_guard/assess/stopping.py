@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from snne_guard.assess.judge import Judge
+from snne_guard.assess.suspicion import suspect
+from snne_guard.decision import Verdict
+from snne_guard.scorers import METHODS, uncertainty_range
 from snne_guard.similarity.growth import Growth
-from snne_guard.types import ResponseSet, Score
+from snne_guard.types import Method, MethodInputs, ResponseSet, Sample, Score
 
 __all__ = ["StopRule", "Stopping"]
 
 logger = logging.getLogger(__name__)
+
+_PAIR = 2
+"""Members without which nothing can differ."""
+_ANY = (0.0, math.inf)
+"""Between which values ``u`` lies where nothing is known of it, even whether it is."""
 
 StopRule = Callable[[Score, int], bool]
 """A rule that gets the score of the members so far and how many samples are still to
@@ -25,10 +36,13 @@ class Stopping:
 
     Attributes:
         judge: Scores and decides.
-        rule: A rule on the score, None for none.
+        certificate: Whether it is enough that no outcome of the missing samples could
+            change the decision.
+        rule: A further rule on the score, None for none.
     """
 
     judge: Judge
+    certificate: bool = True
     rule: StopRule | None = None
 
     @property
@@ -55,17 +69,70 @@ class Stopping:
         used, _ = self.judge.members(responses)
         if used is None:  # no sample changes that the answer itself cannot be scored
             return True
-        if len(used) < 2:  # noqa: PLR2004 - one has nothing to differ from
+        samples = used[int(responses.include_answer) :]
+        if len(used) < _PAIR or suspect(samples, temperature=self.judge.temperature):
             return False
         score = self.judge.score(used, responses, settle_logprobs, growth)
-        return score is not None and self._follows(score, missing)
-
-    def _follows(self, score: Score, missing: int) -> bool:
-        if self.rule is None:
+        if score is None:
             return False
         try:
-            return bool(self.rule(score, missing))
-        except Exception as error:  # noqa: BLE001 - a rule may be anyone's code
+            if self.certificate and self._is_certain(used, samples, score, missing):
+                return True
+            return self.rule is not None and bool(self.rule(score, missing))
+        except Exception as error:  # noqa: BLE001 - a rule or method may be anyone's
             # More samples than needed are the lesser evil; no text is logged.
             logger.warning("a stopping rule failed with %s", type(error).__name__)
             return False
+
+    def _is_certain(
+        self,
+        members: Sequence[Sample],
+        samples: Sequence[Sample],
+        score: Score,
+        missing: int,
+    ) -> bool:
+        """Return whether every outcome of the missing samples leads to one verdict."""
+        if len(members) < self.judge.policy.min_samples:
+            return False  # too few may be left in the end
+        verdicts = self._verdicts(members, score, missing)
+        # What a user's function says may depend on everything.
+        same = len(verdicts) == 1 and all(v.action != "ask" for v in verdicts)
+        return same and not self._may_be_suspect(samples, missing)
+
+    def _verdicts(
+        self, members: Sequence[Sample], score: Score, missing: int
+    ) -> set[Verdict]:
+        """Return every verdict that the missing samples could lead to."""
+        means = [member.mean_logprob for member in members]
+        known = [mean for mean in means if mean is not None]
+        inputs = MethodInputs(
+            similarity=score.matrix,
+            tau=score.tau,
+            mean_logprobs=np.array(known) if len(known) == len(means) else None,
+        )
+        return {
+            self.judge.policy.scored(u, method=method.name)
+            for method in self._possible(score)
+            for u in uncertainty_range(method, inputs, missing) or _ANY
+        }
+
+    def _possible(self, score: Score) -> list[Method]:
+        """Return the methods that may score the whole set."""
+        own = self.judge.method
+        if not isinstance(own, str) and own.name == score.method:
+            ran = own
+        else:
+            ran = METHODS[score.method]
+        # A sample without log-probabilities would make it SNNE.
+        return [ran, METHODS["snne"]] if "mean_logprobs" in ran.needs else [ran]
+
+    def _may_be_suspect(self, samples: Sequence[Sample], missing: int) -> bool:
+        """Return whether agreement could turn out to be no chance.
+
+        Where a cache answers, more of the same is what gives it away.
+        """
+        temperature = self.judge.temperature
+        return any(
+            suspect([*samples, *[sample] * missing], temperature=temperature)
+            for sample in samples
+        )

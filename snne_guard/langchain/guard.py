@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from langchain_core.language_models import LanguageModelInput
 from langchain_core.messages import AIMessage
@@ -80,9 +80,11 @@ class SNNEGuard(GuardOptions):
         rounds: Members of the response set after each round of samples, such as
             ``(3, 5, 10)`` with ``n=10``; None draws all in one round. Needs a
             threshold.
-        stopping: After which round no further samples are drawn: a callable that gets
-            the ``Score`` of the members so far and how many samples are still to come,
-            and returns whether that is enough. None draws them all.
+        stopping: After which round no further samples are drawn. ``"certificate"``:
+            when no outcome of the missing ones could change the decision, also where
+            they are drawn one by one (``max_concurrency=1``). A callable gets the
+            ``Score`` so far and how many samples are still to come, and returns
+            whether that is enough. None draws them all.
         timeout: Seconds for the whole guarded call.
         sample_timeout: Seconds after which what has arrived is scored.
         sample_max_tokens: Token limit of a sample.
@@ -128,7 +130,7 @@ class SNNEGuard(GuardOptions):
         min_samples: int | None = None,
         schedule: Schedule | None = None,
         rounds: Sequence[int] | None = None,
-        stopping: StopRule | None = None,
+        stopping: Literal["certificate"] | StopRule | None = "certificate",
         timeout: float | None = None,
         sample_timeout: float | None = None,
         sample_max_tokens: int | None = None,

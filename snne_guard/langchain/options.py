@@ -44,7 +44,7 @@ class GuardOptions(RunnableSerializable[LanguageModelInput, AIMessage]):
     min_samples: int | None = None
     schedule: Schedule | None = None
     rounds: Any = None
-    stopping: Any = None
+    stopping: Any = "certificate"
     timeout: float | None = None
     sample_timeout: float | None = None
     sample_max_tokens: int | None = None

@@ -47,6 +47,8 @@ class FunctionMethod:
         limits: Smallest and largest value for n members, None where it has none.
         mapping: Value to [0, 1]; None takes the straight line between the limits, and
             no mapping at all where there are none.
+        partial: Inputs and the number of missing members to the limits of the whole
+            set's value, None where it has none.
         needs: Fields of ``MethodInputs`` that must be there.
         white_box: Whether it needs what only the model's owner can see.
 
@@ -69,6 +71,7 @@ class FunctionMethod:
     function: Callable[[MethodInputs], float]
     limits: Limits | None = None
     mapping: Mapping01 | None = None
+    partial: Callable[[MethodInputs, int], tuple[float, float]] | None = None
     needs: frozenset[str] = frozenset({"similarity"})
     white_box: bool = False
 
@@ -84,6 +87,19 @@ class FunctionMethod:
     def bounds(self, n: int, /, *, tau: float = 1.0) -> tuple[float, float] | None:
         """Return the smallest and largest value for ``n`` members, None if unknown."""
         return None if self.limits is None else self.limits(n, tau=tau)
+
+    def partial_bounds(
+        self, inputs: MethodInputs, missing: int, /
+    ) -> tuple[float, float] | None:
+        """Return the limits of the value once ``missing`` members have joined.
+
+        Raises:
+            InputError: Something that the method needs is missing.
+        """
+        if self.partial is None:
+            return None
+        check_needs(self, inputs)
+        return self.partial(inputs, missing)
 
     def uncertainty(self, value: float, n: int, /, *, tau: float = 1.0) -> float | None:
         """Map the raw value to [0, 1].

@@ -7,9 +7,10 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from snne_guard.errors import InputError
-from snne_guard.scorers.bounds import bounds, check_tau, uncertainty
+from snne_guard.scorers.bounds import bounds, uncertainty
+from snne_guard.scorers.certificate import snne_partial_bounds, wsnne_partial_bounds
 from snne_guard.scorers.method import FunctionMethod
+from snne_guard.scorers.rows import row_logsumexp, softmax_weights
 from snne_guard.types import FloatArray, MethodInputs
 
 __all__ = ["SNNE", "WSNNE", "snne", "wsnne"]
@@ -48,7 +49,7 @@ def snne(
         >>> round(snne([[1, 0.5, 0], [0.5, 1, 0], [0, 0, 1]]), 4)
         -1.6373
     """
-    rows = _row_logsumexp(similarity, tau=tau, include_self=include_self)
+    rows = row_logsumexp(similarity, tau=tau, include_self=include_self)
     return -_weighted_mean(rows, np.ones_like(rows))
 
 
@@ -91,47 +92,8 @@ def wsnne(
         >>> round(wsnne(f, [-0.2, -0.7, -1.5]), 4)
         -1.6616
     """
-    rows = _row_logsumexp(similarity, tau=tau, include_self=include_self)
-    return -_weighted_mean(rows, _weights(mean_logprobs, n=len(rows)))
-
-
-def _row_logsumexp(
-    similarity: ArrayLike, *, tau: float, include_self: bool
-) -> FloatArray:
-    """Return the ``(n,)`` logs of the rows' sums of ``exp(f / tau)``."""
-    check_tau(tau)
-    matrix = _as_floats(similarity, what="similarity")
-    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not matrix.size:  # noqa: PLR2004 - a matrix has two axes
-        msg = f"expected an (n, n) similarity with n >= 1, got shape {matrix.shape}"
-        raise InputError(msg)
-    with np.errstate(over="ignore"):
-        scaled = matrix / tau
-    if np.any(np.isinf(scaled) & np.isfinite(matrix)):
-        msg = f"expected similarity / tau within the range of a float, got tau={tau}"
-        raise InputError(msg)
-    if not include_self:
-        np.fill_diagonal(scaled, -np.inf)
-    # In sorted order the sum does not depend on the order of the answers.
-    scaled.sort(axis=1)
-    top = scaled[:, -1:]
-    top = np.where(np.isneginf(top), 0.0, top)
-    with np.errstate(divide="ignore"):
-        logs: FloatArray = np.log(np.exp(scaled - top).sum(axis=1)) + top[:, 0]
-    return logs
-
-
-def _weights(mean_logprobs: ArrayLike, *, n: int) -> FloatArray:
-    """Return the ``(n,)`` softmax of the log-probabilities, the largest weight 1."""
-    logprobs = _as_floats(mean_logprobs, what="mean_logprobs")
-    if logprobs.shape != (n,):
-        msg = f"expected {n} mean log-probabilities, got shape {logprobs.shape}"
-        raise InputError(msg)
-    top = logprobs.max()
-    if np.isneginf(top):
-        return np.ones_like(logprobs)
-    # The difference, not the exponential, keeps exp(-800) from becoming 0 / 0.
-    weights: FloatArray = np.exp(logprobs - top)
-    return weights
+    rows = row_logsumexp(similarity, tau=tau, include_self=include_self)
+    return -_weighted_mean(rows, softmax_weights(mean_logprobs, n=len(rows)))
 
 
 def _weighted_mean(rows: FloatArray, weights: FloatArray) -> float:
@@ -146,20 +108,6 @@ def _weighted_mean(rows: FloatArray, weights: FloatArray) -> float:
         return base + math.fsum(weights / math.fsum(weights) * (rows - base))
 
 
-def _as_floats(values: ArrayLike, *, what: str) -> FloatArray:
-    try:
-        floats: FloatArray = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        msg = f"expected {what} to be numbers, got {type(values).__name__}"
-        raise InputError(msg) from error
-    for name, wrong in (("NaN", np.isnan(floats)), ("+inf", np.isposinf(floats))):
-        if wrong.any():
-            first = tuple(int(index) for index in np.argwhere(wrong)[0])
-            msg = f"expected {what} without NaN and +inf, got {name} at {first}"
-            raise InputError(msg)
-    return floats
-
-
 def _snne(inputs: MethodInputs) -> float:
     return snne(inputs.similarity, tau=inputs.tau)
 
@@ -170,6 +118,16 @@ def _wsnne(inputs: MethodInputs) -> float:
     return wsnne(inputs.similarity, logprobs, tau=inputs.tau)
 
 
+def _snne_partial(inputs: MethodInputs, missing: int) -> tuple[float, float]:
+    return snne_partial_bounds(inputs.similarity, missing, tau=inputs.tau)
+
+
+def _wsnne_partial(inputs: MethodInputs, missing: int) -> tuple[float, float]:
+    logprobs = inputs.mean_logprobs
+    assert logprobs is not None  # noqa: S101 - FunctionMethod checked what it needs
+    return wsnne_partial_bounds(inputs.similarity, logprobs, missing, tau=inputs.tau)
+
+
 _PAPER = "Nguyen, Payani, Mirzasoleiman 2025, Beyond Semantic Entropy"
 
 SNNE = FunctionMethod(
@@ -178,6 +136,7 @@ SNNE = FunctionMethod(
     function=_snne,
     limits=bounds,
     mapping=uncertainty,
+    partial=_snne_partial,
 )
 """SNNE, the diagonal in, as the paper has it."""
 
@@ -187,6 +146,7 @@ WSNNE = FunctionMethod(
     function=_wsnne,
     limits=bounds,
     mapping=uncertainty,
+    partial=_wsnne_partial,
     needs=frozenset({"similarity", "mean_logprobs"}),
     white_box=True,
 )

@@ -53,7 +53,9 @@ class Call:
         self.assessor = Assessor(
             plan=SamplingPlan(**{"n": 10, "rounds": (3, 5, 10), **plan}),
             judge=judge,
-            stopping=None if rule is None else Stopping(judge=judge, rule=rule),
+            stopping=None
+            if rule is None
+            else Stopping(judge=judge, certificate=False, rule=rule),
         )
         self.sent: list[Draw] = []
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from langchain_core.language_models import FakeListChatModel
 
 from snne_guard import GuardedChatModel, SNNEGuard
 from snne_guard.errors import ConfigurationError
@@ -62,13 +63,44 @@ def test_rounds_go_with_a_guarded_chat_model_and_with_copies() -> None:
             assert record(ask(model, "x", "invoke"))["n_used"] == 5
 
 
+@pytest.mark.parametrize("way", ["invoke", "ainvoke"])
+def test_by_default_rounds_stop_only_where_nothing_can_change(way: str) -> None:
+    in_rounds: dict[str, Any] = {"n": 10, "rounds": (5, 8, 10), "threshold": 0.5}
+    with ChatServer(split("Paris", ["Paris"])) as server:
+        guard = SNNEGuard(chat_openai(server), **in_rounds)
+        found = record(ask(guard, "x", way))
+        assert (found["n_requested"], found["reasons"]) == (8, ["stopped_early"])
+        whole = guard.on(guard.model, stopping=None)
+        found = record(ask(whole, "x", way))
+        assert (found["n_requested"], found["reasons"]) == (10, [])
+
+
+@pytest.mark.parametrize("way", ["invoke", "ainvoke"])
+def test_where_one_request_is_in_flight_at_a_time_any_may_be_the_last(
+    way: str,
+) -> None:
+    model = FakeListChatModel(responses=["Paris"])
+    one_by_one: dict[str, Any] = {"n": 10, "threshold": 0.5, "max_concurrency": 1}
+    found = record(ask(SNNEGuard(model, **one_by_one), "x", way))
+    assert found["reasons"] == ["temperature_unset", "stopped_early"]
+    assert (found["n_requested"], found["cost"]["samples_saved"]) == (8, 2)
+    assert found["cost"]["rounds"] == 4  # 5 at first, min_samples, then one by one
+    for option in ({"threshold": None}, {"stopping": None}, {"max_concurrency": 2}):
+        found = record(ask(SNNEGuard(model, **{**one_by_one, **option}), "x", way))
+        assert (found["n_requested"], found["cost"]["rounds"]) == (10, 1)
+
+
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
         ({"n": 5}, r"rounds must be members after each round, rising .* n = 5"),
         ({"threshold": None}, "rounds need a threshold"),
+        ({"threshold": None, "stopping": None}, "rounds need a threshold"),
         ({"rounds": None}, "stopping needs rounds"),
-        ({"stopping": "soon"}, "stopping must be a callable or None; got 'soon'"),
+        (
+            {"stopping": "soon"},
+            "stopping must be 'certificate', a callable or None; got 'soon'",
+        ),
     ],
 )
 def test_options_that_make_no_sense_together(

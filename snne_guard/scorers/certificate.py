@@ -1,0 +1,194 @@
+"""What the samples that are still missing could make of a score, at most."""
+
+from __future__ import annotations
+
+import math
+import sys
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from snne_guard.errors import InputError
+from snne_guard.scorers.rows import as_floats, row_logsumexp, softmax_weights
+from snne_guard.types import FloatArray, Method, MethodInputs
+
+__all__ = [
+    "PartlyBounded",
+    "snne_partial_bounds",
+    "uncertainty_range",
+    "wsnne_partial_bounds",
+]
+
+_ULPS = 16 * sys.float_info.epsilon
+_MOST = 1e-3
+"""Largest mean log-probability that rounding at a provider makes of one near 0."""
+
+
+@runtime_checkable
+class PartlyBounded(Protocol):
+    """A method that knows its limits for a set of which members are missing."""
+
+    def partial_bounds(
+        self, inputs: MethodInputs, missing: int, /
+    ) -> tuple[float, float] | None:
+        """Return the smallest and largest value of the set with the missing members.
+
+        Args:
+            inputs: The ``m`` members that are there.
+            missing: Members that join them, whatever they are.
+
+        Returns:
+            Limits of the raw value of all ``m + missing`` members, None if unknown.
+        """
+        ...
+
+
+def snne_partial_bounds(
+    similarity: ArrayLike, missing: int, /, *, tau: float = 1.0
+) -> tuple[float, float]:
+    r"""Return between which values SNNE lies once the missing members have joined.
+
+    With row sums :math:`R_i = \sum_{j \le m} \exp(f_{ij}/\tau)` of the m members,
+    r missing ones, n = m + r and :math:`b = \exp(1/\tau)`:
+
+    .. math::
+        U &= -\frac1n \Big[ \sum_{i \le m} \ln(R_i + r) + r \ln(b + n - 1) \Big] \\
+        L &= -\frac1n \Big[ \sum_{i \le m} \ln(R_i + r b) + r \ln(n b) \Big]
+
+    U is SNNE where the missing members are unlike everything, L where they are like
+    everything; each row sum can be no smaller and no larger for similarities in
+    [0, 1], so both hold for every outcome, and both are attained.
+
+    Args:
+        similarity: ``(m, m)`` matrix of the members that are there, in [0, 1] with
+            diagonal 1.
+        missing: Members that join them, 0 or more.
+        tau: Temperature of the softmax, above 0.
+
+    Returns:
+        The smallest and the largest SNNE of all n, in nats.
+
+    Raises:
+        InputError: The matrix is none for ``snne``, or ``missing`` is negative.
+        ConfigurationError: tau is not a finite number above 0.
+
+    Example:
+        >>> low, high = snne_partial_bounds([[1, 1], [1, 1]], 1)
+        >>> round(low, 4), round(high, 4)
+        (-2.0986, -1.7585)
+    """
+    low, high = _rows(row_logsumexp(similarity, tau=tau), missing, tau=tau)
+    return -math.fsum(low) / len(low), -math.fsum(high) / len(high)
+
+
+def wsnne_partial_bounds(
+    similarity: ArrayLike,
+    mean_logprobs: ArrayLike,
+    missing: int,
+    /,
+    *,
+    tau: float = 1.0,
+) -> tuple[float, float]:
+    r"""Return between which values WSNNE lies once the missing members have joined.
+
+    A missing member weighs between nothing and a certain one, :math:`\exp(0) = 1`, so
+    the r missing ones together have at most the share r / (r + W) of the weight, where
+    W is the sum of the known :math:`\exp(\ell_i)`. The rows are bounded as for SNNE.
+    The missing rows have the smallest, or largest, value that any row can have, so
+    the limits are where their share is largest.
+
+    Args:
+        similarity: ``(m, m)`` matrix as for ``snne_partial_bounds``.
+        mean_logprobs: ``(m,)`` mean token log-probabilities, in nats. Those of the
+            missing members are taken to be at most 0, and 0.001 of rounding.
+        missing: Members that join them, 0 or more.
+        tau: Temperature of the softmax, above 0.
+
+    Returns:
+        The smallest and the largest WSNNE of all, in nats.
+
+    Raises:
+        InputError: As for ``snne_partial_bounds``, or the log-probabilities are not m
+            numbers.
+        ConfigurationError: tau is not a finite number above 0.
+
+    Example:
+        >>> low, high = wsnne_partial_bounds([[1, 1], [1, 1]], [-0.1, -0.1], 1)
+        >>> round(low, 4), round(high, 4)
+        (-2.0986, -1.7514)
+    """
+    logs = row_logsumexp(similarity, tau=tau)
+    known, weights = len(logs), softmax_weights(mean_logprobs, n=len(logs))
+    top = as_floats(mean_logprobs, what="mean_logprobs").max()
+    total = float(weights.sum() * np.exp(top))
+    joined = missing * math.exp(_MOST)
+    share = joined / (joined + total) if missing else 0.0
+    weights = weights / weights.sum()
+    low, high = (
+        -float((1 - share) * (weights @ rows[:known]) + share * rows[-1])
+        for rows in _rows(logs, missing, tau=tau)
+    )
+    return low, high
+
+
+def uncertainty_range(
+    method: Method, inputs: MethodInputs, missing: int, /
+) -> tuple[float, float] | None:
+    """Return between which ``u`` a set lies, however many of the missing join it.
+
+    A sample may fail, come too late or be unusable, so that fewer join than were asked
+    for: the range covers every number from none to all of them.
+
+    Args:
+        method: The method; it knows its limits if it is ``PartlyBounded``.
+        inputs: The members that are there, at least 2.
+        missing: Members that may join them.
+
+    Returns:
+        The smallest and the largest ``u`` in [0, 1], rounding allowed for; None where
+        the method does not know.
+
+    Example:
+        >>> from snne_guard.scorers import METHODS
+        >>> alike = MethodInputs(similarity=np.ones((8, 8)))
+        >>> low, high = uncertainty_range(METHODS["snne"], alike, 2)
+        >>> round(low, 3), round(high, 3)
+        (0.0, 0.425)
+    """
+    if not isinstance(method, PartlyBounded):
+        return None
+    known, found = len(inputs.similarity), list[float]()
+    for joining in range(missing + 1):
+        limits = method.partial_bounds(inputs, joining)
+        if limits is None:
+            return None
+        for value, way in zip(limits, (-1, 1), strict=True):
+            u = method.uncertainty(
+                value + way * _ULPS * max(1.0, abs(value)),
+                known + joining,
+                tau=inputs.tau,
+            )
+            if u is None:
+                return None
+            found.append(min(max(u + way * _ULPS, 0.0), 1.0))
+    return min(found), max(found)
+
+
+def _rows(
+    logs: FloatArray, missing: int, *, tau: float
+) -> tuple[FloatArray, FloatArray]:
+    """Return the logs of all row sums at their largest and at their smallest."""
+    if missing < 0:
+        msg = f"expected 0 or more missing members, got {missing}"
+        raise InputError(msg)
+    n, scale = len(logs) + missing, 1 / tau
+    if not missing:
+        return logs, logs
+    alike = np.logaddexp(logs, math.log(missing) + scale)
+    unlike = np.logaddexp(logs, math.log(missing))
+    joined = np.ones(missing)
+    return (
+        np.concatenate([alike, joined * (math.log(n) + scale)]),
+        np.concatenate([unlike, joined * np.logaddexp(scale, math.log(n - 1))]),
+    )

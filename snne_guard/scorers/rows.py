@@ -1,0 +1,66 @@
+"""The logs of a similarity matrix's row sums, which SNNE is made of."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from snne_guard.errors import InputError
+from snne_guard.scorers.bounds import check_tau
+from snne_guard.types import FloatArray
+
+__all__ = ["as_floats", "row_logsumexp", "softmax_weights"]
+
+
+def row_logsumexp(
+    similarity: ArrayLike, *, tau: float, include_self: bool = True
+) -> FloatArray:
+    """Return the ``(n,)`` logs of the rows' sums of ``exp(f / tau)``."""
+    check_tau(tau)
+    matrix = as_floats(similarity, what="similarity")
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not matrix.size:  # noqa: PLR2004 - a matrix has two axes
+        msg = f"expected an (n, n) similarity with n >= 1, got shape {matrix.shape}"
+        raise InputError(msg)
+    with np.errstate(over="ignore"):
+        scaled = matrix / tau
+    if np.any(np.isinf(scaled) & np.isfinite(matrix)):
+        msg = f"expected similarity / tau within the range of a float, got tau={tau}"
+        raise InputError(msg)
+    if not include_self:
+        np.fill_diagonal(scaled, -np.inf)
+    # In sorted order the sum does not depend on the order of the answers.
+    scaled.sort(axis=1)
+    top = scaled[:, -1:]
+    top = np.where(np.isneginf(top), 0.0, top)
+    with np.errstate(divide="ignore"):
+        logs: FloatArray = np.log(np.exp(scaled - top).sum(axis=1)) + top[:, 0]
+    return logs
+
+
+def softmax_weights(mean_logprobs: ArrayLike, *, n: int) -> FloatArray:
+    """Return the ``(n,)`` softmax of the log-probabilities, the largest weight 1."""
+    logprobs = as_floats(mean_logprobs, what="mean_logprobs")
+    if logprobs.shape != (n,):
+        msg = f"expected {n} mean log-probabilities, got shape {logprobs.shape}"
+        raise InputError(msg)
+    top = logprobs.max()
+    if np.isneginf(top):
+        return np.ones_like(logprobs)
+    # The difference, not the exponential, keeps exp(-800) from becoming 0 / 0.
+    weights: FloatArray = np.exp(logprobs - top)
+    return weights
+
+
+def as_floats(values: ArrayLike, *, what: str) -> FloatArray:
+    """Return values as an array of floats, or say what is wrong with them."""
+    try:
+        floats: FloatArray = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        msg = f"expected {what} to be numbers, got {type(values).__name__}"
+        raise InputError(msg) from error
+    for name, wrong in (("NaN", np.isnan(floats)), ("+inf", np.isposinf(floats))):
+        if wrong.any():
+            first = tuple(int(index) for index in np.argwhere(wrong)[0])
+            msg = f"expected {what} without NaN and +inf, got {name} at {first}"
+            raise InputError(msg)
+    return floats
