@@ -12,12 +12,14 @@ from typing import Any
 
 import openai
 from langchain_core.messages import AIMessage
+from langchain_core.runnables import RunnableConfig
 
 from snne_guard import SNNEGuard
 from tests.support.chat_server import ChatServer, Reply, Request, chat_openai, error
 from tests.support.guarding import is_sample, record
 
 N = 4
+RATE = 0.2
 MOST_ATTEMPTS = 4
 """The guard's default for one draw."""
 
@@ -41,23 +43,21 @@ class Flaky:
         self._lock = threading.Lock()
         self._choices = choices
         self.draws = 1 if choices is None else N - 1
+        self.rate = 0.0
 
     def __call__(self, request: Request) -> Reply:
         question, sample = request.prompt, is_sample(request)
         choices = self._choices or request.n
         with self._lock:
             self.sent[question, sample] += 1
-            if self._draws.random() < 0.2:
+            if self._draws.random() < self.rate:
                 self.failed[question, sample] += 1
                 return self._draws.choice(FAULTS)
             self.tokens[question] += choices * len(question.split())
         return Reply(choices=choices)  # each choice repeats the question
 
 
-Outcome = AIMessage | BaseException
-
-
-def check(server: Flaky, questions: Sequence[str], outcomes: Sequence[Outcome]) -> None:
+def check(server: Flaky, questions: Sequence[str], outcomes: Sequence[Any]) -> None:
     scored = 0
     for question, outcome in zip(questions, outcomes, strict=True):
         sent, failed = server.sent[question, True], server.failed[question, True]
@@ -85,8 +85,10 @@ def test_no_thread_hangs_and_nothing_paid_is_lost() -> None:
     questions = [f"question number {i}" for i in range(300)]
     with ChatServer(flaky) as server:
         guard = SNNEGuard(chat_openai(server), n=N, method="snne")
+        guard.invoke("so that it knows what comes back")
+        flaky.rate = RATE
         with ThreadPoolExecutor(50) as pool:
-            outcomes: list[Outcome] = list(
+            outcomes: list[Any] = list(
                 pool.map(lambda question: _settled(guard, question), questions)
             )
     check(flaky, questions, outcomes)
@@ -97,13 +99,13 @@ async def test_no_task_hangs_and_nothing_paid_is_lost() -> None:
     questions = [f"question number {i}" for i in range(700)]
     with ChatServer(flaky) as server:
         guard = SNNEGuard(chat_openai(server), n=N, method="snne")
-        outcomes: list[Any] = await guard.abatch(
-            questions, {"max_concurrency": 200}, return_exceptions=True
-        )
+        flaky.rate = RATE
+        limit: RunnableConfig = {"max_concurrency": 200}
+        outcomes = await guard.abatch([*questions], limit, return_exceptions=True)
     check(flaky, questions, outcomes)
 
 
-def _settled(guard: SNNEGuard, question: str) -> Outcome:
+def _settled(guard: SNNEGuard, question: str) -> AIMessage | openai.APIError:
     try:
         return guard.invoke(question)
     except openai.APIError as raised:
