@@ -49,9 +49,9 @@ format: $(VENV)/.lint ## Format the code and mend what can be mended
 
 bench: $(VENV)/.test ## Run every benchmark; fails where a target is missed
 	@status=0; \
-	for script in benchmarks/*.py; do \
+	for script in benchmarks/[a-z]*.py; do \
 		echo "== $$script"; \
-		$(BIN)/python "$$script" || status=1; \
+		$(BIN)/python -m "benchmarks.$$(basename "$$script" .py)" || status=1; \
 	done; \
 	exit $$status
 
