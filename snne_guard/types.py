@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 __all__ = [
     "Assessment",
+    "AsyncSampler",
     "Cost",
     "Decision",
     "FloatArray",
@@ -18,6 +19,7 @@ __all__ = [
     "MethodInputs",
     "ResponseSet",
     "Sample",
+    "Sampler",
     "Score",
     "Similarity",
 ]
@@ -269,6 +271,22 @@ class Similarity(Protocol):
         self, texts: Sequence[str], /, *, question: str | None = None
     ) -> FloatArray:
         """Compare every text with every other one."""
+        ...
+
+
+class Sampler(Protocol):
+    """A conversation to the answer and its samples."""
+
+    def sample(self, messages: Any, /) -> ResponseSet:  # noqa: ANN401 - each takes its own
+        """Draw a response set."""
+        ...
+
+
+class AsyncSampler(Protocol):
+    """The same without blocking the event loop."""
+
+    async def sample(self, messages: Any, /) -> ResponseSet:  # noqa: ANN401
+        """Draw a response set."""
         ...
 
 

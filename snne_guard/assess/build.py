@@ -72,12 +72,8 @@ def build_assessor(
     plan = SamplingPlan(
         **{name: options[name] for name in _PLAN}, rounds=options.get("rounds")
     )
-    limit = options["max_concurrency"]
-    if limit is not None and (not isinstance(limit, int) or limit < 1):
-        msg = f"max_concurrency must be a whole number of at least 1; got {limit!r}"
-        raise ConfigurationError(msg)
     shared = (shared or Shared()).under(
-        max_concurrency=limit, observers=options["observers"]
+        max_concurrency=options["max_concurrency"], observers=options["observers"]
     )
     judge = Judge(
         policy=_policy(options, plan),

@@ -161,7 +161,7 @@ class Samples(_Samples):
                 settings = amended
                 one_more_request()
             else:
-                settings.learn(self.memory, logprobs=self.logprobs)
+                settings.learn(self.memory, asked=self.settings())
                 return reply
 
     def _generate(self, index: int, draw: Draw, settings: Settings) -> Reply:
@@ -219,7 +219,7 @@ class AsyncSamples(_Samples):
                 settings = amended
                 one_more_request()
             else:
-                settings.learn(self.memory, logprobs=self.logprobs)
+                settings.learn(self.memory, asked=self.settings())
                 return reply
 
     async def _generate(self, index: int, draw: Draw, settings: Settings) -> Reply:

@@ -9,6 +9,8 @@ from collections.abc import AsyncGenerator, Generator
 from concurrent.futures import Future
 from contextlib import asynccontextmanager, contextmanager
 
+from snne_guard.errors import ConfigurationError
+
 __all__ = ["Limiter", "NoPlaceError"]
 
 
@@ -25,6 +27,9 @@ class Limiter:
     Args:
         limit: Holders at a time, None for no limit.
 
+    Raises:
+        ConfigurationError: If it is neither None nor a whole number of at least 1.
+
     Example:
         >>> limiter = Limiter(2)
         >>> with limiter.hold():
@@ -32,6 +37,7 @@ class Limiter:
     """
 
     def __init__(self, limit: int | None = None) -> None:
+        _check(limit)
         self.limit = limit
         self._lock = threading.Lock()
         self._held = 0
@@ -100,3 +106,9 @@ class Limiter:
                     ticket.set_result(None)
                     return
             self._held -= 1
+
+
+def _check(limit: object) -> None:
+    if limit is not None and (not isinstance(limit, int) or limit < 1):
+        msg = f"max_concurrency must be a whole number of at least 1; got {limit!r}"
+        raise ConfigurationError(msg)

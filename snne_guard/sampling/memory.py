@@ -17,12 +17,14 @@ class Memory:
         batch: Replies that one request brought at most, None before it is known.
         logprobs: Whether log-probabilities come, None before it is known.
         temperature: False where the provider rejects one, else None.
+        max_tokens: False where the provider rejects a limit of this name, else None.
     """
 
     def __init__(self) -> None:
         self.batch: int | None = None
         self.logprobs: bool | None = None
         self.temperature: bool | None = None
+        self.max_tokens: bool | None = None
         self._lock = threading.Lock()
 
     def __reduce__(self) -> tuple[type[Memory], tuple[()]]:

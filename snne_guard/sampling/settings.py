@@ -17,29 +17,36 @@ class Settings:
     Attributes:
         logprobs: Whether log-probabilities are asked for.
         temperature: Whether the temperature is set.
+        max_tokens: Whether a token limit is set under this name, which reasoning
+            models reject.
 
     Example:
         >>> memory = Memory()
         >>> settings = Settings.known(memory, logprobs=True)
         >>> refused = TypeError("got an unexpected keyword argument 'temperature'")
         >>> settings.amended(refused, n=1, memory=memory)
-        Settings(logprobs=True, temperature=False)
+        Settings(logprobs=True, temperature=False, max_tokens=False)
     """
 
     logprobs: bool
     temperature: bool
+    max_tokens: bool = False
 
     @classmethod
-    def known(cls, memory: Memory, *, logprobs: bool) -> Settings:
+    def known(
+        cls, memory: Memory, *, logprobs: bool, max_tokens: bool = False
+    ) -> Settings:
         """Return what a provider is known to take.
 
         Args:
             memory: What was learnt about it.
             logprobs: Whether log-probabilities are wanted.
+            max_tokens: Whether there is a token limit to set under that name.
         """
         return cls(
             logprobs=logprobs and memory.logprobs is not False,
             temperature=memory.temperature is not False,
+            max_tokens=max_tokens and memory.max_tokens is not False,
         )
 
     def amended(
@@ -56,15 +63,24 @@ class Settings:
             return None
         if self.temperature and rejects(error, "temperature"):
             return replace(self, temperature=False)
+        if self.max_tokens and rejects(error, "max_tokens"):
+            return replace(self, max_tokens=False)
         optional = self.logprobs and not memory.logprobs
         unexplained = n == 1 and blamed(error) is None
         if optional and (unexplained or "logprob" in str(error).lower()):
             return replace(self, logprobs=False)
         return None
 
-    def learn(self, memory: Memory, *, logprobs: bool) -> None:
-        """Remember what a provider does not take, once a request has passed."""
-        if self.known(memory, logprobs=logprobs).logprobs and not self.logprobs:
+    def learn(self, memory: Memory, *, asked: Settings) -> None:
+        """Remember what a provider does not take, once a request has passed.
+
+        Args:
+            memory: Where it is remembered.
+            asked: The settings that were tried first.
+        """
+        if asked.logprobs and not self.logprobs:
             memory.settle_logprobs(seen=False)
         if not self.temperature:
             memory.temperature = False
+        if asked.max_tokens and not self.max_tokens:
+            memory.max_tokens = False

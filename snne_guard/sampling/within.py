@@ -9,7 +9,9 @@ from concurrent.futures import Future
 from contextvars import copy_context
 from typing import TypeVar
 
-__all__ = ["OutOfTimeError", "awithin", "within"]
+from snne_guard.sampling.limiter import Limiter, NoPlaceError
+
+__all__ = ["OutOfTimeError", "aask_in_place", "ask_in_place", "awithin", "within"]
 
 T = TypeVar("T")
 
@@ -65,3 +67,45 @@ async def awithin(asking: Awaitable[T], seconds: float | None) -> T:
         if not limit.expired():  # the provider's own
             raise
         raise OutOfTimeError from None
+
+
+def ask_in_place(
+    ask: Callable[[], T], limiter: Limiter, remaining: Callable[[], float | None]
+) -> T:
+    """Return what a request brings, in one of the places that a limiter gives.
+
+    Args:
+        ask: Sends the request.
+        limiter: Cap on the requests in flight.
+        remaining: Seconds that there are left, None without a limit.
+
+    Raises:
+        OutOfTimeError: If there was no place, or no reply, in time.
+
+    Example:
+        >>> ask_in_place(lambda: "Paris", Limiter(1), lambda: 5.0)
+        'Paris'
+    """
+    try:
+        with limiter.hold(timeout=remaining()):
+            return within(ask, remaining())
+    except NoPlaceError:
+        raise OutOfTimeError from None
+
+
+async def aask_in_place(
+    ask: Callable[[], Awaitable[T]],
+    limiter: Limiter,
+    remaining: Callable[[], float | None],
+) -> T:
+    """Do the same without blocking the event loop.
+
+    Raises:
+        OutOfTimeError: If there was no place, or no reply, in time.
+    """
+
+    async def in_place() -> T:
+        async with limiter.ahold():
+            return await ask()
+
+    return await awithin(in_place(), remaining())

@@ -76,9 +76,20 @@ def error(
     return Reply(status=status, body=body, headers=headers)
 
 
-def response(text: str, *, incomplete: str | None = None, **options: Any) -> Reply:
+def response(
+    text: str,
+    *,
+    incomplete: str | None = None,
+    logprobs: Sequence[float] | None = None,
+    **options: Any,
+) -> Reply:
     """Return a reply in the form that OpenAI's Responses API has for it."""
-    part = {"type": "output_text", "text": text, "annotations": []}
+    part: dict[str, Any] = {"type": "output_text", "text": text, "annotations": []}
+    if logprobs is not None:
+        part["logprobs"] = [
+            {"token": token, "logprob": value, "bytes": None, "top_logprobs": []}
+            for token, value in zip(text.split(), logprobs, strict=False)
+        ]
     message = {"type": "message", "id": "msg_1", "role": "assistant"}
     usage = {"input_tokens": 5, "output_tokens": 2, "total_tokens": 7}
     details = {"input_tokens_details": {"cached_tokens": 0}}

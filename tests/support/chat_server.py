@@ -69,7 +69,7 @@ __all__ = [
     "response",
 ]
 
-PATHS = ("/v1/chat/completions", "/v1/responses")
+PATHS = ("/chat/completions", "/responses")
 _numbers = itertools.count()
 
 
@@ -208,7 +208,8 @@ class ChatServer:
 
     def decide(self, request: Request) -> Reply:
         """Ask the script; a script that fails shows when the test ends."""
-        if request.method != "POST" or not request.path.endswith(PATHS):
+        path = request.path.partition("?")[0]  # Azure's version is behind it
+        if request.method != "POST" or not path.endswith(PATHS):
             return error(404, f"no such path: {request.path}")
         try:
             return self.script(request)

@@ -1,0 +1,196 @@
+"""An answer and its samples drawn into a response set, by threads or by tasks."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable
+from contextvars import Context, copy_context
+from dataclasses import dataclass, field, replace
+
+from snne_guard.errors import GuardTimeoutError
+from snne_guard.sampling.collect import Collector, Draw, Reply
+from snne_guard.sampling.drive import TaskDraws, ThreadDraws
+from snne_guard.sampling.limiter import Limiter
+from snne_guard.sampling.memory import Memory
+from snne_guard.sampling.plan import SamplingPlan
+from snne_guard.sampling.within import OutOfTimeError, aask_in_place, ask_in_place
+from snne_guard.types import ResponseSet, Sample
+
+__all__ = ["Gathering", "agather", "gather"]
+
+
+@dataclass(slots=True, kw_only=True)
+class Gathering:
+    """What one response set is drawn under.
+
+    Attributes:
+        plan: What is drawn.
+        memory: What was learnt about the provider.
+        limiter: Cap on the requests in flight.
+        batch: Replies to ask for in one request.
+        question: Text of the user's last message.
+        answer_first: Whether the samples wait for the answer.
+        skip: Why no samples are drawn, None if they are.
+        context: Context in which the requests for samples run.
+    """
+
+    plan: SamplingPlan
+    memory: Memory
+    limiter: Limiter
+    batch: int = 1
+    question: str | None = None
+    answer_first: bool = False
+    skip: str | None = None
+    context: Context = field(default_factory=copy_context)
+    collector: Collector = field(init=False)
+    started: float = field(init=False, default_factory=time.monotonic)
+    samples_started: float = field(init=False, default_factory=time.monotonic)
+
+    def __post_init__(self) -> None:
+        self.collector = Collector(self.plan.n_samples, batch=self.batch)
+
+    def remaining(self) -> float | None:
+        """Seconds until the time limit of the whole call, None without a limit."""
+        return self._left(self.plan.timeout, self.started)
+
+    def patience(self) -> float | None:
+        """Seconds that the samples may still take, None without a limit."""
+        limits = (
+            self.remaining(),
+            self._left(self.plan.sample_timeout, self.samples_started),
+        )
+        return min((limit for limit in limits if limit is not None), default=None)
+
+    @staticmethod
+    def _left(limit: float | None, since: float) -> float | None:
+        return None if limit is None else max(0.0, limit + since - time.monotonic())
+
+    def timed_out(self) -> GuardTimeoutError:
+        """Return the error for an answer that did not come in time."""
+        timeout = self.plan.timeout or 0.0
+        return GuardTimeoutError(f"no answer within {timeout} s", timeout=timeout)
+
+    def response_set(self, answer: Reply, *, late: bool, cut: bool) -> ResponseSet:
+        """Return what has arrived.
+
+        Args:
+            answer: The reply to the user's own request.
+            late: Whether the time was up before all samples had come.
+            cut: Whether something was in flight at the end.
+        """
+        collector, plan = self.collector, self.plan
+        named = {
+            str(self.skip): self.skip is not None,
+            "temperature_unset": self.memory.temperature is False,
+            "samples_failed": bool(collector.errors),
+            "samples_late": late,
+        }
+        if collector.samples:
+            self.memory.learn_batch(collector.batch, asked=plan.n_samples)
+        cost = answer.cost + collector.cost
+        return ResponseSet(
+            answer=answer.samples[0],
+            samples=collector.samples,
+            n_requested=plan.n,
+            include_answer=plan.include_answer,
+            question=self.question,
+            reasons=tuple(reason for reason, true in named.items() if true),
+            errors=tuple(collector.errors),
+            cost=replace(
+                cost,
+                seconds=time.monotonic() - self.started,
+                rounds=collector.rounds,
+                lower_bound=cost.lower_bound or cut,
+            ),
+        )
+
+
+def _ignore(
+    draw: Draw,
+    /,
+    *,
+    ended: bool,
+    samples: tuple[Sample, ...] = (),
+    error: BaseException | None = None,
+) -> None:
+    del draw, ended, samples, error  # nobody listens
+
+
+def gather(
+    gathering: Gathering, ask: Callable[[], Reply], send: Callable[[Draw], Reply]
+) -> ResponseSet:
+    """Draw a response set in threads.
+
+    Args:
+        gathering: What it is drawn under.
+        ask: Sends the user's own request.
+        send: Sends a request for samples.
+
+    Raises:
+        GuardTimeoutError: If the answer did not come in time.
+    """
+    draws = ThreadDraws(
+        gathering.collector,
+        send,
+        listener=_ignore,
+        limiter=gathering.limiter,
+        max_attempts=gathering.plan.max_attempts,
+        context=gathering.context,
+    )
+    settled = True
+    try:
+        if gathering.skip is None and not gathering.answer_first:
+            draws.start()
+        try:
+            answer = ask_in_place(ask, gathering.limiter, gathering.remaining)
+        except OutOfTimeError:
+            raise gathering.timed_out() from None
+        if gathering.skip is None:
+            if gathering.answer_first:
+                gathering.samples_started = time.monotonic()
+                draws.start()
+            settled = draws.wait(gathering.patience())
+    finally:
+        draws.stop()
+    return gathering.response_set(answer, late=not settled, cut=draws.unfinished)
+
+
+async def agather(
+    gathering: Gathering,
+    ask: Callable[[], Awaitable[Reply]],
+    send: Callable[[Draw], Awaitable[Reply]],
+) -> ResponseSet:
+    """Draw a response set in tasks; the twin of ``gather``.
+
+    Args:
+        gathering: What it is drawn under.
+        ask: Sends the user's own request.
+        send: Sends a request for samples.
+
+    Raises:
+        GuardTimeoutError: If the answer did not come in time.
+    """
+    draws = TaskDraws(
+        gathering.collector,
+        send,
+        listener=_ignore,
+        limiter=gathering.limiter,
+        max_attempts=gathering.plan.max_attempts,
+        context=gathering.context,
+    )
+    settled = True
+    try:
+        if gathering.skip is None and not gathering.answer_first:
+            draws.start()
+        try:
+            answer = await aask_in_place(ask, gathering.limiter, gathering.remaining)
+        except OutOfTimeError:
+            raise gathering.timed_out() from None
+        if gathering.skip is None:
+            if gathering.answer_first:
+                gathering.samples_started = time.monotonic()
+                draws.start()
+            settled = await draws.wait(gathering.patience())
+    finally:
+        await draws.stop()
+    return gathering.response_set(answer, late=not settled, cut=draws.unfinished)

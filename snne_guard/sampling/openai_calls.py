@@ -1,0 +1,210 @@
+"""One conversation with the OpenAI API: its answer asked for, its samples drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+from snne_guard.errors import SamplingError
+from snne_guard.sampling.collect import Draw, Reply, one_more_request
+from snne_guard.sampling.memory import Memory
+from snne_guard.sampling.openai_messages import Messages, last_question, to_items
+from snne_guard.sampling.openai_requests import Endpoint, acts
+from snne_guard.sampling.plan import SamplingPlan
+from snne_guard.sampling.retry import is_bad_request
+from snne_guard.sampling.settings import Settings
+
+__all__ = ["AsyncCall", "Call"]
+
+
+def _nobody_told() -> None:
+    pass
+
+
+@dataclass(slots=True, kw_only=True)
+class _Call:
+    """One conversation that is answered and sampled; what both twins share.
+
+    Attributes:
+        endpoint: Whom to ask.
+        items: The conversation.
+        own: The user's options for this call.
+        plan: Temperature and token limit.
+        memory: What was learnt about the provider.
+        wants_logprobs: Whether log-probabilities are of use.
+        repeated: Told when the answer is asked for once more.
+        asked: How often the answer was asked for.
+    """
+
+    endpoint: Endpoint
+    items: list[Any]
+    own: Mapping[str, Any]
+    plan: SamplingPlan
+    memory: Memory
+    wants_logprobs: bool
+    repeated: Callable[[], object] = _nobody_told
+    asked: int = 1
+
+    @classmethod
+    def of(
+        cls,
+        endpoint: Endpoint,
+        messages: Messages,
+        options: Mapping[str, Any],
+        *,
+        plan: SamplingPlan,
+        memory: Memory,
+        wants_logprobs: bool,
+    ) -> Self:
+        """Return a call, its messages and options checked.
+
+        Raises:
+            InputError: If the messages are none.
+            ConfigurationError: If an option is not the user's to set.
+        """
+        return cls(
+            endpoint=endpoint,
+            items=to_items(messages),
+            own=endpoint.own(options),
+            plan=plan,
+            memory=memory,
+            wants_logprobs=wants_logprobs,
+        )
+
+    @property
+    def question(self) -> str | None:
+        """Text of the user's last message."""
+        return last_question(self.items)
+
+    @property
+    def skip(self) -> str | None:
+        """Why this call may not be sampled, None if it may."""
+        return "side_effects" if acts(self.own) else None
+
+    @property
+    def batch(self) -> int:
+        """Replies to ask for in one request."""
+        if not self.endpoint.api.supports_n:
+            return 1
+        return self.memory.batch or self.plan.n_samples
+
+    @property
+    def answer_first(self) -> bool:
+        """Whether the samples wait for the answer."""
+        schedule = self.plan.schedule
+        if schedule is None:
+            return bool(self.own.get("tools"))
+        return schedule == "answer_first"
+
+    def settings(self) -> Settings:
+        """Return what this provider is known to take."""
+        return Settings.known(
+            self.memory,
+            logprobs=self.wants_logprobs,
+            max_tokens=self.endpoint.sets_limit(self.own, self.plan),
+        )
+
+    def adds_logprobs(self) -> bool:
+        """Return whether the answer is asked for log-probabilities by us alone."""
+        return (
+            self.skip is None
+            and self.settings().logprobs
+            and not self.endpoint.asks_logprobs(self.own)
+        )
+
+    def answer_request(self, *, logprobs: bool) -> dict[str, Any]:
+        return self.endpoint.answer(self.items, self.own, logprobs=logprobs)
+
+    def sample_request(self, draw: Draw, settings: Settings) -> dict[str, Any]:
+        return self.endpoint.sample(
+            self.items, self.own, draw, plan=self.plan, settings=settings
+        )
+
+    def drops_logprobs(self, error: Exception) -> bool:
+        """Return whether the answer was refused for what we asked besides."""
+        about = is_bad_request(error) and "logprob" in str(error).lower()
+        if about and not self.memory.logprobs:
+            self.memory.settle_logprobs(seen=False)
+            self.asked += 1
+            self.repeated()
+            return True
+        return False
+
+    def answered(self, result: object) -> Reply:
+        """Return the answer in what came back, and what it cost."""
+        reply = self.endpoint.api.read(result)
+        if not reply.samples:
+            msg = "the provider answered with no reply in it"
+            raise SamplingError(msg)
+        return replace(reply, cost=replace(reply.cost, attempts=self.asked))
+
+    def next_settings(
+        self, error: Exception, draw: Draw, settings: Settings
+    ) -> Settings:
+        """Return what may pass after a rejection, or raise it again."""
+        amended = settings.amended(error, n=draw.n, memory=self.memory)
+        if amended is None:
+            raise error
+        one_more_request()
+        return amended
+
+    def drawn(self, result: object, settings: Settings) -> Reply:
+        settings.learn(self.memory, asked=self.settings())
+        return self.endpoint.api.read(result)
+
+
+class Call(_Call):
+    """Asks from threads."""
+
+    def ask(self) -> Reply:
+        """Send the user's own request."""
+        if self.adds_logprobs():
+            try:
+                return self.answered(self._ask(logprobs=True))
+            except Exception as error:
+                if not self.drops_logprobs(error):
+                    raise
+        return self.answered(self._ask(logprobs=False))
+
+    def send(self, draw: Draw) -> Reply:
+        """Send one request for samples."""
+        settings = self.settings()
+        while True:
+            try:
+                result = self.endpoint.draw(**self.sample_request(draw, settings))
+            except Exception as error:  # noqa: BLE001 - raised again where nothing helps
+                settings = self.next_settings(error, draw, settings)
+            else:
+                return self.drawn(result, settings)
+
+    def _ask(self, *, logprobs: bool) -> object:
+        return self.endpoint.ask(**self.answer_request(logprobs=logprobs))
+
+
+class AsyncCall(_Call):
+    """The twin of ``Call`` for tasks."""
+
+    async def ask(self) -> Reply:
+        """Send the user's own request."""
+        if self.adds_logprobs():
+            try:
+                return self.answered(await self._ask(logprobs=True))
+            except Exception as error:
+                if not self.drops_logprobs(error):
+                    raise
+        return self.answered(await self._ask(logprobs=False))
+
+    async def send(self, draw: Draw) -> Reply:
+        """Send one request for samples."""
+        settings = self.settings()
+        while True:
+            try:
+                result = await self.endpoint.draw(**self.sample_request(draw, settings))
+            except Exception as error:  # noqa: BLE001 - raised again where nothing helps
+                settings = self.next_settings(error, draw, settings)
+            else:
+                return self.drawn(result, settings)
+
+    async def _ask(self, *, logprobs: bool) -> object:
+        return await self.endpoint.ask(**self.answer_request(logprobs=logprobs))

@@ -1,0 +1,325 @@
+"""What a request to OpenAI's API carries, for the answer and for its samples."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from operator import attrgetter
+from types import MappingProxyType
+from typing import Any, Self
+
+from snne_guard.errors import ConfigurationError
+from snne_guard.sampling.collect import Draw, Reply
+from snne_guard.sampling.openai_messages import read_completion, read_response
+from snne_guard.sampling.plan import SamplingPlan
+from snne_guard.sampling.reading import as_mapping
+from snne_guard.sampling.settings import Settings
+
+__all__ = ["APIS", "Api", "Endpoint", "acts"]
+
+LOGPROBS = "message.output_text.logprobs"
+
+_OURS = frozenset(
+    {
+        "logprobs",
+        "n",
+        "seed",
+        "stream",
+        "stream_options",
+        "temperature",
+        "top_logprobs",
+    }
+)
+"""Options that are set anew for samples, wherever the user has put them."""
+
+_LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
+_RESERVED = ("messages", "input", "model", "n", "stream", "stream_options")
+_ACTING = ("conversation", "background", "prompt", "web_search_options")
+"""Options with which the API does more than answer, or may: a stored prompt can
+bring tools that run at the provider."""
+_PROPOSED = frozenset({"function", "custom"})
+"""Types of tools that the API only proposes to call."""
+
+
+def _ask_chat(options: Mapping[str, Any]) -> dict[str, Any]:
+    return {**options, "logprobs": True}
+
+
+def _ask_responses(options: Mapping[str, Any]) -> dict[str, Any]:
+    included: Sequence[str] = options.get("include") or ()
+    return {**options, "include": [*dict.fromkeys((*included, LOGPROBS))]}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Api:
+    """One of the two ways in which OpenAI's API gives replies.
+
+    Attributes:
+        name: As in the option ``api``.
+        create: From a client to the method that sends a request.
+        messages: Name of the option that holds the conversation.
+        limit: Name of the token limit, where the user has set none.
+        other_limit: Its name where the first one is rejected.
+        stores: Whether replies are stored unless that is forbidden.
+        supports_n: Whether one request may bring several replies.
+        ask_logprobs: From options to the same with log-probabilities asked for.
+        read: From what came back to a reply.
+    """
+
+    name: str
+    create: Callable[[Any], Any]
+    messages: str
+    limit: str
+    other_limit: str
+    stores: bool
+    supports_n: bool
+    ask_logprobs: Callable[[Mapping[str, Any]], dict[str, Any]]
+    read: Callable[[object], Reply]
+
+
+APIS: Mapping[str, Api] = MappingProxyType(
+    {
+        api.name: api
+        for api in (
+            Api(
+                name="chat",
+                create=attrgetter("chat.completions.create"),
+                messages="messages",
+                limit="max_tokens",
+                other_limit="max_completion_tokens",
+                stores=False,
+                supports_n=True,
+                ask_logprobs=_ask_chat,
+                read=read_completion,
+            ),
+            Api(
+                name="responses",
+                create=attrgetter("responses.create"),
+                messages="input",
+                limit="max_output_tokens",
+                other_limit="max_output_tokens",
+                stores=True,
+                supports_n=False,
+                ask_logprobs=_ask_responses,
+                read=read_response,
+            ),
+        )
+    }
+)
+"""The two APIs by name."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Endpoint:
+    """Whom to ask: a client, a model, an API, and the user's own options.
+
+    Attributes:
+        client: A client of the ``openai`` package, as the user made it.
+        model: Name of the model.
+        api: Chat Completions or the Responses API.
+        options: What the user's own requests carry.
+    """
+
+    client: Any
+    model: str
+    api: Api
+    options: Mapping[str, Any]
+
+    @classmethod
+    def of(
+        cls,
+        client: object,
+        *,
+        model: str,
+        api: str,
+        options: Mapping[str, Any] | None,
+        asynchronous: bool,
+    ) -> Self:
+        """Return the endpoint, everything checked.
+
+        Args:
+            client: A client of the ``openai`` package.
+            model: Name of the model.
+            api: Name in ``APIS``.
+            options: What the user's own requests carry.
+            asynchronous: Whether the client must be awaited.
+
+        Raises:
+            ConfigurationError: If one of them makes no sense.
+        """
+        if api not in APIS:
+            msg = f"api must be one of {', '.join(map(repr, APIS))}; got {api!r}"
+            raise ConfigurationError(msg)
+        if not model:
+            msg = f"model must be the name of a model; got {model!r}"
+            raise ConfigurationError(msg)
+        _check_client(client, APIS[api], asynchronous=asynchronous)
+        _check(options or {})
+        return cls(client=client, model=model, api=APIS[api], options=options or {})
+
+    @cached_property
+    def ask(self) -> Callable[..., Any]:
+        """Sends the user's own request."""
+        send: Callable[..., Any] = self.api.create(self.client)
+        return send
+
+    @cached_property
+    def draw(self) -> Callable[..., Any]:
+        """Sends a request for samples, which have a retry layer of their own."""
+        send: Callable[..., Any] = self.api.create(
+            self.client.with_options(max_retries=0)
+        )
+        return send
+
+    @property
+    def is_openai(self) -> bool:
+        """Whether this is OpenAI's own service or Azure's, which know all options."""
+        host = str(getattr(getattr(self.client, "base_url", None), "host", ""))
+        return host.endswith((".openai.com", ".azure.com"))
+
+    def own(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the user's options for one call.
+
+        Args:
+            given: Those of this call, which come before the others.
+
+        Raises:
+            ConfigurationError: If an option is not the user's to set.
+        """
+        _check(given)
+        options = {**self.options, **given}
+        return {name: value for name, value in options.items() if _is_given(value)}
+
+    def answer(
+        self, items: Sequence[Any], own: Mapping[str, Any], *, logprobs: bool
+    ) -> dict[str, Any]:
+        """Return the request for the answer: the user's own.
+
+        Args:
+            items: The conversation.
+            own: The user's options for this call.
+            logprobs: Whether log-probabilities are asked for besides.
+        """
+        options = self.api.ask_logprobs(own) if logprobs else own
+        return {**options, "model": self.model, self.api.messages: items}
+
+    def sample(
+        self,
+        items: Sequence[Any],
+        own: Mapping[str, Any],
+        draw: Draw,
+        *,
+        plan: SamplingPlan,
+        settings: Settings,
+    ) -> dict[str, Any]:
+        """Return the request for a draw.
+
+        Args:
+            items: The conversation.
+            own: The user's options for this call.
+            draw: How many replies are asked for, and which.
+            plan: Temperature and token limit.
+            settings: What the provider takes.
+        """
+        options = _cleaned(own, limit=plan.sample_max_tokens)
+        if settings.temperature:
+            options["temperature"] = plan.temperature
+        seed = _seed(own)
+        if seed is not None:
+            # The same seed for all would draw the same sample again and again.
+            options["seed"] = seed + 1 + draw.index
+        if self.sets_limit(own, plan):
+            name = self.api.limit if settings.max_tokens else self.api.other_limit
+            options[name] = plan.sample_max_tokens
+        if draw.n > 1:
+            options["n"] = draw.n
+        if settings.logprobs:
+            options = self.api.ask_logprobs(options)
+        if self.is_openai or self.api.stores:
+            options = _unstored(options)
+        return {**options, "model": self.model, self.api.messages: items}
+
+    @staticmethod
+    def sets_limit(own: Mapping[str, Any], plan: SamplingPlan) -> bool:
+        """Return whether samples get a token limit where the user has set none."""
+        body: Mapping[str, Any] = own.get("extra_body") or {}
+        known = own.keys() | body.keys()
+        return plan.sample_max_tokens is not None and known.isdisjoint(_LIMITS)
+
+    def asks_logprobs(self, own: Mapping[str, Any]) -> bool:
+        """Return whether the user's own request asks for log-probabilities."""
+        return bool(own.get("logprobs")) or LOGPROBS in (own.get("include") or ())
+
+
+def acts(options: Mapping[str, Any]) -> bool:
+    """Return whether a further draw under these options could do more than answer.
+
+    Tools that run at the provider may write, pay or send; a stored conversation would
+    grow by every sample.
+
+    Example:
+        >>> acts({"tools": [{"type": "function", "function": {"name": "f"}}]})
+        False
+        >>> acts({"tools": [{"type": "web_search"}]})
+        True
+    """
+    if any(options.get(name) not in (None, False) for name in _ACTING):
+        return True
+    tools: Sequence[object] = options.get("tools") or ()
+    if any(as_mapping(tool).get("type") not in _PROPOSED for tool in tools):
+        return True
+    body = as_mapping(options.get("extra_body"))
+    return bool(body) and acts(body)
+
+
+def _check_client(client: object, api: Api, *, asynchronous: bool) -> None:
+    bases = {base.__name__ for base in type(client).__mro__}
+    kind = "AsyncOpenAI" if asynchronous else "OpenAI"
+    try:
+        known = callable(api.create(client)) and hasattr(client, "with_options")
+    except AttributeError:
+        known = False
+    if not known or asynchronous is not ("AsyncAPIClient" in bases):
+        msg = (
+            f"client must be {kind}() of the openai package, or one like it that has "
+            f"the {api.name!r} API; got {type(client).__name__}"
+        )
+        raise ConfigurationError(msg)
+
+
+def _check(options: Mapping[str, Any]) -> None:
+    for name in _RESERVED:
+        if name in options:
+            msg = f"{name!r} is set for each request; leave it out of the options"
+            raise ConfigurationError(msg)
+
+
+def _is_given(value: object) -> bool:
+    # What the openai package has in place of a value that nobody gives.
+    return type(value).__name__ not in {"NotGiven", "Omit"}
+
+
+def _cleaned(options: Mapping[str, Any], *, limit: int | None) -> dict[str, Any]:
+    """Return options without those that are set anew, those in the body too."""
+    kept = {name: value for name, value in options.items() if name not in _OURS}
+    if body := as_mapping(kept.get("extra_body")):
+        kept["extra_body"] = _cleaned(body, limit=limit)
+    if included := kept.get("include"):
+        kept["include"] = [name for name in included if name != LOGPROBS]
+    if limit is not None:
+        kept |= {name: limit for name in _LIMITS if name in kept}
+    return _unstored(kept) if "store" in kept else kept
+
+
+def _unstored(options: Mapping[str, Any]) -> dict[str, Any]:
+    # Chat Completions take metadata only for what is stored.
+    kept = {name: value for name, value in options.items() if name != "metadata"}
+    return {**kept, "store": False}
+
+
+def _seed(own: Mapping[str, Any]) -> int | None:
+    for place in (own, as_mapping(own.get("extra_body"))):
+        if isinstance(seed := place.get("seed"), int):
+            return seed
+    return None

@@ -1,0 +1,422 @@
+"""Answers and samples drawn through the real ``openai`` clients, by both twins."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import openai
+import pytest
+
+from snne_guard.errors import (
+    ConfigurationError,
+    GuardTimeoutError,
+    InputError,
+    SamplingError,
+)
+from snne_guard.sampling.openai import AsyncOpenAISampler, OpenAISampler
+from snne_guard.types import AsyncSampler, ResponseSet, Sampler
+from tests.support.chat_server import (
+    ChatServer,
+    Gate,
+    Reply,
+    Request,
+    ToolCall,
+    always,
+    cycle,
+    error,
+    ignoring_n,
+    in_turn,
+    rejecting,
+    rejecting_n,
+    response,
+)
+from tests.support.guarding import split
+from tests.support.openai_clients import BOTH, async_client, client, sampling
+
+DRAWN = ["Paris", "Lyon", "Rome", "Bonn"]
+both = pytest.mark.parametrize("way", BOTH)
+
+
+def texts(found: ResponseSet) -> list[str]:
+    return [sample.text for sample in found.samples]
+
+
+def samples_asked(server: ChatServer) -> list[Request]:
+    return [request for request in server.requests if "temperature" in request.body]
+
+
+@both
+def test_an_answer_and_four_samples_take_two_requests(way: str) -> None:
+    with (
+        ChatServer(split("Paris", DRAWN)) as server,
+        sampling(server, way, options={"max_tokens": 9}) as sample,
+    ):
+        found = sample("Capital of France?", user="me")
+    assert (found.answer.text, texts(found)) == ("Paris", DRAWN)
+    assert (found.question, found.reasons) == ("Capital of France?", ())
+    assert (found.n_requested, found.include_answer) == (5, True)
+    assert all(each.model == "test-model" for each in found.samples)
+    assert all(each.token_logprobs == (-0.1,) for each in found.samples)
+    assert (found.cost.calls, found.cost.attempts, found.cost.rounds) == (2, 2, 1)
+    assert found.cost.prompt_tokens == server.billed.prompt_tokens
+    assert found.cost.completion_tokens == server.billed.completion_tokens == 5
+    assert found.cost.seconds > 0
+    assert not found.cost.lower_bound
+    for request in server.requests:
+        assert request.body["max_tokens"] == 9
+        assert request.body["user"] == "me"
+        assert request.logprobs
+
+
+@both
+def test_without_the_answer_all_members_are_samples(way: str) -> None:
+    with (
+        ChatServer(split("Paris", DRAWN)) as server,
+        sampling(server, way, n=3, include_answer=False, temperature=0.7) as sample,
+    ):
+        server.script = cycle(DRAWN)
+        found = sample("x")
+    assert (found.n_requested, found.include_answer) == (3, False)
+    assert len(found.samples) == 3
+    assert [r.temperature for r in samples_asked(server)] == [0.7]
+
+
+@both
+def test_choices_in_another_order_stay_with_their_index(way: str) -> None:
+    shuffled = Reply(texts=DRAWN, order=[2, 0, 3, 1])
+    with (
+        ChatServer(split("Paris", in_turn([shuffled]))) as server,
+        sampling(server, way) as sample,
+    ):
+        assert texts(sample("x")) == DRAWN
+
+
+@both
+def test_n_that_is_ignored_is_topped_up_and_learnt(way: str) -> None:
+    with (
+        ChatServer(split("Paris", ignoring_n(DRAWN))) as server,
+        sampling(server, way) as sample,
+    ):
+        found = sample("x")
+        assert sorted(texts(found)) == sorted(DRAWN)
+        assert [r.n for r in samples_asked(server)] == [4, 1, 1, 1]
+        sample("x")
+    assert [r.n for r in samples_asked(server)[4:]] == [1, 1, 1, 1]
+    assert found.cost.calls == found.cost.attempts == 5
+
+
+@both
+@pytest.mark.parametrize(("cap", "asked"), [(1, [4, 2, 2]), (3, [4, 2, 2])])
+def test_n_that_is_capped_or_refused_comes_in_smaller_requests(
+    way: str, cap: int, asked: list[int]
+) -> None:
+    script = rejecting_n(cycle(DRAWN), max_n=cap)
+    with (
+        ChatServer(split("Paris", script)) as server,
+        sampling(server, way) as sample,
+    ):
+        found = sample("x")
+        assert sorted(texts(found)) == sorted(DRAWN)
+        assert [r.n for r in samples_asked(server)][:3] == asked
+        before = len(samples_asked(server))
+        assert len(sample("x").samples) == 4
+        learnt = [r.n for r in samples_asked(server)[before:]]
+    assert learnt == ([1] * 4 if cap == 1 else [2, 2])
+    # What was refused was not billed, and nothing that was is asked for again.
+    assert found.cost.completion_tokens == 5
+    assert found.reasons == ()
+
+
+@both
+def test_a_model_that_refuses_a_temperature_is_asked_without(way: str) -> None:
+    with (
+        ChatServer(rejecting("temperature", cycle(["Paris"]))) as server,
+        sampling(server, way, n=3) as sample,
+    ):
+        found = sample("x")
+        assert found.reasons == ("temperature_unset",)
+        assert len(found.samples) == 2
+        assert found.cost.attempts == 3
+        refused = len(samples_asked(server))
+        assert sample("x").reasons == ("temperature_unset",)
+    assert refused == len(samples_asked(server)) == 1
+
+
+@both
+def test_a_model_that_refuses_log_probabilities_is_asked_without(way: str) -> None:
+    with (
+        ChatServer(rejecting("logprobs", cycle(["Paris"]))) as server,
+        sampling(server, way, n=3) as sample,
+    ):
+        found = sample("x")
+        assert len(found.samples) == 2
+        assert found.samples[0].token_logprobs is None
+        before = len(server.requests)
+        sample("x")
+        assert not any(r.logprobs for r in server.requests[before:])
+    assert found.reasons == ()
+
+
+@both
+def test_a_reasoning_model_refuses_the_old_name_of_the_token_limit(way: str) -> None:
+    with (
+        ChatServer(rejecting("max_tokens", cycle(["Paris"]))) as server,
+        sampling(server, way, n=2, sample_max_tokens=9) as sample,
+    ):
+        assert len(sample("x").samples) == 1
+        sample("x")
+    limits = [r.body.get("max_tokens") for r in server.requests]
+    assert sorted(limits, key=str) == [9, None, None, None, None]
+    newer = [r.body.get("max_completion_tokens") for r in samples_asked(server)]
+    assert newer == [None, 9, 9]
+
+
+@both
+def test_log_probabilities_can_be_left_alone(way: str) -> None:
+    with (
+        ChatServer(cycle(DRAWN)) as server,
+        sampling(server, way, logprobs=False) as sample,
+    ):
+        sample("x")
+    assert not any("logprobs" in request.body for request in server.requests)
+
+
+@both
+def test_the_user_s_own_log_probabilities_are_the_user_s(way: str) -> None:
+    script = rejecting("logprobs", cycle(DRAWN))
+    with (
+        ChatServer(script) as server,
+        sampling(server, way, schedule="answer_first") as sample,
+        pytest.raises(openai.BadRequestError),
+    ):
+        sample("x", logprobs=True)
+    assert len(server.requests) == 1
+
+
+@both
+def test_tools_are_only_proposed_and_compared_as_json(way: str) -> None:
+    calls = Reply(tool_calls=[[ToolCall(name="f", arguments={"b": 1, "a": 2})]])
+    tool = {"type": "function", "function": {"name": "f", "parameters": {}}}
+    with ChatServer([calls]) as server, sampling(server, way, n=3) as sample:
+        found = sample("x", tools=[tool])
+        first = server.requests[0].body
+    assert "temperature" not in first  # with tools the answer comes first
+    assert found.answer.tool_calls == '[{"args":{"a":2,"b":1},"name":"f"}]'
+    assert {each.tool_calls for each in found.samples} == {found.answer.tool_calls}
+
+
+@both
+@pytest.mark.parametrize("schedule", ["concurrent", "answer_first"])
+def test_what_would_act_at_the_provider_is_not_sampled(way: str, schedule: Any) -> None:
+    with (
+        ChatServer(cycle(DRAWN)) as server,
+        sampling(server, way, schedule=schedule) as sample,
+    ):
+        found = sample("x", web_search_options={})
+        assert len(server.requests) == 1
+        assert "logprobs" not in server.requests[0].body
+    assert (found.samples, found.reasons) == ((), ("side_effects",))
+    assert (found.cost.calls, found.cost.attempts) == (1, 1)
+
+
+# --- the Responses API ----------------------------------------------------------------
+
+
+def responding(request: Request) -> Reply:
+    """Answer as the Responses API does, each sample another text."""
+    asked = "message.output_text.logprobs" in (request.body.get("include") or ())
+    return response(f"Paris {request.index}", logprobs=[-0.5, -0.25] if asked else None)
+
+
+@both
+def test_responses_are_drawn_one_by_one_and_not_stored(way: str) -> None:
+    with (
+        ChatServer(responding) as server,
+        sampling(server, way, api="responses", n=3) as sample,
+    ):
+        found = sample("x", previous_response_id="resp_1")
+    assert {request.path[-10:] for request in server.requests} == {"/responses"}
+    assert len({found.answer.text, *texts(found)}) == 3
+    assert found.answer.token_logprobs == (-0.5, -0.25)
+    assert found.cost.prompt_tokens == server.billed.prompt_tokens
+    stored = [request.body.get("store") for request in samples_asked(server)]
+    assert stored == [False, False]
+    assert all(r.body["previous_response_id"] == "resp_1" for r in server.requests)
+
+
+@both
+def test_a_reasoning_model_refuses_what_responses_ask_for(way: str) -> None:
+    refusal = error(400, "logprobs are not supported with reasoning models.")
+    without_temperature = rejecting("temperature", responding)
+
+    def script(request: Request) -> Reply:
+        asked = request.body.get("include")
+        return refusal if asked else without_temperature(request)
+
+    with (
+        ChatServer(script) as server,
+        sampling(server, way, api="responses", n=2, schedule="answer_first") as sample,
+    ):
+        found = sample("x")
+        assert found.reasons == ("temperature_unset",)
+        assert (found.cost.calls, found.cost.attempts) == (2, 4)
+        before = len(server.requests)
+        sample("x")
+    assert len(server.requests) == before + 2
+
+
+@both
+def test_a_truncated_response_is_recognised(way: str) -> None:
+    cut = response("Par", incomplete="max_output_tokens")
+    with (
+        ChatServer([cut]) as server,
+        sampling(server, way, api="responses", n=2) as sample,
+    ):
+        found = sample("x")
+    assert found.answer.truncated
+    assert found.samples[0].truncated
+
+
+# --- limits and errors ----------------------------------------------------------------
+
+
+@both
+def test_what_has_arrived_in_time_is_returned(way: str) -> None:
+    replies = [Reply(texts=("Lyon",)), Reply(stall=True)]
+    script = rejecting_n(in_turn(replies))
+    with (
+        ChatServer(split("Paris", script)) as server,
+        sampling(server, way, n=3, sample_timeout=1.0) as sample,
+    ):
+        found = sample("x")
+    assert texts(found) == ["Lyon"]
+    assert found.reasons == ("samples_late",)
+    assert found.cost.lower_bound  # what stalled was perhaps billed
+
+
+@both
+def test_an_answer_that_stalls_ends_in_a_timeout(way: str) -> None:
+    with (
+        ChatServer(split(lambda _request: Reply(stall=True), DRAWN)) as server,
+        sampling(server, way, timeout=0.5) as sample,
+        pytest.raises(GuardTimeoutError, match=r"no answer within 0\.5 s") as caught,
+    ):
+        sample("x")
+    assert caught.value.timeout == 0.5
+
+
+@both
+def test_no_place_in_time_ends_in_a_timeout_too(way: str) -> None:
+    with (
+        ChatServer([Reply(stall=True)]) as server,
+        sampling(server, way, n=3, timeout=0.5, max_concurrency=1) as sample,
+    ):
+        with pytest.raises(GuardTimeoutError):
+            sample("x")
+        assert server.peak == 1
+
+
+@both
+def test_the_answer_s_own_error_comes_through_unchanged(way: str) -> None:
+    too_long = error(400, "too long", code="context_length_exceeded", param="messages")
+    with (
+        ChatServer([too_long]) as server,
+        sampling(server, way) as sample,
+        pytest.raises(openai.BadRequestError, match="too long") as caught,
+    ):
+        sample("x")
+    assert caught.value.code == "context_length_exceeded"
+    assert len(server.requests) <= 2  # the answer and the set
+
+
+@both
+def test_a_reply_without_a_choice_is_no_answer(way: str) -> None:
+    with (
+        ChatServer([Reply(choices=0)]) as server,
+        sampling(server, way) as sample,
+        pytest.raises(SamplingError, match="answered with no reply in it"),
+    ):
+        sample("x")
+
+
+@both
+def test_samples_that_fail_for_good_are_named(way: str) -> None:
+    with (
+        ChatServer(split("Paris", lambda _request: error(401, "no"))) as server,
+        sampling(server, way) as sample,
+    ):
+        found = sample("x")
+    assert (found.answer.text, found.samples) == ("Paris", ())
+    assert found.reasons == ("samples_failed",)
+    (cause,) = found.errors
+    assert isinstance(cause, openai.AuthenticationError)
+    assert found.cost.attempts == 2
+
+
+@both
+def test_messages_and_options_are_checked(way: str) -> None:
+    with ChatServer(cycle(DRAWN)) as server, sampling(server, way) as sample:
+        with pytest.raises(InputError, match="messages must be"):
+            sample(3)
+        with pytest.raises(ConfigurationError, match="'stream' is set for each"):
+            sample("x", stream=True)
+        assert server.requests == []
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"n": 1}, "n must be a whole number of at least 2; got 1"),
+        ({"max_concurrency": 0}, "max_concurrency must be .* at least 1; got 0"),
+        ({"api": "x"}, "api must be one of"),
+        ({"options": {"n": 3}}, "'n' is set for each request"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused(
+    options: dict[str, Any], expected: str
+) -> None:
+    with (
+        openai.OpenAI(api_key="x") as whom,
+        pytest.raises(ConfigurationError, match=expected),
+    ):
+        OpenAISampler(whom, **{"model": "m", **options})
+
+
+async def test_a_sampler_takes_the_client_of_its_kind() -> None:
+    with ChatServer(always("Paris")) as server, client(server) as threads:
+        async with async_client(server) as tasks:
+            sampler: Sampler = OpenAISampler(threads, model="m")
+            asynchronous: AsyncSampler = AsyncOpenAISampler(tasks, model="m")
+            found = await asyncio.to_thread(sampler.sample, "x")
+            assert texts(found) == texts(await asynchronous.sample("x"))
+            wrong: Any = tasks
+            with pytest.raises(ConfigurationError, match=r"OpenAI\(\) of the openai"):
+                OpenAISampler(wrong, model="m")
+
+
+async def test_a_cancelled_call_ends_its_requests() -> None:
+    gate = Gate()
+    with ChatServer(always("Paris", gate=gate)) as server:
+        async with async_client(server) as tasks:
+            call = asyncio.create_task(AsyncOpenAISampler(tasks, model="m").sample("x"))
+            await asyncio.to_thread(server.wait_until, requests=2)
+            call.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await call
+            await asyncio.to_thread(server.wait_until, abandoned=2)
+        gate.open()
+
+
+def test_azure_is_asked_at_its_own_address() -> None:
+    with ChatServer(split("Paris", DRAWN)) as server:
+        host = server.url.removesuffix("/v1")
+        azure = openai.AzureOpenAI(
+            azure_endpoint=host, api_key="x", api_version="2024-10-21", max_retries=0
+        )
+        with azure:
+            found = OpenAISampler(azure, model="my-deployment").sample("x")
+        assert texts(found) == DRAWN
+        for request in server.requests:
+            assert "/openai/deployments/my-deployment/chat/" in request.path
+            assert request.headers["api-key"] == "x"
