@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any, cast
 
 from langchain_core.language_models import BaseChatModel
@@ -63,8 +64,7 @@ class Candidate:
     @property
     def is_openai(self) -> bool:
         """Whether it is langchain-openai's class, or built on it."""
-        names = {base.__name__ for base in type(self.model).__mro__}
-        return "BaseChatOpenAI" in names
+        return _is_openai(type(self.model))
 
     @property
     def uses_responses(self) -> bool:
@@ -74,6 +74,11 @@ class Candidate:
     def asked(self, name: str) -> bool:
         """Return whether the user has set an option, on the model or a binding."""
         return bool(self.kwargs.get(name, getattr(self.model, name, None)))
+
+
+@lru_cache
+def _is_openai(kind: type[BaseChatModel]) -> bool:
+    return any(base.__name__ == "BaseChatOpenAI" for base in kind.__mro__)
 
 
 def pin(model: ChatRunnable, config: RunnableConfig | None = None) -> ChatRunnable:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
@@ -279,11 +280,19 @@ def provider_of(model: BaseChatModel) -> Provider:
     declared = getattr(type(model), "snne_guard_provider", None)
     if isinstance(declared, Provider):
         return declared
-    for base in type(model).__mro__:
-        for row in PROVIDERS:
-            if base.__name__ in row.classes and _fits(row, model):
-                return row
-    return UNKNOWN
+    fitting = (row for row in _rows(type(model)) if _fits(row, model))
+    return next(fitting, UNKNOWN)
+
+
+@lru_cache
+def _rows(kind: type[BaseChatModel]) -> tuple[Provider, ...]:
+    """Return the rows that name a class or one of its bases, the nearest first."""
+    return tuple(
+        row
+        for base in kind.__mro__
+        for row in PROVIDERS
+        if base.__name__ in row.classes
+    )
 
 
 def _fits(row: Provider, model: Any) -> bool:  # noqa: ANN401 - any provider's class
