@@ -129,13 +129,13 @@ def _record(question: str, assessment: Assessment) -> dict[str, Any]:
     score, answer, matrix = assessment.score, assessment.answer, assessment.matrix
     if score is not None and not math.isfinite(score):
         metadata["score"] = None  # JSON has no word for infinity
-    withheld = assessment.decision == "refuse"
+    withheld, scored = assessment.decision == "refuse", list(assessment.scored)
     return {
         "question": question,
         "answer": None if answer is None or withheld else _says(answer),
         "snne_guard": metadata,
         "samples": [_says(sample) for sample in assessment.samples],
-        "scored": list(assessment.scored),
+        "scored": [None, *scored[1:]] if withheld and scored else scored,
         "matrix": None if matrix is None else matrix.tolist(),
     }
 

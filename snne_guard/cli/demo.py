@@ -50,8 +50,8 @@ _BEFORE = (
 
 _AFTER = (
     "[bold]Agreement is not truth.[/bold] The guard sees how far replies differ, not "
-    "whether they are right: a mistake that the model makes every time passes it. To "
-    "promise an error rate, calibrate the threshold on labelled answers."
+    "whether they are right: a mistake that the model makes every time passes it. A "
+    "threshold picked by eye promises nothing: pick yours on answers that you checked."
 )
 
 

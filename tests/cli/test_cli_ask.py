@@ -114,6 +114,15 @@ def test_exit_status_and_answer_follow_the_decision(
     assert record["answer"] == answer
 
 
+def test_an_answer_that_is_held_back_is_nowhere_in_the_json() -> None:
+    samples = ["Ag", "Fe", "Pb", "Zn"]
+    options = ("--threshold", "0.1", "--on-uncertain", "refuse")
+    result, record = run_json(split("Au", samples), *options)
+    assert result.exit_code == 3
+    assert "Au" not in result.stdout
+    assert record["scored"] == [None, *record["samples"]]
+
+
 def test_prices_turn_tokens_into_money() -> None:
     _, record = run_json(split("Au", ["Au"]), "--n", "3", "--prices", "2,8")
     cost = record["snne_guard"]["cost"]
