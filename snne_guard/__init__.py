@@ -21,12 +21,14 @@ if TYPE_CHECKING:
         UncertainAnswerError,
     )
     from snne_guard.langchain import GuardedChatModel, SNNEGuard
-    from snne_guard.sampling import Prices
+    from snne_guard.sampling import Breaker, Budget, Prices
     from snne_guard.scorers import score
     from snne_guard.types import Assessment, Cost, Decision, ResponseSet, Sample, Score
 
 _HOMES = {
     "Assessment": "types",
+    "Breaker": "sampling",
+    "Budget": "sampling",
     "ConfigurationError": "errors",
     "Cost": "types",
     "Decision": "types",
@@ -48,6 +50,8 @@ _HOMES = {
 
 __all__ = [
     "Assessment",
+    "Breaker",
+    "Budget",
     "ConfigurationError",
     "Cost",
     "Decision",

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import inspect
+import logging
 import uuid
+from collections.abc import Callable, Sequence
 from contextvars import Context
 from dataclasses import dataclass, field
+from typing import Any
 
 from snne_guard.assess.judge import Judge
 from snne_guard.assess.observe import ObserverHub
 from snne_guard.assess.stopping import Stopping
+from snne_guard.assess.switch import disabled
+from snne_guard.sampling.breaker import Circuit
+from snne_guard.sampling.budget import Ledger
 from snne_guard.sampling.limiter import Limiter
 from snne_guard.sampling.memory import Memory
 from snne_guard.sampling.plan import SamplingPlan
@@ -16,7 +23,9 @@ from snne_guard.sampling.prices import Prices
 
 __all__ = ["CHOSEN_SKIPS", "Assessor", "Brief"]
 
-CHOSEN_SKIPS = frozenset({"tool_calls", "not_sampled", "disabled"})
+logger = logging.getLogger(__name__)
+
+CHOSEN_SKIPS = frozenset({"tool_calls", "not_sampled", "skipped_by_rule", "disabled"})
 """Reasons for which the user has said that answers pass without a score."""
 
 
@@ -32,6 +41,9 @@ class Assessor:
         limiter: Cap on the requests in flight.
         prices: What tokens cost, None if nobody has said.
         stopping: Whether a round of samples was enough, None where all are drawn.
+        ledger: What may be spent and was, None where there is no budget.
+        circuit: Whether the provider is failing.
+        sample_when: Says of a call's messages whether samples are worth their cost.
     """
 
     plan: SamplingPlan
@@ -41,6 +53,9 @@ class Assessor:
     limiter: Limiter = field(default_factory=Limiter)
     prices: Prices | None = None
     stopping: Stopping | None = None
+    ledger: Ledger | None = None
+    circuit: Circuit = field(default_factory=Circuit)
+    sample_when: Callable[[Any], object] | None = None
 
     def batch(self, *, supported: bool) -> int:
         """Return how many replies to ask for in one request."""
@@ -62,6 +77,34 @@ class Assessor:
         least = stopping.judge.policy.min_samples - int(self.plan.include_answer)
         return tuple(range(least, self.plan.n_samples + 1))
 
+    def skip(self, messages: Sequence[Any]) -> tuple[str | None, tuple[str, ...]]:
+        """Return why a call is not sampled by the user's choice, None if it is.
+
+        With it comes what was not as usual in finding out: a rule that fails skips
+        nothing.
+        """
+        if disabled():
+            return "disabled", ()
+        wanted, reasons = self._wanted(messages)
+        if not wanted:
+            return "skipped_by_rule", ()
+        return None if self.plan.wants_samples() else "not_sampled", reasons
+
+    def _wanted(self, messages: Sequence[Any]) -> tuple[bool, tuple[str, ...]]:
+        if self.sample_when is None:
+            return True, ()
+        try:
+            wanted: Any = self.sample_when(list(messages))
+            if inspect.iscoroutine(wanted):
+                wanted.close()
+                msg = "sample_when returned a coroutine; it must be a plain function"
+                raise TypeError(msg)  # noqa: TRY301 - every failure ends the same way
+            return bool(wanted), ()
+        except Exception as error:  # noqa: BLE001 - a rule may be anyone's code
+            # Its text may quote the messages, so it is not logged.
+            logger.warning("sample_when failed with %s", type(error).__name__)
+            return True, ("sample_when_failed",)
+
 
 @dataclass(slots=True, kw_only=True)
 class Brief:
@@ -69,6 +112,7 @@ class Brief:
 
     Attributes:
         question: Text of the user's last message.
+        characters: Length of the prompt, all messages together.
         batch: Replies to ask for in one request.
         context: Context in which the requests run.
         reasons: What is known not to be as usual before anything is drawn.
@@ -78,6 +122,7 @@ class Brief:
     """
 
     question: str | None = None
+    characters: int = 0
     batch: int = 1
     context: Context = field(default_factory=Context)
     reasons: tuple[str, ...] = ()

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import math
-from collections.abc import Mapping
-from typing import Any, cast
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar, cast
 
 from snne_guard.assess.brief import Assessor
 from snne_guard.assess.judge import Judge
@@ -12,10 +13,14 @@ from snne_guard.assess.observe import ObserverHub
 from snne_guard.assess.stopping import Stopping, StopRule
 from snne_guard.decision import Policy, accept_threshold
 from snne_guard.errors import ConfigurationError
-from snne_guard.sampling import Limiter, Prices, SamplingPlan
+from snne_guard.sampling import Breaker, Budget, Limiter, Prices, SamplingPlan
+from snne_guard.sampling.breaker import BREAKER, Circuit
+from snne_guard.sampling.budget import Ledger
 from snne_guard.sampling.memory import Memory
 
 __all__ = ["Shared", "build_assessor"]
+
+T = TypeVar("T")
 
 _PLAN = (
     "n",
@@ -36,25 +41,54 @@ class Shared:
     Args:
         max_concurrency: Sample requests in flight, None for no limit.
         observers: Who is told.
+        breaker: When samples are shed, None for never.
+        budget: What may be spent, None for any amount.
+        prices: What tokens cost.
     """
 
     def __init__(
-        self, *, max_concurrency: int | None = None, observers: tuple[Any, ...] = ()
+        self,
+        *,
+        max_concurrency: int | None = None,
+        observers: tuple[Any, ...] = (),
+        breaker: Breaker | None = None,
+        budget: Budget | None = None,
+        prices: Prices | None = None,
     ) -> None:
         self.limiter = Limiter(max_concurrency)
-        self.observers = ObserverHub(observers)
-        self.watching = observers
+        self.observers, self.watching = ObserverHub(observers), observers
+        self.circuit = Circuit(breaker)
+        self.ledger = None if budget is None else Ledger(budget, prices)
+        self.allowance = (budget, prices if budget else None)
         self.memory = Memory()
 
     def under(
-        self, *, max_concurrency: int | None, observers: tuple[Any, ...]
+        self,
+        *,
+        max_concurrency: int | None,
+        observers: tuple[Any, ...],
+        breaker: Breaker | None,
+        budget: Budget | None,
+        prices: Prices | None,
     ) -> Shared:
-        """Return itself, with another limit or other observers where they differ."""
-        if max_concurrency == self.limiter.limit and observers == self.watching:
-            return self
-        shared = Shared(max_concurrency=max_concurrency, observers=observers)
-        shared.memory = self.memory
-        return shared
+        """Return itself, or where settings differ another with the rest of it."""
+        new = Shared(
+            max_concurrency=max_concurrency,
+            observers=observers,
+            breaker=breaker,
+            budget=budget,
+            prices=prices,
+        )
+        new.memory = self.memory
+        if max_concurrency == self.limiter.limit:
+            new.limiter = self.limiter
+        if observers == self.watching:
+            new.observers = self.observers
+        if breaker == self.circuit.breaker:
+            new.circuit = self.circuit
+        if new.allowance == self.allowance:
+            new.ledger = self.ledger
+        return self if vars(new) == vars(self) else new
 
 
 def build_assessor(
@@ -72,8 +106,13 @@ def build_assessor(
     plan = SamplingPlan(
         **{name: options[name] for name in _PLAN}, rounds=options.get("rounds")
     )
+    prices = _is_given("prices", Prices, options)
     shared = (shared or Shared()).under(
-        max_concurrency=options["max_concurrency"], observers=options["observers"]
+        max_concurrency=options["max_concurrency"],
+        observers=options["observers"],
+        breaker=_is_given("breaker", Breaker, {"breaker": BREAKER, **options}),
+        budget=_is_given("budget", Budget, options),
+        prices=prices,
     )
     judge = Judge(
         policy=_policy(options, plan),
@@ -89,8 +128,11 @@ def build_assessor(
         observers=shared.observers,
         memory=shared.memory,
         limiter=shared.limiter,
-        prices=_prices(options.get("prices")),
+        prices=prices,
         stopping=_stopping(options, plan, judge),
+        ledger=shared.ledger,
+        circuit=shared.circuit,
+        sample_when=_rule(options),
     )
     return assessor, shared
 
@@ -124,11 +166,25 @@ def _stop_rule(value: object) -> StopRule | None:
     return cast("StopRule | None", value)
 
 
-def _prices(value: object) -> Prices | None:
-    if value is not None and not isinstance(value, Prices):
-        msg = f"prices must be Prices(prompt=..., completion=...); got {value!r}"
+def _is_given(name: str, kind: type[T], options: Mapping[str, Any]) -> T | None:
+    value = options.get(name)
+    if value is not None and not isinstance(value, kind):
+        msg = f"{name} must be {kind.__name__}(...) or None; got {value!r}"
         raise ConfigurationError(msg)
     return value
+
+
+def _rule(options: Mapping[str, Any]) -> Callable[[Any], object] | None:
+    rule = options.get("sample_when")
+    if rule is None:
+        return None
+    if not callable(rule) or inspect.iscoroutinefunction(rule):
+        msg = (
+            "sample_when must be a plain function from messages to a bool, or None; "
+            f"got {rule!r}"
+        )
+        raise ConfigurationError(msg)
+    return cast("Callable[[Any], object]", rule)
 
 
 def _policy(options: Mapping[str, Any], plan: SamplingPlan) -> Policy:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import partial
 from typing import ParamSpec, Self, TypeVar
 
+from snne_guard.assess.brakes import Brakes
 from snne_guard.assess.brief import CHOSEN_SKIPS, Assessor, Brief
 from snne_guard.decision import Verdict
 from snne_guard.sampling.collect import Collector, Draw, Reply
@@ -34,6 +35,7 @@ class _Session:
         self.assessment: Assessment | None = None
         self._assessor, self._brief = assessor, brief
         rounds = assessor.sample_rounds(batch=brief.batch)
+        self._brakes = Brakes(assessor, brief)
         self._collector = Collector(rounds[-1], batch=brief.batch, rounds=rounds)
         self._growth = Growth() if len(rounds) > 1 else None
         self._stopped = False
@@ -66,6 +68,7 @@ class _Session:
         """Note that the answer was asked for."""
         # Until it ends it is in flight: perhaps billed, and nobody knows.
         self._answer_cost = Cost(attempts=1, lower_bound=True)
+        self._assessor.circuit.began()
         self._assessor.observers.sample_started(self._event("answer"))
 
     def answer_repeated(self) -> None:
@@ -82,6 +85,7 @@ class _Session:
             attempts=max(cost.attempts, self._answer_cost.attempts),
             lower_bound=cost.lower_bound or unknown,
         )
+        self._brakes.answered(answer, cost, error)
         samples = (answer,) if answer is not None else ()
         event = replace(self._event("answer"), samples=samples, error=error)
         self._assessor.observers.sample_ended(event)
@@ -123,27 +127,26 @@ class _Session:
         """Return why this answer is delivered without a score, None if it is scored."""
         if answer.tool_calls is not None and self._assessor.judge.tool_calls == "skip":
             return "tool_calls"
-        return self._brief.skip
+        return self._brief.skip or self._brakes.skip
 
     def _patience(self) -> float | None:
         """Seconds that the samples may still take."""
         limits = [self.remaining]
         if self._assessor.plan.sample_timeout is not None:
-            begun = self._started if self._concurrent else self._samples_started
-            waited = time.monotonic() - begun
+            waited = time.monotonic() - (self._samples_started or self._started)
             limits.append(max(0.0, self._assessor.plan.sample_timeout - waited))
         known = [limit for limit in limits if limit is not None]
         return min(known, default=None)
 
-    _samples_started: float = 0.0
+    _samples_started: float | None = None
+    """When they were asked for, where that was after the answer."""
 
     def _responses(self, answer: Sample, *, late: bool) -> ResponseSet:
         collector, plan = self._collector, self._assessor.plan
         reasons = list(self._brief.reasons)
         if self._assessor.memory.temperature is False:
             reasons.append("temperature_unset")
-        if collector.errors:
-            reasons.append("samples_failed")
+        reasons.extend(self._brakes.reasons(collector.errors))
         if late:
             reasons.append("samples_late")
         if self._stopped:
@@ -173,6 +176,10 @@ class _Session:
         cost = replace(cost, lower_bound=cost.lower_bound or self._cut)
         prices = self._assessor.prices
         return cost if prices is None else prices.priced(cost)
+
+    def _ended(self, *, unfinished: bool) -> None:
+        self._cut = unfinished
+        self._brakes.close(self._collector, unfinished=unfinished)
 
     def _judged(self, answer: Sample, *, late: bool) -> tuple[Assessment, Verdict]:
         memory = self._assessor.memory
@@ -260,12 +267,15 @@ class Session(_Session):
             send,
             listener=_listener(self),
             limiter=assessor.limiter,
+            circuit=assessor.circuit,
+            caller=brief.id,
             max_attempts=assessor.plan.max_attempts,
             context=brief.context,
         )
 
     def __enter__(self) -> Self:
-        if self._concurrent:
+        self._brakes.begin()
+        if self._concurrent and self._brakes.release(self._collector):
             self._draws.start()
         return self
 
@@ -278,13 +288,13 @@ class Session(_Session):
 
     def finish(self, answer: Sample) -> tuple[Assessment, Verdict]:
         """Wait for the samples within the limits, score, decide."""
+        if self._skips(answer) is None and self._brakes.release(self._collector):
+            self._samples_started = time.monotonic()
+            self._draws.start()
         skip = self._skips(answer)
         if skip is not None:
             self.stop()
             return self._skipped(answer, skip)
-        if not self._concurrent:
-            self._samples_started = time.monotonic()
-            self._draws.start()
         settled = self._draws.wait_rounds(self._patience, partial(self._enough, answer))
         self.stop()
         return self._judged(answer, late=not settled)
@@ -292,7 +302,7 @@ class Session(_Session):
     def stop(self) -> None:
         """End what is in flight; nothing more is taken in."""
         self._draws.stop()
-        self._cut = self._draws.unfinished
+        self._ended(unfinished=self._draws.unfinished)
 
     def report(self, assessment: Assessment) -> None:
         """Hand the final assessment to the observers."""
@@ -321,12 +331,15 @@ class AsyncSession(_Session):
             send,
             listener=_listener(self),
             limiter=assessor.limiter,
+            circuit=assessor.circuit,
+            caller=brief.id,
             max_attempts=assessor.plan.max_attempts,
             context=brief.context,
         )
 
     async def __aenter__(self) -> Self:
-        if self._concurrent:
+        self._brakes.begin()
+        if self._concurrent and self._brakes.release(self._collector):
             self._draws.start()
         return self
 
@@ -346,13 +359,13 @@ class AsyncSession(_Session):
 
     async def finish(self, answer: Sample) -> tuple[Assessment, Verdict]:
         """Wait for the samples within the limits, score, decide."""
+        if self._skips(answer) is None and self._brakes.release(self._collector):
+            self._samples_started = time.monotonic()
+            self._draws.start()
         skip = self._skips(answer)
         if skip is not None:
             await self.stop()
             return self._skipped(answer, skip)
-        if not self._concurrent:
-            self._samples_started = time.monotonic()
-            self._draws.start()
         settled = await self._draws.wait_rounds(
             self._patience, partial(self._off_loop, answer, self._enough, answer)
         )
@@ -370,7 +383,7 @@ class AsyncSession(_Session):
     async def stop(self) -> None:
         """End what is in flight and wait until it has ended."""
         await self._draws.stop()
-        self._cut = self._draws.unfinished
+        self._ended(unfinished=self._draws.unfinished)
 
     async def report(self, assessment: Assessment) -> None:
         """Hand the final assessment to the observers."""

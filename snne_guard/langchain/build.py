@@ -41,6 +41,8 @@ _SHOWN = (
     "max_concurrency",
     "sample_rate",
     "prices",
+    "budget",
+    "breaker",
 )
 
 

@@ -14,7 +14,7 @@ from langchain_core.outputs import ChatGeneration, LLMResult
 from langchain_core.runnables import Runnable, RunnableConfig
 
 from snne_guard import errors
-from snne_guard.assess import CHOSEN_SKIPS, Assessor, Brief, disabled
+from snne_guard.assess import CHOSEN_SKIPS, Assessor, Brief
 from snne_guard.decision import Verdict
 from snne_guard.errors import ConfigurationError
 from snne_guard.langchain.errors import (
@@ -174,7 +174,7 @@ class Request:
     def __post_init__(self) -> None:
         self.messages = to_messages(self.value)
         self.model, self.route = self.core.routed(self.config)
-        self.skip = self._skip()
+        self.skip, self.reasons = self._skip()
         withholds = self.core.assessor.judge.policy.may_withhold
         self.hold = withholds and self.skip not in CHOSEN_SKIPS
         self.quiet = self.hold or self.outer_run
@@ -217,9 +217,10 @@ class Request:
             schedule = "answer_first" if tools else "concurrent"
         return Brief(
             question=last_question(self.messages),
+            characters=sum(len(message.text) for message in self.messages),
             batch=core.assessor.batch(supported=self.route.supports_batch),
             context=self.context,
-            reasons=self.route.reasons(),
+            reasons=(*self.route.reasons(), *self.reasons),
             skip=self.skip,
             answer_first=schedule == "answer_first",
         )
@@ -315,12 +316,9 @@ class Request:
             f"no answer within the guard's timeout of {timeout} s", timeout=timeout
         )
 
-    def _skip(self) -> str | None:
-        if disabled():
-            return "disabled"
-        if not self.core.assessor.plan.wants_samples():
-            return "not_sampled"
-        return self.route.unsampled(self.kwargs)
+    def _skip(self) -> tuple[str | None, tuple[str, ...]]:
+        skip, reasons = self.core.assessor.skip(self.messages)
+        return skip or self.route.unsampled(self.kwargs), reasons
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal, Self
 
 from langchain_core.language_models import LanguageModelInput
-from langchain_core.messages import AIMessage
+from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.runnables import Runnable, RunnableConfig
 
 from snne_guard.assess import StopRule
@@ -18,7 +18,8 @@ from snne_guard.langchain.call import GuardedCall
 from snne_guard.langchain.core import Request
 from snne_guard.langchain.options import REFUSAL, GuardOptions
 from snne_guard.langchain.reseat import structured
-from snne_guard.sampling import Prices
+from snne_guard.sampling import Breaker, Budget, Prices
+from snne_guard.sampling.breaker import BREAKER
 from snne_guard.sampling.langchain_models import ChatRunnable
 from snne_guard.types import (
     Assessment,
@@ -91,7 +92,12 @@ class SNNEGuard(GuardOptions):
         max_concurrency: Requests in flight for this guard, all calls together.
         max_attempts: Requests sent for one sample before it counts as failed.
         sample_rate: Share of calls that are sampled at all.
+        sample_when: Says of a call's messages whether samples are worth their cost;
+            one that fails skips nothing.
         prices: What the model's tokens cost, so that ``Cost.money`` is known.
+        budget: What guarded calls may spend; samples that would go over are not drawn.
+        breaker: When the provider counts as failing, so that samples are shed before
+            answers; None for never.
         observers: Objects with any of ``on_sample_start``, ``on_sample_end`` and
             ``on_assessment``.
         trace_samples: Whether callback handlers, LangSmith among them, may see the
@@ -137,7 +143,10 @@ class SNNEGuard(GuardOptions):
         max_concurrency: int | None = None,
         max_attempts: int = 4,
         sample_rate: float = 1.0,
+        sample_when: Callable[[list[BaseMessage]], bool] | None = None,
         prices: Prices | None = None,
+        budget: Budget | None = None,
+        breaker: Breaker | None = BREAKER,
         observers: Sequence[Observer] = (),
         trace_samples: bool = True,
         **internal: Any,

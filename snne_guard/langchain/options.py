@@ -11,6 +11,7 @@ from pydantic import ConfigDict, Field, PrivateAttr
 
 from snne_guard.langchain.build import described
 from snne_guard.langchain.core import GuardCore
+from snne_guard.sampling.breaker import BREAKER
 from snne_guard.sampling.langchain_models import pin, resolve
 from snne_guard.types import OnError, Schedule, ToolCalls
 
@@ -51,7 +52,10 @@ class GuardOptions(RunnableSerializable[LanguageModelInput, AIMessage]):
     max_concurrency: int | None = None
     max_attempts: int = 4
     sample_rate: float = 1.0
+    sample_when: Any = None
     prices: Any = None
+    budget: Any = None
+    breaker: Any = BREAKER
     observers: tuple[Any, ...] = ()
     trace_samples: bool = True
     structured: bool = Field(default=False, repr=False)

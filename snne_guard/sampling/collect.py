@@ -92,6 +92,12 @@ class Collector:
         """Note that something was perhaps billed of which no count will come."""
         self.cost += Cost(lower_bound=True)
 
+    def limit(self, n_samples: int) -> None:
+        """Want fewer replies than was planned; only before the first round."""
+        self.n_samples = n_samples
+        rounds = {min(replies, n_samples) for replies in self._ahead}
+        self._ahead = deque(sorted(rounds))
+
     def first(self) -> list[Draw]:
         """Return the requests to begin with."""
         return self.next_round()

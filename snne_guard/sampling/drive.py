@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Protocol
 
+from snne_guard.sampling.breaker import Circuit, ShedError
 from snne_guard.sampling.collect import Collector, Draw, Reply, count_by
 from snne_guard.sampling.limiter import Limiter
 from snne_guard.sampling.retry import aretrying, perhaps_billed, rejects, retrying
@@ -42,20 +43,30 @@ class _Draws:
     listener: DrawListener
     limiter: Limiter
     max_attempts: int
+    circuit: Circuit
+    caller: str
     flying: set[int] = field(default_factory=set[int])
 
     def succeeded(self, draw: Draw, reply: Reply) -> list[Draw]:
         self.flying.discard(draw.index)
+        self.circuit.ended()
         follow = self.collector.arrived(draw, reply)
         self.listener(draw, ended=True, samples=reply.samples)
         return follow
 
+    def admit(self) -> None:
+        """Raise where a request may not go out, since the provider is failing."""
+        if not self.circuit.admits(self.caller):
+            raise ShedError
+
     def sent(self, draw: Draw) -> None:
         self.flying.add(draw.index)
+        self.circuit.began()
         self.collector.sent()
 
     def came_to_nothing(self, draw: Draw, error: BaseException) -> None:
         self.flying.discard(draw.index)
+        self.circuit.ended(error)
         if perhaps_billed(error):
             self.collector.lost()
 
@@ -78,6 +89,8 @@ class ThreadDraws:
         limiter: Cap on the requests in flight.
         max_attempts: Requests sent for one draw before it counts as failed.
         context: Context that each thread runs in a copy of.
+        circuit: Whether the provider is failing.
+        caller: Id of the guarded call.
 
     Attributes:
         unfinished: Whether a request was in flight when it was stopped.
@@ -92,12 +105,16 @@ class ThreadDraws:
         limiter: Limiter,
         max_attempts: int,
         context: Context,
+        circuit: Circuit | None = None,
+        caller: str = "",
     ) -> None:
         self._draws = _Draws(
             collector=collector,
             listener=listener,
             limiter=limiter,
             max_attempts=max_attempts,
+            circuit=circuit or Circuit(),
+            caller=caller,
         )
         self._send, self._context = send, context
         self._lock = threading.Lock()
@@ -177,6 +194,7 @@ class ThreadDraws:
             attempts=self._draws.max_attempts, stop=self._stopped
         ):  # pragma: no branch - it ends by return or an error
             with attempt, self._draws.limiter.hold():
+                self._draws.admit()
                 self._count(draw)
                 try:
                     return self._send(draw)
@@ -204,6 +222,8 @@ class TaskDraws:
         limiter: Cap on the requests in flight.
         max_attempts: Requests sent for one draw before it counts as failed.
         context: Context that each task runs in a copy of.
+        circuit: Whether the provider is failing.
+        caller: Id of the guarded call.
 
     Attributes:
         unfinished: Whether a request was in flight when it was stopped.
@@ -218,12 +238,16 @@ class TaskDraws:
         limiter: Limiter,
         max_attempts: int,
         context: Context,
+        circuit: Circuit | None = None,
+        caller: str = "",
     ) -> None:
         self._draws = _Draws(
             collector=collector,
             listener=listener,
             limiter=limiter,
             max_attempts=max_attempts,
+            circuit=circuit or Circuit(),
+            caller=caller,
         )
         self._send, self._context = send, context
         self._tasks: set[asyncio.Task[None]] = set()
@@ -312,6 +336,7 @@ class TaskDraws:
         async for attempt in aretrying(attempts=self._draws.max_attempts):
             with attempt:
                 async with self._draws.limiter.ahold():
+                    self._draws.admit()
                     self._count(draw)
                     try:
                         return await self._send(draw)

@@ -228,3 +228,11 @@ def test_a_provider_with_a_cap_gives_every_sample_exactly_once(
     assert billed == n_samples == len(collector.samples)
     assert collector.errors == []
     assert requests < 2 * n_samples
+
+
+def test_a_limit_cuts_the_rounds_that_go_beyond_it() -> None:
+    collector = Collector(9, batch=9, rounds=(2, 4, 9))
+    collector.limit(3)
+    assert (collector.n_samples, collector.first()) == (3, [Draw(index=0, n=2)])
+    assert collector.next_round() == [Draw(index=2, n=1)]
+    assert collector.complete

@@ -11,7 +11,16 @@ from langchain_core.messages import AIMessage
 from langchain_core.output_parsers import StrOutputParser
 from langchain_core.prompts import ChatPromptTemplate
 
-from snne_guard import Assessment, GuardedChatModel, Prices, Score, SNNEGuard, score
+from snne_guard import (
+    Assessment,
+    Breaker,
+    Budget,
+    GuardedChatModel,
+    Prices,
+    Score,
+    SNNEGuard,
+    score,
+)
 from snne_guard.decision import Threshold
 from snne_guard.scorers import METHODS, snne, uncertainty, wsnne
 from snne_guard.similarity import rouge_l
@@ -46,6 +55,9 @@ def guards(model: BaseChatModel) -> None:
     SNNEGuard(model.bind(stop=["x"]), fallback=model.with_retry(), on_error="raise")
     SNNEGuard.paper(model, observers=[Print()])
     SNNEGuard(model, prices=Prices(prompt=2, completion=8.0, cached=0.5))
+    SNNEGuard(model, budget=Budget(tokens_per_call=9, money_per_minute=0.5))
+    SNNEGuard(model, breaker=None, sample_when=lambda messages: len(messages) > 1)
+    SNNEGuard(model, breaker=Breaker(failures=3, cooldown=1.0))
     SNNEGuard(model, on_uncertain="shrug")  # type: ignore[arg-type]  # no such word
     assert_type(guard.invoke("x"), AIMessage)
     assert_type(guard.stream("x"), Iterator[AIMessage])
