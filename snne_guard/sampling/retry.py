@@ -40,7 +40,18 @@ _BAD_REQUEST_STATUS = frozenset({400, 404, 422})
 _TRANSIENT_NAMES = frozenset(
     {"APIConnectionError", "APITimeoutError", "TransportError", "ClientConnectionError"}
 )
-_CLOSED_NAMES = frozenset({"APITimeoutError", "TimeoutException", "ReadError"})
+# A request had gone out, or not even that.
+_CLOSED_NAMES = frozenset(
+    {
+        "APITimeoutError",
+        "ClientPayloadError",
+        "ReadError",
+        "RemoteProtocolError",
+        "ServerDisconnectedError",
+        "TimeoutException",
+    }
+)
+_UNSENT_NAMES = frozenset({"ConnectError", "ConnectTimeout", "PoolTimeout"})
 _NUMBER_OF_REPLIES = re.compile(
     r"number of (completions|choices|candidates|generations|samples)"
     r"|\b(multiple|several|single|one) (completion|choice|candidate)",
@@ -129,10 +140,23 @@ def perhaps_billed(error: BaseException) -> bool:
     """
     if status_of(error) is not None or is_bad_request(error):
         return False
-    names = {base.__name__ for base in type(error).__mro__}
+    names = _names_of_causes(error)
+    if names & _UNSENT_NAMES:
+        return False
     if isinstance(error, TimeoutError) or names & _CLOSED_NAMES:
         return True
     return not is_transient(error)
+
+
+def _names_of_causes(error: BaseException | None) -> set[str]:
+    """Return the names of an error's classes, and of those of what caused it."""
+    names: set[str] = set()
+    for _ in range(8):  # a chain may be a circle
+        if error is None:
+            break
+        names.update(base.__name__ for base in type(error).__mro__)
+        error = error.__cause__
+    return names
 
 
 def retry_after(error: BaseException) -> float | None:

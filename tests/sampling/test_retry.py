@@ -24,6 +24,7 @@ from snne_guard.sampling.retry import (
     aretrying,
     is_bad_request,
     is_transient,
+    perhaps_billed,
     retry_after,
     retrying,
 )
@@ -380,3 +381,42 @@ def test_the_real_clients_errors_are_understood() -> None:
 def test_a_garbled_reply_of_the_real_client_is_final() -> None:
     garbled = caught_from(Reply(malformed=True))
     assert (is_transient(garbled), is_bad_request(garbled)) == (False, False)
+
+
+def named(name: str) -> Exception:
+    """Return an error as an HTTP client raises it; we know them by their names."""
+    kind: type[Exception] = type(name, (Exception,), {})
+    return kind()
+
+
+def lost_connection(cause: Exception | None = None) -> Exception:
+    nothing: Any = None
+    error = openai.APIConnectionError(request=nothing)
+    error.__cause__ = cause
+    return error
+
+
+@pytest.mark.parametrize(
+    ("error", "billed"),
+    [
+        (lost_connection(named("RemoteProtocolError")), True),
+        (lost_connection(named("ReadError")), True),
+        (lost_connection(named("TimeoutException")), True),
+        (lost_connection(named("ConnectError")), False),
+        (lost_connection(named("ConnectTimeout")), False),
+        (lost_connection(named("PoolTimeout")), False),
+        (lost_connection(), False),
+        (ValueError("no JSON"), True),
+        (TimeoutError(), True),
+    ],
+)
+def test_a_request_that_came_back_broken_was_perhaps_billed(
+    error: Exception, *, billed: bool
+) -> None:
+    assert perhaps_billed(error) is billed
+
+
+def test_errors_that_cause_each_other_end_nothing() -> None:
+    one, two = ConnectionError("one"), ConnectionError("two")
+    one.__cause__, two.__cause__ = two, one
+    assert not perhaps_billed(one)
