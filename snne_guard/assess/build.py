@@ -11,7 +11,7 @@ from snne_guard.assess.brief import Assessor
 from snne_guard.assess.judge import Judge
 from snne_guard.assess.observe import ObserverHub
 from snne_guard.assess.stopping import Stopping, StopRule
-from snne_guard.decision import Policy, accept_threshold
+from snne_guard.decision import CalibratedStop, Policy, accept_threshold
 from snne_guard.errors import ConfigurationError
 from snne_guard.sampling import Breaker, Budget, Limiter, Prices, SamplingPlan
 from snne_guard.sampling.breaker import BREAKER, Circuit
@@ -104,7 +104,7 @@ def build_assessor(
         ConfigurationError: If an option makes no sense, alone or with another one.
     """
     plan = SamplingPlan(
-        **{name: options[name] for name in _PLAN}, rounds=options.get("rounds")
+        **{name: options[name] for name in _PLAN}, rounds=_rounds(options)
     )
     prices = _is_given("prices", Prices, options)
     shared = (shared or Shared()).under(
@@ -137,12 +137,20 @@ def build_assessor(
     return assessor, shared
 
 
+def _rounds(options: Mapping[str, Any]) -> Any:  # noqa: ANN401 - the plan checks them
+    """Return the rounds that are asked for, those of a rule that has its own."""
+    rounds, rule = options.get("rounds"), options.get("stopping")
+    if not isinstance(rule, CalibratedStop):
+        return rounds
+    rule.check({"n": options["n"]})
+    return rule.rounds if rounds is None else rounds
+
+
 def _stopping(
     options: Mapping[str, Any], plan: SamplingPlan, judge: Judge
 ) -> Stopping | None:
     stopping = options.get("stopping", "certificate")
-    certificate = stopping == "certificate"
-    rule = None if certificate else _stop_rule(stopping)
+    rule = None if stopping == "certificate" else _stop_rule(stopping)
     if plan.rounds is None and rule is not None:
         msg = "stopping needs rounds, such as rounds=(3, 5, 10) with n=10"
         raise ConfigurationError(msg)
@@ -156,12 +164,40 @@ def _stopping(
         raise ConfigurationError(msg)
     if stopping is None:
         return None
+    if isinstance(rule, CalibratedStop):
+        _check_learnt(rule, plan, judge)
+    # Where no sample can change the decision, no promise of a rule is broken.
+    certificate = rule is None or isinstance(rule, CalibratedStop)
     return Stopping(judge=judge, certificate=certificate, rule=rule)
+
+
+def _check_learnt(rule: CalibratedStop, plan: SamplingPlan, judge: Judge) -> None:
+    threshold, method = judge.policy.threshold, judge.method
+    if judge.policy.refuse_above is not None:
+        msg = (
+            "a calibrated stop knows one threshold, not an (accept, refuse) pair; "
+            "use stopping='certificate'"
+        )
+        raise ConfigurationError(msg)
+    rule.check(
+        {
+            "method": method if isinstance(method, str) else method.name,
+            "similarity": judge.similarity_name,
+            "tau": 1.0 if judge.tau is None else judge.tau,
+            "rounds": tuple(plan.rounds or ()),
+            "include_answer": plan.include_answer,
+            "threshold": None if threshold is None else threshold.value,
+            "temperature": plan.temperature,
+        }
+    )
 
 
 def _stop_rule(value: object) -> StopRule | None:
     if value is not None and not callable(value):
-        msg = f"stopping must be 'certificate', a callable or None; got {value!r}"
+        msg = (
+            "stopping must be 'certificate', a CalibratedStop, a callable or None; "
+            f"got {value!r}"
+        )
         raise ConfigurationError(msg)
     return cast("StopRule | None", value)
 

@@ -122,6 +122,11 @@ class Judge:
         # JSON of any size and depth takes its time.
         return own and self.tool_calls == "skip" and self.similarity != "structured"
 
+    @property
+    def similarity_name(self) -> str:
+        """Name of the similarity that compares answers."""
+        return resolve_similarity(self._similarity_for(()))[0]
+
     def resolve(self, *, logprobs: bool) -> Method:
         """Return the method that runs with or without log-probabilities.
 

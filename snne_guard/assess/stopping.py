@@ -11,7 +11,7 @@ import numpy as np
 
 from snne_guard.assess.judge import Judge
 from snne_guard.assess.suspicion import suspect
-from snne_guard.decision import Verdict
+from snne_guard.decision import CalibratedStop, Verdict
 from snne_guard.scorers import METHODS, uncertainty_range
 from snne_guard.similarity.growth import Growth
 from snne_guard.types import Method, MethodInputs, ResponseSet, Sample, Score
@@ -48,7 +48,7 @@ class Stopping:
     @property
     def light(self) -> bool:
         """Whether it runs no code but the library's own."""
-        return self.rule is None
+        return self.rule is None or isinstance(self.rule, CalibratedStop)
 
     def enough(
         self,

@@ -6,5 +6,13 @@ from snne_guard.evaluation.recordings import (
     parse_recordings,
     read_recordings,
 )
+from snne_guard.evaluation.stopping import learn_stop, uncertainty_paths
 
-__all__ = ["BadLine", "Recording", "parse_recordings", "read_recordings"]
+__all__ = [
+    "BadLine",
+    "Recording",
+    "learn_stop",
+    "parse_recordings",
+    "read_recordings",
+    "uncertainty_paths",
+]

@@ -79,11 +79,12 @@ class SNNEGuard(GuardOptions):
         schedule: ``"concurrent"`` draws samples beside the answer, ``"answer_first"``
             after it (for prompt caches). None: after it where tools are bound.
         rounds: Members of the response set after each round of samples, such as
-            ``(3, 5, 10)`` with ``n=10``; None draws all in one round. Needs a
-            threshold.
+            ``(3, 5, 10)`` with ``n=10``; needs a threshold. None: one round, or those
+            of a ``CalibratedStop``.
         stopping: After which round no further samples are drawn. ``"certificate"``:
             when no outcome of the missing ones could change the decision, also where
-            they are drawn one by one (``max_concurrency=1``). A callable gets the
+            they are drawn one by one (``max_concurrency=1``). A ``CalibratedStop``:
+            also where recordings show that it hardly would. A callable gets the
             ``Score`` so far and how many samples are still to come, and returns
             whether that is enough. None draws them all.
         timeout: Seconds for the whole guarded call.

@@ -8,7 +8,9 @@ import pytest
 from langchain_core.language_models import FakeListChatModel
 
 from snne_guard import GuardedChatModel, SNNEGuard
+from snne_guard.decision import CalibratedStop
 from snne_guard.errors import ConfigurationError
+from snne_guard.scorers import METHODS
 from snne_guard.types import Score
 from tests.support.chat_server import ChatServer, chat_openai, ignoring_n
 from tests.support.guarding import WAYS, ask, is_sample, record, split
@@ -99,7 +101,7 @@ def test_where_one_request_is_in_flight_at_a_time_any_may_be_the_last(
         ({"rounds": None}, "stopping needs rounds"),
         (
             {"stopping": "soon"},
-            "stopping must be 'certificate', a callable or None; got 'soon'",
+            "a CalibratedStop, a callable or None; got 'soon'",
         ),
     ],
 )
@@ -110,3 +112,71 @@ def test_options_that_make_no_sense_together(
         model = chat_openai(server)
         with pytest.raises(ConfigurationError, match=said):
             SNNEGuard(model, **{**IN_ROUNDS, **changed})
+
+
+# --- a rule that was learnt -----------------------------------------------------------
+
+LEARNT = CalibratedStop(
+    rounds=(3, 5, 10),
+    threshold=0.4,
+    accept_at_most=(0.2, 0.3),
+    reject_at_least=(0.9, 0.8),
+)
+WITH_RULE: dict[str, Any] = {
+    "n": 10,
+    "method": "snne",
+    "threshold": 0.4,
+    "stopping": LEARNT,
+}
+
+
+@pytest.mark.parametrize("way", ["invoke", "ainvoke", "stream", "astream"])
+def test_a_learnt_rule_brings_its_rounds_and_decides_by_its_own_u(way: str) -> None:
+    with ChatServer(split("Paris", ["Paris"])) as server:
+        guard = SNNEGuard(chat_openai(server), **WITH_RULE)
+        found = record(ask(guard, "x", way))
+    assert (found["decision"], found["n_requested"], found["n_used"]) == (
+        "accept",
+        3,
+        3,
+    )
+    assert found["uncertainty"] <= found["threshold"]
+    assert (found["cost"]["rounds"], found["cost"]["samples_saved"]) == (1, 7)
+    with ChatServer(split("Paris", ["Rome", "Lyon"])) as server:
+        guard = SNNEGuard(chat_openai(server), rounds=[3, 5, 10], **WITH_RULE)
+        found = record(ask(guard, "x", way))
+    assert (found["decision"], found["n_requested"]) == ("flag", 3)
+
+
+def test_a_learnt_rule_passes_over_a_round_in_which_a_sample_was_lost() -> None:
+    with ChatServer(split("Paris", ["Paris", "", "Paris", "Paris"])) as server:
+        guard = SNNEGuard(chat_openai(server), **WITH_RULE)
+        found = record(ask(guard, "x", "invoke"))
+    # No set has the recorded size any more; the certificate needs no such thing.
+    assert (found["n_requested"], found["n_used"]) == (10, 8)
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"n": 5}, "learnt with n=10, and here it is 5"),
+        ({"rounds": (3, 10)}, r"rounds=\(3, 5, 10\), and here it is \(3, 10\)"),
+        ({"method": "auto"}, "method='snne', and here it is 'auto'"),
+        ({"method": METHODS["wsnne"]}, "method='snne', and here it is 'wsnne'"),
+        ({"similarity": "rouge_l_paper"}, "here it is 'rouge_l_paper'"),
+        ({"tool_calls": "score"}, "here it is 'structured'"),
+        ({"tau": 0.5}, "tau=1.0, and here it is 0.5"),
+        ({"threshold": 0.5}, "threshold=0.4, and here it is 0.5"),
+        ({"threshold": None}, "rounds need a threshold"),
+        ({"threshold": (0.4, 0.8)}, "knows one threshold, not an"),
+        ({"temperature": 0.7}, "temperature=1.0, and here it is 0.7"),
+        ({"include_answer": False}, "include_answer=True, and here it is False"),
+    ],
+)
+def test_a_learnt_rule_refuses_a_guard_with_other_settings(
+    changed: dict[str, Any], said: str
+) -> None:
+    model = FakeListChatModel(responses=["Paris"])
+    SNNEGuard(model, **WITH_RULE)
+    with pytest.raises(ConfigurationError, match=said):
+        SNNEGuard(model, **{**WITH_RULE, **changed})
