@@ -21,7 +21,8 @@ from snne_guard import (
     SNNEGuard,
     score,
 )
-from snne_guard.decision import Threshold
+from snne_guard.decision import CalibratedStop, Threshold
+from snne_guard.evaluation import learn_stop
 from snne_guard.scorers import METHODS, snne, uncertainty, wsnne
 from snne_guard.similarity import rouge_l
 from snne_guard.types import FloatArray, Method, MethodInputs, SampleEvent
@@ -38,6 +39,10 @@ class Print:
 
     async def on_assessment(self, assessment: Assessment) -> None:
         print(assessment.uncertainty)  # noqa: T201 - never run
+
+
+def after_five(score: Score, missing: int) -> bool:
+    return score.n >= 5 and missing > 0
 
 
 def decide(assessment: Assessment) -> str:
@@ -58,6 +63,12 @@ def guards(model: BaseChatModel) -> None:
     SNNEGuard(model, budget=Budget(tokens_per_call=9, money_per_minute=0.5))
     SNNEGuard(model, breaker=None, sample_when=lambda messages: len(messages) > 1)
     SNNEGuard(model, breaker=Breaker(failures=3, cooldown=1.0))
+    SNNEGuard(model, n=10, rounds=(5, 8, 10), threshold=0.4, stopping=after_five)
+    SNNEGuard(model, n=10, rounds=[5, 10], threshold=0.4, stopping=None)
+    rule = learn_stop("recorded.jsonl", rounds=(3, 5, 10), threshold=0.4)
+    assert_type(rule, CalibratedStop)
+    SNNEGuard(model, n=10, threshold=0.4, method="snne", stopping=rule)
+    SNNEGuard(model, stopping="soon")  # type: ignore[arg-type]  # no such word
     SNNEGuard(model, on_uncertain="shrug")  # type: ignore[arg-type]  # no such word
     assert_type(guard.invoke("x"), AIMessage)
     assert_type(guard.stream("x"), Iterator[AIMessage])
