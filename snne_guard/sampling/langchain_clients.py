@@ -90,9 +90,16 @@ def bedrock_clients(model: Any) -> dict[str, Any]:  # noqa: ANN401
     service = meta.service_model.service_id.hyphenize()
     events = copy.copy(meta.events)
     events.unregister(f"needs-retry.{service}", unique_id=f"retry-config-{service}")
-    alone = copy.copy(client)
+    alone = _empty(client)
+    vars(alone).update(vars(client))
     alone.meta = copy.copy(meta)
     alone.meta.events = events
     alone._endpoint = copy.copy(endpoint)  # noqa: SLF001 - botocore has no other way in
     alone._endpoint._event_emitter = events  # noqa: SLF001
     return {"client": alone}
+
+
+def _empty(client: Any) -> Any:  # noqa: ANN401
+    # copy.copy would ask the new object for its methods before it has any state.
+    kind: Any = type(client)
+    return kind.__new__(kind)

@@ -177,7 +177,14 @@ def _tokens(metadata: Mapping[str, Any], at: Sequence[str]) -> list[dict[str, An
         texts = cast("Sequence[object]", metadata.get("tokens") or [])
         pairs = itertools.zip_longest(texts, cast("Sequence[object]", entries))
         return [{"token": token, "logprob": value} for token, value in pairs]
-    return [as_mapping(entry) for entry in cast("Sequence[object]", entries)]
+    return [_token(entry) for entry in cast("Sequence[object]", entries)]
+
+
+def _token(entry: object) -> dict[str, Any]:
+    if isinstance(entry, Mapping):
+        return dict(cast("Mapping[str, Any]", entry))
+    # Ollama's client has a type of its own for it.
+    return {name: getattr(entry, name, None) for name in ("token", "logprob")}
 
 
 def _tool_calls(message: BaseMessage) -> str | None:

@@ -81,11 +81,11 @@ PROVIDERS: tuple[Provider, ...] = (
         OPENAI,
         name="Azure OpenAI",
         classes=("AzureChatOpenAI",),
-        tested=False,
     ),
     Provider(
         name="Anthropic",
         classes=("ChatAnthropic",),
+        tested=True,
         temperature_range=(0.0, 1.0),
         temperature_note="only 1 with extended thinking, which is what samples take",
         n_note="the API has none",
@@ -99,6 +99,7 @@ PROVIDERS: tuple[Provider, ...] = (
     Provider(
         name="Google Gemini",
         classes=("ChatGoogleGenerativeAI",),
+        tested=True,
         n="generation_config.candidate_count",
         n_note="up to 8; most models of the third generation take 1",
         logprobs_note="the class drops them",
@@ -111,6 +112,7 @@ PROVIDERS: tuple[Provider, ...] = (
     Provider(
         name="Amazon Bedrock, Converse",
         classes=("ChatBedrockConverse",),
+        tested=True,
         temperature_range=(0.0, 1.0),
         temperature_note="left out by the class for models that take none",
         n_note="the API has none",
@@ -132,6 +134,7 @@ PROVIDERS: tuple[Provider, ...] = (
     Provider(
         name="Mistral",
         classes=("ChatMistralAI",),
+        tested=True,
         temperature_range=(0.0, 1.0),
         n="n",
         n_note="refused by some models",
@@ -143,6 +146,7 @@ PROVIDERS: tuple[Provider, ...] = (
     Provider(
         name="Groq",
         classes=("ChatGroq",),
+        tested=True,
         n_note="the API takes 1 only",
         logprobs_note="the API refuses them",
         limits=("max_tokens", "max_completion_tokens"),
@@ -153,6 +157,7 @@ PROVIDERS: tuple[Provider, ...] = (
     Provider(
         name="Ollama",
         classes=("ChatOllama",),
+        tested=True,
         temperature_range=(0.0, math.inf),
         n_note="the API has none",
         logprobs=_ASKED,
@@ -177,6 +182,7 @@ PROVIDERS: tuple[Provider, ...] = (
     Provider(
         name="Hugging Face, endpoints",
         classes=("ChatHuggingFace",),
+        tested=True,
         n_note="the client says that it is unused",
         logprobs=_ASKED,
         logprobs_at=_CONTENT,
@@ -194,6 +200,7 @@ PROVIDERS: tuple[Provider, ...] = (
     Provider(
         name="Fireworks",
         classes=("ChatFireworks",),
+        tested=True,
         n="n",
         logprobs=_ASKED,
         logprobs_at=_CONTENT,
@@ -204,7 +211,6 @@ PROVIDERS: tuple[Provider, ...] = (
         OPENAI,
         name="Together",
         classes=("ChatTogether",),
-        tested=False,
         temperature_note="",
         n_note="",
         logprobs={"logprobs": 1},
@@ -215,7 +221,6 @@ PROVIDERS: tuple[Provider, ...] = (
         OPENAI,
         name="DeepSeek",
         classes=("ChatDeepSeek",),
-        tested=False,
         temperature_note="ignored by the reasoner",
         n=None,
         n_note="the API takes 1 only",
@@ -225,7 +230,6 @@ PROVIDERS: tuple[Provider, ...] = (
         OPENAI,
         name="xAI",
         classes=("ChatXAI",),
-        tested=False,
         temperature_note="",
         n_note="",
         logprobs_note="reasoning models give none",
@@ -245,7 +249,6 @@ SERVERS: tuple[Provider, ...] = (
     replace(
         OPENAI,
         name="vLLM",
-        tested=False,
         temperature_note="",
         n_note="",
         logprobs_note="refused where the server sets `--max-logprobs 0`",

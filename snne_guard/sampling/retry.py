@@ -7,6 +7,7 @@ import math
 import re
 import threading
 import time
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, cast
 
@@ -54,6 +55,7 @@ _CLOSED_NAMES = frozenset(
 _UNSENT_NAMES = frozenset({"ConnectError", "ConnectTimeout", "PoolTimeout"})
 _NUMBER_OF_REPLIES = re.compile(
     r"number of (completions|choices|candidates|generations|samples)"
+    r"|\bcandidate_?count\b"
     r"|\b(multiple|several|single|one) (completion|choice|candidate)",
     re.IGNORECASE,
 )
@@ -63,8 +65,22 @@ _jitter = wait_random_exponential(multiplier=0.25, max=8.0)
 
 
 def status_of(error: BaseException) -> int | None:
-    """Return the HTTP status that an error of a provider's client carries."""
+    """Return the HTTP status that an error of a provider's client carries.
+
+    Some LangChain classes raise an error of their own, which has it in its cause.
+    """
+    for holder in (error, error.__cause__):
+        status = _own_status(holder)
+        if status is not None:
+            return status
+    return None
+
+
+def _own_status(error: object) -> int | None:
     response = getattr(error, "response", None)
+    if isinstance(response, Mapping):  # botocore's
+        told = cast("Mapping[str, Any]", response).get("ResponseMetadata", {})
+        return cast("int | None", told.get("HTTPStatusCode"))
     for holder in (error, response):
         for name in ("status_code", "code", "status"):
             status = getattr(holder, name, None)

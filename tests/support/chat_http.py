@@ -92,7 +92,7 @@ class Connection(asyncio.Protocol):
         try:
             await _wait(reply)
             usage = usage_of(request, reply) if reply.status < 400 else None
-            if request.stream and usage is not None:
+            if request.stream and usage is not None and reply.body is None:
                 await self._stream(request, reply, usage, settle)
             else:
                 self._send(request, reply, usage, settle)
@@ -153,10 +153,10 @@ async def _wait(reply: Reply) -> None:
 
 def _head(reply: Reply, kind: str, *lines: str) -> bytes:
     extra = [f"{name}: {value}" for name, value in reply.headers.items()]
+    if "Content-Type" not in reply.headers:
+        extra.append(f"Content-Type: {kind}")
     first = f"HTTP/1.1 {reply.status} {'OK' if reply.status < 400 else 'Error'}"
-    return "\r\n".join([first, f"Content-Type: {kind}", *lines, *extra, "", ""]).encode(
-        "latin-1"
-    )
+    return "\r\n".join([first, *lines, *extra, "", ""]).encode("latin-1")
 
 
 def _chunk(text: str) -> bytes:

@@ -83,7 +83,10 @@ class ChatServer:
 
     Attributes:
         script: May be replaced while the server runs.
+        paths: How the paths end that are answered.
     """
+
+    paths: tuple[str, ...] = PATHS
 
     def __init__(self, script: Script | Sequence[Reply] | None = None) -> None:
         if script is None:
@@ -209,7 +212,7 @@ class ChatServer:
     def decide(self, request: Request) -> Reply:
         """Ask the script; a script that fails shows when the test ends."""
         path = request.path.partition("?")[0]  # Azure's version is behind it
-        if request.method != "POST" or not path.endswith(PATHS):
+        if request.method != "POST" or not path.endswith(self.paths):
             return error(404, f"no such path: {request.path}")
         try:
             return self.script(request)

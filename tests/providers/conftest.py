@@ -1,0 +1,28 @@
+"""Google's client asks over TLS, which a server on this machine does not have."""
+
+from __future__ import annotations
+
+import importlib.util
+from typing import Any
+
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def _plain_channels(monkeypatch: pytest.MonkeyPatch) -> None:
+    if importlib.util.find_spec("langchain_google_genai") is not None:
+        import grpc
+        from google.ai.generativelanguage_v1beta.services.generative_service import (
+            transports,
+        )
+
+        def plain(host: str, **options: Any) -> grpc.Channel:
+            return grpc.insecure_channel(host, options=options.get("options"))
+
+        def aplain(host: str, **options: Any) -> grpc.aio.Channel:
+            return grpc.aio.insecure_channel(host, options=options.get("options"))
+
+        one = transports.GenerativeServiceGrpcTransport
+        two = transports.GenerativeServiceGrpcAsyncIOTransport
+        monkeypatch.setattr(one, "create_channel", staticmethod(plain))
+        monkeypatch.setattr(two, "create_channel", staticmethod(aplain))
