@@ -91,7 +91,7 @@ def bedrock_clients(model: Any) -> dict[str, Any]:  # noqa: ANN401
     events = copy.copy(meta.events)
     events.unregister(f"needs-retry.{service}", unique_id=f"retry-config-{service}")
     alone = _empty(client)
-    vars(alone).update(vars(client))
+    alone.__dict__.update(client.__dict__)
     alone.meta = copy.copy(meta)
     alone.meta.events = events
     alone._endpoint = copy.copy(endpoint)  # noqa: SLF001 - botocore has no other way in
@@ -99,7 +99,6 @@ def bedrock_clients(model: Any) -> dict[str, Any]:  # noqa: ANN401
     return {"client": alone}
 
 
-def _empty(client: Any) -> Any:  # noqa: ANN401
+def _empty(client: object) -> Any:  # noqa: ANN401
     # copy.copy would ask the new object for its methods before it has any state.
-    kind: Any = type(client)
-    return kind.__new__(kind)
+    return object.__new__(type(client))

@@ -158,25 +158,30 @@ class Odd:
 
 
 @pytest.mark.parametrize(
-    ("logprobs", "read"),
+    ("text", "logprobs", "read"),
     [
-        ({"content": [{"token": "a", "logprob": -0.5}]}, (-0.5,)),
-        ([{"token": "a", "logprob": -0.5}, {"token": "b", "logprob": 0}], (-0.5, 0.0)),
-        ([Odd("a", -0.5)], (-0.5,)),
-        ({"tokens": ["a", "b"], "token_logprobs": [-1, -2.0]}, (-1.0, -2.0)),
-        ({"token_logprobs": [-1.0]}, (-1.0,)),
-        ({"tokens": ["a"], "token_logprobs": [None]}, None),
-        ({"tokens": ["a"], "token_logprobs": None}, None),
-        ({"content": None}, None),
-        ("oops", None),
-        ([], None),
-        (None, None),
+        ("a", {"content": [{"token": "a", "logprob": -0.5}]}, (-0.5,)),
+        (
+            "ab",
+            [{"token": "a", "logprob": -0.5}, {"token": "b", "logprob": 0}],
+            (-0.5, 0.0),
+        ),
+        ("a", [Odd("a", -0.5)], (-0.5,)),
+        ("ab", {"tokens": ["a", "b"], "token_logprobs": [-1, -2.0]}, (-1.0, -2.0)),
+        ("ab", {"tokens": ["a"], "token_logprobs": [-1, -2.0]}, None),
+        ("ab", {"token_logprobs": [-1.0]}, (-1.0,)),
+        ("a", {"tokens": ["a"], "token_logprobs": [None]}, None),
+        ("a", {"tokens": ["a"], "token_logprobs": None}, None),
+        ("a", {"content": None}, None),
+        ("a", "oops", None),
+        ("a", [], None),
+        ("a", None, None),
     ],
 )
 def test_log_probabilities_are_read_where_any_row_says(
-    logprobs: Any, read: tuple[float, ...] | None
+    text: str, logprobs: Any, read: tuple[float, ...] | None
 ) -> None:
-    message = AIMessage("ab", response_metadata={"logprobs": logprobs})
+    message = AIMessage(text, response_metadata={"logprobs": logprobs})
     assert read_message(message).token_logprobs == read
 
 
