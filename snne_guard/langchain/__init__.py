@@ -8,12 +8,17 @@ from snne_guard.langchain.errors import (
 )
 from snne_guard.langchain.guard import SNNEGuard
 from snne_guard.langchain.messages import is_refusal
+from snne_guard.sampling.langchain_provider import Provider
+from snne_guard.sampling.langchain_providers import PROVIDERS, provider_of
 
 __all__ = [
+    "PROVIDERS",
     "GuardTimeoutError",
     "GuardedChatModel",
+    "Provider",
     "SNNEGuard",
     "SamplingError",
     "UncertainAnswerError",
     "is_refusal",
+    "provider_of",
 ]

@@ -192,7 +192,7 @@ PROVIDERS: tuple[Provider, ...] = (
     Provider(
         name="LiteLLM",
         classes=("ChatLiteLLM",),
-        n_note="taken by some of the providers behind, doubled or dropped by others",
+        n_note="dropped by some of the providers behind",
         logprobs_note="not asked for: many of the providers behind refuse them",
         limits=("max_tokens",),
         off={"max_retries": 1},
@@ -251,7 +251,7 @@ SERVERS: tuple[Provider, ...] = (
         name="vLLM",
         temperature_note="",
         n_note="",
-        logprobs_note="refused where the server sets `--max-logprobs 0`",
+        logprobs_note="before temperature, unless `--logprobs-mode` says otherwise",
     ),
     replace(
         OPENAI,

@@ -11,6 +11,7 @@ from langchain_core.globals import set_llm_cache
 from snne_guard import SNNEGuard
 from snne_guard.sampling.langchain_providers import PROVIDERS, SERVERS
 from tests.providers.cases import CASES, Case, asked
+from tests.providers.table import PAGE, TABLES, page_with_tables
 from tests.support.chat_server import always, cycle, error, rejecting_n
 from tests.support.guarding import Witness, ask, is_sample, record, split
 from tests.support.provider_protocols import OPENAI
@@ -173,6 +174,12 @@ def test_supported_is_what_is_tested_here() -> None:
     elsewhere = {"OpenAI, Responses API", "llama.cpp"}
     rows = {row.name for row in (*PROVIDERS, *SERVERS) if row.tested}
     assert rows - elsewhere == {case.row for case in CASES.values()}
+
+
+def test_the_page_has_the_tables_of_the_code() -> None:
+    page = PAGE.read_text("utf-8")
+    assert page_with_tables(page) == page, "python -m tests.providers.table writes it"
+    assert all(table in page for table in TABLES.values())
 
 
 def test_a_server_has_no_further_address_unless_it_speaks_two_protocols() -> None:
