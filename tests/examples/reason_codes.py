@@ -11,7 +11,8 @@ from pathlib import Path
 __all__ = ["reason_codes"]
 
 _CODE = re.compile(r"[a-z]+(_[a-z]+)*")
-_NAME = re.compile(r"(^|_)(reasons?|skips?|missing)$", re.IGNORECASE)
+_NAME = re.compile(r"(^|(?<!finish)_)(reasons?|skips?|missing)$", re.IGNORECASE)
+"""What a provider calls the end of a reply, its finish reason, is none of ours."""
 
 Functions = Mapping[str, Sequence[ast.FunctionDef]]
 
