@@ -46,6 +46,7 @@ _REASONS = {
     "samples_shed": "the provider is failing, so samples were left out",
     "scoring_failed": "the similarity or the method failed",
     "skipped_by_rule": "the rule about which calls to sample left this one out",
+    "stopped_early": "the decision was settled before all samples were drawn",
     "suspect_agreement": "the replies agree in a way that sampling does not produce",
     "temperature_capped": "the provider takes a narrower range of temperatures",
     "temperature_unset": "the provider did not take the sampling temperature",
@@ -75,7 +76,10 @@ def reasons_in_words(assessment: Assessment) -> str:
 
 
 def cost_in_words(cost: Cost) -> str:
-    """Return requests, tokens, time, money, saying where the true figure is higher."""
+    """Return requests, tokens, time, money and samples saved.
+
+    It says where the true figure is higher.
+    """
     requests = f"{cost.calls} request{'' if cost.calls == 1 else 's'}"
     if cost.attempts > cost.calls:
         requests += f" of {cost.attempts} sent"
@@ -85,5 +89,7 @@ def cost_in_words(cost: Cost) -> str:
         f"{least}{cost.prompt_tokens} tokens read{cached}, "
         f"{least}{cost.completion_tokens} written"
     )
+    saved = cost.samples_saved
+    spared = f", {saved} sample{'' if saved == 1 else 's'} saved" if saved else ""
     money = "" if cost.money is None else f", price {least}{cost.money:.6f}"
-    return f"{requests}, {tokens}, {cost.seconds:.1f} s{money}"
+    return f"{requests}, {tokens}, {cost.seconds:.1f} s{money}{spared}"

@@ -44,6 +44,13 @@ def ask(
         str | None, typer.Option(help="Where the model is served, with --model.")
     ] = None,
     n: Annotated[int, typer.Option(help="Replies compared, the answer included.")] = 5,
+    rounds: Annotated[
+        str | None,
+        typer.Option(
+            help="Replies after each round, as 5,8,10 with --n 10 and --threshold: "
+            "stops where no further one can change the decision."
+        ),
+    ] = None,
     threshold: Annotated[
         float | None, typer.Option(help="Largest u that is accepted, in [0, 1].")
     ] = None,
@@ -91,6 +98,7 @@ def ask(
         guard = SNNEGuard(
             chat,
             n=n,
+            rounds=_rounds(rounds),
             threshold=threshold,
             on_uncertain=on_uncertain.value,
             temperature=temperature,
@@ -113,6 +121,17 @@ def ask(
         Console(highlight=False).print(page)
     if held_back:
         raise typer.Exit(HELD_BACK)
+
+
+def _rounds(given: str | None) -> tuple[int, ...] | None:
+    """Read what --rounds says."""
+    if given is None:
+        return None
+    try:
+        return tuple(int(members) for members in given.split(","))
+    except ValueError:
+        told = f"--rounds must be whole numbers such as 5,8,10; got {given!r}"
+        raise failure(told) from None
 
 
 def _messages(

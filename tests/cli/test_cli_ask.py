@@ -67,6 +67,31 @@ def test_json_is_one_object_and_nothing_else() -> None:
     assert about["cost"]["calls"] == 2
 
 
+def test_rounds_stop_where_the_decision_is_settled() -> None:
+    options = ("--n", "10", "--rounds", "5,8,10", "--threshold", "0.5")
+    script = split("Au", ["Au"])
+    result, record = run_json(script, *options)
+    assert result.exit_code == 0, result.output
+    about = record["snne_guard"]
+    assert (about["n_used"], about["reasons"]) == (8, ["stopped_early"])
+    with ChatServer(script) as server:
+        result = run_on(server, GOLD, *options)
+    told = " ".join(result.stdout.split())
+    assert "2 samples saved" in told
+    assert "settled before all samples were drawn" in told
+
+
+@pytest.mark.parametrize(
+    ("rounds", "said"),
+    [("5,ten", "got '5,ten'"), ("5,8", "rounds must be"), ("5,10", "need a threshold")],
+)
+def test_rounds_that_make_no_sense(rounds: str, said: str) -> None:
+    with ChatServer(split("Au", ["Au"])) as server:
+        result = run_on(server, GOLD, "--n", "10", "--rounds", rounds)
+        assert (result.exit_code, server.requests) == (2, [])
+    assert said in result.output
+
+
 def test_options_reach_the_model() -> None:
     with ChatServer(always("Au")) as server:
         result = run_on(

@@ -272,10 +272,11 @@ def test_reasons_in_words() -> None:
                 seconds=3.14,
                 lower_bound=True,
                 money=0.00125,
+                samples_saved=1,
             ),
             (
                 "2 requests of 4 sent, at least 90 tokens read (80 from a cache), "
-                "at least 7 written, 3.1 s, price at least 0.001250"
+                "at least 7 written, 3.1 s, price at least 0.001250, 1 sample saved"
             ),
         ),
     ],
