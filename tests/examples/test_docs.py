@@ -20,7 +20,7 @@ from xml.etree import ElementTree as ET
 import pytest
 from langchain_openai import ChatOpenAI
 
-from benchmarks import cost_model
+from benchmarks import cost_model, latency
 from snne_guard import SNNEGuard
 from snne_guard.cli import COMMANDS
 from snne_guard.types import Assessment, Decision, OnError, OnUncertain, ToolCalls
@@ -280,6 +280,18 @@ def test_the_cost_model_agrees_with_what_a_server_bills(one_request: bool) -> No
     model = cost_model.CostModel(samples=4)
     expected = model.multiple(40, 10, one_request=one_request)
     assert billed[1] / billed[0] == pytest.approx(expected)
+
+
+def test_the_table_of_latencies_is_of_the_cases_that_the_program_runs() -> None:
+    rows = table(DOCS / "latency-and-cost.md", first="schedule")
+    assert [row[0] for row in rows] == [case.name for case in latency.CASES]
+    drawn = [latency.delays(number) for number in range(latency.CALLS)]
+    answers = [delays[0] for delays in drawn]
+    for row, case in zip(rows, latency.CASES, strict=True):
+        waiting = latency.added([case.waiting(delays) for delays in drawn], answers)
+        assert [re.findall(r"\((.*)\)", cell) for cell in row[1:3]] == [
+            [f"{added:.1f}"] for added in waiting
+        ]
 
 
 def test_commands_on_the_pages_exist() -> None:
