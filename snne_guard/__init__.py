@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from snne_guard._version import __version__
+    from snne_guard.assess.openai import AsyncOpenAIGuard, OpenAIGuard
     from snne_guard.errors import (
         ConfigurationError,
         GuardTimeoutError,
@@ -22,11 +23,14 @@ if TYPE_CHECKING:
     )
     from snne_guard.langchain import GuardedChatModel, SNNEGuard
     from snne_guard.sampling import Breaker, Budget, Prices
+    from snne_guard.sampling.openai import AsyncOpenAISampler, OpenAISampler
     from snne_guard.scorers import score
     from snne_guard.types import Assessment, Cost, Decision, ResponseSet, Sample, Score
 
 _HOMES = {
     "Assessment": "types",
+    "AsyncOpenAIGuard": "assess.openai",
+    "AsyncOpenAISampler": "sampling.openai",
     "Breaker": "sampling",
     "Budget": "sampling",
     "ConfigurationError": "errors",
@@ -36,6 +40,8 @@ _HOMES = {
     "GuardedChatModel": "langchain",
     "InputError": "errors",
     "MissingExtraError": "errors",
+    "OpenAIGuard": "assess.openai",
+    "OpenAISampler": "sampling.openai",
     "Prices": "sampling",
     "ResponseSet": "types",
     "SNNEGuard": "langchain",
@@ -50,6 +56,8 @@ _HOMES = {
 
 __all__ = [
     "Assessment",
+    "AsyncOpenAIGuard",
+    "AsyncOpenAISampler",
     "Breaker",
     "Budget",
     "ConfigurationError",
@@ -59,6 +67,8 @@ __all__ = [
     "GuardedChatModel",
     "InputError",
     "MissingExtraError",
+    "OpenAIGuard",
+    "OpenAISampler",
     "Prices",
     "ResponseSet",
     "SNNEGuard",

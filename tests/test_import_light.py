@@ -18,6 +18,7 @@ HEAVY = ("langchain", "langchain_core", "langchain_openai", "torch", "transforme
         "import snne_guard; snne_guard.score(['Paris', 'Paris.', 'Lyon'])",
         "import snne_guard.similarity",
         "from snne_guard import Assessment, Score, UncertainAnswerError",
+        "from snne_guard import OpenAIGuard, OpenAISampler, AsyncOpenAIGuard",
     ],
 )
 def test_no_heavy_module_is_loaded(statement: str) -> None:

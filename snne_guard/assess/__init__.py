@@ -5,15 +5,19 @@ from snne_guard.assess.build import Shared, build_assessor
 from snne_guard.assess.judge import Judge
 from snne_guard.assess.observe import ObserverHub
 from snne_guard.assess.session import AsyncSession, Session
+from snne_guard.assess.settings import PAPER, GuardSettings
 from snne_guard.assess.stopping import Stopping, StopRule
 from snne_guard.assess.switch import DISABLED_VARIABLE, disabled
+from snne_guard.assess.withhold import withholding_error
 
 __all__ = [
     "CHOSEN_SKIPS",
     "DISABLED_VARIABLE",
+    "PAPER",
     "Assessor",
     "AsyncSession",
     "Brief",
+    "GuardSettings",
     "Judge",
     "ObserverHub",
     "Session",
@@ -22,4 +26,5 @@ __all__ = [
     "Stopping",
     "build_assessor",
     "disabled",
+    "withholding_error",
 ]

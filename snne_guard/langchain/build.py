@@ -12,17 +12,7 @@ from snne_guard.assess import Shared, build_assessor
 from snne_guard.langchain.core import GuardCore
 from snne_guard.sampling.langchain_models import check_model
 
-__all__ = ["PAPER", "build", "described"]
-
-PAPER: dict[str, Any] = {
-    "n": 10,
-    "include_answer": False,
-    "temperature": 1.0,
-    "method": "snne",
-    "similarity": "rouge_l_paper",
-    "tau": 1.0,
-}
-"""The settings of the paper's experiments (arXiv 2506.00245, section 4)."""
+__all__ = ["build", "described"]
 
 _SHOWN = (
     "n",

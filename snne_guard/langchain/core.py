@@ -14,7 +14,7 @@ from langchain_core.outputs import ChatGeneration, LLMResult
 from langchain_core.runnables import Runnable, RunnableConfig
 
 from snne_guard import errors
-from snne_guard.assess import CHOSEN_SKIPS, Assessor, Brief
+from snne_guard.assess import CHOSEN_SKIPS, Assessor, Brief, withholding_error
 from snne_guard.decision import Verdict
 from snne_guard.errors import ConfigurationError
 from snne_guard.langchain.errors import (
@@ -127,28 +127,12 @@ class GuardCore:
         self, assessment: Assessment, causes: tuple[BaseException, ...] = ()
     ) -> errors.SnneGuardError:
         """Return the error in place of an answer; it holds no text of it."""
-        policy = self.assessor.judge.policy
-        if assessment.uncertainty is None and policy.on_error == "raise":
-            return SamplingError(
-                f"the answer could not be scored: {', '.join(assessment.reasons)}; "
-                f"{assessment.n_used} of {assessment.n_requested} members could be "
-                f"used, {policy.min_samples} are needed",
-                assessment_id=assessment.id,
-                n_used=assessment.n_used,
-                needed=policy.min_samples,
-                reasons=assessment.reasons,
-                causes=causes,
-            )
-        u = assessment.uncertainty
-        what = "could not be scored" if u is None else f"has uncertainty {u:.3f}"
-        return UncertainAnswerError(
-            f"the answer was withheld: it {what}, accepted is at most "
-            f"{assessment.threshold} (assessment {assessment.id})",
-            assessment_id=assessment.id,
-            uncertainty=u,
-            score=assessment.score,
-            threshold=assessment.threshold,
-            reasons=assessment.reasons,
+        return withholding_error(
+            assessment,
+            self.assessor.judge.policy,
+            causes=causes,
+            unscored=SamplingError,
+            uncertain=UncertainAnswerError,
         )
 
 

@@ -9,11 +9,11 @@ from langchain_core.language_models import LanguageModelInput
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.runnables import Runnable, RunnableConfig
 
-from snne_guard.assess import StopRule
+from snne_guard.assess import PAPER, StopRule
 from snne_guard.decision import Threshold
 from snne_guard.errors import ConfigurationError
 from snne_guard.langchain.acall import AsyncGuardedCall
-from snne_guard.langchain.build import PAPER, build
+from snne_guard.langchain.build import build
 from snne_guard.langchain.call import GuardedCall
 from snne_guard.langchain.core import Request
 from snne_guard.langchain.options import REFUSAL, GuardOptions
@@ -178,7 +178,7 @@ class SNNEGuard(GuardOptions):
             model: The chat model.
             **options: Options of ``SNNEGuard`` that the paper is silent on.
         """
-        return cls(model, **(PAPER | options))
+        return cls(model, **{**PAPER, **options})
 
     def invoke(
         self,

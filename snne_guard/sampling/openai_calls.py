@@ -9,13 +9,25 @@ from typing import Any, Self
 from snne_guard.errors import SamplingError
 from snne_guard.sampling.collect import Draw, Reply, one_more_request
 from snne_guard.sampling.memory import Memory
-from snne_guard.sampling.openai_messages import Messages, last_question, to_items
+from snne_guard.sampling.openai_messages import (
+    Messages,
+    count_characters,
+    last_question,
+    to_items,
+)
 from snne_guard.sampling.openai_requests import Endpoint, acts
 from snne_guard.sampling.plan import SamplingPlan
 from snne_guard.sampling.retry import is_bad_request
 from snne_guard.sampling.settings import Settings
 
 __all__ = ["AsyncCall", "Call"]
+
+
+Skip = Callable[[list[Any]], tuple[str | None, tuple[str, ...]]]
+
+
+def _skip_none(_items: list[Any]) -> tuple[None, tuple[str, ...]]:
+    return None, ()
 
 
 def _nobody_told() -> None:
@@ -33,6 +45,8 @@ class _Call:
         plan: Temperature and token limit.
         memory: What was learnt about the provider.
         wants_logprobs: Whether log-probabilities are of use.
+        skip: Why this call is not sampled, None if it is.
+        reasons: What was not as usual in finding that out.
         repeated: Told when the answer is asked for once more.
         asked: How often the answer was asked for.
     """
@@ -43,6 +57,8 @@ class _Call:
     plan: SamplingPlan
     memory: Memory
     wants_logprobs: bool
+    skip: str | None = None
+    reasons: tuple[str, ...] = ()
     repeated: Callable[[], object] = _nobody_told
     asked: int = 1
 
@@ -56,20 +72,37 @@ class _Call:
         plan: SamplingPlan,
         memory: Memory,
         wants_logprobs: bool,
+        skip: Skip = _skip_none,
     ) -> Self:
         """Return a call, its messages and options checked.
+
+        Args:
+            endpoint: Whom to ask.
+            messages: The conversation.
+            options: The user's options for this call.
+            plan: Temperature and token limit.
+            memory: What was learnt about the provider.
+            wants_logprobs: Whether log-probabilities are of use.
+            skip: From the messages to why it is not to be sampled, with what was not
+                as usual in finding out.
 
         Raises:
             InputError: If the messages are none.
             ConfigurationError: If an option is not the user's to set.
         """
+        items, own = to_items(messages), endpoint.own(options)
+        reason, reasons = skip(items)
+        if reason is None and acts(own):
+            reason = "side_effects"
         return cls(
             endpoint=endpoint,
-            items=to_items(messages),
-            own=endpoint.own(options),
+            items=items,
+            own=own,
             plan=plan,
             memory=memory,
             wants_logprobs=wants_logprobs,
+            skip=reason,
+            reasons=reasons,
         )
 
     @property
@@ -78,9 +111,9 @@ class _Call:
         return last_question(self.items)
 
     @property
-    def skip(self) -> str | None:
-        """Why this call may not be sampled, None if it may."""
-        return "side_effects" if acts(self.own) else None
+    def characters(self) -> int:
+        """Length of the prompt, all messages together."""
+        return count_characters(self.items)
 
     @property
     def batch(self) -> int:

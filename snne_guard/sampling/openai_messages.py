@@ -18,7 +18,14 @@ from snne_guard.sampling.reading import (
 )
 from snne_guard.types import Cost, Sample
 
-__all__ = ["Messages", "last_question", "read_completion", "read_response", "to_items"]
+__all__ = [
+    "Messages",
+    "count_characters",
+    "last_question",
+    "read_completion",
+    "read_response",
+    "to_items",
+]
 
 Messages = str | Sequence[Any]
 """A question, or the messages of a conversation in the API's own form."""
@@ -59,6 +66,11 @@ def last_question(items: Sequence[object]) -> str | None:
         if message.get("role") == "user":
             return _text_of(message.get("content"))
     return None
+
+
+def count_characters(items: Sequence[object]) -> int:
+    """Return the length of a conversation's texts, all messages together."""
+    return sum(len(_text_of(_fields(item).get("content"))) for item in items)
 
 
 def read_completion(completion: object) -> Reply:

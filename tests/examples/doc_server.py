@@ -6,7 +6,14 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from tests.support.chat_server import Reply, Request, Script, ToolCall, cycle
+from tests.support.chat_server import (
+    Reply,
+    Request,
+    Script,
+    ToolCall,
+    cycle,
+    response,
+)
 from tests.support.guarding import is_sample
 
 __all__ = ["knowledgeable"]
@@ -25,7 +32,7 @@ def knowledgeable() -> Script:
     """
     guesses = cycle(OTHERS)
 
-    def script(request: Request) -> Reply:
+    def answer(request: Request) -> Reply:
         tools = request.body.get("tools")
         if tools and request.messages[-1]["role"] != "tool":
             function = tools[0]["function"]
@@ -40,6 +47,12 @@ def knowledgeable() -> Script:
         if request.body["model"] == "gpt-4.1":
             return Reply(texts=("Nobody recorded who won it.",))
         return guesses(request) if is_sample(request) else Reply(texts=(WINNER,))
+
+    def script(request: Request) -> Reply:
+        reply = answer(request)
+        if request.path.endswith("/responses"):
+            return response(str((reply.texts or ("",))[0]))
+        return reply
 
     return script
 

@@ -15,7 +15,15 @@ from snne_guard.langchain.guard import REFUSAL
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
-NAMES = {"agent", "chain", "fallback", "observer", "rag", "streaming"}
+NAMES = {
+    "agent",
+    "chain",
+    "fallback",
+    "observer",
+    "openai_sdk",
+    "rag",
+    "streaming",
+}
 
 
 pytestmark = pytest.mark.usefixtures("embedded")  # which skips where there is none
@@ -115,3 +123,13 @@ def test_the_agents_tool_runs_once_and_its_answer_is_measured() -> None:
     assert lines[4].startswith("ai: ")
     assert re.match(r"decision (accept|flag), reasons \[", lines[5])
     assert lines[6] == "tool runs: 1"
+
+
+def test_the_openai_package_alone_shows_only_what_was_accepted() -> None:
+    gold, answer, accepted, cup, withheld, flagged = printed("openai_sdk")
+    assert gold.endswith("for gold?")
+    assert "Au" in answer
+    assert re.fullmatch(r"accept, u=0\.\d+, \(.*\)", accepted)
+    assert cup.endswith("of Ebnat?")
+    assert withheld == "(not sure)"
+    assert flagged.startswith("flag, u=")

@@ -98,7 +98,8 @@ class Request:
 
     @property
     def messages(self) -> list[dict[str, Any]]:
-        return list(self.body.get("messages") or [])
+        found = self.body.get("messages") or self.body.get("input") or []
+        return [{"content": found}] if isinstance(found, str) else list(found)
 
     @property
     def texts(self) -> list[str]:

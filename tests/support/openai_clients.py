@@ -9,11 +9,12 @@ from typing import Any
 
 import openai
 
+from snne_guard import AsyncOpenAIGuard, OpenAIGuard
 from snne_guard.sampling.openai import AsyncOpenAISampler, OpenAISampler
-from snne_guard.types import ResponseSet
+from snne_guard.types import Assessment, ResponseSet
 from tests.support.chat_server import ChatServer
 
-__all__ = ["BOTH", "async_client", "client", "sampling"]
+__all__ = ["BOTH", "assessing", "async_client", "client", "sampling"]
 
 BOTH = ("threads", "tasks")
 """The two twins."""
@@ -45,12 +46,40 @@ def sampling(
 ) -> Iterator[Callable[..., ResponseSet]]:
     """Give the ``sample`` of one of the twins, called like the one for threads."""
     settings = {"model": "test-model", **options}
+    with _clients(server, way, client_options) as (whom, run):
+        if way == "threads":
+            yield OpenAISampler(whom, **settings).sample
+        else:
+            yield run(AsyncOpenAISampler(whom, **settings).sample)
+
+
+@contextmanager
+def assessing(
+    server: ChatServer, way: str, *, client_options: Any = None, **options: Any
+) -> Iterator[Callable[..., Assessment]]:
+    """Give the ``assess`` of one of the twins, called like the one for threads."""
+    settings = {"model": "test-model", **options}
+    with _clients(server, way, client_options) as (whom, run):
+        if way == "threads":
+            yield OpenAIGuard(whom, **settings).assess
+        else:
+            yield run(AsyncOpenAIGuard(whom, **settings).assess)
+
+
+@contextmanager
+def _clients(
+    server: ChatServer, way: str, options: dict[str, Any] | None
+) -> Iterator[tuple[Any, Callable[..., Any]]]:
+    """Give a client, and what makes a coroutine function one that can be called."""
     if way == "threads":
-        with client(server, **(client_options or {})) as threads:
-            yield OpenAISampler(threads, **settings).sample
+        with client(server, **(options or {})) as threads:
+            yield threads, lambda function: function
         return
     with asyncio.Runner() as runner:
-        tasks = async_client(server, **(client_options or {}))
-        sampler = AsyncOpenAISampler(tasks, **settings)
-        yield lambda *args, **kwargs: runner.run(sampler.sample(*args, **kwargs))
+        tasks = async_client(server, **(options or {}))
+
+        def run(function: Callable[..., Any]) -> Callable[..., Any]:
+            return lambda *args, **kwargs: runner.run(function(*args, **kwargs))
+
+        yield tasks, run
         runner.run(tasks.close())

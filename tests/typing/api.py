@@ -10,13 +10,19 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage
 from langchain_core.output_parsers import StrOutputParser
 from langchain_core.prompts import ChatPromptTemplate
+from openai import AsyncOpenAI, AzureOpenAI, OpenAI
 
 from snne_guard import (
     Assessment,
+    AsyncOpenAIGuard,
+    AsyncOpenAISampler,
     Breaker,
     Budget,
     GuardedChatModel,
+    OpenAIGuard,
+    OpenAISampler,
     Prices,
+    ResponseSet,
     Score,
     SNNEGuard,
     score,
@@ -25,7 +31,14 @@ from snne_guard.decision import CalibratedStop, Threshold
 from snne_guard.evaluation import learn_stop
 from snne_guard.scorers import METHODS, snne, uncertainty, wsnne
 from snne_guard.similarity import rouge_l
-from snne_guard.types import FloatArray, Method, MethodInputs, SampleEvent
+from snne_guard.types import (
+    AsyncSampler,
+    FloatArray,
+    Method,
+    MethodInputs,
+    SampleEvent,
+    Sampler,
+)
 
 
 def same_words(texts: Sequence[str], /, *, question: str | None = None) -> FloatArray:
@@ -80,6 +93,26 @@ def guards(model: BaseChatModel) -> None:
     assert_type(chat_model.invoke("x"), AIMessage)
     prompt = ChatPromptTemplate.from_template("{q}")
     assert_type((prompt | guard | StrOutputParser()).invoke({"q": "x"}), str)
+
+
+async def without_langchain(
+    client: OpenAI, tasks: AsyncOpenAI, azure: AzureOpenAI
+) -> None:
+    guard = OpenAIGuard(client, model="m", n=3, threshold=0.4, options={"seed": 1})
+    assert_type(guard, OpenAIGuard)
+    assert_type(guard.assess("x", max_tokens=5), Assessment)
+    assert_type(OpenAIGuard.paper(azure, model="m"), OpenAIGuard)
+    OpenAIGuard(client, model="m", api="responses", on_uncertain=decide)
+    OpenAIGuard(client, model="m", thresold=0.4)  # type: ignore[call-arg]  # a typo
+    OpenAIGuard(tasks, model="m")  # type: ignore[arg-type]  # of the other kind
+    asynchronous = AsyncOpenAIGuard(tasks, model="m", observers=[Print()])
+    assert_type(
+        await asynchronous.assess([{"role": "user", "content": "x"}]), Assessment
+    )
+    sampler: Sampler = OpenAISampler(client, model="m", api="responses", logprobs=False)
+    assert_type(sampler.sample("x"), ResponseSet)
+    other: AsyncSampler = AsyncOpenAISampler(tasks, model="m")
+    assert_type(await other.sample("x"), ResponseSet)
 
 
 def scores() -> None:

@@ -1,0 +1,163 @@
+"""The options of a guard that no framework has a part in, with their defaults."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, Literal, TypedDict
+
+from snne_guard.assess.stopping import StopRule
+from snne_guard.decision import Threshold
+from snne_guard.errors import ConfigurationError
+from snne_guard.sampling import Breaker, Budget, Prices
+from snne_guard.sampling.breaker import BREAKER
+from snne_guard.types import (
+    Assessment,
+    Method,
+    Observer,
+    OnError,
+    Schedule,
+    Similarity,
+    ToolCalls,
+)
+
+__all__ = ["DEFAULTS", "PAPER", "GuardSettings", "complete"]
+
+OnUncertain = Literal["flag", "refuse", "raise"]
+
+
+class GuardSettings(TypedDict, total=False):
+    """What a guard takes besides whom it asks; all of it may be left out.
+
+    Attributes:
+        n: Members of the response set, at least 2; 5.
+        include_answer: Whether the answer is one of them; else ``n`` samples are drawn
+            besides it.
+        temperature: Sampling temperature of the samples; 1.
+        method: A name in ``METHODS``, a method of your own, or ``"auto"``: WSNNE where
+            the provider gives log-probabilities, else SNNE, settled once.
+        similarity: A name in ``SIMILARITIES``, a callable of your own, or None for the
+            method's default (``"rouge_l"``).
+        tau: Temperature of the similarity's softmax, above 0; None for 1.
+        threshold: Largest ``u`` that is accepted, in [0, 1]; a ``Threshold``; a pair
+            ``(accept, refuse)``; or None, which measures only.
+        on_uncertain: What an answer that is not accepted leads to: the decision
+            ``"flag"``, the decision ``"refuse"``, an ``UncertainAnswerError``
+            (``"raise"``), or a callable that gets the ``Assessment`` and returns one
+            of these words.
+        on_error: What happens where fewer than ``min_samples`` members can be scored:
+            ``"uncertain"``, ``"accept"`` or ``"raise"``.
+        tool_calls: ``"skip"`` leaves an answer that calls tools without a score,
+            ``"score"`` compares the calls field by field.
+        min_samples: Members that a scored set must have, the answer included; None for
+            ``max(2, ceil(n / 2))``.
+        schedule: ``"concurrent"`` draws samples beside the answer, ``"answer_first"``
+            after it. None: after it where there are tools.
+        rounds: Members of the set after each round of samples, rising to ``n``.
+        stopping: Whether a round was enough: ``"certificate"``, a callable, or None.
+        timeout: Seconds for the whole call.
+        sample_timeout: Seconds after which what has arrived is scored.
+        sample_max_tokens: Token limit of a sample.
+        max_concurrency: Requests in flight for this guard, all calls together.
+        max_attempts: Requests sent for one sample before it counts as failed; 4.
+        sample_rate: Share of calls that are sampled at all; 1.
+        sample_when: Says of a call's messages, as the API takes them, whether samples
+            are worth their cost; one that fails skips nothing.
+        prices: What the model's tokens cost, so that ``Cost.money`` is known.
+        budget: What guarded calls may spend; samples that would go over are not drawn.
+        breaker: When the provider counts as failing, so that samples are shed before
+            answers; None for never.
+        observers: Objects with any of ``on_sample_start``, ``on_sample_end`` and
+            ``on_assessment``.
+    """
+
+    n: int
+    include_answer: bool
+    temperature: float
+    method: str | Method
+    similarity: str | Similarity | None
+    tau: float | None
+    threshold: float | Threshold | tuple[float, float] | None
+    on_uncertain: OnUncertain | Callable[[Assessment], Any]
+    on_error: OnError
+    tool_calls: ToolCalls
+    min_samples: int | None
+    schedule: Schedule | None
+    rounds: Sequence[int] | None
+    stopping: Literal["certificate"] | StopRule | None
+    timeout: float | None
+    sample_timeout: float | None
+    sample_max_tokens: int | None
+    max_concurrency: int | None
+    max_attempts: int
+    sample_rate: float
+    sample_when: Callable[[list[Any]], bool] | None
+    prices: Prices | None
+    budget: Budget | None
+    breaker: Breaker | None
+    observers: Sequence[Observer]
+
+
+DEFAULTS: Mapping[str, Any] = MappingProxyType(
+    {
+        "n": 5,
+        "include_answer": True,
+        "temperature": 1.0,
+        "method": "auto",
+        "similarity": None,
+        "tau": None,
+        "threshold": None,
+        "on_uncertain": "flag",
+        "on_error": "uncertain",
+        "tool_calls": "skip",
+        "min_samples": None,
+        "schedule": None,
+        "rounds": None,
+        "stopping": "certificate",
+        "timeout": None,
+        "sample_timeout": None,
+        "sample_max_tokens": None,
+        "max_concurrency": None,
+        "max_attempts": 4,
+        "sample_rate": 1.0,
+        "sample_when": None,
+        "prices": None,
+        "budget": None,
+        "breaker": BREAKER,
+        "observers": (),
+    }
+)
+"""What holds where a setting is left out."""
+
+PAPER: Mapping[str, Any] = MappingProxyType(
+    {
+        "n": 10,
+        "include_answer": False,
+        "temperature": 1.0,
+        "method": "snne",
+        "similarity": "rouge_l_paper",
+        "tau": 1.0,
+    }
+)
+"""The settings of the paper's experiments (arXiv 2506.00245, section 4)."""
+
+
+def complete(given: Mapping[str, Any], *, owner: str) -> dict[str, Any]:
+    """Return all settings of a guard.
+
+    Args:
+        given: Those that the user has set.
+        owner: Name of the class, for the message.
+
+    Raises:
+        ConfigurationError: If there is none of that name.
+    """
+    unknown = sorted(set(given) - set(DEFAULTS))
+    if unknown:
+        msg = f"{owner} has no option {', '.join(map(repr, unknown))}"
+        raise ConfigurationError(msg)
+    if given.get("on_uncertain") == "fallback":
+        msg = f"{owner} delivers nothing, so it has no fallback: flag, and ask another"
+        raise ConfigurationError(msg)
+    observers = tuple(given.get("observers", ()))
+    return {**DEFAULTS, **given, "observers": observers, "fallback": None}
