@@ -54,7 +54,8 @@ def request_options(
         temperature: Whether the provider takes a temperature.
     """
     given = {**candidate.kwargs, **kwargs}
-    candidate = replace(candidate, kwargs=given)
+    if kwargs:
+        candidate = replace(candidate, kwargs=given)
     row = candidate.provider
     options = cleaned(given, max_tokens=plan.sample_max_tokens)
     if temperature and "temperature" in given:

@@ -27,11 +27,13 @@ class Route:
         candidates: In the order in which they are tried.
         copies: The copy of each that draws samples.
         temperature: Temperature that is wanted of samples.
+        acts: Whether a draw would do more than answer, whatever a call asks for.
     """
 
     candidates: tuple[Candidate, ...]
     copies: tuple[BaseChatModel, ...]
     temperature: float = 1.0
+    acts: bool
 
     @classmethod
     def of(cls, model: ChatRunnable, plan: SamplingPlan) -> Route:
@@ -46,7 +48,12 @@ class Route:
             )
             for candidate in candidates
         )
-        return cls(candidates=candidates, copies=copies, temperature=plan.temperature)
+        return cls(
+            candidates=candidates,
+            copies=copies,
+            temperature=plan.temperature,
+            acts=any(side_effects(candidate, {}) for candidate in candidates),
+        )
 
     @property
     def providers(self) -> tuple[Provider, ...]:
@@ -81,7 +88,10 @@ class Route:
 
     def unsampled(self, kwargs: Mapping[str, Any]) -> str | None:
         """Return why a call with these options may not be sampled, None if it may."""
-        if any(side_effects(candidate, kwargs) for candidate in self.candidates):
+        # The copies that draw were made when this was: a model is fixed from then on.
+        if self.acts or (
+            kwargs and any(side_effects(each, kwargs) for each in self.candidates)
+        ):
             return "side_effects"
         return None
 
