@@ -81,6 +81,7 @@ PROVIDERS: tuple[Provider, ...] = (
         OPENAI,
         name="Azure OpenAI",
         classes=("AzureChatOpenAI",),
+        n_note="the class drops them all where one was filtered",
     ),
     Provider(
         name="Anthropic",

@@ -24,11 +24,23 @@ __all__ = [
 ]
 
 REFUSALS = frozenset(
-    {"content_filter", "refusal", "SAFETY", "PROHIBITED_CONTENT", "BLOCKLIST"}
+    {
+        "BLOCKLIST",
+        "PROHIBITED_CONTENT",
+        "RECITATION",
+        "SAFETY",
+        "SPII",
+        "content_filter",
+        "content_filtered",
+        "guardrail_intervened",
+        "refusal",
+    }
 )
 """What providers call the end of a reply that they hold back or refuse."""
 
-REASONING_BLOCKS = frozenset({"reasoning", "thinking", "redacted_thinking"})
+REASONING_BLOCKS = frozenset(
+    {"reasoning", "reasoning_content", "redacted_thinking", "thinking"}
+)
 """Types of content blocks that hold reasoning."""
 
 # Models served without a reasoning parser put it in front of the text; where the

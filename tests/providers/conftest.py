@@ -1,4 +1,4 @@
-"""Google's client asks over TLS, which a server on this machine does not have."""
+"""What keeps some clients from a server on this machine: TLS, and a switch."""
 
 from __future__ import annotations
 
@@ -26,3 +26,10 @@ def _plain_channels(monkeypatch: pytest.MonkeyPatch) -> None:
         two = transports.GenerativeServiceGrpcAsyncIOTransport
         monkeypatch.setattr(one, "create_channel", staticmethod(plain))
         monkeypatch.setattr(two, "create_channel", staticmethod(aplain))
+
+
+@pytest.fixture(autouse=True)
+def _online(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Nothing of the hub is asked for, but its client is also that of endpoints.
+    if importlib.util.find_spec("huggingface_hub") is not None:
+        monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)

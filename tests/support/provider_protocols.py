@@ -148,9 +148,13 @@ def _anthropic_head(request: Request, reply: Reply, usage: Usage) -> JSON:
 
 def _anthropic(request: Request, reply: Reply, usage: Usage) -> JSON:
     (text,) = texts_of(request, reply)
+    content: list[JSON] = [
+        {"type": "thinking", "thinking": thought, "signature": "c2ln"}
+        for thought in reply.reasoning
+    ]
     return {
         **_anthropic_head(request, reply, usage),
-        "content": [{"type": "text", "text": text}],
+        "content": [*content, {"type": "text", "text": text}],
         "stop_reason": (reply.finish_reasons or ["end_turn"])[0],
     }
 
@@ -232,7 +236,13 @@ def _google(request: Request, reply: Reply, usage: Usage) -> JSON:
     return {
         "candidates": [
             {
-                "content": {"role": "model", "parts": [{"text": text}]},
+                "content": {
+                    "role": "model",
+                    "parts": [
+                        *({"text": t, "thought": True} for t in reply.reasoning),
+                        {"text": text},
+                    ],
+                },
                 "finishReason": reasons[index % len(reasons)],
                 "index": index,
             }
@@ -242,6 +252,7 @@ def _google(request: Request, reply: Reply, usage: Usage) -> JSON:
             "promptTokenCount": usage.prompt,
             "candidatesTokenCount": usage.completion,
             "totalTokenCount": usage.prompt + usage.completion,
+            "cachedContentTokenCount": usage.cached,
         },
         "modelVersion": reply.model or request.body["model"],
     }
@@ -344,11 +355,17 @@ def _read_bedrock(request: Request) -> JSON:
 
 def _bedrock(request: Request, reply: Reply, usage: Usage) -> JSON:
     (text,) = texts_of(request, reply)
+    content: list[JSON] = [
+        {"reasoningContent": {"reasoningText": {"text": thought, "signature": "s"}}}
+        for thought in reply.reasoning
+    ]
+    message = {"role": "assistant", "content": [*content, {"text": text}]}
     return {
-        "output": {"message": {"role": "assistant", "content": [{"text": text}]}},
+        "output": {"message": message},
         "stopReason": (reply.finish_reasons or ["end_turn"])[0],
         "usage": {
-            "inputTokens": usage.prompt,
+            "inputTokens": usage.prompt - usage.cached,
+            "cacheReadInputTokens": usage.cached,
             "outputTokens": usage.completion,
             "totalTokens": usage.prompt + usage.completion,
         },

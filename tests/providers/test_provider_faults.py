@@ -1,0 +1,156 @@
+"""What only one provider does, and what each calls by a name of its own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from snne_guard import SNNEGuard
+from tests.providers.cases import CASES, Case, asked
+from tests.support.chat_server import Reply, Request, Usage, always, error
+from tests.support.guarding import WHOLE, Witness, ask, is_sample, record, split
+
+ENDS = {
+    "OpenAI": ("length", "content_filter"),
+    "Azure OpenAI": ("length", None),  # see below
+    "Anthropic": ("max_tokens", "refusal"),
+    "Google Gemini, REST": ("MAX_TOKENS", "SAFETY"),
+    "Google Gemini, gRPC": ("MAX_TOKENS", "PROHIBITED_CONTENT"),
+    "Amazon Bedrock, Converse": ("max_tokens", "guardrail_intervened"),
+    "Mistral": ("model_length", None),
+    "Ollama": ("length", None),
+}
+"""How the providers call a reply that was cut off, and one that was refused."""
+
+
+@asked(lambda case: case.name in ENDS)
+def test_samples_cut_off_or_refused_are_told_in_the_words_of_each(
+    case: Case, way: str
+) -> None:
+    for finish, reason in zip(ENDS[case.name], ("truncated", "refused"), strict=True):
+        if finish is None:
+            continue
+        bad = always("Rom", finish_reasons=(finish,))
+        with case.server(split("Paris", bad)) as server:
+            found = record(ask(SNNEGuard(case.chat(server), n=3), "x", way))
+        assert f"{reason}_samples" in found["reasons"]
+        assert found["n_used"] == 1
+
+
+@pytest.mark.parametrize("way", WHOLE)
+def test_a_filtered_reply_fails_the_whole_request_at_azure(way: str) -> None:
+    bad = always("Rom", finish_reasons=("stop", "content_filter"))
+    case = CASES["Azure OpenAI"]
+    with case.server(split("Paris", bad)) as server:
+        found = record(ask(SNNEGuard(case.chat(server), n=3), "x", way))
+        assert len(server.requests) == 2
+    assert "samples_failed" in found["reasons"]
+    assert found["cost"]["lower_bound"] is True  # it was billed, and nobody knows what
+
+
+THINKING = ("Anthropic", "Google Gemini, REST", "Google Gemini, gRPC", "DeepSeek",
+            "Amazon Bedrock, Converse")  # fmt: skip
+
+
+@asked(lambda case: case.name in THINKING)
+def test_reasoning_is_no_part_of_what_is_compared(case: Case, way: str) -> None:
+    witness = Witness()
+    script = always("Paris", reasoning=("France, hence",))
+    with case.server(script) as server:
+        guard = SNNEGuard(case.chat(server), n=3, observers=[witness], method="snne")
+        ask(guard, "x", way)
+    members = [witness.last.answer, *witness.last.samples]
+    assert [member.text for member in members if member] == ["Paris"] * 3
+    assert all(member.reasoned for member in members if member)
+
+
+@asked()
+def test_tools_that_the_provider_only_proposes_do_not_stop_the_samples(
+    case: Case, way: str
+) -> None:
+    def weather(city: str) -> str:
+        """Tell the weather of a city."""
+        return city
+
+    with case.server(split("Paris", ["Paris"])) as server:
+        model = case.chat(server).bind_tools([weather])
+        found = record(ask(SNNEGuard(model, n=3), "x", way))
+        bodies = [request.body for request in server.requests]
+    assert found["n_used"] == 3
+    assert "side_effects" not in found["reasons"]
+    tools = [body.get("tools") or body["toolConfig"]["tools"] for body in bodies]
+    assert all(each == tools[0] for each in tools)
+
+
+ONCE_MORE = ("OpenAI", "Anthropic", "Google Gemini, gRPC", "Mistral", "Ollama",
+             "Amazon Bedrock, Converse", "Groq", "Fireworks",
+             "Hugging Face, endpoints")  # fmt: skip
+
+
+@pytest.mark.parametrize("status", [429, 503])
+@asked(lambda case: case.name in ONCE_MORE)
+def test_what_is_transient_is_tried_again_by_the_guard_alone(
+    case: Case, way: str, status: int
+) -> None:
+    failed: list[Request] = []
+
+    def script(request: Request) -> Reply:
+        if failed:
+            return always("Paris")(request)
+        failed.append(request)
+        return error(status, "later")
+
+    with case.server(split("Paris", script)) as server:
+        model = case.chat(server)
+        found = record(ask(SNNEGuard(model, n=2, max_attempts=2), "x", way))
+        samples = [request for request in server.asked if is_sample(request)]
+        billed = server.billed
+    assert len(samples) == 2
+    assert (found["n_used"], found["cost"]["attempts"]) == (2, 3)
+    assert found["cost"]["completion_tokens"] == billed.completion_tokens
+    assert "samples_failed" not in found["reasons"]
+
+
+CACHING = ("OpenAI", "Azure OpenAI", "Anthropic", "Google Gemini, gRPC",
+           "Amazon Bedrock, Converse", "DeepSeek")  # fmt: skip
+
+
+@asked(lambda case: case.name in CACHING)
+def test_tokens_from_a_prompt_cache_are_counted_once(case: Case, way: str) -> None:
+    usage = Usage(prompt=100, completion=3, cached=60)
+    with case.server(always("Paris", usage=usage)) as server:
+        found = record(ask(SNNEGuard(case.chat(server), n=2), "x", way))
+    cost = found["cost"]
+    assert (cost["prompt_tokens"], cost["cached_tokens"]) == (200, 120)
+    assert cost["completion_tokens"] == 6
+
+
+@pytest.mark.parametrize("way", WHOLE)
+def test_anthropic_takes_no_temperature_but_1_while_it_thinks(way: str) -> None:
+    case = CASES["Anthropic"]
+    message = "`temperature` may only be set to 1 when thinking is enabled."
+
+    def thinking(request: Request) -> Reply:
+        if request.temperature not in (None, 1.0):
+            return error(400, message)
+        return always("Paris", reasoning=("hm",))(request)
+
+    options: dict[str, Any] = {
+        "thinking": {"type": "enabled", "budget_tokens": 1024},
+        "max_tokens": 2000,
+        "temperature": None,
+    }
+    with case.server(thinking) as server:
+        guard = SNNEGuard(case.chat(server, **options), temperature=0.7, n=3)
+        told = [record(ask(guard, "x", way)) for _ in range(2)]
+        temperatures = [request.temperature for request in server.asked]
+    for found in told:
+        assert found["n_used"] == 3
+        assert "temperature_unset" in found["reasons"]
+    # Learnt once: the second call asks for none.
+    assert len([t for t in temperatures[-3:] if t is not None]) == 0
+    with case.server(thinking) as server:
+        found = record(ask(SNNEGuard(case.chat(server, **options)), "x", way))
+        assert {request.temperature for request in server.asked} == {None, 1.0}
+    assert "temperature_unset" not in found["reasons"]
