@@ -230,7 +230,7 @@ def test_bad_lines_are_named_and_skipped(tmp_path: Path) -> None:
     assert result.stderr.splitlines() == [
         "snne-guard: line 2: expected a JSON object, Expecting value at column 1",
         'snne-guard: line 4: expected a field "question"',
-        'snne-guard: line 5: the id "a" has come before in this file',
+        'snne-guard: line 5: the id "a" has come before in this file, on line 1',
     ]
     assert [row["id"] for row in read(output)] == ["a", "d"]
     assert result.stdout.splitlines()[:4] == [

@@ -15,7 +15,6 @@ from snne_guard.evaluation import (
     parse_recordings,
     read_recordings,
 )
-from snne_guard.evaluation.recordings import _SeenIds
 
 SHARED = Path(
     os.environ.get("SNNE_GUARD_SHARED")
@@ -195,8 +194,8 @@ def test_an_id_that_comes_twice() -> None:
     assert [number for number, _ in rows] == [1, 2, 3, 4, 5]
     told = {n: row.message for n, row in rows if isinstance(row, BadLine)}
     assert told == {
-        3: 'the id "a" has come before in this file',
-        5: 'the id "b" has come before in this file',
+        3: 'the id "a" has come before in this file, on line 1',
+        5: 'the id "b" has come before in this file, on line 2',
     }
 
 
@@ -211,17 +210,8 @@ def test_half_a_surrogate_pair_is_an_id_too() -> None:
 
     assert isinstance(rows[0][1], Recording)
     assert rows[1][1] == BadLine(
-        message='the id "\\ud800" has come before in this file'
+        message='the id "\\ud800" has come before in this file, on line 1'
     )
-
-
-def test_ids_are_known_over_many_lines() -> None:
-    seen = _SeenIds(recent=4)
-
-    assert all(seen.add(str(number)) for number in range(50))
-    assert not any(seen.add(str(number)) for number in range(50))
-    assert seen.add("50")
-    assert seen._sorted.nbytes == 8 * 48
 
 
 def test_blank_lines_are_passed_over_but_counted() -> None:
