@@ -25,6 +25,7 @@ __all__ = ["Failure", "RecordingStore", "failed_path"]
 
 _SHOWN = 60
 """Characters of a setting that a message shows."""
+_WAY_OUT = "record into another file, or mix them with --mix-settings"
 
 
 def failed_path(output: Path) -> Path:
@@ -237,13 +238,13 @@ class RecordingStore:
         if self._mix:
             return
         if settings is None:
-            msg = f"{where} does not say how it was drawn; record into another file"
+            msg = f"{where} does not say how it was drawn; {_WAY_OUT}"
             raise ConfigurationError(msg)
         for name, now in self.settings.items():
             if (then := settings.get(name)) != now:
                 msg = (
                     f"{where} was drawn with {name} {_shown(then)}, and now it is "
-                    f"{_shown(now)}; record into another file"
+                    f"{_shown(now)}; {_WAY_OUT}"
                 )
                 raise ConfigurationError(msg)
 

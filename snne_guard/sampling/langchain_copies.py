@@ -10,7 +10,7 @@ from langchain_core.language_models import BaseChatModel
 from snne_guard.sampling.langchain_provider import Provider
 from snne_guard.sampling.langchain_providers import provider_of
 
-__all__ = ["NESTED", "nested_fields", "sampling_copy"]
+__all__ = ["NESTED", "nested_fields", "sampling_copy", "without_retries"]
 
 NESTED = (
     "additional_model_request_fields",
@@ -59,6 +59,21 @@ def sampling_copy(
     update |= {place: clean(inner) for place, inner in nested_fields(model).items()}
     if max_tokens is not None:
         update |= {name: max_tokens for name in row.limits if name in fields}
+    clients = {} if row.clients is None else row.clients(model)
+    return model.model_copy(update=update | clients)
+
+
+def without_retries(model: BaseChatModel) -> BaseChatModel:
+    """Return a copy of a chat model for those who retry by themselves.
+
+    It shares the connections of the model, which is untouched.
+    """
+    row, fields = provider_of(model), type(model).model_fields
+    update = {
+        name: off
+        for name, off in row.off.items()
+        if name in fields and getattr(model, name)
+    }
     clients = {} if row.clients is None else row.clients(model)
     return model.model_copy(update=update | clients)
 

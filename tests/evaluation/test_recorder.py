@@ -1,6 +1,7 @@
 """A run: what it draws, in which order, what fails, when it gives up."""
 
 import asyncio
+import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from snne_guard.evaluation import (
     Recorder,
     RecordingStore,
     Tally,
+    parse_questions,
 )
 from snne_guard.evaluation.store import failed_path
 from snne_guard.types import Sample
@@ -419,3 +421,25 @@ async def test_reasons_are_counted(tmp_path: Path) -> None:
     )
     tally = await run(output, rows(*"abc"), Scripted(outcomes={"b": [cut]}))
     assert tally.reasons == {"truncated_samples": 1}
+
+
+def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
+    def peak(count: int) -> int:
+        def lines() -> Iterator[bytes]:
+            for number in range(count):
+                fields = {"id": str(number), "question": "?", "p": "x" * 50_000}
+                yield from lines_of(fields).splitlines(keepends=True)
+
+        output = tmp_path / f"{count}.jsonl"
+        tracemalloc.start()
+        try:
+            for _ in range(2):  # drawing, and finding that all is there
+                asyncio.run(run(output, parse_questions(lines())))
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    peak(5)  # what is loaded and cached once
+    small, large = peak(20), peak(200)
+    # The file is 9 MB larger.
+    assert large - small < 500_000
