@@ -9,7 +9,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from enum import Enum, auto
+from enum import IntEnum
 
 from snne_guard.errors import ConfigurationError
 from snne_guard.sampling.retry import is_transient
@@ -86,12 +86,43 @@ BREAKER = Breaker()
 """The breaker of every guard that is not given another one."""
 
 
-class _Event(Enum):
+class _Event(IntEnum):
     """What happens to a request."""
 
-    begun = auto()
-    answered = auto()
-    failed = auto()
+    begun = 0
+    answered = 1
+    failed = 2
+
+
+_SLOTS = 50
+
+
+class _Window:
+    """Counts of what happened lately, in a few slots, whatever the traffic.
+
+    Args:
+        seconds: For how long something counts; it may be a slot's length less.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds, self._slot = seconds, seconds / _SLOTS
+        self._counts: deque[tuple[float, list[int]]] = deque()
+
+    def note(self, event: _Event, now: float) -> None:
+        """Count an event, and forget those that are too long ago."""
+        if not self._counts or now >= self._counts[-1][0] + self._slot:
+            self._counts.append((now, [0] * len(_Event)))
+        self._counts[-1][1][event] += 1
+        while self._counts[0][0] <= now - self._seconds:
+            self._counts.popleft()
+
+    def count(self, event: _Event) -> int:
+        """Return how often it happened lately."""
+        return sum(counts[event] for _, counts in self._counts)
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._counts.clear()
 
 
 class Circuit:
@@ -118,8 +149,7 @@ class Circuit:
         self.breaker = breaker
         self._clock = clock
         self._lock = threading.Lock()
-        self._events: deque[tuple[float, _Event]] = deque()
-        self._counts = dict.fromkeys(_Event, 0)
+        self._window = _Window(0.0 if breaker is None else breaker.window)
         self._opened: float | None = None
         self._probe: tuple[str, float] | None = None
 
@@ -157,7 +187,7 @@ class Circuit:
         """
         with self._lock:
             if self.breaker is not None and self._opened is None:
-                self._note(self.breaker, self._clock(), _Event.begun)
+                self._window.note(_Event.begun, self._clock())
 
     def ended(
         self, error: BaseException | None = None, *, answer: bool = False
@@ -182,12 +212,14 @@ class Circuit:
                 self._tested(now, failed=failed, answer=answer)
 
     def _count(self, breaker: Breaker, now: float, *, failed: bool) -> None:
-        self._note(breaker, now, _Event.failed if failed else _Event.answered)
-        failures = self._counts[_Event.failed]
-        total = max(
-            self._counts[_Event.begun], failures + self._counts[_Event.answered]
-        )
-        if failed and failures >= max(breaker.failures, breaker.share * total):
+        window = self._window
+        window.note(_Event.failed if failed else _Event.answered, now)
+        if not failed:
+            return
+        failures = window.count(_Event.failed)
+        ended = failures + window.count(_Event.answered)
+        total = max(ended, window.count(_Event.begun))
+        if failures >= max(breaker.failures, breaker.share * total):
             logger.warning(
                 "the provider is failing (%d of %d requests in %g s): samples are shed",
                 failures,
@@ -195,12 +227,6 @@ class Circuit:
                 breaker.window,
             )
             self._open(now)
-
-    def _note(self, breaker: Breaker, now: float, event: _Event) -> None:
-        self._events.append((now, event))
-        self._counts[event] += 1
-        while self._events[0][0] <= now - breaker.window:
-            self._counts[self._events.popleft()[1]] -= 1
 
     def _tested(self, now: float, *, failed: bool, answer: bool) -> None:
         """Take in what the provider does after the cooldown."""
@@ -212,5 +238,4 @@ class Circuit:
 
     def _open(self, now: float) -> None:
         self._opened, self._probe = now, None
-        self._events.clear()
-        self._counts = dict.fromkeys(_Event, 0)
+        self._window.clear()

@@ -170,9 +170,21 @@ def test_of_a_burst_the_failures_come_back_first_and_do_not_open_it() -> None:
     assert not circuit.admits("a")
 
 
+def test_it_holds_no_more_the_more_requests_there_are() -> None:
+    clock = Clock()
+    circuit = Circuit(BREAKER, clock=clock)
+    for _ in range(5_000):
+        clock.now += 0.01
+        circuit.began()
+        circuit.ended()
+    assert len(circuit._window._counts) <= 51
+
+
+# Either at the same moment or more than a slot of the window later: then the slots
+# count exactly.
+waits = st.just(0.0) | st.floats(0.21, 4)
 events = st.lists(
-    st.tuples(st.floats(0, 4), st.sampled_from(["begun", "answered", "failed"])),
-    max_size=60,
+    st.tuples(waits, st.sampled_from(["begun", "answered", "failed"])), max_size=60
 )
 
 
