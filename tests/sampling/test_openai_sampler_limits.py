@@ -43,7 +43,7 @@ def test_what_has_arrived_in_time_is_returned(way: str) -> None:
     script = rejecting_n(in_turn(replies))
     with (
         ChatServer(split("Paris", script)) as server,
-        sampling(server, way, n=3, sample_timeout=1.0) as sample,
+        sampling(server, way, n=3, sample_timeout=2.0) as sample,
     ):
         found = sample("x")
     assert texts(found) == ["Lyon"]
