@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from numbers import Real
 
-from snne_guard.assess.suspicion import suspect, words_of
 from snne_guard.decision import Policy, Verdict
 from snne_guard.errors import ConfigurationError
+from snne_guard.sampling.agreement import suspect, words_of
 from snne_guard.scorers import METHODS, resolve_method, score_members
 from snne_guard.similarity import resolve_similarity
 from snne_guard.similarity.growth import Growth

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from snne_guard.assess.judge import Judge
-from snne_guard.assess.suspicion import suspect
 from snne_guard.decision import CalibratedStop, Verdict
+from snne_guard.sampling.agreement import suspect
 from snne_guard.scorers import METHODS, uncertainty_range
 from snne_guard.similarity.growth import Growth
 from snne_guard.types import Method, MethodInputs, ResponseSet, Sample, Score

@@ -8,13 +8,17 @@ from snne_guard.langchain.errors import (
 )
 from snne_guard.langchain.guard import SNNEGuard
 from snne_guard.langchain.messages import is_refusal
+from snne_guard.langchain.preflight import Preflight
+from snne_guard.sampling.evidence import Finding
 from snne_guard.sampling.langchain_provider import Provider
 from snne_guard.sampling.langchain_providers import PROVIDERS, provider_of
 
 __all__ = [
     "PROVIDERS",
+    "Finding",
     "GuardTimeoutError",
     "GuardedChatModel",
+    "Preflight",
     "Provider",
     "SNNEGuard",
     "SamplingError",

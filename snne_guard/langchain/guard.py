@@ -16,7 +16,9 @@ from snne_guard.langchain.acall import AsyncGuardedCall
 from snne_guard.langchain.build import build
 from snne_guard.langchain.call import GuardedCall
 from snne_guard.langchain.core import Request
+from snne_guard.langchain.examine import AsyncExamination, Examination
 from snne_guard.langchain.options import REFUSAL, GuardOptions
+from snne_guard.langchain.preflight import Preflight
 from snne_guard.langchain.reseat import structured
 from snne_guard.sampling import Breaker, Budget, Prices
 from snne_guard.sampling.breaker import BREAKER
@@ -296,6 +298,39 @@ class SNNEGuard(GuardOptions):
         """Do what ``assess`` does without blocking the event loop."""
         request = self.request(input, config or {}, kwargs)
         return await AsyncGuardedCall(request).assess()
+
+    def preflight(
+        self, config: RunnableConfig | None = None, *, timeout: float = 40.0
+    ) -> Preflight:
+        """Find out by asking whether this model's samples can be trusted.
+
+        It takes about ten short requests, through the very code that draws samples.
+        The guard's later calls know what was found: how many replies a request may
+        ask for, whether log-probabilities come, whether a temperature is taken.
+
+        Args:
+            config: LangChain's configuration.
+            timeout: Seconds after which the report is made from what has come.
+
+        Returns:
+            Whether samples can be trusted, what was found, and suitable settings.
+
+        Raises:
+            GuardTimeoutError: If not even the first reply came in time.
+            ConfigurationError: If this model is never sampled.
+            Exception: The provider's own, if it did not answer at all.
+        """
+        return Examination(self.request("", config or {}, {}), timeout=timeout).run()
+
+    async def apreflight(
+        self,
+        config: RunnableConfig | None = None,
+        *,
+        timeout: float = 40.0,  # noqa: ASYNC109 - mirrors the thread twin
+    ) -> Preflight:
+        """Do what ``preflight`` does without blocking the event loop."""
+        request = self.request("", config or {}, {})
+        return await AsyncExamination(request, timeout=timeout).run()
 
     def bind_tools(self, tools: Sequence[Any], **kwargs: Any) -> SNNEGuard:
         """Return a guard on the model with tools bound to it."""

@@ -301,7 +301,7 @@ def test_commands_on_the_pages_exist() -> None:
     for path in re.findall(r"\bpython (\S+\.py)", text):
         assert (ROOT / path).exists(), path
     named = set(re.findall(r"(?:^|`)snne-guard (\w+)", text, re.MULTILINE))
-    assert {"ask", "demo", "score"} <= named <= set(COMMANDS)
+    assert {"ask", "demo", "doctor", "score"} <= named <= set(COMMANDS)
 
 
 def test_the_picture_shows_an_answer_that_passed_and_one_that_was_held_back() -> None:

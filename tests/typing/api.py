@@ -29,6 +29,7 @@ from snne_guard import (
 )
 from snne_guard.decision import CalibratedStop, Threshold
 from snne_guard.evaluation import learn_stop
+from snne_guard.langchain import Finding, Preflight
 from snne_guard.scorers import METHODS, snne, uncertainty, wsnne
 from snne_guard.similarity import rouge_l
 from snne_guard.types import (
@@ -89,6 +90,10 @@ def guards(model: BaseChatModel) -> None:
     assert_type(guard.assess("x"), Assessment)
     assert_type(guard.assess("x").cost.money, float | None)
     assert_type(guard.batch(["x"]), list[AIMessage])
+    report = guard.preflight(timeout=10)
+    assert_type(report, Preflight)
+    assert_type(report.ok, bool)
+    assert_type(report.findings, tuple[Finding, ...])
     chat_model = GuardedChatModel(guard)
     assert_type(chat_model.invoke("x"), AIMessage)
     prompt = ChatPromptTemplate.from_template("{q}")

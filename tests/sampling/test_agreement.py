@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from snne_guard.assess.suspicion import agreement_logprob, suspect
+from snne_guard.sampling.agreement import agreement_logprob, suspect
 from snne_guard.types import Sample
 
 SLACK = math.log(10 / 9)

@@ -1,0 +1,172 @@
+"""``preflight`` on other models, with LangChain around it, and when things fail."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from langchain_core.caches import InMemoryCache
+from langchain_core.globals import set_llm_cache
+from langchain_core.language_models import FakeListChatModel, GenericFakeChatModel
+from langchain_core.messages import AIMessage
+from langchain_core.outputs import ChatGeneration, LLMResult
+
+from snne_guard import ConfigurationError, GuardTimeoutError, SNNEGuard
+from snne_guard.langchain.examine import _seen
+from snne_guard.sampling.collect import Reply as Drawn
+from snne_guard.types import Sample
+from tests.support.chat_samplers import Sampler
+from tests.support.chat_server import (
+    ChatServer,
+    Gate,
+    Reply,
+    Request,
+    chat_openai,
+    error,
+    failing,
+    in_turn,
+)
+from tests.support.examining import GOOD, WAYS, examined, statuses
+from tests.support.guarding import Witness, until
+from tests.support.handlers import EverythingHandler
+
+# --- models that are no OpenAI -------------------------------------------------------
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_any_class_of_chat_model_is_examined(way: str) -> None:
+    replies = iter(AIMessage(f"reply {number}") for number in range(9))
+    report = examined(SNNEGuard(GenericFakeChatModel(messages=replies)), way)
+    assert report.ok
+    assert statuses(report) == {
+        "variation": "works",
+        "temperature": "missing",
+        "n": "missing",
+        "logprobs": "missing",
+        "seed": "missing",
+        "cache": "works",
+        "max_tokens": "unknown",
+        "usage": "missing",
+    }
+    assert report.model is None
+    assert report.settings == {"method": "snne"}
+    assert not SNNEGuard(FakeListChatModel(responses=["Paris"])).preflight().ok
+
+
+def test_tokens_are_read_wherever_they_lie() -> None:
+    def seen(logprobs: Any, *, info: bool = False) -> Any:
+        where = {"logprobs": logprobs}
+        message = AIMessage("Paris", response_metadata={} if info else where)
+        generation = ChatGeneration(
+            message=message, generation_info=where if info else None
+        )
+        drawn = Drawn(samples=(Sample(text="Paris", token_logprobs=(-0.1,)),))
+        return _seen(drawn, LLMResult(generations=[[generation]]))
+
+    for info in (False, True):
+        for shape in (list, lambda entries: {"content": entries}):
+            tokens = [{"token": "Par", "logprob": -0.1}, {"token": "is", "logprob": 0}]
+            assert seen(shape(tokens), info=info).aligned is True
+            assert seen(shape([{"token": "x"}]), info=info).aligned is False
+            assert seen(shape(["odd"]), info=info).aligned is None
+    assert seen(None).aligned is None
+    assert _seen(Drawn(samples=()), None).aligned is None
+
+
+def test_a_model_that_is_never_sampled_cannot_be_examined() -> None:
+    with ChatServer(Sampler()) as server:
+        model = chat_openai(server).bind(tools=[{"type": "web_search"}])
+        with pytest.raises(ConfigurationError, match="nothing to examine"):
+            SNNEGuard(model).preflight()
+        assert server.requests == []
+
+
+@pytest.fixture
+def langchain_cache() -> Iterator[None]:
+    set_llm_cache(InMemoryCache())
+    yield
+    set_llm_cache(None)
+
+
+@pytest.mark.usefixtures("langchain_cache")
+def test_langchains_own_cache_answers_for_no_sample() -> None:
+    with ChatServer(Sampler()) as server:
+        report = SNNEGuard(chat_openai(server)).preflight()
+        assert "LangChain's is on" in report.finding("cache").message
+        off = SNNEGuard(chat_openai(server, cache=False)).preflight()
+        assert "LangChain's" not in off.finding("cache").message
+    assert report.ok
+
+
+# --- faults --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_the_providers_own_error_comes_through(way: str) -> None:
+    with ChatServer(in_turn([error(401, "bad key")])) as server:
+        with pytest.raises(Exception, match="bad key"):
+            examined(SNNEGuard(chat_openai(server)), way)
+        assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_what_is_transient_is_tried_again(way: str) -> None:
+    with ChatServer(failing(Sampler(), rate=0.2, seed=5)) as server:
+        report = examined(SNNEGuard(chat_openai(server)), way)
+        sent = len(server.requests)
+    assert report.ok
+    assert report.cost.attempts == sent > report.cost.calls
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_model_that_says_nothing_times_out(way: str) -> None:
+    with ChatServer([Reply(stall=True)]) as server:
+        guard = SNNEGuard(chat_openai(server))
+        with pytest.raises(GuardTimeoutError, match=r"within the timeout of 0\.2 s"):
+            examined(guard, way, timeout=0.2)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_when_time_is_up_the_report_says_what_is_known(way: str) -> None:
+    gate, sampler = Gate(), Sampler()
+
+    def script(request: Request) -> Reply:
+        return Reply(gate=gate) if request.temperature == 0 else sampler(request)
+
+    with ChatServer(script) as server:
+        report = examined(SNNEGuard(chat_openai(server)), way, timeout=1.5)
+        gate.open()
+    assert report.ok
+    late = {"temperature", "n", "seed", "cache"}
+    assert statuses(report) == GOOD | dict.fromkeys(late, "unknown")
+    assert report.cost.lower_bound
+
+
+async def test_cancelling_ends_what_is_in_flight() -> None:
+    with ChatServer([Reply(stall=True)]) as server:
+        task = asyncio.create_task(SNNEGuard(chat_openai(server)).apreflight())
+        await until(lambda: server.answering)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await until(lambda: not server.answering)
+        assert server.abandoned == 1
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_handlers_see_the_requests_and_observers_no_assessment(way: str) -> None:
+    recorder, witness = EverythingHandler(), Witness()
+    with ChatServer(Sampler()) as server:
+        guard = SNNEGuard(
+            chat_openai(server),
+            threshold=0.4,
+            on_uncertain="refuse",
+            observers=[witness],
+        )
+        report = examined(guard, way, {"callbacks": [recorder]})
+        sent = len(server.requests)
+    assert report.ok
+    assert recorder.names.count("on_llm_end") == sent
+    assert (witness.started, witness.assessments) == ([], [])
