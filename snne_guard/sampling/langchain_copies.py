@@ -16,6 +16,7 @@ NESTED = (
     "additional_model_request_fields",
     "extra_body",
     "generation_config",
+    "inferenceConfig",
     "model_kwargs",
     "options",
 )

@@ -17,6 +17,17 @@ _PROPOSED = frozenset(
     {"function", "functionDeclarations", "function_declarations", "toolSpec"}
 )
 """Keys of tools that the provider only proposes to call."""
+_PROPOSED_TYPES = (
+    "apply_patch",
+    "bash_",
+    "computer_",
+    "custom",
+    "function",
+    "local_shell",
+    "memory_",
+    "text_editor_",
+)
+"""How the types begin of tools that run where the application does."""
 _SCHEMAS = frozenset({"args_schema", "input_schema", "parameters", "properties"})
 _HOLDERS = (*NESTED, "toolConfig", "tool_config")
 
@@ -70,7 +81,7 @@ def _runs_at_provider(tool: object) -> bool:
         return False
     given = cast("Mapping[str, object]", tool)
     if "type" in given:
-        return given["type"] not in ("function", "custom")
+        return not str(given["type"]).startswith(_PROPOSED_TYPES)
     # Tools of the user's own have a schema, at Anthropic and elsewhere too.
     if {"name", "title"} & given.keys() and _SCHEMAS & given.keys():
         return False

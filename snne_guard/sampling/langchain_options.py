@@ -69,6 +69,7 @@ def request_options(
         options |= _placed(row.n, draw.n, options)
     if logprobs:
         options |= row.logprobs
+    options |= row.request
     if candidate.is_openai and candidate.uses_responses:
         options["store"] = False  # it stores what is not forbidden
     return _unparsed(candidate, options)
@@ -139,7 +140,7 @@ def _in_full(
     if seed is not None:
         settings["seed"] = seed
     if plan.sample_max_tokens is not None:
-        settings |= dict.fromkeys(row.limits, plan.sample_max_tokens)
+        settings[row.limit_in_full] = plan.sample_max_tokens
     return {place: settings}
 
 

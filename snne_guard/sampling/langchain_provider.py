@@ -13,6 +13,7 @@ ANY_LIMIT = (
     "max_tokens",
     "max_completion_tokens",
     "max_output_tokens",
+    "maxTokens",
     "max_new_tokens",
     "num_predict",
 )
@@ -52,8 +53,10 @@ class Provider:
         limits: Fields and options that set the token limit of a reply.
         seed: Name of the option that seeds a draw, None where a seed is left out.
         seed_is_field: Whether only a field of the model takes it, and no request.
-        in_full: Option of one request that takes the place of all fields, so that
-            what the guard sets must be in it too.
+        in_full: Option of one request that takes the place of all fields where a
+            user sets it, so that what the guard sets must be in it too.
+        limit_in_full: Name of the token limit in it.
+        request: Further options of every request for samples.
         off: Fields that are set so that samples are drawn in one piece and once:
             streaming off, and the class's own retries, which are the guard's task.
         clients: Returns the fields that hold the model's clients, with clients that
@@ -83,6 +86,8 @@ class Provider:
     seed: str | None = "seed"
     seed_is_field: bool = False
     in_full: str | None = None
+    limit_in_full: str = "max_tokens"
+    request: Mapping[str, object] = field(default_factory=lambda: _NOTHING)
     off: Mapping[str, object] = field(default_factory=lambda: _NOTHING)
     clients: Callable[[Any], dict[str, Any]] | None = None
     acting: tuple[str, ...] = ()

@@ -120,6 +120,8 @@ PROVIDERS: tuple[Provider, ...] = (
         logprobs_note="the API has none",
         limits=("max_tokens",),
         seed=None,
+        in_full="inferenceConfig",
+        limit_in_full="maxTokens",
         clients=bedrock_clients,
     ),
     Provider(
@@ -168,6 +170,7 @@ PROVIDERS: tuple[Provider, ...] = (
         seed="seed",
         seed_is_field=True,
         in_full="options",
+        limit_in_full="num_predict",
     ),
     Provider(
         name="Hugging Face, local pipeline",
@@ -197,6 +200,7 @@ PROVIDERS: tuple[Provider, ...] = (
         logprobs_note="not asked for: many of the providers behind refuse them",
         limits=("max_tokens",),
         off={"max_retries": 1},
+        request={"max_retries": 0, "num_retries": 0},
     ),
     Provider(
         name="Fireworks",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import pytest
@@ -91,6 +92,26 @@ def _openai_like(key: str = "api_key", **more: Any) -> Callable[[ProviderServer]
 def _hugging_face(server: ProviderServer) -> dict[str, Any]:
     kind: Any = pytest.importorskip("langchain_huggingface").HuggingFaceEndpoint
     return {"llm": kind(endpoint_url=server.root), "model_id": "test-model"}
+
+
+@cache
+def _aws_session() -> Any:
+    boto3: Any = pytest.importorskip("boto3")
+    return boto3.Session(
+        region_name="us-east-1",
+        aws_access_key_id="test",
+        aws_secret_access_key="test",  # noqa: S106 - of a server on this machine
+    )
+
+
+def _bedrock(server: ProviderServer) -> dict[str, Any]:
+    # The class would make a session for each model, which takes much of a second.
+    client = _aws_session().client("bedrock-runtime", endpoint_url=server.root)
+    return {
+        "model": "anthropic.claude-3-5-sonnet-20241022-v2:0",
+        "client": client,
+        "bedrock_client": client,
+    }
 
 
 SEARCH = {"tools": [{"type": "web_search"}]}
@@ -181,13 +202,7 @@ CASES = {
             package="langchain_aws",
             kind="ChatBedrockConverse",
             protocol=protocols.BEDROCK,
-            settings=lambda server: {
-                "model": "anthropic.claude-3-5-sonnet-20241022-v2:0",
-                "region_name": "us-east-1",
-                "aws_access_key_id": "test",
-                "aws_secret_access_key": "test",
-                "endpoint_url": server.root,
-            },
+            settings=_bedrock,
             model="anthropic.claude-3-5-sonnet-20241022-v2:0",
             acting={"toolConfig": {"tools": [{"systemTool": {"name": "nova"}}]}},
             streams=False,

@@ -38,6 +38,42 @@ def test_samples_cut_off_or_refused_are_told_in_the_words_of_each(
         assert found["n_used"] == 1
 
 
+ODD: dict[str, dict[str, Any]] = {
+    "OpenAI": {"extra_body": {"temperature": 0.0, "n": 3, "seed": 5}},
+    "Anthropic": {"temperature": 0.0},
+    "Google Gemini, gRPC": {
+        "generation_config": {"temperature": 0.0, "candidate_count": 2, "top_k": 3}
+    },
+    "Amazon Bedrock, Converse": {
+        "inferenceConfig": {"temperature": 0.0, "maxTokens": 500}
+    },
+    "Mistral": {"temperature": 0.0, "n": 2, "random_seed": 5},
+    "Groq": {"temperature": 0.0, "seed": 5},
+    "Ollama": {"options": {"temperature": 0.0, "seed": 5, "num_predict": 500}},
+    "Fireworks": {"temperature": 0.0, "n": 2},
+}
+"""Where users may put what the guard sets for samples."""
+
+
+@asked(lambda case: case.name in ODD)
+def test_options_in_odd_places_do_not_reach_the_samples(case: Case, way: str) -> None:
+    with case.server(split("Paris", ["Paris"])) as server:
+        model = case.chat(server).bind(**ODD[case.name])
+        guard = SNNEGuard(model, n=3, sample_max_tokens=9)
+        found = record(ask(guard, "x", way))
+        answer, *samples = sorted(server.asked, key=is_sample)
+    assert found["n_used"] == 3
+    assert answer.temperature == 0.0
+    assert [r.temperature for r in samples] == [1.0] * len(samples)
+    assert [r.n for r in samples] == ([2] if case.told.n else [1, 1])
+    seeds = {r.body.get("seed") for r in samples}
+    assert seeds in ({None}, {6}, {6, 7})
+    limits = {
+        r.body.get("max_completion_tokens", r.body.get("max_tokens")) for r in samples
+    }
+    assert limits == {9}
+
+
 @pytest.mark.parametrize("way", WHOLE)
 def test_a_filtered_reply_fails_the_whole_request_at_azure(way: str) -> None:
     bad = always("Rom", finish_reasons=("stop", "content_filter"))

@@ -139,6 +139,14 @@ def test_without_a_temperature_none_is_set_there_either() -> None:
     assert options == {"options": {}}
 
 
+def test_a_row_may_add_options_to_every_request_for_samples() -> None:
+    class ChatLiteLLM(FakeListChatModel):
+        """Has the name of LiteLLM's class."""
+
+    options = options_of(own(ChatLiteLLM), {"stop": ["x"]})
+    assert options == {"stop": ["x"], "max_retries": 0, "num_retries": 0}
+
+
 def test_fallbacks_of_different_tongues_are_asked_for_no_log_probabilities() -> None:
     with ChatServer() as server:
         one = chat_openai(server)
@@ -224,6 +232,29 @@ def test_tools_in_a_type_of_the_providers_own_are_looked_into(
     assert side_effects(candidate, {"tools": [GoogleTool(**held)]}) is acts
     inside = {"toolConfig": {"tools": [GoogleTool(**held)]}}
     assert side_effects(candidate, inside) is acts
+
+
+@pytest.mark.parametrize(
+    ("kind", "acts"),
+    [
+        ("bash_20250124", False),
+        ("text_editor_20250728", False),
+        ("computer_use_preview", False),
+        ("memory_20250818", False),
+        ("local_shell", False),
+        ("web_search_20250305", True),
+        ("web_fetch_20250910", True),
+        ("code_interpreter", True),
+        ("mcp", True),
+        ("document_library", True),
+        (None, True),
+    ],
+)
+def test_tools_with_a_type_run_at_the_provider_or_are_proposed(
+    kind: str | None, *, acts: bool
+) -> None:
+    candidate = Candidate(model=own(FakeListChatModel))
+    assert side_effects(candidate, {"tools": [{"type": kind}]}) is acts
 
 
 class BotocoreError(Exception):
