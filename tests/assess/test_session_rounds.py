@@ -21,7 +21,7 @@ from snne_guard.assess import (
     StopRule,
 )
 from snne_guard.decision import Policy, Threshold, Verdict
-from snne_guard.sampling import Draw, Reply, SamplingPlan
+from snne_guard.sampling import Draw, Reply, SamplingPlan, retry
 from snne_guard.types import Assessment, Cost, FloatArray, Sample, Score
 
 WAYS = pytest.mark.parametrize("way", ["threads", "tasks"])
@@ -194,7 +194,10 @@ def test_a_skipped_answer_stops_nothing_early(way: str) -> None:
 
 
 @WAYS
-def test_a_late_round_is_late_and_nothing_is_saved(way: str) -> None:
+def test_a_late_round_is_late_and_nothing_is_saved(
+    way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(retry, "_jitter", lambda _state: 60.0)
     gate = threading.Event()
 
     def send(draw: Draw) -> Reply:
