@@ -221,6 +221,8 @@ class Assessment:
         reasons: What was not as usual, as reason codes.
         cost: What the call took.
         question: Text of the user's last message.
+        raw: The answer as the provider's client gave it (a ``ChatCompletion``, a
+            ``Response``), where the guard delivers nothing else; else None.
     """
 
     id: str
@@ -239,6 +241,7 @@ class Assessment:
     reasons: tuple[str, ...] = ()
     cost: Cost = field(default_factory=Cost)
     question: str | None = field(default=None, repr=False)
+    raw: Any = field(default=None, repr=False, compare=False)
 
     def to_metadata(self) -> dict[str, Any]:
         """Return the plain dict that a delivered message carries: no text in it."""

@@ -138,6 +138,7 @@ class OpenAIGuard(_Guard):
         with Session(self._core.assessor, self._core.brief(call), call.send) as session:
             call.repeated = session.answer_repeated
             assessment, verdict = session.finish(self._answer(session, call))
+            assessment = replace(assessment, raw=call.raw)
             if verdict.action == "ask":
                 try:
                     verdict = self._decided_by_user(assessment)
@@ -244,6 +245,7 @@ class AsyncOpenAIGuard(_Guard):
             call.repeated = session.answer_repeated
             answer = await self._answer(session, call)
             assessment, verdict = await session.finish(answer)
+            assessment = replace(assessment, raw=call.raw)
             if verdict.action == "ask":
                 try:
                     verdict = await self._decided_by_user(assessment)

@@ -49,6 +49,7 @@ class _Call:
         reasons: What was not as usual in finding that out.
         repeated: Told when the answer is asked for once more.
         asked: How often the answer was asked for.
+        raw: The answer as the client gave it, None before it came.
     """
 
     endpoint: Endpoint
@@ -61,6 +62,7 @@ class _Call:
     reasons: tuple[str, ...] = ()
     repeated: Callable[[], object] = _nobody_told
     asked: int = 1
+    raw: Any = None
 
     @classmethod
     def of(
@@ -170,6 +172,7 @@ class _Call:
         if not reply.samples:
             msg = "the provider answered with no reply in it"
             raise SamplingError(msg)
+        self.raw = result
         return replace(reply, cost=replace(reply.cost, attempts=self.asked))
 
     def next_settings(

@@ -69,6 +69,7 @@ def test_an_answer_is_decided_on_by_its_uncertainty(
     assert found.answer is not None
     assert found.answer.text == "Paris"
     assert found.uncertainty == pytest.approx(0.0 if samples is ALIKE else 1.0)
+    assert found.raw.choices[0].message.content == "Paris"
     assert (found.n_requested, found.n_used, found.method) == (5, 5, "wsnne")
     assert found.scored == ("Paris", *samples)
     assert found.question == "Capital of France?"
