@@ -93,6 +93,7 @@ def cleaned(
         kept |= {name: max_tokens for name in ANY_LIMIT if name in kept}
     if "store" in kept:
         kept["store"] = False
+        kept.pop("metadata", None)  # OpenAI takes it only with what is stored
     return kept
 
 

@@ -63,12 +63,12 @@ def test_options_in_odd_places_do_not_reach_the_samples(way: str, place: str) ->
 
 def test_a_store_in_an_odd_place_is_off_for_samples() -> None:
     with ChatServer(split("Paris", PARIS)) as server:
-        model = chat_openai(server, extra_body={"store": True})
+        model = chat_openai(server, extra_body={"store": True, "metadata": {"a": "b"}})
         SNNEGuard(model, threshold=0.4).invoke("x")
-        assert {is_sample(r): r.body["store"] for r in server.requests} == {
-            False: True,
-            True: False,
-        }
+        found = {is_sample(r): r.body for r in server.requests}
+    assert (found[False]["store"], found[False]["metadata"]) == (True, {"a": "b"})
+    # OpenAI takes metadata only with what is stored.
+    assert (found[True]["store"], "metadata" in found[True]) == (False, False)
 
 
 class Serving(FakeListChatModel):
