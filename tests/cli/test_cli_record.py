@@ -21,6 +21,7 @@ from tests.cli.record_command import (
     run,
     run_on,
 )
+from tests.examples.doc_pages import DOCS, blocks
 from tests.support.chat_server import (
     ChatServer,
     Reply,
@@ -99,6 +100,26 @@ def test_answers_and_samples_are_recorded(two: Path, output: Path) -> None:
     scored = CliRunner().invoke(build_app(), ["score", str(output)])
     assert scored.exit_code == 0
     assert "methods      wsnne 2" in scored.stdout
+
+
+def test_the_line_on_the_page_is_of_the_kind_that_is_written(
+    tmp_path: Path, output: Path
+) -> None:
+    (block,) = (b for b in blocks(DOCS / "recording.md") if b.language == "json")
+    shown: dict[str, Any] = json.loads(block.text)
+    texts = split(shown["main_answer"], shown["samples"])
+    source = questions(
+        tmp_path / "in.jsonl", {name: shown[name] for name in list(shown)[:3]}
+    )
+    with ChatServer(texts) as server:
+        run_on(server, source, output, "--samples", "3")
+    [row] = read(output)
+    assert list(row) == list(shown)
+    assert list(row["drawn"]) == list(shown["drawn"])
+    assert row["drawn"]["reasons"] == shown["drawn"]["reasons"]
+    assert {**row["settings"], "model": None} == {**shown["settings"], "model": None}
+    assert list(row["settings"]) == list(shown["settings"])
+    assert set(shown["drawn"]["cost"]) < set(row["drawn"]["cost"])
 
 
 def test_a_context_stands_above_the_question(two: Path, output: Path) -> None:
