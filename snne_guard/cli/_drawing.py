@@ -197,6 +197,7 @@ def guard_draw(
         max_concurrency=max_concurrency,
         max_attempts=max_attempts,
         prices=prices,
+        breaker=None,  # a question without its samples is no use; the run stops instead
         observers=(causes,),
     )
     return GuardDraw(
