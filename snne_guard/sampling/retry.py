@@ -39,14 +39,26 @@ _BAD_REQUEST_STATUS = frozenset({400, 404, 422})
 # The transport errors of the HTTP clients that providers build on, by name, so that
 # none of them has to be installed.
 _TRANSIENT_NAMES = frozenset(
-    {"APIConnectionError", "APITimeoutError", "TransportError", "ClientConnectionError"}
+    {
+        "APIConnectionError",
+        "APITimeoutError",
+        "ChunkedEncodingError",
+        "ClientConnectionError",
+        "ConnectionError",  # of requests and botocore, which is not Python's own
+        "HTTPClientError",
+        "Timeout",
+        "TransportError",
+    }
 )
 # A request had gone out, or not even that.
 _CLOSED_NAMES = frozenset(
     {
         "APITimeoutError",
+        "ChunkedEncodingError",
         "ClientPayloadError",
+        "HTTPClientError",
         "ReadError",
+        "ReadTimeout",
         "RemoteProtocolError",
         "ServerDisconnectedError",
         "TimeoutException",
