@@ -47,7 +47,8 @@ _REASONS = {
     "scoring_failed": "the similarity or the method failed",
     "skipped_by_rule": "the rule about which calls to sample left this one out",
     "stopped_early": "the decision was settled before all samples were drawn",
-    "suspect_agreement": "the replies agree in a way that sampling does not produce",
+    "suspect_agreement": "the replies agree as independent draws would not; "
+    "snne-guard doctor finds out why",
     "temperature_capped": "the provider takes a narrower range of temperatures",
     "temperature_unset": "the provider did not take the sampling temperature",
     "too_few_samples": "too few replies could be compared",

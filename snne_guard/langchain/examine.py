@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, wait
 from typing import Any, cast
 
@@ -16,8 +16,9 @@ from snne_guard.langchain.preflight import Examiner, LateError, Preflight
 from snne_guard.sampling.collect import Draw, Reply, count_by
 from snne_guard.sampling.langchain import AsyncSamples, Samples
 from snne_guard.sampling.langchain_runs import AsyncRunLog, RunLog
-from snne_guard.sampling.probes import Ask, Seen, adds_up
+from snne_guard.sampling.probes import Ask, Seen
 from snne_guard.sampling.retry import aretrying, retrying
+from snne_guard.types import Sample
 
 __all__ = ["AsyncExamination", "Examination"]
 
@@ -171,32 +172,24 @@ def _seen(reply: Reply, result: LLMResult | None, *, seconds: float = 0.0) -> Se
         if isinstance(generation, ChatGeneration)
     ]
     ids = [g.message.response_metadata.get("id") for g in generations]
-    aligned: list[bool] = []
-    garbled = False
-    for generation, sample in zip(generations, reply.samples, strict=False):
-        tokens = list(_tokens(generation))
-        if tokens and sample.tool_calls is None:
-            aligned.append(adds_up(str(generation.message.text), tokens))
-            garbled = garbled or sample.token_logprobs is None
+    pairs = zip(generations, reply.samples, strict=False)
     return Seen(
         reply=reply,
-        aligned=all(aligned) if aligned else None,
-        garbled=garbled,
-        seconds=seconds,
+        garbled=any(_is_garbled(*pair) for pair in pairs),
         response_id=next((one for one in ids if isinstance(one, str)), None),
+        seconds=seconds,
     )
 
 
-def _tokens(generation: ChatGeneration) -> Iterator[str]:
-    """Yield the tokens that log-probabilities are given for."""
+def _is_garbled(generation: ChatGeneration, sample: Sample) -> bool:
+    """Return whether log-probabilities came of which none can be one."""
+    if sample.misaligned or sample.token_logprobs is not None:
+        return False
     info = {
         **(generation.generation_info or {}),
         **generation.message.response_metadata,
     }
-    entries: object = info.get("logprobs")
-    if isinstance(entries, Mapping):
-        entries = cast("Mapping[str, object]", entries).get("content")
-    if isinstance(entries, Sequence):
-        for entry in cast("Sequence[object]", entries):
-            if isinstance(entry, Mapping):
-                yield str(cast("Mapping[str, object]", entry).get("token", ""))
+    found: object = info.get("logprobs")
+    if isinstance(found, Mapping):
+        found = cast("Mapping[str, object]", found).get("content")
+    return bool(found)

@@ -143,7 +143,8 @@ class Examiner:
     def _seed_option(self) -> str | None:
         """Name of the option that seeds a request, None where there is none."""
         first, row = self.request.route.candidates[0], self.request.route.providers[0]
-        known = row.seed in type(first.model).model_fields
+        # A row that names no classes is that of all others.
+        known = bool(row.classes) or row.seed in type(first.model).model_fields
         return row.seed if known and not row.seed_is_field else None
 
     def _seeded(self, ask: Ask) -> dict[str, Any]:

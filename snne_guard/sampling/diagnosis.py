@@ -165,14 +165,14 @@ def _logprobs(case: Case) -> Iterator[Finding]:
     if any(one.garbled for one in answered):
         message = "some are above 0, or no numbers"
         yield found(status="broken", message=message)
+    if any(sample.misaligned for one in answered for sample in one.samples):
+        message = "their tokens are not those of the text"
+        yield found(status="broken", message=message)
     if not known:
         message = "asked for, and left out without a word"
         yield found(status="missing", message=message)
     if len(known) < len(values):
         message = f"only {len(known)} of {len(values)} replies have them"
-        yield found(status="broken", message=message)
-    if any(one.aligned is False for one in answered):
-        message = "their tokens are not those of the text"
         yield found(status="broken", message=message)
     tokens = [value for reply in known for value in reply]
     if not any(tokens):

@@ -15,7 +15,6 @@ __all__ = [
     "Ask",
     "Observations",
     "Seen",
-    "adds_up",
     "probing",
     "texts_of",
 ]
@@ -74,8 +73,6 @@ class Seen:
 
     Attributes:
         reply: What came back, None where nothing did.
-        aligned: Whether the tokens of the log-probabilities add up to the text, None
-            where there are none to compare.
         garbled: Whether log-probabilities came that are none: above 0, or no numbers.
         response_id: The provider's name for this response, None if it gives none.
         seconds: How long it took.
@@ -83,7 +80,6 @@ class Seen:
     """
 
     reply: Reply | None = None
-    aligned: bool | None = None
     garbled: bool = False
     response_id: str | None = None
     seconds: float = 0.0
@@ -199,22 +195,6 @@ def probing(abilities: Abilities) -> Probing:
     if abilities.seed and not found.is_greedy:
         yield from _seeds(found, ask)
     return found
-
-
-def adds_up(text: str, tokens: Sequence[str]) -> bool:
-    """Return whether tokens are those of a text, white space aside.
-
-    There may be more of them: the end of the turn, and a stop string that was cut off.
-
-    Example:
-        >>> (
-        ...     adds_up("Paris is", [" Paris", " is", "<|im_end|>"]),
-        ...     adds_up("Paris", ["Pa"]),
-        ... )
-        (True, False)
-    """
-    said, drawn = "".join(text.split()), "".join("".join(tokens).split())
-    return drawn.startswith(said)
 
 
 Steps = Generator[list[Ask], list[Seen], None]

@@ -13,7 +13,7 @@ from langchain_core.language_models import FakeListChatModel, GenericFakeChatMod
 from langchain_core.messages import AIMessage
 from langchain_core.outputs import ChatGeneration, LLMResult
 
-from snne_guard import ConfigurationError, GuardTimeoutError, SNNEGuard
+from snne_guard import ConfigurationError, GuardTimeoutError, Prices, SNNEGuard
 from snne_guard.langchain.examine import _seen
 from snne_guard.sampling.collect import Reply as Drawn
 from snne_guard.types import Sample
@@ -55,24 +55,25 @@ def test_any_class_of_chat_model_is_examined(way: str) -> None:
     assert not SNNEGuard(FakeListChatModel(responses=["Paris"])).preflight().ok
 
 
-def test_tokens_are_read_wherever_they_lie() -> None:
-    def seen(logprobs: Any, *, info: bool = False) -> Any:
-        where = {"logprobs": logprobs}
-        message = AIMessage("Paris", response_metadata={} if info else where)
-        generation = ChatGeneration(
-            message=message, generation_info=where if info else None
-        )
-        drawn = Drawn(samples=(Sample(text="Paris", token_logprobs=(-0.1,)),))
-        return _seen(drawn, LLMResult(generations=[[generation]]))
+@pytest.mark.parametrize("wrapped", [True, False])
+@pytest.mark.parametrize("beside", [True, False])
+def test_what_is_no_log_probability_is_told_from_none(
+    *, wrapped: bool, beside: bool
+) -> None:
+    def garbled(entries: Any, **options: Any) -> bool:
+        where = {"logprobs": {"content": entries} if wrapped else entries}
+        message = AIMessage("x", response_metadata={} if beside else where)
+        info = where if beside else None
+        generation = ChatGeneration(message=message, generation_info=info)
+        drawn = Drawn(samples=(Sample(text="x", **options),))
+        return _seen(drawn, LLMResult(generations=[[generation]])).garbled
 
-    for info in (False, True):
-        for shape in (list, lambda entries: {"content": entries}):
-            tokens = [{"token": "Par", "logprob": -0.1}, {"token": "is", "logprob": 0}]
-            assert seen(shape(tokens), info=info).aligned is True
-            assert seen(shape([{"token": "x"}]), info=info).aligned is False
-            assert seen(shape(["odd"]), info=info).aligned is None
-    assert seen(None).aligned is None
-    assert _seen(Drawn(samples=()), None).aligned is None
+    assert garbled([{"token": "x", "logprob": 0.5}])
+    assert not garbled([{"token": "x", "logprob": -1}], token_logprobs=(-1.0,))
+    assert not garbled([{"token": "y", "logprob": -1}], misaligned=True)
+    assert not garbled([])
+    assert not garbled(None)
+    assert not _seen(Drawn(samples=()), None).garbled
 
 
 def test_a_model_that_is_never_sampled_cannot_be_examined() -> None:
@@ -81,6 +82,14 @@ def test_a_model_that_is_never_sampled_cannot_be_examined() -> None:
         with pytest.raises(ConfigurationError, match="nothing to examine"):
             SNNEGuard(model).preflight()
         assert server.requests == []
+
+
+def test_money_is_counted_where_prices_are_given() -> None:
+    with ChatServer(Sampler()) as server:
+        prices = Prices(prompt=1_000_000.0, completion=2_000_000.0)
+        report = SNNEGuard(chat_openai(server), prices=prices).preflight()
+        billed = server.billed
+    assert report.cost.money == billed.prompt_tokens + 2 * billed.completion_tokens
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ from snne_guard.types import Cost, Sample
 
 COUNTED = Cost(calls=1, prompt_tokens=9, completion_tokens=12)
 BAD_REQUEST = NotImplementedError("no")
+MISALIGNED = Seen(reply=Reply(samples=(Sample(text="b", misaligned=True),)))
 
 
 def seen(
@@ -290,7 +291,7 @@ def test_copies_in_one_request_are_not_trusted() -> None:
     ("observations", "status", "message"),
     [
         (good(short=[seen("a"), seen("b", garbled=True)]), "broken", "above 0"),
-        (good(short=[seen("a"), seen("b", aligned=False)]), "broken", "not those of"),
+        (good(short=[seen("a"), MISALIGNED]), "broken", "not those of"),
         (good(short=[seen("a"), seen("b", logprobs=None)]), "broken", "only 5 of 6"),
         (
             good(

@@ -13,7 +13,6 @@ from snne_guard.sampling.probes import (
     Ask,
     Observations,
     Seen,
-    adds_up,
     probing,
 )
 from snne_guard.types import Sample
@@ -173,22 +172,3 @@ def test_a_seed_that_is_refused_is_not_tried_again() -> None:
 
     _, seen = played(Abilities(), answer)
     assert len(seen.seeded) == 1
-
-
-@pytest.mark.parametrize(
-    ("text", "tokens", "expected"),
-    [
-        ("Paris", ["Par", "is"], True),
-        (" Paris is\nbig", ["Paris", " is", "\n", "big"], True),
-        ("Paris", ["Paris", "</s>"], True),
-        ("Paris", ["Pa", "ris", "\n\nQ:"], True),
-        ("Paris is", ["Paris"], False),
-        ("Paris", ["?", "?"], False),
-        ("", ["x"], True),
-        ("x", [], False),
-    ],
-)
-def test_tokens_that_add_up_to_the_text(
-    text: str, tokens: list[str], *, expected: bool
-) -> None:
-    assert adds_up(text, tokens) is expected
