@@ -301,11 +301,14 @@ class MethodInputs:
         similarity: ``(n, n)`` float64 matrix in [0, 1].
         tau: Temperature of the similarity's softmax, above 0.
         mean_logprobs: ``(n,)`` mean token log-probabilities in nats.
+        metric: Whether 2 (1 - f) / (2 - f) obeys the triangle inequality, as it does
+            for ROUGE-L; it sharpens what is known of a set with missing members.
     """
 
     similarity: FloatArray
     tau: float = 1.0
     mean_logprobs: FloatArray | None = None
+    metric: bool = False
 
 
 class Method(Protocol):

@@ -122,10 +122,12 @@ class Judge:
         # JSON of any size and depth takes its time.
         return own and self.tool_calls == "skip" and self.similarity != "structured"
 
-    @property
-    def similarity_name(self) -> str:
-        """Name of the similarity that compares answers."""
-        return resolve_similarity(self._similarity_for(()))[0]
+    def similarity_for(self, members: Sequence[Sample] = ()) -> tuple[str, Similarity]:
+        """Return the similarity that compares these members, and its name."""
+        calls = any(member.tool_calls is not None for member in members)
+        if self.similarity is None and (calls or self.tool_calls == "score"):
+            return resolve_similarity("structured")
+        return resolve_similarity(self.similarity)
 
     def resolve(self, *, logprobs: bool) -> Method:
         """Return the method that runs with or without log-probabilities.
@@ -279,7 +281,7 @@ class Judge:
             method, reasons = METHODS["snne"], ("logprobs_missing",)
         if self.wants_logprobs and any(member.misaligned for member in members):
             reasons += ("logprobs_misaligned",)
-        name, similarity = resolve_similarity(self._similarity_for(members))
+        name, similarity = self.similarity_for(members)
         score = score_members(
             [words_of(member) for member in members],
             mean_logprobs=known if len(known) == len(means) else None,
@@ -290,12 +292,6 @@ class Judge:
             tau=1.0 if self.tau is None else self.tau,
         )
         return replace(score, reasons=(*score.reasons, *reasons))
-
-    def _similarity_for(self, members: Sequence[Sample]) -> str | Similarity | None:
-        calls = any(member.tool_calls is not None for member in members)
-        if self.similarity is None and (calls or self.tool_calls == "score"):
-            return "structured"
-        return self.similarity
 
 
 def _is_tau(value: object) -> bool:

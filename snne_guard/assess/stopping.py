@@ -14,6 +14,7 @@ from snne_guard.decision import CalibratedStop, Verdict
 from snne_guard.sampling.agreement import suspect
 from snne_guard.scorers import METHODS, uncertainty_range
 from snne_guard.similarity.growth import Growth
+from snne_guard.similarity.lexical import is_metric
 from snne_guard.types import Method, MethodInputs, ResponseSet, Sample, Score
 
 __all__ = ["StopRule", "Stopping"]
@@ -109,6 +110,7 @@ class Stopping:
             similarity=score.matrix,
             tau=score.tau,
             mean_logprobs=np.array(known) if len(known) == len(means) else None,
+            metric=is_metric(self.judge.similarity_for(members)[1]),
         )
         return {
             self.judge.policy.scored(u, method=method.name)

@@ -11,12 +11,15 @@ from numpy.typing import ArrayLike
 
 from snne_guard.errors import InputError
 from snne_guard.scorers.rows import as_floats, row_logsumexp, softmax_weights
+from snne_guard.scorers.triangle import MOST_MEMBERS, triangle_bounds
 from snne_guard.types import FloatArray, Method, MethodInputs
 
 __all__ = [
     "PartlyBounded",
+    "snne_limits",
     "snne_partial_bounds",
     "uncertainty_range",
+    "wsnne_limits",
     "wsnne_partial_bounds",
 ]
 
@@ -29,17 +32,16 @@ _MOST = 1e-3
 class PartlyBounded(Protocol):
     """A method that knows its limits for a set of which members are missing."""
 
-    def partial_bounds(
-        self, inputs: MethodInputs, missing: int, /
-    ) -> tuple[float, float] | None:
-        """Return the smallest and largest value of the set with the missing members.
+    def partial_bounds(self, inputs: MethodInputs, missing: int, /) -> ArrayLike | None:
+        """Return the limits of the value while the missing members join, one by one.
 
         Args:
             inputs: The ``m`` members that are there.
             missing: Members that join them, whatever they are.
 
         Returns:
-            Limits of the raw value of all ``m + missing`` members, None if unknown.
+            ``(missing + 1, 2)`` smallest and largest raw value of ``m``, ``m + 1``,
+            ... ``m + missing`` members; None if unknown.
         """
         ...
 
@@ -78,8 +80,8 @@ def snne_partial_bounds(
         >>> round(low, 4), round(high, 4)
         (-2.0986, -1.7585)
     """
-    low, high = _rows(row_logsumexp(similarity, tau=tau), missing, tau=tau)
-    return -math.fsum(low) / len(low), -math.fsum(high) / len(high)
+    low, high = snne_limits(similarity, missing, tau=tau)[-1]
+    return float(low), float(high)
 
 
 def wsnne_partial_bounds(
@@ -118,18 +120,57 @@ def wsnne_partial_bounds(
         >>> round(low, 4), round(high, 4)
         (-2.0986, -1.7514)
     """
+    low, high = wsnne_limits(similarity, mean_logprobs, missing, tau=tau)[-1]
+    return float(low), float(high)
+
+
+def snne_limits(
+    similarity: ArrayLike, missing: int, /, *, tau: float, metric: bool = False
+) -> FloatArray:
+    """Return the limits for none, one, ... all of the missing members.
+
+    Args:
+        similarity: As for ``snne_partial_bounds``.
+        missing: As for ``snne_partial_bounds``.
+        tau: As for ``snne_partial_bounds``.
+        metric: Whether the similarity comes from a distance: then the smaller limit
+            may be sharper.
+
+    Returns:
+        ``(missing + 1, 2)`` smallest and largest SNNE, in nats.
+    """
     logs = row_logsumexp(similarity, tau=tau)
-    known, weights = len(logs), softmax_weights(mean_logprobs, n=len(logs))
+    known, alone = _rows(logs, missing, tau=tau)
+    r = np.arange(missing + 1)[:, None]
+    limits: FloatArray = -(known.sum(axis=1) + r * alone) / (len(logs) + r)
+    small = 1 < len(logs) <= MOST_MEMBERS - missing
+    if metric and missing and tau >= 1 and small:
+        sharper = triangle_bounds(np.asarray(similarity), missing, tau=tau)
+        limits[1:, 0] = np.maximum(limits[1:, 0], sharper)
+    return limits
+
+
+def wsnne_limits(
+    similarity: ArrayLike, mean_logprobs: ArrayLike, missing: int, /, *, tau: float
+) -> FloatArray:
+    """Return the limits for none, one, ... all of the missing members.
+
+    Returns:
+        ``(missing + 1, 2)`` smallest and largest WSNNE, in nats.
+    """
+    logs = row_logsumexp(similarity, tau=tau)
+    weights = softmax_weights(mean_logprobs, n=len(logs))
     top = as_floats(mean_logprobs, what="mean_logprobs").max()
     total = float(weights.sum() * np.exp(top))
-    joined = missing * math.exp(_MOST)
-    share = joined / (joined + total) if missing else 0.0
-    weights = weights / weights.sum()
-    low, high = (
-        -float((1 - share) * (weights @ rows[:known]) + share * rows[-1])
-        for rows in _rows(logs, missing, tau=tau)
+    known, alone = _rows(logs, missing, tau=tau)
+    joined = np.arange(missing + 1)[:, None] * math.exp(_MOST)
+    # Where the known members weigh nothing, the others have all the weight.
+    share = np.divide(
+        joined, joined + total, out=np.zeros_like(joined), where=joined > 0
     )
-    return low, high
+    mean = (known * (weights / weights.sum())[:, None]).sum(axis=1)
+    limits: FloatArray = -((1 - share) * mean + share * alone)
+    return limits
 
 
 def uncertainty_range(
@@ -158,15 +199,15 @@ def uncertainty_range(
     """
     if not isinstance(method, PartlyBounded):
         return None
+    limits = method.partial_bounds(inputs, missing)
+    if limits is None:
+        return None
     known, found = len(inputs.similarity), list[float]()
-    for joining in range(missing + 1):
-        limits = method.partial_bounds(inputs, joining)
-        if limits is None:
-            return None
-        for value, way in zip(limits, (-1, 1), strict=True):
+    for joined, values in enumerate(np.asarray(limits, dtype=np.float64).tolist()):
+        for value, way in zip(values, (-1, 1), strict=True):
             u = method.uncertainty(
                 value + way * _ULPS * max(1.0, abs(value)),
-                known + joining,
+                known + joined,
                 tau=inputs.tau,
             )
             if u is None:
@@ -178,17 +219,23 @@ def uncertainty_range(
 def _rows(
     logs: FloatArray, missing: int, *, tau: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the logs of all row sums at their largest and at their smallest."""
+    """Return the logs of row sums at their largest and at their smallest.
+
+    Returns:
+        ``(missing + 1, m, 2)`` for the members that are there, and
+        ``(missing + 1, 2)`` for each of those that have joined.
+    """
     if missing < 0:
         msg = f"expected 0 or more missing members, got {missing}"
         raise InputError(msg)
-    n, scale = len(logs) + missing, 1 / tau
-    if not missing:
-        return logs, logs
-    alike = np.logaddexp(logs, math.log(missing) + scale)
-    unlike = np.logaddexp(logs, math.log(missing))
-    joined = np.ones(missing)
+    scale = 1 / tau
+    r = np.arange(missing + 1, dtype=np.float64)[:, None]
+    n = len(logs) + r[:, 0]
+    with np.errstate(divide="ignore"):  # the logarithm of none is -inf, and no matter
+        alike = np.logaddexp(logs, np.log(r) + scale)
+        unlike = np.logaddexp(logs, np.log(r))
+        alone = np.logaddexp(scale, np.log(n - 1))
     return (
-        np.concatenate([alike, joined * (math.log(n) + scale)]),
-        np.concatenate([unlike, joined * np.logaddexp(scale, math.log(n - 1))]),
+        np.stack([alike, unlike], axis=2),
+        np.stack([np.log(n) + scale, alone], axis=1),
     )

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
+from numpy.typing import ArrayLike
+
 from snne_guard.errors import InputError
 from snne_guard.types import Method, MethodInputs
 
@@ -47,8 +49,8 @@ class FunctionMethod:
         limits: Smallest and largest value for n members, None where it has none.
         mapping: Value to [0, 1]; None takes the straight line between the limits, and
             no mapping at all where there are none.
-        partial: Inputs and the number of missing members to the limits of the whole
-            set's value, None where it has none.
+        partial: Inputs and the number of missing members to the limits of the value
+            while these join (see ``PartlyBounded``), None where it has none.
         needs: Fields of ``MethodInputs`` that must be there.
         white_box: Whether it needs what only the model's owner can see.
 
@@ -71,7 +73,7 @@ class FunctionMethod:
     function: Callable[[MethodInputs], float]
     limits: Limits | None = None
     mapping: Mapping01 | None = None
-    partial: Callable[[MethodInputs, int], tuple[float, float]] | None = None
+    partial: Callable[[MethodInputs, int], ArrayLike] | None = None
     needs: frozenset[str] = frozenset({"similarity"})
     white_box: bool = False
 
@@ -88,10 +90,11 @@ class FunctionMethod:
         """Return the smallest and largest value for ``n`` members, None if unknown."""
         return None if self.limits is None else self.limits(n, tau=tau)
 
-    def partial_bounds(
-        self, inputs: MethodInputs, missing: int, /
-    ) -> tuple[float, float] | None:
-        """Return the limits of the value once ``missing`` members have joined.
+    def partial_bounds(self, inputs: MethodInputs, missing: int, /) -> ArrayLike | None:
+        """Return the limits of the value while ``missing`` members join.
+
+        Returns:
+            ``(missing + 1, 2)`` smallest and largest value, None if unknown.
 
         Raises:
             InputError: Something that the method needs is missing.

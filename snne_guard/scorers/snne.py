@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from snne_guard.scorers.bounds import bounds, uncertainty
-from snne_guard.scorers.certificate import snne_partial_bounds, wsnne_partial_bounds
+from snne_guard.scorers.certificate import snne_limits, wsnne_limits
 from snne_guard.scorers.method import FunctionMethod
 from snne_guard.scorers.rows import row_logsumexp, softmax_weights
 from snne_guard.types import FloatArray, MethodInputs
@@ -118,14 +118,14 @@ def _wsnne(inputs: MethodInputs) -> float:
     return wsnne(inputs.similarity, logprobs, tau=inputs.tau)
 
 
-def _snne_partial(inputs: MethodInputs, missing: int) -> tuple[float, float]:
-    return snne_partial_bounds(inputs.similarity, missing, tau=inputs.tau)
+def _snne_partial(inputs: MethodInputs, missing: int) -> FloatArray:
+    return snne_limits(inputs.similarity, missing, tau=inputs.tau, metric=inputs.metric)
 
 
-def _wsnne_partial(inputs: MethodInputs, missing: int) -> tuple[float, float]:
+def _wsnne_partial(inputs: MethodInputs, missing: int) -> FloatArray:
     logprobs = inputs.mean_logprobs
     assert logprobs is not None  # noqa: S101 - FunctionMethod checked what it needs
-    return wsnne_partial_bounds(inputs.similarity, logprobs, missing, tau=inputs.tau)
+    return wsnne_limits(inputs.similarity, logprobs, missing, tau=inputs.tau)
 
 
 _PAPER = "Nguyen, Payani, Mirzasoleiman 2025, Beyond Semantic Entropy"

@@ -16,9 +16,9 @@ from rapidfuzz.process import cdist
 
 from snne_guard.errors import InputError
 from snne_guard.similarity.tokens import TokenizerName, tokenizer, unicode_tokens
-from snne_guard.types import FloatArray
+from snne_guard.types import FloatArray, Similarity
 
-__all__ = ["LexicalPairs", "LexicalSet", "rouge_l", "rouge_l_paper"]
+__all__ = ["LexicalPairs", "LexicalSet", "is_metric", "rouge_l", "rouge_l_paper"]
 
 _SURROGATES = range(0xD800, 0xE000)  # no characters of their own in a str to compare
 _LONG = 1000  # characters
@@ -108,6 +108,19 @@ def rouge_l_paper(
                [0., 0., 1.]])
     """
     return rouge_l(texts, tokens="rouge", question=question)
+
+
+def is_metric(similarity: Similarity, /) -> bool:
+    """Return whether 2 (1 - f) / (2 - f) is known to obey the triangle inequality.
+
+    ROUGE-L is 1 - d / (|a| + |b|) for the indel distance d, of which it is the
+    Steinhaus transform.
+
+    Example:
+        >>> is_metric(rouge_l)
+        True
+    """
+    return similarity is rouge_l or similarity is rouge_l_paper
 
 
 class LexicalPairs:

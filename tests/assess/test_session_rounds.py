@@ -6,6 +6,7 @@ import asyncio
 import logging
 import threading
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,13 @@ from snne_guard.types import Assessment, Cost, FloatArray, Sample, Score
 WAYS = pytest.mark.parametrize("way", ["threads", "tasks"])
 PARIS = Sample(text="Paris")
 EMPTY = Sample(text=" ")
+
+
+class BusyError(Exception):
+    """A provider that asks to come back in a minute."""
+
+    status_code = 429
+    response = SimpleNamespace(headers={"retry-after": "60"})
 
 
 def send_paris(draw: Draw) -> Reply:
@@ -202,7 +210,7 @@ def test_a_late_round_is_late_and_nothing_is_saved(
 
     def send(draw: Draw) -> Reply:
         if draw.index >= 2:
-            raise ConnectionResetError  # is tried again after the time is up
+            raise BusyError  # is tried again after the time is up
         return send_paris(draw)
 
     def never(score: Score, missing: int) -> bool:

@@ -192,11 +192,11 @@ class Own:
 
     def partial_bounds(
         self, inputs: MethodInputs, missing: int, /
-    ) -> tuple[float, float] | None:
-        del inputs, missing
+    ) -> list[tuple[float, float]] | None:
+        del inputs
         if isinstance(self.limits, Exception):
             raise self.limits
-        return self.limits
+        return None if self.limits is None else [self.limits] * (missing + 1)
 
 
 def test_a_method_of_a_users_own_may_know_its_limits(

@@ -33,6 +33,14 @@ def test_the_certificate_changes_no_decision_and_saves_a_little(name: str) -> No
     assert stopping.certified(ranges, 0.35, (3, 10))[0] == 10
 
 
+def test_what_rouge_l_comes_from_saves_a_whole_sample() -> None:
+    known = stopping.recordings("hotpot")
+    ranges = stopping.certificate_ranges(known, orders=1, metric=True)
+    members, _, other = stopping.certified(ranges, 0.35, range(2, 11))
+    assert other == 0
+    assert 7.5 < members < 8.2
+
+
 @pytest.mark.parametrize(
     "row",
     [row for row in ROWS if row.names == POOLED],  # TriviaQA alone needs more orders

@@ -211,10 +211,10 @@ def test_a_method_that_knows_no_limits_has_no_range() -> None:
         source="",
         function=spread,
         limits=limits,
-        partial=lambda inputs, missing: (
-            0.0,
-            1 - 1 / (len(inputs.similarity) + missing),
-        ),
+        partial=lambda inputs, missing: [
+            (0.0, 1 - 1 / (len(inputs.similarity) + joined))
+            for joined in range(missing + 1)
+        ],
     )
     assert uncertainty_range(knowing, inputs, 2) == (0.0, 1.0)
     with pytest.raises(InputError, match="mean_logprobs"):
