@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import partial
@@ -12,6 +11,7 @@ from typing import ParamSpec, Self, TypeVar
 from snne_guard.assess.brakes import Brakes
 from snne_guard.assess.brief import CHOSEN_SKIPS, Assessor, Brief
 from snne_guard.decision import Verdict
+from snne_guard.sampling.clock import Clock
 from snne_guard.sampling.collect import Collector, Draw, Reply
 from snne_guard.sampling.drive import DrawListener, TaskDraws, ThreadDraws
 from snne_guard.sampling.retry import perhaps_billed
@@ -39,14 +39,15 @@ class _Session:
         self._collector = Collector(rounds[-1], batch=brief.batch, rounds=rounds)
         self._growth = Growth() if len(rounds) > 1 else None
         self._stopped = False
-        self._started = time.monotonic()
+        plan = assessor.plan
+        self._clock = Clock(timeout=plan.timeout, sample_timeout=plan.sample_timeout)
         self._answer_cost = Cost()
         self._cut = False
 
     @property
     def elapsed(self) -> float:
         """Seconds since the call began."""
-        return time.monotonic() - self._started
+        return self._clock.elapsed
 
     @property
     def errors(self) -> tuple[BaseException, ...]:
@@ -61,8 +62,7 @@ class _Session:
     @property
     def remaining(self) -> float | None:
         """Seconds until the time limit of the whole call, None without a limit."""
-        timeout = self._assessor.plan.timeout
-        return None if timeout is None else max(0.0, timeout - self.elapsed)
+        return self._clock.remaining()
 
     def answer_started(self) -> None:
         """Note that the answer was asked for."""
@@ -128,18 +128,6 @@ class _Session:
         if answer.tool_calls is not None and self._assessor.judge.tool_calls == "skip":
             return "tool_calls"
         return self._brief.skip or self._brakes.skip
-
-    def _patience(self) -> float | None:
-        """Seconds that the samples may still take."""
-        limits = [self.remaining]
-        if self._assessor.plan.sample_timeout is not None:
-            waited = time.monotonic() - (self._samples_started or self._started)
-            limits.append(max(0.0, self._assessor.plan.sample_timeout - waited))
-        known = [limit for limit in limits if limit is not None]
-        return min(known, default=None)
-
-    _samples_started: float | None = None
-    """When they were asked for, where that was after the answer."""
 
     def _responses(self, answer: Sample, *, late: bool) -> ResponseSet:
         collector, plan = self._collector, self._assessor.plan
@@ -289,13 +277,15 @@ class Session(_Session):
     def finish(self, answer: Sample) -> tuple[Assessment, Verdict]:
         """Wait for the samples within the limits, score, decide."""
         if self._skips(answer) is None and self._brakes.release(self._collector):
-            self._samples_started = time.monotonic()
+            self._clock.begin_samples()
             self._draws.start()
         skip = self._skips(answer)
         if skip is not None:
             self.stop()
             return self._skipped(answer, skip)
-        settled = self._draws.wait_rounds(self._patience, partial(self._enough, answer))
+        settled = self._draws.wait_rounds(
+            self._clock.patience, partial(self._enough, answer)
+        )
         self.stop()
         return self._judged(answer, late=not settled)
 
@@ -360,14 +350,14 @@ class AsyncSession(_Session):
     async def finish(self, answer: Sample) -> tuple[Assessment, Verdict]:
         """Wait for the samples within the limits, score, decide."""
         if self._skips(answer) is None and self._brakes.release(self._collector):
-            self._samples_started = time.monotonic()
+            self._clock.begin_samples()
             self._draws.start()
         skip = self._skips(answer)
         if skip is not None:
             await self.stop()
             return self._skipped(answer, skip)
         settled = await self._draws.wait_rounds(
-            self._patience, partial(self._off_loop, answer, self._enough, answer)
+            self._clock.patience, partial(self._off_loop, answer, self._enough, answer)
         )
         await self.stop()
         return await self._off_loop(answer, self._judged, answer, late=not settled)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Awaitable, Callable
 from contextvars import Context, copy_context
 from dataclasses import dataclass, field, replace
 
 from snne_guard.errors import GuardTimeoutError
+from snne_guard.sampling.clock import Clock
 from snne_guard.sampling.collect import Collector, Draw, Reply
 from snne_guard.sampling.drive import TaskDraws, ThreadDraws
 from snne_guard.sampling.limiter import Limiter
@@ -43,27 +43,12 @@ class Gathering:
     skip: str | None = None
     context: Context = field(default_factory=copy_context)
     collector: Collector = field(init=False)
-    started: float = field(init=False, default_factory=time.monotonic)
-    samples_started: float = field(init=False, default_factory=time.monotonic)
+    clock: Clock = field(init=False)
 
     def __post_init__(self) -> None:
+        plan = self.plan
+        self.clock = Clock(timeout=plan.timeout, sample_timeout=plan.sample_timeout)
         self.collector = Collector(self.plan.n_samples, batch=self.batch)
-
-    def remaining(self) -> float | None:
-        """Seconds until the time limit of the whole call, None without a limit."""
-        return self._left(self.plan.timeout, self.started)
-
-    def patience(self) -> float | None:
-        """Seconds that the samples may still take, None without a limit."""
-        limits = (
-            self.remaining(),
-            self._left(self.plan.sample_timeout, self.samples_started),
-        )
-        return min((limit for limit in limits if limit is not None), default=None)
-
-    @staticmethod
-    def _left(limit: float | None, since: float) -> float | None:
-        return None if limit is None else max(0.0, limit + since - time.monotonic())
 
     def timed_out(self) -> GuardTimeoutError:
         """Return the error for an answer that did not come in time."""
@@ -98,7 +83,7 @@ class Gathering:
             errors=tuple(collector.errors),
             cost=replace(
                 cost,
-                seconds=time.monotonic() - self.started,
+                seconds=self.clock.elapsed,
                 rounds=collector.rounds,
                 lower_bound=cost.lower_bound or cut,
             ),
@@ -142,14 +127,14 @@ def gather(
         if gathering.skip is None and not gathering.answer_first:
             draws.start()
         try:
-            answer = ask_in_place(ask, gathering.limiter, gathering.remaining)
+            answer = ask_in_place(ask, gathering.limiter, gathering.clock.remaining)
         except OutOfTimeError:
             raise gathering.timed_out() from None
         if gathering.skip is None:
             if gathering.answer_first:
-                gathering.samples_started = time.monotonic()
+                gathering.clock.begin_samples()
                 draws.start()
-            settled = draws.wait(gathering.patience())
+            settled = draws.wait(gathering.clock.patience())
     finally:
         draws.stop()
     return gathering.response_set(answer, late=not settled, cut=draws.unfinished)
@@ -183,14 +168,16 @@ async def agather(
         if gathering.skip is None and not gathering.answer_first:
             draws.start()
         try:
-            answer = await aask_in_place(ask, gathering.limiter, gathering.remaining)
+            answer = await aask_in_place(
+                ask, gathering.limiter, gathering.clock.remaining
+            )
         except OutOfTimeError:
             raise gathering.timed_out() from None
         if gathering.skip is None:
             if gathering.answer_first:
-                gathering.samples_started = time.monotonic()
+                gathering.clock.begin_samples()
                 draws.start()
-            settled = await draws.wait(gathering.patience())
+            settled = await draws.wait(gathering.clock.patience())
     finally:
         await draws.stop()
     return gathering.response_set(answer, late=not settled, cut=draws.unfinished)

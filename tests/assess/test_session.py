@@ -316,7 +316,7 @@ def test_what_has_arrived_at_the_limit_is_scored(way: str, limit: str) -> None:
 
     def before(session: Any) -> None:
         stalling.until_the_rest_is_in(session)
-        session._started -= 1000  # as if the call had begun long ago
+        session._clock.started -= 1000  # as if the call had begun long ago
 
     limits: dict[str, Any] = {limit: 500}
     setting = Setting(way, **limits)
@@ -331,7 +331,7 @@ def test_what_has_arrived_at_the_limit_is_scored(way: str, limit: str) -> None:
 @WAYS
 def test_the_samples_own_limit_begins_with_the_samples(way: str) -> None:
     def before(session: Any) -> None:
-        session._started -= 1000
+        session._clock.started -= 1000
 
     setting = Setting(way, sample_timeout=500)
     found, _ = setting.call(before=before, answer_first=True)
@@ -343,7 +343,7 @@ def test_the_limit_of_the_whole_call_holds_after_the_answer_too(way: str) -> Non
     stalling = Stalling(way)
 
     def before(session: Any) -> None:
-        session._started -= 1000
+        session._clock.started -= 1000
 
     setting = Setting(way, timeout=500, sample_timeout=700)
     found, _ = setting.call(send=stalling, before=before, answer_first=True)
@@ -369,10 +369,10 @@ def test_how_long_samples_may_still_take(
     patience: float | None,
 ) -> None:
     session = Session(Setting("threads", **plan).assessor, Brief(), send_paris)
-    session._started -= elapsed
+    session._clock.started -= elapsed
     for found, expected in (
         (session.remaining, remaining),
-        (session._patience(), patience),
+        (session._clock.patience(), patience),
     ):
         if expected is None:
             assert found is None
