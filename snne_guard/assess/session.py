@@ -80,9 +80,11 @@ class _Session:
     ) -> None:
         """Note the answer, or why there is none, and what it took."""
         unknown = error is not None and perhaps_billed(error)
+        sent = max(cost.attempts, self._answer_cost.attempts)
         self._answer_cost = replace(
             cost,
-            attempts=max(cost.attempts, self._answer_cost.attempts),
+            # An answer from a cache of the client's own took no request at all.
+            attempts=sent if cost.calls or error is not None else 0,
             lower_bound=cost.lower_bound or unknown,
         )
         self._brakes.answered(answer, cost, error)

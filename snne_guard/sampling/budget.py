@@ -170,7 +170,8 @@ class Tab:
         """Note what the answer took.
 
         Args:
-            cost: What the provider counted, None where nothing was billed.
+            cost: What the provider counted, None where there is no answer and nothing
+                was billed.
             characters: Length of the answer, for providers that do not count.
         """
         with self._ledger.lock:
@@ -185,7 +186,8 @@ class Tab:
                 written = max(amount.completion, tokens_of(characters))
                 amount = Amount(prompt or tokens_of(self._characters), 0, written)
             self._known = amount
-            self._hold(answer=amount)
+            # One from a cache of the client's own took nothing, but tells the lengths.
+            self._hold(answer=amount if cost.calls else Amount())
 
     def samples(self, wanted: int, *, batch: int, least: int) -> int | None:
         """Return how many samples the call can afford, and hold what they will take.

@@ -332,11 +332,14 @@ def test_a_global_cache_never_answers_for_the_samples(way: str) -> None:
     try:
         with ChatServer(split("Paris", ["a", "b", "c", "d"])) as server:
             guard = SNNEGuard(chat_openai(server))
-            uncertainties = [record(ask(guard, "x", way))["uncertainty"] for _ in "12"]
+            found = [record(ask(guard, "x", way)) for _ in "12"]
             assert len(samples_of(server)) == 2
+            assert len(server.requests) == 3
     finally:
         set_llm_cache(None)
-    assert uncertainties == [1.0, 1.0]
+    assert [each["uncertainty"] for each in found] == [1.0, 1.0]
+    assert [each["cost"]["attempts"] for each in found] == [2, 1]
+    assert [each["cost"]["calls"] for each in found] == [2, 1]
 
 
 @pytest.mark.parametrize("way", WHOLE)

@@ -141,6 +141,13 @@ def test_a_provider_that_counts_nothing_is_held_to_the_length_of_the_texts() -> 
     assert known(minute).samples(4, batch=1, least=1) == 0
 
 
+def test_an_answer_from_a_cache_of_the_clients_own_takes_nothing() -> None:
+    ledger = Ledger(Budget(tokens_per_call=100))
+    tab = ledger.open(characters=60)
+    tab.answered(Cost(), characters=30)
+    assert tab.samples(4, batch=1, least=1) == 3  # 30 tokens each by their length
+
+
 def test_a_minute_is_shared_by_all_calls_and_passes() -> None:
     clock = Clock()
     ledger = Ledger(Budget(tokens_per_minute=200), clock=clock)
