@@ -72,10 +72,11 @@ class IdPlaces:
         self._recent[value] = place
         if len(self._recent) < self._limit:
             return
-        fresh = np.fromiter(self._recent.keys(), dtype=np.uint64)
-        places = np.fromiter(self._recent.values(), dtype=np.int64)
-        ids = np.concatenate([self._ids, fresh])
-        order = np.argsort(ids)
+        fresh = sorted(self._recent)
+        ids = np.concatenate([self._ids, np.array(fresh, dtype=np.uint64)])
+        places = np.array([self._recent[one] for one in fresh], dtype=np.int64)
+        # Two runs that are sorted already: a stable sort merges them.
+        order = np.argsort(ids, kind="stable")
         self._ids = ids[order]
         self._places = np.concatenate([self._places, places])[order]
         self._recent.clear()
