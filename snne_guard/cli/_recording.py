@@ -51,6 +51,7 @@ class RecordingView:
             TextColumn("{task.description}"),
             TimeElapsedColumn(),
             TimeRemainingColumn(),
+            TextColumn("left"),
             console=console,
             transient=True,
             disable=not console.is_terminal,
@@ -85,7 +86,10 @@ class RecordingView:
         parts = [f"{done}{of} questions"]
         if tally.failed:
             parts.append(f"{tally.failed} failed")
-        return ", ".join([*parts, *_spent(tally.cost)])
+        parts.append(_tokens(tally.cost, word=" tokens"))
+        if (money := _money(tally.cost)) is not None:
+            parts.append(f"{money} spent")
+        return ", ".join(parts)
 
     def _left(self, done: int, seconds: float) -> str:
         if self._total is None or not done:
@@ -105,20 +109,25 @@ def summary_lines(tally: Tally, *, total: int | None, seconds: float) -> Iterato
         yield f"left         {left}"
     yield f"took         {_duration(seconds)}"
     yield f"requests     {tally.cost.calls:,}"
-    tokens, *money = _spent(tally.cost)
-    yield f"tokens       {tokens.removesuffix(' tokens')}"
-    if money:
-        yield f"money        {money[0].removesuffix(' spent')}"
+    yield f"tokens       {_tokens(tally.cost)}"
+    if (money := _money(tally.cost)) is not None:
+        yield f"money        {money}"
     if tally.reasons:
         counts = tally.reasons.most_common()
         yield f"reasons      {', '.join(f'{code} {n}' for code, n in counts)}"
 
 
-def _spent(cost: Cost) -> list[str]:
-    least = "at least " if cost.lower_bound else ""
-    read, written = cost.prompt_tokens, cost.completion_tokens
-    parts = [f"{least}{read:,} + {written:,} tokens"]
-    return parts if cost.money is None else [*parts, f"{least}{cost.money:.4f} spent"]
+def _tokens(cost: Cost, *, word: str = "") -> str:
+    read, written = f"{cost.prompt_tokens:,}", f"{cost.completion_tokens:,}"
+    return f"{_least(cost)}{read}{word} read, {written} written"
+
+
+def _money(cost: Cost) -> str | None:
+    return None if cost.money is None else f"{_least(cost)}{cost.money:.4f}"
+
+
+def _least(cost: Cost) -> str:
+    return "at least " if cost.lower_bound else ""
 
 
 def _duration(seconds: float) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 from snne_guard._version import __version__
 from snne_guard.evaluation.questions import Question
 from snne_guard.evaluation.recordings import Recording
-from snne_guard.types import Cost, Sample
+from snne_guard.types import Cost, ResponseSet, Sample
 
 __all__ = ["Drawn", "as_fields", "from_fields"]
 
@@ -49,6 +49,17 @@ class Drawn:
     reasons: tuple[str, ...] = ()
     cost: Cost = field(default_factory=Cost)
     error: BaseException | None = field(default=None, compare=False)
+
+    @classmethod
+    def from_responses(cls, responses: ResponseSet, /) -> Drawn:
+        """Return what a sampler drew, such as ``AsyncOpenAISampler``."""
+        return cls(
+            answer=responses.answer,
+            samples=responses.samples,
+            reasons=responses.reasons,
+            cost=responses.cost,
+            error=responses.errors[-1] if responses.errors else None,
+        )
 
     def __add__(self, later: Drawn) -> Drawn:
         """Return both together: the first answer, all samples, the last error."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol
 
 from snne_guard.evaluation._lines import BadLine
@@ -230,7 +230,8 @@ class Recorder:
             self._on_progress(self.tally)
 
     def _record(self, question: Question, drawn: Drawn) -> None:
-        self._store.record(question, drawn)
+        samples = drawn.samples[: self._n_samples]
+        self._store.record(question, replace(drawn, samples=samples))
         self.tally.recorded += 1
         self.tally.reasons.update(drawn.reasons)
         self._in_a_row = 0

@@ -96,7 +96,7 @@ def test_answers_and_samples_are_recorded(two: Path, output: Path) -> None:
         "failed       0",
         "took         0:00:00",
         "requests     4",
-        f"tokens       {billed.prompt_tokens} + {billed.completion_tokens}",
+        f"tokens       {billed.prompt_tokens} read, {billed.completion_tokens} written",
     ]
     assert result.stderr == ""
     scored = CliRunner().invoke(build_app(), ["score", str(output)])

@@ -13,7 +13,7 @@ from snne_guard.evaluation import Tally
 from snne_guard.types import Cost
 
 COST = Cost(calls=14, prompt_tokens=12_345, completion_tokens=678, money=0.01234)
-SPENT = "12,345 + 678 tokens, 0.0123 spent"
+SPENT = "12,345 tokens read, 678 written, 0.0123 spent"
 
 
 def told(*, total: int | None, steps: list[tuple[float, Tally]]) -> list[str]:
@@ -37,7 +37,7 @@ def test_a_line_now_and_then_where_there_is_no_terminal() -> None:
     ]
     assert told(total=20, steps=steps) == [
         f"7 of 20 questions, 1 failed, {SPENT}, about 0:00:22 left",
-        "10 of 20 questions, 2 failed, 0 + 0 tokens, about 0:00:22 left",
+        "10 of 20 questions, 2 failed, 0 tokens read, 0 written, about 0:00:22 left",
     ]
 
 
@@ -47,6 +47,7 @@ def test_without_a_total_or_a_result_nobody_knows_how_long_it_takes(
 ) -> None:
     [line] = told(total=None if tally.recorded else 9, steps=[(11.0, tally)])
     assert "left" not in line
+    assert "spent" not in line
 
 
 def test_a_bar_on_a_terminal() -> None:
@@ -76,7 +77,7 @@ def test_the_summary_tells_what_there_is_to_tell() -> None:
         "left         4",
         "took         1:02:05",
         "requests     14",
-        "tokens       at least 5 + 0",
+        "tokens       at least 5 read, 0 written",
         "money        at least 0.5000",
         "reasons      truncated_samples 4, empty_samples 1",
     ]

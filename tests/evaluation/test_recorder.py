@@ -20,7 +20,7 @@ from snne_guard.evaluation import (
     parse_questions,
 )
 from snne_guard.evaluation.store import failed_path
-from snne_guard.types import Sample
+from snne_guard.types import Cost, ResponseSet, Sample
 from tests.support.recording import (
     SETTINGS,
     Row,
@@ -231,6 +231,30 @@ async def test_samples_that_came_are_kept_and_the_others_drawn(tmp_path: Path) -
     assert line["drawn"]["finish_reasons"] == ["stop", None, None, None]
     assert line["drawn"]["models"] == ["m-1"]
     assert "failed" not in line
+
+
+async def test_more_samples_than_were_asked_for_are_left_out(tmp_path: Path) -> None:
+    output = tmp_path / "out.jsonl"
+    draw = Scripted(outcomes={"a": [drawn_for("a", n_samples=5)]})
+    assert (await run(output, rows("a"), draw)).complete
+    [line] = read(output)
+    assert line["samples"] == ["a 0.0", "a 0.1"]
+    assert len(line["drawn"]["finish_reasons"]) == 3
+
+
+def test_what_a_sampler_drew_is_what_was_drawn() -> None:
+    whole = ResponseSet(
+        answer=Sample(text="A"),
+        samples=(Sample(text="B"),),
+        reasons=("samples_failed",),
+        errors=(TOO_LONG, OVERLOADED),
+        cost=Cost(calls=2),
+    )
+    drawn = Drawn.from_responses(whole)
+    assert (drawn.answer, drawn.samples) == (whole.answer, whole.samples)
+    assert (drawn.reasons, drawn.cost) == (whole.reasons, whole.cost)
+    assert drawn.error is OVERLOADED
+    assert Drawn.from_responses(ResponseSet(answer=Sample(text="A"))).error is None
 
 
 async def test_samples_without_an_answer_are_kept_too(tmp_path: Path) -> None:

@@ -28,7 +28,16 @@ from snne_guard import (
     score,
 )
 from snne_guard.decision import CalibratedStop, Threshold
-from snne_guard.evaluation import learn_stop
+from snne_guard.evaluation import (
+    Draw,
+    Drawn,
+    Question,
+    Recorder,
+    RecordingStore,
+    Tally,
+    learn_stop,
+    parse_questions,
+)
 from snne_guard.langchain import Finding, Preflight
 from snne_guard.scorers import METHODS, snne, uncertainty, wsnne
 from snne_guard.similarity import rouge_l
@@ -118,6 +127,17 @@ async def without_langchain(
     assert_type(sampler.sample("x"), ResponseSet)
     other: AsyncSampler = AsyncOpenAISampler(tasks, model="m")
     assert_type(await other.sample("x"), ResponseSet)
+
+
+async def recordings(store: RecordingStore, sampler: AsyncSampler) -> None:
+    async def draw(question: Question, /, *, n_samples: int, tries: int) -> Drawn:
+        assert_type((question.context, n_samples, tries), tuple[str | None, int, int])
+        return Drawn.from_responses(await sampler.sample(question.prompt))
+
+    draws: Draw = draw
+    recorder = Recorder(store, draws, n_samples=3, on_progress=print)
+    assert_type(await recorder.run(parse_questions([b"{}"])), Tally)
+    Recorder(store, print)  # type: ignore[arg-type]  # draws nothing
 
 
 def scores() -> None:
