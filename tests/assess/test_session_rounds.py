@@ -218,7 +218,7 @@ def test_a_late_round_is_late_and_nothing_is_saved(
         gate.set()
         return False
 
-    found, _ = Call(never, sample_timeout=0.2)(way, send=send)
+    found, _ = Call(never, sample_timeout=1.0)(way, send=send)
     assert gate.is_set()
     assert (found.n_requested, found.n_used) == (10, 3)
     assert found.reasons == ("samples_late", "too_few_samples")

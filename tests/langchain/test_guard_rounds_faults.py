@@ -98,7 +98,7 @@ def test_a_stalled_round_ends_with_the_time_and_what_came_is_scored(way: str) ->
         return Reply(stall=True)
 
     with ChatServer(in_round(2, stalls, PARIS)) as server:
-        guard = SNNEGuard(chat_openai(server), **ALL, sample_timeout=0.5, min_samples=2)
+        guard = SNNEGuard(chat_openai(server), **ALL, sample_timeout=2.0, min_samples=2)
         found = record(ask(guard, "x", way))
         asked = [request.n for request in server.requests if is_sample(request)]
     assert asked == [2, 3]  # no further round is begun
