@@ -48,14 +48,16 @@ def lazy_clients(model: Any) -> dict[str, Any]:  # noqa: ANN401
 
 
 def google_clients(model: Any) -> dict[str, Any]:  # noqa: ANN401
-    """Return the clients of langchain-google-genai's class.
+    """Return the clients of langchain-google-genai's class before version 4.
 
-    Below its own retries Google's client repeats what is unavailable for ten minutes.
+    Below its own retries their client repeats what is unavailable for ten minutes.
     """
-    update: dict[str, Any] = {"async_client_running": _GoogleTasks(model)}
-    if hasattr(model.client, "generate_content"):
-        update["client"] = _GoogleThreads(model)
-    return update
+    if not hasattr(model.client, "generate_content"):
+        return {}
+    return {
+        "client": _GoogleThreads(model),
+        "async_client_running": _GoogleTasks(model),
+    }
 
 
 class _GoogleThreads:

@@ -7,7 +7,6 @@ from typing import Any
 
 from langchain_core.language_models import BaseChatModel
 
-from snne_guard.sampling.langchain_provider import Provider
 from snne_guard.sampling.langchain_providers import provider_of
 
 __all__ = ["NESTED", "nested_fields", "sampling_copy", "without_retries"]
@@ -47,7 +46,7 @@ def sampling_copy(
         "callbacks": None,
         "verbose": False,
     }
-    wanted = {**_OFF, **row.off, **dict.fromkeys(_seeds(row))}
+    wanted = {**_OFF, **row.off, **dict.fromkeys(("seed", row.seed_name))}
     update |= {
         name: off
         for name, off in wanted.items()
@@ -83,7 +82,3 @@ def nested_fields(model: BaseChatModel) -> dict[str, Any]:
     """Return the fields of a model that hold further options, where they are set."""
     places = [place for place in NESTED if place in type(model).model_fields]
     return {place: found for place in places if (found := getattr(model, place))}
-
-
-def _seeds(row: Provider) -> tuple[str, ...]:
-    return ("seed",) if row.seed is None else ("seed", row.seed)

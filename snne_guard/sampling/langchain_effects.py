@@ -71,12 +71,7 @@ def _is_set(value: object) -> bool:
 
 
 def _runs_at_provider(tool: object) -> bool:
-    as_dict: Any = getattr(type(tool), "to_dict", None)
-    if callable(
-        as_dict
-    ):  # Google's own type, which holds an empty list for what is not
-        found = cast("Mapping[str, object]", as_dict(tool))
-        tool = {name: value for name, value in found.items() if value != []}
+    tool = _plain(tool)
     if not isinstance(tool, Mapping):
         return False
     given = cast("Mapping[str, object]", tool)
@@ -86,3 +81,14 @@ def _runs_at_provider(tool: object) -> bool:
     if {"name", "title"} & given.keys() and _SCHEMAS & given.keys():
         return False
     return not given.keys() <= _PROPOSED
+
+
+def _plain(tool: object) -> object:
+    """Return a tool of one of Google's types as a mapping of what is set in it."""
+    kind: Any = type(tool)
+    if kind.__module__.startswith("google."):
+        tool = (getattr(kind, "to_dict", None) or kind.model_dump)(tool)
+    if not isinstance(tool, Mapping):
+        return tool
+    found = cast("Mapping[str, object]", tool)
+    return {name: value for name, value in found.items() if value not in (None, [])}

@@ -62,7 +62,7 @@ def request_options(
         options["temperature"] = row.within(plan.temperature)
     seed = seed_of(candidate, draw)
     if seed is not None and row.seed is not None and not row.seed_is_field:
-        options[row.seed] = seed
+        options |= _placed(row.seed, seed, options)
     if row.in_full in options:
         options |= _in_full(row, options, plan, seed=seed, temperature=temperature)
     if draw.n > 1 and row.n is not None:
@@ -102,7 +102,7 @@ def seed_of(candidate: Candidate, draw: Draw) -> int | None:
 
     The same seed for all would draw the same sample again and again.
     """
-    name = candidate.provider.seed or "seed"
+    name = candidate.provider.seed_name
     places: list[object] = [
         candidate.kwargs,
         *(candidate.kwargs.get(place) for place in NESTED),

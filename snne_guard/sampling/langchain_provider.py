@@ -51,7 +51,8 @@ class Provider:
             around it.
         logprobs_note: What to say where there are none.
         limits: Fields and options that set the token limit of a reply.
-        seed: Name of the option that seeds a draw, None where a seed is left out.
+        seed: Option that seeds a draw, a path as for ``n``; None where a seed is left
+            out.
         seed_is_field: Whether only a field of the model takes it, and no request.
         in_full: Option of one request that takes the place of all fields where a
             user sets it, so that what the guard sets must be in it too.
@@ -101,6 +102,11 @@ class Provider:
     def supports_logprobs(self) -> bool:
         """Whether token log-probabilities may come."""
         return bool(self.logprobs)
+
+    @property
+    def seed_name(self) -> str:
+        """Name of the option or field in which users set a seed."""
+        return (self.seed or "seed").rpartition(".")[2]
 
     def within(self, temperature: float) -> float:
         """Return the temperature nearest to this one that is taken."""

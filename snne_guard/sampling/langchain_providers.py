@@ -105,8 +105,8 @@ PROVIDERS: tuple[Provider, ...] = (
         n_note="up to 8; most models of the third generation take 1",
         logprobs_note="the class drops them",
         limits=("max_output_tokens",),
-        seed=None,
-        off=_ONCE,
+        seed="generation_config.seed",
+        off={"max_retries": 1},  # 0 is the client's own default
         clients=google_clients,
         acting=("code_execution",),
     ),

@@ -101,6 +101,14 @@ def _own_status(error: object) -> int | None:
     return None
 
 
+def _headers(error: object) -> Any:  # noqa: ANN401 - each client has its own kind
+    response = getattr(error, "response", None)
+    if isinstance(response, Mapping):
+        told = cast("Mapping[str, Any]", response).get("ResponseMetadata", {})
+        return told.get("HTTPHeaders")
+    return getattr(response, "headers", None)
+
+
 def is_transient(error: BaseException) -> bool:
     """Return whether the same request may succeed a moment later.
 
@@ -193,7 +201,7 @@ def retry_after(error: BaseException) -> float | None:
     Reads ``retry-after-ms`` and ``Retry-After``, as seconds or as an HTTP date
     (RFC 9110, section 10.2.3).
     """
-    headers: Any = getattr(getattr(error, "response", None), "headers", None)
+    headers = _headers(error) or _headers(error.__cause__)
     if headers is None:
         return None
     milliseconds = _number(headers.get("retry-after-ms"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from importlib import metadata
 from typing import Any
 
 import pytest
@@ -18,7 +19,7 @@ from tests.support.google_server import GoogleServer
 from tests.support.guarding import WHOLE
 from tests.support.provider_server import Protocol, ProviderServer
 
-__all__ = ["CASES", "Case", "asked"]
+__all__ = ["CASES", "Case", "asked", "google_version"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,6 +115,48 @@ def _bedrock(server: ProviderServer) -> dict[str, Any]:
     }
 
 
+def google_version() -> int:
+    """Return the first number of langchain-google-genai's version, 0 without it."""
+    try:
+        return int(metadata.version("langchain-google-genai").partition(".")[0])
+    except metadata.PackageNotFoundError:
+        return 0
+
+
+def _google() -> list[Case]:
+    """Return the cases of Google: over HTTP, and before version 4 also over gRPC."""
+    old = {"transport": "rest"} if google_version() < _ONE_TRANSPORT else {}
+    common: dict[str, Any] = {
+        "row": "Google Gemini",
+        "package": "langchain_google_genai",
+        "kind": "ChatGoogleGenerativeAI",
+        "protocol": protocols.GOOGLE,
+        "model": "gemini-2.5-flash",
+        "acting": {"tools": [{"google_search": {}}]},
+        "limit": "max_output_tokens",
+    }
+    named = {"model": "gemini-2.5-flash", "google_api_key": "test"}
+    rest = Case(
+        **common,
+        settings=lambda server: {**named, **old, "base_url": server.root},
+        # Its first version had no asynchronous calls over HTTP.
+        ways=("invoke",) if old else WHOLE,
+        over="REST",
+    )
+    grpc = Case(
+        **common,
+        settings=lambda server: {
+            **named,
+            "client_options": {"api_endpoint": server.address},
+        },
+        serve=GoogleServer,
+        over="gRPC",
+        streams=False,
+    )
+    return [rest, grpc] if old else [rest]
+
+
+_ONE_TRANSPORT = 4
 SEARCH = {"tools": [{"type": "web_search"}]}
 
 CASES = {
@@ -163,40 +206,7 @@ CASES = {
             model="claude-test",
             acting={"tools": [{"type": "web_search_20250305", "name": "web_search"}]},
         ),
-        Case(
-            row="Google Gemini",
-            package="langchain_google_genai",
-            kind="ChatGoogleGenerativeAI",
-            protocol=protocols.GOOGLE,
-            settings=lambda server: {
-                "model": "gemini-2.5-flash",
-                "google_api_key": "test",
-                "transport": "rest",
-                "base_url": server.root,
-            },
-            model="gemini-2.5-flash",
-            acting={"tools": [{"google_search": {}}]},
-            limit="max_output_tokens",
-            ways=("invoke",),  # this class has no asynchronous calls over REST
-            over="REST",
-        ),
-        Case(
-            row="Google Gemini",
-            package="langchain_google_genai",
-            kind="ChatGoogleGenerativeAI",
-            protocol=protocols.GOOGLE,
-            settings=lambda server: {
-                "model": "gemini-2.5-flash",
-                "google_api_key": "test",
-                "client_options": {"api_endpoint": server.address},
-            },
-            model="gemini-2.5-flash",
-            acting={"tools": [{"google_search": {}}]},
-            limit="max_output_tokens",
-            serve=GoogleServer,
-            over="gRPC",
-            streams=False,
-        ),
+        *_google(),
         Case(
             row="Amazon Bedrock, Converse",
             package="langchain_aws",

@@ -7,10 +7,12 @@ from typing import Any
 
 import pytest
 
+from tests.providers.cases import google_version
+
 
 @pytest.fixture(autouse=True)
 def _plain_channels(monkeypatch: pytest.MonkeyPatch) -> None:
-    if importlib.util.find_spec("langchain_google_genai") is not None:
+    if 0 < google_version() < 4:
         import grpc
         from google.ai.generativelanguage_v1beta.services.generative_service import (
             transports,

@@ -15,8 +15,7 @@ ENDS = {
     "OpenAI": ("length", "content_filter"),
     "Azure OpenAI": ("length", None),  # see below
     "Anthropic": ("max_tokens", "refusal"),
-    "Google Gemini, REST": ("MAX_TOKENS", "SAFETY"),
-    "Google Gemini, gRPC": ("MAX_TOKENS", "PROHIBITED_CONTENT"),
+    "Google Gemini": ("MAX_TOKENS", "SAFETY"),
     "Amazon Bedrock, Converse": ("max_tokens", "guardrail_intervened"),
     "Mistral": ("model_length", None),
     "Ollama": ("length", None),
@@ -24,11 +23,11 @@ ENDS = {
 """How the providers call a reply that was cut off, and one that was refused."""
 
 
-@asked(lambda case: case.name in ENDS)
+@asked(lambda case: case.row in ENDS)
 def test_samples_cut_off_or_refused_are_told_in_the_words_of_each(
     case: Case, way: str
 ) -> None:
-    for finish, reason in zip(ENDS[case.name], ("truncated", "refused"), strict=True):
+    for finish, reason in zip(ENDS[case.row], ("truncated", "refused"), strict=True):
         if finish is None:
             continue
         bad = always("Rom", finish_reasons=(finish,))
@@ -41,7 +40,7 @@ def test_samples_cut_off_or_refused_are_told_in_the_words_of_each(
 ODD: dict[str, dict[str, Any]] = {
     "OpenAI": {"extra_body": {"temperature": 0.0, "n": 3, "seed": 5}},
     "Anthropic": {"temperature": 0.0},
-    "Google Gemini, gRPC": {
+    "Google Gemini": {
         "generation_config": {"temperature": 0.0, "candidate_count": 2, "top_k": 3}
     },
     "Amazon Bedrock, Converse": {
@@ -55,10 +54,10 @@ ODD: dict[str, dict[str, Any]] = {
 """Where users may put what the guard sets for samples."""
 
 
-@asked(lambda case: case.name in ODD)
+@asked(lambda case: case.row in ODD)
 def test_options_in_odd_places_do_not_reach_the_samples(case: Case, way: str) -> None:
     with case.server(split("Paris", ["Paris"])) as server:
-        model = case.chat(server).bind(**ODD[case.name])
+        model = case.chat(server).bind(**ODD[case.row])
         guard = SNNEGuard(model, n=3, sample_max_tokens=9)
         found = record(ask(guard, "x", way))
         answer, *samples = sorted(server.asked, key=is_sample)
@@ -85,11 +84,11 @@ def test_a_filtered_reply_fails_the_whole_request_at_azure(way: str) -> None:
     assert found["cost"]["lower_bound"] is True  # it was billed, and nobody knows what
 
 
-THINKING = ("Anthropic", "Google Gemini, REST", "Google Gemini, gRPC", "DeepSeek",
+THINKING = ("Anthropic", "Google Gemini", "DeepSeek",
             "Amazon Bedrock, Converse")  # fmt: skip
 
 
-@asked(lambda case: case.name in THINKING)
+@asked(lambda case: case.row in THINKING)
 def test_reasoning_is_no_part_of_what_is_compared(case: Case, way: str) -> None:
     witness = Witness()
     script = always("Paris", reasoning=("France, hence",))
@@ -119,13 +118,13 @@ def test_tools_that_the_provider_only_proposes_do_not_stop_the_samples(
     assert all(each == tools[0] for each in tools)
 
 
-ONCE_MORE = ("OpenAI", "Anthropic", "Google Gemini, gRPC", "Mistral", "Ollama",
+ONCE_MORE = ("OpenAI", "Anthropic", "Google Gemini", "Mistral", "Ollama",
              "Amazon Bedrock, Converse", "Groq", "Fireworks",
              "Hugging Face, endpoints")  # fmt: skip
 
 
 @pytest.mark.parametrize("status", [429, 503])
-@asked(lambda case: case.name in ONCE_MORE)
+@asked(lambda case: case.row in ONCE_MORE)
 def test_what_is_transient_is_tried_again_by_the_guard_alone(
     case: Case, way: str, status: int
 ) -> None:
@@ -148,11 +147,11 @@ def test_what_is_transient_is_tried_again_by_the_guard_alone(
     assert "samples_failed" not in found["reasons"]
 
 
-CACHING = ("OpenAI", "Azure OpenAI", "Anthropic", "Google Gemini, gRPC",
+CACHING = ("OpenAI", "Azure OpenAI", "Anthropic", "Google Gemini",
            "Amazon Bedrock, Converse", "DeepSeek")  # fmt: skip
 
 
-@asked(lambda case: case.name in CACHING)
+@asked(lambda case: case.row in CACHING)
 def test_tokens_from_a_prompt_cache_are_counted_once(case: Case, way: str) -> None:
     usage = Usage(prompt=100, completion=3, cached=60)
     with case.server(always("Paris", usage=usage)) as server:

@@ -30,7 +30,7 @@ from snne_guard.sampling.langchain_providers import (
     provider_of,
 )
 from snne_guard.sampling.langchain_route import Route
-from snne_guard.sampling.retry import is_bad_request, is_transient, rejects
+from snne_guard.sampling.retry import is_bad_request, is_transient, rejects, retry_after
 from tests.support.chat_server import ChatServer, chat_openai
 from tests.support.guarding import ask, is_sample, split
 
@@ -201,13 +201,43 @@ class Holder:
 
 
 def test_clients_of_another_make_are_left_as_they_are() -> None:
-    for clients in (bedrock_clients, lazy_clients, resource_clients, root_clients):
+    for clients in (
+        bedrock_clients,
+        google_clients,
+        lazy_clients,
+        resource_clients,
+        root_clients,
+    ):
         assert clients(Holder()) == {}
-    assert set(google_clients(Holder())) == {"async_client_running"}
+
+
+class OldGoogleClient:
+    """Answers with what it was asked, as langchain-google-genai's did before 4."""
+
+    def generate_content(self, **options: Any) -> dict[str, Any]:
+        return options
+
+
+class OldAsyncGoogleClient:
+    """Its twin."""
+
+    async def generate_content(self, **options: Any) -> dict[str, Any]:
+        return options
+
+
+async def test_the_first_clients_of_google_are_asked_without_their_retries() -> None:
+    holder = Holder()
+    holder.client, holder.async_client = OldGoogleClient(), OldAsyncGoogleClient()
+    found = google_clients(holder)
+    asked = {"request": 1, "retry": None}
+    assert found["client"].generate_content(request=1) == asked
+    assert await found["async_client_running"].generate_content(request=1) == asked
 
 
 class GoogleTool:
-    """Tells like Google's type what is in it, empty lists and all."""
+    """Tells like Google's first type what is in it, empty lists and all."""
+
+    __module__ = "google.ai"
 
     def __init__(self, **held: Any) -> None:
         self.held = {"function_declarations": [], **held}
@@ -215,6 +245,18 @@ class GoogleTool:
     @classmethod
     def to_dict(cls, tool: GoogleTool) -> dict[str, Any]:
         return tool.held
+
+
+class NewGoogleTool:
+    """Tells like Google's second type what is in it, and what is not."""
+
+    __module__ = "google.genai.types"
+
+    def __init__(self, **held: Any) -> None:
+        self.held = {"function_declarations": None, "retrieval": None, **held}
+
+    def model_dump(self) -> dict[str, Any]:
+        return self.held
 
 
 @pytest.mark.parametrize(
@@ -229,9 +271,10 @@ def test_tools_in_a_type_of_the_providers_own_are_looked_into(
     held: dict[str, Any], *, acts: bool
 ) -> None:
     candidate = Candidate(model=own(FakeListChatModel))
-    assert side_effects(candidate, {"tools": [GoogleTool(**held)]}) is acts
-    inside = {"toolConfig": {"tools": [GoogleTool(**held)]}}
-    assert side_effects(candidate, inside) is acts
+    for tool in (GoogleTool(**held), NewGoogleTool(**held)):
+        assert side_effects(candidate, {"tools": [tool]}) is acts
+        assert side_effects(candidate, {"toolConfig": {"tools": [tool]}}) is acts
+        assert side_effects(candidate, {"tools": [tool.held]}) is acts
 
 
 @pytest.mark.parametrize(
@@ -247,11 +290,10 @@ def test_tools_in_a_type_of_the_providers_own_are_looked_into(
         ("code_interpreter", True),
         ("mcp", True),
         ("document_library", True),
-        (None, True),
     ],
 )
 def test_tools_with_a_type_run_at_the_provider_or_are_proposed(
-    kind: str | None, *, acts: bool
+    kind: str, *, acts: bool
 ) -> None:
     candidate = Candidate(model=own(FakeListChatModel))
     assert side_effects(candidate, {"tools": [{"type": kind}]}) is acts
@@ -262,7 +304,9 @@ class BotocoreError(Exception):
 
     def __init__(self, status: int | None) -> None:
         super().__init__("no")
-        metadata = {} if status is None else {"HTTPStatusCode": status}
+        metadata: dict[str, Any] = {"HTTPHeaders": {"retry-after": "3"}}
+        if status is not None:
+            metadata["HTTPStatusCode"] = status
         self.response = {"ResponseMetadata": metadata}
 
 
@@ -270,9 +314,11 @@ def test_errors_of_other_clients_are_understood() -> None:
     assert is_transient(BotocoreError(429))
     assert not is_transient(BotocoreError(None))
     assert is_bad_request(BotocoreError(400))
+    assert retry_after(BotocoreError(429)) == 3.0
     error = ValueError("Multiple candidates is not enabled for this model")
     error.__cause__ = BotocoreError(400)
     assert rejects(error, "n") is True
+    assert retry_after(error) == 3.0
     other = ValueError("candidateCount must be 1 but the entered value was 3")
     other.__cause__ = BotocoreError(400)
     assert rejects(other, "n") is True

@@ -258,11 +258,18 @@ def _google(request: Request, reply: Reply, usage: Usage) -> JSON:
     }
 
 
+def _google_stream(request: Request, reply: Reply, usage: Usage) -> list[JSON] | str:
+    whole = _google(request, reply, usage)
+    return (
+        f"data: {json.dumps(whole)}\r\n\r\n" if "alt=sse" in request.path else [whole]
+    )
+
+
 GOOGLE = Protocol(
     paths=(":generateContent", ":streamGenerateContent"),
     read=_read_google,
     write=_google,
-    stream=lambda request, reply, usage: [_google(request, reply, usage)],
+    stream=_google_stream,
     fault=lambda status, text: {
         "error": {
             "code": status,
