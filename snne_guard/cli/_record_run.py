@@ -153,14 +153,14 @@ class RecordRun:
         note(f"line {number}: {message}", console=self._console)
 
     def _on_failure(self, question: Question, why: str) -> None:
-        note(f"{question.id} failed: {why[:_SHOWN]}", console=self._console)
+        note(f"{question.id} failed: {_short(why)}", console=self._console)
 
     def _on_progress(self, tally: Tally) -> None:
         self._view.update(tally)
 
     def _status(self, tally: Tally) -> int:
         if tally.stopped == "outage":
-            note(f"the provider is failing: {(tally.error or '')[:_SHOWN]}")
+            note(f"the provider is failing: {_short(tally.error or '')}")
         if tally.failed or tally.failed_before:
             note("--retry-failed draws again what failed")
         if self._signal is not None or tally.stopped == "outage":
@@ -168,3 +168,9 @@ class RecordRun:
         if self._signal is not None:
             return _BY_SIGNAL + self._signal
         return 0 if tally.complete else 1
+
+
+def _short(told: str) -> str:
+    """Return the beginning of a provider's words, on one line."""
+    line = " ".join(told.split())
+    return line if len(line) <= _SHOWN else f"{line[:_SHOWN]}…"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -31,9 +32,10 @@ from tests.support.chat_server import (
     always,
     chat_openai,
     error,
+    failing,
     ignoring_n,
 )
-from tests.support.guarding import split
+from tests.support.guarding import is_sample, split
 
 TWO = (ask_for("a", answers=["A"], note={"x": 1}), ask_for("b", context="All."))
 
@@ -352,6 +354,25 @@ def test_the_guard_draws_every_sample_whatever_it_costs() -> None:
     assert (guard.n, guard.include_answer, guard.sample_rate) == (4, True, 1.0)
     brakes = (guard.breaker, guard.budget, guard.sample_when, guard.rounds)
     assert brakes == (None, None, None, None)
+
+
+def test_random_failures_cost_no_question(tmp_path: Path, output: Path) -> None:
+    names = [f"q{number}" for number in range(40)]
+    source = questions(tmp_path / "in.jsonl", *map(ask_for, names))
+    flaky = failing(split("Au", ["Au", "Ag"]), rate=0.2, seed=3)
+    with ChatServer(flaky) as server:
+        result = run_on(
+            server, source, output, "--samples", "2", "--max-concurrency", "16"
+        )
+        requests, billed = server.requests, server.billed
+    assert result.exit_code == 0, result.output
+    assert sorted(row["id"] for row in read(output)) == sorted(names)
+    assert billed.requests == 80 < len(requests)
+    assert f"requests     {billed.requests}" in result.stdout
+    tokens = f"{billed.prompt_tokens} read, {billed.completion_tokens} written"
+    assert f"tokens       {tokens}" in result.stdout
+    each = Counter((request.prompt, is_sample(request)) for request in requests)
+    assert max(each.values()) <= 4
 
 
 @pytest.mark.parametrize(("failures", "status"), [(1, 0), (2, 1)])

@@ -19,7 +19,7 @@ from rich.console import Console
 
 from snne_guard.cli._record_run import RecordRun
 from snne_guard.evaluation import Draw, Drawn, Question, RecordingStore
-from tests.cli.record_command import ask_for, questions
+from tests.cli.record_command import ask_for, questions, read
 from tests.support.recording import SETTINGS, Scripted, drawn_for, recorded
 
 NAMES = "abcdefgh"
@@ -157,3 +157,16 @@ def test_a_provider_that_is_gone_is_named(
     assert "the provider is failing: ConnectionError: gone" in told
     assert "the same command goes on from here" in told
     assert "--retry-failed" not in told
+
+
+def test_what_a_provider_says_at_length_is_told_in_short(source: Path) -> None:
+    said = "context:\n too long " + "x" * 500
+    draw = Scripted(outcomes={"b": [ValueError(said)]})
+    found = Outcome(source, draw)
+    assert found.recorded == "acdefgh"
+    [line] = found.told.splitlines()
+    assert line.startswith("snne-guard: b failed: ValueError: context: too long xxx")
+    assert line.endswith("x…")
+    assert len(line) < 350
+    [kept] = read(source.with_name("out.failed.jsonl"))
+    assert kept["failed"]["error"] == f"ValueError: {said}"
