@@ -42,7 +42,7 @@ from snne_guard.sampling.langchain_models import (
 )
 from snne_guard.sampling.langchain_route import Route
 from snne_guard.sampling.langchain_runs import quiet_config, quiet_context
-from snne_guard.sampling.retry import is_bad_request
+from snne_guard.sampling.settings import rejects_logprobs
 from snne_guard.types import Assessment, Cost
 
 __all__ = ["GuardCore", "Request"]
@@ -230,14 +230,11 @@ class Request:
         }
 
     def is_about_logprobs(self, error: Exception, options: dict[str, Any]) -> bool:
-        """Return whether the answer failed for the log-probabilities asked for."""
+        """Return whether the answer may have failed for what the guard added."""
         memory = self.core.assessor.memory
-        if not options or memory.logprobs or not is_bad_request(error):
+        if not options or memory.logprobs:
             return False
-        if "logprob" in str(error).lower():
-            memory.settle_logprobs(seen=False)
-            return True
-        return False
+        return rejects_logprobs(error, memory) is not False
 
     def settled(
         self,

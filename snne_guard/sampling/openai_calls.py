@@ -17,8 +17,7 @@ from snne_guard.sampling.openai_messages import (
 )
 from snne_guard.sampling.openai_requests import Endpoint, acts
 from snne_guard.sampling.plan import SamplingPlan
-from snne_guard.sampling.retry import is_bad_request
-from snne_guard.sampling.settings import Settings
+from snne_guard.sampling.settings import Settings, rejects_logprobs
 
 __all__ = ["AsyncCall", "Call"]
 
@@ -157,14 +156,12 @@ class _Call:
         )
 
     def drops_logprobs(self, error: Exception) -> bool:
-        """Return whether the answer was refused for what we asked besides."""
-        about = is_bad_request(error) and "logprob" in str(error).lower()
-        if about and not self.memory.logprobs:
-            self.memory.settle_logprobs(seen=False)
-            self.asked += 1
-            self.repeated()
-            return True
-        return False
+        """Return whether the answer may have been refused for what we asked besides."""
+        if self.memory.logprobs or rejects_logprobs(error, self.memory) is False:
+            return False
+        self.asked += 1
+        self.repeated()
+        return True
 
     def answered(self, result: object) -> Reply:
         """Return the answer in what came back, and what it cost."""

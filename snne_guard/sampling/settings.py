@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from snne_guard.sampling.memory import Memory
 from snne_guard.sampling.retry import blamed, is_bad_request, rejects
 
-__all__ = ["Settings"]
+__all__ = ["Settings", "rejects_logprobs"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,3 +84,22 @@ class Settings:
             memory.temperature = False
         if asked.max_tokens and not self.max_tokens:
             memory.max_tokens = False
+
+
+def rejects_logprobs(error: BaseException, memory: Memory) -> bool | None:
+    """Return whether an answer was refused for the log-probabilities asked for.
+
+    An answer must not fail for what only the guard wanted, so the same is asked once
+    more without them also where the provider does not say why.
+
+    Args:
+        error: Why the request failed.
+        memory: Where it is remembered, if the provider says so.
+
+    Returns:
+        None where it refuses the request and does not say why.
+    """
+    if is_bad_request(error) and "logprob" in str(error).lower():
+        memory.settle_logprobs(seen=False)
+        return True
+    return rejects(error, "logprobs")

@@ -573,9 +573,25 @@ def test_a_timeout_error_of_the_model_stays_the_models(way: str) -> None:
     assert not isinstance(caught.value, GuardTimeoutError)
 
 
-def test_a_bad_request_for_the_answer_is_the_providers_own_error() -> None:
-    with ChatServer([error(400, "context too long")]) as server:
+@pytest.mark.parametrize("param", ["messages", None])
+def test_a_bad_request_for_the_answer_is_the_providers_own_error(
+    param: str | None,
+) -> None:
+    with ChatServer([error(400, "context too long", param=param)]) as server:
         with pytest.raises(openai.BadRequestError, match="context too long"):
             SNNEGuard(chat_openai(server)).invoke("x")
         answers = [request for request in server.requests if not is_sample(request)]
-    assert len(answers) == 1
+    # Where nobody says what is wrong, it may be what only the guard had asked for.
+    asked = [request.logprobs for request in answers]
+    assert asked == ([True] if param else [True, False])
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_an_answer_never_fails_for_what_only_the_guard_wanted(way: str) -> None:
+    def script(request: Request) -> Reply:
+        return error(400, "no") if request.logprobs else Reply(texts=["Paris"])
+
+    with ChatServer(script) as server:
+        found = record(ask(SNNEGuard(chat_openai(server), n=2), "x", way))
+        assert len(server.requests) == found["cost"]["attempts"] == 4
+    assert (found["n_used"], found["method"]) == (2, "snne")

@@ -149,6 +149,28 @@ def test_a_model_that_refuses_log_probabilities_is_asked_without(way: str) -> No
 
 
 @both
+def test_an_answer_never_fails_for_what_only_the_guard_wanted(way: str) -> None:
+    silent = error(400, "Bad request.")  # no word of why
+
+    def script(request: Request) -> Reply:
+        return silent if request.logprobs else Reply(texts=["Paris"])
+
+    with (
+        ChatServer(script) as server,
+        sampling(server, way, n=2, schedule="answer_first") as sample,
+    ):
+        found = sample("x")
+        assert (found.answer.text, texts(found)) == ("Paris", ["Paris"])
+        assert found.cost.attempts == len(server.requests) == 4
+        sample("x")
+        assert len(server.requests) == 6  # the samples have settled it
+        # What is wrong with the user's own request is the user's to know.
+        server.script = lambda _request: silent
+        with pytest.raises(openai.BadRequestError, match="Bad request"):
+            sample("x")
+
+
+@both
 def test_a_reasoning_model_refuses_the_old_name_of_the_token_limit(way: str) -> None:
     with (
         ChatServer(rejecting("max_tokens", cycle(["Paris"]))) as server,
