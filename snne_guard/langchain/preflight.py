@@ -144,8 +144,9 @@ class Examiner:
         """Name of the option that seeds a request, None where there is none."""
         first, row = self.request.route.candidates[0], self.request.route.providers[0]
         # A row that names no classes is that of all others.
-        known = bool(row.classes) or row.seed in type(first.model).model_fields
-        return row.seed if known and not row.seed_is_field else None
+        known = bool(row.classes) or row.seed_name in type(first.model).model_fields
+        takes = row.seed is not None and not row.seed_is_field
+        return row.seed_name if known and takes else None
 
     def _seeded(self, ask: Ask) -> dict[str, Any]:
         name = self._seed_option
