@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from snne_guard.assess.build import build_assessor
 from snne_guard.assess.openai_core import OpenAICore
+from snne_guard.assess.openai_preflight import apreflight, preflight
+from snne_guard.assess.preflight import Preflight
 from snne_guard.assess.session import AsyncSession, Session
 from snne_guard.assess.settings import PAPER, GuardSettings, complete
 from snne_guard.decision import Verdict
@@ -134,6 +136,22 @@ class OpenAIGuard(_Guard):
             raise outcome
         return outcome
 
+    def preflight(self, *, timeout: float = 40.0) -> Preflight:
+        """Find out by asking whether this model's samples can be trusted.
+
+        It takes about nine short requests, through the very code that draws samples,
+        and this guard's later calls know what was found.
+
+        Args:
+            timeout: Seconds after which the report is made from what has come.
+
+        Raises:
+            openai.OpenAIError: What the model fails with if it does not answer at all.
+            GuardTimeoutError: If not even the first reply came in time.
+            ConfigurationError: If this model is never sampled.
+        """
+        return preflight(self._core, timeout=timeout)
+
     def _run(self, call: Call) -> Assessment | Exception:
         with Session(self._core.assessor, self._core.brief(call), call.send) as session:
             call.repeated = session.answer_repeated
@@ -238,6 +256,23 @@ class AsyncOpenAIGuard(_Guard):
         if isinstance(outcome, Exception):
             raise outcome
         return outcome
+
+    async def preflight(
+        self,
+        *,
+        timeout: float = 40.0,  # noqa: ASYNC109 - mirrors the thread twin
+    ) -> Preflight:
+        """Find out by asking whether this model's samples can be trusted.
+
+        Args:
+            timeout: Seconds after which the report is made from what has come.
+
+        Raises:
+            openai.OpenAIError: What the model fails with if it does not answer at all.
+            GuardTimeoutError: If not even the first reply came in time.
+            ConfigurationError: If this model is never sampled.
+        """
+        return await apreflight(self._core, timeout=timeout)
 
     async def _run(self, call: AsyncCall) -> Assessment | Exception:
         brief = self._core.brief(call)

@@ -17,9 +17,9 @@ from snne_guard.cli._words import cost_in_words
 from snne_guard.cli.render import plain
 
 if TYPE_CHECKING:
+    from snne_guard.assess.preflight import Preflight
     from snne_guard.errors import SnneGuardError
     from snne_guard.langchain.guard import SNNEGuard
-    from snne_guard.langchain.preflight import Preflight
 
 __all__ = ["UNTRUSTED", "doctor"]
 

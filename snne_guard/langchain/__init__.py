@@ -1,5 +1,6 @@
 """LangChain's side of the guard: a runnable, a chat model, errors, messages."""
 
+from snne_guard.assess.preflight import Preflight
 from snne_guard.langchain.chat_model import GuardedChatModel
 from snne_guard.langchain.errors import (
     GuardTimeoutError,
@@ -8,7 +9,6 @@ from snne_guard.langchain.errors import (
 )
 from snne_guard.langchain.guard import SNNEGuard
 from snne_guard.langchain.messages import is_refusal
-from snne_guard.langchain.preflight import Preflight
 from snne_guard.sampling.evidence import Finding
 from snne_guard.sampling.langchain_provider import Provider
 from snne_guard.sampling.langchain_providers import PROVIDERS, provider_of

@@ -10,15 +10,15 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.runnables import Runnable, RunnableConfig
 
 from snne_guard.assess import PAPER, StopRule
+from snne_guard.assess.preflight import Preflight
 from snne_guard.decision import Threshold
 from snne_guard.errors import ConfigurationError
 from snne_guard.langchain.acall import AsyncGuardedCall
 from snne_guard.langchain.build import build
 from snne_guard.langchain.call import GuardedCall
 from snne_guard.langchain.core import Request
-from snne_guard.langchain.examine import AsyncExamination, Examination
 from snne_guard.langchain.options import REFUSAL, GuardOptions
-from snne_guard.langchain.preflight import Preflight
+from snne_guard.langchain.preflight import apreflight, preflight
 from snne_guard.langchain.reseat import structured
 from snne_guard.sampling import Breaker, Budget, Prices
 from snne_guard.sampling.breaker import BREAKER
@@ -320,7 +320,7 @@ class SNNEGuard(GuardOptions):
             ConfigurationError: If this model is never sampled.
             Exception: The provider's own, if it did not answer at all.
         """
-        return Examination(self.request("", config or {}, {}), timeout=timeout).run()
+        return preflight(self.request("", config or {}, {}), timeout=timeout)
 
     async def apreflight(
         self,
@@ -330,7 +330,7 @@ class SNNEGuard(GuardOptions):
     ) -> Preflight:
         """Do what ``preflight`` does without blocking the event loop."""
         request = self.request("", config or {}, {})
-        return await AsyncExamination(request, timeout=timeout).run()
+        return await apreflight(request, timeout=timeout)
 
     def bind_tools(self, tools: Sequence[Any], **kwargs: Any) -> SNNEGuard:
         """Return a guard on the model with tools bound to it."""

@@ -1,84 +1,32 @@
-"""``guard.preflight()``: whether this model's samples can be trusted, by asking it."""
+"""``SNNEGuard.preflight``: how a LangChain model is asked, and what is seen of it."""
 
 from __future__ import annotations
 
-import threading
-import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any, Never, cast
+from dataclasses import dataclass
+from typing import Any, cast
 
 from langchain_core.globals import get_llm_cache
 from langchain_core.messages import HumanMessage
+from langchain_core.outputs import ChatGeneration, LLMResult
 
+from snne_guard.assess.examine import AsyncExamination, Examination
+from snne_guard.assess.preflight import Examiner, Preflight
 from snne_guard.errors import ConfigurationError
 from snne_guard.langchain.core import Request
 from snne_guard.langchain.errors import GuardTimeoutError
-from snne_guard.sampling.diagnosis import diagnose
-from snne_guard.sampling.evidence import Case, Finding
+from snne_guard.sampling.collect import Draw, Reply
+from snne_guard.sampling.langchain import AsyncSamples, Samples
 from snne_guard.sampling.langchain_route import Route
-from snne_guard.sampling.memory import Memory
-from snne_guard.sampling.probes import (
-    Abilities,
-    Ask,
-    Observations,
-    Probing,
-    Seen,
-    probing,
-)
-from snne_guard.sampling.retry import perhaps_billed
-from snne_guard.types import Cost
+from snne_guard.sampling.langchain_runs import AsyncRunLog, RunLog
+from snne_guard.sampling.probes import Abilities, Ask, Seen
+from snne_guard.types import Sample
 
-__all__ = ["Examiner", "LateError", "Preflight"]
+__all__ = ["apreflight", "preflight", "seen_in"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Preflight:
-    """What was found out about a model before it is relied on.
-
-    Attributes:
-        ok: Whether samples can be trusted to be independent draws.
-        findings: One for each check, in the order of ``CHECKS``.
-        settings: Options of ``SNNEGuard`` that suit this model.
-        model: What the provider calls the model that answered, None if it does not.
-        cost: What it took to find out.
-    """
-
-    findings: tuple[Finding, ...]
-    settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    model: str | None = None
-    cost: Cost = field(default_factory=Cost)
-
-    @property
-    def ok(self) -> bool:
-        """Whether samples can be trusted to be independent draws."""
-        return all(finding.trusted for finding in self.findings)
-
-    def finding(self, check: str) -> Finding:
-        """Return what was found about one check.
-
-        Raises:
-            KeyError: If there is no such check.
-        """
-        return {found.check: found for found in self.findings}[check]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return a plain dict for JSON."""
-        return {
-            "ok": self.ok,
-            "findings": [finding.to_dict() for finding in self.findings],
-            "settings": dict(self.settings),
-            "model": self.model,
-            "cost": self.cost.to_dict(),
-        }
-
-
-class LateError(TimeoutError):
-    """No reply came while there was time."""
-
-
-class Examiner:
-    """What the two twins share: whom to ask what, and what follows from it.
+def preflight(request: Request, *, timeout: float) -> Preflight:
+    """Ask a model in threads and return what was found out.
 
     Args:
         request: Any call of the guard; its question is not asked.
@@ -86,167 +34,164 @@ class Examiner:
 
     Raises:
         ConfigurationError: If this model is never sampled.
+        GuardTimeoutError: If not even the first reply came in time.
     """
+    examination = Examination(**_options(request, timeout))
 
-    def __init__(self, request: Request, *, timeout: float) -> None:
-        if request.route.unsampled(request.kwargs) is not None:
-            msg = (
-                "this model is not sampled, since a further draw could do something "
-                "besides answering (tools that run at the provider, a stored "
-                "conversation), so there is nothing to examine"
-            )
-            raise ConfigurationError(msg)
-        self.request, self._timeout = request, timeout
-        self.assessor = request.core.assessor
-        self._memory, self._cold_memory = Memory(), Memory()
-        self._lock = threading.Lock()
-        self._cost = Cost()
-        self._started = time.monotonic()
-        self._abilities = self._able()
-        self._steps: Probing = probing(self._abilities)
-        self._seen = Observations()
+    def begin(ask: Ask) -> _Probe:
+        log = _Log(**_log_options(request))
+        samples = Samples(**_sampler(request, ask, examination)).listen(log)
+        return _Probe(samples=samples, log=log)
 
-    @property
-    def remaining(self) -> float:
-        """Seconds that are left."""
-        return max(0.0, self._started + self._timeout - time.monotonic())
+    return examination.run(begin, request.context)
 
-    def _able(self) -> Abilities:
-        route, assessor = self.request.route, self.assessor
-        return Abilities(
-            batch=assessor.batch(supported=route.supports_batch) > 1,
-            logprobs=route.supports_logprobs and assessor.judge.wants_logprobs,
-            temperature="temperature_unset" not in route.reasons(),
-            seed=self._seed_option is not None,
-            max_tokens=assessor.plan.sample_max_tokens,
+
+async def apreflight(
+    request: Request,
+    *,
+    timeout: float,  # noqa: ASYNC109 - mirrors the thread twin
+) -> Preflight:
+    """Do what ``preflight`` does without blocking the event loop."""
+    examination = AsyncExamination(**_options(request, timeout))
+
+    def begin(ask: Ask) -> _AsyncProbe:
+        log = _AsyncLog(**_log_options(request))
+        samples = AsyncSamples(**_sampler(request, ask, examination)).listen(log)
+        return _AsyncProbe(samples=samples, log=log)
+
+    return await examination.run(begin, request.context)
+
+
+def _options(request: Request, timeout: float) -> dict[str, Any]:
+    """Return what an examination is made of."""
+    route, assessor = request.route, request.core.assessor
+    if route.unsampled(request.kwargs) is not None:
+        msg = (
+            "this model is not sampled, since a further draw could do something "
+            "besides answering (tools that run at the provider, a stored "
+            "conversation), so there is nothing to examine"
         )
+        raise ConfigurationError(msg)
+    abilities = Abilities(
+        batch=assessor.batch(supported=route.supports_batch) > 1,
+        logprobs=_wants_logprobs(request),
+        temperature="temperature_unset" not in route.reasons(),
+        seed=_seed_option(route) is not None,
+        max_tokens=assessor.plan.sample_max_tokens,
+    )
+    return {
+        "assessor": assessor,
+        "abilities": abilities,
+        "timeout": timeout,
+        "own_cache": _has_cache(route),
+        "late": GuardTimeoutError,
+    }
 
-    def sampler(self, ask: Ask) -> dict[str, Any]:
-        """Return what the sampler of one request is made of."""
-        plan = self.assessor.plan
-        plan = replace(
-            plan,
-            temperature=0.0 if ask.cold else plan.temperature,
-            sample_max_tokens=ask.max_tokens,
-        )
-        return {
-            "route": Route.of(self.request.model, plan),
-            "messages": [HumanMessage(ask.prompt)],
-            "kwargs": self._seeded(ask),
-            "plan": plan,
-            # A provider may refuse temperature 0 and take the guard's own.
-            "memory": self._cold_memory if ask.cold else self._memory,
-            "logprobs": self._abilities.logprobs,
-        }
 
-    @property
-    def _seed_option(self) -> str | None:
-        """Name of the option that seeds a request, None where there is none."""
-        first, row = self.request.route.candidates[0], self.request.route.providers[0]
-        # A row that names no classes is that of all others.
-        known = bool(row.classes) or row.seed_name in type(first.model).model_fields
-        takes = row.seed is not None and not row.seed_is_field
-        return row.seed_name if known and takes else None
+def _wants_logprobs(request: Request) -> bool:
+    judge = request.core.assessor.judge
+    return request.route.supports_logprobs and judge.wants_logprobs
 
-    def _seeded(self, ask: Ask) -> dict[str, Any]:
-        name = self._seed_option
-        return {} if ask.seed is None or name is None else {name: ask.seed}
 
-    def log_options(self) -> dict[str, Any]:
-        """Return how callback handlers are told of the requests."""
-        # There is no decision to wait for.
-        return {**self.request.log_options(), "hold": False}
+def _seed_option(route: Route) -> str | None:
+    """Return the name of the option that seeds a request, None where there is none."""
+    first, row = route.candidates[0], route.providers[0]
+    # A row that names no classes is that of all others.
+    known = bool(row.classes) or row.seed in type(first.model).model_fields
+    return row.seed if known and not row.seed_is_field else None
 
-    def count(self) -> None:
-        """Count a request that goes out."""
-        with self._lock:
-            self._cost += Cost(attempts=1)
 
-    def next(self, seen: list[Seen] | None) -> list[Ask]:
-        """Return the requests to send now, none at the end."""
-        for one in seen or ():
-            lost = one.error is not None and perhaps_billed(one.error)
-            cost = Cost(lower_bound=lost) if one.reply is None else one.reply.cost
-            self._cost += cost
-        try:
-            return self._steps.send(cast("list[Seen]", seen))
-        except StopIteration as stop:
-            self._seen = stop.value
-            return []
+def _sampler(request: Request, ask: Ask, examiner: Examiner) -> dict[str, Any]:
+    """Return what the sampler of one request is made of."""
+    plan, seed = examiner.plan_for(ask), _seed_option(request.route)
+    seeded = ask.seed is not None and seed is not None
+    return {
+        "route": Route.of(request.model, plan),
+        "messages": [HumanMessage(ask.prompt)],
+        "kwargs": {seed: ask.seed} if seeded else {},
+        "plan": plan,
+        "memory": examiner.memory_for(ask),
+        "logprobs": _wants_logprobs(request),
+    }
 
-    def report(self) -> Preflight:
-        """Return what was found out, and have the guard know it.
 
-        Raises:
-            GuardTimeoutError: If the first reply did not come in time.
-            Exception: What the provider raised instead of a first reply.
-        """
-        answered = [one for one in self._seen.warm if one.reply is not None]
-        if not answered:
-            self._raise(self._seen.first.error)
-        case = Case(
-            seen=self._seen,
-            abilities=self._abilities,
-            temperature=self.assessor.plan.temperature,
-            rejected=self._rejected(),
-            own_cache=_has_cache(self.request.route),
-        )
-        findings = diagnose(case)
-        cost = replace(self._cost, seconds=time.monotonic() - self._started)
-        if self.assessor.prices is not None:
-            cost = self.assessor.prices.priced(cost)
-        model = next((sample.model for sample in answered[0].samples), None)
-        report = Preflight(findings=findings, model=model, cost=cost)
-        self._settle(report)
-        return replace(report, settings=self._settings(report))
+def _log_options(request: Request) -> dict[str, Any]:
+    # There is no decision to wait for.
+    return {**request.log_options(), "hold": False}
 
-    def _raise(self, error: BaseException | None) -> Never:
-        if error is None or isinstance(error, LateError):
-            msg = f"no reply within the timeout of {self._timeout:g} s"
-            raise GuardTimeoutError(msg, timeout=self._timeout)
-        raise error
 
-    def _rejected(self) -> frozenset[str]:
-        learnt = (
-            ("logprobs", self._memory.logprobs),
-            ("temperature", self._memory.temperature),
-        )
-        return frozenset(name for name, value in learnt if value is False)
+class _Log(RunLog):
+    """Keeps the whole result: a sample has no tokens and no id."""
 
-    def _settle(self, report: Preflight) -> None:
-        """Have the guard's later calls know what was found out."""
-        memory = self.assessor.memory
-        if self._memory.temperature is False:
-            memory.temperature = False
-        if self._abilities.logprobs:
-            works = report.finding("logprobs").status == "works"
-            memory.settle_logprobs(seen=works)
-        if self._abilities.batch:
-            asked = self.assessor.plan.n_samples
-            memory.learn_batch(self._batch(report, asked=asked), asked=asked)
+    result: LLMResult | None = None
 
-    def _batch(self, report: Preflight, *, asked: int) -> int:
-        """Return how many replies to ask for in one request."""
-        seen = self._seen
-        if report.finding("n").status != "works":
-            return asked if report.finding("n").status == "unknown" else 1
-        if seen.fewer:
-            return len(seen.fewer[0].samples)
-        got = len(seen.batch[0].samples)
-        return asked if got >= seen.asked else got
+    def close(self, run: Any, result: LLMResult) -> None:
+        self.result = result
+        super().close(run, result)
 
-    def _settings(self, report: Preflight) -> dict[str, Any]:
-        plan, method = self.assessor.plan, self.assessor.judge.method
-        settings: dict[str, Any] = {}
-        if not plan.temperature:
-            settings["temperature"] = 1.0
-        if isinstance(method, str):
-            if self.assessor.judge.wants_logprobs:
-                works = report.finding("logprobs").status == "works"
-                best = "wsnne" if method == "auto" else method
-                method = best if works else "snne"
-            settings["method"] = method
-        return settings
+
+class _AsyncLog(AsyncRunLog):
+    """The twin of ``_Log``."""
+
+    result: LLMResult | None = None
+
+    async def close(self, run: Any, result: LLMResult) -> None:
+        self.result = result
+        await super().close(run, result)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Probe:
+    samples: Samples
+    log: _Log
+
+    def send(self, draw: Draw, /) -> Reply:
+        return self.samples.send(draw)
+
+    def look(self, reply: Reply, /) -> Seen:
+        return seen_in(reply, self.log.result)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _AsyncProbe:
+    samples: AsyncSamples
+    log: _AsyncLog
+
+    async def send(self, draw: Draw, /) -> Reply:
+        return await self.samples.send(draw)
+
+    def look(self, reply: Reply, /) -> Seen:
+        return seen_in(reply, self.log.result)
+
+
+def seen_in(reply: Reply, result: LLMResult | None) -> Seen:
+    """Return what is to be seen of a reply and of the result that it was read from."""
+    generations = [
+        generation
+        for generation in (result.generations[0] if result else ())
+        if isinstance(generation, ChatGeneration)
+    ]
+    ids = [g.message.response_metadata.get("id") for g in generations]
+    pairs = zip(generations, reply.samples, strict=False)
+    return Seen(
+        reply=reply,
+        garbled=any(_is_garbled(*pair) for pair in pairs),
+        response_id=next((one for one in ids if isinstance(one, str)), None),
+    )
+
+
+def _is_garbled(generation: ChatGeneration, sample: Sample) -> bool:
+    """Return whether log-probabilities came of which none can be one."""
+    if sample.misaligned or sample.token_logprobs is not None:
+        return False
+    info = {
+        **(generation.generation_info or {}),
+        **generation.message.response_metadata,
+    }
+    found: object = info.get("logprobs")
+    if isinstance(found, Mapping):
+        found = cast("Mapping[str, object]", found).get("content")
+    return bool(found)
 
 
 def _has_cache(route: Route) -> bool:

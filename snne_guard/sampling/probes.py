@@ -158,7 +158,7 @@ def texts_of(seen: Sequence[Seen]) -> list[str]:
     return [text for one in seen for text in one.texts]
 
 
-Probing = Generator[list[Ask], list[Seen], Observations]
+Probing = Generator[Ask, Seen, Observations]
 
 
 def probing(abilities: Abilities) -> Probing:
@@ -176,62 +176,63 @@ def probing(abilities: Abilities) -> Probing:
 
     Example:
         >>> step = probing(Abilities())
-        >>> [(ask.n, ask.max_tokens) for ask in next(step)]
-        [(1, 6)]
+        >>> ask = next(step)
+        >>> ask.n, ask.max_tokens
+        (1, 6)
     """
     ask = yield from _started(found := Observations(), abilities)
     if ask is None:
         return found
     if abilities.temperature:
-        found.cold += yield [replace(ask, cold=True)]
+        found.cold.append((yield replace(ask, cold=True)))
     if abilities.batch:
         yield from _several(found, ask)
     # Without a seed of the user's, this is the same request once more.
-    found.short += yield [replace(ask, index=2)]
+    found.short.append((yield replace(ask, index=2)))
     if found.repeats:
         yield from _doubts(found, ask)
     elif abilities.temperature:
-        found.cold += yield [replace(ask, index=1, cold=True)]
+        found.cold.append((yield replace(ask, index=1, cold=True)))
     if abilities.seed and not found.is_greedy:
         yield from _seeds(found, ask)
     return found
 
 
-Steps = Generator[list[Ask], list[Seen], None]
+Steps = Generator[Ask, Seen, None]
 
 
 def _started(
     found: Observations, abilities: Abilities
-) -> Generator[list[Ask], list[Seen], Ask | None]:
+) -> Generator[Ask, Seen, Ask | None]:
     """Get the first two replies; return what to ask further, None if nothing."""
     limit = min(abilities.max_tokens or _TOKENS, _TOKENS)
     half = max(1, limit // 2)
     ask = Ask(prompt=_prompt(), max_tokens=half)
-    (one,) = yield [ask]
+    one = yield ask
     if _thinks(one):
         limit = half = abilities.max_tokens or _TOKENS_TO_THINK
         ask = replace(ask, max_tokens=limit)
-        (one,) = yield [ask]
+        one = yield ask
     elif one.seconds > _SLOW:
         limit, half = half, max(1, half // 2)
     found.first, found.max_tokens, found.half = one, limit, half
     if one.reply is None:
         return None
     if ask.max_tokens == half:
-        (found.first,) = yield [replace(ask, index=1, max_tokens=limit)]
+        found.first = yield replace(ask, index=1, max_tokens=limit)
         found.short.append(one)
     else:
         ask = replace(ask, max_tokens=half)
-        found.short += yield [replace(ask, index=1)]
+        found.short.append((yield replace(ask, index=1)))
     return ask
 
 
 def _several(found: Observations, ask: Ask) -> Steps:
     # Behind the others, since a seed of the user's is offset by the index.
     ask = replace(ask, index=3, n=_BATCH)
-    found.batch += yield [ask]
+    found.batch.append((yield ask))
     if found.batch[0].error is not None:
-        found.fewer += yield [replace(ask, n=2)]
+        found.fewer.append((yield replace(ask, n=2)))
 
 
 def _doubts(found: Observations, ask: Ask) -> Steps:
@@ -239,12 +240,12 @@ def _doubts(found: Observations, ask: Ask) -> Steps:
         return
     ask = replace(ask, prompt=_prompt())
     for index in range(2):
-        found.other += yield [replace(ask, index=index)]
+        found.other.append((yield replace(ask, index=index)))
 
 
 def _seeds(found: Observations, ask: Ask) -> Steps:
     for seed in (_SEED, _SEED, _SEED + 1):
-        found.seeded += yield [replace(ask, seed=seed)]
+        found.seeded.append((yield replace(ask, seed=seed)))
         if found.seeded[-1].error is not None:
             return
 

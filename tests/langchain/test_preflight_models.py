@@ -14,7 +14,7 @@ from langchain_core.messages import AIMessage
 from langchain_core.outputs import ChatGeneration, LLMResult
 
 from snne_guard import ConfigurationError, GuardTimeoutError, Prices, SNNEGuard
-from snne_guard.langchain.examine import _seen
+from snne_guard.langchain.preflight import seen_in
 from snne_guard.sampling.collect import Reply as Drawn
 from snne_guard.types import Sample
 from tests.support.chat_samplers import Sampler
@@ -66,14 +66,14 @@ def test_what_is_no_log_probability_is_told_from_none(
         info = where if beside else None
         generation = ChatGeneration(message=message, generation_info=info)
         drawn = Drawn(samples=(Sample(text="x", **options),))
-        return _seen(drawn, LLMResult(generations=[[generation]])).garbled
+        return seen_in(drawn, LLMResult(generations=[[generation]])).garbled
 
     assert garbled([{"token": "x", "logprob": 0.5}])
     assert not garbled([{"token": "x", "logprob": -1}], token_logprobs=(-1.0,))
     assert not garbled([{"token": "y", "logprob": -1}], misaligned=True)
     assert not garbled([])
     assert not garbled(None)
-    assert not _seen(Drawn(samples=()), None).garbled
+    assert not seen_in(Drawn(samples=()), None).garbled
 
 
 def test_a_model_that_is_never_sampled_cannot_be_examined() -> None:

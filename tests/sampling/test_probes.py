@@ -26,16 +26,16 @@ def said(text: str, ask: Ask) -> Seen:
 
 def played(
     abilities: Abilities, answer: Callable[[Ask], Seen]
-) -> tuple[list[list[Ask]], Observations]:
-    """Return the rounds of requests, and what came of them."""
+) -> tuple[list[Ask], Observations]:
+    """Return the requests, and what came of them."""
     steps = probing(abilities)
-    asks, rounds = next(steps), []
+    ask, asked = next(steps), []
     while True:
-        rounds.append(asks)
+        asked.append(ask)
         try:
-            asks = steps.send([answer(ask) for ask in asks])
+            ask = steps.send(answer(ask))
         except StopIteration as stop:
-            return rounds, stop.value
+            return asked, stop.value
 
 
 class Counter:
@@ -50,9 +50,8 @@ class Counter:
 
 
 def test_a_model_that_varies_is_asked_nine_times() -> None:
-    rounds, seen = played(Abilities(), Counter())
-    flat = [ask for (ask,) in rounds]  # one at a time
-    assert [(ask.index, ask.n, ask.cold) for ask in flat] == [
+    asked, seen = played(Abilities(), Counter())
+    assert [(ask.index, ask.n, ask.cold) for ask in asked] == [
         (0, 1, False),
         (1, 1, False),
         (0, 1, True),
@@ -63,22 +62,21 @@ def test_a_model_that_varies_is_asked_nine_times() -> None:
         (0, 1, False),
         (0, 1, False),
     ]
-    first, again, other = [ask.seed for ask in flat[6:]]
+    first, again, other = [ask.seed for ask in asked[6:]]
     assert first == again != other
-    assert [ask.seed for ask in flat[:6]] == [None] * 6
-    assert len({ask.prompt for ask in flat}) == 1
-    assert [ask.max_tokens for ask in flat] == [6, 12, *[6] * 7]
+    assert [ask.seed for ask in asked[:6]] == [None] * 6
+    assert len({ask.prompt for ask in asked}) == 1
+    assert [ask.max_tokens for ask in asked] == [6, 12, *[6] * 7]
     assert not seen.repeats
     parts = (seen.warm, seen.cold, seen.batch, seen.fewer, seen.other, seen.seeded)
     assert [len(part) for part in parts] == [3, 2, 1, 0, 0, 3]
 
 
 def test_where_there_is_a_doubt_another_prompt_is_tried() -> None:
-    rounds, seen = played(NONE, lambda ask: said("Paris", ask))
+    asked, seen = played(NONE, lambda ask: said("Paris", ask))
     assert seen.repeats
-    flat = [ask for (ask,) in rounds]
-    assert [ask.max_tokens for ask in flat] == [6, 12, 6, 6, 6]
-    prompts = [ask.prompt for ask in flat]
+    assert [ask.max_tokens for ask in asked] == [6, 12, 6, 6, 6]
+    prompts = [ask.prompt for ask in asked]
     assert len(set(prompts[:3])) == len(set(prompts[3:])) == 1
     assert prompts[0] != prompts[3]
     assert len(seen.other) == 2
@@ -88,41 +86,39 @@ def test_what_is_written_anew_leaves_no_doubt() -> None:
     def greedy(ask: Ask) -> Seen:
         return said("one two three "[: ask.max_tokens], ask)
 
-    rounds, seen = played(Abilities(), greedy)
+    asked, seen = played(Abilities(), greedy)
     assert seen.begins_alike
     assert seen.is_greedy
-    assert [asks[0].n for asks in rounds] == [1, 1, 1, 3, 1]
+    assert [ask.n for ask in asked] == [1, 1, 1, 3, 1]
     assert (seen.other, seen.seeded) == ([], [])
 
 
 def test_without_a_temperature_seeds_are_still_of_interest() -> None:
     able = Abilities(batch=False, temperature=False)
-    rounds, seen = played(
-        able, lambda ask: said("one two three"[: ask.max_tokens], ask)
-    )
+    asked, seen = played(able, lambda ask: said("one two three"[: ask.max_tokens], ask))
     assert not seen.is_greedy
-    assert len(rounds) == 6
+    assert len(asked) == 6
 
 
 def test_a_slow_model_is_asked_for_less() -> None:
     def slow(ask: Ask) -> Seen:
         return replace(said("one two three "[: ask.max_tokens], ask), seconds=4.1)
 
-    rounds, seen = played(Abilities(), slow)
-    assert [asks[0].max_tokens for asks in rounds] == [6, 3, 3, 3, 3]
+    asked, seen = played(Abilities(), slow)
+    assert [ask.max_tokens for ask in asked] == [6, 3, 3, 3, 3]
     assert seen.first.texts == ("one tw",)
     assert seen.is_greedy
 
 
 def test_each_run_asks_for_something_new() -> None:
-    prompts = {next(probing(Abilities()))[0].prompt for _ in range(20)}
+    prompts = {next(probing(Abilities())).prompt for _ in range(20)}
     assert len(prompts) == 20
 
 
 def test_a_first_request_that_fails_is_the_last() -> None:
     error = RuntimeError("no such key")
-    rounds, seen = played(Abilities(), lambda _: Seen(error=error))
-    assert len(rounds) == 1
+    asked, seen = played(Abilities(), lambda _: Seen(error=error))
+    assert len(asked) == 1
     assert seen.first.error is error
     assert not seen.repeats
 
@@ -139,18 +135,18 @@ def test_a_model_that_thinks_gets_more_tokens(first: Seen) -> None:
     def answer(ask: Ask) -> Seen:
         return first if ask.max_tokens == 6 else said(str(ask.index), ask)
 
-    rounds, seen = played(NONE, answer)
-    assert [asks[0].max_tokens for asks in rounds] == [6, 1024, 1024, 1024]
+    asked, seen = played(NONE, answer)
+    assert [ask.max_tokens for ask in asked] == [6, 1024, 1024, 1024]
     assert (seen.max_tokens, seen.half) == (1024, 1024)
     assert [one.texts for one in seen.warm] == [("1",), ("0",), ("2",)]
 
 
 def test_the_users_own_limit_is_kept() -> None:
     low = Abilities(max_tokens=5, batch=False, temperature=False, seed=False)
-    rounds, _ = played(low, Counter())
-    assert [asks[0].max_tokens for asks in rounds] == [2, 5, 2]
-    rounds, _ = played(low, lambda ask: said("", ask))
-    assert rounds[1][0].max_tokens == 5
+    asked, _ = played(low, Counter())
+    assert [ask.max_tokens for ask in asked] == [2, 5, 2]
+    asked, _ = played(low, lambda ask: said("", ask))
+    assert asked[1].max_tokens == 5
 
 
 def test_where_three_are_refused_two_are_asked_for() -> None:
@@ -159,8 +155,8 @@ def test_where_three_are_refused_two_are_asked_for() -> None:
     def answer(ask: Ask) -> Seen:
         return Seen(error=ValueError("n")) if ask.n == 3 else count(ask)
 
-    rounds, seen = played(Abilities(seed=False), answer)
-    assert [asks[0].n for asks in rounds] == [1, 1, 1, 3, 2, 1, 1]
+    asked, seen = played(Abilities(seed=False), answer)
+    assert [ask.n for ask in asked] == [1, 1, 1, 3, 2, 1, 1]
     assert len(seen.fewer[0].texts) == 2
 
 

@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 from snne_guard import SNNEGuard
-from snne_guard.langchain.preflight import Preflight
+from snne_guard.assess.preflight import Preflight
 
 __all__ = ["GOOD", "WAYS", "examined", "statuses"]
 
