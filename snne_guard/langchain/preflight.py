@@ -97,8 +97,9 @@ def _seed_option(route: Route) -> str | None:
     """Return the name of the option that seeds a request, None where there is none."""
     first, row = route.candidates[0], route.providers[0]
     # A row that names no classes is that of all others.
-    known = bool(row.classes) or row.seed in type(first.model).model_fields
-    return row.seed if known and not row.seed_is_field else None
+    known = bool(row.classes) or row.seed_name in type(first.model).model_fields
+    takes = known and row.seed is not None and not row.seed_is_field
+    return row.seed_name if takes else None
 
 
 def _sampler(request: Request, ask: Ask, examiner: Examiner) -> dict[str, Any]:
