@@ -1,6 +1,7 @@
 """A recording that grows: every way to be killed, other settings, failures."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,14 @@ from tests.support.recording import (
 )
 
 NAMES = ("a", "b", "c")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _no_waiting_for_the_disk() -> Iterator[None]:
+    # A kill loses nothing that was written, and a busy disk takes its time.
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("os.fsync", int)
+        yield
 
 
 def fill(output: Path, names: tuple[str, ...] = NAMES, **changed: Any) -> None:

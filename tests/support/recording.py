@@ -25,6 +25,17 @@ Row = tuple[int, Question | BadLine]
 SETTINGS: dict[str, Any] = {"model": "m", "temperature": 1.0, "samples": 2}
 
 
+class HttpError(Exception):
+    """What a provider's client raises."""
+
+    def __init__(self, status: int) -> None:
+        super().__init__(f"status {status}")
+        self.status_code = status
+
+
+TOO_LONG, OVERLOADED, NO_SERVER = HttpError(400), HttpError(503), ConnectionError("x")
+
+
 def question(name: str, **fields: Any) -> Question:
     return Question.from_dict({"id": name, "question": f"{name}?", **fields})
 
