@@ -286,11 +286,18 @@ def test_knows_no_other_path() -> None:
 
 
 @pytest.mark.parametrize("stream", [False, True])
-def test_drops_the_connection_in_the_body(*, stream: bool) -> None:
-    with ChatServer(always("a b c d", drop=True)) as server:
+@pytest.mark.parametrize("fault", ["drop", "reset"])
+def test_loses_the_connection_in_the_body(fault: str, *, stream: bool) -> None:
+    with ChatServer(always("a b c d", **{fault: True})) as server:
         model = chat_openai(server)
-        with pytest.raises(Exception, match=r"(?i)connection|closed|incomplete"):
+        with pytest.raises(Exception, match=r"(?i)connection|closed|reset") as caught:
             list(model.stream("?")) if stream else model.invoke("?")
+    error: BaseException | None = caught.value
+    kinds = []
+    while error is not None:
+        kinds.append(type(error))
+        error = error.__cause__ or error.__context__
+    assert (ConnectionResetError in kinds) is (fault == "reset")
     assert server.billed == Billed()
     assert server.abandoned == 0
 

@@ -79,8 +79,10 @@ def test_a_retry_after_beyond_all_patience_is_a_failure(way: str) -> None:
 
 
 @both
-def test_a_connection_reset_in_the_body_is_tried_again(way: str) -> None:
-    script = in_turn([Reply(drop=True, texts=PARIS), Reply(texts=PARIS)])
+@pytest.mark.parametrize("fault", ["drop", "reset"])
+def test_a_connection_lost_in_the_body_is_tried_again(way: str, fault: str) -> None:
+    broken: dict[str, Any] = {fault: True}
+    script = in_turn([Reply(texts=PARIS, **broken), Reply(texts=PARIS)])
     with (
         ChatServer(split("Paris", script)) as server,
         assessing(server, way, threshold=0.4) as assess,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
+import struct
 from collections.abc import Callable
 from typing import Protocol
 
@@ -112,18 +114,27 @@ class Connection(asyncio.Protocol):
             data = json.dumps(completion(request, reply)).encode()
         if reply.malformed:
             data = data[: len(data) // 2]
-        whole = not (reply.drop or reply.malformed)
+        whole = not (reply.broken or reply.malformed)
         settle(usage if whole else None)
         head = _head(reply, "application/json", f"Content-Length: {len(data)}")
-        self._transport.write(head + (data[: len(data) // 2] if reply.drop else data))
-        if reply.drop:
+        self._transport.write(head + (data[: len(data) // 2] if reply.broken else data))
+        if reply.broken:
+            self._break_off(reset=reply.reset)
+
+    def _break_off(self, *, reset: bool) -> None:
+        if not reset:
             self._transport.close()
+            return
+        sock = self._transport.get_extra_info("socket")
+        # Closed at once and without what is still to be sent: the peer gets a reset.
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self._transport.abort()
 
     async def _stream(
         self, request: Request, reply: Reply, usage: Usage, settle: Settle
     ) -> None:
         events = [json.dumps(chunk) for chunk in chunks(request, reply)]
-        if reply.drop or reply.malformed:
+        if reply.broken or reply.malformed:
             events = events[: len(events) // 2]
         if reply.malformed:
             events.append(events[-1][: len(events[-1]) // 2])
@@ -134,9 +145,9 @@ class Connection(asyncio.Protocol):
             if position:
                 await asyncio.sleep(reply.chunk_delay)
             self._transport.write(_chunk(f"data: {event}\n\n"))
-        if reply.drop:
+        if reply.broken:
             settle(None)
-            self._transport.close()
+            self._break_off(reset=reply.reset)
             return
         settle(None if reply.malformed else usage)
         self._transport.write(_chunk("data: [DONE]\n\n") + b"0\r\n\r\n")

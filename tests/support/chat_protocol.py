@@ -171,6 +171,7 @@ class Reply:
         gate: The reply is held back until this gate opens.
         stall: Never answer; ends when the client or the server closes.
         drop: Close the connection in the middle of the body.
+        reset: Reset it there, so that the client's system reports an error.
         malformed: Send half the JSON, and pretend that it is all.
     """
 
@@ -193,7 +194,13 @@ class Reply:
     gate: Gate | None = None
     stall: bool = False
     drop: bool = False
+    reset: bool = False
     malformed: bool = False
+
+    @property
+    def broken(self) -> bool:
+        """Whether the connection ends in the middle of the body."""
+        return self.drop or self.reset
 
 
 Script = Callable[[Request], Reply]
