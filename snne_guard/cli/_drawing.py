@@ -76,12 +76,23 @@ class DrawSettings:
 
     def on(self, chat: BaseChatModel) -> ChatRunnable:
         """Return a model with the settings that it does not have yet."""
-        options = {
-            "temperature": self.answer_temperature,
-            "max_tokens": self.max_tokens,
-        }
-        given = {name: value for name, value in options.items() if value is not None}
-        return chat.bind(**given) if given else chat
+        from snne_guard.sampling.langchain_providers import provider_of
+
+        row, fields = provider_of(chat), type(chat).model_fields
+        update: dict[str, Any] = {}
+        options: dict[str, Any] = {}
+        for value, names, option in (
+            (self.answer_temperature, (row.temperature,), "temperature"),
+            (self.max_tokens, row.limits, "max_tokens"),
+        ):
+            if value is None:
+                continue
+            own = {name: value for name in names if name in fields}
+            update |= own
+            options |= {} if own else {option: value}
+        if update:
+            chat = chat.model_copy(update=update)
+        return chat.bind(**options) if options else chat
 
 
 class Causes:

@@ -12,7 +12,6 @@ from langchain_openai import ChatOpenAI
 from typer.testing import CliRunner
 
 from snne_guard.cli import build_app
-from snne_guard.cli._drawing import DrawSettings, guard_draw
 from snne_guard.evaluation import Recording, read_recordings
 from tests.cli.record_command import (
     arguments_for,
@@ -27,7 +26,6 @@ from tests.support.chat_server import (
     ChatServer,
     Reply,
     always,
-    chat_openai,
 )
 from tests.support.guarding import split
 
@@ -256,30 +254,6 @@ def test_odd_samples_are_recorded_and_named(tmp_path: Path, output: Path) -> Non
     assert all(f"{reason} 1" in result.stdout for reason in reasons)
     [(_, read_back)] = read_recordings(output)
     assert isinstance(read_back, Recording)
-
-
-def test_the_guard_draws_every_sample_whatever_it_costs() -> None:
-    settings = DrawSettings(
-        model="m",
-        temperature=1.0,
-        answer_temperature=None,
-        samples=3,
-        max_tokens=None,
-        system=None,
-        seed=None,
-    )
-    with ChatServer() as server:
-        guard = guard_draw(
-            chat_openai(server),
-            settings,
-            max_concurrency=1,
-            max_attempts=1,
-            timeout=None,
-            prices=None,
-        ).guard
-    assert (guard.n, guard.include_answer, guard.sample_rate) == (4, True, 1.0)
-    brakes = (guard.breaker, guard.budget, guard.sample_when, guard.rounds)
-    assert brakes == (None, None, None, None)
 
 
 def test_outside_the_main_thread_it_runs_as_well(two: Path, output: Path) -> None:

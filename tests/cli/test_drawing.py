@@ -1,0 +1,70 @@
+"""How one question of a recording is drawn: the guard, and settings by provider."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from langchain_core.language_models import FakeListChatModel
+
+from snne_guard.cli._drawing import DrawSettings, guard_draw
+from snne_guard.sampling.langchain_models import resolve
+from tests.support.chat_server import ChatServer, chat_openai
+
+SETTINGS = DrawSettings(
+    model="m",
+    temperature=1.0,
+    answer_temperature=0.2,
+    samples=3,
+    max_tokens=9,
+    system=None,
+    seed=None,
+)
+
+
+def test_the_guard_draws_every_sample_whatever_it_costs() -> None:
+    with ChatServer() as server:
+        guard = guard_draw(
+            chat_openai(server),
+            SETTINGS,
+            max_concurrency=1,
+            max_attempts=1,
+            timeout=None,
+            prices=None,
+        ).guard
+    assert (guard.n, guard.include_answer, guard.sample_rate) == (4, True, 1.0)
+    brakes = (guard.breaker, guard.budget, guard.sample_when, guard.rounds)
+    assert brakes == (None, None, None, None)
+
+
+@pytest.mark.parametrize(
+    ("package", "name", "options", "expected"),
+    [
+        (
+            "langchain_ollama",
+            "ChatOllama",
+            {"model": "m"},
+            {"temperature": 0.2, "num_predict": 9},
+        ),
+        (
+            "langchain_anthropic",
+            "ChatAnthropic",
+            {"model_name": "m", "api_key": "test"},
+            {"temperature": 0.2, "max_tokens": 9},
+        ),
+    ],
+)
+def test_settings_go_where_the_provider_has_them(
+    package: str, name: str, options: dict[str, Any], expected: dict[str, Any]
+) -> None:
+    chat = getattr(pytest.importorskip(package), name)(**options)
+    before = chat.model_copy()
+    [found] = resolve(SETTINGS.on(chat))
+    assert {field: getattr(found.model, field) for field in expected} == expected
+    assert found.kwargs == {}
+    assert chat == before
+
+
+def test_a_model_without_such_fields_gets_them_with_each_call() -> None:
+    [found] = resolve(SETTINGS.on(FakeListChatModel(responses=["x"])))
+    assert found.kwargs == {"temperature": 0.2, "max_tokens": 9}
