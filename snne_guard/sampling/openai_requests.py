@@ -61,7 +61,7 @@ class Api:
         messages: Name of the option that holds the conversation.
         limit: Name of the token limit, where the user has set none.
         other_limit: Its name where the first one is rejected.
-        stores: Whether replies are stored unless that is forbidden.
+        stores: Whether replies are stored everywhere unless that is forbidden.
         supports_n: Whether one request may bring several replies.
         ask_logprobs: From options to the same with log-probabilities asked for.
         read: From what came back to a reply.
@@ -173,10 +173,14 @@ class Endpoint:
         return send
 
     @property
-    def is_openai(self) -> bool:
-        """Whether this is OpenAI's own service or Azure's, which know all options."""
+    def stores(self) -> bool:
+        """Whether replies are stored unless that is forbidden.
+
+        OpenAI's own service stores chat completions too, for some accounts. Others do
+        not, and may reject an option that they do not know.
+        """
         host = str(getattr(getattr(self.client, "base_url", None), "host", ""))
-        return host.endswith((".openai.com", ".azure.com"))
+        return self.api.stores or host.endswith(".openai.com")
 
     def own(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Return the user's options for one call.
@@ -236,7 +240,7 @@ class Endpoint:
             options["n"] = draw.n
         if settings.logprobs:
             options = self.api.ask_logprobs(options)
-        if self.is_openai or self.api.stores:
+        if self.stores:
             options = _unstored(options)
         return {**options, "model": self.model, self.api.messages: items}
 
