@@ -85,6 +85,7 @@ def _options(core: OpenAICore, kind: type[C], timeout: float) -> dict[str, Any]:
         )
         raise ConfigurationError(msg)
     abilities = Abilities(
+        own_seed="seed" in call.own,
         batch=call.batch > 1,
         logprobs=core.assessor.judge.wants_logprobs,
         seed=core.endpoint.api.supports_n,  # the API that has one has the other

@@ -17,6 +17,7 @@ from snne_guard.langchain.core import Request
 from snne_guard.langchain.errors import GuardTimeoutError
 from snne_guard.sampling.collect import Draw, Reply
 from snne_guard.sampling.langchain import AsyncSamples, Samples
+from snne_guard.sampling.langchain_options import seed_of
 from snne_guard.sampling.langchain_route import Route
 from snne_guard.sampling.langchain_runs import AsyncRunLog, RunLog
 from snne_guard.sampling.probes import Abilities, Ask, Seen
@@ -77,6 +78,7 @@ def _options(request: Request, timeout: float) -> dict[str, Any]:
         logprobs=_wants_logprobs(request),
         temperature="temperature_unset" not in route.reasons(),
         seed=_seed_option(route) is not None,
+        own_seed=seed_of(route.candidates[0], Draw(index=0, n=1)) is not None,
         max_tokens=assessor.plan.sample_max_tokens,
     )
     return {

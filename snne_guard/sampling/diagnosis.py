@@ -211,6 +211,8 @@ def _seed(case: Case) -> Iterator[Finding]:
         yield found(status="works", message=message, fix=_GIVE_SEED)
     if first == again != other:
         message = "the same one draws the same again, another one does not"
+        if case.abilities.own_seed:
+            message += "; yours is counted up, so that each sample has its own"
         yield found(status="works", message=message)
     if first == again:
         yield found(status="unknown", message="nothing varies that one could fix")

@@ -36,6 +36,7 @@ class Abilities:
         logprobs: Whether log-probabilities are asked for.
         temperature: Whether there is a temperature to set.
         seed: Whether there is a seed to set.
+        own_seed: Whether the user has set one, which is counted up for each sample.
         max_tokens: Token limit of the user's samples, None without one.
     """
 
@@ -43,6 +44,7 @@ class Abilities:
     logprobs: bool = True
     temperature: bool = True
     seed: bool = True
+    own_seed: bool = False
     max_tokens: int | None = None
 
 

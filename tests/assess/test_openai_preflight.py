@@ -92,6 +92,14 @@ def test_what_is_found_is_known_to_later_calls() -> None:
         assert len(server.requests) == before + 2  # neither of them was refused
 
 
+def test_a_seed_of_the_users_own_is_what_a_fixed_seed_needs() -> None:
+    with ChatServer(Sampler(fixed_seed=3)) as server:
+        assert "seed=1" in examined(server, "tasks").finding("seed").fix
+        report = examined(server, "tasks", options={"seed": 1})
+    assert report.ok
+    assert "yours is counted up" in report.finding("seed").message
+
+
 def test_the_responses_api_has_neither_n_nor_seed() -> None:
     replies = [response(f"village {number}") for number in range(9)]
     with ChatServer(in_turn(replies)) as server:

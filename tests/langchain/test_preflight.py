@@ -206,6 +206,7 @@ def test_a_seed_of_the_users_own_is_what_a_fixed_seed_needs() -> None:
         assert "seed=1" in report.finding("seed").fix
         report = SNNEGuard(chat_openai(server, seed=1)).preflight()
     assert report.ok
+    assert "yours is counted up" in report.finding("seed").message
     assert statuses(report) == GOOD
 
 
