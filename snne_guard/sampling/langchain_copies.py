@@ -7,7 +7,7 @@ from typing import Any
 
 from langchain_core.language_models import BaseChatModel
 
-from snne_guard.sampling.langchain_providers import provider_of
+from snne_guard.sampling.langchain_providers import provider_of, takes_temperature
 
 __all__ = ["NESTED", "nested_fields", "sampling_copy", "without_retries"]
 
@@ -35,7 +35,7 @@ def sampling_copy(
     """Return a copy of a chat model that draws samples.
 
     Its cache, streaming, callbacks and own retries are off, it stores nothing, and
-    the temperature is set where the model has one. ``clean`` takes out of its nested
+    the temperature is set where the model takes one. ``clean`` takes out of its nested
     options what samples must not carry. The user's object is untouched, and the copy
     shares its connections.
     """
@@ -53,7 +53,8 @@ def sampling_copy(
         if name in fields and getattr(model, name)
     }
     if row.temperature is not None and row.temperature in fields:
-        update[row.temperature] = row.within(temperature)
+        hot = row.within(temperature) if takes_temperature(model) else None
+        update[row.temperature] = hot
     if "n" in fields:
         update["n"] = fields["n"].default
     update |= {place: clean(inner) for place, inner in nested_fields(model).items()}

@@ -29,6 +29,7 @@ __all__ = [
     "SERVERS",
     "UNKNOWN",
     "provider_of",
+    "takes_temperature",
 ]
 
 _ASKED = {"logprobs": True}
@@ -290,6 +291,17 @@ def provider_of(model: BaseChatModel) -> Provider:
         return declared
     fitting = (row for row in _rows(type(model)) if _fits(row, model))
     return next(fitting, UNKNOWN)
+
+
+def takes_temperature(model: BaseChatModel) -> bool:
+    """Return whether a temperature can be set on a model, as far as is known.
+
+    LangChain's profiles say it of reasoning models (``profile["temperature"]``).
+    """
+    if provider_of(model).temperature not in type(model).model_fields:
+        return False
+    profile: Any = getattr(model, "profile", None) or {}
+    return profile.get("temperature") is not False
 
 
 @lru_cache

@@ -14,6 +14,7 @@ from snne_guard.sampling.langchain_effects import side_effects
 from snne_guard.sampling.langchain_models import Candidate, ChatRunnable, resolve
 from snne_guard.sampling.langchain_options import cleaned
 from snne_guard.sampling.langchain_provider import Provider
+from snne_guard.sampling.langchain_providers import takes_temperature
 from snne_guard.sampling.plan import SamplingPlan
 
 __all__ = ["Route"]
@@ -97,10 +98,7 @@ class Route:
 
     def reasons(self) -> tuple[str, ...]:
         """Return what is known not to be as usual about these models."""
-        fixed = any(
-            row.temperature not in type(copy).model_fields
-            for row, copy in zip(self.providers, self.copies, strict=True)
-        )
+        fixed = not all(takes_temperature(each.model) for each in self.candidates)
         asked = self.temperature
         capped = any(row.within(asked) != asked for row in self.providers)
         reasons = ["temperature_unset"] if fixed else []

@@ -326,6 +326,16 @@ def test_errors_of_other_clients_are_understood() -> None:
 
 
 @pytest.mark.parametrize("way", ["invoke", "ainvoke"])
+def test_a_model_whose_profile_takes_no_temperature_is_sent_none(way: str) -> None:
+    with ChatServer(split("Paris", ["Rome"])) as server:
+        model = chat_openai(server, profile={"temperature": False})
+        found = ask(SNNEGuard(model, n=3), "x", way).response_metadata["snne_guard"]
+        assert [request.temperature for request in server.requests] == [None, None]
+    assert found["n_used"] == 3
+    assert "temperature_unset" in found["reasons"]
+
+
+@pytest.mark.parametrize("way", ["invoke", "ainvoke"])
 def test_a_temperature_outside_the_range_is_moved_inside(way: str) -> None:
     with ChatServer(split("Paris", ["Rome"])) as server:
         guard = SNNEGuard(chat_openai(server, temperature=0), temperature=3.0, n=2)
