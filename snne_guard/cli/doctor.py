@@ -50,7 +50,7 @@ def doctor(
     ] = 1.0,
     timeout: Annotated[
         float, typer.Option(help="Seconds after which it reports on what has come.")
-    ] = 40.0,
+    ] = 36.0,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object and nothing else.")
     ] = False,

@@ -18,6 +18,7 @@ from snne_guard import (
     AsyncOpenAISampler,
     Breaker,
     Budget,
+    Cost,
     GuardedChatModel,
     OpenAIGuard,
     OpenAISampler,
@@ -103,6 +104,7 @@ def guards(model: BaseChatModel) -> None:
     assert_type(report, Preflight)
     assert_type(report.ok, bool)
     assert_type(report.findings, tuple[Finding, ...])
+    assert_type(report.cost, Cost)
     chat_model = GuardedChatModel(guard)
     assert_type(chat_model.invoke("x"), AIMessage)
     prompt = ChatPromptTemplate.from_template("{q}")
