@@ -21,7 +21,7 @@ if TYPE_CHECKING:
         SnneGuardError,
         UncertainAnswerError,
     )
-    from snne_guard.langchain import GuardedChatModel, SNNEGuard
+    from snne_guard.langchain import GuardedChatModel, SNNEGuard, TransformersChatModel
     from snne_guard.sampling import Breaker, Budget, Prices
     from snne_guard.sampling.openai import AsyncOpenAISampler, OpenAISampler
     from snne_guard.scorers import score
@@ -49,6 +49,7 @@ _HOMES = {
     "SamplingError": "errors",
     "Score": "types",
     "SnneGuardError": "errors",
+    "TransformersChatModel": "langchain",
     "UncertainAnswerError": "errors",
     "__version__": "_version",
     "score": "scorers",
@@ -76,6 +77,7 @@ __all__ = [
     "SamplingError",
     "Score",
     "SnneGuardError",
+    "TransformersChatModel",
     "UncertainAnswerError",
     "__version__",
     "score",

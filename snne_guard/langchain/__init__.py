@@ -12,6 +12,7 @@ from snne_guard.langchain.messages import is_refusal
 from snne_guard.sampling.evidence import Finding
 from snne_guard.sampling.langchain_provider import Provider
 from snne_guard.sampling.langchain_providers import PROVIDERS, provider_of
+from snne_guard.sampling.langchain_transformers import TransformersChatModel
 
 __all__ = [
     "PROVIDERS",
@@ -22,6 +23,7 @@ __all__ = [
     "Provider",
     "SNNEGuard",
     "SamplingError",
+    "TransformersChatModel",
     "UncertainAnswerError",
     "is_refusal",
     "provider_of",

@@ -10,12 +10,22 @@ from typing import Any, NamedTuple, cast
 from snne_guard.errors import ConfigurationError, MissingExtraError
 from snne_guard.sampling.hf_settings import GenerationSettings
 
-__all__ = ["Loaded", "check_extra", "check_model", "defaults_of", "held", "load"]
+__all__ = [
+    "Loaded",
+    "check_extra",
+    "check_model",
+    "defaults_of",
+    "held",
+    "load",
+    "settings_held",
+]
 
 _SHARED = frozenset(
     {"cache_dir", "gguf_file", "local_files_only", "revision", "subfolder", "token"}
 )
 """Options of ``from_pretrained`` that hold for the tokenizer as well."""
+
+_DRAWN_WITH = ("do_sample", "max_new_tokens", "temperature", "top_k", "top_p")
 
 
 class Loaded(NamedTuple):
@@ -87,24 +97,60 @@ def held(thing: object) -> Loaded:
     Raises:
         ConfigurationError: If there is no local model in it.
     """
-    inner: Any = thing
-    tokenizer: Any = None
-    for attribute in ("llm", "pipeline"):
-        # Only of pydantic models, which LangChain's are: others may have anything.
-        fields: Any = getattr(cast("Any", type(inner)), "model_fields", ())
-        if attribute in fields:
-            tokenizer = tokenizer or getattr(inner, "tokenizer", None)
-            inner = getattr(inner, attribute)
+    *outer, inner = _layers(thing)
+    tokenizer = getattr(outer[0], "tokenizer", None) if outer else None
     model, own = getattr(inner, "model", None), getattr(inner, "tokenizer", None)
     if own is None or not hasattr(model, "generate"):
         msg = (
             "a local model is taken from a text-generation pipeline of transformers, "
             "a HuggingFacePipeline, or a ChatHuggingFace on one; got "
-            f"{type(thing).__name__}"
-            + ("" if inner is thing else f" on {type(inner).__name__}")
+            f"{type(thing).__name__}" + (f" on {type(inner).__name__}" if outer else "")
         )
         raise ConfigurationError(msg)
     return Loaded(model, tokenizer or own)
+
+
+def settings_held(thing: object) -> dict[str, Any]:
+    """Return the settings that a pipeline, or what is around it, draws with.
+
+    Args:
+        thing: As for ``held``.
+
+    Returns:
+        Token limit, temperature, and as far as they are set top-k, top-p, stop texts.
+    """
+    *outer, pipeline = _layers(thing)
+    given: dict[str, Any] = {}
+    for config in (
+        getattr(pipeline, "_default_generation_config", None),
+        pipeline.model.generation_config,
+    ):
+        given |= {
+            name: value
+            for name in _DRAWN_WITH
+            if (value := getattr(config, name, None)) is not None
+        }
+    # What it was made with, a call's own options aside: kept under no public name.
+    given |= getattr(pipeline, "_generate_kwargs", {})
+    found: dict[str, Any] = {"temperature": 0.0}
+    if given.get("do_sample"):
+        found["temperature"] = given.get("temperature", 1.0)
+        found |= {name: given.get(name) or None for name in ("top_k", "top_p")}
+    found["max_tokens"] = given.get("max_new_tokens") or GenerationSettings().max_tokens
+    if outer and (stop := getattr(outer[0], "stop", None)):
+        found["stop"] = [stop] if isinstance(stop, str) else stop
+    return found
+
+
+def _layers(thing: object) -> list[Any]:
+    """Return what lies in one another, from the outermost to the pipeline."""
+    layers: list[Any] = [thing]
+    for attribute in ("llm", "pipeline"):
+        # Only of pydantic models, which LangChain's are: others may have anything.
+        fields: Any = getattr(cast("Any", type(layers[-1])), "model_fields", ())
+        if attribute in fields:
+            layers.append(getattr(layers[-1], attribute))
+    return layers
 
 
 def check_model(model: Any) -> None:  # noqa: ANN401 - transformers has no types

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import zlib
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
+from concurrent.futures import Future, InvalidStateError
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -133,10 +134,19 @@ class Row:
             self.finish_reason = "stop"
         elif len(self.ids) >= self._limit:
             self.finish_reason = "stop" if self._stream.finish() else "length"
-        if self.job.listener is not None:
-            over = self.finish_reason is not None
-            if fresh := self._stream.release(everything=over):
-                self.job.listener(fresh)
+        self._tell(self.job.listener)
+
+    def _tell(self, listener: Listener | None) -> None:
+        if listener is None:
+            return
+        fresh = self._stream.release(everything=self.finish_reason is not None)
+        if not fresh:
+            return
+        try:
+            listener(fresh)
+        except Exception as error:  # noqa: BLE001 - it ends this request, no other one
+            with contextlib.suppress(InvalidStateError):  # cancelled meanwhile
+                self.job.future.set_exception(error)
 
     def completion(self) -> Completion:
         """Return the reply, once it has ended."""

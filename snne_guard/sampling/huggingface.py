@@ -6,8 +6,10 @@ No framework is needed for it; ``TransformersChatModel`` is LangChain's side.
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
+from weakref import WeakValueDictionary
 
 from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.sampling.hf_load import (
@@ -41,6 +43,8 @@ __all__ = [
 ]
 
 _PLAIN = GenerationSettings()
+_lock = threading.Lock()
+_queues: WeakValueDictionary[tuple[int, int, int], BatchQueue] = WeakValueDictionary()
 
 
 class HuggingFaceModel:
@@ -250,7 +254,8 @@ class HuggingFaceModel:
             n: How many replies.
             settings: How they are drawn.
             listener: Told of the tokens of a single reply as they become certain, in
-                the thread that draws; it must be quick. Only with ``n=1``.
+                the thread that draws, so it must be quick; what it raises ends the
+                request. Only with ``n=1``.
 
         Returns:
             A future of the replies. Cancelling it drops the request.
@@ -259,10 +264,20 @@ class HuggingFaceModel:
             ConfigurationError: If a setting makes no sense for this model.
             InputError: If the prompt is empty, too long, or refused by the template.
         """
-        if listener is not None and n != 1:
-            msg = f"a listener hears one reply; got n={n}"
-            raise ConfigurationError(msg)
         (future,) = self._submit([self._job(prompt, n, settings, listener)])
+        return future
+
+    async def asubmit(
+        self,
+        prompt: Prompt,
+        *,
+        n: int = 1,
+        settings: GenerationSettings = _PLAIN,
+        listener: Listener | None = None,
+    ) -> Future[tuple[Completion, ...]]:
+        """Do what ``submit`` does without reading the prompt on the event loop."""
+        job = await asyncio.to_thread(self._job, prompt, n, settings, listener)
+        (future,) = self._submit([job])
         return future
 
     def _submit(self, jobs: Sequence[Job]) -> list[Future[tuple[Completion, ...]]]:
@@ -277,6 +292,9 @@ class HuggingFaceModel:
         listener: Listener | None = None,
     ) -> Job:
         self._check(n, settings)
+        if listener is not None and n != 1:
+            msg = f"a listener hears one reply; got n={n}"
+            raise ConfigurationError(msg)
         tokens = encode(
             self._loaded.tokenizer, prompt, chat_template=self._chat_template
         )
@@ -292,8 +310,8 @@ class HuggingFaceModel:
         return Job(prompt=tokens, n=n, settings=settings, room=room, listener=listener)
 
     def _check(self, n: int, settings: GenerationSettings) -> None:
-        if n < 1:
-            msg = f"n must be at least 1; got {n}"
+        if not isinstance(n, int) or n < 1:  # pyright: ignore[reportUnnecessaryIsInstance] - users pass anything
+            msg = f"n must be at least 1; got {n!r}"
             raise ConfigurationError(msg)
         layer = settings.hidden_layer
         if layer is None:
@@ -308,13 +326,21 @@ class HuggingFaceModel:
 
 
 def _queue(loaded: Loaded, max_batch_size: int) -> BatchQueue:
+    """Return the queue before these weights, one for all who use them alike."""
     from snne_guard.sampling.hf_decode import Weights
     from snne_guard.sampling.hf_queue import BatchQueue
 
-    weights = Weights(
-        model=loaded.model,
-        ends=ends_of(loaded),
-        accepts=arguments_of(loaded.model),
-        padding=loaded.tokenizer.pad_token_id or 0,
-    )
-    return BatchQueue(weights, loaded.tokenizer, max_batch_size=max_batch_size)
+    # The queue keeps both objects alive, so that no other one gets their ids.
+    key = id(loaded.model), id(loaded.tokenizer), max_batch_size
+    with _lock:
+        queue = _queues.get(key)
+        if queue is None:
+            weights = Weights(
+                model=loaded.model,
+                ends=ends_of(loaded),
+                accepts=arguments_of(loaded.model),
+                padding=loaded.tokenizer.pad_token_id or 0,
+            )
+            queue = BatchQueue(weights, loaded.tokenizer, max_batch_size=max_batch_size)
+            _queues[key] = queue
+        return queue

@@ -39,6 +39,9 @@ def sampling_copy(
     options what samples must not carry. The user's object is untouched, and the copy
     shares its connections.
     """
+    stand_in = provider_of(model).stand_in
+    if stand_in is not None:
+        model = stand_in(model)
     row, fields = provider_of(model), type(model).model_fields
     update: dict[str, Any] = {
         "cache": False,

@@ -35,6 +35,10 @@ class Provider:
         classes: Names of the LangChain classes, found among the bases of a model.
         holds: Attribute of the model and the class of what it must hold, where one
             LangChain class stands for several rows.
+        only_if: Says of a model whether the row is for it, where class and attribute do
+            not tell; None where they do.
+        stand_in: Returns the chat model that draws the samples in the model's place,
+            where a copy of it is not the best that can be had; None where it is.
         tested: Whether the tests run this class against a local server that speaks
             the provider's protocol; else it was only read in source.
         temperature: Field that sets the sampling temperature, None where there is
@@ -74,6 +78,8 @@ class Provider:
     name: str
     classes: tuple[str, ...] = ()
     holds: tuple[str, str] | None = None
+    only_if: Callable[[Any], bool] | None = None
+    stand_in: Callable[[Any], Any] | None = None
     tested: bool = False
     temperature: str | None = "temperature"
     temperature_range: tuple[float, float] = (0.0, 2.0)

@@ -21,12 +21,17 @@ from snne_guard.sampling.langchain_clients import (
     root_clients,
 )
 from snne_guard.sampling.langchain_provider import ANY_LIMIT, Provider
+from snne_guard.sampling.langchain_stand_ins import (
+    can_be_drawn_from,
+    on_the_same_weights,
+)
 
 __all__ = [
     "LOGPROB_PATHS",
     "OPENAI_RESPONSES",
     "PROVIDERS",
     "SERVERS",
+    "TRANSFORMERS",
     "UNKNOWN",
     "provider_of",
     "takes_temperature",
@@ -34,6 +39,7 @@ __all__ = [
 
 _ASKED = {"logprobs": True}
 _CONTENT = ("logprobs.content",)
+_PIPELINE = ("llm", "HuggingFacePipeline")
 _ONCE = {"max_retries": 0}
 """No retry; a class whose tenacity counts attempts stops after the first as well."""
 
@@ -74,6 +80,19 @@ OPENAI_RESPONSES = replace(
     limits=("max_tokens", "max_completion_tokens", "max_output_tokens"),
 )
 """Chosen by langchain-openai itself where an option or a tool needs that API."""
+
+TRANSFORMERS = Provider(
+    name="Hugging Face, in this process",
+    classes=("TransformersChatModel",),
+    tested=True,
+    temperature_range=(0.0, math.inf),
+    n="n",
+    n_note="all from one prefill",
+    logprobs=_ASKED,
+    logprobs_at=_CONTENT,
+    logprobs_note="of the model itself, before temperature, top-k and top-p",
+    limits=("max_tokens",),
+)
 
 PROVIDERS: tuple[Provider, ...] = (
     OPENAI,
@@ -173,10 +192,22 @@ PROVIDERS: tuple[Provider, ...] = (
         in_full="options",
         limit_in_full="num_predict",
     ),
+    TRANSFORMERS,
+    replace(
+        TRANSFORMERS,
+        name="Hugging Face, local text generation",
+        classes=("ChatHuggingFace",),
+        holds=_PIPELINE,
+        only_if=can_be_drawn_from,
+        stand_in=on_the_same_weights,
+        logprobs={},
+        logprobs_at=(),
+        logprobs_note="the class gives none for the answer",
+    ),
     Provider(
         name="Hugging Face, local pipeline",
         classes=("ChatHuggingFace",),
-        holds=("llm", "HuggingFacePipeline"),
+        holds=_PIPELINE,
         temperature=None,
         temperature_note="set inside the pipeline",
         n_note="the class reads one reply",
@@ -316,8 +347,9 @@ def _rows(kind: type[BaseChatModel]) -> tuple[Provider, ...]:
 
 
 def _fits(row: Provider, model: Any) -> bool:  # noqa: ANN401 - any provider's class
-    if row.holds is None:
-        return True
-    place, held = row.holds
-    bases = type(getattr(model, place, None)).__mro__
-    return any(base.__name__ == held for base in bases)
+    if row.holds is not None:
+        place, held = row.holds
+        bases = type(getattr(model, place, None)).__mro__
+        if not any(base.__name__ == held for base in bases):
+            return False
+    return row.only_if is None or row.only_if(model)

@@ -171,7 +171,8 @@ def test_a_temperature_that_is_too_high_is_moved_inside_and_told(
 
 
 def test_supported_is_what_is_tested_here() -> None:
-    elsewhere = {"OpenAI, Responses API", "llama.cpp"}
+    local = {"Hugging Face, in this process", "Hugging Face, local text generation"}
+    elsewhere = {"OpenAI, Responses API", "llama.cpp", *local}
     rows = {row.name for row in (*PROVIDERS, *SERVERS) if row.tested}
     assert rows - elsewhere == {case.row for case in CASES.values()}
 

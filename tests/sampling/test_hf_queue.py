@@ -233,3 +233,34 @@ def test_a_full_batch_leaves_the_rest_for_the_next(watched: Watched) -> None:
     settings = GenerationSettings(max_tokens=2, seed=1)
     local.generate(["a", "b", "c"], n=2, settings=settings)
     assert watched.sizes == [2, 4, 1, 2]
+
+
+def test_a_listener_that_fails_ends_its_request(watched: Watched) -> None:
+    def fail(_tokens: Any) -> None:
+        raise ZeroDivisionError
+
+    one = watched.local.submit("ab", settings=LONG, listener=fail)
+    two = watched.local.submit("xy", settings=SETTINGS)
+    assert two.result(30)
+    assert isinstance(one.exception(30), ZeroDivisionError)
+    wait_for_the_end()
+    assert len(watched.sizes) < 20
+
+
+def test_a_listener_may_fail_after_the_end(watched: Watched) -> None:
+    futures: list[Future[tuple[Completion, ...]]] = []
+    go_on = threading.Event()
+
+    def fail(_tokens: Any) -> None:
+        futures[0].cancel()
+        raise ZeroDivisionError
+
+    def hold(_ids: Any) -> None:
+        assert go_on.wait(30)
+
+    watched.before = hold
+    futures.append(watched.local.submit("ab", settings=LONG, listener=fail))
+    go_on.set()
+    with pytest.raises(CancelledError):
+        futures[0].result(30)
+    wait_for_the_end()
