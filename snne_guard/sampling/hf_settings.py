@@ -10,7 +10,7 @@ from typing import cast
 from snne_guard.errors import ConfigurationError
 from snne_guard.types import FloatArray
 
-__all__ = ["Completion", "GenerationSettings", "Token"]
+__all__ = ["Completion", "GenerationSettings", "Token", "check_whole"]
 
 _SEEDS = 2**64
 
@@ -56,12 +56,12 @@ class GenerationSettings:
     hidden_layer: int | None = None
 
     def __post_init__(self) -> None:
-        _check_whole("max_tokens", self.max_tokens, least=1)
+        check_whole("max_tokens", self.max_tokens, least=1)
         _check_number("temperature", self.temperature, "at least 0")
         if self.temperature < 0:
             raise ConfigurationError(_told("temperature", "at least 0", self))
         if self.top_k is not None:
-            _check_whole("top_k", self.top_k, least=1)
+            check_whole("top_k", self.top_k, least=1)
         if self.top_p is not None:
             _check_number("top_p", self.top_p, "in (0, 1]")
             if not 0 < self.top_p <= 1:
@@ -69,9 +69,9 @@ class GenerationSettings:
         if not _are_texts(self.stop):
             raise ConfigurationError(_told("stop", "texts that are not empty", self))
         if self.seed is not None:
-            _check_whole("seed", self.seed)
+            check_whole("seed", self.seed)
         if self.hidden_layer is not None:
-            _check_whole("hidden_layer", self.hidden_layer)
+            check_whole("hidden_layer", self.hidden_layer)
 
     @property
     def entropy(self) -> int | None:
@@ -138,7 +138,12 @@ class Completion:
         return tuple(token.sampling_logprob for token in self.tokens)
 
 
-def _check_whole(name: str, value: object, *, least: int | None = None) -> None:
+def check_whole(name: str, value: object, *, least: int | None = None) -> None:
+    """Check that a setting is a whole number, and not below the least one.
+
+    Raises:
+        ConfigurationError: If it is not.
+    """
     if (
         isinstance(value, int)
         and not isinstance(value, bool)

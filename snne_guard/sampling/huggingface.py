@@ -26,7 +26,12 @@ from snne_guard.sampling.hf_load import (
 )
 from snne_guard.sampling.hf_prompts import Message, Prompt, encode
 from snne_guard.sampling.hf_rows import Job, Listener
-from snne_guard.sampling.hf_settings import Completion, GenerationSettings, Token
+from snne_guard.sampling.hf_settings import (
+    Completion,
+    GenerationSettings,
+    Token,
+    check_whole,
+)
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -89,9 +94,7 @@ class HuggingFaceModel:
     ) -> None:
         check_extra()
         check_model(model)
-        if max_batch_size < 1:
-            msg = f"max_batch_size must be at least 1; got {max_batch_size}"
-            raise ConfigurationError(msg)
+        check_whole("max_batch_size", max_batch_size, least=1)
         loaded = Loaded(model, tokenizer)
         self._loaded = loaded
         self._name = name or str(model.config.name_or_path or type(model).__name__)
@@ -310,9 +313,7 @@ class HuggingFaceModel:
         return Job(prompt=tokens, n=n, settings=settings, room=room, listener=listener)
 
     def _check(self, n: int, settings: GenerationSettings) -> None:
-        if not isinstance(n, int) or n < 1:  # pyright: ignore[reportUnnecessaryIsInstance] - users pass anything
-            msg = f"n must be at least 1; got {n!r}"
-            raise ConfigurationError(msg)
+        check_whole("n", n, least=1)
         layer = settings.hidden_layer
         if layer is None:
             return

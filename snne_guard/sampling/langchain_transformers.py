@@ -253,8 +253,9 @@ class TransformersChatModel(BaseChatModel):
         future = await self.model.asubmit(
             to_prompt(messages), n=self._n(kwargs), settings=settings
         )
+        waiting: asyncio.Future[tuple[Completion, ...]] = asyncio.wrap_future(future)
         try:
-            return self._result(await asyncio.wrap_future(future), kwargs)
+            return self._result(await waiting, kwargs)
         finally:
             future.cancel()
 

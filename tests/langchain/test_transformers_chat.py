@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 import threading
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -268,7 +269,7 @@ class Listening(BaseCallbackHandler):
     def on_chat_model_start(self, *_args: Any, **_kwargs: Any) -> None:
         pass
 
-    def on_llm_new_token(self, token: str, **_kwargs: Any) -> None:
+    def on_llm_new_token(self, token: Any, **_kwargs: Any) -> None:
         self.tokens.append(token)
 
 
@@ -317,12 +318,21 @@ def test_a_batch_replies_to_each(config: Any) -> None:
     assert chat.batch([]) == []
 
 
-def test_a_batch_is_drawn_together() -> None:
+def test_a_batch_is_drawn_together(monkeypatch: pytest.MonkeyPatch) -> None:
     slow = Slow()
+    submit, asked = slow.chat.model.submit, Counter[str]()
+
+    def counted(*args: Any, **options: Any) -> Any:
+        future = submit(*args, **options)
+        asked["all"] += 1
+        if asked["all"] == 16:
+            slow.go(100)  # not before all have asked
+        return future
+
+    monkeypatch.setattr(slow.chat.model, "submit", counted)
     chat = slow.chat.model_copy(update={"max_tokens": 3})
-    slow.go(100)
     chat.batch([f"question {k}" for k in range(16)])
-    assert slow.count <= 6  # 48 one by one
+    assert slow.count <= 6  # two batches; 48 one by one
 
 
 def test_all_that_is_said_is_read() -> None:
@@ -370,9 +380,13 @@ def test_what_a_local_model_cannot_read(
 def test_what_no_call_may_set(chat: TransformersChatModel) -> None:
     with pytest.raises(ConfigurationError, match=r"a call may set .* got tempature"):
         chat.invoke(QUESTION, tempature=1)
-    with pytest.raises(ConfigurationError, match="n must be at least 1; got 0"):
+    with pytest.raises(
+        ConfigurationError, match="n must be a whole number from 1 on; got 0"
+    ):
         chat.invoke(QUESTION, n=0)
-    with pytest.raises(ConfigurationError, match="n must be at least 1; got 'two'"):
+    with pytest.raises(
+        ConfigurationError, match="n must be a whole number from 1 on; got 'two'"
+    ):
         chat.invoke(QUESTION, n="two")
 
 

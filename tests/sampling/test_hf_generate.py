@@ -258,7 +258,9 @@ def test_a_layer_that_is_not_there(tiny: HuggingFaceModel, layer: int) -> None:
 
 
 def test_as_many_replies_as_make_no_sense(tiny: HuggingFaceModel) -> None:
-    with pytest.raises(ConfigurationError, match="n must be at least 1; got 0"):
+    with pytest.raises(
+        ConfigurationError, match="n must be a whole number from 1 on; got 0"
+    ):
         tiny.generate(["ab"], n=0)
     with pytest.raises(ConfigurationError, match="a listener hears one reply; got n=2"):
         tiny.submit("ab", n=2, listener=lambda tokens: None)  # noqa: ARG005 - never called

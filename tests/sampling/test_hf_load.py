@@ -160,7 +160,9 @@ def test_a_model_in_training_mode_is_refused_and_left_as_it_is() -> None:
 
 
 def test_a_batch_of_no_size() -> None:
-    with pytest.raises(ConfigurationError, match="max_batch_size must be at least 1"):
+    with pytest.raises(
+        ConfigurationError, match="max_batch_size must be a whole number from 1 on"
+    ):
         HuggingFaceModel(make_model(), TOKENIZER, max_batch_size=0)
 
 
