@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import socket
+import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -26,8 +28,14 @@ for _name in [name for name in os.environ if name.startswith(_TRACING)]:
     del os.environ[_name]
 
 
-# Before anything of Hugging Face does: no look-up, no progress bars.
-os.environ |= {"HF_HUB_OFFLINE": "1", "HF_HUB_DISABLE_PROGRESS_BARS": "1"}
+# Before anything of Hugging Face reads them: no look-up, no progress bars, no models
+# but those that a test puts there.
+_HUB = tempfile.TemporaryDirectory(prefix="snne-guard-hub-")
+os.environ |= {
+    "HF_HUB_CACHE": _HUB.name,
+    "HF_HUB_DISABLE_PROGRESS_BARS": "1",
+    "HF_HUB_OFFLINE": "1",
+}
 
 
 class NetworkRefusedError(RuntimeError):
@@ -75,3 +83,17 @@ def embedded() -> ChatOpenAI:
         if os.environ.get("SNNE_GUARD_REQUIRE_EMBEDDED") == "1":
             raise
         pytest.skip(str(error))
+
+
+@pytest.fixture(scope="session")
+def hub() -> str:
+    """A tiny Llama that is found under a real name; its replies are random letters."""
+    from tests.support.tiny_llama import make_model, make_tokenizer
+
+    name, commit = "meta-llama/Llama-3.1-8B-Instruct", "0" * 40
+    entry = Path(_HUB.name) / f"models--{name.replace('/', '--')}"
+    (entry / "refs").mkdir(parents=True)
+    (entry / "refs" / "main").write_text(commit, encoding="ascii")
+    make_model().save_pretrained(entry / "snapshots" / commit)
+    make_tokenizer().save_pretrained(entry / "snapshots" / commit)
+    return name

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 __all__ = ["chat_model"]
 
+_LOCAL = "hf:"
+
 
 def chat_model(
     name: str | None, *, base_url: str | None, seed: int | None, console: Console
@@ -22,8 +24,8 @@ def chat_model(
     """Return the model that a command asks.
 
     Args:
-        name: ``provider:name`` as ``init_chat_model`` takes it, None for the embedded
-            model.
+        name: ``provider:name`` as ``init_chat_model`` takes it, ``hf:`` with the name
+            or the folder of a local model, None for the embedded model.
         base_url: Where it is served, None for the provider's own address.
         seed: Fixes what is drawn, where the model can.
         console: Where to say that the embedded model starts.
@@ -36,6 +38,8 @@ def chat_model(
             told = "--base-url needs --model, such as openai:NAME"
             raise failure(told)
         return embedded_chat(console=console, seed=seed)
+    if name.startswith(_LOCAL):
+        return _local_model(name, base_url=base_url, seed=seed)
     from langchain.chat_models import init_chat_model
 
     options: dict[str, Any] = {}
@@ -47,6 +51,21 @@ def chat_model(
             options["api_key"] = "none-needed"  # as local servers have it
     try:
         return cast("BaseChatModel", init_chat_model(name, **options))
+    except Exception as error:
+        told = f"the model {name!r} cannot be set up: {error}"
+        raise failure(told) from error
+
+
+def _local_model(name: str, *, base_url: str | None, seed: int | None) -> BaseChatModel:
+    from snne_guard.sampling.langchain_transformers import TransformersChatModel
+
+    if base_url is not None:
+        told = f"{name!r} runs here; --base-url is for a model that is served"
+        raise failure(told)
+    try:
+        return TransformersChatModel.from_pretrained(
+            name.removeprefix(_LOCAL), seed=seed
+        )
     except Exception as error:
         told = f"the model {name!r} cannot be set up: {error}"
         raise failure(told) from error

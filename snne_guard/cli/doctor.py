@@ -40,7 +40,9 @@ def doctor(
     *,
     model: Annotated[
         str | None,
-        typer.Option(help="provider:name, as init_chat_model takes it; else embedded."),
+        typer.Option(
+            help="provider:name, or hf:NAME for one that runs here; else embedded."
+        ),
     ] = None,
     base_url: Annotated[
         str | None, typer.Option(help="Where the model is served, with --model.")

@@ -102,6 +102,8 @@ def test_every_block_runs_and_prints_what_the_page_says(
             assert not printed, f"{page.name}: {printed!r} is printed but not shown"
             if "embedded_model" in block.text:
                 request.getfixturevalue("embedded")  # skips where there is none
+            if "meta-llama" in block.text:
+                request.getfixturevalue("hub")
             printed = execute(block, page, namespace)
         elif block.language == "text" and block.follows and printed is not None:
             compare(block, page, printed)

@@ -1,0 +1,21 @@
+"""SmolLM2-135M-Instruct from the package that ships its file, for ``transformers``."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from snne_guard.langchain.embedded import _model_file
+from snne_guard.sampling.huggingface import HuggingFaceModel
+
+__all__ = ["smollm2"]
+
+
+@cache
+def smollm2() -> HuggingFaceModel:
+    """Return it, loaded once for a run of the tests.
+
+    Raises:
+        MissingExtraError: If the file is not installed.
+    """
+    file = _model_file()
+    return HuggingFaceModel.from_pretrained(str(file.parent), gguf_file=file.name)
