@@ -137,11 +137,11 @@ def floor(model: Any) -> float:  # noqa: ANN401 - see above
     """Return the seconds that reading weights and cache once a step takes."""
     config = model.config
     embedding = config.vocab_size * config.hidden_size  # of which a step reads rows
-    weights = 2 * (sum(each.numel() for each in model.parameters()) - embedding)
+    read = sum(int(each.numel()) for each in model.parameters()) - embedding
     head = config.hidden_size // config.num_attention_heads
     token = 2 * 2 * config.num_hidden_layers * config.num_key_value_heads * head
-    cache = SAMPLES * (PROMPT + TOKENS / 2) * token
-    return TOKENS * (weights + cache) / bandwidth()
+    cache = SAMPLES * (PROMPT + TOKENS / 2) * int(token)
+    return TOKENS * (2 * read + cache) / bandwidth()
 
 
 def main() -> int:
