@@ -141,7 +141,7 @@ def floor(model: Any) -> float:  # noqa: ANN401 - see above
     head = config.hidden_size // config.num_attention_heads
     token = 2 * 2 * config.num_hidden_layers * config.num_key_value_heads * head
     cache = SAMPLES * (PROMPT + TOKENS / 2) * int(token)
-    return TOKENS * (2 * read + cache) / bandwidth()
+    return float(TOKENS * (2 * read + cache) / bandwidth())
 
 
 def main() -> int:
