@@ -86,10 +86,10 @@ class Case:
     @cached_property
     def cause(self) -> Cause:
         """Why separate replies agree."""
-        if self.same_response:
-            return "cache"
         if not self._agree:
             return "varied"
+        if self.same_response and not self.seen.is_written_anew:
+            return "cache"
         if len(set(texts_of(self.seen.other))) > 1:
             return "chance"
         if not self.seen.begins_alike:
@@ -125,9 +125,14 @@ class Case:
 
     @property
     def same_response(self) -> bool:
-        """Whether the provider calls two responses by one name."""
-        names = [one.response_id for one in self.seen.warm if one.response_id]
-        return len(set(names)) < len(names)
+        """Whether two responses have one name, on a server that gives several."""
+        seen = self.seen
+        everything = [*seen.warm, *seen.cold, *seen.batch, *seen.other, *seen.seeded]
+        warm, names = (
+            [one.response_id for one in part if one.response_id]
+            for part in (seen.warm, everything)
+        )
+        return len(set(warm)) < len(warm) and len(set(names)) > 1
 
     @property
     def seeds_differ(self) -> bool:

@@ -103,6 +103,7 @@ OTHER_LIMIT: dict[str, Any] = {"short": [seen("ten four")] * 2}
 NAMED: dict[str, Any] = {
     "first": seen("x", response_id="1"),
     "short": [seen("x", response_id="1"), seen("x", response_id=None)],
+    "other": [seen("else", response_id="2")],
 }
 LONG = seen("one two three", cost=replace(COUNTED, completion_tokens=50))
 SEEDED: dict[str, Any] = {"seeded": [seen("a"), seen("a"), seen("b")]}
@@ -138,6 +139,24 @@ def test_why_replies_agree(observations: Observations, cause: str, fix: str) -> 
 def test_of_a_reply_that_never_came_nothing_is_known() -> None:
     nothing = Case(seen=Observations())
     assert (nothing.cause, nothing.heeds_limit) == ("varied", None)
+
+
+def test_a_server_that_gives_all_responses_one_name_has_no_cache_for_it() -> None:
+    one: dict[str, Any] = {"response_id": "chatcmpl-1"}
+    assert Case(seen=good(first=seen("a", **one), short=[seen("b", **one)])).cause == (
+        "varied"
+    )
+    alike: dict[str, Any] = {
+        "first": seen("x", cut=False, **one),
+        "short": [seen("x", **one)] * 2,
+    }
+    assert Case(seen=repeating(**alike, other=[seen("x", **one)])).cause == "unclear"
+    anew: dict[str, Any] = {
+        "first": seen("x y", **one),
+        "short": [seen("x", **one)] * 2,
+    }
+    named = repeating(**anew, batch=[seen("x", response_id="2")])
+    assert Case(seen=named).cause == "greedy"
 
 
 def test_agreement_is_shown_with_its_words_and_its_chance() -> None:
