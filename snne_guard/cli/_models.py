@@ -13,9 +13,10 @@ from snne_guard.cli._console import failure
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
-__all__ = ["chat_model"]
+__all__ = ["LOCAL", "chat_model"]
 
-_LOCAL = "hf:"
+LOCAL = "hf:"
+"""What the name of a model of this machine begins with."""
 
 
 def chat_model(
@@ -38,7 +39,7 @@ def chat_model(
             told = "--base-url needs --model, such as openai:NAME"
             raise failure(told)
         return embedded_chat(console=console, seed=seed)
-    if name.startswith(_LOCAL):
+    if name.startswith(LOCAL):
         return _local_model(name, base_url=base_url, seed=seed)
     from langchain.chat_models import init_chat_model
 
@@ -64,7 +65,7 @@ def _local_model(name: str, *, base_url: str | None, seed: int | None) -> BaseCh
         raise failure(told)
     try:
         return TransformersChatModel.from_pretrained(
-            name.removeprefix(_LOCAL), seed=seed
+            name.removeprefix(LOCAL), seed=seed
         )
     except Exception as error:
         told = f"the model {name!r} cannot be set up: {error}"

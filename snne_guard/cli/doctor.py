@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from snne_guard.cli._console import failure, reported_errors
-from snne_guard.cli._models import chat_model
+from snne_guard.cli._models import LOCAL, chat_model
 from snne_guard.cli._words import cost_in_words
 from snne_guard.cli.render import plain
 
@@ -141,20 +141,24 @@ def _snippet(
     report: Preflight, *, model: str | None, base_url: str | None, seeded: bool
 ) -> str:
     """Return Python code that makes a guard for this model."""
-    options = {} if base_url is None else {"base_url": base_url}
-    seed = {"seed": 1} if seeded else {}
+    options: dict[str, object] = {} if base_url is None else {"base_url": base_url}
+    if seeded:
+        options["seed"] = 1
     if model is None:
         home, maker = "snne_guard.langchain.embedded", "embedded_model"
-        arguments = _arguments(seed)
+    elif model.startswith(LOCAL):
+        home, maker = "snne_guard.langchain", "TransformersChatModel"
     else:
         home, maker = "langchain.chat_models", "init_chat_model"
-        arguments = f"{model!r}, {_arguments({**options, **seed})}"
+    name = "" if model is None else f"{model.removeprefix(LOCAL)!r}, "
+    arguments = f"{name}{_arguments(options)}".removesuffix(", ")
+    call = f"{maker}.from_pretrained" if maker == "TransformersChatModel" else maker
     settings = _arguments(report.settings)
     lines = [
         f"from {home} import {maker}",
         "from snne_guard import SNNEGuard",
         "",
-        f"model = {maker}({arguments.removesuffix(', ')})",
+        f"model = {call}({arguments})",
         f"guard = SNNEGuard({f'model, {settings}'.removesuffix(', ')})",
     ]
     return "\n".join(f"    {line}".rstrip() for line in lines)

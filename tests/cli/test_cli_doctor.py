@@ -101,6 +101,17 @@ def test_transformers_serve_is_found_to_take_the_likeliest_words(
     }
 
 
+def test_the_same_weights_without_a_server_can_be_trusted(
+    served: tuple[str, str],
+) -> None:
+    _, folder = served
+    result = run("--model", f"hf:{folder}")
+    assert result.exit_code == 0, result.output
+    made = f"model = TransformersChatModel.from_pretrained('{folder}')"
+    assert made.replace(" ", "") in "".join(result.stdout.split())
+    assert "from snne_guard.langchain import TransformersChatModel" in said(result)
+
+
 @pytest.mark.parametrize(
     "script", [Sampler(ignores=DEAF), always("Paris", choices=1, logprobs=None)]
 )
