@@ -177,6 +177,12 @@ def check_model(model: Any) -> None:  # noqa: ANN401 - transformers has no types
             "call model.eval() first"
         )
         raise ConfigurationError(msg)
+    if "past_key_values" not in arguments_of(model):
+        msg = (
+            f"{type(model).__name__} has no key-value cache that replies could share "
+            "(its forward takes no past_key_values)"
+        )
+        raise ConfigurationError(msg)
     if getattr(getattr(model, "active_peft_config", None), "is_prompt_learning", False):
         msg = (
             "PEFT adapters that learn a prompt put tokens of their own before each "

@@ -10,7 +10,13 @@ import peft
 import pytest
 import torch
 from langchain_huggingface import ChatHuggingFace, HuggingFacePipeline
-from transformers import T5Config, T5ForConditionalGeneration, pipeline
+from transformers import (
+    MambaConfig,
+    MambaForCausalLM,
+    T5Config,
+    T5ForConditionalGeneration,
+    pipeline,
+)
 
 from snne_guard.errors import ConfigurationError, MissingExtraError
 from snne_guard.sampling.hf_load import Loaded, ends_of
@@ -150,6 +156,14 @@ def test_what_is_no_causal_model() -> None:
     )
     with pytest.raises(ConfigurationError, match="is an encoder-decoder model"):
         HuggingFaceModel(T5ForConditionalGeneration(config).eval(), TOKENIZER)
+
+
+def test_a_model_without_a_cache_that_replies_could_share() -> None:
+    config = MambaConfig(
+        vocab_size=9, hidden_size=8, num_hidden_layers=1, state_size=2, conv_kernel=2
+    )
+    with pytest.raises(ConfigurationError, match="MambaForCausalLM has no key-value"):
+        HuggingFaceModel(MambaForCausalLM(config).eval(), TOKENIZER)
 
 
 def test_a_model_in_training_mode_is_refused_and_left_as_it_is() -> None:

@@ -26,6 +26,7 @@ from snne_guard import (
     ResponseSet,
     Score,
     SNNEGuard,
+    TransformersChatModel,
     score,
 )
 from snne_guard.decision import CalibratedStop, Threshold
@@ -40,6 +41,11 @@ from snne_guard.evaluation import (
     parse_questions,
 )
 from snne_guard.langchain import Finding, Preflight
+from snne_guard.sampling.huggingface import (
+    Completion,
+    GenerationSettings,
+    HuggingFaceModel,
+)
 from snne_guard.scorers import METHODS, snne, uncertainty, wsnne
 from snne_guard.similarity import rouge_l
 from snne_guard.types import (
@@ -140,6 +146,20 @@ async def recordings(store: RecordingStore, sampler: AsyncSampler) -> None:
     recorder = Recorder(store, draws, n_samples=3, on_progress=print)
     assert_type(await recorder.run(parse_questions([b"{}"])), Tally)
     Recorder(store, print)  # type: ignore[arg-type]  # draws nothing
+
+
+async def local_models(name: str) -> None:
+    chat = TransformersChatModel.from_pretrained(name, temperature=0.2, n=3)
+    assert_type(chat, TransformersChatModel)
+    assert_type(chat.invoke("x"), AIMessage)
+    assert_type(SNNEGuard(TransformersChatModel.of(chat.model)), SNNEGuard)
+    held = HuggingFaceModel.of(chat.model)
+    settings = GenerationSettings(top_p=0.9, stop=("x",), hidden_layer=-1)
+    question = [{"role": "user", "content": "x"}]
+    replies = held.generate(["x", question], n=2, settings=settings)
+    assert_type(replies, list[tuple[Completion, ...]])
+    assert_type(await held.agenerate([question]), list[tuple[Completion, ...]])
+    assert_type(replies[0][0].token_logprobs, tuple[float, ...])
 
 
 def scores() -> None:
