@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import math
 import threading
 from collections import Counter
@@ -174,7 +175,7 @@ class Slow:
             self.on_step()
             return forward(input_ids=input_ids, position_ids=position_ids, **options)
 
-        model.forward = waiting
+        model.forward = functools.wraps(forward)(waiting)
         self.chat = TransformersChatModel(
             HuggingFaceModel(model, tokenizer), max_tokens=300, temperature=1, seed=1
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import pytest
@@ -104,7 +105,7 @@ def test_a_guard_draws_its_samples_from_the_same_weights_at_once() -> None:
 
     bare = chat.invoke("hi").content
     guard = SNNEGuard(chat, n=5, schedule="answer_first")
-    pipe.model.forward = counted
+    pipe.model.forward = functools.wraps(forward)(counted)
     assessment = guard.assess("hi")
     assert assessment.answer is not None
     assert assessment.answer.text == bare

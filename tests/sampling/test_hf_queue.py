@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import threading
 from collections.abc import Callable
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
@@ -36,7 +37,7 @@ class Watched:
             self.sizes.append(len(input_ids))
             return forward(input_ids=input_ids, position_ids=position_ids, **options)
 
-        self.model.forward = watched
+        self.model.forward = functools.wraps(forward)(watched)
         self.tokenizer = make_tokenizer()
         self.tokenizer.eos_token_id = None  # so that all replies have full length
         self.local = HuggingFaceModel(self.model, self.tokenizer)
