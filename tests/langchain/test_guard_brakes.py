@@ -164,7 +164,7 @@ def test_an_answer_that_was_perhaps_billed_stays_booked() -> None:
         guard = SNNEGuard(
             chat_openai(server),
             sample_rate=0.0,
-            timeout=1.0,
+            timeout=3.0,
             budget=Budget(tokens_per_minute=1000),
         )
         guard.invoke("x")
@@ -366,7 +366,7 @@ def test_a_limit_on_the_wait_scores_what_has_arrived(way: str, schedule: Any) ->
 
     with ChatServer(split("Paris", rejecting_n(script))) as server:
         guard = SNNEGuard(
-            chat_openai(server), threshold=0.4, schedule=schedule, sample_timeout=0.6
+            chat_openai(server), threshold=0.4, schedule=schedule, sample_timeout=1.5
         )
         found = record(ask(guard, "x", way))
     assert (found["decision"], found["n_used"]) == ("accept", 4)

@@ -135,7 +135,7 @@ def test_the_answer_fails_and_the_fallback_answers(way: str, chat_model: bool) -
 def test_a_sample_that_stalls_is_left_behind_and_said_to_be_late(way: str) -> None:
     replies = [Reply(stall=True), *[Reply(texts=PARIS)] * 3]
     with ChatServer(split("Paris", one_by_one(in_turn(replies)))) as server:
-        guard = SNNEGuard(chat_openai(server), threshold=0.4, sample_timeout=1.0)
+        guard = SNNEGuard(chat_openai(server), threshold=0.4, sample_timeout=3.0)
         found = record(ask(guard, "x", way))
     assert found["decision"] == "accept"
     assert (found["n_used"], found["reasons"]) == (4, ["samples_late"])
@@ -155,7 +155,7 @@ def test_an_answer_that_stalls_ends_in_a_timeout_of_our_own(way: str) -> None:
 def test_the_time_limit_of_the_call_scores_what_has_arrived(way: str) -> None:
     with ChatServer(split("Paris", always("", stall=True))) as server:
         guard = SNNEGuard(
-            chat_openai(server), threshold=0.4, timeout=1.0, on_uncertain="refuse"
+            chat_openai(server), threshold=0.4, timeout=3.0, on_uncertain="refuse"
         )
         found = record(ask(guard, "x", way))
     assert (found["decision"], found["n_used"]) == ("refuse", 1)
