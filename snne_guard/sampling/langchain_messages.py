@@ -130,8 +130,8 @@ def read_result(result: LLMResult) -> Reply:
 def cost_of(message: BaseMessage | None, samples: Sequence[Sample]) -> Cost:
     """Return what one answered request took, from the usage on its message.
 
-    Some servers count the tokens of one choice only; their log-probabilities give
-    that away, and the cost is then marked as a lower bound.
+    Some servers count the tokens of one choice only, which their log-probabilities
+    give away, and some count none: the cost is then marked as a lower bound.
     """
     usage = message.usage_metadata if isinstance(message, AIMessage) else None
     drawn = sum(len(sample.token_logprobs or ()) for sample in samples)
@@ -140,12 +140,13 @@ def cost_of(message: BaseMessage | None, samples: Sequence[Sample]) -> Cost:
     if usage.get("total_cost") == 0:
         return Cost()  # LangChain's mark of an answer from its cache: nothing was sent
     written = usage["output_tokens"]
+    said = any(sample.text for sample in samples)
     return Cost(
         calls=1,
         prompt_tokens=usage["input_tokens"],
         cached_tokens=usage.get("input_token_details", {}).get("cache_read") or 0,
         completion_tokens=written,
-        lower_bound=written < drawn,
+        lower_bound=written < drawn or (not written and said),
     )
 
 

@@ -147,6 +147,7 @@ PROVIDERS: tuple[Provider, ...] = (
     Provider(
         name="Amazon Bedrock, InvokeModel",
         classes=("ChatBedrock",),
+        tested=True,
         temperature_range=(0.0, 1.0),
         n_note="the class reads one reply",
         logprobs_note="the class drops them",

@@ -218,6 +218,15 @@ CASES = {
             streams=False,
         ),
         Case(
+            row="Amazon Bedrock, InvokeModel",
+            package="langchain_aws",
+            kind="ChatBedrock",
+            protocol=protocols.BEDROCK_INVOKE,
+            settings=_bedrock,
+            model="anthropic.claude-3-5-sonnet-20241022-v2:0",
+            streams=False,
+        ),
+        Case(
             row="Mistral",
             package="langchain_mistralai",
             kind="ChatMistralAI",

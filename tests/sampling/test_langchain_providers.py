@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import pytest
 from langchain_core.language_models import BaseChatModel, FakeListChatModel
 from langchain_core.messages import AIMessage
+from langchain_core.messages.ai import UsageMetadata
 
 from snne_guard import SNNEGuard
 from snne_guard.sampling import Draw, SamplingPlan
@@ -18,7 +19,7 @@ from snne_guard.sampling.langchain_clients import (
     root_clients,
 )
 from snne_guard.sampling.langchain_effects import side_effects
-from snne_guard.sampling.langchain_messages import read_message
+from snne_guard.sampling.langchain_messages import cost_of, read_message
 from snne_guard.sampling.langchain_models import Candidate
 from snne_guard.sampling.langchain_options import request_options
 from snne_guard.sampling.langchain_provider import Provider
@@ -191,6 +192,15 @@ def test_log_probabilities_are_read_where_any_row_says(
 ) -> None:
     message = AIMessage(text, response_metadata={"logprobs": logprobs})
     assert read_message(message).token_logprobs == read
+
+
+@pytest.mark.parametrize(("text", "bound"), [("Paris", True), ("", False)])
+def test_a_reply_for_which_nothing_was_counted_costs_at_least_that(
+    text: str, *, bound: bool
+) -> None:
+    usage = UsageMetadata(input_tokens=0, output_tokens=0, total_tokens=0)
+    message = AIMessage(text, usage_metadata=usage)
+    assert cost_of(message, [read_message(message)]).lower_bound is bound
 
 
 class Holder:

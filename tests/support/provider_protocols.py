@@ -1,17 +1,16 @@
 """What providers other than OpenAI send and expect: one ``Protocol`` each.
 
-Written after the providers' own descriptions of their HTTP APIs:
-https://docs.anthropic.com/en/api/messages, https://ai.google.dev/api/generate-content,
-https://github.com/ollama/ollama/blob/main/docs/api.md, https://docs.mistral.ai/api,
-https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html,
-https://docs.vllm.ai/en/latest/serving/openai_compatible_server.html,
-https://docs.together.ai/reference/chat-completions-1.
+After their own pages: docs.anthropic.com/en/api/messages, docs.mistral.ai/api,
+ai.google.dev/api/generate-content, github.com/ollama/ollama/blob/main/docs/api.md,
+docs.aws.amazon.com/bedrock/latest/APIReference, docs.together.ai/reference,
+docs.vllm.ai/en/latest/serving/openai_compatible_server.html.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from tests.support.chat_payload import completion
@@ -21,6 +20,7 @@ from tests.support.provider_server import Protocol
 __all__ = [
     "ANTHROPIC",
     "BEDROCK",
+    "BEDROCK_INVOKE",
     "GOOGLE",
     "MISTRAL",
     "OLLAMA",
@@ -106,8 +106,7 @@ TOGETHER = Protocol(write=_together)
 
 
 def _read_mistral(request: Request) -> JSON:
-    seed = _kept(request.body, seed="random_seed")
-    return {**request.body, **seed}
+    return {**request.body, **_kept(request.body, seed="random_seed")}
 
 
 MISTRAL = Protocol(
@@ -306,11 +305,8 @@ def _ollama(request: Request, reply: Reply, usage: Usage) -> str:
         "model": reply.model or request.body["model"],
         "created_at": "2026-11-21T00:00:00Z",
     }
-    said = {
-        **head,
-        "message": {"role": "assistant", "content": text},
-        "done": False,
-    }
+    message = {"role": "assistant", "content": text}
+    said: JSON = {**head, "message": message, "done": False}
     entries = [
         {"token": token["token"], "logprob": token["logprob"]}
         for token in _tokens(request, reply)
@@ -386,3 +382,19 @@ BEDROCK = Protocol(
     write=_bedrock,
     fault=lambda _status, text: {"message": text},
 )
+
+
+BEDROCK_INVOKE = replace(
+    ANTHROPIC,
+    paths=("/invoke",),
+    read=lambda request: {
+        **_read_anthropic(request),
+        "model": request.path.split("/model/")[-1].removesuffix("/invoke"),
+    },
+    fault=BEDROCK.fault,
+    counted=lambda usage: {
+        "X-Amzn-Bedrock-Input-Token-Count": str(usage.prompt),
+        "X-Amzn-Bedrock-Output-Token-Count": str(usage.completion),
+    },
+)
+"""In the words of the model's maker, here Anthropic's."""

@@ -31,6 +31,7 @@ class Protocol:
         write: Returns the body of a reply, given that request.
         stream: Returns the whole event stream of a reply that is streamed.
         fault: Returns the body of an error, given status and message.
+        counted: Returns the headers that tell what was counted.
     """
 
     paths: tuple[str, ...] = ("/chat/completions",)
@@ -40,6 +41,7 @@ class Protocol:
     fault: Callable[[int, str], JSON] = lambda _status, text: {
         "error": {"message": text, "type": "error", "param": None, "code": None}
     }
+    counted: Callable[[Usage], dict[str, str]] = lambda _usage: {}
 
 
 class ProviderServer(ChatServer):
@@ -81,7 +83,7 @@ class ProviderServer(ChatServer):
             return replace(reply, body=self._protocol.fault(reply.status, text))
         usage = usage_of(asked, reply)
         write = self._protocol.stream if asked.stream else self._protocol.write
-        headers = dict(reply.headers)
+        headers = {**reply.headers, **self._protocol.counted(usage)}
         if asked.stream:
             headers["Content-Type"] = "text/event-stream"
         body = write(asked, reply, usage)
