@@ -148,6 +148,7 @@ def _google() -> list[Case]:
         settings=lambda server: {
             **named,
             "client_options": {"api_endpoint": server.address},
+            "timeout": 20,
         },
         serve=GoogleServer,
         over="gRPC",

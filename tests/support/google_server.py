@@ -46,8 +46,8 @@ class GoogleServer(ProviderServer):
         exc: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self._grpc.stop(None).wait()
-        self._threads.shutdown()
+        self._grpc.stop(None).wait(5)
+        self._threads.shutdown(wait=False)
         super().__exit__(exc_type, exc, traceback)
 
     @property
