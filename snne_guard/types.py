@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -132,7 +132,7 @@ class Cost:
 
     def to_dict(self) -> dict[str, Any]:
         """Return a plain dict for metadata and JSON."""
-        return asdict(self)
+        return {each.name: getattr(self, each.name) for each in fields(self)}
 
 
 def _added(*costs: Cost) -> float | None:

@@ -46,7 +46,8 @@ class AsyncGuardedCall:
     async def assess(self) -> Assessment:
         """Draw, score and decide; deliver nothing."""
         async with self._released(), self._session:
-            return (await self._decide(await self._answer()))[0]
+            await self._answer()
+            return (await self._decide())[0]
 
     async def run(self) -> AIMessage:
         """Return the message that the application gets.
@@ -103,7 +104,7 @@ class AsyncGuardedCall:
                 if self._core.fallback is None:
                     raise
                 return await self._answer_failed(error)
-            decided = await self._decide(answer)
+            decided = await self._decide()
             return self._request.settled(
                 answer,
                 *decided,
@@ -113,7 +114,8 @@ class AsyncGuardedCall:
 
     async def _last_chunk(self, whole: AIMessageChunk) -> AIMessageChunk:
         message = message_chunk_to_message(whole)
-        assessment, _, _ = await self._decide(self._answered(message))
+        self._answered(message)
+        assessment, _, _ = await self._decide()
         usage = self._request.usage(message, self._session.samples_cost)
         return metadata_chunk(message.id, assessment, usage=usage)
 
@@ -127,7 +129,7 @@ class AsyncGuardedCall:
         return self._answered(message)
 
     def _answered(self, message: BaseMessage) -> BaseMessage:
-        sample = read_message(message)
+        self._sample = sample = read_message(message)
         self._session.answer_ended(sample, cost=cost_of(message, (sample,)))
         return message
 
@@ -212,10 +214,8 @@ class AsyncGuardedCall:
         while (chunk := await self._within(anext(chunks, None))) is not None:
             yield cast("AIMessageChunk", chunk)
 
-    async def _decide(
-        self, answer: BaseMessage
-    ) -> tuple[Assessment, Verdict, AIMessage | None]:
-        assessment, verdict = await self._session.finish(read_message(answer))
+    async def _decide(self) -> tuple[Assessment, Verdict, AIMessage | None]:
+        assessment, verdict = await self._session.finish(self._sample)
         replacement: AIMessage | None = None
         if verdict.action == "ask":
             try:

@@ -48,7 +48,8 @@ class GuardedCall:
     def assess(self) -> Assessment:
         """Draw, score and decide; deliver nothing."""
         with self._released(), self._session:
-            return self._decide(self._answer())[0]
+            self._answer()
+            return self._decide()[0]
 
     def run(self) -> AIMessage:
         """Return the message that the application gets.
@@ -105,7 +106,7 @@ class GuardedCall:
                 if self._core.fallback is None:
                     raise
                 return self._answer_failed(error)
-            decided = self._decide(answer)
+            decided = self._decide()
             return self._request.settled(
                 answer,
                 *decided,
@@ -115,7 +116,8 @@ class GuardedCall:
 
     def _last_chunk(self, whole: AIMessageChunk) -> AIMessageChunk:
         message = message_chunk_to_message(whole)
-        assessment, _, _ = self._decide(self._answered(message))
+        self._answered(message)
+        assessment, _, _ = self._decide()
         usage = self._request.usage(message, self._session.samples_cost)
         return metadata_chunk(message.id, assessment, usage=usage)
 
@@ -130,7 +132,7 @@ class GuardedCall:
         return self._answered(message)
 
     def _answered(self, message: BaseMessage) -> BaseMessage:
-        sample = read_message(message)
+        self._sample = sample = read_message(message)
         self._session.answer_ended(sample, cost=cost_of(message, (sample,)))
         return message
 
@@ -205,10 +207,8 @@ class GuardedCall:
         while (chunk := self._within(partial(next, chunks, None))) is not None:
             yield cast("AIMessageChunk", chunk)
 
-    def _decide(
-        self, answer: BaseMessage
-    ) -> tuple[Assessment, Verdict, AIMessage | None]:
-        assessment, verdict = self._session.finish(read_message(answer))
+    def _decide(self) -> tuple[Assessment, Verdict, AIMessage | None]:
+        assessment, verdict = self._session.finish(self._sample)
         replacement: AIMessage | None = None
         if verdict.action == "ask":
             try:

@@ -183,7 +183,7 @@ def _tokens(metadata: Mapping[str, Any], at: Sequence[str]) -> list[dict[str, An
 
 def _token(entry: object) -> dict[str, Any]:
     if isinstance(entry, Mapping):
-        return dict(cast("Mapping[str, Any]", entry))
+        return as_mapping(cast("object", entry))
     # Ollama's client has a type of its own for it.
     return {name: getattr(entry, name, None) for name in ("token", "logprob")}
 

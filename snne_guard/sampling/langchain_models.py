@@ -52,10 +52,18 @@ class Candidate:
     kwargs: Mapping[str, Any] = field(default_factory=dict[str, Any])
     config: RunnableConfig = field(default_factory=RunnableConfig)
     handles: tuple[type[BaseException], ...] = ()
+    _found: list[Provider] = field(
+        init=False, default_factory=list[Provider], repr=False, compare=False
+    )
 
     @property
     def provider(self) -> Provider:
         """How samples are drawn from it."""
+        if not self._found:  # some clients take their time to say
+            self._found.append(self._provider())
+        return self._found[0]
+
+    def _provider(self) -> Provider:
         row = provider_of(self.model)
         if row.supports_batch and self.is_openai and self.uses_responses:
             return OPENAI_RESPONSES

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
@@ -138,7 +137,9 @@ def parsed_arguments(arguments: object) -> object:
 
 
 def as_mapping(value: object) -> dict[str, Any]:
-    """Return a mapping as a dict, an empty one for anything else."""
+    """Return a mapping as a dict to read from, an empty one for anything else."""
+    if isinstance(value, dict):
+        return cast("dict[str, Any]", value)
     return dict(cast("Mapping[str, Any]", value)) if isinstance(value, Mapping) else {}
 
 
@@ -151,17 +152,17 @@ def _held(args: object) -> object:
 
 
 def _is_logprob(value: object) -> bool:
-    return isinstance(value, int | float) and not math.isnan(value) and value <= 1e-6  # noqa: PLR2004 - rounding
+    return isinstance(value, float | int) and value <= 1e-6  # noqa: PLR2004 - rounding; NaN is not
 
 
 def _place(
     tokens: Sequence[Mapping[str, Any]], text: str, *, whole: str, reasoned: bool
 ) -> slice | None:
     """Return which tokens a text is made of, None if it is made of others."""
-    texts = [token.get("token") for token in tokens]
-    if not any(texts) and whole == text and not reasoned:
+    said = "".join([_as_text(token.get("token")) for token in tokens])
+    if not said and whole == text and not reasoned:
         return slice(None)  # none says what it stands for, so none can be checked
-    if "".join(map(_as_text, texts)) == text:
+    if said == text:
         return slice(None)
     wanted, around = (
         _without_space(each.encode(errors="replace")) for each in (text, whole)
