@@ -10,13 +10,10 @@ from langchain_core.caches import InMemoryCache
 from langchain_core.globals import set_llm_cache
 from langchain_core.language_models import BaseChatModel, FakeListChatModel
 from langchain_core.messages import AIMessage
-from langchain_core.runnables import RunnableLambda
 
 from snne_guard import (
-    ConfigurationError,
     GuardedChatModel,
     GuardTimeoutError,
-    InputError,
     SamplingError,
     SNNEGuard,
     UncertainAnswerError,
@@ -30,11 +27,8 @@ from tests.support.chat_server import (
     ToolCall,
     always,
     chat_openai,
-    cycle,
     error,
-    ignoring_n,
     in_turn,
-    rejecting,
     rejecting_n,
 )
 from tests.support.guarding import WAYS, WHOLE, Witness, ask, is_sample, record, split
@@ -163,170 +157,6 @@ def test_the_time_limit_of_the_call_scores_what_has_arrived(way: str) -> None:
 
 
 @pytest.mark.parametrize("way", WHOLE)
-def test_n_is_rejected_and_smaller_requests_are_learnt(way: str) -> None:
-    with ChatServer(split("Paris", rejecting_n(cycle(PARIS), max_n=2))) as server:
-        guard = SNNEGuard(chat_openai(server), n=5)
-        assert record(ask(guard, "x", way))["n_used"] == 5
-        assert sorted(r.n for r in samples_of(server)) == [2, 2, 4]
-        assert record(guard.invoke("y"))["n_used"] == 5
-        assert sorted(r.n for r in samples_of(server)) == [2, 2, 2, 2, 4]
-
-
-@pytest.mark.parametrize("way", WHOLE)
-def test_n_is_ignored_and_only_what_is_missing_is_asked_for(way: str) -> None:
-    with ChatServer(split("Paris", ignoring_n(PARIS))) as server:
-        guard = SNNEGuard(chat_openai(server), n=5)
-        assert record(ask(guard, "x", way))["n_used"] == 5
-        assert sorted(r.n for r in samples_of(server)) == [1, 1, 1, 4]
-        assert server.billed.completion_tokens == 5
-
-
-@pytest.mark.parametrize("way", WHOLE)
-def test_fewer_choices_are_topped_up_by_what_is_missing(way: str) -> None:
-    replies = [Reply(texts=["a", "b", "c"], choices=3), Reply(texts=["d"])]
-    with ChatServer(split("Paris", in_turn(replies))) as server:
-        witness = Witness()
-        guard = SNNEGuard(chat_openai(server), n=5, observers=[witness])
-        ask(guard, "x", way)
-        assert [r.n for r in samples_of(server)] == [4, 1]
-    assert [sample.text for sample in witness.last.samples] == ["a", "b", "c", "d"]
-    assert witness.last.cost.calls == 3
-
-
-@pytest.mark.parametrize("way", WHOLE)
-@pytest.mark.parametrize(
-    ("texts", "options", "reason", "n_used"),
-    [
-        (["", "Paris"], {}, "empty_samples", 3),
-        (["<think>hm", "Paris"], {}, "reasoning_only_samples", 3),
-        (["Paris"], {"finish_reasons": ["length", "stop"]}, "truncated_samples", 3),
-        (["Paris"], {"refusals": ["no", None]}, "refused_samples", 3),
-        (
-            ["Paris"],
-            {"finish_reasons": ["content_filter", "stop"]},
-            "refused_samples",
-            3,
-        ),
-    ],
-)
-def test_samples_that_say_nothing_leave_the_set_by_name(
-    way: str, texts: list[str], options: Any, reason: str, n_used: int
-) -> None:
-    reply = Reply(texts=texts, **options)
-    with ChatServer(split("Paris", lambda _request: reply)) as server:
-        found = record(ask(SNNEGuard(chat_openai(server), threshold=0.4), "x", way))
-    assert found["n_used"] == n_used
-    assert reason in found["reasons"]
-    assert found["uncertainty"] == 0.0
-
-
-@pytest.mark.parametrize(
-    ("answer", "reason"),
-    [
-        (Reply(texts=["  "]), "answer_empty"),
-        (Reply(texts=["<think>hm"]), "answer_reasoning_only"),
-        (Reply(texts=["no"], finish_reasons=["content_filter"]), "answer_refused"),
-    ],
-)
-def test_an_answer_that_says_nothing_is_never_confidence(
-    answer: Reply, reason: str
-) -> None:
-    with ChatServer(split(lambda _request: answer, [""])) as server:
-        guard = SNNEGuard(chat_openai(server), threshold=0.4, on_uncertain="refuse")
-        found = record(guard.invoke("x"))
-    assert (found["decision"], found["uncertainty"]) == ("refuse", None)
-    assert reason in found["reasons"]
-
-
-def test_a_cut_off_answer_is_compared_and_named() -> None:
-    cut = Reply(texts=["Paris"], finish_reasons=["length"])
-    with ChatServer(split(lambda _request: cut, PARIS)) as server:
-        found = record(SNNEGuard(chat_openai(server), threshold=0.4).invoke("x"))
-    assert (found["decision"], found["n_used"]) == ("accept", 5)
-    assert found["reasons"] == ["answer_truncated"]
-
-
-@pytest.mark.parametrize("way", WHOLE)
-def test_log_probabilities_missing_for_one_of_five_are_named(way: str) -> None:
-    reply = Reply(texts=PARIS, logprobs=[[-0.1], None, [-0.2], [-0.3]])
-    with ChatServer(split("Paris", lambda _request: reply)) as server:
-        found = record(ask(SNNEGuard(chat_openai(server), threshold=0.4), "x", way))
-    assert (found["method"], found["reasons"]) == ("snne", ["logprobs_missing"])
-
-
-@pytest.mark.parametrize("way", WHOLE)
-def test_log_probabilities_of_other_tokens_are_not_used_and_named(way: str) -> None:
-    cut_short = [["Paris"], ["Paris"], ["Pa"], ["Paris"]]
-    reply = Reply(texts=PARIS, tokens=cut_short, logprobs=[[-0.1]])
-    with ChatServer(split("Paris", lambda _request: reply)) as server:
-        found = record(ask(SNNEGuard(chat_openai(server), threshold=0.4), "x", way))
-    assert found["method"] == "snne"
-    assert found["reasons"] == ["logprobs_missing", "logprobs_misaligned"]
-
-
-@pytest.mark.parametrize("way", WHOLE)
-def test_a_provider_without_log_probabilities_settles_on_snne(way: str) -> None:
-    with ChatServer(
-        split(always("P", logprobs=None), cycle(["P"], logprobs=None))
-    ) as server:
-        guard = SNNEGuard(chat_openai(server), threshold=0.4)
-        first = record(ask(guard, "x", way))
-        server.script = split("P", ["P"])
-        second = record(guard.invoke("x"))
-        assert not server.requests[-1].logprobs
-    assert [first["method"], second["method"]] == ["snne", "snne"]
-    assert [first["reasons"], second["reasons"]] == [[], []]
-
-
-@pytest.mark.parametrize("way", ["invoke", "ainvoke", "stream", "astream"])
-def test_a_provider_that_rejects_log_probabilities_is_asked_without(way: str) -> None:
-    with ChatServer(rejecting("logprobs", cycle(PARIS))) as server:
-        guard = SNNEGuard(chat_openai(server), threshold=0.4)
-        found = record(ask(guard, "x", way))
-        sent = len(server.requests)
-        record(guard.invoke("y"))
-        assert len(server.requests) == sent + 2
-    assert (found["method"], found["decision"]) == ("snne", "accept")
-
-
-@pytest.mark.parametrize("way", WHOLE)
-def test_429_waits_as_told_and_loses_nothing(way: str) -> None:
-    arrivals: list[float] = []
-    replies = in_turn([error(429, "slow down", retry_after=1), Reply(texts=PARIS)])
-
-    def script(request: Request) -> Reply:
-        arrivals.append(request.arrived)
-        return replies(request)
-
-    with ChatServer(split("Paris", script)) as server:
-        found = record(ask(SNNEGuard(chat_openai(server), threshold=0.4), "x", way))
-    assert (found["decision"], found["n_used"], found["reasons"]) == ("accept", 5, [])
-    assert (found["cost"]["attempts"], found["cost"]["calls"]) == (3, 2)
-    assert arrivals[1] - arrivals[0] >= 1.0
-
-
-@pytest.mark.parametrize("way", WHOLE)
-def test_only_one_layer_retries_and_only_so_often(way: str) -> None:
-    with ChatServer(split("Paris", always("", status=500))) as server:
-        model = chat_openai(server, max_retries=3).with_retry(stop_after_attempt=3)
-        guard = SNNEGuard(model, threshold=0.4, max_attempts=2)
-        found = record(ask(guard, "x", way))
-        assert len(samples_of(server)) == 2
-    assert found["reasons"] == ["samples_failed", "too_few_samples"]
-
-
-@pytest.mark.parametrize("way", WHOLE)
-@pytest.mark.parametrize("fault", ["drop", "malformed"])
-def test_a_broken_body_is_a_failed_sample(way: str, fault: str) -> None:
-    broken: dict[str, Any] = {fault: True}
-    replies = [Reply(texts=PARIS, **broken), *[Reply(texts=PARIS)] * 3]
-    with ChatServer(split("Paris", one_by_one(in_turn(replies)))) as server:
-        guard = SNNEGuard(chat_openai(server), threshold=0.4, max_attempts=1)
-        found = record(ask(guard, "x", way))
-    assert (found["n_used"], found["reasons"]) == (4, ["samples_failed"])
-
-
-@pytest.mark.parametrize("way", WHOLE)
 def test_a_global_cache_never_answers_for_the_samples(way: str) -> None:
     set_llm_cache(InMemoryCache())
     try:
@@ -428,92 +258,6 @@ def test_a_model_whose_temperature_cannot_be_set_is_named() -> None:
     found = record(SNNEGuard(model, threshold=0.4, n=3).invoke("x"))
     assert found["reasons"] == ["temperature_unset"]
     assert found["method"] == "snne"
-
-
-@pytest.mark.parametrize("way", WHOLE)
-def test_what_a_user_returns_from_on_uncertain_must_be_known(way: str) -> None:
-    with ChatServer(split("Paris", ["a", "b"])) as server:
-        witness = Witness()
-        guard = SNNEGuard(
-            chat_openai(server),
-            threshold=0.1,
-            on_uncertain=lambda _assessment: "shrug",
-            observers=[witness],
-        )
-        with pytest.raises(ConfigurationError, match="got 'shrug'"):
-            ask(guard, "x", way)
-        guard = SNNEGuard(
-            chat_openai(server), threshold=0.1, on_uncertain=lambda _a: "fallback"
-        )
-        with pytest.raises(ConfigurationError, match="no fallback"):
-            ask(guard, "x", way)
-    assert "on_uncertain_failed" in witness.last.reasons
-
-
-def test_an_async_on_uncertain_is_refused_in_a_sync_call() -> None:
-    async def decide(_assessment: Any) -> str:
-        return "flag"
-
-    with ChatServer(split("Paris", ["a", "b"])) as server:
-        guard = SNNEGuard(chat_openai(server), threshold=0.1, on_uncertain=decide)
-        with pytest.raises(ConfigurationError, match="ainvoke"):
-            guard.invoke("x")
-
-
-MODEL = FakeListChatModel(responses=["x"])
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"n": 0}, "n must be a whole number of at least 2; got 0"),
-        ({"n": 1}, "at least 2; got 1"),
-        ({"n": 2.5}, "got 2.5"),
-        ({"tau": 0.0}, "tau must be"),
-        ({"tau": -1.0}, "tau must be"),
-        ({"temperature": -1}, "temperature must be 0 or more"),
-        ({"threshold": 1.5}, r"\[0, 1\]"),
-        ({"threshold": "low"}, "threshold must be"),
-        ({"threshold": (0.9, 0.1)}, "accept <= refuse"),
-        ({"threshold": (0.9,)}, "got 1 values"),
-        ({"on_uncertain": "refuse"}, "needs a threshold"),
-        ({"on_uncertain": "raise"}, "needs a threshold"),
-        ({"on_uncertain": "shrug", "threshold": 0.5}, "'shrug'"),
-        ({"on_uncertain": "fallback", "threshold": 0.5}, "needs a fallback"),
-        ({"on_error": "pass"}, "on_error must be one of"),
-        ({"tool_calls": "maybe"}, "tool_calls must be"),
-        ({"method": "magic"}, "expected method"),
-        ({"similarity": "magic"}, "magic"),
-        ({"min_samples": 6}, "from 2 to n = 5"),
-        ({"schedule": "later"}, "schedule must be"),
-        ({"timeout": 0}, "timeout must be seconds above 0"),
-        ({"sample_timeout": -1}, "sample_timeout"),
-        ({"sample_max_tokens": 0}, "sample_max_tokens"),
-        ({"max_concurrency": 0}, "max_concurrency"),
-        ({"max_attempts": 0}, "max_attempts"),
-        ({"sample_rate": 2}, "sample_rate"),
-        ({"treshold": 0.5}, "no option 'treshold'"),
-    ],
-)
-def test_options_that_make_no_sense_are_refused_at_construction(
-    options: Any, message: str
-) -> None:
-    with pytest.raises(ConfigurationError, match=message):
-        SNNEGuard(MODEL, **options)
-
-
-@pytest.mark.parametrize(
-    "model",
-    [None, "gpt-4o", object(), RunnableLambda(str), MODEL | RunnableLambda(str)],
-)
-def test_what_is_no_chat_model_is_refused_at_construction(model: Any) -> None:
-    with pytest.raises(ConfigurationError, match="a guard needs a chat model"):
-        SNNEGuard(model)
-
-
-def test_what_is_no_input_of_a_chat_model_is_refused() -> None:
-    with pytest.raises(InputError, match="got int"):
-        SNNEGuard(MODEL).invoke(3)  # type: ignore[arg-type]  # on purpose
 
 
 def test_a_hanging_threads_sample_does_not_hold_the_call() -> None:
