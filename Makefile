@@ -2,6 +2,8 @@
 # `make` alone shows what there is.
 
 VENV := .venv
+# Servers of tracing tools are heavy, and only the adapters' tests need them.
+INTEGRATIONS := .venv-integrations
 BIN := $(VENV)/bin
 PIP := $(BIN)/pip --disable-pip-version-check --quiet
 INPUTS := pyproject.toml constraints.txt
@@ -20,12 +22,12 @@ PYTHON ?= $(shell for python in python3.11 python3 python3.12 python3.13 python3
 export SNNE_GUARD_QUESTION := $(value Q)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format bench clean
+.PHONY: help demo test test-integrations lint format bench clean
 
 help: ## Show this
 	@echo "snne-guard: know when a language model is making it up."
 	@echo
-	@sed -n 's/^\([a-z]*\):.*## /  make \1|/p' $(MAKEFILE_LIST) | \
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1|/p' $(MAKEFILE_LIST) | \
 		awk -F'|' '{ printf "%-16s %s\n", $$1, $$2 }'
 	@echo
 	@echo '  make demo Q="Who wrote Faust?" asks your own question.'
@@ -40,6 +42,10 @@ test: $(VENV)/.test ## Run the tests with the embedded model; ARGS="..." goes to
 	@SNNE_GUARD_REQUIRE_EMBEDDED=1 $(BIN)/coverage run -m pytest $(or $(ARGS),$(ALL))
 	@$(if $(ARGS),:,$(BIN)/coverage combine --quiet)
 	@$(if $(ARGS),:,$(BIN)/coverage report --fail-under=$(COVERAGE))
+
+test-integrations: $(INTEGRATIONS)/.all ## Run the adapters' tests on real servers; slow
+	@SNNE_GUARD_REQUIRE_EMBEDDED=1 SNNE_GUARD_REQUIRE_INTEGRATIONS=1 \
+		$(INTEGRATIONS)/bin/python -m pytest $(or $(ARGS),tests/integrations)
 
 lint: $(VENV)/.lint ## Check format, style, types and the direction of imports
 	$(BIN)/ruff format --check
@@ -61,7 +67,7 @@ bench: $(VENV)/.test ## Run every benchmark; fails where a target is missed
 	exit $$status
 
 clean: ## Remove .venv and what the tools keep
-	rm -rf $(VENV) .coverage .hypothesis .import_linter_cache .mypy_cache \
+	rm -rf $(VENV) $(INTEGRATIONS) .coverage .hypothesis .import_linter_cache .mypy_cache \
 		.pytest_cache .ruff_cache build dist
 
 # A second run starts at once: each step leaves a mark that is older than its inputs
@@ -95,4 +101,11 @@ $(VENV)/.test: $(VENV)/.demo $(INPUTS)
 $(VENV)/.lint: $(VENV)/.test $(INPUTS)
 	@echo "installing what the checks need"
 	@$(PIP) install --constraint constraints.txt --group lint
+	@touch $@
+
+$(INTEGRATIONS)/.all: $(INPUTS)
+	@$(MAKE) --no-print-directory VENV=$(INTEGRATIONS) $(INTEGRATIONS)/.test
+	@echo "installing the servers that the adapters' tests talk to (over 1 GB on disk)"
+	@$(INTEGRATIONS)/bin/pip --disable-pip-version-check --quiet install \
+		--constraint constraints.txt --group integrations
 	@touch $@

@@ -221,6 +221,8 @@ class Assessment:
         reasons: What was not as usual, as reason codes.
         cost: What the call took.
         question: Text of the user's last message.
+        run_id: The LangChain run that it belongs to: the guard's own, or around
+            ``assess`` the one that called it. None outside of any.
         raw: The answer as the provider's client gave it (a ``ChatCompletion``, a
             ``Response``), where the guard delivers nothing else; else None.
     """
@@ -241,6 +243,7 @@ class Assessment:
     reasons: tuple[str, ...] = ()
     cost: Cost = field(default_factory=Cost)
     question: str | None = field(default=None, repr=False)
+    run_id: str | None = None
     raw: Any = field(default=None, repr=False, compare=False)
 
     def to_metadata(self) -> dict[str, Any]:
@@ -358,6 +361,7 @@ class SampleEvent:
         n: Replies asked for in this request.
         samples: What came back; empty at the start and after a failure.
         error: Why nothing came back, None at the start and after a success.
+        cost: What the request took; nothing at the start and after a failure.
     """
 
     assessment_id: str
@@ -366,11 +370,14 @@ class SampleEvent:
     n: int
     samples: tuple[Sample, ...] = ()
     error: BaseException | None = None
+    cost: Cost = field(default_factory=Cost)
 
 
 Observer = Any
 """An object with any of ``on_sample_start(event)``, ``on_sample_end(event)`` (each gets
-a ``SampleEvent``) and ``on_assessment(assessment)``, plain or async."""
+a ``SampleEvent``) and ``on_assessment(assessment)``, plain or async. They are called in
+a thread of the observer's own, and in a copy of the context of the guarded call: what
+is the current span there is the current span here."""
 
 OnUncertain = Literal["flag", "refuse", "fallback", "raise"]
 """What is done with an answer that is not accepted."""

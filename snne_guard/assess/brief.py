@@ -119,6 +119,7 @@ class Brief:
         skip: Why this call is not sampled at all, None if it is.
         answer_first: Whether the samples wait for the answer.
         id: Id of the assessment.
+        run_id: The LangChain run that it belongs to.
     """
 
     question: str | None = None
@@ -129,3 +130,4 @@ class Brief:
     skip: str | None = None
     answer_first: bool = False
     id: str = field(default_factory=lambda: uuid.uuid4().hex)
+    run_id: str | None = None

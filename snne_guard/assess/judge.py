@@ -142,6 +142,7 @@ class Judge:
         responses: ResponseSet,
         *,
         assessment_id: str,
+        run_id: str | None = None,
         settle_logprobs: Callable[[bool], bool] = bool,
         growth: Growth | None = None,
     ) -> tuple[Assessment, Verdict]:
@@ -150,6 +151,7 @@ class Judge:
         Args:
             responses: The answer and its samples.
             assessment_id: Id of the assessment.
+            run_id: The LangChain run that it belongs to.
             settle_logprobs: Told whether any log-probabilities came; returns whether
                 this guard counts on them.
             growth: What was compared already in this call.
@@ -179,7 +181,9 @@ class Judge:
             else:
                 reasons += score.reasons
                 verdict = self.policy.scored(score.uncertainty, method=score.method)
-        base = self.record(responses, assessment_id=assessment_id, verdict=verdict)
+        base = self.record(
+            responses, assessment_id=assessment_id, run_id=run_id, verdict=verdict
+        )
         assessment = replace(
             base,
             scored=tuple(map(words_of, used or ())) if score else (),
@@ -197,6 +201,7 @@ class Judge:
         responses: ResponseSet,
         *,
         assessment_id: str,
+        run_id: str | None = None,
         verdict: Verdict,
         reasons: tuple[str, ...] = (),
     ) -> Assessment:
@@ -214,6 +219,7 @@ class Judge:
             reasons=(*missing, *responses.reasons, *reasons),
             cost=responses.cost,
             question=responses.question,
+            run_id=run_id,
         )
 
     def members(

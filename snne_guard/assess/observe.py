@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import inspect
 import logging
 import queue
 import threading
 import time
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from snne_guard.types import Assessment, Observer, SampleEvent
 
@@ -78,15 +79,22 @@ class ObserverHub:
         return [(worker, done) for worker, done in posted if done is not None]
 
 
+class _Event(NamedTuple):
+    """One thing to tell, the context to tell it in, and a flag for when it is told."""
+
+    name: str
+    value: object
+    context: contextvars.Context
+    done: threading.Event
+
+
 class _Worker:
     """One observer and the thread that serves it while there is something to tell."""
 
     def __init__(self, observer: Observer) -> None:
         self.failures = 0
         self._observer = observer
-        self._events: queue.Queue[tuple[str, object, threading.Event]] = queue.Queue(
-            _CAPACITY
-        )
+        self._events: queue.Queue[_Event] = queue.Queue(_CAPACITY)
         self._lock, self._tally = threading.Lock(), threading.Lock()
         self._running = False
         self._stuck = False
@@ -95,10 +103,11 @@ class _Worker:
         """Queue an event and return a flag that is set once it was delivered."""
         if not hasattr(self._observer, name):
             return None
-        done = threading.Event()
+        # In the caller's context, so that the current span there is the current here.
+        done, context = threading.Event(), contextvars.copy_context()
         with self._lock:
             try:
-                self._events.put_nowait((name, event, done))
+                self._events.put_nowait(_Event(name, event, context, done))
             except queue.Full:
                 self._count("is too slow, an event was dropped")
                 return None
@@ -121,21 +130,22 @@ class _Worker:
         with asyncio.Runner() as runner:
             while True:
                 try:
-                    name, event, done = self._events.get(timeout=_IDLE_SECONDS)
+                    event = self._events.get(timeout=_IDLE_SECONDS)
                 except queue.Empty:
                     with self._lock:
                         if self._events.empty():
                             self._running = False
                             return
                     continue
-                self._deliver(runner, name, event)
-                done.set()
+                self._deliver(runner, event)
+                event.done.set()
 
-    def _deliver(self, runner: asyncio.Runner, name: str, event: object) -> None:
+    def _deliver(self, runner: asyncio.Runner, event: _Event) -> None:
         try:
-            result: Any = getattr(self._observer, name)(event)
+            tell = getattr(self._observer, event.name)
+            result: Any = event.context.run(tell, event.value)
             if inspect.isawaitable(result):
-                runner.run(_settled(result))
+                runner.run(_settled(result), context=event.context)
         except BaseException as error:  # noqa: BLE001 - nothing may end this thread
             self._count(f"raised {type(error).__name__}")
 

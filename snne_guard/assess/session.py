@@ -89,7 +89,7 @@ class _Session:
         )
         self._brakes.answered(answer, cost, error)
         samples = (answer,) if answer is not None else ()
-        event = replace(self._event("answer"), samples=samples, error=error)
+        event = replace(self._event("answer"), samples=samples, error=error, cost=cost)
         self._assessor.observers.sample_ended(event)
 
     def listen(
@@ -100,6 +100,7 @@ class _Session:
         ended: bool,
         samples: tuple[Sample, ...] = (),
         error: BaseException | None = None,
+        cost: Cost | None = None,
     ) -> None:
         """Pass on what happens to the samples."""
         event = SampleEvent(
@@ -109,6 +110,7 @@ class _Session:
             n=draw.n,
             samples=samples,
             error=error,
+            cost=cost or Cost(),
         )
         observers = self._assessor.observers
         (observers.sample_ended if ended else observers.sample_started)(event)
@@ -176,6 +178,7 @@ class _Session:
         return self._assessor.judge.judge(
             self._responses(answer, late=late),
             assessment_id=self.id,
+            run_id=self._brief.run_id,
             settle_logprobs=lambda seen: memory.settle_logprobs(seen=seen),
             growth=self._growth,
         )
@@ -216,7 +219,11 @@ class _Session:
         verdict = judge.policy.skipped() if chosen else judge.policy.unscored()
         responses = self._responses(answer, late=False)
         record = judge.record(
-            responses, assessment_id=self.id, verdict=verdict, reasons=(reason,)
+            responses,
+            assessment_id=self.id,
+            run_id=self._brief.run_id,
+            verdict=verdict,
+            reasons=(reason,),
         )
         return record, verdict
 
@@ -233,6 +240,7 @@ class _Session:
             reasons=(*self._brief.reasons, reason),
             cost=self._cost(),
             question=self._brief.question,
+            run_id=self._brief.run_id,
         )
 
 

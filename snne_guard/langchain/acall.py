@@ -18,7 +18,11 @@ from snne_guard.decision import Verdict
 from snne_guard.langchain.core import Request, Settled, as_result
 from snne_guard.langchain.messages import as_chunk, metadata_chunk
 from snne_guard.sampling.langchain import AsyncSamples
-from snne_guard.sampling.langchain_messages import cost_of, read_message
+from snne_guard.sampling.langchain_messages import (
+    cost_of,
+    read_answer,
+    read_message,
+)
 from snne_guard.sampling.langchain_runs import ANSWER_TAG, AsyncRunLog
 from snne_guard.sampling.within import OutOfTimeError, awithin
 from snne_guard.types import Assessment, Cost
@@ -43,10 +47,13 @@ class AsyncGuardedCall:
         samples = AsyncSamples(**request.sample_options()).listen(self._log)
         self._session = AsyncSession(self._core.assessor, request.brief(), samples.send)
 
-    async def assess(self) -> Assessment:
-        """Draw, score and decide; deliver nothing."""
+    async def assess(self, answer: AIMessage | str | None = None) -> Assessment:
+        """Draw what is not given, score and decide; deliver nothing."""
         async with self._released(), self._session:
-            await self._answer()
+            if answer is None:
+                await self._answer()
+            else:
+                self._sample = read_answer(answer)
             return (await self._decide())[0]
 
     async def run(self) -> AIMessage:

@@ -19,7 +19,11 @@ from snne_guard.errors import ConfigurationError
 from snne_guard.langchain.core import Request, Settled, as_result
 from snne_guard.langchain.messages import as_chunk, metadata_chunk
 from snne_guard.sampling.langchain import Samples
-from snne_guard.sampling.langchain_messages import cost_of, read_message
+from snne_guard.sampling.langchain_messages import (
+    cost_of,
+    read_answer,
+    read_message,
+)
 from snne_guard.sampling.langchain_runs import ANSWER_TAG, RunLog
 from snne_guard.sampling.limiter import NoPlaceError
 from snne_guard.sampling.within import OutOfTimeError, within
@@ -45,10 +49,13 @@ class GuardedCall:
         samples = Samples(**request.sample_options()).listen(self._log)
         self._session = Session(self._core.assessor, request.brief(), samples.send)
 
-    def assess(self) -> Assessment:
-        """Draw, score and decide; deliver nothing."""
+    def assess(self, answer: AIMessage | str | None = None) -> Assessment:
+        """Draw what is not given, score and decide; deliver nothing."""
         with self._released(), self._session:
-            self._answer()
+            if answer is None:
+                self._answer()
+            else:
+                self._sample = read_answer(answer)
             return self._decide()[0]
 
     def run(self) -> AIMessage:

@@ -41,7 +41,11 @@ from snne_guard.sampling.langchain_models import (
     quiet_copy,
 )
 from snne_guard.sampling.langchain_route import Route
-from snne_guard.sampling.langchain_runs import quiet_config, quiet_context
+from snne_guard.sampling.langchain_runs import (
+    quiet_config,
+    quiet_context,
+    run_id_of,
+)
 from snne_guard.sampling.settings import rejects_logprobs
 from snne_guard.types import Assessment, Cost
 
@@ -207,6 +211,7 @@ class Request:
             reasons=(*self.route.reasons(), *self.reasons),
             skip=self.skip,
             answer_first=schedule == "answer_first",
+            run_id=run_id_of(self.config),
         )
 
     def log_options(self) -> dict[str, Any]:

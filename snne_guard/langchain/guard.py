@@ -10,15 +10,13 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.runnables import Runnable, RunnableConfig
 
 from snne_guard.assess import PAPER, StopRule
-from snne_guard.assess.preflight import Preflight
 from snne_guard.decision import Threshold
 from snne_guard.errors import ConfigurationError
 from snne_guard.langchain.acall import AsyncGuardedCall
 from snne_guard.langchain.build import build
 from snne_guard.langchain.call import GuardedCall
-from snne_guard.langchain.core import Request
-from snne_guard.langchain.options import REFUSAL, GuardOptions
-from snne_guard.langchain.preflight import apreflight, preflight
+from snne_guard.langchain.measuring import Measuring
+from snne_guard.langchain.options import REFUSAL
 from snne_guard.langchain.reseat import structured
 from snne_guard.sampling import Breaker, Budget, Prices
 from snne_guard.sampling.breaker import BREAKER
@@ -37,7 +35,7 @@ from snne_guard.types import (
 __all__ = ["REFUSAL", "SNNEGuard"]
 
 
-class SNNEGuard(GuardOptions):
+class SNNEGuard(Measuring):
     """Asks a chat model several times and acts on how far its answers spread.
 
     Put it where the model stands: ``prompt | SNNEGuard(model) | parser``. It takes
@@ -270,68 +268,6 @@ class SNNEGuard(GuardOptions):
         async for chunk in guarded:
             yield chunk
 
-    def assess(
-        self,
-        input: LanguageModelInput,
-        config: RunnableConfig | None = None,
-        **kwargs: Any,
-    ) -> Assessment:
-        """Draw anew, score and decide; return everything and deliver nothing.
-
-        Args:
-            input: What the model takes.
-            config: LangChain's configuration.
-            **kwargs: Options of the model for this call.
-
-        Returns:
-            The assessment, the samples and the similarity matrix in it.
-        """
-        request = self.request(input, config or {}, kwargs)
-        return GuardedCall(request).assess()
-
-    async def aassess(
-        self,
-        input: LanguageModelInput,
-        config: RunnableConfig | None = None,
-        **kwargs: Any,
-    ) -> Assessment:
-        """Do what ``assess`` does without blocking the event loop."""
-        request = self.request(input, config or {}, kwargs)
-        return await AsyncGuardedCall(request).assess()
-
-    def preflight(
-        self, config: RunnableConfig | None = None, *, timeout: float = 40.0
-    ) -> Preflight:
-        """Find out by asking whether this model's samples can be trusted.
-
-        It takes about ten short requests, through the very code that draws samples.
-        The guard's later calls know what was found: how many replies a request may
-        ask for, whether log-probabilities come, whether a temperature is taken.
-
-        Args:
-            config: LangChain's configuration.
-            timeout: Seconds after which the report is made from what has come.
-
-        Returns:
-            Whether samples can be trusted, what was found, and suitable settings.
-
-        Raises:
-            GuardTimeoutError: If not even the first reply came in time.
-            ConfigurationError: If this model is never sampled.
-            Exception: The provider's own, if it did not answer at all.
-        """
-        return preflight(self.request("", config or {}, {}), timeout=timeout)
-
-    async def apreflight(
-        self,
-        config: RunnableConfig | None = None,
-        *,
-        timeout: float = 40.0,  # noqa: ASYNC109 - mirrors the thread twin
-    ) -> Preflight:
-        """Do what ``preflight`` does without blocking the event loop."""
-        request = self.request("", config or {}, {})
-        return await apreflight(request, timeout=timeout)
-
     def bind_tools(self, tools: Sequence[Any], **kwargs: Any) -> SNNEGuard:
         """Return a guard on the model with tools bound to it."""
         return self.on(self.model.bind_tools(tools, **kwargs))
@@ -362,30 +298,6 @@ class SNNEGuard(GuardOptions):
         """Return a copy with other options, checked as at construction."""
         del deep  # what is inside is never changed
         return self.on(self.model, **(update or {}))
-
-    def request(
-        self,
-        value: LanguageModelInput,
-        config: RunnableConfig,
-        kwargs: Mapping[str, Any],
-        *,
-        outer_run: bool = False,
-    ) -> Request:
-        """Return one call of this guard, before anything is drawn.
-
-        Args:
-            value: What the application passes in.
-            config: Its configuration, the callbacks those of a child run.
-            kwargs: Options of the model for this call.
-            outer_run: Whether a chat-model run around it counts all usage.
-        """
-        return Request(
-            core=self._core,
-            value=value,
-            config=config,
-            kwargs=kwargs,
-            outer_run=outer_run,
-        )
 
     def _structured_on(self, model: ChatRunnable) -> SNNEGuard:
         return self.on(model, tool_calls="score", structured=True)

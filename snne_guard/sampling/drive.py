@@ -14,7 +14,7 @@ from snne_guard.sampling.breaker import Circuit, ShedError
 from snne_guard.sampling.collect import Collector, Draw, Reply, count_by
 from snne_guard.sampling.limiter import Limiter
 from snne_guard.sampling.retry import aretrying, perhaps_billed, rejects, retrying
-from snne_guard.types import Sample
+from snne_guard.types import Cost, Sample
 
 __all__ = ["DrawListener", "TaskDraws", "ThreadDraws"]
 
@@ -30,6 +30,7 @@ class DrawListener(Protocol):
         ended: bool,
         samples: tuple[Sample, ...] = (),
         error: BaseException | None = None,
+        cost: Cost | None = None,
     ) -> None:
         """Take note; must not raise and not wait."""
         ...
@@ -51,7 +52,7 @@ class _Draws:
         self.flying.discard(draw.index)
         self.circuit.ended()
         follow = self.collector.arrived(draw, reply)
-        self.listener(draw, ended=True, samples=reply.samples)
+        self.listener(draw, ended=True, samples=reply.samples, cost=reply.cost)
         return follow
 
     def admit(self) -> None:

@@ -14,7 +14,7 @@ from snne_guard.sampling.limiter import Limiter
 from snne_guard.sampling.memory import Memory
 from snne_guard.sampling.plan import SamplingPlan
 from snne_guard.sampling.within import OutOfTimeError, aask_in_place, ask_in_place
-from snne_guard.types import ResponseSet, Sample
+from snne_guard.types import Cost, ResponseSet, Sample
 
 __all__ = ["Gathering", "agather", "gather"]
 
@@ -97,8 +97,9 @@ def _ignore(
     ended: bool,
     samples: tuple[Sample, ...] = (),
     error: BaseException | None = None,
+    cost: Cost | None = None,
 ) -> None:
-    del draw, ended, samples, error  # nobody listens
+    del draw, ended, samples, error, cost  # nobody listens
 
 
 def gather(

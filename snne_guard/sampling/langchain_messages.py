@@ -31,6 +31,7 @@ from snne_guard.types import Cost, Sample
 __all__ = [
     "cost_of",
     "last_question",
+    "read_answer",
     "read_message",
     "read_result",
     "to_messages",
@@ -104,6 +105,20 @@ def read_message(
         reasoned=reasoned or stripped != text,
         misaligned=logprobs.misaligned,
     )
+
+
+def read_answer(answer: object) -> Sample:
+    """Return what is compared of an answer that the application has already.
+
+    Raises:
+        InputError: If it is neither a message nor a text.
+    """
+    if isinstance(answer, BaseMessage):
+        return read_message(answer)
+    if isinstance(answer, str):
+        return Sample(text=without_thinking(answer))
+    msg = f"answer must be an AIMessage or a text, got {type(answer).__name__}"
+    raise InputError(msg)
 
 
 def read_result(result: LLMResult) -> Reply:

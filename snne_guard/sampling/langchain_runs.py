@@ -70,6 +70,12 @@ def quiet_context() -> Context:
     return context
 
 
+def run_id_of(config: RunnableConfig) -> str | None:
+    """Return the run whose children a configuration's callbacks tell of."""
+    run_id = getattr(config.get("callbacks"), "parent_run_id", None)
+    return None if run_id is None else str(run_id)
+
+
 def silent() -> list[BaseCallbackHandler]:
     """Return the handlers that a quiet call needs so that none else is added."""
     return [_SilentConsole()] if get_debug() else []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import logging
 import pickle
 import queue
@@ -22,12 +23,16 @@ def event(index: int = 0) -> SampleEvent:
     return SampleEvent(assessment_id="an id", role="sample", index=index, n=1)
 
 
+CURRENT = contextvars.ContextVar("CURRENT", default="none")
+
+
 class Keeper:
     """Keeps what it is told, and the threads that it is told in."""
 
     def __init__(self) -> None:
         self.told: list[tuple[str, Any]] = []
         self.threads: set[str] = set()
+        self.contexts: list[str] = []
 
     def on_sample_start(self, found: SampleEvent) -> None:
         self._keep("start", found)
@@ -41,6 +46,7 @@ class Keeper:
     def _keep(self, name: str, found: Any) -> None:
         self.told.append((name, found))
         self.threads.add(threading.current_thread().name)
+        self.contexts.append(CURRENT.get())
 
 
 class AsyncKeeper(Keeper):
@@ -115,6 +121,16 @@ def test_every_event_is_told_in_order_in_a_thread_of_its_own(keeper: Keeper) -> 
     assert keeper.told == [*expected, ("assessment", ASSESSMENT)]
     assert keeper.threads == {"snne-guard-observer"}
     assert hub.failures == 0
+
+
+@pytest.mark.parametrize("keeper", [Keeper(), AsyncKeeper()])
+def test_each_event_is_told_in_the_context_of_its_call(keeper: Keeper) -> None:
+    hub = ObserverHub([keeper])
+    token = CURRENT.set("the span of the call")
+    hub.sample_started(event())
+    CURRENT.reset(token)
+    hub.assessed(ASSESSMENT)
+    assert keeper.contexts == ["the span of the call", "none"]
 
 
 async def test_the_event_loop_hands_over_too() -> None:

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
-from functools import cache
 from pathlib import Path
 
 import pytest
 
 from snne_guard.langchain.guard import REFUSAL
+from tests.support.examples import EXAMPLES, printed, run
 
-ROOT = Path(__file__).resolve().parents[2]
-EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+PATHS = sorted(EXAMPLES.glob("*.py"))
 NAMES = {
     "agent",
     "chain",
@@ -29,26 +25,7 @@ NAMES = {
 pytestmark = pytest.mark.usefixtures("embedded")  # which skips where there is none
 
 
-@cache
-def run(name: str) -> subprocess.CompletedProcess[str]:
-    """Return what a program did; each runs once for all tests."""
-    switched = {"SNNE_GUARD_DISABLED", "LANGSMITH_TRACING", "LANGCHAIN_TRACING_V2"}
-    return subprocess.run(  # noqa: S603 - this interpreter, a program of this project
-        [sys.executable, "-W", "error::DeprecationWarning:__main__", f"{name}.py"],
-        cwd=ROOT / "examples",
-        env={name: value for name, value in os.environ.items() if name not in switched},
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-
-
-def printed(name: str) -> list[str]:
-    return [line.strip() for line in run(name).stdout.splitlines()]
-
-
-@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
 def test_it_runs_to_its_end_and_says_something(path: Path) -> None:
     done = run(path.stem)
     assert done.returncode == 0, done.stderr
@@ -57,13 +34,13 @@ def test_it_runs_to_its_end_and_says_something(path: Path) -> None:
 
 
 def test_every_example_has_a_test_of_what_it_prints() -> None:
-    assert {path.stem for path in EXAMPLES} == NAMES
+    assert {path.stem for path in PATHS} == NAMES
     source = Path(__file__).read_text(encoding="utf-8")
     assert {name for name in NAMES if f'printed("{name}")' not in source} == set()
 
 
 def test_the_docstring_says_how_to_run_it() -> None:
-    for path in EXAMPLES:
+    for path in PATHS:
         assert f"python examples/{path.name}" in path.read_text(encoding="utf-8")
 
 

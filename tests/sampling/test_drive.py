@@ -38,6 +38,7 @@ class Notes:
     def __init__(self) -> None:
         self.started: list[Draw] = []
         self.ended: list[tuple[Draw, list[str], BaseException | None]] = []
+        self.costs: list[Cost | None] = []
 
     def __call__(
         self,
@@ -47,8 +48,10 @@ class Notes:
         ended: bool,
         samples: tuple[Sample, ...] = (),
         error: BaseException | None = None,
+        cost: Cost | None = None,
     ) -> None:
         if ended:
+            self.costs.append(cost)
             self.ended.append((draw, [sample.text for sample in samples], error))
         else:
             self.started.append(draw)
@@ -138,6 +141,7 @@ def test_every_request_is_sent_once_and_told_of(way: str) -> None:
         (2, ["s2"], None),
         (3, ["s3"], None),
     ]
+    assert sent.notes.costs == [Cost(calls=1, completion_tokens=1)] * 4
 
 
 @WAYS

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from contextvars import copy_context
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
 from langchain_core.messages import AIMessage, AIMessageChunk
 from langchain_core.runnables import Runnable, RunnableConfig
@@ -15,6 +15,8 @@ from langchain_core.runnables import Runnable, RunnableConfig
 from snne_guard import Assessment
 from snne_guard.types import SampleEvent
 from tests.support.chat_server import Request, Script, always, cycle
+
+T = TypeVar("T")
 
 WAYS = ("invoke", "ainvoke", "stream", "astream", "batch", "abatch")
 """Every way to call a runnable."""
@@ -49,7 +51,11 @@ def ask(
         return _message(guard.batch([value], config, **kwargs)[0])
     if way == "stream":
         return _joined(list(guard.stream(value, config, **kwargs)))
-    asking = _aask(guard, value, way, config, **kwargs)
+    return run_in_loop(_aask(guard, value, way, config, **kwargs))
+
+
+def run_in_loop(asking: Coroutine[Any, Any, T]) -> T:
+    """Run in the loop that all calls share, and return what comes of it."""
     return _loop().run(asking, context=copy_context())
 
 

@@ -1,0 +1,110 @@
+"""Assessments of answers that are there already, and the run that one belongs to."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+import pytest
+from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.messages import AIMessage
+from langchain_core.runnables import RunnableConfig, RunnableLambda
+
+from snne_guard import Assessment, GuardedChatModel, InputError, SNNEGuard
+from tests.support.chat_server import ChatServer, always, chat_openai
+from tests.support.guarding import WHOLE, Witness, ask, is_sample, run_in_loop, split
+
+QUESTION = "What is the capital of France?"
+
+
+class Runs(BaseCallbackHandler):
+    """Keeps the id of the first run that it is told of."""
+
+    run_inline = True
+
+    def __init__(self) -> None:
+        self.first: str | None = None
+
+    def on_chain_start(self, *_args: Any, run_id: UUID, **_kwargs: Any) -> None:
+        self.first = self.first or str(run_id)
+
+    def on_chat_model_start(self, *_args: Any, run_id: UUID, **_kwargs: Any) -> None:
+        self.first = self.first or str(run_id)
+
+
+def assess(guard: SNNEGuard, way: str, answer: Any, **options: Any) -> Assessment:
+    if way == "invoke":
+        return guard.assess(QUESTION, answer=answer, **options)
+    return run_in_loop(guard.aassess(QUESTION, answer=answer, **options))
+
+
+@pytest.mark.parametrize("way", WHOLE)
+@pytest.mark.parametrize("answer", ["Lyon", AIMessage("Lyon")])
+def test_an_answer_that_is_there_is_not_drawn_again(way: str, answer: Any) -> None:
+    with ChatServer(split("Marseille", ["Paris"])) as server:
+        guard = SNNEGuard(chat_openai(server), n=3, method="snne", threshold=0.2)
+        found = assess(guard, way, answer)
+        assert all(is_sample(request) for request in server.requests)
+    assert found.answer is not None
+    assert found.answer.text == "Lyon"
+    assert found.scored == ("Lyon", "Paris", "Paris")
+    assert (found.decision, found.n_used) == ("flag", 3)
+    # The answer was paid for elsewhere.
+    assert (found.cost.calls, found.cost.attempts) == (1, 1)
+
+
+@pytest.mark.parametrize("way", WHOLE)
+def test_log_probabilities_on_the_answer_count(way: str) -> None:
+    with ChatServer(always("Paris")) as server:
+        answer = chat_openai(server).bind(logprobs=True).invoke(QUESTION)
+        with_them, without = (
+            assess(SNNEGuard(chat_openai(server), n=3), way, given)
+            for given in (answer, "Paris")
+        )
+    assert (with_them.method, with_them.reasons) == ("wsnne", ("no_threshold",))
+    assert without.method == "snne"
+    assert "logprobs_missing" in without.reasons
+
+
+@pytest.mark.parametrize("way", WHOLE)
+def test_an_answer_without_text_is_no_confidence(way: str) -> None:
+    with ChatServer(always("Paris")) as server:
+        guard = SNNEGuard(chat_openai(server), n=3, threshold=0.9)
+        found = assess(guard, way, " ")
+    assert (found.decision, found.uncertainty) == ("flag", None)
+    assert "answer_empty" in found.reasons
+
+
+@pytest.mark.parametrize("way", WHOLE)
+def test_an_answer_that_is_none_is_refused_before_anything_is_scored(way: str) -> None:
+    with ChatServer(always("Paris")) as server:
+        guard = SNNEGuard(chat_openai(server), n=3)
+        with pytest.raises(InputError, match="AIMessage or a text, got int"):
+            assess(guard, way, 42)
+
+
+@pytest.mark.parametrize("way", WHOLE)
+@pytest.mark.parametrize("as_model", [False, True])
+def test_an_assessment_names_the_run_that_it_belongs_to(
+    way: str, *, as_model: bool
+) -> None:
+    witness, seen = Witness(), Runs()
+    with ChatServer(always("Paris")) as server:
+        guard = SNNEGuard(chat_openai(server), n=3, observers=[witness])
+        guarded = GuardedChatModel(guard) if as_model else guard
+        ask(guarded, QUESTION, way, {"callbacks": [seen]})
+    assert witness.last.run_id == seen.first
+
+
+def test_inside_a_chain_it_is_the_run_that_asked() -> None:
+    seen = Runs()
+    with ChatServer(always("Paris")) as server:
+        guard = SNNEGuard(chat_openai(server), n=3)
+
+        def step(value: str, config: RunnableConfig) -> str | None:
+            return guard.assess(value, config).run_id
+
+        run_id = RunnableLambda(step).invoke(QUESTION, {"callbacks": [seen]})
+        alone = guard.assess(QUESTION)
+    assert run_id == seen.first
+    assert alone.run_id is None
