@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal, Protocol
@@ -28,7 +29,6 @@ FloatArray = NDArray[np.float64]
 
 Decision = Literal["accept", "flag", "refuse", "fallback", "unscored"]
 """What was decided about an answer; None in its place means: no threshold was set."""
-
 
 _CUT_OFF = frozenset(
     {
@@ -58,6 +58,7 @@ class Sample:
         reasoned: Whether the reply held reasoning that is not part of the text.
         misaligned: Whether log-probabilities came whose tokens do not make up the
             text, so that they are left out.
+        response_id: The provider's id of the reply, None if it gives none.
     """
 
     text: str = field(repr=False)
@@ -68,6 +69,7 @@ class Sample:
     refused: bool = False
     reasoned: bool = False
     misaligned: bool = False
+    response_id: str | None = field(default=None, compare=False)
 
     @property
     def mean_logprob(self) -> float | None:
@@ -362,6 +364,9 @@ class SampleEvent:
         samples: What came back; empty at the start and after a failure.
         error: Why nothing came back, None at the start and after a success.
         cost: What the request took; nothing at the start and after a failure.
+        model: Name of the model that is asked, None where nobody says.
+        provider: Who serves it, as LangChain or the client calls them.
+        time_ns: When it happened, in nanoseconds since the epoch.
     """
 
     assessment_id: str
@@ -371,6 +376,9 @@ class SampleEvent:
     samples: tuple[Sample, ...] = ()
     error: BaseException | None = None
     cost: Cost = field(default_factory=Cost)
+    model: str | None = None
+    provider: str | None = None
+    time_ns: int = field(default_factory=time.time_ns, compare=False)
 
 
 Observer = Any

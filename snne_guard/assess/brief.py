@@ -120,6 +120,8 @@ class Brief:
         answer_first: Whether the samples wait for the answer.
         id: Id of the assessment.
         run_id: The LangChain run that it belongs to.
+        model: Name of the model that is asked.
+        provider: Who serves it.
     """
 
     question: str | None = None
@@ -131,3 +133,5 @@ class Brief:
     answer_first: bool = False
     id: str = field(default_factory=lambda: uuid.uuid4().hex)
     run_id: str | None = None
+    model: str | None = None
+    provider: str | None = None

@@ -46,6 +46,11 @@ class ObserverHub:
         return (ObserverHub, (self._observers,))
 
     @property
+    def listening(self) -> bool:
+        """Whether there is anybody to tell."""
+        return bool(self._observers)
+
+    @property
     def failures(self) -> int:
         """Events that an observer raised on, or that were dropped for it."""
         return sum(worker.failures for worker in self._workers)

@@ -52,8 +52,7 @@ class OpenAICore:
             skip=assessor.skip,
         )
 
-    @staticmethod
-    def brief(call: Call | AsyncCall) -> Brief:
+    def brief(self, call: Call | AsyncCall) -> Brief:
         """Return what the assessing part is told of a call."""
         return Brief(
             question=call.question,
@@ -63,6 +62,8 @@ class OpenAICore:
             skip=call.skip,
             reasons=call.reasons,
             answer_first=call.answer_first,
+            model=self.endpoint.model,
+            provider=self.endpoint.provider,
         )
 
     def timed_out(self) -> GuardTimeoutError:

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import partial
-from typing import ParamSpec, Self, TypeVar
+from typing import Literal, ParamSpec, Self, TypeVar
 
 from snne_guard.assess.brakes import Brakes
 from snne_guard.assess.brief import CHOSEN_SKIPS, Assessor, Brief
@@ -23,6 +23,7 @@ __all__ = ["AsyncSession", "Session"]
 P = ParamSpec("P")
 T = TypeVar("T")
 
+_ANSWER = Draw(index=0, n=1)
 _INLINE_CHARACTERS = 4_000
 """Sets with fewer characters are scored on the event loop: a thread costs more."""
 
@@ -41,8 +42,7 @@ class _Session:
         self._stopped = False
         plan = assessor.plan
         self._clock = Clock(timeout=plan.timeout, sample_timeout=plan.sample_timeout)
-        self._answer_cost = Cost()
-        self._cut = False
+        self._answer_cost, self._cut = Cost(), False
 
     @property
     def elapsed(self) -> float:
@@ -89,7 +89,7 @@ class _Session:
         )
         self._brakes.answered(answer, cost, error)
         samples = (answer,) if answer is not None else ()
-        event = replace(self._event("answer"), samples=samples, error=error, cost=cost)
+        event = self._event("answer", samples=samples, error=error, cost=cost)
         self._assessor.observers.sample_ended(event)
 
     def listen(
@@ -103,24 +103,29 @@ class _Session:
         cost: Cost | None = None,
     ) -> None:
         """Pass on what happens to the samples."""
-        event = SampleEvent(
+        event = self._event("sample", draw, samples=samples, error=error, cost=cost)
+        observers = self._assessor.observers
+        (observers.sample_ended if ended else observers.sample_started)(event)
+
+    def _event(
+        self,
+        role: Literal["answer", "sample"],
+        draw: Draw = _ANSWER,
+        *,
+        samples: tuple[Sample, ...] = (),
+        error: BaseException | None = None,
+        cost: Cost | None = None,
+    ) -> SampleEvent:
+        return SampleEvent(
             assessment_id=self.id,
-            role="sample",
+            role=role,
             index=draw.index,
             n=draw.n,
             samples=samples,
             error=error,
             cost=cost or Cost(),
-        )
-        observers = self._assessor.observers
-        (observers.sample_ended if ended else observers.sample_started)(event)
-
-    def _event(self, role: str) -> SampleEvent:
-        return SampleEvent(
-            assessment_id=self.id,
-            role="answer" if role == "answer" else "sample",
-            index=0,
-            n=1,
+            model=self._brief.model,
+            provider=self._brief.provider,
         )
 
     @property

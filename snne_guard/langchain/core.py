@@ -203,6 +203,7 @@ class Request:
         schedule = core.assessor.plan.schedule
         if schedule is None:
             schedule = "answer_first" if tools else "concurrent"
+        model, provider = self._asked()
         return Brief(
             question=last_question(self.messages),
             characters=sum(len(message.text) for message in self.messages),
@@ -212,6 +213,8 @@ class Request:
             skip=self.skip,
             answer_first=schedule == "answer_first",
             run_id=run_id_of(self.config),
+            model=model,
+            provider=provider,
         )
 
     def log_options(self) -> dict[str, Any]:
@@ -300,6 +303,14 @@ class Request:
         timeout = self.core.assessor.plan.timeout or 0.0
         return GuardTimeoutError(
             f"no answer within the guard's timeout of {timeout} s", timeout=timeout
+        )
+
+    def _asked(self) -> tuple[str | None, str | None]:
+        """Return the names of model and provider, for observers."""
+        return (
+            self.route.candidates[0].names(self.kwargs)
+            if self.core.assessor.observers.listening
+            else (None, None)
         )
 
     def _skip(self) -> tuple[str | None, tuple[str, ...]]:

@@ -104,6 +104,7 @@ def read_message(
         refused=finish in REFUSALS or _has_refusal(message),
         reasoned=reasoned or stripped != text,
         misaligned=logprobs.misaligned,
+        response_id=_first(metadata, ("id",)),
     )
 
 

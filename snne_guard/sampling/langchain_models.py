@@ -79,6 +79,15 @@ class Candidate:
         """Whether OpenAI's Responses API is used: it has neither n nor logprobs."""
         return _uses_responses(self)
 
+    def names(self, kwargs: Mapping[str, Any]) -> tuple[str | None, str | None]:
+        """Return what tracers call its model and its provider.
+
+        Args:
+            kwargs: Options of the call.
+        """
+        params = self.model._get_ls_params(**{**self.kwargs, **kwargs})  # noqa: SLF001 - LangChain's own contract for tracers  # pyright: ignore[reportPrivateUsage]
+        return params.get("ls_model_name"), params.get("ls_provider")
+
     def asked(self, name: str) -> bool:
         """Return whether the user has set an option, on the model or a binding."""
         return bool(self.kwargs.get(name, getattr(self.model, name, None)))

@@ -86,9 +86,7 @@ def read_completion(completion: object) -> Reply:
     if not fields.get("choices") and fields.get("error"):
         raise _failed(as_mapping(fields["error"]))
     choices = sorted(map(as_mapping, _items(fields.get("choices"))), key=_index)
-    samples = tuple(
-        _read_choice(choice, _string(fields.get("model"))) for choice in choices
-    )
+    samples = tuple(_read_choice(choice, fields) for choice in choices)
     usage = as_mapping(fields.get("usage"))
     cached = as_mapping(usage.get("prompt_tokens_details")).get("cached_tokens")
     cost = _cost(usage, "prompt_tokens", "completion_tokens", cached, samples)
@@ -115,7 +113,7 @@ def read_response(response: object) -> Reply:
     return Reply(samples=samples, cost=cost)
 
 
-def _read_choice(choice: Mapping[str, Any], model: str | None) -> Sample:
+def _read_choice(choice: Mapping[str, Any], fields: Mapping[str, Any]) -> Sample:
     message = as_mapping(choice.get("message"))
     whole = _text_of(message.get("content"))
     text = without_thinking(whole)
@@ -133,11 +131,12 @@ def _read_choice(choice: Mapping[str, Any], model: str | None) -> Sample:
         text=text,
         token_logprobs=logprobs.values,
         finish_reason=finish,
-        model=model,
+        model=_string(fields.get("model")),
         tool_calls=canonical_calls(_chat_calls(message)),
         refused=bool(message.get("refusal")) or finish in REFUSALS,
         reasoned=reasoned or text != whole,
         misaligned=logprobs.misaligned,
+        response_id=_string(fields.get("id")),
     )
 
 
@@ -186,6 +185,7 @@ def _read_output(fields: Mapping[str, Any]) -> Sample:
         refused=finish in REFUSALS or _has_part(parts, {"refusal"}),
         reasoned=reasoned or text != whole,
         misaligned=logprobs.misaligned,
+        response_id=_string(fields.get("id")),
     )
 
 

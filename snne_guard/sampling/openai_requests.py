@@ -173,6 +173,11 @@ class Endpoint:
         return send
 
     @property
+    def provider(self) -> str:
+        """Who serves the model, as far as the class of the client tells."""
+        return "azure" if "Azure" in type(self.client).__name__ else "openai"
+
+    @property
     def stores(self) -> bool:
         """Whether replies are stored unless that is forbidden.
 

@@ -97,6 +97,22 @@ def test_a_withheld_answer_is_in_no_error_and_reaches_observers(way: str) -> Non
 
 
 @both
+def test_events_name_the_model_and_the_provider(way: str) -> None:
+    witness = Witness()
+    with (
+        ChatServer(split("Paris", APART)) as server,
+        assessing(server, way, observers=[witness]) as assess,
+    ):
+        assess("x")
+    events = [*witness.started, *witness.ended]
+    assert {(each.model, each.provider) for each in events} == {
+        ("test-model", "openai")
+    }
+    ids = {sample.response_id for each in witness.ended for sample in each.samples}
+    assert None not in ids
+
+
+@both
 def test_what_the_user_s_function_raises_comes_through(way: str) -> None:
     def fail(_assessment: Assessment) -> str:
         raise LookupError

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 from uuid import UUID
 
@@ -94,6 +95,27 @@ def test_an_assessment_names_the_run_that_it_belongs_to(
         guarded = GuardedChatModel(guard) if as_model else guard
         ask(guarded, QUESTION, way, {"callbacks": [seen]})
     assert witness.last.run_id == seen.first
+
+
+@pytest.mark.parametrize("way", WHOLE)
+def test_events_name_the_model_and_the_provider_and_say_when(way: str) -> None:
+    witness = Witness()
+    with ChatServer(always("Paris")) as server:
+        model = chat_openai(server).bind(model="bound")
+        guard = SNNEGuard(model, n=3, observers=[witness])
+        before = time.time_ns()
+        ask(guard, QUESTION, way)
+        after = time.time_ns()
+        ask(guard, QUESTION, way, model="chosen")
+    events = [*witness.started[:2], *witness.ended[:2]]
+    assert {(each.model, each.provider) for each in events} == {("bound", "openai")}
+    assert all(before <= each.time_ns <= after for each in events)
+    starts = {each.role: each.time_ns for each in events[:2]}
+    assert all(starts[each.role] <= each.time_ns for each in events[2:])
+    assert {each.model for each in witness.started[2:]} == {"chosen"}
+    assert witness.last.answer is not None
+    assert witness.last.answer.response_id is not None
+    assert witness.last.answer.response_id.startswith("chatcmpl-")
 
 
 def test_inside_a_chain_it_is_the_run_that_asked() -> None:

@@ -206,6 +206,12 @@ def test_an_error_in_place_of_choices_is_raised() -> None:
     assert not is_transient(caught.value)
 
 
+def test_a_reply_carries_the_id_of_its_response() -> None:
+    one, two = read_completion(completion(choice("a"), choice("b"), id="c-1")).samples
+    assert (one.response_id, two.response_id) == ("c-1", "c-1")
+    assert response(said("Paris"), id="resp-1").response_id == "resp-1"
+
+
 # --- the Responses API ----------------------------------------------------------------
 
 

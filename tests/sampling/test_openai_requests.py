@@ -228,3 +228,11 @@ def test_samples_have_one_layer_of_retries() -> None:
     assert drawing.__self__._client.max_retries == 0
     own: Any = whom.ask
     assert own.__self__._client is whom.client
+
+
+def test_an_endpoint_says_who_serves_it() -> None:
+    azure = openai.AzureOpenAI(
+        azure_endpoint="https://127.0.0.1", api_key="x", api_version="2024-10-21"
+    )
+    whom = Endpoint.of(azure, model="m", api="chat", options=None, asynchronous=False)
+    assert (whom.provider, endpoint().provider) == ("azure", "openai")
