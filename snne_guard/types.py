@@ -157,7 +157,7 @@ class ResponseSet:
             set.
         stopped: Whether the draws ended early because enough was known.
         include_answer: Whether the answer is a member of the scored set.
-        question: Text of the user's last message, for similarities that use it.
+        question: What the user asks, for similarities that use it.
         reasons: What was not as usual while sampling, as reason codes.
         errors: The exceptions of the samples that failed for good.
         cost: What all of it took.
@@ -222,7 +222,7 @@ class Assessment:
         n_used: Members that were scored.
         reasons: What was not as usual, as reason codes.
         cost: What the call took.
-        question: Text of the user's last message.
+        question: What the user asks; all of the last message unless told otherwise.
         run_id: The LangChain run that it belongs to: the guard's own, or around
             ``assess`` the one that called it. None outside of any.
         raw: The answer as the provider's client gave it (a ``ChatCompletion``, a

@@ -44,6 +44,7 @@ class Assessor:
         ledger: What may be spent and was, None where there is no budget.
         circuit: Whether the provider is failing.
         sample_when: Says of a call's messages whether samples are worth their cost.
+        question: Says what the user asks in them, None for all of the last message.
     """
 
     plan: SamplingPlan
@@ -56,6 +57,7 @@ class Assessor:
     ledger: Ledger | None = None
     circuit: Circuit = field(default_factory=Circuit)
     sample_when: Callable[[Any], object] | None = None
+    question: Callable[[Any], object] | None = None
 
     def batch(self, *, supported: bool) -> int:
         """Return how many replies to ask for in one request."""
@@ -90,20 +92,46 @@ class Assessor:
             return "skipped_by_rule", ()
         return None if self.plan.wants_samples() else "not_sampled", reasons
 
+    def asked(
+        self, messages: Sequence[Any], last: str | None, *, said: object = None
+    ) -> tuple[str | None, tuple[str, ...]]:
+        """Return what the user asks, with what was not as usual in finding out.
+
+        Args:
+            messages: The conversation.
+            last: Text of the user's last message, for want of anything better.
+            said: What this call says that the question is, None if it says nothing.
+        """
+        if said is None:
+            if self.question is None:
+                return last, ()
+            said, _ = _called("question", self.question, messages)
+        if isinstance(said, str) and said.strip():
+            return said, ()
+        return last, ("question_failed",)
+
     def _wanted(self, messages: Sequence[Any]) -> tuple[bool, tuple[str, ...]]:
         if self.sample_when is None:
             return True, ()
-        try:
-            wanted: Any = self.sample_when(list(messages))
-            if inspect.iscoroutine(wanted):
-                wanted.close()
-                msg = "sample_when returned a coroutine; it must be a plain function"
-                raise TypeError(msg)  # noqa: TRY301 - every failure ends the same way
-            return bool(wanted), ()
-        except Exception as error:  # noqa: BLE001 - a rule may be anyone's code
-            # Its text may quote the messages, so it is not logged.
-            logger.warning("sample_when failed with %s", type(error).__name__)
-            return True, ("sample_when_failed",)
+        wanted, failed = _called("sample_when", self.sample_when, messages)
+        return (True, ("sample_when_failed",)) if failed else (bool(wanted), ())
+
+
+def _called(
+    name: str, function: Callable[[Any], object], messages: Sequence[Any]
+) -> tuple[object, bool]:
+    """Return what the user's function says of the messages, and whether it failed."""
+    try:
+        value: Any = function(list(messages))
+        if inspect.iscoroutine(value):
+            value.close()
+            msg = f"{name} returned a coroutine; it must be a plain function"
+            raise TypeError(msg)  # noqa: TRY301 - every failure ends the same way
+    except Exception as error:  # noqa: BLE001 - it may be anyone's code
+        # The error's text may quote the messages, so it is not logged.
+        logger.warning("%s failed with %s", name, type(error).__name__)
+        return None, True
+    return value, False
 
 
 @dataclass(slots=True, kw_only=True)
@@ -111,7 +139,7 @@ class Brief:
     """What one guarded call is about.
 
     Attributes:
-        question: Text of the user's last message.
+        question: What the user asks, for similarities that use it.
         characters: Length of the prompt, all messages together.
         batch: Replies to ask for in one request.
         context: Context in which the requests run.

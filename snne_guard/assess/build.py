@@ -132,7 +132,8 @@ def build_assessor(
         stopping=_stopping(options, plan, judge),
         ledger=shared.ledger,
         circuit=shared.circuit,
-        sample_when=_rule(options),
+        sample_when=_plain("sample_when", "a bool", options),
+        question=_plain("question", "a text", options),
     )
     return assessor, shared
 
@@ -210,17 +211,19 @@ def _is_given(name: str, kind: type[T], options: Mapping[str, Any]) -> T | None:
     return value
 
 
-def _rule(options: Mapping[str, Any]) -> Callable[[Any], object] | None:
-    rule = options.get("sample_when")
-    if rule is None:
+def _plain(
+    name: str, result: str, options: Mapping[str, Any]
+) -> Callable[[Any], object] | None:
+    function = options.get(name)
+    if function is None:
         return None
-    if not callable(rule) or inspect.iscoroutinefunction(rule):
+    if not callable(function) or inspect.iscoroutinefunction(function):
         msg = (
-            "sample_when must be a plain function from messages to a bool, or None; "
-            f"got {rule!r}"
+            f"{name} must be a plain function from messages to {result}, or None; "
+            f"got {function!r}"
         )
         raise ConfigurationError(msg)
-    return cast("Callable[[Any], object]", rule)
+    return cast("Callable[[Any], object]", function)
 
 
 def _policy(options: Mapping[str, Any], plan: SamplingPlan) -> Policy:

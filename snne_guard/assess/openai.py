@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
+from snne_guard.assess.brief import Brief
 from snne_guard.assess.build import build_assessor
 from snne_guard.assess.openai_core import OpenAICore
 from snne_guard.assess.openai_preflight import apreflight, preflight
@@ -115,11 +116,20 @@ class OpenAIGuard(_Guard):
         merged: Any = {**PAPER, **settings}
         return cls(client, model=model, api=api, options=options, **merged)
 
-    def assess(self, messages: Messages, /, **options: Any) -> Assessment:  # noqa: ANN401 - the API's own
+    def assess(
+        self,
+        messages: Messages,
+        /,
+        *,
+        question: str | None = None,
+        **options: Any,  # noqa: ANN401 - the API's own
+    ) -> Assessment:
         """Draw the answer and its samples, score and decide.
 
         Args:
             messages: A question, or a list of messages as the API takes them.
+            question: What the user asks in them, for similarities that use it. None:
+                what the guard's own ``question`` says, or all of the last message.
             **options: Further options of your request, for this call.
 
         Raises:
@@ -131,7 +141,8 @@ class OpenAIGuard(_Guard):
             InputError: If the messages are none.
             ConfigurationError: If an option is one that the guard sets itself.
         """
-        outcome = self._run(self._core.call(Call, messages, options))
+        call = self._core.call(Call, messages, options)
+        outcome = self._run(call, self._core.brief(call, question))
         if isinstance(outcome, Exception):
             raise outcome
         return outcome
@@ -152,8 +163,8 @@ class OpenAIGuard(_Guard):
         """
         return preflight(self._core, timeout=timeout)
 
-    def _run(self, call: Call) -> Assessment | Exception:
-        with Session(self._core.assessor, self._core.brief(call), call.send) as session:
+    def _run(self, call: Call, brief: Brief) -> Assessment | Exception:
+        with Session(self._core.assessor, brief, call.send) as session:
             call.repeated = session.answer_repeated
             assessment, verdict = session.finish(self._answer(session, call))
             assessment = replace(assessment, raw=call.raw)
@@ -236,11 +247,20 @@ class AsyncOpenAIGuard(_Guard):
         merged: Any = {**PAPER, **settings}
         return cls(client, model=model, api=api, options=options, **merged)
 
-    async def assess(self, messages: Messages, /, **options: Any) -> Assessment:  # noqa: ANN401 - the API's own
+    async def assess(
+        self,
+        messages: Messages,
+        /,
+        *,
+        question: str | None = None,
+        **options: Any,  # noqa: ANN401 - the API's own
+    ) -> Assessment:
         """Draw the answer and its samples, score and decide; block no event loop.
 
         Args:
             messages: A question, or a list of messages as the API takes them.
+            question: What the user asks in them, for similarities that use it. None:
+                what the guard's own ``question`` says, or all of the last message.
             **options: Further options of your request, for this call.
 
         Raises:
@@ -252,7 +272,8 @@ class AsyncOpenAIGuard(_Guard):
             InputError: If the messages are none.
             ConfigurationError: If an option is one that the guard sets itself.
         """
-        outcome = await self._run(self._core.call(AsyncCall, messages, options))
+        call = self._core.call(AsyncCall, messages, options)
+        outcome = await self._run(call, self._core.brief(call, question))
         if isinstance(outcome, Exception):
             raise outcome
         return outcome
@@ -274,8 +295,7 @@ class AsyncOpenAIGuard(_Guard):
         """
         return await apreflight(self._core, timeout=timeout)
 
-    async def _run(self, call: AsyncCall) -> Assessment | Exception:
-        brief = self._core.brief(call)
+    async def _run(self, call: AsyncCall, brief: Brief) -> Assessment | Exception:
         async with AsyncSession(self._core.assessor, brief, call.send) as session:
             call.repeated = session.answer_repeated
             answer = await self._answer(session, call)

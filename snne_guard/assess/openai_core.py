@@ -52,15 +52,21 @@ class OpenAICore:
             skip=assessor.skip,
         )
 
-    def brief(self, call: Call | AsyncCall) -> Brief:
-        """Return what the assessing part is told of a call."""
+    def brief(self, call: Call | AsyncCall, question: object) -> Brief:
+        """Return what the assessing part is told of a call.
+
+        Args:
+            call: The call.
+            question: What it says that the user asks, None if it says nothing.
+        """
+        asked, reasons = self.assessor.asked(call.items, call.question, said=question)
         return Brief(
-            question=call.question,
+            question=asked,
             characters=call.characters,
             batch=call.batch,
             context=copy_context(),
             skip=call.skip,
-            reasons=call.reasons,
+            reasons=(*call.reasons, *reasons),
             answer_first=call.answer_first,
             model=self.endpoint.model,
             provider=self.endpoint.provider,

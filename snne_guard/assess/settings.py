@@ -63,6 +63,8 @@ class GuardSettings(TypedDict, total=False):
         sample_rate: Share of calls that are sampled at all; 1.
         sample_when: Says of a call's messages, as the API takes them, whether samples
             are worth their cost; one that fails skips nothing.
+        question: Says of a call's messages what the user asks in them, for
+            similarities that use it. None: all of the user's last message.
         prices: What the model's tokens cost, so that ``Cost.money`` is known.
         budget: What guarded calls may spend; samples that would go over are not drawn.
         breaker: When the provider counts as failing, so that samples are shed before
@@ -92,6 +94,7 @@ class GuardSettings(TypedDict, total=False):
     max_attempts: int
     sample_rate: float
     sample_when: Callable[[list[Any]], bool] | None
+    question: Callable[[list[Any]], str | None] | None
     prices: Prices | None
     budget: Budget | None
     breaker: Breaker | None
@@ -121,6 +124,7 @@ DEFAULTS: Mapping[str, Any] = MappingProxyType(
         "max_attempts": 4,
         "sample_rate": 1.0,
         "sample_when": None,
+        "question": None,
         "prices": None,
         "budget": None,
         "breaker": BREAKER,

@@ -38,6 +38,7 @@ _REASONS = {
     "no_threshold": "no threshold is set",
     "not_sampled": "this call was not chosen for sampling",
     "over_budget": "the budget did not allow all samples",
+    "question_failed": "what the question is could not be read from the prompt",
     "reasoning_only_samples": "samples without a result were left out",
     "refused_samples": "samples that the provider refused were left out",
     "sample_when_failed": "the rule about which calls to sample failed",

@@ -26,6 +26,7 @@ from snne_guard.langchain.core import Request
 from snne_guard.langchain.guard import SNNEGuard
 from snne_guard.langchain.reseat import structured
 from snne_guard.sampling.langchain_models import has_choices, pin, resolve
+from snne_guard.sampling.langchain_runs import said_in
 
 __all__ = ["GuardedChatModel"]
 
@@ -131,14 +132,16 @@ class GuardedChatModel(BaseChatModel):
             yield chunk
 
     def _under(self, config: RunnableConfig | None) -> GuardedChatModel:
-        """Return this model with what the configuration chooses.
+        """Return this model with what the configuration chooses and says.
 
         LangChain does not tell a chat model of its configuration any later.
         """
-        if not has_choices(self.guard.model):
+        said, chooses = said_in(config), has_choices(self.guard.model)
+        if said is None and not chooses:
             return self
-        guard = self.guard.on(pin(self.guard.model, config))
-        return self.model_copy(update={"guard": guard})
+        model = pin(self.guard.model, config) if chooses else self.guard.model
+        options: dict[str, Any] = {} if said is None else {"question": _always(said)}
+        return self.model_copy(update={"guard": self.guard.on(model, **options)})
 
     def bind_tools(
         self,
@@ -258,6 +261,11 @@ def _child(
         inheritable_metadata=run.inheritable_metadata,
     )
     return {"callbacks": manager}
+
+
+def _always(said: object) -> Callable[[list[BaseMessage]], object]:
+    """Return the function that gives one question whatever the messages are."""
+    return lambda _messages: said
 
 
 def _profile(guard: SNNEGuard) -> Any:

@@ -45,6 +45,7 @@ from snne_guard.sampling.langchain_runs import (
     quiet_config,
     quiet_context,
     run_id_of,
+    said_in,
 )
 from snne_guard.sampling.settings import rejects_logprobs
 from snne_guard.types import Assessment, Cost
@@ -204,12 +205,15 @@ class Request:
         if schedule is None:
             schedule = "answer_first" if tools else "concurrent"
         model, provider = self._asked()
+        question, unasked = core.assessor.asked(
+            self.messages, last_question(self.messages), said=said_in(self.config)
+        )
         return Brief(
-            question=last_question(self.messages),
+            question=question,
             characters=sum(len(message.text) for message in self.messages),
             batch=core.assessor.batch(supported=self.route.supports_batch),
             context=self.context,
-            reasons=(*self.route.reasons(), *self.reasons),
+            reasons=(*self.route.reasons(), *self.reasons, *unasked),
             skip=self.skip,
             answer_first=schedule == "answer_first",
             run_id=run_id_of(self.config),

@@ -95,6 +95,11 @@ class SNNEGuard(Measuring):
         sample_rate: Share of calls that are sampled at all.
         sample_when: Says of a call's messages whether samples are worth their cost;
             one that fails skips nothing.
+        question: Says of a call's messages what the user asks in them, for
+            similarities that use it: where a prompt holds retrieved texts beside the
+            question. A call can say it too, with
+            ``config={"metadata": {"snne_guard_question": "..."}}``, which comes first.
+            None: all of the user's last message.
         prices: What the model's tokens cost, so that ``Cost.money`` is known.
         budget: What guarded calls may spend; samples that would go over are not drawn.
         breaker: When the provider counts as failing, so that samples are shed before
@@ -145,6 +150,7 @@ class SNNEGuard(Measuring):
         max_attempts: int = 4,
         sample_rate: float = 1.0,
         sample_when: Callable[[list[BaseMessage]], bool] | None = None,
+        question: Callable[[list[BaseMessage]], str | None] | None = None,
         prices: Prices | None = None,
         budget: Budget | None = None,
         breaker: Breaker | None = BREAKER,

@@ -53,6 +53,7 @@ class GuardOptions(RunnableSerializable[LanguageModelInput, AIMessage]):
     max_attempts: int = 4
     sample_rate: float = 1.0
     sample_when: Any = None
+    question: Any = None
     prices: Any = None
     budget: Any = None
     breaker: Any = BREAKER

@@ -26,7 +26,7 @@ from langchain_core.callbacks.base import BaseCallbackManager
 from langchain_core.globals import get_debug
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGeneration, LLMResult
-from langchain_core.runnables import RunnableConfig
+from langchain_core.runnables import RunnableConfig, ensure_config
 from langchain_core.tracers.stdout import ConsoleCallbackHandler
 from langsmith.run_helpers import (
     tracing_context,  # pyright: ignore[reportUnknownVariableType] - a bare Mapping
@@ -40,6 +40,8 @@ __all__ = [
     "RunLog",
     "quiet_config",
     "quiet_context",
+    "run_id_of",
+    "said_in",
     "silent",
 ]
 
@@ -47,6 +49,7 @@ ANSWER_TAG = "snne_guard:answer"
 SAMPLE_TAG = "snne_guard:sample"
 NOSTREAM_TAG = "nostream"
 """LangGraph's word for runs that stay out of ``stream_mode="messages"``."""
+_QUESTION = "snne_guard_question"
 
 
 def quiet_context() -> Context:
@@ -74,6 +77,14 @@ def run_id_of(config: RunnableConfig) -> str | None:
     """Return the run whose children a configuration's callbacks tell of."""
     run_id = getattr(config.get("callbacks"), "parent_run_id", None)
     return None if run_id is None else str(run_id)
+
+
+def said_in(config: RunnableConfig | None) -> object:
+    """Return what a call's metadata say that the question is, None if nothing.
+
+    Metadata reach every step of a chain, and calls in a step that are given none.
+    """
+    return ensure_config(config).get("metadata", {}).get(_QUESTION)
 
 
 def silent() -> list[BaseCallbackHandler]:

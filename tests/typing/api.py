@@ -92,6 +92,7 @@ def guards(model: BaseChatModel) -> None:
     SNNEGuard(model, prices=Prices(prompt=2, completion=8.0, cached=0.5))
     SNNEGuard(model, budget=Budget(tokens_per_call=9, money_per_minute=0.5))
     SNNEGuard(model, breaker=None, sample_when=lambda messages: len(messages) > 1)
+    SNNEGuard(model, question=lambda messages: messages[-1].text)
     SNNEGuard(model, breaker=Breaker(failures=3, cooldown=1.0))
     SNNEGuard(model, n=10, rounds=(5, 8, 10), threshold=0.4, stopping=after_five)
     SNNEGuard(model, n=10, rounds=[5, 10], threshold=0.4, stopping=None)
