@@ -42,7 +42,7 @@ WORDS = 500  # words in each of them
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """Guarded calls beside the bare requests that they send.
+    """Guarded calls beside bare ones.
 
     Attributes:
         name: What it is.
@@ -50,6 +50,8 @@ class Case:
         calls: Guarded calls at once.
         rounds: How often each is timed.
         most: What the guarded calls may take, as a share of the bare ones' time.
+        replies: Whether there are as many bare calls as replies, each with a request
+            of its own, rather than as many as the guard sends requests.
     """
 
     name: str
@@ -57,10 +59,11 @@ class Case:
     calls: int
     rounds: int
     most: float
+    replies: bool = False
 
     async def bare(self, model: ChatOpenAI) -> None:
-        """Send the requests of the guarded calls, by ``abatch`` and unguarded."""
-        each = 1 if self.single else N - 1
+        """Draw what the guarded calls draw, by ``abatch`` and unguarded."""
+        each = 1 if self.single or self.replies else N - 1
         answer = model.bind(logprobs=True)
         sample = model.bind(logprobs=True, temperature=1.0, n=each)
         questions: list[LanguageModelInput] = [QUESTION] * self.calls
@@ -82,6 +85,14 @@ CASES = (
         calls=1,
         rounds=15,
         most=MOST_TIME,
+    ),
+    Case(
+        name=f"{AT_ONCE} at once, beside as many bare calls as replies",
+        single=False,
+        calls=AT_ONCE,
+        rounds=4,
+        most=MOST_TIME,
+        replies=True,
     ),
     Case(
         name=f"{AT_ONCE} at once, one request for all samples",
@@ -219,7 +230,7 @@ async def overhead() -> bool:
         good = guarded <= case.most * bare
         met &= good
         print(
-            f"{guarded / bare:>6.3f}  {case.name:<41} {guarded * 1000:7.0f} over "
+            f"{guarded / bare:>6.3f}  {case.name:<53} {guarded * 1000:7.0f} over "
             f"{bare * 1000:6.0f} ms; most {case.most}  {'ok' if good else 'MISSED'}"
         )
     return met
