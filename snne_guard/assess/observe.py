@@ -6,9 +6,11 @@ import asyncio
 import contextvars
 import inspect
 import logging
+import os
 import queue
 import threading
 import time
+import weakref
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -93,12 +95,20 @@ class _Event(NamedTuple):
     done: threading.Event
 
 
+_WORKERS: weakref.WeakSet[_Worker] = weakref.WeakSet()
+
+
 class _Worker:
     """One observer and the thread that serves it while there is something to tell."""
 
     def __init__(self, observer: Observer) -> None:
         self.failures = 0
         self._observer = observer
+        self.begin()
+        _WORKERS.add(self)
+
+    def begin(self) -> None:
+        """Start with an empty queue and no thread."""
         self._events: queue.Queue[_Event] = queue.Queue(_CAPACITY)
         self._lock, self._tally = threading.Lock(), threading.Lock()
         self._running = False
@@ -163,3 +173,14 @@ class _Worker:
 
 async def _settled(result: Any) -> None:  # noqa: ANN401 - any awaitable
     await result
+
+
+def _begin_again() -> None:
+    """Let a forked process tell what happens in it; its parent tells the rest."""
+    # Threads do not survive a fork, and a lock may be held for ever.
+    for worker in _WORKERS:
+        worker.begin()
+
+
+if hasattr(os, "register_at_fork"):  # pragma: no branch - Windows does not fork
+    os.register_at_fork(after_in_child=_begin_again)
