@@ -48,7 +48,8 @@ def test_an_adapter_has_an_extra_a_version_and_a_limit(name: str) -> None:
 @pytest.mark.parametrize("name", ADAPTERS)
 def test_an_adapter_has_five_lines_an_example_and_a_test(name: str) -> None:
     assert f"snne_guard_integrations.{name}" in PAGE
-    assert (EXAMPLES / "integrations" / f"{name}.py").exists()
+    # Named so because Python looks for imports beside the program first.
+    assert (EXAMPLES / "integrations" / f"with_{name}.py").exists()
     assert list(HERE.glob(f"test_{name}*.py"))
 
 
