@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping
-from dataclasses import replace
+from copy import copy
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
-from snne_guard.assess.brief import Brief
 from snne_guard.assess.build import build_assessor
 from snne_guard.assess.openai_core import OpenAICore
 from snne_guard.assess.openai_preflight import apreflight, preflight
+from snne_guard.assess.openai_turn import AsyncOpenAITurn, OpenAITurn
 from snne_guard.assess.preflight import Preflight
-from snne_guard.assess.session import AsyncSession, Session
 from snne_guard.assess.settings import PAPER, GuardSettings, complete
-from snne_guard.decision import Verdict
-from snne_guard.errors import ConfigurationError
-from snne_guard.sampling.collect import Reply
 from snne_guard.sampling.openai import ApiName
 from snne_guard.sampling.openai_calls import AsyncCall, Call
 from snne_guard.sampling.openai_messages import Messages
 from snne_guard.sampling.openai_requests import Endpoint
-from snne_guard.sampling.within import OutOfTimeError, aask_in_place, ask_in_place
-from snne_guard.types import Assessment, Cost, Sample
+from snne_guard.types import Assessment
 
 if TYPE_CHECKING:
     import openai
@@ -43,6 +37,19 @@ class _Guard:
         """Events that an observer raised on, or that were dropped for it."""
         return self._core.assessor.observers.failures
 
+    def _over(self, client: object, *, asynchronous: bool) -> Self:
+        ours = self._core.endpoint
+        endpoint = Endpoint.of(
+            client,
+            model=ours.model or None,
+            api=ours.api.name,
+            options=ours.options,
+            asynchronous=asynchronous,
+        )
+        other = copy(self)
+        other._core = self._core.over(endpoint)  # noqa: SLF001 - one of our own
+        return other
+
     def __repr__(self) -> str:
         """Show whom it asks and the settings that are plain, and no secret."""
         endpoint = self._core.endpoint
@@ -61,12 +68,14 @@ class OpenAIGuard(_Guard):
     The question is asked once as you would ask it, and ``n - 1`` times more at
     ``temperature`` 1; how much the answers differ in meaning is the uncertainty
     ``u``. It delivers nothing: what is done with the answer is your decision, and
-    the assessment says what it should be.
+    the assessment says what it should be. A client that delivers, as a drop-in for your
+    own, is ``guard_client`` of ``snne_guard_integrations.openai``.
 
     Args:
         client: ``openai.OpenAI``, ``openai.AzureOpenAI``, or a client like them. It is
             never changed; samples go out without its retries, for they have their own.
-        model: Name of the model; at Azure, of the deployment.
+        model: Name of the model; at Azure, of the deployment. It may be left out
+            where each call names its own.
         api: ``"chat"`` for Chat Completions, ``"responses"`` for the Responses API.
         options: What your own requests carry, under the names of ``create``:
             ``temperature``, ``max_tokens``, ``seed``, ``tools``, and so on.
@@ -88,7 +97,7 @@ class OpenAIGuard(_Guard):
         self,
         client: openai.OpenAI,
         *,
-        model: str,
+        model: str | None = None,
         api: ApiName = "chat",
         options: Mapping[str, Any] | None = None,
         **settings: Unpack[GuardSettings],
@@ -103,7 +112,7 @@ class OpenAIGuard(_Guard):
         cls,
         client: openai.OpenAI,
         *,
-        model: str,
+        model: str | None = None,
         api: ApiName = "chat",
         options: Mapping[str, Any] | None = None,
         **settings: Unpack[GuardSettings],
@@ -116,11 +125,48 @@ class OpenAIGuard(_Guard):
         merged: Any = {**PAPER, **settings}
         return cls(client, model=model, api=api, options=options, **merged)
 
+    def with_client(self, client: openai.OpenAI) -> Self:
+        """Return a guard that asks with another client, under the same limits.
+
+        Budget, breaker, observers and the cap on requests are shared, and what was
+        learnt of the models where the client asks at the same address.
+
+        Args:
+            client: Such as ``client.with_options(timeout=5)``.
+
+        Raises:
+            ConfigurationError: If it is no client of this kind.
+        """
+        return self._over(client, asynchronous=False)
+
+    def begin(
+        self,
+        *,
+        api: ApiName | None = None,
+        question: str | None = None,
+        **request: Any,  # noqa: ANN401 - the API's own
+    ) -> OpenAITurn:
+        """Draw samples beside an answer that you draw yourself, streamed or not.
+
+        Args:
+            api: Which API you ask, None for the guard's own.
+            question: What the user asks, as for ``assess``.
+            **request: What you call ``create`` with, ``model`` and ``messages`` (or
+                ``input``) included. A request for more than one answer, or one that
+                could do more than answer, gets no samples.
+
+        Raises:
+            InputError: If the messages are none.
+            ConfigurationError: If there is no model, or no such API.
+        """
+        return OpenAITurn(*self._core.opened(Call, api, {**request}), question)
+
     def assess(
         self,
         messages: Messages,
         /,
         *,
+        model: str | None = None,
         question: str | None = None,
         **options: Any,  # noqa: ANN401 - the API's own
     ) -> Assessment:
@@ -128,6 +174,7 @@ class OpenAIGuard(_Guard):
 
         Args:
             messages: A question, or a list of messages as the API takes them.
+            model: Another model than the guard's, for this call.
             question: What the user asks in them, for similarities that use it. None:
                 what the guard's own ``question`` says, or all of the last message.
             **options: Further options of your request, for this call.
@@ -141,8 +188,9 @@ class OpenAIGuard(_Guard):
             InputError: If the messages are none.
             ConfigurationError: If an option is one that the guard sets itself.
         """
-        call = self._core.call(Call, messages, options)
-        outcome = self._run(call, self._core.brief(call, question))
+        core = self._core.at(model=model, api=None)
+        turn = OpenAITurn(core, core.call(Call, messages, options), question)
+        outcome = self._run(turn)
         if isinstance(outcome, Exception):
             raise outcome
         return outcome
@@ -161,47 +209,13 @@ class OpenAIGuard(_Guard):
             GuardTimeoutError: If not even the first reply came in time.
             ConfigurationError: If this model is never sampled.
         """
-        return preflight(self._core, timeout=timeout)
+        return preflight(self._core.at(model=None, api=None), timeout=timeout)
 
-    def _run(self, call: Call, brief: Brief) -> Assessment | Exception:
-        with Session(self._core.assessor, brief, call.send) as session:
-            call.repeated = session.answer_repeated
-            assessment, verdict = session.finish(self._answer(session, call))
-            assessment = replace(assessment, raw=call.raw)
-            if verdict.action == "ask":
-                try:
-                    verdict = self._decided_by_user(assessment)
-                except Exception:
-                    session.report(self._core.undecided(assessment))
-                    raise
-                assessment = replace(assessment, decision=verdict.decision)
-            session.report(assessment)
-            return self._core.outcome(assessment, verdict, session.errors)
-
-    def _answer(self, session: Session, call: Call) -> Sample:
-        session.answer_started()
-        try:
-            reply = self._in_time(session, call)
-        except Exception as error:
-            session.answer_ended(None, cost=Cost(), error=error)
-            raise
-        session.answer_ended(reply.samples[0], cost=reply.cost)
-        return reply.samples[0]
-
-    def _in_time(self, session: Session, call: Call) -> Reply:
-        limiter = self._core.assessor.limiter
-        try:
-            return ask_in_place(call.ask, limiter, lambda: session.remaining)
-        except OutOfTimeError:
-            raise self._core.timed_out() from None
-
-    def _decided_by_user(self, assessment: Assessment) -> Verdict:
-        result = self._core.asked(assessment)
-        if inspect.iscoroutine(result):
-            result.close()
-            msg = "an async on_uncertain needs AsyncOpenAIGuard"
-            raise ConfigurationError(msg)
-        return self._core.chosen(result)
+    def _run(self, turn: OpenAITurn) -> Assessment | Exception:
+        with turn:
+            turn.answered(turn.ask(turn.plainly))
+            assessment, error = turn.settle()
+            return error or assessment
 
 
 class AsyncOpenAIGuard(_Guard):
@@ -209,7 +223,8 @@ class AsyncOpenAIGuard(_Guard):
 
     Args:
         client: ``openai.AsyncOpenAI``, ``openai.AsyncAzureOpenAI``, or one like them.
-        model: Name of the model; at Azure, of the deployment.
+        model: Name of the model; at Azure, of the deployment. It may be left out
+            where each call names its own.
         api: ``"chat"`` or ``"responses"``.
         options: What your own requests carry, under the names of ``create``.
         **settings: How it samples, scores and decides, see ``GuardSettings``; an
@@ -223,7 +238,7 @@ class AsyncOpenAIGuard(_Guard):
         self,
         client: openai.AsyncOpenAI,
         *,
-        model: str,
+        model: str | None = None,
         api: ApiName = "chat",
         options: Mapping[str, Any] | None = None,
         **settings: Unpack[GuardSettings],
@@ -238,7 +253,7 @@ class AsyncOpenAIGuard(_Guard):
         cls,
         client: openai.AsyncOpenAI,
         *,
-        model: str,
+        model: str | None = None,
         api: ApiName = "chat",
         options: Mapping[str, Any] | None = None,
         **settings: Unpack[GuardSettings],
@@ -247,11 +262,50 @@ class AsyncOpenAIGuard(_Guard):
         merged: Any = {**PAPER, **settings}
         return cls(client, model=model, api=api, options=options, **merged)
 
+    def with_client(self, client: openai.AsyncOpenAI) -> Self:
+        """Return a guard that asks with another client, under the same limits.
+
+        Budget, breaker, observers and the cap on requests are shared, and what was
+        learnt of the models where the client asks at the same address.
+
+        Args:
+            client: Such as ``client.with_options(timeout=5)``.
+
+        Raises:
+            ConfigurationError: If it is no client of this kind.
+        """
+        return self._over(client, asynchronous=True)
+
+    def begin(
+        self,
+        *,
+        api: ApiName | None = None,
+        question: str | None = None,
+        **request: Any,  # noqa: ANN401 - the API's own
+    ) -> AsyncOpenAITurn:
+        """Draw samples beside an answer that you draw yourself, streamed or not.
+
+        Args:
+            api: Which API you ask, None for the guard's own.
+            question: What the user asks, as for ``assess``.
+            **request: What you call ``create`` with, ``model`` and ``messages`` (or
+                ``input``) included. A request for more than one answer, or one that
+                could do more than answer, gets no samples.
+
+        Raises:
+            InputError: If the messages are none.
+            ConfigurationError: If there is no model, or no such API.
+        """
+        return AsyncOpenAITurn(
+            *self._core.opened(AsyncCall, api, {**request}), question
+        )
+
     async def assess(
         self,
         messages: Messages,
         /,
         *,
+        model: str | None = None,
         question: str | None = None,
         **options: Any,  # noqa: ANN401 - the API's own
     ) -> Assessment:
@@ -259,6 +313,7 @@ class AsyncOpenAIGuard(_Guard):
 
         Args:
             messages: A question, or a list of messages as the API takes them.
+            model: Another model than the guard's, for this call.
             question: What the user asks in them, for similarities that use it. None:
                 what the guard's own ``question`` says, or all of the last message.
             **options: Further options of your request, for this call.
@@ -272,8 +327,9 @@ class AsyncOpenAIGuard(_Guard):
             InputError: If the messages are none.
             ConfigurationError: If an option is one that the guard sets itself.
         """
-        call = self._core.call(AsyncCall, messages, options)
-        outcome = await self._run(call, self._core.brief(call, question))
+        core = self._core.at(model=model, api=None)
+        turn = AsyncOpenAITurn(core, core.call(AsyncCall, messages, options), question)
+        outcome = await self._run(turn)
         if isinstance(outcome, Exception):
             raise outcome
         return outcome
@@ -293,43 +349,10 @@ class AsyncOpenAIGuard(_Guard):
             GuardTimeoutError: If not even the first reply came in time.
             ConfigurationError: If this model is never sampled.
         """
-        return await apreflight(self._core, timeout=timeout)
+        return await apreflight(self._core.at(model=None, api=None), timeout=timeout)
 
-    async def _run(self, call: AsyncCall, brief: Brief) -> Assessment | Exception:
-        async with AsyncSession(self._core.assessor, brief, call.send) as session:
-            call.repeated = session.answer_repeated
-            answer = await self._answer(session, call)
-            assessment, verdict = await session.finish(answer)
-            assessment = replace(assessment, raw=call.raw)
-            if verdict.action == "ask":
-                try:
-                    verdict = await self._decided_by_user(assessment)
-                except Exception:
-                    await session.report(self._core.undecided(assessment))
-                    raise
-                assessment = replace(assessment, decision=verdict.decision)
-            await session.report(assessment)
-            return self._core.outcome(assessment, verdict, session.errors)
-
-    async def _answer(self, session: AsyncSession, call: AsyncCall) -> Sample:
-        session.answer_started()
-        try:
-            reply = await self._in_time(session, call)
-        except Exception as error:
-            session.answer_ended(None, cost=Cost(), error=error)
-            raise
-        session.answer_ended(reply.samples[0], cost=reply.cost)
-        return reply.samples[0]
-
-    async def _in_time(self, session: AsyncSession, call: AsyncCall) -> Reply:
-        limiter = self._core.assessor.limiter
-        try:
-            return await aask_in_place(call.ask, limiter, lambda: session.remaining)
-        except OutOfTimeError:
-            raise self._core.timed_out() from None
-
-    async def _decided_by_user(self, assessment: Assessment) -> Verdict:
-        result = self._core.asked(assessment)
-        if inspect.isawaitable(result):
-            result = await result
-        return self._core.chosen(result)
+    async def _run(self, turn: AsyncOpenAITurn) -> Assessment | Exception:
+        async with turn:
+            turn.answered(await turn.ask(turn.plainly))
+            assessment, error = await turn.settle()
+            return error or assessment

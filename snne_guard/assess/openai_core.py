@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextvars import copy_context
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from snne_guard.assess.brief import Assessor, Brief
 from snne_guard.assess.withhold import withholding_error
 from snne_guard.decision import Verdict
-from snne_guard.errors import ConfigurationError, GuardTimeoutError
+from snne_guard.errors import GuardTimeoutError
+from snne_guard.sampling.memory import Memory
 from snne_guard.sampling.openai_calls import AsyncCall, Call
-from snne_guard.sampling.openai_messages import Messages
-from snne_guard.sampling.openai_requests import Endpoint
+from snne_guard.sampling.openai_requests import Endpoint, split_request
 from snne_guard.types import Assessment
 
 __all__ = ["OpenAICore"]
@@ -23,23 +23,86 @@ C = TypeVar("C", Call, AsyncCall)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenAICore:
-    """The parts of a guard that its calls use; immutable, shared by all threads.
+    """The parts of a guard that its calls use, shared by all threads.
 
     Attributes:
         endpoint: Whom to ask.
         assessor: Sampling, scoring and decision.
+        memories: What was learnt about other models, by the API and their names.
     """
 
     endpoint: Endpoint
     assessor: Assessor
+    memories: dict[tuple[str, str], Memory] = field(
+        default_factory=dict[tuple[str, str], Memory], repr=False
+    )
+    _others: dict[tuple[str, str], OpenAICore] = field(
+        default_factory=dict[tuple[str, str], "OpenAICore"], repr=False
+    )
 
-    def call(self, kind: type[C], messages: Messages, options: Mapping[str, Any]) -> C:
+    def at(self, *, model: str | None, api: str | None) -> OpenAICore:
+        """Return what asks another model, or by another API, under the same limits.
+
+        What was learnt about one model says nothing about another one.
+
+        Args:
+            model: Name of the model, None for the one that is known.
+            api: Name of the API, None for the one that is known.
+
+        Raises:
+            ConfigurationError: If there is no model, or no such API.
+        """
+        endpoint = self.endpoint.at(model=model, api=api)
+        if endpoint is self.endpoint:
+            return self
+        key = (endpoint.api.name, endpoint.model)
+        memory = self.memories.setdefault(key, Memory())
+        other = replace(
+            self, endpoint=endpoint, assessor=replace(self.assessor, memory=memory)
+        )
+        return self._others.setdefault(key, other)
+
+    def over(self, endpoint: Endpoint) -> OpenAICore:
+        """Return what asks another client, under the same limits.
+
+        Args:
+            endpoint: The other client, with the same model and API.
+        """
+        ours, theirs = (_address(each.client) for each in (self.endpoint, endpoint))
+        if ours == theirs:
+            return replace(self, endpoint=endpoint, _others={})
+        assessor = replace(self.assessor, memory=Memory())
+        return OpenAICore(endpoint=endpoint, assessor=assessor)
+
+    def opened(
+        self, kind: type[C], api: str | None, request: Mapping[str, Any]
+    ) -> tuple[OpenAICore, C]:
+        """Return one call from what ``create`` is called with, and who makes it.
+
+        Args:
+            kind: Which of the twins.
+            api: Which ``create``, None for the one that is known.
+            request: Its arguments by name.
+        """
+        core = self.at(model=request.get("model"), api=api)
+        messages, options, answers = split_request(request, core.endpoint.api)
+        return core, core.call(kind, messages, options, answers=answers)
+
+    def call(
+        self,
+        kind: type[C],
+        messages: object,
+        options: Mapping[str, Any],
+        *,
+        answers: int = 1,
+    ) -> C:
         """Return one call, before anything is drawn.
 
         Args:
             kind: Which of the twins.
             messages: The conversation.
             options: Further options of the user's request.
+            answers: How many of them the user asks for.
         """
         assessor = self.assessor
         return kind.of(
@@ -50,6 +113,7 @@ class OpenAICore:
             memory=assessor.memory,
             wants_logprobs=assessor.judge.wants_logprobs,
             skip=assessor.skip,
+            answers=answers,
         )
 
     def brief(self, call: Call | AsyncCall, question: object) -> Brief:
@@ -90,9 +154,6 @@ class OpenAICore:
         Raises:
             ConfigurationError: If it is none of the words.
         """
-        if result == "fallback":
-            msg = "on_uncertain returned 'fallback', and there is none here"
-            raise ConfigurationError(msg)
         return self.assessor.judge.policy.chosen(result)
 
     @staticmethod
@@ -111,3 +172,7 @@ class OpenAICore:
         if verdict.action != "raise":
             return assessment
         return withholding_error(assessment, self.assessor.judge.policy, causes=causes)
+
+
+def _address(client: object) -> str:
+    return str(getattr(client, "base_url", ""))

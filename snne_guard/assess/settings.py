@@ -16,14 +16,13 @@ from snne_guard.types import (
     Method,
     Observer,
     OnError,
+    OnUncertain,
     Schedule,
     Similarity,
     ToolCalls,
 )
 
 __all__ = ["DEFAULTS", "PAPER", "GuardSettings", "complete"]
-
-OnUncertain = Literal["flag", "refuse", "raise"]
 
 
 class GuardSettings(TypedDict, total=False):
@@ -42,7 +41,7 @@ class GuardSettings(TypedDict, total=False):
         threshold: Largest ``u`` that is accepted, in [0, 1]; a ``Threshold``; a pair
             ``(accept, refuse)``; or None, which measures only.
         on_uncertain: What an answer that is not accepted leads to: the decision
-            ``"flag"``, the decision ``"refuse"``, an ``UncertainAnswerError``
+            ``"flag"``, ``"refuse"`` or ``"fallback"``, an ``UncertainAnswerError``
             (``"raise"``), or a callable that gets the ``Assessment`` and returns one
             of these words.
         on_error: What happens where fewer than ``min_samples`` members can be scored:
@@ -160,8 +159,6 @@ def complete(given: Mapping[str, Any], *, owner: str) -> dict[str, Any]:
     if unknown:
         msg = f"{owner} has no option {', '.join(map(repr, unknown))}"
         raise ConfigurationError(msg)
-    if given.get("on_uncertain") == "fallback":
-        msg = f"{owner} delivers nothing, so it has no fallback: flag, and ask another"
-        raise ConfigurationError(msg)
     observers = tuple(given.get("observers", ()))
-    return {**DEFAULTS, **given, "observers": observers, "fallback": None}
+    # The decision is a word here: whoever has the guard knows whom to ask instead.
+    return {**DEFAULTS, **given, "observers": observers, "fallback": "whom you choose"}

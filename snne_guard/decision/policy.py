@@ -11,7 +11,10 @@ from snne_guard.decision.threshold import Threshold
 from snne_guard.errors import ConfigurationError
 from snne_guard.types import Decision, OnError, OnUncertain
 
-__all__ = ["Action", "Policy", "Verdict"]
+__all__ = ["REFUSAL", "Action", "Policy", "Verdict"]
+
+REFUSAL = "I am not certain enough of the answer to give one."
+"""What an application shows instead of a withheld answer, unless told otherwise."""
 
 Action = Literal["deliver", "refuse", "fallback", "raise", "ask"]
 """How a decision is carried out; ``ask`` leaves it to the user's callable."""

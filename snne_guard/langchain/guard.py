@@ -10,13 +10,12 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.runnables import Runnable, RunnableConfig
 
 from snne_guard.assess import PAPER, StopRule
-from snne_guard.decision import Threshold
+from snne_guard.decision import REFUSAL, Threshold
 from snne_guard.errors import ConfigurationError
 from snne_guard.langchain.acall import AsyncGuardedCall
 from snne_guard.langchain.build import build
 from snne_guard.langchain.call import GuardedCall
 from snne_guard.langchain.measuring import Measuring
-from snne_guard.langchain.options import REFUSAL
 from snne_guard.langchain.reseat import structured
 from snne_guard.sampling import Breaker, Budget, Prices
 from snne_guard.sampling.breaker import BREAKER

@@ -9,16 +9,14 @@ from langchain_core.messages import AIMessage
 from langchain_core.runnables import RunnableSerializable
 from pydantic import ConfigDict, Field, PrivateAttr
 
+from snne_guard.decision import REFUSAL
 from snne_guard.langchain.build import described
 from snne_guard.langchain.core import GuardCore
 from snne_guard.sampling.breaker import BREAKER
 from snne_guard.sampling.langchain_models import pin, resolve
 from snne_guard.types import OnError, Schedule, ToolCalls
 
-__all__ = ["REFUSAL", "GuardOptions"]
-
-REFUSAL = "I am not certain enough of the answer to give one."
-"""What the application shows instead of a withheld answer, unless told otherwise."""
+__all__ = ["GuardOptions"]
 
 
 class GuardOptions(RunnableSerializable[LanguageModelInput, AIMessage]):

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from snne_guard.errors import SamplingError
 from snne_guard.sampling.collect import Draw, Reply, one_more_request
 from snne_guard.sampling.memory import Memory
 from snne_guard.sampling.openai_messages import (
-    Messages,
     count_characters,
     last_question,
     to_items,
@@ -22,6 +21,7 @@ from snne_guard.sampling.settings import Settings, rejects_logprobs
 __all__ = ["AsyncCall", "Call"]
 
 
+T = TypeVar("T")
 Skip = Callable[[list[Any]], tuple[str | None, tuple[str, ...]]]
 
 
@@ -67,13 +67,14 @@ class _Call:
     def of(
         cls,
         endpoint: Endpoint,
-        messages: Messages,
+        messages: object,
         options: Mapping[str, Any],
         *,
         plan: SamplingPlan,
         memory: Memory,
         wants_logprobs: bool,
         skip: Skip = _skip_none,
+        answers: int = 1,
     ) -> Self:
         """Return a call, its messages and options checked.
 
@@ -86,6 +87,7 @@ class _Call:
             wants_logprobs: Whether log-probabilities are of use.
             skip: From the messages to why it is not to be sampled, with what was not
                 as usual in finding out.
+            answers: How many of them the user asks for.
 
         Raises:
             InputError: If the messages are none.
@@ -95,6 +97,8 @@ class _Call:
         reason, reasons = skip(items)
         if reason is None and acts(own):
             reason = "side_effects"
+        elif reason is None and answers > 1:
+            reason = "several_answers"
         return cls(
             endpoint=endpoint,
             items=items,
@@ -139,16 +143,16 @@ class _Call:
             max_tokens=self.endpoint.sets_limit(self.own, self.plan),
         )
 
-    def adds_logprobs(self) -> bool:
-        """Return whether the answer is asked for log-probabilities by us alone."""
-        return (
-            self.skip is None
-            and self.settings().logprobs
-            and not self.endpoint.asks_logprobs(self.own)
-        )
+    @property
+    def added(self) -> dict[str, Any]:
+        """What the answer is asked for by us alone: log-probabilities, or nothing."""
+        wanted = self.skip is None and self.settings().logprobs
+        if not wanted or self.endpoint.asks_logprobs(self.own):
+            return {}
+        return self.endpoint.added(self.own)
 
-    def answer_request(self, *, logprobs: bool) -> dict[str, Any]:
-        return self.endpoint.answer(self.items, self.own, logprobs=logprobs)
+    def answer_request(self, added: Mapping[str, Any]) -> dict[str, Any]:
+        return {**self.endpoint.answer(self.items, self.own), **added}
 
     def sample_request(self, draw: Draw, settings: Settings) -> dict[str, Any]:
         return self.endpoint.sample(
@@ -192,13 +196,25 @@ class Call(_Call):
 
     def ask(self) -> Reply:
         """Send the user's own request."""
-        if self.adds_logprobs():
+        return self.answered(self.ask_with(self.plainly))
+
+    def ask_with(self, send: Callable[..., T]) -> T:
+        """Send it in the user's own way, once more without what we ask besides.
+
+        Args:
+            send: Takes what is asked besides by name.
+        """
+        if added := self.added:
             try:
-                return self.answered(self._ask(logprobs=True))
+                return send(**added)
             except Exception as error:
                 if not self.drops_logprobs(error):
                     raise
-        return self.answered(self._ask(logprobs=False))
+        return send()
+
+    def plainly(self, **added: Any) -> object:  # noqa: ANN401 - the API's own
+        """Send it as the client's ``create`` does."""
+        return self.endpoint.ask(**self.answer_request(added))
 
     def send(self, draw: Draw) -> Reply:
         """Send one request for samples."""
@@ -211,22 +227,31 @@ class Call(_Call):
             else:
                 return self.drawn(result, settings)
 
-    def _ask(self, *, logprobs: bool) -> object:
-        return self.endpoint.ask(**self.answer_request(logprobs=logprobs))
-
 
 class AsyncCall(_Call):
     """The twin of ``Call`` for tasks."""
 
     async def ask(self) -> Reply:
         """Send the user's own request."""
-        if self.adds_logprobs():
+        return self.answered(await self.ask_with(self.plainly))
+
+    async def ask_with(self, send: Callable[..., Awaitable[T]]) -> T:
+        """Send it in the user's own way, once more without what we ask besides.
+
+        Args:
+            send: Takes what is asked besides by name.
+        """
+        if added := self.added:
             try:
-                return self.answered(await self._ask(logprobs=True))
+                return await send(**added)
             except Exception as error:
                 if not self.drops_logprobs(error):
                     raise
-        return self.answered(await self._ask(logprobs=False))
+        return await send()
+
+    async def plainly(self, **added: Any) -> object:  # noqa: ANN401 - the API's own
+        """Send it as the client's ``create`` does."""
+        return await self.endpoint.ask(**self.answer_request(added))
 
     async def send(self, draw: Draw) -> Reply:
         """Send one request for samples."""
@@ -238,6 +263,3 @@ class AsyncCall(_Call):
                 settings = self.next_settings(error, draw, settings)
             else:
                 return self.drawn(result, settings)
-
-    async def _ask(self, *, logprobs: bool) -> object:
-        return await self.endpoint.ask(**self.answer_request(logprobs=logprobs))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import attrgetter
 from types import MappingProxyType
@@ -16,7 +16,7 @@ from snne_guard.sampling.plan import SamplingPlan
 from snne_guard.sampling.reading import as_mapping
 from snne_guard.sampling.settings import Settings
 
-__all__ = ["APIS", "Api", "Endpoint", "acts"]
+__all__ = ["APIS", "Api", "Endpoint", "acts", "find_api", "split_request"]
 
 LOGPROBS = "message.output_text.logprobs"
 
@@ -116,7 +116,7 @@ class Endpoint:
 
     Attributes:
         client: A client of the ``openai`` package, as the user made it.
-        model: Name of the model.
+        model: Name of the model, empty where each request names its own.
         api: Chat Completions or the Responses API.
         options: What the user's own requests carry.
     """
@@ -131,7 +131,7 @@ class Endpoint:
         cls,
         client: object,
         *,
-        model: str,
+        model: str | None,
         api: str,
         options: Mapping[str, Any] | None,
         asynchronous: bool,
@@ -140,7 +140,7 @@ class Endpoint:
 
         Args:
             client: A client of the ``openai`` package.
-            model: Name of the model.
+            model: Name of the model, None where each request names its own.
             api: Name in ``APIS``.
             options: What the user's own requests carry.
             asynchronous: Whether the client must be awaited.
@@ -148,15 +148,29 @@ class Endpoint:
         Raises:
             ConfigurationError: If one of them makes no sense.
         """
-        if api not in APIS:
-            msg = f"api must be one of {', '.join(map(repr, APIS))}; got {api!r}"
-            raise ConfigurationError(msg)
-        if not model:
-            msg = f"model must be the name of a model; got {model!r}"
-            raise ConfigurationError(msg)
-        _check_client(client, APIS[api], asynchronous=asynchronous)
+        found = find_api(api)
+        if model is not None:
+            _check_model(model)
+        _check_client(client, found, asynchronous=asynchronous)
         _check(options or {})
-        return cls(client=client, model=model, api=APIS[api], options=options or {})
+        return cls(client=client, model=model or "", api=found, options=options or {})
+
+    def at(self, *, model: str | None, api: str | None) -> Endpoint:
+        """Return the same for another model, another API, or itself.
+
+        Args:
+            model: Name of the model, None for the one that is known.
+            api: Name in ``APIS``, None for the one that is known.
+
+        Raises:
+            ConfigurationError: If there is no model, or no such API.
+        """
+        wanted = self.model if model is None else model
+        _check_model(wanted or None)
+        found = self.api if api is None else find_api(api)
+        if (wanted, found) == (self.model, self.api):
+            return self
+        return replace(self, model=wanted, api=found)
 
     @cached_property
     def ask(self) -> Callable[..., Any]:
@@ -200,18 +214,14 @@ class Endpoint:
         options = {**self.options, **given}
         return {name: value for name, value in options.items() if _is_given(value)}
 
-    def answer(
-        self, items: Sequence[Any], own: Mapping[str, Any], *, logprobs: bool
-    ) -> dict[str, Any]:
+    def answer(self, items: Sequence[Any], own: Mapping[str, Any]) -> dict[str, Any]:
         """Return the request for the answer: the user's own.
 
         Args:
             items: The conversation.
             own: The user's options for this call.
-            logprobs: Whether log-probabilities are asked for besides.
         """
-        options = self.api.ask_logprobs(own) if logprobs else own
-        return {**options, "model": self.model, self.api.messages: items}
+        return {**own, "model": self.model, self.api.messages: items}
 
     def sample(
         self,
@@ -256,6 +266,15 @@ class Endpoint:
         known = own.keys() | body.keys()
         return plan.sample_max_tokens is not None and known.isdisjoint(_LIMITS)
 
+    def added(self, own: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the options with which log-probabilities are asked for besides.
+
+        Args:
+            own: The user's options for this call.
+        """
+        asked = self.api.ask_logprobs(own)
+        return {name: asked[name] for name in asked if asked[name] != own.get(name)}
+
     def asks_logprobs(self, own: Mapping[str, Any]) -> bool:
         """Return whether the user's own request asks for log-probabilities."""
         return bool(own.get("logprobs")) or LOGPROBS in (own.get("include") or ())
@@ -280,6 +299,48 @@ def acts(options: Mapping[str, Any]) -> bool:
         return True
     body = as_mapping(options.get("extra_body"))
     return bool(body) and acts(body)
+
+
+def find_api(name: str) -> Api:
+    """Return an API by its name.
+
+    Raises:
+        ConfigurationError: If there is none of that name.
+    """
+    if name not in APIS:
+        msg = f"api must be one of {', '.join(map(repr, APIS))}; got {name!r}"
+        raise ConfigurationError(msg)
+    return APIS[name]
+
+
+def split_request(
+    request: Mapping[str, Any], api: Api
+) -> tuple[object, dict[str, Any], int]:
+    """Return the messages of a request, the options for it, and its replies.
+
+    Args:
+        request: What ``create`` is called with.
+        api: Which ``create``.
+    """
+    options = {
+        name: value
+        for name, value in request.items()
+        if name not in _RESERVED and _is_given(value)
+    }
+    messages = request.get(api.messages)
+    if not _is_given(messages):
+        messages = None
+    if messages is None and acts(options):
+        messages = ""  # a stored prompt or conversation has them
+    body = as_mapping(options.get("extra_body"))
+    counts = [each for each in (request.get("n"), body.get("n")) if _is_given(each)]
+    return messages, options, max((n for n in counts if isinstance(n, int)), default=1)
+
+
+def _check_model(model: str | None) -> None:
+    if not model:
+        msg = f"model must be the name of a model; got {model!r}"
+        raise ConfigurationError(msg)
 
 
 def _check_client(client: object, api: Api, *, asynchronous: bool) -> None:

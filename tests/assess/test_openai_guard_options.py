@@ -32,7 +32,7 @@ def whom() -> openai.OpenAI:
     ("settings", "expected"),
     [
         ({"thresold": 0.4}, "OpenAIGuard has no option 'thresold'"),
-        ({"on_uncertain": "fallback", "threshold": 0.4}, "so it has no fallback"),
+        ({"on_uncertain": "ask", "threshold": 0.4}, "'flag', 'refuse', 'fallback'"),
         ({"on_uncertain": "raise"}, "needs a threshold"),
         ({"n": 1}, "n must be a whole number of at least 2"),
         ({"max_concurrency": 0}, "max_concurrency must be"),

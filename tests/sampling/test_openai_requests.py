@@ -52,19 +52,18 @@ def test_the_answer_is_the_user_s_own_request() -> None:
     own = whom.own({"max_tokens": 5})
     request = {"model": "m", "messages": ITEMS, "temperature": 0, "seed": 3}
     request |= {"store": True, "max_tokens": 5}
-    assert whom.answer(ITEMS, own, logprobs=False) == request
-    assert whom.answer(ITEMS, own, logprobs=True) == {**request, "logprobs": True}
+    assert whom.answer(ITEMS, own) == request
+    assert whom.added(own) == {"logprobs": True}
 
 
 def test_log_probabilities_of_responses_are_included() -> None:
     whom = endpoint("responses")
     own = whom.own({"include": ["reasoning.encrypted_content"]})
-    asked = whom.answer(ITEMS, own, logprobs=True)
-    assert asked["input"] == ITEMS
-    assert asked["include"] == [
-        "reasoning.encrypted_content",
-        "message.output_text.logprobs",
-    ]
+    assert whom.answer(ITEMS, own)["input"] == ITEMS
+    asked = whom.added(own)
+    assert asked == {
+        "include": ["reasoning.encrypted_content", "message.output_text.logprobs"]
+    }
     assert not whom.asks_logprobs(own)
     assert whom.asks_logprobs(asked)
     # Where samples get none, the user's wish for the answer is not theirs.
