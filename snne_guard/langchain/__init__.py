@@ -12,10 +12,17 @@ from snne_guard.langchain.messages import is_refusal
 from snne_guard.sampling.evidence import Finding
 from snne_guard.sampling.langchain_provider import Provider
 from snne_guard.sampling.langchain_providers import PROVIDERS, provider_of
+from snne_guard.sampling.langchain_runs import (
+    ANSWER_TAG,
+    SAMPLE_TAG,
+    quiet_context,
+)
 from snne_guard.sampling.langchain_transformers import TransformersChatModel
 
 __all__ = [
+    "ANSWER_TAG",
     "PROVIDERS",
+    "SAMPLE_TAG",
     "Finding",
     "GuardTimeoutError",
     "GuardedChatModel",
@@ -27,4 +34,5 @@ __all__ = [
     "UncertainAnswerError",
     "is_refusal",
     "provider_of",
+    "quiet_context",
 ]

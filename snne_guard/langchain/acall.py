@@ -159,7 +159,7 @@ class AsyncGuardedCall:
         options = {**request.kwargs, **options}
         if not request.quiet:
             visible: BaseMessage = await request.model.ainvoke(
-                request.value, request.config, **options
+                request.value, request.answer_config, **options
             )
             return visible
         candidate = request.route.candidates[0]
@@ -217,7 +217,9 @@ class AsyncGuardedCall:
             )
             chunks = _inside(request.context.copy(), chunks)
         else:
-            chunks = request.model.astream(request.value, request.config, **options)
+            chunks = request.model.astream(
+                request.value, request.answer_config, **options
+            )
         while (chunk := await self._within(anext(chunks, None))) is not None:
             yield cast("AIMessageChunk", chunk)
 

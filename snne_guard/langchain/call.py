@@ -158,7 +158,7 @@ class GuardedCall:
         options = {**request.kwargs, **options}
         if not request.quiet:
             visible: BaseMessage = request.model.invoke(
-                request.value, request.config, **options
+                request.value, request.answer_config, **options
             )
             return visible
         candidate = request.route.candidates[0]
@@ -210,7 +210,9 @@ class GuardedCall:
             )
             chunks = _inside(request.context.copy(), chunks)
         else:
-            chunks = request.model.stream(request.value, request.config, **options)
+            chunks = request.model.stream(
+                request.value, request.answer_config, **options
+            )
         while (chunk := self._within(partial(next, chunks, None))) is not None:
             yield cast("AIMessageChunk", chunk)
 

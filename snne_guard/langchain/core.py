@@ -42,6 +42,7 @@ from snne_guard.sampling.langchain_models import (
 )
 from snne_guard.sampling.langchain_route import Route
 from snne_guard.sampling.langchain_runs import (
+    ANSWER_TAG,
     quiet_config,
     quiet_context,
     run_id_of,
@@ -173,6 +174,12 @@ class Request:
     def quiet_config(self) -> RunnableConfig:
         """The configuration without callbacks."""
         return quiet_config(self.config)
+
+    @property
+    def answer_config(self) -> RunnableConfig:
+        """The configuration of the answer's run, by whose tag handlers know it."""
+        tags = [*(self.config.get("tags") or ()), ANSWER_TAG]
+        return {**self.config, "tags": tags}
 
     @property
     def quiet_model(self) -> ChatRunnable:

@@ -36,6 +36,8 @@ from snne_guard.errors import SamplingError
 from snne_guard.sampling.langchain_models import Candidate
 
 __all__ = [
+    "ANSWER_TAG",
+    "SAMPLE_TAG",
     "AsyncRunLog",
     "RunLog",
     "quiet_config",
@@ -46,7 +48,9 @@ __all__ = [
 ]
 
 ANSWER_TAG = "snne_guard:answer"
+"""Tag of the run in which a guard's answer is drawn."""
 SAMPLE_TAG = "snne_guard:sample"
+"""Tag of the runs in which samples of it are drawn."""
 NOSTREAM_TAG = "nostream"
 """LangGraph's word for runs that stay out of ``stream_mode="messages"``."""
 _QUESTION = "snne_guard_question"
@@ -56,7 +60,18 @@ def quiet_context() -> Context:
     """Return a copy of the current context in which no callback handler is set.
 
     Handlers also come from context variables, past every configuration: those of the
-    run that we are in, usage counters and tracers that were opened with ``with``.
+    run that we are in, usage counters and tracers that were opened with ``with``. What
+    else is in the context stays: the current span of OpenTelemetry, for example.
+
+    Example:
+        >>> from langchain_core.language_models import FakeListChatModel
+        >>> from langchain_core.tracers.context import collect_runs
+        >>> model = FakeListChatModel(responses=["Paris"])
+        >>> with collect_runs() as told:
+        ...     seen = model.invoke("The capital of France?")
+        ...     unseen = quiet_context().run(model.invoke, "The capital of France?")
+        >>> len(told.traced_runs)
+        1
     """
     # LangSmith's own tracing is off in there too, past every variable.
     with tracing_context(enabled=False, parent=False):

@@ -110,6 +110,8 @@ def test_samples_are_tagged_runs_under_the_guards_own(way: str, policy: Any) -> 
     runs = [run for run in root.child_runs if run.run_type == "llm"]
     samples = [run for run in runs if "snne_guard:sample" in (run.tags or [])]
     assert len(runs) - len(samples) == 1
+    (answer,) = [run for run in runs if "snne_guard:answer" in (run.tags or [])]
+    assert answer not in samples
     assert [run.error is None for run in samples].count(True) == 2
     for run in runs:
         assert "mine" in (run.tags or [])
