@@ -1,0 +1,38 @@
+"""Shadow mode: the chain stays as it is, a share of its answers is assessed later.
+
+python examples/integrations/callback.py
+"""
+
+from __future__ import annotations
+
+from langchain_core.output_parsers import StrOutputParser
+from langchain_core.prompts import ChatPromptTemplate
+
+from snne_guard import Assessment, SNNEGuard
+from snne_guard.langchain.embedded import embedded_model
+from snne_guard_integrations.callback import SNNECallbackHandler
+
+
+class Print:
+    """An observer; one that sends scores to a tracing tool would stand here."""
+
+    def on_assessment(self, assessment: Assessment) -> None:
+        print(f"later: u={assessment.uncertainty:.2f}, {assessment.decision}")
+
+
+model = embedded_model(temperature=0, seed=1, max_tokens=32, stop=["\n", "."])
+prompt = ChatPromptTemplate.from_messages(
+    [("system", "Answer in one short sentence."), ("user", "{question}")]
+)
+chain = prompt | model | StrOutputParser()
+
+guard = SNNEGuard(model, method="snne", threshold=0.4, observers=[Print()])
+with SNNECallbackHandler(guard, sample_rate=1.0) as handler:
+    for question in (
+        "What is the chemical symbol for gold?",
+        "Who won the 1907 village chess cup of Ebnat?",
+    ):
+        answer = chain.invoke({"question": question}, {"callbacks": [handler]})
+        print(f"at once: {answer}")
+
+print(f"assessed {handler.counts.assessed} of {handler.counts.seen} runs")
