@@ -343,7 +343,7 @@ class SNNECallbackHandler(BaseCallbackHandler):
         assess = functools.partial(
             self._drawing.assess,
             list(run.messages),
-            {"callbacks": told},
+            {"callbacks": told, "metadata": dict(run.metadata)},
             answer=job.answer,
             **job.asked.options,
         )

@@ -211,6 +211,14 @@ def test_the_guards_own_rate_holds_once(
     assert witness.last.uncertainty is not None
 
 
+def test_a_question_that_the_run_names_is_the_question(server: ChatServer) -> None:
+    model, witness = chat_openai(server), Witness()
+    with SNNECallbackHandler(guard_on(model, witness)) as handler:
+        metadata = {"snne_guard_question": "Which city?"}
+        model.invoke(QUESTION, {"callbacks": [handler], "metadata": metadata})
+    assert witness.last.question == "Which city?"
+
+
 def test_a_rule_takes_runs_by_what_they_are(server: ChatServer) -> None:
     watched: list[WatchedRun] = []
 
@@ -231,9 +239,9 @@ def test_a_rule_takes_runs_by_what_they_are(server: ChatServer) -> None:
 
 @pytest.mark.usefixtures("embedded")
 def test_the_example_answers_at_once_and_scores_later() -> None:
-    lines = printed("integrations/callback")
+    lines = printed("integrations/with_callback")
     assert [line.partition(":")[0] for line in lines].count("at once") == 2
     assert "Au" in lines[0]
-    scores = [line for line in lines if re.fullmatch(r"later: u=0\.\d\d, \w+", line)]
+    scores = [line for line in lines if re.fullmatch(r"later: u=0\.\d+, \w+", line)]
     assert len(scores) == 2
     assert lines[-1] == "assessed 2 of 2 runs"

@@ -1,6 +1,6 @@
 """Shadow mode: the chain stays as it is, a share of its answers is assessed later.
 
-python examples/integrations/callback.py
+python examples/integrations/with_callback.py
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ class Print:
     """An observer; one that sends scores to a tracing tool would stand here."""
 
     def on_assessment(self, assessment: Assessment) -> None:
-        print(f"later: u={assessment.uncertainty:.2f}, {assessment.decision}")
+        print(f"later: u={assessment.uncertainty}, {assessment.decision}")
 
 
-model = embedded_model(temperature=0, seed=1, max_tokens=32, stop=["\n", "."])
+model = embedded_model(temperature=0, seed=1, max_tokens=64, stop=["\n", "."])
 prompt = ChatPromptTemplate.from_messages(
     [("system", "Answer in one short sentence."), ("user", "{question}")]
 )
