@@ -226,7 +226,8 @@ class Assessment:
         run_id: The LangChain run that it belongs to: the guard's own, or around
             ``assess`` the one that called it. None outside of any.
         raw: The answer as the provider's client gave it (a ``ChatCompletion``, a
-            ``Response``), where the guard delivers nothing else; else None.
+            ``Response``), where the guard delivers nothing else, and the model's
+            ``AIMessage`` where a callable ``on_uncertain`` is asked; else None.
     """
 
     id: str

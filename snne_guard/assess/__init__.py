@@ -2,7 +2,7 @@
 
 from snne_guard.assess.brief import CHOSEN_SKIPS, Assessor, Brief
 from snne_guard.assess.build import Shared, build_assessor
-from snne_guard.assess.judge import Judge
+from snne_guard.assess.judge import Judge, ToolRule
 from snne_guard.assess.observe import ObserverHub
 from snne_guard.assess.session import AsyncSession, Session
 from snne_guard.assess.settings import PAPER, GuardSettings
@@ -24,6 +24,7 @@ __all__ = [
     "Shared",
     "StopRule",
     "Stopping",
+    "ToolRule",
     "build_assessor",
     "disabled",
     "withholding_error",

@@ -7,7 +7,7 @@ from typing import Literal
 
 from snne_guard.assess.brakes import Brakes
 from snne_guard.assess.brief import CHOSEN_SKIPS, Assessor, Brief
-from snne_guard.decision import Verdict
+from snne_guard.decision import Policy, Verdict
 from snne_guard.sampling.clock import Clock
 from snne_guard.sampling.collect import Collector, Draw
 from snne_guard.sampling.retry import perhaps_billed
@@ -134,6 +134,11 @@ class Books:
     def _concurrent(self) -> bool:
         return self._brief.skip is None and not self._brief.answer_first
 
+    @property
+    def policy(self) -> Policy:
+        """What is decided by; that of this answer, once it is there."""
+        return self._assessor.judge.policy
+
     def _skips(self, answer: Sample) -> str | None:
         """Return why this answer is delivered without a score, None if it is scored."""
         if answer.tool_calls is not None and self._assessor.judge.tool_calls == "skip":
@@ -237,12 +242,12 @@ class Books:
     def broken_off(self, error: BaseException) -> Assessment:
         """Return the record of a call that broke off: what came, and its cost."""
         reason = "answer_failed" if isinstance(error, Exception) else "cancelled"
-        policy = self._assessor.judge.policy
+        threshold = self.policy.threshold
         return Assessment(
             id=self.id,
             answer=None,
             samples=self._collector.samples,
-            threshold=None if policy.threshold is None else policy.threshold.value,
+            threshold=None if threshold is None else threshold.value,
             n_requested=self._assessor.plan.n,
             reasons=(*self._brief.reasons, reason),
             cost=self._cost(),

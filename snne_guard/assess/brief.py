@@ -7,7 +7,7 @@ import logging
 import uuid
 from collections.abc import Callable, Sequence
 from contextvars import Context
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from snne_guard.assess.judge import Judge
@@ -20,6 +20,7 @@ from snne_guard.sampling.limiter import Limiter
 from snne_guard.sampling.memory import Memory
 from snne_guard.sampling.plan import SamplingPlan
 from snne_guard.sampling.prices import Prices
+from snne_guard.types import Sample
 
 __all__ = ["CHOSEN_SKIPS", "Assessor", "Brief"]
 
@@ -58,6 +59,16 @@ class Assessor:
     circuit: Circuit = field(default_factory=Circuit)
     sample_when: Callable[[Any], object] | None = None
     question: Callable[[Any], object] | None = None
+
+    def for_answer(self, answer: Sample) -> Assessor:
+        """Return what holds for this answer; see ``Judge.for_answer``."""
+        judge = self.judge.for_answer(answer)
+        if judge is self.judge:
+            return self
+        stopping = self.stopping
+        if stopping is not None:
+            stopping = stopping.under(judge)
+        return replace(self, judge=judge, stopping=stopping)
 
     def batch(self, *, supported: bool) -> int:
         """Return how many replies to ask for in one request."""

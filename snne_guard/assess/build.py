@@ -228,7 +228,9 @@ def _plain(
 
 def _policy(options: Mapping[str, Any], plan: SamplingPlan) -> Policy:
     accept, refuse_above = accept_threshold(options["threshold"])
-    if options["on_uncertain"] == "fallback" and options["fallback"] is None:
+    rule = options["tool_calls"]
+    actions = [options["on_uncertain"], getattr(rule, "on_uncertain", None)]
+    if "fallback" in actions and options["fallback"] is None:
         msg = 'on_uncertain="fallback" needs a fallback: whoever answers instead'
         raise ConfigurationError(msg)
     least = options["min_samples"]

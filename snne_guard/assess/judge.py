@@ -24,12 +24,16 @@ from snne_guard.types import (
     ToolCalls,
 )
 
-__all__ = ["Judge", "unusable"]
+__all__ = ["Judge", "ToolRule", "unusable"]
 
 logger = logging.getLogger(__name__)
 
+ToolRule = ToolCalls | Policy | Callable[[Sample], ToolCalls | Policy]
+"""What is done with an answer that calls tools: ``"skip"``, ``"score"``, a policy of
+its own (it is scored then), or a function that says which of these holds for it."""
 
-def unusable(sample: Sample, *, tool_calls: ToolCalls) -> str | None:
+
+def unusable(sample: Sample, *, tool_calls: ToolRule) -> str | None:
     """Return why a reply cannot be compared with others, None if it can.
 
     Args:
@@ -79,7 +83,7 @@ class Judge:
         similarity: Name of a similarity, one of the user's own, or None for the
             method's default.
         tau: Temperature of the similarity's softmax, None for the method's default.
-        tool_calls: Whether answers that call tools are scored.
+        tool_calls: Whether answers that call tools are scored, and by which policy.
         temperature: What samples are drawn at.
 
     Raises:
@@ -91,24 +95,58 @@ class Judge:
     method: str | Method = "auto"
     similarity: str | Similarity | None = None
     tau: float | None = None
-    tool_calls: ToolCalls = "skip"
+    tool_calls: ToolRule = "skip"
     temperature: float = 1.0
 
     def __post_init__(self) -> None:
-        if self.tool_calls not in {"skip", "score"}:
-            msg = f"tool_calls must be 'skip' or 'score'; got {self.tool_calls!r}"
-            raise ConfigurationError(msg)
+        if not callable(self.tool_calls):
+            _check_tool_rule("tool_calls", self.tool_calls)
         if self.tau is not None and not _is_tau(self.tau):
             msg = f"tau must be a number above 0, or None; got {self.tau!r}"
             raise ConfigurationError(msg)
         resolve_similarity(self.similarity)
         method = self.resolve(logprobs=True)
-        if self.policy.threshold is not None and method.bounds(2) is None:
+        if self._has_threshold and method.bounds(2) is None:
             msg = (
                 f"method {method.name!r} has no bounds, so its score has no place in "
                 "[0, 1] that a threshold could be compared with; leave threshold=None"
             )
             raise ConfigurationError(msg)
+
+    @property
+    def may_withhold(self) -> bool:
+        """Whether an answer can fail to reach the application."""
+        rule = self.tool_calls
+        own = rule.may_withhold if isinstance(rule, Policy) else callable(rule)
+        return self.policy.may_withhold or own
+
+    @property
+    def _has_threshold(self) -> bool:
+        policies = [self.policy]
+        if isinstance(self.tool_calls, Policy):
+            policies.append(self.tool_calls)
+        return any(policy.threshold is not None for policy in policies)
+
+    def for_answer(self, answer: Sample) -> Judge:
+        """Return the judge of this answer: one that calls tools may have its own.
+
+        Raises:
+            ConfigurationError: If the user's function says neither ``"skip"`` nor
+                ``"score"`` nor a ``Policy``.
+        """
+        rule = self.tool_calls
+        if isinstance(rule, str):
+            return self
+        if answer.tool_calls is None:
+            return replace(self, tool_calls="skip")
+        if callable(rule):
+            rule = rule(answer)
+            _check_tool_rule("tool_calls' result", rule)
+        if not isinstance(rule, Policy):
+            return replace(self, tool_calls=rule)
+        least = max(rule.min_samples, self.policy.min_samples)
+        policy = replace(rule, min_samples=least)
+        return replace(self, policy=policy, tool_calls="score")
 
     @property
     def wants_logprobs(self) -> bool:
@@ -298,6 +336,12 @@ class Judge:
             tau=1.0 if self.tau is None else self.tau,
         )
         return replace(score, reasons=(*score.reasons, *reasons))
+
+
+def _check_tool_rule(name: str, value: object) -> None:
+    if not isinstance(value, Policy) and value not in {"skip", "score"}:
+        msg = f"{name} must be 'skip', 'score' or a Policy; got {value!r}"
+        raise ConfigurationError(msg)
 
 
 def _is_tau(value: object) -> bool:

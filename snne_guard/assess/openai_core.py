@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from snne_guard.assess.brief import Assessor, Brief
 from snne_guard.assess.withhold import withholding_error
-from snne_guard.decision import Verdict
+from snne_guard.decision import Policy, Verdict
 from snne_guard.errors import GuardTimeoutError
 from snne_guard.sampling.memory import Memory
 from snne_guard.sampling.openai_calls import AsyncCall, Call
@@ -143,9 +143,10 @@ class OpenAICore:
             f"no answer within the guard's timeout of {timeout} s", timeout=timeout
         )
 
-    def asked(self, assessment: Assessment) -> Any:  # noqa: ANN401 - anyone's function
+    @staticmethod
+    def asked(policy: Policy, assessment: Assessment) -> Any:  # noqa: ANN401 - anyone's
         """Ask the user's ``on_uncertain``."""
-        decide = self.assessor.judge.policy.on_uncertain
+        decide = policy.on_uncertain
         return decide(assessment) if callable(decide) else decide
 
     def chosen(self, result: object) -> Verdict:
@@ -166,12 +167,13 @@ class OpenAICore:
         self,
         assessment: Assessment,
         verdict: Verdict,
+        policy: Policy,
         causes: tuple[BaseException, ...],
     ) -> Assessment | Exception:
         """Return the assessment, or the error in its place, which holds no text."""
         if verdict.action != "raise":
             return assessment
-        return withholding_error(assessment, self.assessor.judge.policy, causes=causes)
+        return withholding_error(assessment, policy, causes=causes)
 
 
 def _address(client: object) -> str:

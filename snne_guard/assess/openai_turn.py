@@ -40,7 +40,7 @@ class _Turn(Generic[C, S]):
     @property
     def holds(self) -> bool:
         """Whether the answer may be withheld: then show nothing before the decision."""
-        withholds = self._core.assessor.judge.policy.may_withhold
+        withholds = self._core.assessor.judge.may_withhold
         return withholds and self._call.skip not in CHOSEN_SKIPS
 
     @property
@@ -82,7 +82,9 @@ class _Turn(Generic[C, S]):
         return error
 
     def _settled(self, assessment: Assessment, verdict: Verdict) -> Settled:
-        outcome = self._core.outcome(assessment, verdict, self._session.errors)
+        outcome = self._core.outcome(
+            assessment, verdict, self._session.policy, self._session.errors
+        )
         return assessment, outcome if isinstance(outcome, SnneGuardError) else None
 
     def _handed_over(self, error: Exception) -> Assessment:
@@ -213,7 +215,7 @@ class OpenAITurn(_Turn[Call, Session]):
         return assessment
 
     def _decided_by_user(self, assessment: Assessment) -> Verdict:
-        result = self._core.asked(assessment)
+        result = self._core.asked(self._session.policy, assessment)
         if inspect.iscoroutine(result):
             result.close()
             msg = "an async on_uncertain needs AsyncOpenAIGuard"
@@ -335,7 +337,7 @@ class AsyncOpenAITurn(_Turn[AsyncCall, AsyncSession]):
         return assessment
 
     async def _decided_by_user(self, assessment: Assessment) -> Verdict:
-        result = self._core.asked(assessment)
+        result = self._core.asked(self._session.policy, assessment)
         if inspect.isawaitable(result):
             result = await result
         return self._core.chosen(result)

@@ -62,6 +62,7 @@ class Session(Books):
 
     def finish(self, answer: Sample) -> tuple[Assessment, Verdict]:
         """Wait for the samples within the limits, score, decide."""
+        self._assessor = self._assessor.for_answer(answer)
         if self._skips(answer) is None and self._brakes.release(self._collector):
             self._clock.begin_samples()
             self._draws.start()
@@ -135,6 +136,7 @@ class AsyncSession(Books):
 
     async def finish(self, answer: Sample) -> tuple[Assessment, Verdict]:
         """Wait for the samples within the limits, score, decide."""
+        self._assessor = self._assessor.for_answer(answer)
         if self._skips(answer) is None and self._brakes.release(self._collector):
             self._clock.begin_samples()
             self._draws.start()

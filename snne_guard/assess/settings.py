@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Literal, TypedDict
 
+from snne_guard.assess.judge import ToolRule
 from snne_guard.assess.stopping import StopRule
 from snne_guard.decision import Threshold
 from snne_guard.errors import ConfigurationError
@@ -19,7 +20,6 @@ from snne_guard.types import (
     OnUncertain,
     Schedule,
     Similarity,
-    ToolCalls,
 )
 
 __all__ = ["DEFAULTS", "PAPER", "GuardSettings", "complete"]
@@ -47,7 +47,9 @@ class GuardSettings(TypedDict, total=False):
         on_error: What happens where fewer than ``min_samples`` members can be scored:
             ``"uncertain"``, ``"accept"`` or ``"raise"``.
         tool_calls: ``"skip"`` leaves an answer that calls tools without a score,
-            ``"score"`` compares the calls field by field.
+            ``"score"`` compares the calls field by field, a ``Policy`` does so and
+            decides by a threshold of its own; or a callable that says of the answer,
+            a ``Sample``, which of these holds.
         min_samples: Members that a scored set must have, the answer included; None for
             ``max(2, ceil(n / 2))``.
         schedule: ``"concurrent"`` draws samples beside the answer, ``"answer_first"``
@@ -81,7 +83,7 @@ class GuardSettings(TypedDict, total=False):
     threshold: float | Threshold | tuple[float, float] | None
     on_uncertain: OnUncertain | Callable[[Assessment], Any]
     on_error: OnError
-    tool_calls: ToolCalls
+    tool_calls: ToolRule
     min_samples: int | None
     schedule: Schedule | None
     rounds: Sequence[int] | None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -50,6 +50,15 @@ class Stopping:
     def light(self) -> bool:
         """Whether it runs no code but the library's own."""
         return self.rule is None or isinstance(self.rule, CalibratedStop)
+
+    def under(self, judge: Judge) -> Stopping | None:
+        """Return the same for an answer with another judge, None where none can be."""
+        if judge.policy.threshold is None:
+            return None  # nothing is decided, so nothing can be settled
+        if judge.policy == self.judge.policy or not self.light:
+            return replace(self, judge=judge)
+        # What recordings showed holds for the threshold that it was learnt for.
+        return replace(self, judge=judge, certificate=True, rule=None)
 
     def enough(
         self,

@@ -43,6 +43,7 @@ class AsyncGuardedCall:
 
     def __init__(self, request: Request) -> None:
         self._request, self._core = request, request.core
+        self._message: BaseMessage | None = None
         self._log = AsyncRunLog(**request.log_options())
         samples = AsyncSamples(**request.sample_options()).listen(self._log)
         self._session = AsyncSession(self._core.assessor, request.brief(), samples.send)
@@ -115,6 +116,7 @@ class AsyncGuardedCall:
             return self._request.settled(
                 answer,
                 *decided,
+                policy=self._session.policy,
                 samples=self._session.samples_cost,
                 causes=self._session.errors,
             )
@@ -136,6 +138,7 @@ class AsyncGuardedCall:
         return self._answered(message)
 
     def _answered(self, message: BaseMessage) -> BaseMessage:
+        self._message = message
         self._sample = sample = read_message(message)
         self._session.answer_ended(sample, cost=cost_of(message, (sample,)))
         return message
@@ -241,7 +244,9 @@ class AsyncGuardedCall:
     async def _ask_user(
         self, assessment: Assessment
     ) -> tuple[Verdict, AIMessage | None]:
-        result = self._core.on_uncertain(assessment)
+        result = self._core.on_uncertain(
+            self._session.policy, assessment, self._message
+        )
         if inspect.isawaitable(result):
             result = await result
         return self._core.chosen(result)
@@ -253,7 +258,12 @@ class AsyncGuardedCall:
         await self._session.report(broken)
         verdict = Verdict(decision="fallback", action="fallback")
         return self._request.settled(
-            None, broken, verdict, None, samples=self._session.samples_cost
+            None,
+            broken,
+            verdict,
+            None,
+            policy=self._session.policy,
+            samples=self._session.samples_cost,
         )
 
     async def _within(self, asking: Awaitable[T]) -> T:

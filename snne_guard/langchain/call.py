@@ -45,6 +45,7 @@ class GuardedCall:
 
     def __init__(self, request: Request) -> None:
         self._request, self._core = request, request.core
+        self._message: BaseMessage | None = None
         self._log = RunLog(**request.log_options())
         samples = Samples(**request.sample_options()).listen(self._log)
         self._session = Session(self._core.assessor, request.brief(), samples.send)
@@ -117,6 +118,7 @@ class GuardedCall:
             return self._request.settled(
                 answer,
                 *decided,
+                policy=self._session.policy,
                 samples=self._session.samples_cost,
                 causes=self._session.errors,
             )
@@ -139,6 +141,7 @@ class GuardedCall:
         return self._answered(message)
 
     def _answered(self, message: BaseMessage) -> BaseMessage:
+        self._message = message
         self._sample = sample = read_message(message)
         self._session.answer_ended(sample, cost=cost_of(message, (sample,)))
         return message
@@ -232,7 +235,9 @@ class GuardedCall:
         return assessment, verdict, replacement
 
     def _ask_user(self, assessment: Assessment) -> tuple[Verdict, AIMessage | None]:
-        result = self._core.on_uncertain(assessment)
+        result = self._core.on_uncertain(
+            self._session.policy, assessment, self._message
+        )
         if inspect.iscoroutine(result):
             result.close()
             msg = "an async on_uncertain needs ainvoke, abatch or astream"
@@ -246,7 +251,12 @@ class GuardedCall:
         self._session.report(broken)
         verdict = Verdict(decision="fallback", action="fallback")
         return self._request.settled(
-            None, broken, verdict, None, samples=self._session.samples_cost
+            None,
+            broken,
+            verdict,
+            None,
+            policy=self._session.policy,
+            samples=self._session.samples_cost,
         )
 
     def _within(self, ask: Callable[[], T]) -> T:

@@ -15,7 +15,7 @@ from langchain_core.runnables import Runnable, RunnableConfig
 
 from snne_guard import errors
 from snne_guard.assess import CHOSEN_SKIPS, Assessor, Brief, withholding_error
-from snne_guard.decision import Verdict
+from snne_guard.decision import Policy, Verdict
 from snne_guard.errors import ConfigurationError
 from snne_guard.langchain.errors import (
     GuardTimeoutError,
@@ -89,8 +89,8 @@ class GuardCore:
     @property
     def required_fallback(self) -> Runnable[Any, Any]:
         """The fallback, in a call that needs one."""
-        if self.fallback is None:  # pragma: no cover - checked when it was decided
-            msg = "there is no fallback"
+        if self.fallback is None:
+            msg = "the policy of this answer hands over, and there is no fallback"
             raise ConfigurationError(msg)
         return self.fallback
 
@@ -104,10 +104,15 @@ class GuardCore:
     def _route(self, pinned: ChatRunnable) -> Route:
         return Route.of(pinned, self.assessor.plan)
 
-    def on_uncertain(self, assessment: Assessment) -> Any:
-        """Ask the user's callable."""
-        decide = self.assessor.judge.policy.on_uncertain
-        return decide(assessment) if callable(decide) else decide
+    @staticmethod
+    def on_uncertain(
+        policy: Policy, assessment: Assessment, answer: BaseMessage | None
+    ) -> Any:
+        """Ask the user's callable, which sees the answer as the model gave it."""
+        decide = policy.on_uncertain
+        if not callable(decide):  # pragma: no cover - nobody is asked then
+            return decide
+        return decide(replace(assessment, raw=answer))
 
     def chosen(self, result: object) -> tuple[Verdict, AIMessage | None]:
         """Read what a user's ``on_uncertain`` returned: an action, or a message.
@@ -130,12 +135,15 @@ class GuardCore:
         return replace(assessment, decision="unscored", reasons=reasons)
 
     def error(
-        self, assessment: Assessment, causes: tuple[BaseException, ...] = ()
+        self,
+        assessment: Assessment,
+        policy: Policy,
+        causes: tuple[BaseException, ...] = (),
     ) -> errors.SnneGuardError:
         """Return the error in place of an answer; it holds no text of it."""
         return withholding_error(
             assessment,
-            self.assessor.judge.policy,
+            policy,
             causes=causes,
             unscored=SamplingError,
             uncertain=UncertainAnswerError,
@@ -165,7 +173,7 @@ class Request:
         self.messages = to_messages(self.value)
         self.model, self.route = self.core.routed(self.config)
         self.skip, self.reasons = self._skip()
-        withholds = self.core.assessor.judge.policy.may_withhold
+        withholds = self.core.assessor.judge.may_withhold
         self.hold = withholds and self.skip not in CHOSEN_SKIPS
         self.quiet = self.hold or self.outer_run
         self.context = quiet_context()
@@ -262,6 +270,7 @@ class Request:
         verdict: Verdict,
         replacement: AIMessage | None,
         *,
+        policy: Policy,
         samples: Cost,
         causes: tuple[BaseException, ...] = (),
     ) -> Settled:
@@ -279,7 +288,7 @@ class Request:
         if verdict.action == "raise" or (
             verdict.action == "refuse" and self.core.structured
         ):
-            return replace(settled, error=self.core.error(assessment, causes))
+            return replace(settled, error=self.core.error(assessment, policy, causes))
         if verdict.action == "refuse":
             message = refusal_message(
                 self.core.refusal, answer=answer, assessment=assessment

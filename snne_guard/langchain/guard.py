@@ -9,7 +9,7 @@ from langchain_core.language_models import LanguageModelInput
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.runnables import Runnable, RunnableConfig
 
-from snne_guard.assess import PAPER, StopRule
+from snne_guard.assess import PAPER, StopRule, ToolRule
 from snne_guard.decision import REFUSAL, Threshold
 from snne_guard.errors import ConfigurationError
 from snne_guard.langchain.acall import AsyncGuardedCall
@@ -28,7 +28,6 @@ from snne_guard.types import (
     OnUncertain,
     Schedule,
     Similarity,
-    ToolCalls,
 )
 
 __all__ = ["REFUSAL", "SNNEGuard"]
@@ -72,7 +71,9 @@ class SNNEGuard(Measuring):
             ``"uncertain"`` treats the answer like an uncertain one, ``"accept"`` lets
             it pass, ``"raise"`` raises.
         tool_calls: ``"skip"`` lets an answer that calls tools pass without a score,
-            ``"score"`` compares the calls field by field.
+            ``"score"`` compares the calls field by field, a ``Policy`` does so and
+            decides by a threshold of its own; or a callable that gets the answer as a
+            ``Sample`` and returns one of these.
         min_samples: Members that a scored set must have, the answer included; None for
             ``max(2, ceil(n / 2))``.
         schedule: ``"concurrent"`` draws samples beside the answer, ``"answer_first"``
@@ -137,7 +138,7 @@ class SNNEGuard(Measuring):
         fallback: Runnable[Any, Any] | Callable[..., Any] | None = None,
         refusal: str = REFUSAL,
         on_error: OnError = "uncertain",
-        tool_calls: ToolCalls = "skip",
+        tool_calls: ToolRule = "skip",
         min_samples: int | None = None,
         schedule: Schedule | None = None,
         rounds: Sequence[int] | None = None,

@@ -14,7 +14,7 @@ from snne_guard.langchain.build import described
 from snne_guard.langchain.core import GuardCore
 from snne_guard.sampling.breaker import BREAKER
 from snne_guard.sampling.langchain_models import pin, resolve
-from snne_guard.types import OnError, Schedule, ToolCalls
+from snne_guard.types import OnError, Schedule
 
 __all__ = ["GuardOptions"]
 
@@ -39,7 +39,7 @@ class GuardOptions(RunnableSerializable[LanguageModelInput, AIMessage]):
     fallback: Any = None
     refusal: str = REFUSAL
     on_error: OnError = "uncertain"
-    tool_calls: ToolCalls = "skip"
+    tool_calls: Any = "skip"
     min_samples: int | None = None
     schedule: Schedule | None = None
     rounds: Any = None

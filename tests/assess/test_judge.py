@@ -438,7 +438,10 @@ def test_a_method_without_bounds_measures_and_takes_no_threshold() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"tool_calls": "maybe"}, "tool_calls must be 'skip' or 'score'; got 'maybe'"),
+        (
+            {"tool_calls": "maybe"},
+            "tool_calls must be 'skip', 'score' or a Policy; got 'maybe'",
+        ),
         ({"tau": 0}, "tau must be a number above 0, or None; got 0"),
         ({"tau": -1.0}, "got -1.0"),
         ({"tau": math.nan}, "got nan"),

@@ -184,7 +184,7 @@ def test_reason_codes_are_found_wherever_they_are_written(tmp_path: Path) -> Non
         ("decision", {*get_args(Decision), "None"}, [DECISIONS]),
         ("`on_uncertain`", {*get_args(OnUncertain), "a function"}, [DECISIONS, README]),
         ("`on_error`", {*get_args(OnError)}, [DECISIONS, README]),
-        ("`tool_calls`", {*get_args(ToolCalls)}, [DECISIONS]),
+        ("`tool_calls`", {*get_args(ToolCalls), "a Policy", "a function"}, [DECISIONS]),
     ],
 )
 def test_tables_of_choices_are_complete(
