@@ -12,26 +12,19 @@ from snne_guard.sampling.collect import Draw
 from snne_guard.sampling.langchain_copies import NESTED, nested_fields
 from snne_guard.sampling.langchain_models import Candidate
 from snne_guard.sampling.langchain_provider import ANY_LIMIT, Provider
+from snne_guard.sampling.options import SET_ANEW, draw_seed
+from snne_guard.sampling.options import cleaned as options_of_samples
 from snne_guard.sampling.plan import SamplingPlan
 
 __all__ = ["cleaned", "request_options", "seed_of"]
 
-_OURS = frozenset(
-    {
-        "candidate_count",
-        "logprobs",
-        "n",
-        "random_seed",
-        "response_logprobs",
-        "seed",
-        "stream",
-        "stream_options",
-        "stream_usage",
-        "temperature",
-        "top_logprobs",
-    }
-)
-"""Options that the guard sets for samples, wherever the user has put them."""
+_SET_ANEW = SET_ANEW | {
+    "candidate_count",
+    "random_seed",
+    "response_logprobs",
+    "stream_usage",
+}
+"""The same under every provider's names."""
 
 
 def request_options(
@@ -84,24 +77,17 @@ def cleaned(
         options: As the user has given them; left as they are.
         max_tokens: Token limit of a sample, None for the user's own.
     """
-    kept = {name: value for name, value in options.items() if name not in _OURS}
-    for place in NESTED:
-        if isinstance(inner := kept.get(place), Mapping):
-            nested = cast("Mapping[str, Any]", inner)
-            kept[place] = cleaned(nested, max_tokens=max_tokens)
-    if max_tokens is not None:
-        kept |= {name: max_tokens for name in ANY_LIMIT if name in kept}
-    if "store" in kept:
-        kept["store"] = False
-        kept.pop("metadata", None)  # OpenAI takes it only with what is stored
-    return kept
+    return options_of_samples(
+        options,
+        nested=NESTED,
+        limits=ANY_LIMIT,
+        max_tokens=max_tokens,
+        anew=_SET_ANEW,
+    )
 
 
 def seed_of(candidate: Candidate, draw: Draw) -> int | None:
-    """Return the seed of a draw, None where the user has set none.
-
-    The same seed for all would draw the same sample again and again.
-    """
+    """Return the seed of a draw, None where the user has set none."""
     name = candidate.provider.seed_name
     places: list[object] = [
         candidate.kwargs,
@@ -113,7 +99,7 @@ def seed_of(candidate: Candidate, draw: Draw) -> int | None:
         if isinstance(place, Mapping):
             seed = cast("Mapping[str, object]", place).get(name)
             if isinstance(seed, int):
-                return seed + 1 + draw.index
+                return draw_seed(seed, draw)
     return None
 
 

@@ -12,26 +12,17 @@ from typing import Any, Self
 from snne_guard.errors import ConfigurationError
 from snne_guard.sampling.collect import Draw, Reply
 from snne_guard.sampling.openai_messages import read_completion, read_response
+from snne_guard.sampling.options import (
+    INCLUDED_LOGPROBS,
+    cleaned,
+    draw_seed,
+    unstored,
+)
 from snne_guard.sampling.plan import SamplingPlan
 from snne_guard.sampling.reading import as_mapping
 from snne_guard.sampling.settings import Settings
 
 __all__ = ["APIS", "Api", "Endpoint", "acts", "find_api", "split_request"]
-
-LOGPROBS = "message.output_text.logprobs"
-
-_OURS = frozenset(
-    {
-        "logprobs",
-        "n",
-        "seed",
-        "stream",
-        "stream_options",
-        "temperature",
-        "top_logprobs",
-    }
-)
-"""Options that are set anew for samples, wherever the user has put them."""
 
 _LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 _RESERVED = ("messages", "input", "model", "n", "stream", "stream_options")
@@ -48,7 +39,7 @@ def _ask_chat(options: Mapping[str, Any]) -> dict[str, Any]:
 
 def _ask_responses(options: Mapping[str, Any]) -> dict[str, Any]:
     included: Sequence[str] = options.get("include") or ()
-    return {**options, "include": [*dict.fromkeys((*included, LOGPROBS))]}
+    return {**options, "include": [*dict.fromkeys((*included, INCLUDED_LOGPROBS))]}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -241,13 +232,17 @@ class Endpoint:
             plan: Temperature and token limit.
             settings: What the provider takes.
         """
-        options = _cleaned(own, limit=plan.sample_max_tokens)
+        options = cleaned(
+            own,
+            nested=("extra_body",),
+            limits=_LIMITS,
+            max_tokens=plan.sample_max_tokens,
+        )
         if settings.temperature:
             options["temperature"] = plan.temperature
         seed = _seed(own)
         if seed is not None:
-            # The same seed for all would draw the same sample again and again.
-            options["seed"] = seed + 1 + draw.index
+            options["seed"] = draw_seed(seed, draw)
         if self.sets_limit(own, plan):
             name = self.api.limit if settings.max_tokens else self.api.other_limit
             options[name] = plan.sample_max_tokens
@@ -256,7 +251,7 @@ class Endpoint:
         if settings.logprobs:
             options = self.api.ask_logprobs(options)
         if self.stores:
-            options = _unstored(options)
+            options = unstored(options)
         return {**options, "model": self.model, self.api.messages: items}
 
     @staticmethod
@@ -277,7 +272,9 @@ class Endpoint:
 
     def asks_logprobs(self, own: Mapping[str, Any]) -> bool:
         """Return whether the user's own request asks for log-probabilities."""
-        return bool(own.get("logprobs")) or LOGPROBS in (own.get("include") or ())
+        return bool(own.get("logprobs")) or INCLUDED_LOGPROBS in (
+            own.get("include") or ()
+        )
 
 
 def acts(options: Mapping[str, Any]) -> bool:
@@ -368,24 +365,6 @@ def _check(options: Mapping[str, Any]) -> None:
 def _is_given(value: object) -> bool:
     # What the openai package has in place of a value that nobody gives.
     return type(value).__name__ not in {"NotGiven", "Omit"}
-
-
-def _cleaned(options: Mapping[str, Any], *, limit: int | None) -> dict[str, Any]:
-    """Return options without those that are set anew, those in the body too."""
-    kept = {name: value for name, value in options.items() if name not in _OURS}
-    if body := as_mapping(kept.get("extra_body")):
-        kept["extra_body"] = _cleaned(body, limit=limit)
-    if included := kept.get("include"):
-        kept["include"] = [name for name in included if name != LOGPROBS]
-    if limit is not None:
-        kept |= {name: limit for name in _LIMITS if name in kept}
-    return _unstored(kept) if "store" in kept else kept
-
-
-def _unstored(options: Mapping[str, Any]) -> dict[str, Any]:
-    # Chat Completions take metadata only for what is stored.
-    kept = {name: value for name, value in options.items() if name != "metadata"}
-    return {**kept, "store": False}
 
 
 def _seed(own: Mapping[str, Any]) -> int | None:
