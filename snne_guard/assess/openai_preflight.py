@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from snne_guard.assess.examine import AsyncExamination, Examination
 from snne_guard.assess.openai_core import OpenAICore
-from snne_guard.assess.preflight import Examiner, Preflight
+from snne_guard.assess.preflight import NEVER_SAMPLED, Examiner, Preflight
 from snne_guard.errors import ConfigurationError
 from snne_guard.sampling.collect import Draw, Reply
 from snne_guard.sampling.openai_calls import AsyncCall, Call
@@ -78,12 +78,7 @@ def _options(core: OpenAICore, kind: type[C], timeout: float) -> dict[str, Any]:
     """Return what an examination is made of."""
     call = core.call(kind, "x", {})
     if call.skip == "side_effects":
-        msg = (
-            "this model is not sampled, since a further draw could do something "
-            "besides answering (tools that run at the provider, a stored "
-            "conversation), so there is nothing to examine"
-        )
-        raise ConfigurationError(msg)
+        raise ConfigurationError(NEVER_SAMPLED)
     abilities = Abilities(
         own_seed="seed" in call.own,
         batch=call.batch > 1,

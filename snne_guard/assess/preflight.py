@@ -25,7 +25,14 @@ from snne_guard.sampling.probes import (
 from snne_guard.sampling.retry import perhaps_billed
 from snne_guard.types import Cost
 
-__all__ = ["Examiner", "LateError", "Preflight"]
+__all__ = ["NEVER_SAMPLED", "Examiner", "LateError", "Preflight"]
+
+NEVER_SAMPLED = (
+    "this model is not sampled, since a further draw could do something besides "
+    "answering (tools that run at the provider, a stored conversation), so there is "
+    "nothing to examine"
+)
+"""Message of the error where a guard would draw no samples."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
+from snne_guard.cli import _options
 from snne_guard.cli._asking import (
     Arrivals,
     provider_errors,
@@ -36,15 +37,8 @@ class Uncertain(StrEnum):
 def ask(
     question: Annotated[str, typer.Argument(help="What to ask.")],
     *,
-    model: Annotated[
-        str | None,
-        typer.Option(
-            help="provider:name, or hf:NAME for one that runs here; else embedded."
-        ),
-    ] = None,
-    base_url: Annotated[
-        str | None, typer.Option(help="Where the model is served, with --model.")
-    ] = None,
+    model: _options.Model = None,
+    base_url: _options.BaseUrl = None,
     n: Annotated[int, typer.Option(help="Replies compared, the answer included.")] = 5,
     rounds: Annotated[
         str | None,
@@ -53,30 +47,19 @@ def ask(
             "stops where no further one can change the decision."
         ),
     ] = None,
-    threshold: Annotated[
-        float | None, typer.Option(help="Largest u that is accepted, in [0, 1].")
-    ] = None,
+    threshold: _options.Threshold = None,
     on_uncertain: Annotated[
         Uncertain, typer.Option(help="What is done above the threshold.")
     ] = Uncertain.flag,
-    temperature: Annotated[
-        float, typer.Option(help="Temperature of the samples, not of the answer.")
-    ] = 1.0,
-    system: Annotated[str | None, typer.Option(help="System prompt.")] = None,
-    seed: Annotated[
-        int | None, typer.Option(help="Fixes what is drawn, where the model can.")
-    ] = None,
+    temperature: _options.SampleTemperature = 1.0,
+    system: _options.System = None,
+    seed: _options.Seed = None,
     method: Annotated[str, typer.Option(help="auto, snne, wsnne, ...")] = "auto",
     similarity: Annotated[
         str | None, typer.Option(help="rouge_l, structured, ...")
     ] = None,
-    prices: Annotated[
-        str | None,
-        typer.Option(help="PROMPT,COMPLETION[,CACHED] per million tokens, as 2,8,0.5."),
-    ] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object and nothing else.")
-    ] = False,
+    prices: _options.Prices = None,
+    as_json: _options.AsJson = False,
 ) -> None:
     """Ask a model several times and see how far its answers spread.
 

@@ -11,6 +11,7 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from snne_guard.cli import _options
 from snne_guard.cli._console import failure, reported_errors
 from snne_guard.cli._models import LOCAL, chat_model
 from snne_guard.cli._words import cost_in_words
@@ -38,24 +39,13 @@ _COLOURS = {
 
 def doctor(
     *,
-    model: Annotated[
-        str | None,
-        typer.Option(
-            help="provider:name, or hf:NAME for one that runs here; else embedded."
-        ),
-    ] = None,
-    base_url: Annotated[
-        str | None, typer.Option(help="Where the model is served, with --model.")
-    ] = None,
-    temperature: Annotated[
-        float, typer.Option(help="Temperature of the samples.")
-    ] = 1.0,
+    model: _options.Model = None,
+    base_url: _options.BaseUrl = None,
+    temperature: _options.SampleTemperature = 1.0,
     timeout: Annotated[
         float, typer.Option(help="Seconds after which it reports on what has come.")
     ] = 36.0,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object and nothing else.")
-    ] = False,
+    as_json: _options.AsJson = False,
 ) -> None:
     """Ask a model for what must vary, and say whether its samples can be trusted.
 

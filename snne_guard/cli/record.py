@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from snne_guard.cli import _options
 from snne_guard.cli._console import note, reported_errors
 from snne_guard.cli._drawing import DrawSettings, guard_draw
 from snne_guard.cli._files import open_input, refuse_same_file
@@ -28,34 +29,23 @@ def record(
     output: Annotated[
         Path, typer.Option("--output", "-o", help="The recording; it is appended to.")
     ],
-    model: Annotated[
-        str | None,
-        typer.Option(
-            help="provider:name, or hf:NAME for one that runs here; else embedded."
-        ),
-    ] = None,
-    base_url: Annotated[
-        str | None, typer.Option(help="Where the model is served, with --model.")
-    ] = None,
+    model: _options.Model = None,
+    base_url: _options.BaseUrl = None,
     samples: Annotated[
         int, typer.Option(min=1, help="Samples besides the answer.")
     ] = 10,
     limit: Annotated[
         int | None, typer.Option(min=0, help="Take the first so many questions only.")
     ] = None,
-    temperature: Annotated[
-        float, typer.Option(help="Temperature of the samples, not of the answer.")
-    ] = 1.0,
+    temperature: _options.SampleTemperature = 1.0,
     answer_temperature: Annotated[
         float | None, typer.Option(help="Temperature of the answer; else the model's.")
     ] = None,
     max_tokens: Annotated[
         int | None, typer.Option(min=1, help="Token limit of a reply.")
     ] = None,
-    system: Annotated[str | None, typer.Option(help="System prompt.")] = None,
-    seed: Annotated[
-        int | None, typer.Option(help="Fixes what is drawn, where the model can.")
-    ] = None,
+    system: _options.System = None,
+    seed: _options.Seed = None,
     max_concurrency: Annotated[
         int, typer.Option(min=1, help="Requests in flight at once.")
     ] = 4,
@@ -72,13 +62,8 @@ def record(
         bool,
         typer.Option("--mix-settings", help="Go on in a file drawn otherwise."),
     ] = False,
-    strict: Annotated[
-        bool, typer.Option("--strict", help="Stop at the first bad line.")
-    ] = False,
-    prices: Annotated[
-        str | None,
-        typer.Option(help="PROMPT,COMPLETION[,CACHED] per million tokens, as 2,8,0.5."),
-    ] = None,
+    strict: _options.Strict = False,
+    prices: _options.Prices = None,
 ) -> None:
     """Draw the answer and samples of each question of a data set into a recording.
 

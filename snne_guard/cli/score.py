@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from snne_guard._version import __version__
+from snne_guard.cli import _options
 from snne_guard.cli._console import byte_progress, note, reported_errors
 from snne_guard.cli._files import (
     LineSource,
@@ -51,12 +52,8 @@ def score(
     without_answer: Annotated[
         bool, typer.Option("--without-answer", help="Score the samples alone.")
     ] = False,
-    strict: Annotated[
-        bool, typer.Option("--strict", help="Stop at the first bad line.")
-    ] = False,
-    threshold: Annotated[
-        float | None, typer.Option(help="Largest u that is accepted, in [0, 1].")
-    ] = None,
+    strict: _options.Strict = False,
+    threshold: _options.Threshold = None,
 ) -> None:
     """Score recorded answers: how far do they differ?
 

@@ -11,7 +11,7 @@ from langchain_core.messages import HumanMessage
 from langchain_core.outputs import ChatGeneration, LLMResult
 
 from snne_guard.assess.examine import AsyncExamination, Examination
-from snne_guard.assess.preflight import Examiner, Preflight
+from snne_guard.assess.preflight import NEVER_SAMPLED, Examiner, Preflight
 from snne_guard.errors import ConfigurationError
 from snne_guard.langchain.core import Request
 from snne_guard.langchain.errors import GuardTimeoutError
@@ -67,12 +67,7 @@ def _options(request: Request, timeout: float) -> dict[str, Any]:
     """Return what an examination is made of."""
     route, assessor = request.route, request.core.assessor
     if route.unsampled(request.kwargs) is not None:
-        msg = (
-            "this model is not sampled, since a further draw could do something "
-            "besides answering (tools that run at the provider, a stored "
-            "conversation), so there is nothing to examine"
-        )
-        raise ConfigurationError(msg)
+        raise ConfigurationError(NEVER_SAMPLED)
     abilities = Abilities(
         batch=assessor.batch(supported=route.supports_batch) > 1,
         logprobs=_wants_logprobs(request),

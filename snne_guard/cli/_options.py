@@ -1,0 +1,47 @@
+"""Options that several commands have, so that they read alike everywhere."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+__all__ = [
+    "AsJson",
+    "BaseUrl",
+    "Model",
+    "Prices",
+    "SampleTemperature",
+    "Seed",
+    "Strict",
+    "System",
+    "Threshold",
+]
+
+Model = Annotated[
+    str | None,
+    typer.Option(
+        help="provider:name, or hf:NAME for one that runs here; else embedded."
+    ),
+]
+BaseUrl = Annotated[
+    str | None, typer.Option(help="Where the model is served, with --model.")
+]
+SampleTemperature = Annotated[
+    float, typer.Option(help="Temperature of the samples, not of the answer.")
+]
+System = Annotated[str | None, typer.Option(help="System prompt.")]
+Seed = Annotated[
+    int | None, typer.Option(help="Fixes what is drawn, where the model can.")
+]
+Threshold = Annotated[
+    float | None, typer.Option(help="Largest u that is accepted, in [0, 1].")
+]
+Prices = Annotated[
+    str | None,
+    typer.Option(help="PROMPT,COMPLETION[,CACHED] per million tokens, as 2,8,0.5."),
+]
+Strict = Annotated[bool, typer.Option("--strict", help="Stop at the first bad line.")]
+AsJson = Annotated[
+    bool, typer.Option("--json", help="Print one JSON object and nothing else.")
+]
