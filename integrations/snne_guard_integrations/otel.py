@@ -240,10 +240,15 @@ class OpenTelemetryObserver:
                 attributes=attributes,
             )
             return
-        answer = trace.get_current_span(evaluated)
-        # The caller's may have ended: a stream whose last chunk nobody awaited.
-        span = caller if caller.is_recording() else answer
-        span.add_event(_EVENT, attributes)
+        # The caller's has ended where an answer is assessed later than it was given.
+        for span in (caller, trace.get_current_span(evaluated)):
+            if span.is_recording():
+                span.add_event(_EVENT, attributes)
+                return
+        own = self._tracer.start_span("snne_guard", evaluated)
+        own.set_attributes(_assessed(assessment))
+        own.add_event(_EVENT, attributes)
+        own.end()
 
 
 _COUNTERS = {

@@ -98,6 +98,19 @@ def test_where_the_caller_s_span_has_ended_the_answer_s_holds_the_event() -> Non
     assert [event.name for event in answer.events] == ["gen_ai.evaluation.result"]
 
 
+def test_where_all_of_them_have_ended_one_of_its_own_holds_the_event() -> None:
+    telemetry = Telemetry(logs=False)
+    with ChatServer(split("Atlantis", APART)) as server:
+        guard = guarded(server, telemetry)
+        caller = telemetry.tracer.start_span("request")
+        caller.end()
+        with trace.use_span(caller):
+            guard.assess(QUESTION, answer="Atlantis")
+    (own,) = (span for span in telemetry.spans if span.name == "snne_guard")
+    assert own.parent == caller.get_span_context()
+    assert [event.name for event in own.events] == ["gen_ai.evaluation.result"]
+
+
 # --- metrics --------------------------------------------------------------------------
 
 
