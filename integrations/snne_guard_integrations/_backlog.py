@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import atexit
 import logging
 import os
@@ -10,7 +11,8 @@ from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Mapping
 from contextvars import Context
 from dataclasses import dataclass, field
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 from uuid import UUID
 from weakref import WeakSet
 
@@ -22,7 +24,7 @@ __all__ = ["Asked", "Backlog", "Job", "ShadowCounts", "WatchedRun"]
 
 logger = logging.getLogger(__name__)
 
-MAX_OPEN = 10_000
+MAX_OPEN = 1_000
 """Runs that may be under way; of those that never end the oldest are let go."""
 IDLE_SECONDS = 1.0
 """How long a thread waits for the next answer before it ends."""
@@ -93,6 +95,14 @@ class Job:
     answer: AIMessage
 
 
+class _Open(NamedTuple):
+    """A run that is under way, its task if any, and what that calls at its end."""
+
+    asked: Asked
+    task: asyncio.Task[Any] | None
+    leave: Callable[[asyncio.Task[Any]], None]
+
+
 class Backlog:
     """What is under way and what waits, the threads that see to it, and the count.
 
@@ -128,7 +138,7 @@ class Backlog:
     def renew(self) -> None:
         """Begin with nothing, as a forked process does: its parent does the rest."""
         self._turn = threading.Condition(threading.RLock())
-        self._open: OrderedDict[UUID, Asked] = OrderedDict()
+        self._open: OrderedDict[UUID, _Open] = OrderedDict()
         self._jobs: deque[Job] = deque()
         self._threads = self._idle = self._busy = 0
         self._tally: Counter[str] = Counter()
@@ -154,10 +164,15 @@ class Backlog:
 
     def begin(self, asked: Asked) -> None:
         """Keep what a run was asked until it ends."""
+        run_id = asked.run.run_id
+        # LangChain says nothing of an `ainvoke` that is cancelled; its task does.
+        task, leave = _current_task(), partial(self._left, run_id)
+        if task is not None:
+            task.add_done_callback(leave)
         with self._turn:
-            self._open[asked.run.run_id] = asked
+            self._open[run_id] = _Open(asked, task, leave)
             if len(self._open) > MAX_OPEN:
-                self._open.popitem(last=False)
+                self.ended(next(iter(self._open)))
                 self.note("taken", "dropped", reason="never_ended")
 
     def is_open(self, run_id: UUID | None) -> bool:
@@ -168,7 +183,16 @@ class Backlog:
     def ended(self, run_id: UUID) -> Asked | None:
         """Return what a run was asked, None where it is not to be assessed."""
         with self._turn:
-            return self._open.pop(run_id, None)
+            found = self._open.pop(run_id, None)
+        if found is None:
+            return None
+        if found.task is not None:
+            found.task.remove_done_callback(found.leave)
+        return found.asked
+
+    def _left(self, run_id: UUID, task: asyncio.Task[Any]) -> None:
+        if task.cancelled() and self.ended(run_id) is not None:
+            self.note("skipped", reason="abandoned")
 
     def offer(self, job: Job) -> None:
         """Take an answer in, or drop it; never wait."""
@@ -264,6 +288,13 @@ class Backlog:
             self._busy -= 1
             self.note("failed" if failure else "assessed", reason=failure)
             self._turn.notify_all()
+
+
+def _current_task() -> asyncio.Task[Any] | None:
+    try:
+        return asyncio.current_task()
+    except RuntimeError:  # no event loop runs in this thread
+        return None
 
 
 def _say_lost(error: BaseException) -> None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from snne_guard.errors import ConfigurationError
+from snne_guard.sampling.forks import begin_in_forks
 from snne_guard.sampling.retry import is_transient
 
 __all__ = ["BREAKER", "Breaker", "Circuit", "ShedError"]
@@ -148,8 +149,12 @@ class Circuit:
     ) -> None:
         self.breaker = breaker
         self._clock = clock
+        begin_in_forks(self)
+
+    def begin(self) -> None:
+        """Know of no failure."""
         self._lock = threading.Lock()
-        self._window = _Window(0.0 if breaker is None else breaker.window)
+        self._window = _Window(0.0 if self.breaker is None else self.breaker.window)
         self._opened: float | None = None
         self._probe: tuple[str, float] | None = None
 

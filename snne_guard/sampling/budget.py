@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from snne_guard.errors import ConfigurationError
 from snne_guard.sampling.estimates import Amount, Estimates, tokens_of
+from snne_guard.sampling.forks import begin_in_forks
 from snne_guard.sampling.prices import Prices
 from snne_guard.types import Cost
 
@@ -98,8 +99,12 @@ class Ledger:
             raise ConfigurationError(msg)
         self.budget, self.prices = budget, prices
         self.estimates = Estimates()
-        self.lock = threading.Lock()
         self._clock = clock
+        begin_in_forks(self)
+
+    def begin(self) -> None:
+        """Know of nothing that was spent; what replies take on average is kept."""
+        self.lock = threading.Lock()
         self._spent: deque[tuple[float, Amount]] = deque()
         self._minute = Amount()  # what was spent in it, and what open tabs hold
 

@@ -10,6 +10,7 @@ from concurrent.futures import Future
 from contextlib import asynccontextmanager, contextmanager
 
 from snne_guard.errors import ConfigurationError
+from snne_guard.sampling.forks import begin_in_forks
 
 __all__ = ["Limiter", "NoPlaceError"]
 
@@ -39,6 +40,10 @@ class Limiter:
     def __init__(self, limit: int | None = None) -> None:
         _check(limit)
         self.limit = limit
+        begin_in_forks(self)
+
+    def begin(self) -> None:
+        """Let nobody be in and nobody wait."""
         self._lock = threading.Lock()
         self._held = 0
         self._waiting: deque[Future[None]] = deque()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import threading
 
+from snne_guard.sampling.forks import begin_in_forks
+
 __all__ = ["Memory"]
 
 
@@ -25,6 +27,10 @@ class Memory:
         self.logprobs: bool | None = None
         self.temperature: bool | None = None
         self.max_tokens: bool | None = None
+        begin_in_forks(self)
+
+    def begin(self) -> None:
+        """Keep what is known, under a lock that nobody holds."""
         self._lock = threading.Lock()
 
     def __reduce__(self) -> tuple[type[Memory], tuple[()]]:
