@@ -18,7 +18,11 @@ from tests.support.guarding import is_sample
 
 __all__ = ["knowledgeable"]
 
-KNOWN = {"France": "Paris", "library": "At 9."}
+KNOWN = {
+    "France": "Paris",
+    "library": "At 9.",
+    "pool": "The text does not say.",
+}
 FIELDS = {"name": "Paris", "country": "France", "place": "library"}
 WINNER = "Max Frei"
 OTHERS = ("Karl Moser", "Anna Berger", "Otto Lang", "Ida Frick")
