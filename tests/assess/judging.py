@@ -25,26 +25,12 @@ __all__ = [
 
 
 PARIS, LYON = Sample(text="Paris"), Sample(text="Lyon")
-
-
 TOO_FEW = ("too_few_samples",)
-
-
 EMPTY = Sample(text=" \n")
-
-
 THOUGHT = Sample(text="", reasoned=True)
-
-
 CUT = Sample(text="Par", finish_reason="length")
-
-
 REFUSED = Sample(text="I cannot", refused=True)
-
-
 CALL = Sample(text="", tool_calls='[{"args":{"a":1},"name":"add"}]')
-
-
 OTHER_CALL = Sample(text="", tool_calls='[{"args":{"a":2},"name":"add"}]')
 
 

@@ -36,17 +36,9 @@ __all__ = [
 
 
 WAYS = pytest.mark.parametrize("way", ["threads", "tasks"])
-
-
 PARIS = Sample(text="Paris")
-
-
 CALLING = Sample(text="", tool_calls='[{"args":{},"name":"add"}]')
-
-
 LONG_CALL = Sample(text="", tool_calls='["' + "x" * 5000 + '"]')
-
-
 ANSWER_COST = Cost(calls=1, attempts=1, prompt_tokens=5, completion_tokens=2)
 
 

@@ -1,4 +1,4 @@
-"""One guarded call: limits, skips, breaking off, and what observers are told."""
+"""One guarded call: what is drawn, scored or skipped, and what observers are told."""
 
 from __future__ import annotations
 

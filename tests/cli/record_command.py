@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +11,7 @@ from typer.testing import CliRunner, Result
 from snne_guard.cli import build_app
 from tests.support.chat_server import ChatServer
 
-__all__ = ["arguments_for", "ask_for", "questions", "read", "run", "run_on"]
+__all__ = ["TWO", "arguments_for", "ask_for", "run", "run_on"]
 
 _runs = itertools.count()
 
@@ -22,12 +20,8 @@ def ask_for(name: str, **fields: Any) -> dict[str, Any]:
     return {"id": name, "question": f"What is {name}?", **fields}
 
 
-def questions(path: Path, *rows: Mapping[str, Any] | bytes) -> Path:
-    lines = [
-        row if isinstance(row, bytes) else json.dumps(row).encode() for row in rows
-    ]
-    path.write_bytes(b"\n".join(lines) + b"\n")
-    return path
+TWO = (ask_for("a", answers=["A"], note={"x": 1}), ask_for("b", context="All."))
+"""Two questions to record."""
 
 
 def arguments_for(server: ChatServer) -> list[str]:
@@ -49,7 +43,3 @@ def run_on(
     server: ChatServer, source: Path, output: Path, *arguments: str | Path
 ) -> Result:
     return run(source, "--output", output, *arguments_for(server), *arguments)
-
-
-def read(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_bytes().splitlines()]

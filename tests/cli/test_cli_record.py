@@ -13,14 +13,8 @@ from typer.testing import CliRunner
 
 from snne_guard.cli import build_app
 from snne_guard.evaluation import Recording, read_recordings
-from tests.cli.record_command import (
-    arguments_for,
-    ask_for,
-    questions,
-    read,
-    run,
-    run_on,
-)
+from tests.cli.lines import read, write
+from tests.cli.record_command import TWO, arguments_for, ask_for, run, run_on
 from tests.examples.doc_pages import DOCS, blocks
 from tests.support.chat_server import (
     ChatServer,
@@ -28,24 +22,6 @@ from tests.support.chat_server import (
     always,
 )
 from tests.support.guarding import split
-
-TWO = (ask_for("a", answers=["A"], note={"x": 1}), ask_for("b", context="All."))
-
-
-@pytest.fixture(autouse=True)
-def _clean(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("OPENAI_API_KEY", "SNNE_GUARD_DISABLED"):
-        monkeypatch.delenv(name, raising=False)
-
-
-@pytest.fixture
-def two(tmp_path: Path) -> Path:
-    return questions(tmp_path / "in.jsonl", *TWO)
-
-
-@pytest.fixture
-def output(tmp_path: Path) -> Path:
-    return tmp_path / "out.jsonl"
 
 
 def test_answers_and_samples_are_recorded(two: Path, output: Path) -> None:
@@ -95,7 +71,7 @@ def test_the_line_on_the_page_is_of_the_kind_that_is_written(
     (block,) = (b for b in blocks(DOCS / "recording.md") if b.language == "json")
     shown: dict[str, Any] = json.loads(block.text)
     texts = split(shown["main_answer"], shown["samples"])
-    source = questions(
+    source = write(
         tmp_path / "in.jsonl", {name: shown[name] for name in list(shown)[:3]}
     )
     with ChatServer(texts) as server:
@@ -193,7 +169,7 @@ def test_a_dash_is_standard_input(two: Path, output: Path) -> None:
 def test_nothing_to_draw_is_no_error(
     tmp_path: Path, output: Path, limit: list[str]
 ) -> None:
-    source = questions(tmp_path / "in.jsonl", *TWO) if limit else tmp_path / "empty"
+    source = write(tmp_path / "in.jsonl", *TWO) if limit else tmp_path / "empty"
     source.touch()
     with ChatServer() as server:
         result = run_on(server, source, output, *limit)
@@ -203,7 +179,7 @@ def test_nothing_to_draw_is_no_error(
 
 
 def test_bad_lines_are_named_and_skipped(tmp_path: Path, output: Path) -> None:
-    source = questions(
+    source = write(
         tmp_path / "in.jsonl", ask_for("a"), b"nonsense", {"id": "b"}, ask_for("a")
     )
     with ChatServer(always("Au")) as server:
@@ -222,7 +198,7 @@ def test_bad_lines_are_named_and_skipped(tmp_path: Path, output: Path) -> None:
 def test_strict_ends_at_the_first_bad_line(
     tmp_path: Path, output: Path, stdin: bool
 ) -> None:
-    source = questions(tmp_path / "in.jsonl", ask_for("a"), b"nonsense", ask_for("b"))
+    source = write(tmp_path / "in.jsonl", ask_for("a"), b"nonsense", ask_for("b"))
     with ChatServer(always("Au")) as server:
         if stdin:
             options = [*arguments_for(server), "--strict"]
@@ -238,7 +214,7 @@ def test_strict_ends_at_the_first_bad_line(
 
 
 def test_odd_samples_are_recorded_and_named(tmp_path: Path, output: Path) -> None:
-    source = questions(tmp_path / "in.jsonl", ask_for("a"))
+    source = write(tmp_path / "in.jsonl", ask_for("a"))
     odd = Reply(
         texts=("", "cut", "no", "fine"),
         finish_reasons=("stop", "length", "content_filter", "stop"),
@@ -273,7 +249,7 @@ def test_the_embedded_model_needs_no_option(
 ) -> None:
     assert embedded.max_tokens == 32
     france = {"question": "What is the capital of France?", "answers": ["Paris"]}
-    source = questions(tmp_path / "in.jsonl", france, ask_for("b"))
+    source = write(tmp_path / "in.jsonl", france, ask_for("b"))
     result = run(source, "-o", output, "--samples", "3", "--seed", "7")
     assert result.exit_code == 0, result.output
     rows = {row["question"]: row for row in read(output)}

@@ -8,13 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.record_command import (
-    ask_for,
-    questions,
-    read,
-    run,
-    run_on,
-)
+from tests.cli.lines import read, write
+from tests.cli.record_command import ask_for, run, run_on
 from tests.support.chat_server import (
     ChatServer,
     Reply,
@@ -26,24 +21,6 @@ from tests.support.chat_server import (
     ignoring_n,
 )
 from tests.support.guarding import is_sample, split
-
-TWO = (ask_for("a", answers=["A"], note={"x": 1}), ask_for("b", context="All."))
-
-
-@pytest.fixture(autouse=True)
-def _clean(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("OPENAI_API_KEY", "SNNE_GUARD_DISABLED"):
-        monkeypatch.delenv(name, raising=False)
-
-
-@pytest.fixture
-def two(tmp_path: Path) -> Path:
-    return questions(tmp_path / "in.jsonl", *TWO)
-
-
-@pytest.fixture
-def output(tmp_path: Path) -> Path:
-    return tmp_path / "out.jsonl"
 
 
 def about(name: str, request: Request) -> bool:
@@ -85,7 +62,7 @@ def test_what_fails_is_kept_aside_and_drawn_again_when_asked_to(
 def test_samples_that_were_paid_are_kept_and_the_others_get_other_seeds(
     tmp_path: Path, output: Path
 ) -> None:
-    source = questions(tmp_path / "in.jsonl", ask_for("a"))
+    source = write(tmp_path / "in.jsonl", ask_for("a"))
     lock, given = threading.Lock(), 0
 
     def two_samples_only(_: Request) -> Reply:
@@ -116,7 +93,7 @@ def test_samples_that_were_paid_are_kept_and_the_others_get_other_seeds(
 
 def test_random_failures_cost_no_question(tmp_path: Path, output: Path) -> None:
     names = [f"q{number}" for number in range(40)]
-    source = questions(tmp_path / "in.jsonl", *map(ask_for, names))
+    source = write(tmp_path / "in.jsonl", *map(ask_for, names))
     flaky = failing(split("Au", ["Au", "Ag"]), rate=0.2, seed=3)
     with ChatServer(flaky) as server:
         result = run_on(
@@ -137,7 +114,7 @@ def test_random_failures_cost_no_question(tmp_path: Path, output: Path) -> None:
 def test_one_layer_retries_the_answer(
     tmp_path: Path, output: Path, failures: int, status: int
 ) -> None:
-    source = questions(tmp_path / "in.jsonl", ask_for("a"))
+    source = write(tmp_path / "in.jsonl", ask_for("a"))
 
     def script(request: Request) -> Reply:
         return error(503) if request.index < failures else Reply(texts=("Au",))
@@ -193,7 +170,7 @@ def test_wrong_usage_is_told(
     two: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], told: str
 ) -> None:
     monkeypatch.chdir(two.parent)
-    questions(two.parent / "out.failed.jsonl", ask_for("a"))
+    write(two.parent / "out.failed.jsonl", ask_for("a"))
     before = two.read_bytes()
     options = [] if "--model" in arguments else ["--model", "openai:small"]
     options += ["--base-url", "http://127.0.0.1:1/v1"]

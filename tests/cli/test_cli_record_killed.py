@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 from snne_guard.evaluation import Recording, read_recordings
-from tests.cli.record_command import arguments_for, ask_for, questions, read, run_on
+from tests.cli.lines import read, write
+from tests.cli.record_command import arguments_for, ask_for, run_on
 from tests.support.chat_server import ChatServer, Gate, Reply, Request, always, cycle
 from tests.support.guarding import is_sample
 
@@ -23,7 +24,7 @@ NAMES = [f"q{number}" for number in range(12)]
 
 @pytest.fixture
 def source(tmp_path: Path) -> Path:
-    return questions(tmp_path / "in.jsonl", *map(ask_for, NAMES))
+    return write(tmp_path / "in.jsonl", *map(ask_for, NAMES))
 
 
 def started(*arguments: str | Path) -> subprocess.Popen[bytes]:

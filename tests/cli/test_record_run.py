@@ -19,7 +19,8 @@ from rich.console import Console
 
 from snne_guard.cli._record_run import RecordRun
 from snne_guard.evaluation import Draw, Drawn, Question, RecordingStore
-from tests.cli.record_command import ask_for, questions, read
+from tests.cli.lines import read, write
+from tests.cli.record_command import ask_for
 from tests.support.recording import SETTINGS, Scripted, drawn_for, recorded
 
 NAMES = "abcdefgh"
@@ -60,7 +61,7 @@ class Outcome:
 
 @pytest.fixture
 def source(tmp_path: Path) -> Path:
-    return questions(tmp_path / "in.jsonl", *map(ask_for, NAMES))
+    return write(tmp_path / "in.jsonl", *map(ask_for, NAMES))
 
 
 class Interrupted:

@@ -15,23 +15,11 @@ from snne_guard import (
 )
 from tests.support.chat_server import (
     ChatServer,
-    Request,
-    Script,
     chat_openai,
-    rejecting_n,
 )
-from tests.support.guarding import WHOLE, Witness, ask, is_sample, split
+from tests.support.guarding import WHOLE, Witness, ask, split
 
 MODEL = FakeListChatModel(responses=["x"])
-
-
-def one_by_one(script: Script) -> Script:
-    """Refuse requests for several choices, so that each sample is a request."""
-    return rejecting_n(script)
-
-
-def samples_of(server: ChatServer) -> list[Request]:
-    return [request for request in server.requests if is_sample(request)]
 
 
 @pytest.mark.parametrize("way", WHOLE)

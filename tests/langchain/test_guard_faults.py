@@ -31,25 +31,25 @@ from tests.support.chat_server import (
     in_turn,
     rejecting_n,
 )
-from tests.support.guarding import WAYS, WHOLE, Witness, ask, is_sample, record, split
+from tests.support.guarding import (
+    WAYS,
+    WHOLE,
+    Witness,
+    ask,
+    is_sample,
+    record,
+    samples_of,
+    split,
+)
 
 PARIS = ["Paris"]
-
-
-def one_by_one(script: Script) -> Script:
-    """Refuse requests for several choices, so that each sample is a request."""
-    return rejecting_n(script)
-
-
-def samples_of(server: ChatServer) -> list[Request]:
-    return [request for request in server.requests if is_sample(request)]
 
 
 @pytest.mark.parametrize("way", WHOLE)
 def test_some_samples_fail_and_the_rest_is_scored(way: str) -> None:
     bad = error(401, "no")
     replies = [bad, bad, Reply(texts=PARIS), Reply(texts=PARIS)]
-    with ChatServer(split("Paris", one_by_one(in_turn(replies)))) as server:
+    with ChatServer(split("Paris", rejecting_n(in_turn(replies)))) as server:
         found = record(ask(SNNEGuard(chat_openai(server), threshold=0.4), "x", way))
     assert (found["decision"], found["n_used"]) == ("accept", 3)
     assert found["reasons"] == ["samples_failed"]
@@ -128,7 +128,7 @@ def test_the_answer_fails_and_the_fallback_answers(way: str, chat_model: bool) -
 @pytest.mark.parametrize("way", WHOLE)
 def test_a_sample_that_stalls_is_left_behind_and_said_to_be_late(way: str) -> None:
     replies = [Reply(stall=True), *[Reply(texts=PARIS)] * 3]
-    with ChatServer(split("Paris", one_by_one(in_turn(replies)))) as server:
+    with ChatServer(split("Paris", rejecting_n(in_turn(replies)))) as server:
         guard = SNNEGuard(chat_openai(server), threshold=0.4, sample_timeout=3.0)
         found = record(ask(guard, "x", way))
     assert found["decision"] == "accept"

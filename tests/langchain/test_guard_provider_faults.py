@@ -11,7 +11,6 @@ from snne_guard import SNNEGuard
 from tests.support.chat_server import (
     ChatServer,
     Reply,
-    Request,
     always,
     chat_openai,
     cycle,
@@ -19,7 +18,14 @@ from tests.support.chat_server import (
     in_turn,
     rejecting_n,
 )
-from tests.support.guarding import WHOLE, Witness, ask, is_sample, record, split
+from tests.support.guarding import (
+    WHOLE,
+    Witness,
+    ask,
+    record,
+    samples_of,
+    split,
+)
 
 PARIS = ["Paris", "Paris", "Paris", "Paris"]
 TOO_LONG = error(
@@ -28,10 +34,6 @@ TOO_LONG = error(
     code="context_length_exceeded",
     param="messages",
 )
-
-
-def samples_of(server: ChatServer) -> list[Request]:
-    return [request for request in server.requests if is_sample(request)]
 
 
 @pytest.mark.parametrize("way", WHOLE)

@@ -13,7 +13,6 @@ from tests.support.chat_server import (
     ChatServer,
     Reply,
     Request,
-    Script,
     always,
     chat_openai,
     cycle,
@@ -23,18 +22,16 @@ from tests.support.chat_server import (
     rejecting,
     rejecting_n,
 )
-from tests.support.guarding import WHOLE, Witness, ask, is_sample, record, split
+from tests.support.guarding import (
+    WHOLE,
+    Witness,
+    ask,
+    record,
+    samples_of,
+    split,
+)
 
 PARIS = ["Paris"]
-
-
-def one_by_one(script: Script) -> Script:
-    """Refuse requests for several choices, so that each sample is a request."""
-    return rejecting_n(script)
-
-
-def samples_of(server: ChatServer) -> list[Request]:
-    return [request for request in server.requests if is_sample(request)]
 
 
 @pytest.mark.parametrize("way", WHOLE)
@@ -195,7 +192,7 @@ def test_only_one_layer_retries_and_only_so_often(way: str) -> None:
 def test_a_broken_body_is_a_failed_sample(way: str, fault: str) -> None:
     broken: dict[str, Any] = {fault: True}
     replies = [Reply(texts=PARIS, **broken), *[Reply(texts=PARIS)] * 3]
-    with ChatServer(split("Paris", one_by_one(in_turn(replies)))) as server:
+    with ChatServer(split("Paris", rejecting_n(in_turn(replies)))) as server:
         guard = SNNEGuard(chat_openai(server), threshold=0.4, max_attempts=1)
         found = record(ask(guard, "x", way))
     assert (found["n_used"], found["reasons"]) == (4, ["samples_failed"])

@@ -31,8 +31,6 @@ __all__ = [
 
 
 COUNTED = Cost(calls=1, prompt_tokens=9, completion_tokens=12)
-
-
 BAD_REQUEST = NotImplementedError("no")
 
 
@@ -91,17 +89,9 @@ def found(check: str, observations: Observations, **known: Any) -> Finding:
 # --- replies that agree --------------------------------------------------------------
 
 HOT: dict[str, Any] = {"cold": [seen("likely")]}
-
-
 WHOLE: dict[str, Any] = {"short": [seen("one two three")] * 2}
-
-
 BRIEF: dict[str, Any] = {"first": seen("x", cut=False), "short": [seen("x")] * 2}
-
-
 OTHER_LIMIT: dict[str, Any] = {"short": [seen("ten four")] * 2}
-
-
 NAMED: dict[str, Any] = {
     "first": seen("x", response_id="1"),
     "short": [seen("x", response_id="1"), seen("x", response_id=None)],
@@ -110,9 +100,5 @@ NAMED: dict[str, Any] = {
 
 
 LONG = seen("one two three", cost=replace(COUNTED, completion_tokens=50))
-
-
 SEEDED: dict[str, Any] = {"seeded": [seen("a"), seen("a"), seen("b")]}
-
-
 LATE: dict[str, Any] = {"short": [seen("one"), Seen(error=TimeoutError())]}

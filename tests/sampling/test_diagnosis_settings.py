@@ -229,8 +229,6 @@ def test_token_limit(parts: dict[str, Any], status: str) -> None:
 
 
 NOTHING = seen("a", cost=Cost(lower_bound=True))
-
-
 FEW = Cost(calls=1, prompt_tokens=9, completion_tokens=11)
 
 

@@ -1,15 +1,12 @@
-"""What stands behind a model, whatever wraps it; the user's own is untouched."""
+"""What stands behind a model, whatever wraps it."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import openai
 import pytest
 from langchain.chat_models import init_chat_model
-from langchain_core.caches import InMemoryCache
-from langchain_core.callbacks import BaseCallbackHandler
-from langchain_core.language_models import BaseChatModel, FakeListChatModel, FakeListLLM
+from langchain_core.language_models import FakeListChatModel, FakeListLLM
 from langchain_core.output_parsers import StrOutputParser
 from langchain_core.runnables import (
     ConfigurableField,
@@ -19,30 +16,17 @@ from langchain_core.runnables import (
 )
 from langchain_core.runnables.configurable import DynamicRunnable
 from langchain_openai import ChatOpenAI
-from pydantic import BaseModel, SecretStr
+from pydantic import BaseModel
 
 from snne_guard.errors import ConfigurationError
-from snne_guard.sampling.langchain_copies import sampling_copy
-from snne_guard.sampling.langchain_effects import side_effects
 from snne_guard.sampling.langchain_models import (
     Candidate,
     check_model,
     has_choices,
     pin,
-    quiet_copy,
     resolve,
 )
-from tests.support.chat_server import ChatServer, always, chat_openai, error
-from tests.support.handlers import EverythingHandler
-
-
-def fake(text: str = "x") -> FakeListChatModel:
-    return FakeListChatModel(responses=[text])
-
-
-def gpt(**options: Any) -> ChatOpenAI:
-    settings = {"model": "m", "api_key": SecretStr("test"), **options}
-    return ChatOpenAI(**settings)
+from tests.sampling.models import fake, gpt
 
 
 class Add(BaseModel):
@@ -243,208 +227,3 @@ def test_a_choice_that_is_no_chat_model_is_found_by_the_call() -> None:
 def test_whether_the_call_has_a_choice_is_known(model: Any, *, choices: bool) -> None:
     check_model(model)
     assert has_choices(model) is choices
-
-
-# --- quiet_copy --------------------------------------------------------------------
-
-
-def test_a_quiet_copy_tells_no_handler_that_the_user_hung_on_the_model() -> None:
-    on_model, on_binding, on_fallback = (EverythingHandler() for _ in range(3))
-    heard: list[str] = []
-    model = FakeListChatModel(responses=["secret"], callbacks=[on_model])
-    second = FakeListChatModel(responses=["secret"], callbacks=[on_fallback])
-    whole = (
-        model.bind(stop=["x"])
-        .with_config(callbacks=[on_binding], tags=["kept"])
-        .with_listeners(on_start=lambda run: heard.append(run.name))
-        .with_fallbacks([second])
-        .with_retry()
-    )
-    quiet = quiet_copy(pin(whole))
-    assert quiet.invoke("x").content == "secret"
-    assert (on_model.names, on_binding.names, on_fallback.names, heard) == (
-        [],
-        [],
-        [],
-        [],
-    )
-    first, other = resolve(quiet)
-    assert first.kwargs == {"stop": ["x"]}
-    assert first.config["tags"] == ["kept"]
-    assert (first.model.callbacks, other.model.callbacks) == (None, None)
-    assert model.callbacks == [on_model]
-    assert whole.invoke("x").content == "secret"
-    assert on_model.names
-    assert on_binding.names
-    assert heard
-
-
-# --- sampling_copy -----------------------------------------------------------------
-
-
-def test_a_sampling_copy_draws_alone_and_leaves_the_users_model_as_it_was() -> None:
-    cache, handler = InMemoryCache(), BaseCallbackHandler()
-    model = gpt(
-        temperature=0.2, seed=7, n=3, cache=cache, store=True,
-        callbacks=[handler], verbose=True, max_retries=5, max_tokens=400,
-    )  # fmt: skip
-    before, clients = model.model_dump(), (model.root_client, model.client)
-    copy = sampling_copy(model, temperature=1.0, max_tokens=50)
-    assert isinstance(copy, ChatOpenAI)
-    assert (copy.temperature, copy.seed, copy.n) == (1.0, None, None)
-    assert (copy.cache, copy.store, copy.callbacks) == (False, False, None)
-    assert (copy.verbose, copy.disable_streaming, copy.max_tokens) == (False, True, 50)
-    assert copy.root_client.max_retries == copy.root_async_client.max_retries == 0
-    assert copy.client._client is copy.root_client
-    assert copy.async_client._client is copy.root_async_client
-    assert copy.root_client._client is model.root_client._client
-    assert model.model_dump() == before
-    assert (model.root_client, model.client) == clients
-    assert model.root_client.max_retries == 5
-    assert (model.cache, model.callbacks, model.seed) == (cache, [handler], 7)
-
-
-def test_a_sampling_copy_does_not_stream() -> None:
-    copy = sampling_copy(gpt(streaming=True), temperature=1.0, max_tokens=None)
-    assert isinstance(copy, ChatOpenAI)
-    assert copy.streaming is False
-
-
-def test_a_token_limit_of_none_keeps_the_models_own() -> None:
-    copy = sampling_copy(gpt(max_tokens=400), temperature=0.5, max_tokens=None)
-    assert isinstance(copy, ChatOpenAI)
-    assert (copy.max_tokens, copy.temperature) == (400, 0.5)
-
-
-def test_a_model_without_settings_is_copied_all_the_same() -> None:
-    model = fake()
-    copy = sampling_copy(model, temperature=1.0, max_tokens=9)
-    assert copy is not model
-    assert (copy.cache, copy.disable_streaming) == (False, True)
-    assert not hasattr(copy, "temperature")
-
-
-class Half(FakeListChatModel):
-    """A model with a client of another make, and one that is not there."""
-
-    root_client: Any = object()
-    root_async_client: Any = None
-
-
-def test_clients_of_another_make_are_left_alone() -> None:
-    model = Half(responses=["x"])
-    copy = sampling_copy(model, temperature=1.0, max_tokens=None)
-    assert isinstance(copy, Half)
-    assert copy.root_client is model.root_client
-    assert copy.root_async_client is None
-
-
-async def test_the_copy_does_not_retry_by_itself() -> None:
-    with ChatServer([error(503)]) as server:
-        model = chat_openai(server, max_retries=3)
-        copy = sampling_copy(model, temperature=1.0, max_tokens=None)
-        with pytest.raises(openai.InternalServerError):
-            copy.invoke("x")
-        with pytest.raises(openai.InternalServerError):
-            await copy.ainvoke("x")
-        assert len(server.requests) == 2
-
-
-def test_the_copys_requests_carry_its_settings() -> None:
-    with ChatServer(always("Paris")) as server:
-        model = chat_openai(server, temperature=0, seed=3, n=2, streaming=False)
-        copy = sampling_copy(model, temperature=1.0, max_tokens=12)
-        assert copy.invoke("x").content == "Paris"
-        (request,) = server.requests
-    assert request.temperature == 1.0
-    assert request.body["max_completion_tokens"] == 12
-    assert not {"seed", "n", "store"} & set(request.body)
-    assert request.stream is False
-
-
-# --- side effects, abilities -------------------------------------------------------
-
-FUNCTION = {"type": "function", "function": {"name": "f"}}
-SEARCH = {"type": "web_search"}
-
-
-@pytest.mark.parametrize(
-    ("options", "found"),
-    [
-        ({}, False),
-        ({"tools": None}, False),
-        ({"tools": [FUNCTION, {"name": "own", "input_schema": {}}]}, False),
-        ({"tools": [{"type": "custom", "name": "own"}]}, False),
-        ({"tools": [object()]}, False),
-        ({"tools": [FUNCTION, SEARCH]}, True),
-        ({"tools": [{"type": "code_execution_20250825", "name": "x"}]}, True),
-        ({"conversation": "conv_1"}, True),
-        ({"conversation": None}, False),
-    ],
-)
-@pytest.mark.parametrize("place", ["bound", "call", "model_kwargs", "extra_body"])
-def test_what_a_further_draw_would_do_is_known(
-    place: str, options: dict[str, Any], *, found: bool
-) -> None:
-    in_model = {place: options} if place in {"model_kwargs", "extra_body"} else {}
-    bound = options if place == "bound" else {}
-    candidate = Candidate(model=gpt(**in_model), kwargs=bound)
-    assert side_effects(candidate, options if place == "call" else {}) is found
-
-
-def test_the_options_of_the_call_stand_before_those_bound() -> None:
-    candidate = Candidate(model=fake(), kwargs={"tools": [SEARCH]})
-    assert side_effects(candidate, {"tools": []}) is False
-
-
-class Compatible(ChatOpenAI):
-    """A provider's class that is built on langchain-openai's."""
-
-
-@pytest.mark.parametrize(
-    ("model", "kwargs", "speaks"),
-    [
-        (gpt(), {}, True),
-        (Compatible(model="m", api_key=SecretStr("test")), {}, True),
-        (gpt(use_responses_api=True), {}, False),
-        (gpt(use_responses_api=False), {"tools": [SEARCH]}, True),
-        (gpt(), {"tools": [SEARCH]}, False),
-        (gpt(model_kwargs={"tools": [SEARCH]}), {}, False),
-        (gpt(), {"tools": [FUNCTION]}, True),
-        (fake(), {}, False),
-    ],
-)
-def test_whether_n_and_log_probabilities_may_work_is_known(
-    model: BaseChatModel, kwargs: dict[str, Any], *, speaks: bool
-) -> None:
-    row = Candidate(model=model, kwargs=kwargs).provider
-    assert row.supports_batch is row.supports_logprobs is speaks
-
-
-class BaseChatOpenAI(FakeListChatModel):
-    """Has the name of langchain-openai's class, of a version without the choice."""
-
-    use_responses_api: bool = False
-
-
-def test_another_version_of_the_class_is_asked_by_its_field() -> None:
-    model = BaseChatOpenAI(responses=["x"])
-    assert Candidate(model=model).provider.supports_batch
-    other = BaseChatOpenAI(responses=["x"], use_responses_api=True)
-    assert not Candidate(model=other).provider.supports_batch
-
-
-@pytest.mark.parametrize(
-    ("model", "kwargs", "asked"),
-    [
-        (gpt(), {}, False),
-        (gpt(logprobs=True), {}, True),
-        (gpt(), {"logprobs": True}, True),
-        (gpt(logprobs=True), {"logprobs": False}, False),
-        (fake(), {}, False),
-    ],
-)
-def test_what_the_user_asked_for_is_known(
-    model: BaseChatModel, kwargs: dict[str, Any], *, asked: bool
-) -> None:
-    assert Candidate(model=model, kwargs=kwargs).asked("logprobs") is asked

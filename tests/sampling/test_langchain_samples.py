@@ -14,7 +14,6 @@ from langchain_core.globals import set_llm_cache
 from langchain_core.language_models import FakeListChatModel
 from langchain_core.messages import HumanMessage, SystemMessage
 from langchain_core.runnables import Runnable
-from langchain_openai import ChatOpenAI
 
 from snne_guard.sampling import Draw, Reply, SamplingPlan
 from snne_guard.sampling.collect import count_by
@@ -42,8 +41,6 @@ WAYS = pytest.mark.parametrize("way", ["threads", "tasks"])
 MESSAGES = [SystemMessage("Be short."), HumanMessage("Capital of France?")]
 ONE = Draw(index=0, n=1)
 FOUR = Draw(index=0, n=4)
-
-
 LOOPS: list[asyncio.Runner] = []
 FURTHER: list[None] = []
 """An entry for each request beside the first, which whoever sends it counts."""
@@ -357,54 +354,3 @@ def test_a_model_that_does_not_say_its_name_has_none(way: str) -> None:
     reply = send(way, FakeListChatModel(responses=["Paris"]))
     assert [(s.text, s.model) for s in reply.samples] == [("Paris", None)]
     assert reply.cost == Cost(calls=1, lower_bound=True)
-
-
-# --- routes --------------------------------------------------------------------------
-
-
-def gpt(**options: Any) -> ChatOpenAI:
-    settings: dict[str, Any] = {"model": "m", "api_key": "test", **options}
-    return ChatOpenAI(**settings)
-
-
-TOOL = {"type": "function", "function": {"name": "f"}}
-FAKE = FakeListChatModel(responses=["x"])
-
-
-@pytest.mark.parametrize(
-    ("model", "openai_like", "wants", "tools", "reasons"),
-    [
-        (gpt(), True, False, False, ()),
-        (gpt(logprobs=True), True, True, False, ()),
-        (gpt().bind(logprobs=True), True, True, False, ()),
-        (gpt().bind(tools=[TOOL]), True, False, True, ()),
-        (FAKE, False, False, False, ("temperature_unset",)),
-        (gpt().with_fallbacks([FAKE]), False, False, False, ("temperature_unset",)),
-        (gpt().with_fallbacks([gpt(logprobs=True)]), True, True, False, ()),
-    ],
-)
-def test_a_route_knows_what_its_models_can_do(
-    model: Any,
-    reasons: tuple[str, ...],
-    *,
-    openai_like: bool,
-    wants: bool,
-    tools: bool,
-) -> None:
-    route = Route.of(model, SamplingPlan())
-    assert route.supports_batch is openai_like
-    assert route.supports_logprobs is openai_like
-    assert route.user_wants_logprobs is wants
-    assert route.has_tools is tools
-    assert route.reasons() == reasons
-    assert len(route.copies) == len(route.candidates)
-
-
-def test_a_call_that_would_do_something_is_not_sampled() -> None:
-    search = {"type": "web_search"}
-    assert Route.of(gpt(), SamplingPlan()).unsampled({}) is None
-    assert Route.of(gpt(), SamplingPlan()).unsampled({"tools": [search]}) == (
-        "side_effects"
-    )
-    second = gpt().with_fallbacks([gpt().bind(tools=[search])])
-    assert Route.of(second, SamplingPlan()).unsampled({}) == "side_effects"

@@ -14,7 +14,7 @@ from langchain_core.runnables import Runnable, RunnableConfig
 
 from snne_guard import Assessment
 from snne_guard.types import SampleEvent
-from tests.support.chat_server import Request, Script, always, cycle
+from tests.support.chat_server import ChatServer, Request, Script, always, cycle
 
 T = TypeVar("T")
 
@@ -24,10 +24,21 @@ WAYS = ("invoke", "ainvoke", "stream", "astream", "batch", "abatch")
 WHOLE = ("invoke", "ainvoke")
 """The two twins."""
 
+AGREE = ["Paris", "Paris", "Paris", "Paris"]
+"""Four samples that agree with one another."""
+
+DIFFER = ["Lyon", "Nice", "Lille", "Metz"]
+"""Four that have no word in common."""
+
 
 def is_sample(request: Request) -> bool:
     """Return whether a request is for samples: those are drawn at temperature 1."""
     return request.temperature == 1.0
+
+
+def samples_of(server: ChatServer) -> list[Request]:
+    """Return the requests for samples that a server has seen."""
+    return [request for request in server.requests if is_sample(request)]
 
 
 def split(answer: str | Script, samples: Sequence[str] | Script) -> Script:
