@@ -114,7 +114,7 @@ class Assessor:
             said: What this call says that the question is, None if it says nothing.
         """
         if said is None:
-            if self.question is None:
+            if self.question is None or disabled():
                 return last, ()
             said, _ = _called("question", self.question, messages)
         if isinstance(said, str) and said.strip():

@@ -116,7 +116,7 @@ class OpenAICore:
             answers=answers,
         )
 
-    def brief(self, call: Call | AsyncCall, question: object) -> Brief:
+    def brief(self, call: Call | AsyncCall, question: object = None) -> Brief:
         """Return what the assessing part is told of a call.
 
         Args:

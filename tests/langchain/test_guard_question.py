@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from langchain_core.messages import BaseMessage, HumanMessage
 from langchain_core.prompts import ChatPromptTemplate
-from langchain_core.runnables import Runnable, RunnableLambda
+from langchain_core.runnables import ConfigurableField, Runnable, RunnableLambda
 
 from snne_guard import ConfigurationError, GuardedChatModel, SNNEGuard
 from snne_guard.similarity import rouge_l
@@ -218,6 +218,32 @@ def test_a_function_cannot_change_what_is_asked() -> None:
     with ChatServer(PARIS) as server:
         SNNEGuard(chat_openai(server), question=emptying).invoke("Is it?")
         assert {request.prompt for request in server.requests} == {"Is it?"}
+
+
+def test_a_guard_that_is_switched_off_calls_nobody(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("SNNE_GUARD_DISABLED", "1")
+    called: list[Any] = []
+    with ChatServer(PARIS) as server:
+        guard = SNNEGuard(chat_openai(server), question=called.append)
+        assert record(guard.invoke("x"))["reasons"] == ["no_threshold", "disabled"]
+    assert called == []
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_model_that_is_chosen_by_the_same_call_is_told_it_too(way: str) -> None:
+    similarity = Hearing()
+    with ChatServer(PARIS) as server:
+        open_model = chat_openai(server).configurable_fields(
+            max_tokens=ConfigurableField(id="limit")
+        )
+        model = GuardedChatModel(SNNEGuard(open_model, similarity=similarity))
+        said: Any = {"metadata": {KEY: "Hm?"}, "configurable": {"limit": 9}}
+        ask(model, "x", way, said)
+        limits = {request.body["max_completion_tokens"] for request in server.requests}
+    assert limits == {9}
+    assert similarity.heard == {"Hm?"}
 
 
 @pytest.mark.parametrize("question", ["Its capital?", later])

@@ -126,6 +126,7 @@ async def without_langchain(
     assert_type(guard.assess("x", max_tokens=5), Assessment)
     assert_type(OpenAIGuard.paper(azure, model="m"), OpenAIGuard)
     OpenAIGuard(client, model="m", api="responses", on_uncertain=decide)
+    OpenAIGuard(client, model="m", question=str).assess("x", question="x", seed=1)
     OpenAIGuard(client, model="m", thresold=0.4)  # type: ignore[call-arg]  # a typo
     OpenAIGuard(tasks, model="m")  # type: ignore[arg-type]  # of the other kind
     asynchronous = AsyncOpenAIGuard(tasks, model="m", observers=[Print()])
