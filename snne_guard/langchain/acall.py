@@ -16,7 +16,7 @@ from langchain_core.messages.utils import message_chunk_to_message
 from snne_guard.assess import AsyncSession
 from snne_guard.decision import Verdict
 from snne_guard.langchain.core import Request, Settled, as_result
-from snne_guard.langchain.messages import as_chunk, metadata_chunk
+from snne_guard.langchain.messages import as_chunk, as_piece, metadata_chunk
 from snne_guard.sampling.langchain import AsyncSamples
 from snne_guard.sampling.langchain_messages import (
     cost_of,
@@ -87,7 +87,8 @@ class AsyncGuardedCall:
         async with self._released(), self._session:
             whole: AIMessageChunk | None = None
             try:
-                async for chunk in self._answer_chunks():
+                async for given in self._answer_chunks():
+                    chunk = as_piece(given)
                     whole = chunk if whole is None else whole + chunk
                     yield self._request.shown(chunk)
             except Exception as error:

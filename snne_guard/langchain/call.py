@@ -17,7 +17,7 @@ from snne_guard.assess import Session
 from snne_guard.decision import Verdict
 from snne_guard.errors import ConfigurationError
 from snne_guard.langchain.core import Request, Settled, as_result
-from snne_guard.langchain.messages import as_chunk, metadata_chunk
+from snne_guard.langchain.messages import as_chunk, as_piece, metadata_chunk
 from snne_guard.sampling.langchain import Samples
 from snne_guard.sampling.langchain_messages import (
     cost_of,
@@ -89,7 +89,8 @@ class GuardedCall:
         with self._released(), self._session:
             whole: AIMessageChunk | None = None
             try:
-                for chunk in self._answer_chunks():
+                for given in self._answer_chunks():
+                    chunk = as_piece(given)
                     whole = chunk if whole is None else whole + chunk
                     yield self._request.shown(chunk)
             except Exception as error:

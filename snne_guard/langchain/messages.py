@@ -14,6 +14,7 @@ from snne_guard.types import Assessment, Cost
 __all__ = [
     "METADATA_KEY",
     "as_chunk",
+    "as_piece",
     "delivered",
     "is_refusal",
     "metadata_chunk",
@@ -122,6 +123,14 @@ def as_chunk(message: AIMessage) -> AIMessageChunk:
         ],
         chunk_position="last",
     )
+
+
+def as_piece(given: AIMessage) -> AIMessageChunk:
+    """Return what came out of a model's stream as a chunk.
+
+    A model that is told not to stream gives a whole message there.
+    """
+    return given if isinstance(given, AIMessageChunk) else as_chunk(given)
 
 
 def stream_chunk(
