@@ -1,0 +1,1 @@
+"""The parts of the adapter for the openai package; ``openai.py`` is what is public."""
