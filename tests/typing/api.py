@@ -11,6 +11,8 @@ from langchain_core.messages import AIMessage
 from langchain_core.output_parsers import StrOutputParser
 from langchain_core.prompts import ChatPromptTemplate
 from openai import AsyncOpenAI, AzureOpenAI, OpenAI
+from openai.types.chat import ChatCompletion, ChatCompletionChunk
+from openai.types.responses import Response
 
 from snne_guard import (
     Assessment,
@@ -22,6 +24,7 @@ from snne_guard import (
     GuardedChatModel,
     OpenAIGuard,
     OpenAISampler,
+    OpenAITurn,
     Prices,
     ResponseSet,
     Score,
@@ -55,6 +58,11 @@ from snne_guard.types import (
     MethodInputs,
     SampleEvent,
     Sampler,
+)
+from snne_guard_integrations.openai import (
+    AssessmentRecord,
+    assessment,
+    guard_client,
 )
 
 
@@ -174,3 +182,27 @@ def scores() -> None:
     assert_type(uncertainty(-1.0, 2), float | None)
     assert_type(METHODS["snne"], Method)
     assert_type(METHODS["snne"].compute(MethodInputs(similarity=matrix)), float)
+
+
+async def guarded_clients(
+    client: OpenAI, tasks: AsyncOpenAI, azure: AzureOpenAI
+) -> None:
+    guarded = guard_client(client, n=3, threshold=0.4, fallback="m", refusal="No.")
+    assert_type(guarded, OpenAI)
+    assert_type(guard_client(azure), AzureOpenAI)
+    guard_client(client, thresold=0.4)  # type: ignore[call-arg]  # a typo
+    completion = guarded.chat.completions.create(model="m", messages=[])
+    assert_type(completion, ChatCompletion)
+    found = assessment(completion)
+    assert_type(found, AssessmentRecord)
+    assert_type(found["uncertainty"], float | None)
+    assert_type(found["cost"]["calls"], int)
+    for chunk in guarded.chat.completions.create(model="m", messages=[], stream=True):
+        assert_type(chunk, ChatCompletionChunk)
+    other = guard_client(tasks, on_uncertain=decide)
+    assert_type(other, AsyncOpenAI)
+    assert_type(await other.responses.create(model="m", input="x"), Response)
+    with OpenAIGuard(client).begin(model="m", messages=[]) as turn:
+        assert_type(turn, OpenAITurn)
+        assert_type(turn.ask(lambda: completion), ChatCompletion)
+        assert_type(turn.finish(completion), Assessment)
