@@ -147,7 +147,7 @@ def assessment(answer: object) -> AssessmentRecord:
         InputError: If it carries none.
 
     Example:
-        >>> assessment("Paris")
+        >>> assessment("Paris")  # doctest: +ELLIPSIS
         Traceback (most recent call last):
         snne_guard.errors.InputError: there is no assessment on this str...
     """
