@@ -30,7 +30,9 @@ logger = logging.getLogger(__name__)
 
 ToolRule = ToolCalls | Policy | Callable[[Sample], ToolCalls | Policy]
 """What is done with an answer that calls tools: ``"skip"``, ``"score"``, a policy of
-its own (it is scored then), or a function that says which of these holds for it."""
+its own (it is scored then), or a function that says which of these holds for it.
+Where the function has an attribute ``may_withhold`` that is false, no answer is held
+back for its sake."""
 
 
 def unusable(sample: Sample, *, tool_calls: ToolRule) -> str | None:
@@ -117,8 +119,9 @@ class Judge:
     def may_withhold(self) -> bool:
         """Whether an answer can fail to reach the application."""
         rule = self.tool_calls
-        own = rule.may_withhold if isinstance(rule, Policy) else callable(rule)
-        return self.policy.may_withhold or own
+        # A function that says nothing of it may return any policy.
+        own = not isinstance(rule, str) and getattr(rule, "may_withhold", True)
+        return self.policy.may_withhold or bool(own)
 
     @property
     def _has_threshold(self) -> bool:

@@ -139,7 +139,7 @@ class AsyncGuardedCall:
         return self._answered(message)
 
     def _answered(self, message: BaseMessage) -> BaseMessage:
-        self._message = message
+        self._message = self._request.own(message)
         self._sample = sample = read_message(message)
         self._session.answer_ended(sample, cost=cost_of(message, (sample,)))
         return message

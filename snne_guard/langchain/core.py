@@ -294,9 +294,12 @@ class Request:
                 self.core.refusal, answer=answer, assessment=assessment
             )
         else:
-            shown = answer if self.keep_logprobs else without_logprobs(answer)
-            message = delivered(shown, settled.record)
+            message = delivered(self.own(answer), settled.record)
         return replace(settled, message=self.counted(message, settled.usage))
+
+    def own(self, answer: BaseMessage) -> BaseMessage:
+        """Return an answer without what only the guard asked for."""
+        return answer if self.keep_logprobs else without_logprobs(answer)
 
     def counted(self, message: AIMessage, usage: UsageMetadata | None) -> AIMessage:
         """Return the message with the usage of all draws, where no run shows it."""
