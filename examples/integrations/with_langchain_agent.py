@@ -64,17 +64,17 @@ agent = create_agent(
 )
 
 questions = {
-    "1": "When does the library open?",
-    "2": "Who won the 1907 village chess cup of Ebnat?",
+    "1": "What is the chemical symbol for gold?",
+    "2": "When does the library open?",
 }
 for thread, question in questions.items():
     config: Any = {"configurable": {"thread_id": thread}}
     state = agent.invoke({"messages": [{"role": "user", "content": question}]}, config)
     if "__interrupt__" in state:
-        print("a person is asked:", state["__interrupt__"][0].value["uncertainty"]["id"])
-        reply = {"type": "respond", "message": "Nobody at the desk knows."}
+        print("a person is asked")
+        reply = {"type": "respond", "message": "At nine."}
         state = agent.invoke(Command(resume={"decisions": [reply]}), config)
     for message in state["messages"]:
         print(f"{message.type}: {message.content or message.tool_calls[0]['name']}")
     for record in state["uncertainty"]:
-        print(f"  {record['kind']}: {record['decision']}, {record['reasons']}")
+        print(f"  {record['kind']}: {record['decision']}, u={record['uncertainty']}")

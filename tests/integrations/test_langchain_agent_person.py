@@ -27,6 +27,7 @@ from tests.support.agents import (
     turns,
 )
 from tests.support.chat_server import ChatServer, Reply, ToolCall
+from tests.support.examples import printed
 from tests.support.guarding import WHOLE
 
 UNCERTAIN = turns(answer=saying(OWN), samples=saying(*SPREAD))
@@ -265,3 +266,14 @@ def test_a_new_question_lets_go_of_what_waited() -> None:
         "fallback",
         "accept",
     ]
+
+
+@pytest.mark.usefixtures("embedded")
+def test_the_example_asks_a_person_only_where_the_model_wavers() -> None:
+    lines = printed("integrations/with_langchain_agent")
+    assert lines[0].endswith("for gold?")
+    assert "Au" in lines[1]
+    assert lines[2].startswith("answer: accept")
+    assert "a person is asked" in lines
+    assert "tool: The library opens at 9 and closes at 17." in lines
+    assert "ai: At nine." in lines
