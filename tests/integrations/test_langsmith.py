@@ -34,6 +34,7 @@ from snne_guard import (
 from snne_guard_integrations import _extras
 from snne_guard_integrations.langsmith import LangSmithObserver
 from tests.support.chat_server import ChatServer, Reply, ToolCall, chat_openai
+from tests.support.examples import printed
 from tests.support.guarding import WAYS, WHOLE, ask, record, run_in_loop, split
 from tests.support.langsmith_server import PROJECT, LangSmithServer
 from tests.support.openai_clients import client as openai_client
