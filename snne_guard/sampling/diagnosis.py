@@ -104,8 +104,20 @@ def _temperature(case: Case) -> Iterator[Finding]:
     if case.colder_is_likelier:
         message = f"replies are made of likelier words at 0 than at {warm}"
         yield found(status="works", message=message)
-    message = f"replies differ at 0 as much as at {warm}: {own}"
-    yield found(status="ignored", message=message)
+    # Not like a provider that takes none and says so: then each call names it too.
+    yield found(
+        status="ignored",
+        message=f"replies differ at 0 as much as at {warm}: {own}",
+        fix=_OWN_TEMPERATURE,
+        trusted=False,
+    )
+
+
+_OWN_TEMPERATURE = (
+    "have the server draw at the temperature that it is asked for; else judge its "
+    "replies by a threshold that was learnt from them, since at an unknown temperature "
+    "agreement may mean little"
+)
 
 
 def _temperature_of_repeats(case: Case) -> Iterator[Finding]:

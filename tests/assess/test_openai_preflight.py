@@ -101,8 +101,9 @@ def test_a_seed_of_the_users_own_is_what_a_fixed_seed_needs() -> None:
 
 
 def test_the_responses_api_has_neither_n_nor_seed() -> None:
-    replies = [response(f"village {number}") for number in range(9)]
-    with ChatServer(in_turn(replies)) as server:
+    hot = in_turn([response(f"village {number}") for number in range(9)])
+    cold = response("village")
+    with ChatServer(lambda r: cold if r.temperature == 0 else hot(r)) as server:
         report = examined(server, "threads", api="responses")
     assert report.ok
     found = statuses(report)

@@ -125,6 +125,17 @@ def test_a_server_that_ignores_everything_cannot_be_trusted(script: Script) -> N
     assert [found[part] for part in parts] == ["ignored"] * 3 + ["missing"]
 
 
+def test_a_temperature_of_the_servers_own_is_not_trusted() -> None:
+    deaf = DEAF - {"max_tokens", "temperature"}
+    result = run_on(Sampler(ignores=deaf, hot=True))
+    assert result.exit_code == 1
+    page = said(result)
+    assert "variation works" in page
+    assert "temperature ignored replies differ at 0 as much as at 1" in page
+    assert "Samples of this model cannot be trusted." in page
+    assert "To do: have the server draw at the temperature that it is asked" in page
+
+
 def test_settings_are_code_that_makes_the_guard() -> None:
     result = run_on(Sampler(ignores=frozenset({"logprobs"})))
     assert result.exit_code == 0

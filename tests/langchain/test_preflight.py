@@ -96,6 +96,12 @@ SERVERS: list[tuple[str, Script, bool, dict[str, str]]] = [
     ("rejects n above 2", rejecting_n(Sampler(), max_n=2), True, {}),
     ("gives two at most", capped, True, {}),
     (
+        "draws at a temperature of its own",
+        Sampler(hot=True),
+        False,
+        {"temperature": "ignored"},
+    ),
+    (
         "rejects temperature",
         rejecting("temperature", Sampler()),
         True,

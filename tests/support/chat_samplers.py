@@ -33,6 +33,7 @@ class Sampler:
         fixed_seed: Seed of every request that brings none.
         copies: Whether the choices of one request are copies of the first.
         noisy: Whether draws at temperature 0 differ in their last words.
+        hot: Whether it draws at temperature 1 whatever it is asked for.
     """
 
     ignores: frozenset[str] = frozenset()
@@ -40,6 +41,7 @@ class Sampler:
     fixed_seed: int | None = None
     copies: bool = False
     noisy: bool = False
+    hot: bool = False
     _kept: dict[str, Reply] = field(default_factory=dict[str, Reply])
     _draws: random.Random = field(default_factory=random.Random)
 
@@ -83,7 +85,7 @@ class Sampler:
 
     def _generator(self, request: Request, choice: int) -> Callable[[list[str]], str]:
         cold = "temperature" in self.ignores or request.temperature == 0
-        if cold:
+        if cold and not self.hot:
             return random.Random(zlib.crc32(request.prompt.encode())).choice  # noqa: S311 - no secret
         seed = None if "seed" in self.ignores else request.body.get("seed")
         seed = self.fixed_seed if seed is None else seed
