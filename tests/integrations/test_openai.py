@@ -19,6 +19,7 @@ from snne_guard import (
     MissingExtraError,
     UncertainAnswerError,
 )
+from snne_guard_integrations._openai.requests import api_of
 from snne_guard_integrations.openai import assessment, guard_client
 from tests.support.chat_server import (
     ChatServer,
@@ -346,7 +347,7 @@ def test_parse_gives_the_user_s_type_or_a_refusal(way: str) -> None:
     texts = [json.dumps({"name": name}) for name in APART]
     path = "chat.completions.parse"
     with ChatServer(split('{"name": "Paris"}', texts)) as server:
-        with guarding(server, way, threshold=0.4) as ask:
+        with guarding(server, way, threshold=0.4, similarity="structured") as ask:
             found = ask(path, **REQUEST, response_format=City)
             assert found.choices[0].message.parsed == City(name="Paris")
             assert assessment(found)["decision"] == "flag"
@@ -371,6 +372,7 @@ def test_the_raw_response_is_given_where_nothing_can_be_withheld(way: str) -> No
     with ChatServer(always("Paris", headers={"X-Request-Id": "req_1"})) as server:
         with guarding(server, way, threshold=0.4) as ask:
             raw = ask(path)
+            assert assessment(ask(f"with_raw_response.{CHAT}").parse())
             assert raw.headers["x-request-id"] == "req_1"
             assert raw.parse().choices[0].message.content == "Paris"
             assert assessment(raw.parse())["decision"] == "accept"
@@ -501,5 +503,19 @@ def test_a_package_that_is_too_old_is_named(monkeypatch: pytest.MonkeyPatch) -> 
         guard_client(own)
 
 
-def test_the_path_of_the_method_is_the_one_that_is_tested() -> None:
-    assert CHAT == "chat.completions.create"
+@pytest.mark.parametrize(
+    ("path", "api"),
+    [
+        ("/chat/completions", "chat"),
+        ("chat/completions?a=b", "chat"),
+        ("https://elsewhere.example/v1/chat/completions", "chat"),
+        ("/responses", "responses"),
+        ("/responses?beta=true", "responses"),
+        ("/responses/compact", None),
+        ("https://elsewhere.example/v1/embeddings", None),
+    ],
+)
+def test_an_answer_is_guarded_however_its_path_is_written(
+    path: str, api: str | None
+) -> None:
+    assert api_of(path) == api

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Self, cast
+from urllib.parse import urlsplit
 
 from snne_guard import ConfigurationError
 
@@ -28,7 +29,12 @@ def api_of(path: str) -> ApiName | None:
         >>> api_of("/chat/completions"), api_of("/embeddings")
         ('chat', None)
     """
-    return _APIS.get(path.partition("?")[0])
+    asked = urlsplit(path)
+    place = f"/{asked.path.lstrip('/')}"
+    if asked.netloc:  # a whole address, whatever it begins with
+        found = (api for end, api in _APIS.items() if place.endswith(end))
+        return next(found, None)
+    return _APIS.get(place)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
