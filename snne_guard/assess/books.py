@@ -170,14 +170,10 @@ class Books:
         )
 
     def _cost(self) -> Cost:
-        cost = replace(
-            self._answer_cost + self._collector.cost,
-            seconds=self.elapsed,
-            rounds=self._collector.rounds,
-            samples_saved=self._saved,
+        cost = self._collector.total(
+            self._answer_cost, seconds=self.elapsed, cut=self._cut
         )
-        # What was in flight at the end was perhaps billed, and nobody will know.
-        cost = replace(cost, lower_bound=cost.lower_bound or self._cut)
+        cost = replace(cost, samples_saved=self._saved)
         prices = self._assessor.prices
         return cost if prices is None else prices.priced(cost)
 

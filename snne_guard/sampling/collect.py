@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from snne_guard.types import Cost, Sample
 
@@ -91,6 +91,23 @@ class Collector:
     def lost(self) -> None:
         """Note that something was perhaps billed of which no count will come."""
         self.cost += Cost(lower_bound=True)
+
+    def total(self, answer: Cost, *, seconds: float, cut: bool) -> Cost:
+        """Return what the answer and all samples took.
+
+        Args:
+            answer: What the answer took.
+            seconds: Since the call began.
+            cut: Whether something was in flight at the end: perhaps it was billed, and
+                nobody will know.
+        """
+        cost = answer + self.cost
+        return replace(
+            cost,
+            seconds=seconds,
+            rounds=self.rounds,
+            lower_bound=cost.lower_bound or cut,
+        )
 
     def limit(self, n_samples: int) -> None:
         """Want fewer replies than was planned; only before the first round."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from contextvars import Context, copy_context
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from snne_guard.errors import GuardTimeoutError
 from snne_guard.sampling.clock import Clock
@@ -72,7 +72,6 @@ class Gathering:
         }
         if collector.samples:
             self.memory.learn_batch(collector.batch, asked=plan.n_samples)
-        cost = answer.cost + collector.cost
         return ResponseSet(
             answer=answer.samples[0],
             samples=collector.samples,
@@ -81,12 +80,7 @@ class Gathering:
             question=self.question,
             reasons=tuple(reason for reason, true in named.items() if true),
             errors=tuple(collector.errors),
-            cost=replace(
-                cost,
-                seconds=self.clock.elapsed,
-                rounds=collector.rounds,
-                lower_bound=cost.lower_bound or cut,
-            ),
+            cost=collector.total(answer.cost, seconds=self.clock.elapsed, cut=cut),
         )
 
 
