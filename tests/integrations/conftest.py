@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterator
 from importlib import import_module
 from typing import Any
 
 import pytest
 
+from tests.support.tracing_servers import (
+    TracingServer,
+    mlflow_server,
+    phoenix_command,
+    phoenix_server,
+)
+
 Needs = Callable[[str], Any]
+
+# Before MLflow reads it: tests send nothing to anybody.
+os.environ["MLFLOW_DISABLE_TELEMETRY"] = "true"
 
 
 @pytest.fixture(scope="session")
@@ -29,3 +41,35 @@ def needs() -> Needs:
             pytest.skip(f"{error}; make test-integrations has it")
 
     return wanted
+
+
+@pytest.fixture(scope="session")
+def mlflow_client(needs: Needs) -> Any:
+    """The module ``mlflow``, with what full MLflow imports when it first sends."""
+    module = needs("mlflow")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it warns of its own code
+        with contextlib.suppress(ImportError):
+            import_module("mlflow.pyfunc")
+    return module
+
+
+@pytest.fixture(scope="session")
+def mlflow_at(
+    needs: Needs, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[TracingServer]:
+    """A real MLflow server, started once."""
+    needs("alembic")  # which comes with MLflow's server, and not with its clients
+    with mlflow_server(tmp_path_factory.mktemp("mlflow")) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def phoenix_at(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TracingServer]:
+    """A real Phoenix server, started once."""
+    command = phoenix_command()
+    if command is None:
+        assert os.environ.get("SNNE_GUARD_REQUIRE_INTEGRATIONS") != "1"
+        pytest.skip("there is no Phoenix; make test-integrations has it")
+    with phoenix_server(tmp_path_factory.mktemp("phoenix"), command) as server:
+        yield server
