@@ -32,8 +32,8 @@ def api_of(path: str) -> ApiName | None:
     asked = urlsplit(path)
     place = f"/{asked.path.lstrip('/')}"
     if asked.netloc:  # a whole address, whatever it begins with
-        found = (api for end, api in _APIS.items() if place.endswith(end))
-        return next(found, None)
+        ends = [end for end in _APIS if place.endswith(end)]
+        return _APIS[ends[0]] if ends else None
     return _APIS.get(place)
 
 
