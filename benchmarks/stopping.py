@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks._stopping_size import allowed, simulated
 from benchmarks.certificate import (
     FILES,
     FIRST,
@@ -29,7 +30,6 @@ from benchmarks.certificate import (
     recordings,
     shuffled,
 )
-from benchmarks.stopping_size import allowed, simulated
 from snne_guard.decision import fit_stop
 from snne_guard.evaluation import Recording, uncertainty_paths
 from snne_guard.types import FloatArray

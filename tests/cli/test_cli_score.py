@@ -1,7 +1,6 @@
 """``snne-guard score``: the summary, the lines with their u, what they cost."""
 
 import json
-import os
 import subprocess
 import sys
 import tracemalloc
@@ -12,9 +11,7 @@ import pytest
 from snne_guard import score as score_answers
 from tests.cli.lines import read, write
 from tests.cli.score_command import ALIKE, MIXED, run
-
-ROOT = Path(__file__).resolve().parents[2]
-SHARED = Path(os.environ.get("SNNE_GUARD_SHARED") or ROOT / ".." / "shared")
+from tests.support.shared_folder import SHARED
 
 
 def test_the_summary(recordings: Path) -> None:

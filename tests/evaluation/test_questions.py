@@ -1,7 +1,6 @@
 """Questions: what a line may hold, ids for those without, the prompt."""
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +8,8 @@ import pytest
 
 from snne_guard.errors import InputError
 from snne_guard.evaluation import BadLine, Question, parse_questions, read_questions
+from tests.support.shared_folder import SHARED
 
-SHARED = Path(
-    os.environ.get("SNNE_GUARD_SHARED")
-    or Path(__file__).resolve().parents[2] / ".." / "shared"
-)
 FULL: dict[str, Any] = {
     "id": "q1",
     "question": "Capital of France?",

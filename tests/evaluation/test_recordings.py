@@ -1,7 +1,6 @@
 """Recordings: what a line may hold, what is wrong with the others, and ids."""
 
 import json
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,11 +14,8 @@ from snne_guard.evaluation import (
     parse_recordings,
     read_recordings,
 )
+from tests.support.shared_folder import SHARED
 
-SHARED = Path(
-    os.environ.get("SNNE_GUARD_SHARED")
-    or Path(__file__).resolve().parents[2] / ".." / "shared"
-)
 FULL: dict[str, Any] = {
     "id": "q1",
     "question": "Capital of France?",

@@ -2,9 +2,7 @@
 
 import json
 import math
-import os
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,11 +10,8 @@ import pytest
 
 from snne_guard.scorers import METHODS, score, snne, uncertainty, wsnne
 from snne_guard.types import MethodInputs
+from tests.support.shared_folder import SHARED
 
-SHARED = Path(
-    os.environ.get("SNNE_GUARD_SHARED")
-    or Path(__file__).resolve().parents[2] / ".." / "shared"
-)
 VECTORS = SHARED / "reference" / "vectors.json"
 TOLERANCE = 1e-9
 
