@@ -87,7 +87,7 @@ def simulated(
         rng = np.random.default_rng(data_set)
         copies = rng.multinomial(recorded, np.full(recorded, 1 / recorded))
         for _ in range(SPLITS):
-            table = _split(paths, copies / recorded, questions, rng)
+            table = split(paths, copies / recorded, questions, rng)
             rules.append(
                 fit_stop(
                     table,
@@ -104,7 +104,7 @@ def simulated(
     )
 
 
-def _split(
+def split(
     paths: FloatArray, weights: FloatArray, questions: int, rng: np.random.Generator
 ) -> FloatArray:
     """Return ``(questions, rounds)`` ``u``, copies of one question in one half."""
