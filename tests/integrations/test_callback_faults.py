@@ -323,3 +323,42 @@ def test_a_model_is_no_guard() -> None:
     model: Any = FakeListChatModel(responses=["Paris"])
     with pytest.raises(ConfigurationError, match=r"needs a guard .* got FakeListChat"):
         SNNECallbackHandler(model)
+
+
+@pytest.mark.parametrize(("patience", "assessed"), [(30.0, 2), (0.0, 0)])
+def test_leaving_waits_as_long_as_it_was_told(
+    patience: float, assessed: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    gate = Gate()
+    samples = Reply(texts=("Paris",), gate=gate)
+    with ChatServer(split("Lyon", lambda _request: samples)) as server:
+        model = FakeListChatModel(responses=["Lyon"])
+        handler = SNNECallbackHandler(
+            guard_on(chat_openai(server)), exit_timeout=patience
+        )
+        for _ in range(2):
+            model.invoke("x", {"callbacks": [handler]})
+        server.wait_until(requests=1)
+        if assessed:
+            gate.open()
+        handler._backlog.leave()
+        assert handler.counts.assessed == assessed
+        if not assessed:
+            gate.open()
+        assert handler.flush()
+    said = [record.getMessage() for record in caplog.records]
+    lost = "the process ends with 2 answers not assessed"
+    assert said == ([] if assessed else [lost])
+
+
+def test_only_handlers_that_live_leave_and_begin_anew() -> None:
+    handler = SNNECallbackHandler(SNNEGuard(FakeListChatModel(responses=["Paris"])))
+    assert handler._backlog in _backlog._LIVE
+    backlog = handler._backlog
+    handler.on_llm_start({}, ["x"], run_id=uuid4())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_backlog, "_LIVE", {backlog})
+        _backlog._renew()  # as in a forked process
+        assert (handler.counts, backlog.closed) == (ShadowCounts(), False)
+        _backlog._leave()  # as at the end of one
+    assert backlog.closed

@@ -9,16 +9,25 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from langchain.chat_models import init_chat_model
 from langchain_anthropic import ChatAnthropic
 from langchain_core.caches import InMemoryCache
-from langchain_core.callbacks import CallbackManager, CallbackManagerForLLMRun
+from langchain_core.callbacks import (
+    CallbackManager,
+    CallbackManagerForLLMRun,
+    CallbackManagerForRetrieverRun,
+    dispatch_custom_event,
+)
+from langchain_core.documents import Document
 from langchain_core.language_models import BaseChatModel, FakeListLLM
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.outputs import ChatGeneration, ChatResult, Generation, LLMResult
-from langchain_core.runnables import ConfigurableField
+from langchain_core.retrievers import BaseRetriever
+from langchain_core.runnables import RunnableLambda
 from langchain_core.tools import tool
 from openai import APIStatusError
 from pydantic import BaseModel
+from tenacity import RetryCallState, Retrying
 
 from snne_guard import SNNEGuard
 from snne_guard_integrations.callback import SNNECallbackHandler
@@ -141,16 +150,15 @@ def _settings(server: ChatServer) -> dict[str, Any]:
     return {"model": "test-model", "base_url": server.url, "api_key": "x"}
 
 
-def test_a_model_that_is_chosen_later_gets_what_it_can_be_given(
-    server: ChatServer,
+@pytest.mark.parametrize("tools", [[], [opening_hours]])
+def test_for_a_model_that_is_chosen_later_no_tools_are_known(
+    tools: list[Any], server: ChatServer
 ) -> None:
     model = chat_openai(server)
-    chosen = model.configurable_alternatives(
-        ConfigurableField(id="which"), default_key="first", second=model
-    )
-    handler, witness = watching(chosen)
-    invoke(model, handler)
-    assert witness.last.uncertainty is not None
+    handler, _ = watching(init_chat_model(model_provider="openai"))
+    invoke(model.bind_tools(tools) if tools else model, handler)
+    # Without tools it is tried, and nobody says which model it is.
+    assert handler.counts.reasons == {"shape_unknown" if tools else "TypeError": 1}
 
 
 def test_tools_that_run_at_the_provider_are_not_called_again(
@@ -249,6 +257,24 @@ async def test_a_run_that_is_cancelled_is_let_go() -> None:
     assert handler.counts.reasons == {"abandoned": 1}
 
 
+async def test_a_stream_that_is_read_in_one_task_after_another_is_one_run(
+    server: ChatServer,
+) -> None:
+    model = chat_openai(server)
+    handler, witness = watching(model)
+    stream = model.astream(QUESTION, {"callbacks": [handler]})
+
+    async def further() -> str | None:
+        chunk = await anext(stream, None)
+        return None if chunk is None else str(chunk.text)
+
+    texts: list[str] = []  # each in a task of its own, as under a time limit
+    while (text := await asyncio.create_task(further())) is not None:
+        texts.append(text)
+    assert await handler.aflush()
+    assert witness.last.scored[0] == "".join(texts) == "At nine"
+
+
 class Outer(BaseChatModel):
     """A chat model that asks another one, under its own run."""
 
@@ -300,3 +326,32 @@ def test_the_message_may_change_after_the_run(server: ChatServer) -> None:
     answer.content = "changed by the application"
     assert handler.flush()
     assert witness.last.scored[0] == "At nine"
+
+
+def test_only_runs_of_models_are_watched(server: ChatServer) -> None:
+    class Library(BaseRetriever):
+        def _get_relevant_documents(
+            self, query: str, *, run_manager: CallbackManagerForRetrieverRun
+        ) -> list[Document]:
+            dispatch_custom_event(
+                "searched", {}, config={"callbacks": run_manager.get_child()}
+            )
+            return [Document(query)]
+
+    attempts: list[str] = []
+
+    def unsteady(documents: list[Document]) -> str:
+        attempts.append(documents[0].page_content)
+        if len(attempts) == 1:
+            raise OSError
+        return documents[0].page_content
+
+    model = chat_openai(server)
+    handler, _ = watching(model)
+    steady = RunnableLambda(unsteady).with_retry(wait_exponential_jitter=False)
+    invoke(Library() | steady | model, handler)
+    assert len(attempts) == 2
+    manager = CallbackManager([handler]).on_llm_start({}, ["x"], run_id=uuid4())[0]
+    manager.on_retry(RetryCallState(Retrying(), None, (), {}))
+    assert handler.counts.reasons == {"not_a_chat_model": 1}
+    assert (handler.counts.seen, handler.counts.assessed) == (2, 1)
