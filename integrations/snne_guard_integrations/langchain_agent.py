@@ -39,7 +39,7 @@ try:
     from langchain.chat_models import init_chat_model
     from langgraph.types import Command, interrupt
 except ImportError:
-    required("langchain.agents.middleware", extra="agents", at_least="1.2.10")
+    required("langchain.agents.middleware", extra="agents", at_least="1.2.15")
     raise
 
 __all__ = ["OnUncertainTurn", "UncertaintyMiddleware", "UncertaintyState"]

@@ -13,7 +13,7 @@ from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
 from snne_guard import ConfigurationError, InputError, SNNEGuard
 from snne_guard_integrations._extras import required
 
-required("langgraph.graph.message", extra="langgraph", at_least="1.0.8")
+required("langgraph.graph.message", extra="langgraph", at_least="1.1.5")
 from langgraph.graph.message import add_messages  # noqa: E402 - after the check
 from typing_extensions import TypedDict  # noqa: E402
 

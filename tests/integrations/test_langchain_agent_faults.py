@@ -331,11 +331,61 @@ async def test_an_abandoned_stream_ends_what_is_in_flight(action: Any) -> None:
     assert len(server.requests) == drawn
 
 
+class Gated:
+    """Replies: the answer at once, samples when the gate opens."""
+
+    def __init__(self) -> None:
+        self.gate = Gate()
+
+    def __call__(self, request: Request) -> Reply:
+        return Reply(texts=[OWN], gate=self.gate if is_sample(request) else None)
+
+
+async def test_an_async_stream_that_nobody_reads_on_ends_its_samples() -> None:
+    script = Gated()
+    with ChatServer(script) as server:
+        agent = agent_on(server, guarding(threshold=0.4))
+        stream = agent.astream(asked(), stream_mode="messages")
+        await anext(stream)
+        await until(lambda: len(server.requests) >= 2)
+        await stream.aclose()
+        await until(lambda: server.abandoned >= 1)
+        script.gate.open()
+
+
+def test_a_stream_that_nobody_reads_on_leaves_nothing_behind() -> None:
+    script = Gated()
+    with ChatServer(script) as server:
+        agent = agent_on(server, guarding(threshold=0.4))
+        stream = agent.stream(asked(), stream_mode="messages")
+        next(stream)
+        server.wait_until(requests=2)
+        # LangGraph waits for its node, so the samples may come.
+        script.gate.open()
+        stream.close()
+        drawn = len(server.requests)
+        assert last(agent.invoke(asked())).content == OWN
+    assert len(server.requests) == 2 * drawn
+
+
 async def test_a_plain_call_works_inside_a_running_event_loop() -> None:
     with ChatServer(UNCERTAIN) as server:
         agent = agent_on(server, guarding(threshold=0.4, on_uncertain="refuse"))
         state = agent.invoke(asked())
     assert is_refusal(last(state))
+
+
+@pytest.mark.parametrize("way", WHOLE)
+def test_an_uncertain_answer_is_not_worth_a_retry(way: str) -> None:
+    with ChatServer(UNCERTAIN) as server:
+        agent = agent_on(
+            server,
+            ModelRetryMiddleware(initial_delay=0.0, on_failure="error"),
+            guarding(threshold=0.4, on_uncertain="raise"),
+        )
+        with pytest.raises(UncertainAnswerError):
+            run(agent, way)
+        assert len([r for r in server.requests if not is_sample(r)]) == 1
 
 
 def test_threads_share_one_agent() -> None:
@@ -365,7 +415,7 @@ def test_an_older_langchain_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(package, "ExtendedModelResponse")
     monkeypatch.setattr(extras, "version", lambda _name: "1.1.0")
     monkeypatch.delitem(sys.modules, "snne_guard_integrations.langchain_agent")
-    with pytest.raises(MissingExtraError, match=r"langchain 1\.2\.10 or later \(found"):
+    with pytest.raises(MissingExtraError, match=r"langchain 1\.2\.15 or later \(found"):
         import snne_guard_integrations.langchain_agent  # noqa: F401
 
 

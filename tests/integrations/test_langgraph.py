@@ -17,7 +17,14 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import END, START, StateGraph
 from langgraph.types import Command
 
-from snne_guard import ConfigurationError, GuardedChatModel, InputError, SNNEGuard
+from snne_guard import (
+    ConfigurationError,
+    GuardedChatModel,
+    InputError,
+    MissingExtraError,
+    SNNEGuard,
+)
+from snne_guard_integrations import _extras
 from snne_guard_integrations.langgraph import (
     UncertaintyState,
     add_records,
@@ -259,3 +266,10 @@ def test_the_example_stops_and_goes_on() -> None:
     assert any("Au" in line for line in lines)
     assert any(line.startswith("a person is asked") for line in lines)
     assert lines[-1] == "ai: Nobody knows."
+
+
+def test_an_older_langgraph_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_extras, "version", lambda _name: "1.0.0")
+    monkeypatch.delitem(sys.modules, "snne_guard_integrations.langgraph")
+    with pytest.raises(MissingExtraError, match=r"langgraph 1\.1\.5 or later \(found"):
+        import snne_guard_integrations.langgraph  # noqa: F401
