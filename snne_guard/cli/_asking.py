@@ -5,19 +5,17 @@ from __future__ import annotations
 import threading
 from collections.abc import Generator
 from contextlib import contextmanager
-from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.progress import (
     BarColumn,
-    Progress,
     SpinnerColumn,
     TextColumn,
     TimeElapsedColumn,
 )
 
-from snne_guard.cli._console import failure
+from snne_guard.cli._console import Bar, failure
 from snne_guard.types import Assessment, SampleEvent
 
 if TYPE_CHECKING:
@@ -58,7 +56,7 @@ def embedded_chat(*, console: Console, seed: int | None = None) -> ChatOpenAI:
         return embedded_model(temperature=0, max_tokens=32, stop=["\n"], seed=seed)
 
 
-class Arrivals:
+class Arrivals(Bar):
     """An observer that shows replies as they arrive, as long as it is entered.
 
     On a terminal it is a bar, elsewhere a line for each request.
@@ -72,29 +70,15 @@ class Arrivals:
         self._console, self._total = console, total
         self._lock = threading.Lock()
         self._arrived = 0
-        self._progress = Progress(
+        super().__init__(
             SpinnerColumn(),
             TextColumn("{task.description}"),
             BarColumn(bar_width=24),
             TextColumn("{task.completed}/{task.total} replies"),
             TimeElapsedColumn(),
             console=console,
-            transient=True,
-            disable=not console.is_terminal,
         )
         self._task = self._progress.add_task("asking", total=total)
-
-    def __enter__(self) -> Self:
-        self._progress.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._progress.stop()
 
     def on_sample_start(self, event: SampleEvent) -> None:
         """Say what was asked for."""

@@ -1,10 +1,12 @@
-"""What the commands share: messages for people, on standard error."""
+"""What the commands share: messages and bars for people, on standard error."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
+from types import TracebackType
+from typing import Self
 
 import typer
 from rich.console import Console
@@ -12,13 +14,14 @@ from rich.progress import (
     BarColumn,
     DownloadColumn,
     Progress,
+    ProgressColumn,
     TextColumn,
     TimeRemainingColumn,
 )
 
 from snne_guard.errors import SnneGuardError
 
-__all__ = ["byte_progress", "failure", "note", "reported_errors"]
+__all__ = ["Bar", "byte_progress", "failure", "note", "reported_errors"]
 
 USAGE = 2
 """Exit status where nothing was done: a wrong option, a file that is not there."""
@@ -49,6 +52,35 @@ def reported_errors() -> Generator[None]:
         name = "" if error.filename is None else f"{error.filename}: "
         told = f"{name}{error.strerror or error}"
         raise failure(told) from error
+
+
+class Bar:
+    """Shows how far something is, as long as it is entered, on a terminal only.
+
+    Args:
+        columns: What is shown, from left to right.
+        console: Where to show it.
+    """
+
+    def __init__(self, *columns: ProgressColumn, console: Console) -> None:
+        self._progress = Progress(
+            *columns,
+            console=console,
+            transient=True,
+            disable=not console.is_terminal,
+        )
+
+    def __enter__(self) -> Self:
+        self._progress.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._progress.stop()
 
 
 def byte_progress() -> Progress:

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from types import TracebackType
-from typing import Self
 
 from rich.console import Console
 from rich.progress import (
     BarColumn,
-    Progress,
     SpinnerColumn,
     TextColumn,
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
 
+from snne_guard.cli._console import Bar
 from snne_guard.evaluation import Tally
 from snne_guard.types import Cost
 
@@ -26,7 +24,7 @@ _LINE_SECONDS = 10.0
 """Where nobody is looking at a bar, a line at most this often."""
 
 
-class RecordingView:
+class RecordingView(Bar):
     """Shows how far a run is, as long as it is entered: a bar, or lines.
 
     Args:
@@ -45,7 +43,7 @@ class RecordingView:
         self.console = console
         self._total, self._clock = total, clock
         self._began = self._told = clock()
-        self._progress = Progress(
+        super().__init__(
             SpinnerColumn(),
             BarColumn(bar_width=24),
             TextColumn("{task.description}"),
@@ -53,22 +51,8 @@ class RecordingView:
             TimeRemainingColumn(),
             TextColumn("left"),
             console=console,
-            transient=True,
-            disable=not console.is_terminal,
         )
         self._task = self._progress.add_task(self._text(Tally()), total=total)
-
-    def __enter__(self) -> Self:
-        self._progress.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._progress.stop()
 
     def update(self, tally: Tally) -> None:
         """Show where a run has got to."""
