@@ -94,6 +94,10 @@ class Books:
         event = self._event("answer", samples=samples, error=error, cost=cost)
         self._assessor.observers.sample_ended(event)
 
+    def answer_given(self, answer: Sample, *, cost: Cost) -> None:
+        """Note an answer that was there already, and what it took elsewhere."""
+        self._brakes.given(answer, cost)
+
     def listen(
         self,
         draw: Draw,

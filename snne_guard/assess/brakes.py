@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from snne_guard.assess.brief import Assessor, Brief
 from snne_guard.sampling.breaker import ShedError
 from snne_guard.sampling.budget import Tab
@@ -50,6 +52,12 @@ class Brakes:
             self._tab.answered(cost, characters=len(answer.text))
         elif error is not None and not perhaps_billed(error):
             self._tab.answered(None)
+
+    def given(self, answer: Sample, cost: Cost) -> None:
+        """Note an answer that was drawn elsewhere: it takes nothing of the budget."""
+        if self._tab is not None:
+            taken = replace(cost, calls=0, attempts=0)
+            self._tab.answered(taken, characters=len(answer.text))
 
     def release(self, collector: Collector) -> bool:
         """Settle how many samples may be asked for, and return whether to begin now.

@@ -54,7 +54,8 @@ class AsyncGuardedCall:
             if answer is None:
                 await self._answer()
             else:
-                self._sample = read_answer(answer)
+                self._sample, cost = read_answer(answer)
+                self._session.answer_given(self._sample, cost=cost)
             return (await self._decide())[0]
 
     async def run(self) -> AIMessage:

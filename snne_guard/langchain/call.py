@@ -56,7 +56,8 @@ class GuardedCall:
             if answer is None:
                 self._answer()
             else:
-                self._sample = read_answer(answer)
+                self._sample, cost = read_answer(answer)
+                self._session.answer_given(self._sample, cost=cost)
             return self._decide()[0]
 
     def run(self) -> AIMessage:

@@ -108,16 +108,17 @@ def read_message(
     )
 
 
-def read_answer(answer: object) -> Sample:
-    """Return what is compared of an answer that the application has already.
+def read_answer(answer: object) -> tuple[Sample, Cost]:
+    """Return what is compared of an answer that is there already, and what it took.
 
     Raises:
         InputError: If it is neither a message nor a text.
     """
     if isinstance(answer, BaseMessage):
-        return read_message(answer)
+        sample = read_message(answer)
+        return sample, cost_of(answer, (sample,))
     if isinstance(answer, str):
-        return Sample(text=without_thinking(answer))
+        return Sample(text=without_thinking(answer)), Cost()
     msg = f"answer must be an AIMessage or a text, got {type(answer).__name__}"
     raise InputError(msg)
 

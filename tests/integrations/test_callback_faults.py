@@ -16,7 +16,7 @@ import pytest
 from langchain_core.language_models import FakeListChatModel
 from langchain_core.messages import HumanMessage
 
-from snne_guard import Assessment, ConfigurationError, SNNEGuard
+from snne_guard import Assessment, Budget, ConfigurationError, SNNEGuard
 from snne_guard_integrations import _backlog
 from snne_guard_integrations.callback import ShadowCounts, SNNECallbackHandler
 from tests.support.chat_server import ChatServer, Gate, Reply, chat_openai, error
@@ -362,3 +362,26 @@ def test_only_handlers_that_live_leave_and_begin_anew() -> None:
         assert (handler.counts, backlog.closed) == (ShadowCounts(), False)
         _backlog._leave()  # as at the end of one
     assert backlog.closed
+
+
+def test_a_budget_bounds_what_the_shadow_spends(server: ChatServer) -> None:
+    model, witness = chat_openai(server), Witness()
+    guard = guard_on(model, observers=[witness], budget=Budget(tokens_per_minute=10))
+    with SNNECallbackHandler(guard) as handler:
+        for _ in range(6):
+            model.invoke("x", {"callbacks": [handler]})
+    spent = [found.cost.prompt_tokens for found in witness.assessments]
+    spent += [found.cost.completion_tokens for found in witness.assessments]
+    assert 0 < sum(spent) <= 10
+    assert "over_budget" in witness.last.reasons
+
+
+def test_the_switch_that_disables_guards_disables_this_one(
+    server: ChatServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SNNE_GUARD_DISABLED", "1")
+    model, witness = chat_openai(server), Witness()
+    with SNNECallbackHandler(guard_on(model, observers=[witness])) as handler:
+        model.invoke("x", {"callbacks": [handler]})
+    assert "disabled" in witness.last.reasons
+    assert len(server.requests) == 1

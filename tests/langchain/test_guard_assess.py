@@ -11,7 +11,7 @@ from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.messages import AIMessage
 from langchain_core.runnables import RunnableConfig, RunnableLambda
 
-from snne_guard import Assessment, GuardedChatModel, InputError, SNNEGuard
+from snne_guard import Assessment, Budget, GuardedChatModel, InputError, SNNEGuard
 from tests.support.chat_server import ChatServer, always, chat_openai
 from tests.support.guarding import WHOLE, Witness, ask, is_sample, run_in_loop, split
 
@@ -65,6 +65,23 @@ def test_log_probabilities_on_the_answer_count(way: str) -> None:
     assert (with_them.method, with_them.reasons) == ("wsnne", ("no_threshold",))
     assert without.method == "snne"
     assert "logprobs_missing" in without.reasons
+
+
+@pytest.mark.parametrize("way", WHOLE)
+@pytest.mark.parametrize("given", ["message", "text"])
+@pytest.mark.parametrize(("tokens", "drawn"), [(1000, 2), (5, 0)])
+def test_a_budget_knows_the_lengths_from_it_and_takes_nothing_for_it(
+    way: str, given: str, tokens: int, drawn: int
+) -> None:
+    with ChatServer(split("Marseille", ["Paris"])) as server:
+        message = chat_openai(server).invoke(QUESTION)
+        guard = SNNEGuard(
+            chat_openai(server), n=3, budget=Budget(tokens_per_call=tokens)
+        )
+        answer = message if given == "message" else message.text
+        found = [assess(guard, way, answer) for _ in range(2)]
+    assert [len(each.samples) for each in found] == [drawn] * 2
+    assert ["over_budget" in each.reasons for each in found] == [not drawn] * 2
 
 
 @pytest.mark.parametrize("way", WHOLE)
