@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Annotated, Any, Literal, NotRequired, cast, get_args
 
 from langchain_core.language_models import BaseChatModel, FakeListChatModel
+from langchain_core.messages import AIMessage
 
 from snne_guard import Assessment, ConfigurationError, SNNEGuard
 from snne_guard.decision import Policy, Threshold, accept_threshold
@@ -26,6 +27,7 @@ try:
         AgentMiddleware,
         AgentState,
         ExtendedModelResponse,
+        ModelFallbackMiddleware,
         ModelRequest,
         ModelResponse,
         hook_config,
@@ -36,7 +38,6 @@ try:
         StructuredOutputError,
         ToolStrategy,
     )
-    from langchain.chat_models import init_chat_model
     from langgraph.types import Command, interrupt
 except ImportError:
     required("langchain.agents.middleware", extra="agents", at_least="1.2.15")
@@ -138,9 +139,8 @@ class UncertaintyMiddleware(AgentMiddleware[UncertaintyState, Any, Any]):
     ) -> None:
         super().__init__()
         self.tools = []
-        self.fallback = (
-            init_chat_model(fallback) if isinstance(fallback, str) else fallback
-        )
+        # LangChain's own way to ask another model leaves out what only this one takes.
+        self._other = None if fallback is None else ModelFallbackMiddleware(fallback)
         on_error = options.get("on_error", "uncertain")
         answers = _policy(
             "threshold", threshold, "on_uncertain", on_uncertain, on_error
@@ -199,8 +199,12 @@ class UncertaintyMiddleware(AgentMiddleware[UncertaintyState, Any, Any]):
             if not turn.is_replaced:
                 raise
             response = ModelResponse(result=[])
-        if turn.hands_over and self.fallback is not None:
-            response = handler(request.override(model=self.fallback))
+        if turn.hands_over and self._other is not None:
+
+            def ask(asked: ModelRequest[Any]) -> ModelResponse[Any]:
+                return handler(_not_again(asked, request))
+
+            response = _whole(self._other.wrap_model_call(request, ask))
         return self._settled(request, turn, response)
 
     async def awrap_model_call(
@@ -218,8 +222,12 @@ class UncertaintyMiddleware(AgentMiddleware[UncertaintyState, Any, Any]):
             if not turn.is_replaced:
                 raise
             response = ModelResponse(result=[])
-        if turn.hands_over and self.fallback is not None:
-            response = await handler(request.override(model=self.fallback))
+        if turn.hands_over and self._other is not None:
+
+            async def ask(asked: ModelRequest[Any]) -> ModelResponse[Any]:
+                return await handler(_not_again(asked, request))
+
+            response = _whole(await self._other.awrap_model_call(request, ask))
         return self._settled(request, turn, response)
 
     def _settled(
@@ -314,6 +322,23 @@ def _answer_tools(request: ModelRequest[Any]) -> frozenset[str]:
         wanted = ToolStrategy(schema=schema)
     specs = wanted.schema_specs if isinstance(wanted, ToolStrategy) else ()
     return frozenset(spec.name for spec in specs)
+
+
+class _HandedOverError(Exception):
+    """Stands for the model that was asked already."""
+
+
+def _not_again(
+    asked: ModelRequest[Any], before: ModelRequest[Any]
+) -> ModelRequest[Any]:
+    """Return a request, unless it is the one that was carried out before."""
+    if asked is before:
+        raise _HandedOverError
+    return asked
+
+
+def _whole(response: ModelResponse[Any] | AIMessage) -> ModelResponse[Any]:
+    return cast("ModelResponse[Any]", response)  # a fallback passes on what it got
 
 
 def _recorded(

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.outputs import LLMResult
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 from pydantic import BaseModel
@@ -74,6 +76,34 @@ def test_the_answer_waits_for_a_person(way: str) -> None:
     assert record["message_id"] == last(state).id
     assert last(state).response_metadata["snne_guard"] == record
     assert last(state).usage_metadata is not None
+
+
+class Ends(BaseCallbackHandler):
+    """Keeps what every run of a model ended with."""
+
+    run_inline = True
+
+    def __init__(self) -> None:
+        self.seen: list[str] = []
+
+    def on_llm_end(self, response: LLMResult, **_kwargs: Any) -> None:
+        self.seen.append(repr(response))
+
+
+def test_it_is_in_no_stream_of_messages_before_the_person_has_decided() -> None:
+    ends = Ends()
+    with ChatServer(UNCERTAIN) as server:
+        agent = agent_on(server, asking(), checkpointer=InMemorySaver())
+        config: Any = {**THREAD, "callbacks": [ends]}
+        before = list(agent.stream(asked(), config, stream_mode="messages"))
+        after = agent.stream(
+            resume({"type": "approve"}), config, stream_mode="messages"
+        )
+        (shown,) = [message for message, _ in after]
+    assert before == []
+    assert ends.seen
+    assert OWN not in "".join(ends.seen)
+    assert shown.content == OWN
 
 
 @pytest.mark.parametrize("way", WHOLE)
