@@ -258,6 +258,7 @@ def test_the_package_s_own_helper_reads_a_guarded_stream(way: str) -> None:
         with guarding(server, way, threshold=0.4) as ask:
             found = ask.helped("responses.stream", **REQUEST)
             assert found.output_text == "It is Paris"
+            assert assessment(found)["decision"] == "flag"
         with guarding(server, way, threshold=0.4, on_uncertain="refuse") as ask:
             assert ask.helped("responses.stream", **REQUEST).output_text == NO
 

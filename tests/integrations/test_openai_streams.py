@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any
 
 import httpx
@@ -204,6 +207,61 @@ def test_a_stream_that_is_abandoned_ends_its_samples(way: str, how: str) -> None
         server.wait_until(abandoned=1)
     assert witness.last.reasons == ("cancelled",)
     assert witness.last.cost.lower_bound
+
+
+def slowly(request: Request) -> Reply:
+    """Let the answer begin and never end; the samples never come."""
+    if is_sample(request):
+        return Reply(stall=True)
+    return Reply(texts=("It is Paris",), chunk_delay=0.2)
+
+
+@pytest.mark.parametrize("policy", ["flag", "refuse"])
+def test_a_stream_that_another_thread_closes_ends_what_is_read(policy: Any) -> None:
+    witness, begun = Witness(), threading.Event()
+    with ChatServer(slowly) as server, client(server, timeout=2) as own:
+        guarded = guard_client(
+            own, n=2, threshold=0.4, on_uncertain=policy, observers=[witness]
+        )
+        stream = guarded.chat.completions.create(**REQUEST, stream=True)
+
+        def read() -> None:
+            begun.set()
+            with suppress(openai.APIConnectionError, httpx.HTTPError):
+                list(stream)
+
+        with ThreadPoolExecutor(1) as pool:
+            reading = pool.submit(read)
+            begun.wait()
+            stream.close()
+            reading.result()
+        server.wait_until(abandoned=1)
+    assert witness.last.reasons[-1] in {"answer_failed", "cancelled"}
+
+
+@pytest.mark.parametrize("policy", ["flag", "refuse"])
+async def test_a_stream_that_another_task_closes_ends_what_is_read(policy: Any) -> None:
+    witness = Witness()
+    with ChatServer(slowly) as server:
+        async with async_client(server) as own:
+            guarded = guard_client(
+                own, n=2, threshold=0.4, on_uncertain=policy, observers=[witness]
+            )
+            stream = await guarded.chat.completions.create(**REQUEST, stream=True)
+            begun = asyncio.Event()
+
+            async def read() -> None:
+                begun.set()
+                with suppress(openai.APIConnectionError, httpx.HTTPError):
+                    [chunk async for chunk in stream]
+
+            reading = asyncio.ensure_future(read())
+            await begun.wait()
+            await asyncio.sleep(0)
+            await stream.close()
+            await reading
+            await asyncio.to_thread(server.wait_until, abandoned=1)
+    assert witness.last.reasons[-1] in {"answer_failed", "cancelled"}
 
 
 async def test_a_task_that_is_cancelled_ends_everything() -> None:

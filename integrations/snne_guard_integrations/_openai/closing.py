@@ -32,8 +32,11 @@ class Closing(_Response):
         self._close = close
 
     def close(self) -> None:
-        """End the stream."""
-        self._close()
+        """End the stream, also while another thread reads it."""
+        try:
+            self._close()
+        except ValueError:  # it is being read: that ends with the response
+            self._response.close()
 
 
 class AsyncClosing(_Response):
@@ -50,5 +53,8 @@ class AsyncClosing(_Response):
         self._close = close
 
     async def aclose(self) -> None:
-        """End the stream."""
-        await self._close()
+        """End the stream, also while another task reads it."""
+        try:
+            await self._close()
+        except RuntimeError:  # it is being read: that ends with the response
+            await self._response.aclose()
