@@ -11,7 +11,7 @@ from snne_guard import Assessment, __version__
 from snne_guard_integrations._extras import required
 from snne_guard_integrations._report import SCORE, explained, label, texts
 
-required("langsmith", extra="langsmith", at_least="0.7")
+required("langsmith", extra="langsmith", at_least="0.14.9")
 from langsmith import Client  # noqa: E402 - after the check
 from langsmith.run_helpers import (  # noqa: E402
     get_current_run_tree,
