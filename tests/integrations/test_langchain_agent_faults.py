@@ -16,6 +16,7 @@ from langchain.agents.middleware import (
     ModelFallbackMiddleware,
     ModelResponse,
     ModelRetryMiddleware,
+    model_fallback,
 )
 from langchain_core.callbacks import UsageMetadataCallbackHandler
 from langchain_core.language_models import FakeListChatModel
@@ -170,6 +171,10 @@ class Caching(AgentMiddleware[Any, Any, Any]):
         return await self.wrap_model_call(request, handler)
 
 
+@pytest.mark.skipif(
+    not hasattr(model_fallback, "_sanitize_request_for_fallback"),
+    reason="this LangChain does not strip them",
+)
 @pytest.mark.parametrize("way", WHOLE)
 def test_the_fallback_is_not_asked_in_the_words_of_another_provider(way: str) -> None:
     model = FakeListChatModel(responses=[OWN, *SPREAD])

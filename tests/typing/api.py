@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Sequence
-from typing import assert_type
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from typing import Any, assert_type
 
 import numpy as np
+from langchain.agents.middleware import AgentMiddleware
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage
 from langchain_core.output_parsers import StrOutputParser
 from langchain_core.prompts import ChatPromptTemplate
+from langchain_core.runnables import Runnable
 from openai import AsyncOpenAI, AzureOpenAI, OpenAI
 from openai.types.chat import ChatCompletion, ChatCompletionChunk
 from openai.types.responses import Response
@@ -32,7 +34,7 @@ from snne_guard import (
     TransformersChatModel,
     score,
 )
-from snne_guard.decision import CalibratedStop, Threshold
+from snne_guard.decision import CalibratedStop, Policy, Threshold
 from snne_guard.evaluation import (
     Draw,
     Drawn,
@@ -58,6 +60,12 @@ from snne_guard.types import (
     MethodInputs,
     SampleEvent,
     Sampler,
+)
+from snne_guard_integrations.langchain_agent import UncertaintyMiddleware
+from snne_guard_integrations.langgraph import (
+    UncertaintyState,
+    route_on_uncertainty,
+    uncertainty_node,
 )
 from snne_guard_integrations.openai import (
     AssessmentRecord,
@@ -206,3 +214,21 @@ async def guarded_clients(
         assert_type(turn, OpenAITurn)
         assert_type(turn.ask(lambda: completion), ChatCompletion)
         assert_type(turn.finish(completion), Assessment)
+
+
+def agents(model: BaseChatModel) -> None:
+    limit = Threshold.fixed(0.4)
+    middleware = UncertaintyMiddleware(
+        threshold=limit, on_uncertain="interrupt", tool_threshold=0.2, n=3
+    )
+    standard: AgentMiddleware[Any, Any, Any] = middleware
+    assert standard.name
+    UncertaintyMiddleware(on_uncertain="ask")  # type: ignore[arg-type]  # no such word
+    guard = SNNEGuard(model, tool_calls=Policy(threshold=limit))
+    SNNEGuard(model, tool_calls="scored")  # type: ignore[arg-type]  # likewise
+    node = uncertainty_node(guard)
+    assert_type(node, Runnable[Any, dict[str, Any]])
+    state: UncertaintyState = {"messages": [], "uncertainty": []}
+    node.invoke(state)
+    route = route_on_uncertainty(accept="done", uncertain="person")
+    assert_type(route, Callable[[Any], str])
