@@ -1,24 +1,15 @@
-"""Streams of the guarded ``openai`` client: what flows, is held, and ends them."""
+"""Streams of the guarded ``openai`` client: what flows, and what is held."""
 
 from __future__ import annotations
 
-import asyncio
-import gc
-import threading
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from typing import Any
 
-import httpx
 import openai
 import pytest
-from openai.types.chat import ChatCompletion
 from pydantic import BaseModel
 
-from snne_guard import ConfigurationError, SamplingError, UncertainAnswerError
-from snne_guard_integrations._openai.parts import Whole, ends, parts_of
-from snne_guard_integrations._openai.requests import Post
-from snne_guard_integrations.openai import assessment, guard_client
+from snne_guard import ConfigurationError, UncertainAnswerError
+from snne_guard_integrations.openai import assessment
 from tests.support.chat_server import (
     ChatServer,
     Gate,
@@ -26,12 +17,11 @@ from tests.support.chat_server import (
     Request,
     ToolCall,
     Usage,
-    always,
     error,
 )
 from tests.support.guarded_openai import APART, REQUEST, content, guarding
-from tests.support.guarding import Witness, is_sample, split, until
-from tests.support.openai_clients import BOTH, async_client, client
+from tests.support.guarding import Witness, is_sample, split
+from tests.support.openai_clients import BOTH
 
 both = pytest.mark.parametrize("way", BOTH)
 NO = "I am not certain enough of the answer to give one."
@@ -177,132 +167,6 @@ def test_the_package_s_own_helper_reads_a_guarded_stream(way: str) -> None:
             assert found.choices[0].message.parsed is None
 
 
-# --- what ends them -------------------------------------------------------------------
-
-
-@both
-@pytest.mark.parametrize("how", ["close", "response", "drop"])
-def test_a_stream_that_is_abandoned_ends_its_samples(way: str, how: str) -> None:
-    witness = Witness()
-
-    def script(request: Request) -> Reply:
-        if is_sample(request):
-            return Reply(stall=True)
-        return Reply(texts=("It is Paris",), chunk_delay=0.01)
-
-    with (
-        ChatServer(script) as server,
-        guarding(server, way, threshold=0.4, n=2, observers=[witness]) as ask,
-    ):
-        stream = ask(**REQUEST, stream=True)
-        server.wait_until(requests=2)
-        ask.first(stream)
-        if how == "close":
-            ask.close(stream)
-        elif how == "response":
-            ask.close_response(stream)
-        del stream
-        gc.collect()
-        ask.wait(until(lambda: witness.assessments))
-        server.wait_until(abandoned=1)
-    assert witness.last.reasons == ("cancelled",)
-    assert witness.last.cost.lower_bound
-
-
-def slowly(request: Request) -> Reply:
-    """Let the answer begin and never end; the samples never come."""
-    if is_sample(request):
-        return Reply(stall=True)
-    return Reply(texts=("It is Paris",), chunk_delay=0.2)
-
-
-@pytest.mark.parametrize("policy", ["flag", "refuse"])
-def test_a_stream_that_another_thread_closes_ends_what_is_read(policy: Any) -> None:
-    witness, begun = Witness(), threading.Event()
-    with ChatServer(slowly) as server, client(server, timeout=2) as own:
-        guarded = guard_client(
-            own, n=2, threshold=0.4, on_uncertain=policy, observers=[witness]
-        )
-        stream = guarded.chat.completions.create(**REQUEST, stream=True)
-
-        def read() -> None:
-            begun.set()
-            with suppress(openai.APIConnectionError, httpx.HTTPError):
-                list(stream)
-
-        with ThreadPoolExecutor(1) as pool:
-            reading = pool.submit(read)
-            begun.wait()
-            stream.close()
-            reading.result()
-        server.wait_until(abandoned=1)
-    assert witness.last.reasons[-1] in {"answer_failed", "cancelled"}
-
-
-@pytest.mark.parametrize("policy", ["flag", "refuse"])
-async def test_a_stream_that_another_task_closes_ends_what_is_read(policy: Any) -> None:
-    witness = Witness()
-    with ChatServer(slowly) as server:
-        async with async_client(server) as own:
-            guarded = guard_client(
-                own, n=2, threshold=0.4, on_uncertain=policy, observers=[witness]
-            )
-            stream = await guarded.chat.completions.create(**REQUEST, stream=True)
-            begun = asyncio.Event()
-
-            async def read() -> None:
-                begun.set()
-                with suppress(openai.APIConnectionError, httpx.HTTPError):
-                    [chunk async for chunk in stream]
-
-            reading = asyncio.ensure_future(read())
-            await begun.wait()
-            await asyncio.sleep(0)
-            await stream.close()
-            await reading
-            await asyncio.to_thread(server.wait_until, abandoned=1)
-    assert witness.last.reasons[-1] in {"answer_failed", "cancelled"}
-
-
-async def test_a_task_that_is_cancelled_ends_everything() -> None:
-    witness = Witness()
-    with ChatServer([Reply(stall=True)]) as server:
-        async with async_client(server) as own:
-            guarded = guard_client(own, n=2, observers=[witness])
-            asking = asyncio.ensure_future(guarded.chat.completions.create(**REQUEST))
-            await asyncio.to_thread(server.wait_until, requests=2)
-            asking.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await asking
-            await until(lambda: witness.assessments)
-            await asyncio.to_thread(server.wait_until, abandoned=2)
-    assert witness.last.reasons == ("cancelled",)
-
-
-@both
-def test_a_stream_that_breaks_off_raises_or_is_handed_over(way: str) -> None:
-    def script(request: Request) -> Reply:
-        if is_sample(request):
-            return Reply(texts=("Paris",))
-        if request.body["model"] == "careful":
-            return Reply(texts=("Bern",))
-        return Reply(texts=("a b c d",), drop=True)
-
-    with ChatServer(script) as server:
-        # Shown already: a second answer behind half of one would be worse.
-        with guarding(server, way, threshold=0.4, fallback="careful") as ask:
-            stream = ask(**REQUEST, stream=True)
-            # The oldest versions of the package pass on what the HTTP client raises.
-            with pytest.raises((openai.APIError, httpx.RemoteProtocolError)):
-                ask.parts(stream)
-        with guarding(
-            server, way, threshold=0.4, on_uncertain="refuse", fallback="careful"
-        ) as ask:
-            chunks, stream = ask.stream()
-            assert content(chunks) == "Bern"
-            assert assessment(stream)["reasons"] == ["answer_failed"]
-
-
 # --- somebody else answers ------------------------------------------------------------
 
 
@@ -352,84 +216,3 @@ def test_a_fallback_that_there_is_not_ends_the_stream(way: str) -> None:
         pytest.raises(ConfigurationError, match="no fallback"),
     ):
         ask.stream()
-
-
-# --- the parts ------------------------------------------------------------------------
-
-
-def post(**body: Any) -> Post:
-    return Post(api="chat", path="/", body=body, given={"cast_to": ChatCompletion})
-
-
-def test_a_whole_answer_and_its_parts_are_the_same() -> None:
-    calls = [
-        ToolCall(name="f", arguments={"a": "b c"}),
-        ToolCall(name="g", arguments="{}"),
-    ]
-    with (
-        ChatServer([Reply(texts=("Wait.",), tool_calls=[calls])]) as server,
-        client(server) as own,
-    ):
-        whole = own.chat.completions.create(**REQUEST)
-        streamed = Whole()
-        for chunk in own.chat.completions.create(**REQUEST, stream=True):
-            streamed.add(chunk)
-    made = Whole()
-    for chunk in parts_of(post(stream_options={"include_usage": True}), whole):
-        made.add(chunk)
-    fields: dict[str, Any] = whole.to_dict()
-    for found in (made.answer, streamed.answer):
-        message = found["choices"][0]["message"]
-        expected = fields["choices"][0]["message"]
-        assert message["content"] == expected["content"]
-        functions = [call["function"] for call in message["tool_calls"]]
-        assert functions == [call["function"] for call in expected["tool_calls"]]
-        assert found["choices"][0]["finish_reason"] == "tool_calls"
-    assert made.answer["usage"]["total_tokens"] == fields["usage"]["total_tokens"]
-
-
-def test_unusual_chunks_are_read_as_they_are_meant() -> None:
-    def chunk(**fields: Any) -> Any:
-        from openai.types.chat import ChatCompletionChunk
-
-        return ChatCompletionChunk.construct(**fields)
-
-    def said(finish: str | None = None, **delta: Any) -> Any:
-        return chunk(choices=[{"index": 0, "delta": delta, "finish_reason": finish}])
-
-    # Azure begins with a chunk about the prompt, which is not the end.
-    first = chunk(choices=[], prompt_filter_results=[])
-    assert not ends(first)
-    assert ends(chunk(choices=[], usage={"total_tokens": 3}))
-    assert not ends(object())
-    whole = Whole()
-    parts = [
-        first,
-        said(content=[{"type": "text", "text": "Par"}]),
-        said(content=[{"type": "text", "text": "is"}], function_call={"name": "f"}),
-        said("stop", function_call={"arguments": "{"}),
-        said("stop", function_call={"arguments": "}"}),
-        chunk(choices=[{"index": 1, "delta": {"content": "no"}}, {"index": 0}]),
-    ]
-    for part in parts:
-        whole.add(part)
-    choice = whole.answer["choices"][0]
-    assert choice["finish_reason"] == "stop"
-    assert choice["message"]["function_call"] == {"name": "f", "arguments": "{}"}
-    texts = [part["text"] for part in choice["message"]["content"]]
-    assert texts == ["Par", "is"]
-
-
-@both
-def test_an_empty_stream_is_an_empty_answer(way: str) -> None:
-    head = {"Content-Type": "text/event-stream"}
-    empty = Reply(body="data: [DONE]\n\n", headers=head)
-    with ChatServer(lambda r: empty if r.stream else always("x")(r)) as server:
-        with guarding(server, way, threshold=0.4) as ask:
-            chunks, stream = ask.stream()
-            assert (chunks, assessment(stream)["reasons"]) == ([], ["answer_empty"])
-        with (
-            guarding(server, way, threshold=0.4, on_error="raise") as ask,
-            pytest.raises(SamplingError),
-        ):
-            ask.stream()
