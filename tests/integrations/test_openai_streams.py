@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from typing import Any
 
 import openai
@@ -21,6 +22,7 @@ from tests.support.chat_server import (
 )
 from tests.support.guarded_openai import APART, REQUEST, content, guarding
 from tests.support.guarding import Witness, is_sample, split
+from tests.support.handlers import find_text
 from tests.support.openai_clients import BOTH
 
 both = pytest.mark.parametrize("way", BOTH)
@@ -120,8 +122,12 @@ def test_an_error_comes_in_its_place(way: str) -> None:
         guarding(server, way, threshold=0.4, on_uncertain="raise") as ask,
     ):
         stream = ask(**REQUEST, stream=True)
-        with pytest.raises(UncertainAnswerError):
+        with pytest.raises(UncertainAnswerError) as caught:
             ask.parts(stream)
+        assert find_text("It is Paris", caught.value) == []
+        for frame, _ in traceback.walk_tb(caught.tb):
+            if "snne_guard_integrations" in frame.f_code.co_filename:
+                assert "It is Paris" not in repr(frame.f_locals)
         server.script = lambda _request: error(429)
         with pytest.raises(openai.RateLimitError):  # when it is opened, as ever
             ask(**REQUEST, stream=True)
