@@ -10,13 +10,13 @@ from contextvars import copy_context
 from typing import Any, Self, TypeVar, cast
 from uuid import UUID
 
-from langchain_core.callbacks import BaseCallbackHandler, CallbackManager
+from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGeneration, LLMResult
 from langchain_core.runnables import Runnable, RunnableBinding
 
 from snne_guard import ConfigurationError, SNNEGuard
-from snne_guard.langchain import ANSWER_TAG, PROVIDERS, SAMPLE_TAG, quiet_context
+from snne_guard.langchain import ANSWER_TAG, PROVIDERS, SAMPLE_TAG
 from snne_guard_integrations._backlog import (
     Asked,
     Backlog,
@@ -75,10 +75,9 @@ class SNNECallbackHandler(BaseCallbackHandler):
     are called in a copy of the context in which it began, so that a tracing tool's
     score lands on the right trace. What the guard decides is only reported.
 
-    It never waits and never raises: a hook takes some microseconds, a full queue drops
-    and counts. Samples are drawn without callback handlers, but for those that hang on
-    the guard's model itself, so that the application's tracers and usage counters do
-    not see them.
+    It never waits and never raises: a hook takes some ten microseconds, a full queue
+    drops and counts. No callback handler is told of the samples, so that they are in
+    nobody's traces and usage counters; their cost is in the assessment.
 
     Args:
         guard: What draws, scores and reports; every option of it holds. Its model
@@ -339,15 +338,15 @@ class SNNECallbackHandler(BaseCallbackHandler):
 
     def _assess(self, job: Job) -> None:
         run = job.asked.run
-        told = CallbackManager(handlers=[], parent_run_id=run.run_id)
         assess = functools.partial(
             self._drawing.assess,
             list(run.messages),
-            {"callbacks": told, "metadata": dict(run.metadata)},
+            {"metadata": dict(run.metadata)},
             answer=job.answer,
+            run_id=run.run_id,
             **job.asked.options,
         )
-        job.asked.context.run(quiet_context).run(assess)
+        job.asked.context.run(assess)
 
 
 def _answer(response: LLMResult) -> AIMessage | None:

@@ -15,7 +15,6 @@ from snne_guard.sampling.langchain_providers import PROVIDERS, provider_of
 from snne_guard.sampling.langchain_runs import (
     ANSWER_TAG,
     SAMPLE_TAG,
-    quiet_context,
 )
 from snne_guard.sampling.langchain_transformers import TransformersChatModel
 
@@ -34,5 +33,4 @@ __all__ = [
     "UncertainAnswerError",
     "is_refusal",
     "provider_of",
-    "quiet_context",
 ]

@@ -161,6 +161,7 @@ class Request:
         kwargs: Options of this call.
         outer_run: Whether a chat-model run around this call tells handlers of the
             answer and of all usage.
+        answered_in: The run that gave the answer, if it is over.
     """
 
     core: GuardCore
@@ -168,6 +169,7 @@ class Request:
     config: RunnableConfig
     kwargs: Mapping[str, Any] = field(default_factory=dict[str, Any])
     outer_run: bool = False
+    answered_in: str | None = None
 
     def __post_init__(self) -> None:
         self.messages = to_messages(self.value)
@@ -231,7 +233,7 @@ class Request:
             reasons=(*self.route.reasons(), *self.reasons, *unasked),
             skip=self.skip,
             answer_first=schedule == "answer_first",
-            run_id=run_id_of(self.config),
+            run_id=self.answered_in or run_id_of(self.config),
             model=model,
             provider=provider,
         )
@@ -243,6 +245,7 @@ class Request:
             "hold": self.hold,
             "usage": not self.outer_run,
             "texts": self.core.trace_samples,
+            "told": self.answered_in is None,
         }
 
     def sample_options(self) -> dict[str, Any]:

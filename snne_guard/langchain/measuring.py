@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
+from uuid import UUID
 
 from langchain_core.language_models import LanguageModelInput
 from langchain_core.messages import AIMessage
 from langchain_core.runnables import RunnableConfig
 
 from snne_guard.assess.preflight import Preflight
+from snne_guard.errors import InputError
 from snne_guard.langchain.acall import AsyncGuardedCall
 from snne_guard.langchain.call import GuardedCall
 from snne_guard.langchain.core import Request
@@ -29,6 +31,7 @@ class Measuring(GuardOptions):
         config: RunnableConfig | None = None,
         *,
         answer: AIMessage | str | None = None,
+        run_id: UUID | str | None = None,
         **kwargs: Any,
     ) -> Assessment:
         """Draw, score and decide; return everything and deliver nothing.
@@ -39,10 +42,16 @@ class Measuring(GuardOptions):
             answer: The reply to assess, where there is one already: then only samples
                 are drawn, and only they are in the cost. None draws one anew. For
                 WSNNE it must be a message that carries its log-probabilities.
+            run_id: The LangChain run that gave the answer, where that is over. The
+                assessment names it, and callback handlers are told of no sample: it
+                would be a run of its own, that belongs nowhere.
             **kwargs: Options of the model for this call.
 
         Returns:
             The assessment, the samples and the similarity matrix in it.
+
+        Raises:
+            InputError: If there is a ``run_id`` without an answer.
 
         Example:
             >>> from langchain_core.language_models import FakeListChatModel
@@ -53,7 +62,9 @@ class Measuring(GuardOptions):
             >>> found.answer.text, found.n_used, found.cost.calls
             ('Paris', 3, 2)
         """
-        request = self.request(input, config or {}, kwargs)
+        request = self.request(
+            input, config or {}, kwargs, answered_in=_run(run_id, answer)
+        )
         return GuardedCall(request).assess(answer)
 
     async def aassess(
@@ -62,10 +73,13 @@ class Measuring(GuardOptions):
         config: RunnableConfig | None = None,
         *,
         answer: AIMessage | str | None = None,
+        run_id: UUID | str | None = None,
         **kwargs: Any,
     ) -> Assessment:
         """Do what ``assess`` does without blocking the event loop."""
-        request = self.request(input, config or {}, kwargs)
+        request = self.request(
+            input, config or {}, kwargs, answered_in=_run(run_id, answer)
+        )
         return await AsyncGuardedCall(request).assess(answer)
 
     def preflight(
@@ -108,6 +122,7 @@ class Measuring(GuardOptions):
         kwargs: Mapping[str, Any],
         *,
         outer_run: bool = False,
+        answered_in: str | None = None,
     ) -> Request:
         """Return one call of this guard, before anything is drawn.
 
@@ -116,6 +131,7 @@ class Measuring(GuardOptions):
             config: Its configuration, the callbacks those of a child run.
             kwargs: Options of the model for this call.
             outer_run: Whether a chat-model run around it counts all usage.
+            answered_in: The run that gave the answer, if it is over.
         """
         return Request(
             core=self._core,
@@ -123,4 +139,12 @@ class Measuring(GuardOptions):
             config=config,
             kwargs=kwargs,
             outer_run=outer_run,
+            answered_in=answered_in,
         )
+
+
+def _run(run_id: UUID | str | None, answer: object) -> str | None:
+    if run_id is not None and answer is None:
+        msg = "run_id names the run that gave the answer: pass the answer as well"
+        raise InputError(msg)
+    return None if run_id is None else str(run_id)

@@ -165,6 +165,7 @@ class _Plan:
         hold: Whether replies are kept back until the decision.
         usage: Whether the runs carry token usage; not where an outer run counts it.
         texts: Whether handlers may see the texts of samples at all.
+        told: Whether handlers are told anything.
         withheld: What was decided about the answer, None before that.
     """
 
@@ -172,6 +173,7 @@ class _Plan:
     hold: bool = False
     usage: bool = True
     texts: bool = True
+    told: bool = True
     withheld: bool | None = None
     held: deque[tuple[Any, LLMResult]] = field(
         default_factory=deque[tuple[Any, LLMResult]]
@@ -287,6 +289,8 @@ class RunLog(_Plan):
 
     def manager(self, candidate: Candidate, tag: str) -> CallbackManager:
         """Return the manager of one candidate's runs; call it in the user's context."""
+        if not self.told:
+            return CallbackManager(handlers=[])
         manager = CallbackManager.configure(**self.configure(candidate, tag))
         return _described(manager, candidate)
 
@@ -333,6 +337,8 @@ class AsyncRunLog(_Plan):
 
     def manager(self, candidate: Candidate, tag: str) -> AsyncCallbackManager:
         """Return the manager of one candidate's runs; call it in the user's context."""
+        if not self.told:
+            return AsyncCallbackManager(handlers=[])
         manager = AsyncCallbackManager.configure(**self.configure(candidate, tag))
         return _described(manager, candidate)
 

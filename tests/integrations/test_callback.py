@@ -13,6 +13,7 @@ from langchain_core.messages import AIMessage
 from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tracers.context import collect_runs
+from langsmith.run_helpers import tracing_context
 from opentelemetry import trace
 from opentelemetry.sdk.trace import TracerProvider
 
@@ -22,9 +23,11 @@ from snne_guard_integrations.callback import (
     SNNECallbackHandler,
     WatchedRun,
 )
+from snne_guard_integrations.langsmith import LangSmithObserver
 from tests.support.chat_server import ChatServer, chat_openai
 from tests.support.examples import printed
 from tests.support.guarding import Witness, is_sample, run_in_loop, split
+from tests.support.langsmith_server import PROJECT, LangSmithServer
 
 QUESTION = "What is the capital of France?"
 WAYS = (
@@ -151,7 +154,6 @@ def test_a_handler_on_the_guards_own_model_does_not_watch_the_samples(
     again = SNNECallbackHandler(guard_on(model))
     with handler, again:
         model.invoke(QUESTION, {"callbacks": [again]})
-    # The samples that ``again`` draws pass by ``handler``, which hangs on the model.
     assert (handler.counts.seen, again.counts.seen) == (1, 1)
     assert server.billed.requests == 3
 
@@ -184,6 +186,34 @@ def test_observers_see_the_span_of_the_run(server: ChatServer) -> None:
     with handler, tracer.start_as_current_span("request") as span:
         model.invoke(QUESTION, {"callbacks": [handler]})
     assert spans == [span.get_span_context().span_id]
+
+
+@pytest.mark.parametrize("in_chain", [False, True])
+def test_feedback_is_on_the_run_that_was_watched(
+    in_chain: bool, server: ChatServer
+) -> None:
+    model = chat_openai(server)
+    prompt = ChatPromptTemplate.from_messages([("user", "{q}")])
+    handler = SNNECallbackHandler(
+        guard_on(model).on(model, observers=(LangSmithObserver(),))
+    )
+    config = RunnableConfig(callbacks=[handler])
+    with LangSmithServer() as smith:
+        client = smith.client()
+        with tracing_context(enabled=True, client=client, project_name=PROJECT):
+            if in_chain:
+                (prompt | model).invoke({"q": QUESTION}, config)
+            else:
+                model.invoke(QUESTION, config)
+        assert handler.close()
+        client.close(timeout=None)
+        (found,) = smith.feedback
+        run = smith.runs[found["run_id"]]
+        # Of the samples there is no run.
+        assert [each["run_type"] for each in smith.runs.values()].count("llm") == 1
+    assert handler.guard.observer_failures == 0
+    assert (run["name"], found["value"]) == ("ChatOpenAI", "flag")
+    assert (run.get("parent_run_id") is not None) is in_chain
 
 
 @pytest.mark.parametrize(("rate", "taken"), [(0.0, 0), (1.0, 20)])

@@ -13,6 +13,7 @@ from langgraph.graph import END, START, StateGraph
 
 from snne_guard import SNNEGuard
 from snne_guard_integrations.callback import SNNECallbackHandler, WatchedRun
+from snne_guard_integrations.langchain_agent import UncertaintyMiddleware
 from tests.support.chat_server import ChatServer, Reply, Request, ToolCall, chat_openai
 from tests.support.guarding import WHOLE, Witness, is_sample, run_in_loop
 
@@ -93,6 +94,17 @@ def test_a_tool_that_raises_ends_the_agent_as_it_does_alone() -> None:
         with handler, pytest.raises(OSError, match="library"):
             work(create_agent(model, [failing]), "invoke", {"callbacks": [handler]})
     assert [found.reasons[-1] for found in witness.assessments] == ["tool_calls"]
+
+
+def test_a_middleware_that_measures_already_is_not_assessed_twice() -> None:
+    with ChatServer(helpful) as server:
+        model = chat_openai(server)
+        handler, _ = shadow(model)
+        guarding = UncertaintyMiddleware(n=3, method="snne")
+        agent = create_agent(model, [opening_hours], middleware=[guarding])
+        with handler:
+            work(agent, "invoke", {"callbacks": [handler]})
+    assert handler.counts.reasons == {"guarded": 2}
 
 
 class State(TypedDict, total=False):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
 from langchain_core.callbacks import BaseCallbackHandler
@@ -133,6 +133,28 @@ def test_events_name_the_model_and_the_provider_and_say_when(way: str) -> None:
     assert witness.last.answer is not None
     assert witness.last.answer.response_id is not None
     assert witness.last.answer.response_id.startswith("chatcmpl-")
+
+
+@pytest.mark.parametrize("way", WHOLE)
+def test_a_run_that_is_over_is_named_and_no_handler_is_told_of_a_sample(
+    way: str,
+) -> None:
+    run_id, seen, told = uuid4(), Runs(), Runs()
+    with ChatServer(always("Paris")) as server:
+        model = chat_openai(server).model_copy(update={"callbacks": [seen]})
+        guard = SNNEGuard(model, n=3)
+        found = assess(guard, way, "Paris", run_id=run_id, config={"callbacks": [told]})
+        assert len(server.requests) == 1
+    assert (found.run_id, found.n_used) == (str(run_id), 3)
+    assert (seen.first, told.first) == (None, None)
+
+
+@pytest.mark.parametrize("way", WHOLE)
+def test_a_run_that_is_over_has_given_an_answer(way: str) -> None:
+    with ChatServer(always("Paris")) as server:
+        guard = SNNEGuard(chat_openai(server), n=3)
+        with pytest.raises(InputError, match=r"run_id .* pass the answer as well"):
+            assess(guard, way, None, run_id="a run")
 
 
 def test_inside_a_chain_it_is_the_run_that_asked() -> None:
