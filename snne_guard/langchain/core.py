@@ -109,9 +109,7 @@ class GuardCore:
         policy: Policy, assessment: Assessment, answer: BaseMessage | None
     ) -> Any:
         """Ask the user's callable, which sees the answer as the model gave it."""
-        decide = policy.on_uncertain
-        if not callable(decide):  # pragma: no cover - nobody is asked then
-            return decide
+        decide: Any = policy.on_uncertain  # a word is never asked
         return decide(replace(assessment, raw=answer))
 
     def chosen(self, result: object) -> tuple[Verdict, AIMessage | None]:

@@ -106,6 +106,28 @@ def test_a_function_that_says_anything_else_is_told_so(way: str) -> None:
             ask(guard, QUESTION, way)
 
 
+def test_only_the_calls_may_have_a_threshold() -> None:
+    with ChatServer(DIFFERENT) as server:
+        found = guarded(server, threshold=None, tool_calls=STRICT).assess(QUESTION)
+    assert (found.decision, found.threshold) == ("refuse", 0.1)
+
+
+def test_a_function_that_withholds_nothing_lets_the_answer_stream() -> None:
+    class Measuring:
+        may_withhold = False
+
+        def __call__(self, _answer: Sample) -> Policy:
+            return Policy(threshold=Threshold.fixed(0.1))
+
+    with ChatServer(split(texts("It rains here."), texts("It rains here."))) as server:
+        shown = [
+            len(list(guarded(server, tool_calls=rule).stream(QUESTION)))
+            for rule in (Measuring(), lambda _answer: STRICT)
+        ]
+    assert shown[0] > 1
+    assert shown[1] == 1
+
+
 def test_a_policy_without_a_threshold_measures_the_calls_and_draws_them_all() -> None:
     with ChatServer(DIFFERENT) as server:
         guard = guarded(server, tool_calls=Policy(), rounds=(3, 5))
