@@ -252,14 +252,20 @@ def _child(
         if isinstance(handler, BaseTracer | AsyncBaseTracer)
     ]
     manager = kind(
-        handlers=tracers,
-        inheritable_handlers=tracers,
+        handlers=[*tracers],
+        inheritable_handlers=[*tracers],
         parent_run_id=run.run_id,
         tags=run.inheritable_tags,
         inheritable_tags=run.inheritable_tags,
         metadata=run.inheritable_metadata,
         inheritable_metadata=run.inheritable_metadata,
     )
+    # Instrumentations put a tracer of their own into every manager that is made. A new
+    # one knows nothing of this run; the one that was told of it does.
+    known = {type(handler): handler for handler in run.inheritable_handlers}
+    for added in [each for each in manager.handlers if each not in tracers]:
+        manager.remove_handler(added)
+        manager.add_handler(known.get(type(added), added))
     return {"callbacks": manager}
 
 

@@ -124,7 +124,7 @@ async def test_async_calls_in_a_trace_are_scored_there(
 @pytest.mark.usefixtures("autolog")
 @pytest.mark.parametrize("wrapped", [False, True])
 def test_under_autolog_it_is_on_the_guards_own_span(
-    wrapped: bool, read: Read, chat: ChatServer
+    wrapped: bool, read: Read, chat: ChatServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     guard = guarded(chat)
     asked = GuardedChatModel(guard) if wrapped else guard
@@ -132,6 +132,7 @@ def test_under_autolog_it_is_on_the_guards_own_span(
     span = read.feedback()["snne_guard.uncertainty"]["span"]
     assert span == [type(asked).__name__]
     assert guard.observer_failures == 0
+    assert "during autologging" not in caplog.text
 
 
 @pytest.mark.usefixtures("autolog")
@@ -144,6 +145,15 @@ async def test_under_autolog_async_calls_find_their_span_by_their_run(
     assert found["snne_guard.uncertainty"]["span"] == ["SNNEGuard"]
     assert found["snne_guard.decision"]["span"] == ["SNNEGuard"]
     assert guard.observer_failures == 0
+
+
+@pytest.mark.usefixtures("autolog")
+async def test_an_async_chat_model_is_scored_in_the_trace_around_it(
+    mlflow: Any, read: Read, chat: ChatServer
+) -> None:
+    with mlflow.start_span("outer"):
+        await GuardedChatModel(guarded(chat)).ainvoke(QUESTION)
+    assert read.feedback()["snne_guard.uncertainty"]["span"] == ["outer"]
 
 
 def test_a_score_that_comes_after_its_trace_is_put_on_the_server(

@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 from langchain_core.callbacks import (
+    BaseCallbackHandler,
+    BaseCallbackManager,
     UsageMetadataCallbackHandler,
     get_usage_metadata_callback,
 )
@@ -135,6 +137,41 @@ def test_under_a_chat_model_all_runs_nest_and_only_the_outer_one_counts(
         assert run.outputs is not None
         for generation in run.outputs["generations"][0]:
             assert generation["message"]["kwargs"].get("usage_metadata") is None
+
+
+class Injected(BaseCallbackHandler):
+    """A tracer that an instrumentation puts into every manager without one."""
+
+    run_inline = True
+
+    def __init__(self) -> None:
+        self.known: set[Any] = set()
+
+    def on_chat_model_start(
+        self, *_args: Any, run_id: Any, parent_run_id: Any = None, **_kwargs: Any
+    ) -> None:
+        assert parent_run_id is None or parent_run_id in self.known
+        self.known.add(run_id)
+
+
+@pytest.mark.parametrize("way", WHOLE)
+def test_a_tracer_that_is_put_into_every_manager_knows_the_runs_that_it_is_told_of(
+    way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[Injected] = []
+    make = BaseCallbackManager.__init__
+
+    def inject(manager: BaseCallbackManager, *args: Any, **kwargs: Any) -> None:
+        make(manager, *args, **kwargs)
+        if not any(isinstance(each, Injected) for each in manager.inheritable_handlers):
+            made.append(Injected())
+            manager.add_handler(made[-1])
+
+    monkeypatch.setattr(BaseCallbackManager, "__init__", inject)
+    with ChatServer(cycle(["Paris"])) as server:
+        model = GuardedChatModel(SNNEGuard(chat_openai(server)))
+        ask(model, "x", way)
+    assert 3 in [len(each.known) for each in made]  # the run and the two in it
 
 
 @pytest.mark.parametrize("way", WHOLE)
