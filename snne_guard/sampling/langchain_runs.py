@@ -104,7 +104,23 @@ def said_in(config: RunnableConfig | None) -> object:
 
 def silent() -> list[BaseCallbackHandler]:
     """Return the handlers that a quiet call needs so that none else is added."""
-    return [_SilentConsole()] if get_debug() else []
+    console: list[BaseCallbackHandler] = [_SilentConsole()] if get_debug() else []
+    # Instrumentations put theirs into every manager that is made without one.
+    added = CallbackManager(handlers=[]).handlers
+    return [*console, *(_mute(type(handler)) for handler in added)]
+
+
+_MUTE: dict[type[BaseCallbackHandler], BaseCallbackHandler] = {}
+
+
+def _mute(kind: type[BaseCallbackHandler]) -> BaseCallbackHandler:
+    """Return what passes for a handler of a class, and is never told anything."""
+    if kind not in _MUTE:
+        deaf = {name: True for name in dir(kind) if name.startswith("ignore_")}
+        mute: type[BaseCallbackHandler] = type(f"Mute{kind.__name__}", (kind,), deaf)
+        mute.run_inline = True  # else each event takes a thread
+        _MUTE[kind] = mute.__new__(mute)  # nothing that it is told needs a state
+    return _MUTE[kind]
 
 
 class _Inert(BaseCallbackHandler):
