@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from snne_guard.assess import observe
 from tests.support.tracing_servers import (
     TracingServer,
     mlflow_server,
@@ -73,3 +74,9 @@ def phoenix_at(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TracingServ
         pytest.skip("there is no Phoenix; make test-integrations has it")
     with phoenix_server(tmp_path_factory.mktemp("phoenix"), command) as server:
         yield server
+
+
+@pytest.fixture
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a call wait for its observers however slow this machine is."""
+    monkeypatch.setattr(observe, "_FLUSH_SECONDS", 60.0)

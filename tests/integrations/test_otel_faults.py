@@ -32,12 +32,15 @@ from opentelemetry.sdk.trace.export import (
 )
 
 from snne_guard import MissingExtraError, SNNEGuard
+from snne_guard.assess import observe
 from snne_guard_integrations import _extras
 from snne_guard_integrations.otel import OpenTelemetryObserver
 from tests.support.chat_server import ChatServer, always, chat_openai
 from tests.support.collector import Collector
 from tests.support.guarding import WHOLE, ask, record, split
 from tests.support.telemetry import Telemetry, attributes, guarded, total
+
+pytestmark = pytest.mark.usefixtures("patience")
 
 QUESTION = "What is the capital of Atlantis?"
 APART = ["Rome", "Lyon", "Bonn", "Oslo"]
@@ -201,9 +204,11 @@ def on(exporter: SpanExporter, server: ChatServer) -> SNNEGuard:
 @pytest.mark.parametrize("way", WHOLE)
 @pytest.mark.parametrize("hangs", [False, True])
 def test_an_exporter_that_fails_or_hangs_leaves_the_answer_alone(
-    way: str, broken: Broken, *, hangs: bool
+    way: str, broken: Broken, monkeypatch: pytest.MonkeyPatch, *, hangs: bool
 ) -> None:
     broken.hangs = hangs
+    if hangs:
+        monkeypatch.setattr(observe, "_FLUSH_SECONDS", 0.1)
     with ChatServer(split("Atlantis", APART)) as server:
         guard = on(broken, server)
         messages = [ask(guard, QUESTION, way) for _ in range(3)]
