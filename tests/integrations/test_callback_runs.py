@@ -10,7 +10,6 @@ from uuid import uuid4
 
 import pytest
 from langchain.chat_models import init_chat_model
-from langchain_anthropic import ChatAnthropic
 from langchain_core.caches import InMemoryCache
 from langchain_core.callbacks import (
     CallbackManager,
@@ -19,7 +18,11 @@ from langchain_core.callbacks import (
     dispatch_custom_event,
 )
 from langchain_core.documents import Document
-from langchain_core.language_models import BaseChatModel, FakeListLLM
+from langchain_core.language_models import (
+    BaseChatModel,
+    FakeListChatModel,
+    FakeListLLM,
+)
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.outputs import ChatGeneration, ChatResult, Generation, LLMResult
 from langchain_core.retrievers import BaseRetriever
@@ -121,11 +124,12 @@ def test_tools_of_another_providers_class_are_not_lost_silently(
     server: ChatServer,
 ) -> None:
     model = chat_openai(server)
-    other = ChatAnthropic(model_name="claude", api_key="x", timeout=1, stop=None)  # type: ignore[arg-type]  # pydantic takes a plain key
+    other = FakeListChatModel(responses=["At nine"])
     handler, _ = watching(other)
     invoke(model.bind_tools([opening_hours]), handler)
     assert handler.counts.reasons == {"shape_unknown": 1}
-    assert handler.counts.taken == 0
+    invoke(model, handler)
+    assert (handler.counts.taken, handler.counts.assessed) == (1, 1)
 
 
 def test_a_guard_on_a_model_with_tools_of_its_own_keeps_them(

@@ -61,6 +61,11 @@ from snne_guard.types import (
     SampleEvent,
     Sampler,
 )
+from snne_guard_integrations.callback import (
+    ShadowCounts,
+    SNNECallbackHandler,
+    WatchedRun,
+)
 from snne_guard_integrations.langchain_agent import UncertaintyMiddleware
 from snne_guard_integrations.langgraph import (
     UncertaintyState,
@@ -190,6 +195,20 @@ def scores() -> None:
     assert_type(uncertainty(-1.0, 2), float | None)
     assert_type(METHODS["snne"], Method)
     assert_type(METHODS["snne"].compute(MethodInputs(similarity=matrix)), float)
+
+
+async def shadow_mode(model: BaseChatModel) -> None:
+    def take(run: WatchedRun) -> bool:
+        return run.metadata.get("langgraph_node") == "answer"
+
+    guard = SNNEGuard(model, n=3)
+    with SNNECallbackHandler(guard, sample_rate=0.1, take_when=take) as handler:
+        model.invoke("x", {"callbacks": [handler]})
+        assert_type(handler.flush(timeout=None), bool)
+        assert_type(handler.counts, ShadowCounts)
+    SNNECallbackHandler(model)  # type: ignore[arg-type]  # a model is no guard
+    assert_type(await handler.aclose(drain=False), bool)
+    assert_type(guard.assess("x", answer="y", run_id="z"), Assessment)
 
 
 async def guarded_clients(
