@@ -48,7 +48,7 @@ test: $(VENV)/.test ## Run the tests with the embedded model; ARGS="..." goes to
 test-integrations: $(INTEGRATIONS)/.all $(PHOENIX)/.all ## Run the adapters' tests on real servers; slow
 	@SNNE_GUARD_REQUIRE_EMBEDDED=1 SNNE_GUARD_REQUIRE_INTEGRATIONS=1 \
 		SNNE_GUARD_PHOENIX=$(CURDIR)/$(PHOENIX)/bin/phoenix \
-		$(INTEGRATIONS)/bin/python -m pytest $(or $(ARGS),tests/integrations)
+		$(INTEGRATIONS)/bin/python -m pytest $(or $(ARGS),tests/integrations $(ALL))
 
 lint: $(VENV)/.lint ## Check format, style, types and the direction of imports
 	$(BIN)/ruff format --check
