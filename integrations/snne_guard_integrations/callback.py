@@ -75,7 +75,7 @@ class SNNECallbackHandler(BaseCallbackHandler):
     are called in a copy of the context in which it began, so that a tracing tool's
     score lands on the right trace. What the guard decides is only reported.
 
-    It never waits and never raises: a hook takes some ten microseconds, a full queue
+    It never waits and never raises: a hook takes tens of microseconds, a full queue
     drops and counts. No callback handler is told of the samples, so that they are in
     nobody's traces and usage counters; their cost is in the assessment.
 
