@@ -47,7 +47,7 @@ test: $(VENV)/.test ## Run the tests with the embedded model; ARGS="..." goes to
 
 test-integrations: $(INTEGRATIONS)/.all $(PHOENIX)/.all ## Run the adapters' tests on real servers; slow
 	@SNNE_GUARD_REQUIRE_EMBEDDED=1 SNNE_GUARD_REQUIRE_INTEGRATIONS=1 \
-		SNNE_GUARD_PHOENIX=$(CURDIR)/$(PHOENIX)/bin/phoenix \
+		SNNE_GUARD_PHOENIX="$(CURDIR)/$(PHOENIX)/bin/phoenix" \
 		$(INTEGRATIONS)/bin/python -m pytest $(or $(ARGS),tests/integrations $(ALL))
 
 lint: $(VENV)/.lint ## Check format, style, types and the direction of imports
@@ -115,7 +115,7 @@ $(INTEGRATIONS)/.all: $(INPUTS)
 
 $(PHOENIX)/.all: pyproject.toml constraints-phoenix.txt
 	@$(MAKE) --no-print-directory VENV=$(PHOENIX) $(PHOENIX)/.base
-	@echo "installing Phoenix (700 MB on disk)"
+	@echo "installing the server of Phoenix (850 MB on disk)"
 	@$(PHOENIX)/bin/pip --disable-pip-version-check --quiet install \
 		--constraint constraints-phoenix.txt --group phoenix-server
 	@touch $@
