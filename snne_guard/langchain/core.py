@@ -40,14 +40,9 @@ from snne_guard.sampling.langchain_models import (
     pin,
     quiet_copy,
 )
+from snne_guard.sampling.langchain_quiet import quiet_config, quiet_context
 from snne_guard.sampling.langchain_route import Route
-from snne_guard.sampling.langchain_runs import (
-    ANSWER_TAG,
-    quiet_config,
-    quiet_context,
-    run_id_of,
-    said_in,
-)
+from snne_guard.sampling.langchain_runs import ANSWER_TAG, run_id_of, said_in
 from snne_guard.sampling.settings import rejects_logprobs
 from snne_guard.types import Assessment, Cost
 

@@ -19,13 +19,9 @@ from snne_guard.sampling.collect import Draw, Reply, one_more_request
 from snne_guard.sampling.langchain_messages import read_result
 from snne_guard.sampling.langchain_models import Candidate
 from snne_guard.sampling.langchain_options import request_options, seed_of
+from snne_guard.sampling.langchain_quiet import silent
 from snne_guard.sampling.langchain_route import Route
-from snne_guard.sampling.langchain_runs import (
-    SAMPLE_TAG,
-    AsyncRunLog,
-    RunLog,
-    silent,
-)
+from snne_guard.sampling.langchain_runs import SAMPLE_TAG, AsyncRunLog, RunLog
 from snne_guard.sampling.memory import Memory
 from snne_guard.sampling.plan import SamplingPlan
 from snne_guard.sampling.retry import rejects

@@ -1,18 +1,15 @@
 """LangChain's callback runs for requests that are not made through its callbacks.
 
 Handlers may see a reply only after the decision, and never one that is withheld. So
-the requests themselves run without callbacks, in a context that none leaks into, and
-what handlers are told of them is told here.
+the requests themselves are quiet, and what handlers are told of them is told here.
 """
 
 from __future__ import annotations
 
-import contextvars
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from contextvars import Context, ContextVar
 from dataclasses import dataclass, field
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 from langchain_core.callbacks import (
     AsyncCallbackManager,
@@ -23,14 +20,9 @@ from langchain_core.callbacks import (
     Callbacks,
 )
 from langchain_core.callbacks.base import BaseCallbackManager
-from langchain_core.globals import get_debug
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGeneration, LLMResult
 from langchain_core.runnables import RunnableConfig, ensure_config
-from langchain_core.tracers.stdout import ConsoleCallbackHandler
-from langsmith.run_helpers import (
-    tracing_context,  # pyright: ignore[reportUnknownVariableType] - a bare Mapping
-)
 
 from snne_guard.errors import SamplingError
 from snne_guard.sampling.langchain_models import Candidate
@@ -40,11 +32,8 @@ __all__ = [
     "SAMPLE_TAG",
     "AsyncRunLog",
     "RunLog",
-    "quiet_config",
-    "quiet_context",
     "run_id_of",
     "said_in",
-    "silent",
 ]
 
 ANSWER_TAG = "snne_guard:answer"
@@ -54,38 +43,6 @@ SAMPLE_TAG = "snne_guard:sample"
 NOSTREAM_TAG = "nostream"
 """LangGraph's word for runs that stay out of ``stream_mode="messages"``."""
 _QUESTION = "snne_guard_question"
-
-
-def quiet_context() -> Context:
-    """Return a copy of the current context in which no callback handler is set.
-
-    Handlers also come from context variables, past every configuration: those of the
-    run that we are in, usage counters and tracers that were opened with ``with``. What
-    else is in the context stays: the current span of OpenTelemetry, for example.
-
-    Example:
-        >>> from langchain_core.language_models import FakeListChatModel
-        >>> from langchain_core.tracers.context import collect_runs
-        >>> model = FakeListChatModel(responses=["Paris"])
-        >>> with collect_runs() as told:
-        ...     seen = model.invoke("The capital of France?")
-        ...     unseen = quiet_context().run(model.invoke, "The capital of France?")
-        >>> len(told.traced_runs)
-        1
-    """
-    # LangSmith's own tracing is off in there too, past every variable.
-    with tracing_context(enabled=False, parent=False):
-        context = contextvars.copy_context()
-    for variable, value in list(context.items()):
-        if isinstance(value, BaseCallbackHandler | BaseCallbackManager):
-            context.run(variable.set, None)
-        elif isinstance(value, dict) and "callbacks" in value:
-            # The configuration of the run that we are in, which calls in it inherit.
-            context.run(variable.set, quiet_config(cast("RunnableConfig", value)))
-    for variable, by_environment in _hooked():
-        if by_environment or context.get(variable) is not None:
-            context.run(variable.set, _Inert() if by_environment else None)
-    return context
 
 
 def run_id_of(config: RunnableConfig) -> str | None:
@@ -100,76 +57,6 @@ def said_in(config: RunnableConfig | None) -> object:
     Metadata reach every step of a chain, and calls in a step that are given none.
     """
     return ensure_config(config).get("metadata", {}).get(_QUESTION)
-
-
-def silent() -> list[BaseCallbackHandler]:
-    """Return the handlers that a quiet call needs so that none else is added."""
-    console: list[BaseCallbackHandler] = [_SilentConsole()] if get_debug() else []
-    # Instrumentations put theirs into every manager that is made without one.
-    added = CallbackManager(handlers=[]).handlers
-    return [*console, *(_mute(type(handler)) for handler in added)]
-
-
-_MUTE: dict[type[BaseCallbackHandler], BaseCallbackHandler] = {}
-
-
-def _mute(kind: type[BaseCallbackHandler]) -> BaseCallbackHandler:
-    """Return what passes for a handler of a class, and is never told anything."""
-    if kind not in _MUTE:
-        deaf = {name: True for name in dir(kind) if name.startswith("ignore_")}
-        mute: type[BaseCallbackHandler] = type(f"Mute{kind.__name__}", (kind,), deaf)
-        mute.run_inline = True  # else each event takes a thread
-        _MUTE[kind] = mute.__new__(mute)  # nothing that it is told needs a state
-    return _MUTE[kind]
-
-
-class _Inert(BaseCallbackHandler):
-    """Stands where a tracer that an environment variable asks for would be made."""
-
-    run_inline = True  # else each event takes a thread
-
-    @property
-    def ignore_chat_model(self) -> bool:
-        """Always: it only holds a place."""
-        return True
-
-    @property
-    def ignore_llm(self) -> bool:
-        """Always."""
-        return True
-
-
-class _SilentConsole(ConsoleCallbackHandler):
-    """Stands where ``set_debug(True)`` would put a handler that prints everything."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.function_callback = _say_nothing
-
-
-def _say_nothing(_text: str) -> None:
-    pass
-
-
-def _hooked() -> list[tuple[ContextVar[Any], bool]]:
-    """Return the variables of tracers, and whether one is made where it is unset."""
-    try:
-        from langchain_core.tracers.context import (
-            _configure_hooks as hooks,  # pyright: ignore[reportPrivateUsage] - no other way
-        )
-    except ImportError:  # pragma: no cover - a private name, gone in some version
-        return []
-    return [(hook[0], hook[3] is not None) for hook in hooks]
-
-
-def quiet_config(config: RunnableConfig) -> RunnableConfig:
-    """Return the configuration of a call without handlers and without a run of it."""
-    kept = {
-        key: value
-        for key, value in config.items()
-        if key not in {"callbacks", "run_id", "run_name"}
-    }
-    return cast("RunnableConfig", {**kept, "callbacks": silent()})
 
 
 @dataclass(slots=True, kw_only=True)

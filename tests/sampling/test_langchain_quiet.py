@@ -26,11 +26,7 @@ from langchain_core.tracers.context import (
 )
 from langsmith.run_helpers import get_tracing_context, tracing_context
 
-from snne_guard.sampling.langchain_runs import (
-    quiet_config,
-    quiet_context,
-    silent,
-)
+from snne_guard.sampling.langchain_quiet import quiet_config, quiet_context, silent
 from tests.sampling.runs import PARENT, model, under
 from tests.support.chat_server import ChatServer, always, chat_openai
 from tests.support.handlers import EverythingHandler
