@@ -10,8 +10,6 @@ import sys
 import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.metadata import PackageNotFoundError
-from importlib.util import find_spec, module_from_spec
 from typing import Any
 from uuid import UUID
 
@@ -26,12 +24,10 @@ from langsmith.utils import LangSmithConnectionError
 from snne_guard import (
     Assessment,
     GuardedChatModel,
-    MissingExtraError,
     OpenAIGuard,
     SNNEGuard,
     UncertainAnswerError,
 )
-from snne_guard_integrations import _extras
 from snne_guard_integrations.langsmith import LangSmithObserver
 from tests.support.chat_server import ChatServer, Reply, ToolCall, chat_openai
 from tests.support.examples import printed
@@ -339,20 +335,6 @@ def test_it_travels_to_another_process() -> None:
     observer = LangSmithObserver(content=True)
     again = pickle.loads(pickle.dumps(observer))  # noqa: S301 - made in this line
     assert again._content
-
-
-def test_without_the_package_the_error_names_the_extra(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def missing(name: str) -> str:
-        raise PackageNotFoundError(name)
-
-    monkeypatch.setattr(_extras, "version", missing)
-    found = find_spec("snne_guard_integrations.langsmith")
-    assert found is not None
-    assert found.loader is not None
-    with pytest.raises(MissingExtraError, match=r"snne-guard\[langsmith\]"):
-        found.loader.exec_module(module_from_spec(found))
 
 
 @pytest.mark.usefixtures("embedded")

@@ -9,8 +9,6 @@ import textwrap
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from importlib.metadata import PackageNotFoundError
-from importlib.util import find_spec, module_from_spec
 
 import pytest
 from opentelemetry.exporter.otlp.proto.http._log_exporter import OTLPLogExporter
@@ -31,9 +29,8 @@ from opentelemetry.sdk.trace.export import (
     SpanExportResult,
 )
 
-from snne_guard import MissingExtraError, SNNEGuard
+from snne_guard import SNNEGuard
 from snne_guard.assess import observe
-from snne_guard_integrations import _extras
 from snne_guard_integrations.otel import OpenTelemetryObserver
 from tests.support.chat_server import ChatServer, always, chat_openai
 from tests.support.collector import Collector
@@ -253,17 +250,3 @@ def test_a_process_ends_though_its_collector_never_answers() -> None:
 
 
 # --- not installed --------------------------------------------------------------------
-
-
-def test_without_the_package_the_error_names_the_extra(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def missing(name: str) -> str:
-        raise PackageNotFoundError(name)
-
-    monkeypatch.setattr(_extras, "version", missing)
-    found = find_spec("snne_guard_integrations.otel")
-    assert found is not None
-    assert found.loader is not None
-    with pytest.raises(MissingExtraError, match=r"opentelemetry-api 1\.45 or later"):
-        found.loader.exec_module(module_from_spec(found))
