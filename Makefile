@@ -98,7 +98,7 @@ $(VENV)/.test: $(VENV)/.demo $(INPUTS)
 	@# Alone and first: beside others, pip would take a build for GPUs, of gigabytes.
 	@$(PIP) install $(TORCH)
 	@$(PIP) install --constraint constraints.txt --group test \
-		--editable ".[demo,eval,hf]"
+		--editable ".[demo,embeddings,eval,hf,nli]"
 	@touch $@
 
 $(VENV)/.lint: $(VENV)/.test $(INPUTS)

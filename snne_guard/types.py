@@ -3,21 +3,35 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
 from snne_guard._cost import Cost
+from snne_guard._seams import (
+    BoolArray,
+    Entailment,
+    Equivalence,
+    FloatArray,
+    Generate,
+    IntArray,
+    Likelihood,
+    Method,
+    MethodInputs,
+    Similarity,
+)
 
 __all__ = [
     "Assessment",
     "AsyncSampler",
+    "BoolArray",
     "Cost",
     "Decision",
+    "Entailment",
+    "Equivalence",
     "FloatArray",
+    "Generate",
+    "IntArray",
+    "Likelihood",
     "Method",
     "MethodInputs",
     "ResponseSet",
@@ -26,8 +40,6 @@ __all__ = [
     "Score",
     "Similarity",
 ]
-
-FloatArray = NDArray[np.float64]
 
 Decision = Literal["accept", "flag", "refuse", "fallback", "unscored"]
 """What was decided about an answer; None in its place means: no threshold was set."""
@@ -209,20 +221,6 @@ class Assessment:
         }
 
 
-class Similarity(Protocol):
-    """Texts to an ``(n, n)`` float64 matrix in [0, 1] with diagonal 1.
-
-    The value for a pair depends on the pair and the question alone, never on the
-    rest of the set.
-    """
-
-    def __call__(
-        self, texts: Sequence[str], /, *, question: str | None = None
-    ) -> FloatArray:
-        """Compare every text with every other one."""
-        ...
-
-
 class Sampler(Protocol):
     """A conversation to the answer and its samples."""
 
@@ -236,60 +234,6 @@ class AsyncSampler(Protocol):
 
     async def sample(self, messages: Any, /) -> ResponseSet:  # noqa: ANN401
         """Draw a response set."""
-        ...
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MethodInputs:
-    """What a method may look at; it declares in ``needs`` what it demands.
-
-    Attributes:
-        similarity: ``(n, n)`` float64 matrix in [0, 1].
-        tau: Temperature of the similarity's softmax, above 0.
-        mean_logprobs: ``(n,)`` mean token log-probabilities in nats.
-        metric: Whether 2 (1 - f) / (2 - f) obeys the triangle inequality, as it does
-            for ROUGE-L; it sharpens what is known of a set with missing members.
-    """
-
-    similarity: FloatArray
-    tau: float = 1.0
-    mean_logprobs: FloatArray | None = None
-    metric: bool = False
-
-
-class Method(Protocol):
-    """An uncertainty method, higher is more uncertain."""
-
-    @property
-    def name(self) -> str:
-        """Its key in ``METHODS``."""
-        ...
-
-    @property
-    def needs(self) -> frozenset[str]:
-        """Names of the fields of ``MethodInputs`` that it demands."""
-        ...
-
-    @property
-    def white_box(self) -> bool:
-        """Whether it needs what only the model's owner can see."""
-        ...
-
-    @property
-    def source(self) -> str:
-        """Paper and equation, or URL."""
-        ...
-
-    def compute(self, inputs: MethodInputs, /) -> float:
-        """Return the raw value."""
-        ...
-
-    def bounds(self, n: int, /, *, tau: float = 1.0) -> tuple[float, float] | None:
-        """Return the smallest and largest value for ``n`` members, None if unknown."""
-        ...
-
-    def uncertainty(self, value: float, n: int, /, *, tau: float = 1.0) -> float | None:
-        """Map the raw value to [0, 1], None where that is not defined."""
         ...
 
 

@@ -53,6 +53,7 @@ class FunctionMethod:
             while these join (see ``PartlyBounded``), None where it has none.
         needs: Fields of ``MethodInputs`` that must be there.
         white_box: Whether it needs what only the model's owner can see.
+        default_similarity: Name of the similarity that it takes where none is given.
 
     Example:
         >>> import numpy as np
@@ -76,6 +77,7 @@ class FunctionMethod:
     partial: Callable[[MethodInputs, int], ArrayLike] | None = None
     needs: frozenset[str] = frozenset({"similarity"})
     white_box: bool = False
+    default_similarity: str = "rouge_l"
 
     def compute(self, inputs: MethodInputs, /) -> float:
         """Return the raw value.
