@@ -9,11 +9,10 @@ from importlib import import_module
 from typing import Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from snne_guard.errors import ConfigurationError, InputError, MissingExtraError
 from snne_guard.similarity.lexical import distinct_texts
-from snne_guard.types import FloatArray
+from snne_guard.types import FloatArray, IntArray
 
 __all__ = ["Embedding"]
 
@@ -248,7 +247,7 @@ def _unit(vectors: FloatArray) -> FloatArray:
     return vectors / np.where(lengths > 0, lengths, 1.0)
 
 
-def _alike(units: FloatArray, places: NDArray[np.intp]) -> FloatArray:
+def _alike(units: FloatArray, places: IntArray) -> FloatArray:
     chosen = units[places]
     cosines = chosen @ chosen.T
     # BLAS may round (a, b) and (b, a) differently.

@@ -8,12 +8,11 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
 from snne_guard.similarity._unicode import prepare
 from snne_guard.similarity.lexical import distinct_texts
 from snne_guard.similarity.tokens import unicode_tokens
-from snne_guard.types import FloatArray
+from snne_guard.types import BoolArray, FloatArray
 
 __all__ = [
     "Match",
@@ -78,7 +77,7 @@ class Match:
 
     def equivalent(
         self, texts: Sequence[str], /, *, question: str | None = None
-    ) -> NDArray[np.bool_]:
+    ) -> BoolArray:
         """Return which texts are the same.
 
         Args:
