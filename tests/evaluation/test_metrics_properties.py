@@ -44,7 +44,7 @@ def split(pairs: Pairs) -> tuple[Any, Any]:
 
 
 def both_classes(correct: Any) -> bool:
-    return 0 < correct.sum() < len(correct)
+    return bool(0 < correct.sum() < len(correct))
 
 
 def close(value: object, *, tolerance: float = 1e-12) -> Any:

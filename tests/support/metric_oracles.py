@@ -29,18 +29,18 @@ def auroc(uncertainty: Numbers, correct: Numbers) -> Fraction | None:
     ]
     if not pairs:
         return None
-    wins = sum(Fraction(2 * (a > b) + (a == b), 2) for a, b in pairs)
+    wins = sum((Fraction(2 * (a > b) + (a == b), 2) for a, b in pairs), Fraction(0))
     return wins / len(pairs)
 
 
 def prefix_means(uncertainty: Numbers, quality: Numbers) -> list[Fraction]:
     """A_1 ... A_n, each quality replaced by the mean of those with its uncertainty."""
-    levelled = []
+    levelled: list[Fraction] = []
     for score in sorted(uncertainty):
         alike = [
             Fraction(q) for u, q in zip(uncertainty, quality, strict=True) if u == score
         ]
-        levelled.append(sum(alike) / len(alike))
+        levelled.append(sum(alike, Fraction(0)) / len(alike))
     return [sum(levelled[:k], Fraction(0)) / k for k in range(1, len(levelled) + 1)]
 
 

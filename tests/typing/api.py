@@ -42,8 +42,11 @@ from snne_guard.evaluation import (
     Recorder,
     RecordingStore,
     Tally,
+    auroc,
     learn_stop,
     parse_questions,
+    prr,
+    risk_coverage_curve,
 )
 from snne_guard.langchain import Finding, Preflight
 from snne_guard.sampling.huggingface import (
@@ -251,3 +254,10 @@ def agents(model: BaseChatModel) -> None:
     node.invoke(state)
     route = route_on_uncertainty(accept="done", uncertain="person")
     assert_type(route, Callable[[Any], str])
+
+
+def metrics(uncertainty: FloatArray) -> None:
+    assert_type(auroc(uncertainty, [True, False]), float)
+    assert_type(prr([0.1, 0.2], [1, 0], normalised=True, max_rejection=0.5), float)
+    prr([0.1, 0.2], [1, 0])  # type: ignore[call-arg]  # which of the two?
+    assert_type(risk_coverage_curve([0.1], [1]), tuple[FloatArray, FloatArray])
