@@ -183,7 +183,7 @@ def _check_learnt(rule: CalibratedStop, plan: SamplingPlan, judge: Judge) -> Non
     rule.check(
         {
             "method": method if isinstance(method, str) else method.name,
-            "similarity": judge.similarity_for()[0],
+            "similarity": judge.relation_for().name,
             "tau": 1.0 if judge.tau is None else judge.tau,
             "rounds": tuple(plan.rounds or ()),
             "include_answer": plan.include_answer,

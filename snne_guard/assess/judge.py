@@ -12,7 +12,14 @@ from snne_guard.decision import Policy, Verdict
 from snne_guard.errors import ConfigurationError
 from snne_guard.sampling.agreement import suspect, words_of
 from snne_guard.scorers import METHODS, resolve_method, score_members
-from snne_guard.similarity import resolve_similarity
+from snne_guard.scorers.materials import (
+    LOGPROB_NEEDS,
+    MAIN_NEEDS,
+    RELATION_NEEDS,
+    check_relation,
+)
+from snne_guard.scorers.registry import WITHOUT_LOGPROBS, default_similarity
+from snne_guard.scorers.relation import Relation
 from snne_guard.similarity.growth import Growth
 from snne_guard.types import (
     Assessment,
@@ -54,6 +61,12 @@ def unusable(sample: Sample, *, tool_calls: ToolRule) -> str | None:
         return "reasoning_only" if sample.reasoned else "empty"
     return "truncated" if sample.truncated else None
 
+
+_QUICK = frozenset({"rouge_l", "rouge_l_paper"})
+"""Similarities that take no time that anyone would notice."""
+
+_MET = LOGPROB_NEEDS | RELATION_NEEDS | MAIN_NEEDS | {"answers", "question"}
+"""What a guard knows of a response set."""
 
 _PAIR = 2
 """Members without which nothing can differ."""
@@ -106,8 +119,8 @@ class Judge:
         if self.tau is not None and not _is_tau(self.tau):
             msg = f"tau must be a number above 0, or None; got {self.tau!r}"
             raise ConfigurationError(msg)
-        resolve_similarity(self.similarity)
         method = self.resolve(logprobs=True)
+        _check_needs(method, self.relation_for())
         if self._has_threshold and method.bounds(2) is None:
             msg = (
                 f"method {method.name!r} has no bounds, so its score has no place in "
@@ -154,21 +167,22 @@ class Judge:
     @property
     def wants_logprobs(self) -> bool:
         """Whether token log-probabilities would be used if they came."""
-        return "mean_logprobs" in self.resolve(logprobs=True).needs
+        return bool(self.resolve(logprobs=True).needs & LOGPROB_NEEDS)
 
     @property
     def light(self) -> bool:
         """Whether scoring runs no code but the library's own."""
-        own = isinstance(self.method, str) and not callable(self.similarity)
-        # JSON of any size and depth takes its time.
-        return own and self.tool_calls == "skip" and self.similarity != "structured"
+        # JSON of any size and depth takes its time, and a model much more of it.
+        quick = self.relation_for().name in _QUICK
+        return isinstance(self.method, str) and self.tool_calls == "skip" and quick
 
-    def similarity_for(self, members: Sequence[Sample] = ()) -> tuple[str, Similarity]:
-        """Return the similarity that compares these members, and its name."""
+    def relation_for(self, members: Sequence[Sample] = ()) -> Relation:
+        """Return what compares these members."""
         calls = any(member.tool_calls is not None for member in members)
         if self.similarity is None and (calls or self.tool_calls == "score"):
-            return resolve_similarity("structured")
-        return resolve_similarity(self.similarity)
+            return Relation.of("structured")
+        method = self.resolve(logprobs=True)
+        return Relation.of(self.similarity, default=default_similarity(method))
 
     def resolve(self, *, logprobs: bool) -> Method:
         """Return the method that runs with or without log-probabilities.
@@ -324,21 +338,39 @@ class Judge:
             logprobs=not self.wants_logprobs or settle_logprobs(bool(known))
         )
         reasons: tuple[str, ...] = ()
-        if "mean_logprobs" in method.needs and len(known) < len(means):
-            method, reasons = METHODS["snne"], ("logprobs_missing",)
+        if method.name in WITHOUT_LOGPROBS and len(known) < len(means):
+            method = METHODS[WITHOUT_LOGPROBS[method.name]]
+            reasons = ("logprobs_missing",)
         if self.wants_logprobs and any(member.misaligned for member in members):
             reasons += ("logprobs_misaligned",)
-        name, similarity = self.similarity_for(members)
+        relation = self.relation_for(members)
+        if growth is not None:
+            relation = relation.through(growth.over)
+        # In the paper's set the answer is no member, but some methods look at it.
+        beside = not responses.include_answer and bool(method.needs & MAIN_NEEDS)
+        shown = [responses.answer, *members] if beside else members
         score = score_members(
-            [words_of(member) for member in members],
-            mean_logprobs=known if len(known) == len(means) else None,
+            [words_of(member) for member in shown],
+            token_logprobs=[member.token_logprobs for member in shown],
             question=responses.question,
             method=method,
-            similarity_name=name,
-            similarity=similarity if growth is None else growth.over(similarity),
+            relation=relation,
             tau=1.0 if self.tau is None else self.tau,
+            delivered=responses.include_answer or beside,
+            include_answer=responses.include_answer,
         )
         return replace(score, reasons=(*score.reasons, *reasons))
+
+
+def _check_needs(method: Method, relation: Relation) -> None:
+    missing = sorted(method.needs - _MET)
+    if missing:
+        msg = (
+            f"method {method.name!r} needs {' and '.join(missing)}, which no "
+            "guard has; score recordings with it instead"
+        )
+        raise ConfigurationError(msg)
+    check_relation(method, relation)
 
 
 def _check_tool_rule(name: str, value: object) -> None:

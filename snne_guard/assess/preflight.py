@@ -23,6 +23,7 @@ from snne_guard.sampling.probes import (
     probing,
 )
 from snne_guard.sampling.retry import perhaps_billed
+from snne_guard.scorers.registry import WITHOUT_LOGPROBS
 from snne_guard.types import Cost
 
 __all__ = ["NEVER_SAMPLED", "Examiner", "LateError", "Preflight"]
@@ -216,6 +217,6 @@ class Examiner:
             if self.assessor.judge.wants_logprobs:
                 works = report.finding("logprobs").status == "works"
                 best = "wsnne" if method == "auto" else method
-                method = best if works else "snne"
+                method = best if works else WITHOUT_LOGPROBS.get(best, "snne")
             settings["method"] = method
         return settings

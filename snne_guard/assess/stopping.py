@@ -13,8 +13,8 @@ from snne_guard.assess.judge import Judge
 from snne_guard.decision import CalibratedStop, Verdict
 from snne_guard.sampling.agreement import suspect
 from snne_guard.scorers import METHODS, uncertainty_range
+from snne_guard.scorers.registry import WITHOUT_LOGPROBS
 from snne_guard.similarity.growth import Growth
-from snne_guard.similarity.lexical import is_metric
 from snne_guard.types import Method, MethodInputs, ResponseSet, Sample, Score
 
 __all__ = ["StopRule", "Stopping"]
@@ -119,7 +119,7 @@ class Stopping:
             similarity=score.matrix,
             tau=score.tau,
             mean_logprobs=np.array(known) if len(known) == len(means) else None,
-            metric=is_metric(self.judge.similarity_for(members)[1]),
+            metric=self.judge.relation_for(members).metric,
         )
         return {
             self.judge.policy.scored(u, method=method.name)
@@ -134,8 +134,9 @@ class Stopping:
             ran = own
         else:
             ran = METHODS[score.method]
-        # A sample without log-probabilities would make it SNNE.
-        return [ran, METHODS["snne"]] if "mean_logprobs" in ran.needs else [ran]
+        # A sample without log-probabilities would have another one take its place.
+        other = WITHOUT_LOGPROBS.get(ran.name)
+        return [ran] if other is None else [ran, METHODS[other]]
 
     def _may_be_suspect(self, samples: Sequence[Sample], missing: int) -> bool:
         """Return whether agreement could turn out to be no chance.

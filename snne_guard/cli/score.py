@@ -27,7 +27,10 @@ from snne_guard.evaluation import BadLine, Recording, parse_recordings
 from snne_guard.scorers import METHODS, resolve_method
 from snne_guard.scorers import score as score_answers
 from snne_guard.scorers.bounds import check_tau
-from snne_guard.similarity import SIMILARITIES, resolve_similarity
+from snne_guard.scorers.materials import check_relation
+from snne_guard.scorers.registry import default_similarity
+from snne_guard.scorers.relation import Relation
+from snne_guard.similarity import SIMILARITIES
 from snne_guard.types import Decision, Score
 
 __all__ = ["score"]
@@ -101,8 +104,9 @@ class Options:
         threshold: float | None,
     ) -> Options:
         """Return the options, or raise ConfigurationError before a line is read."""
-        resolve_method(method, logprobs=True)
-        resolve_similarity(similarity)
+        chosen = resolve_method(method, logprobs=True)
+        relation = Relation.of(similarity, default=default_similarity(chosen))
+        check_relation(chosen, relation)
         if tau is not None:
             check_tau(tau)
         return cls(

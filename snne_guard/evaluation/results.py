@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 __all__ = [
     "AgreementOfGraders",
@@ -254,7 +254,8 @@ def _plain(value: Any) -> Any:  # noqa: ANN401 - of every kind that JSON has
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     if isinstance(value, dict):
-        return {key: _plain(one) for key, one in value.items()}
+        fields = cast("dict[str, Any]", value)
+        return {key: _plain(one) for key, one in fields.items()}
     if isinstance(value, list | tuple):
-        return [_plain(one) for one in value]
+        return [_plain(one) for one in cast("list[Any]", value)]
     return value

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from snne_guard.errors import InputError
 from snne_guard.types import Method, MethodInputs
 
-__all__ = ["FunctionMethod", "Limits", "Mapping01", "check_needs"]
+__all__ = ["FunctionMethod", "Limits", "Mapping01", "check_found", "check_needs"]
 
 
 class Limits(Protocol):
@@ -32,8 +32,13 @@ class Mapping01(Protocol):
 
 def check_needs(method: Method, inputs: MethodInputs, /) -> None:
     """Raise InputError where something that the method needs is missing."""
-    for need in sorted(method.needs):
-        if getattr(inputs, need, None) is None:
+    check_found(method, {need: getattr(inputs, need, None) for need in method.needs})
+
+
+def check_found(method: Method, found: Mapping[str, object], /) -> None:
+    """Raise InputError where a need was met with None."""
+    for need in sorted(found):
+        if found[need] is None:
             msg = f"expected {need} for method {method.name!r}, got none"
             raise InputError(msg)
 

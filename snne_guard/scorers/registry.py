@@ -6,15 +6,31 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from snne_guard.errors import ConfigurationError
+from snne_guard.scorers.method import FunctionMethod
 from snne_guard.scorers.snne import SNNE, WSNNE
 from snne_guard.types import Method
 
-__all__ = ["METHODS", "resolve_method"]
+__all__ = ["METHODS", "WITHOUT_LOGPROBS", "default_similarity", "resolve_method"]
 
-METHODS: Mapping[str, Method] = MappingProxyType(
+METHODS: Mapping[str, FunctionMethod] = MappingProxyType(
     {method.name: method for method in (SNNE, WSNNE)}
 )
 """The methods of this library by the name that a guard or ``score`` takes."""
+
+WITHOUT_LOGPROBS: Mapping[str, str] = MappingProxyType({"wsnne": "snne", "se": "dse"})
+"""What scores in a method's place, on the same scale, where log-probabilities are
+missing."""
+
+
+def default_similarity(method: Method, /) -> str:
+    """Return the name of the similarity that a method takes where none is given.
+
+    Example:
+        >>> default_similarity(METHODS["snne"])
+        'rouge_l'
+    """
+    own: str = getattr(method, "default_similarity", "rouge_l")
+    return own
 
 
 def resolve_method(method: str | Method, /, *, logprobs: bool) -> Method:

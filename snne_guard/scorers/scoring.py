@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,10 +11,11 @@ import numpy as np
 
 from snne_guard.errors import InputError
 from snne_guard.scorers.bounds import check_tau
-from snne_guard.scorers.method import check_needs
-from snne_guard.scorers.registry import resolve_method
-from snne_guard.similarity import checked_similarity, resolve_similarity, rouge_tokens
-from snne_guard.types import Method, MethodInputs, Score, Similarity
+from snne_guard.scorers.materials import Materials, check_relation
+from snne_guard.scorers.registry import default_similarity, resolve_method
+from snne_guard.scorers.relation import Relation
+from snne_guard.similarity import rouge_tokens
+from snne_guard.types import Method, Score, Similarity
 
 __all__ = ["score", "score_members"]
 
@@ -30,6 +31,7 @@ def score(
     method: str | Method = "auto",
     similarity: str | Similarity | None = None,
     tau: float | None = None,
+    known: Mapping[str, Any] | None = None,
 ) -> Score:
     """Score how far answers to one question differ; never calls a model.
 
@@ -50,9 +52,13 @@ def score(
         method: Name in ``METHODS``, a ``Method`` of your own, or ``"auto"``: WSNNE
             where every scored answer has log-probabilities, else SNNE (reason
             ``logprobs_missing`` if only some have).
-        similarity: Name in ``SIMILARITIES``, a callable of your own, or None for
-            ROUGE-L.
+        similarity: What compares the answers: a name in ``SIMILARITIES``, ``"nli"``
+            or ``"nli:MODEL"``, ``"embedding:MODEL"``, a callable of your own, or None
+            for the method's default (ROUGE-L for SNNE).
         tau: Temperature of the similarity's softmax, None for 1.
+        known: What a method needs and nobody can work out from the answers, under the
+            name of the need: ``hidden_states``, ``token_importance``, one for each
+            scored answer, and ``p_true_logprob``.
 
     Returns:
         The score. Its uncertainty is in [0, 1], 0 all alike, 1 all different, and
@@ -60,9 +66,10 @@ def score(
 
     Raises:
         InputError: There are no answers, or one is no text; the log-probabilities do
-            not fit the answers, are NaN or above 0; the method needs log-probabilities
-            that are missing; the similarity's matrix is not one.
-        ConfigurationError: The method, the similarity or tau makes no sense.
+            not fit the answers, are NaN or above 0; the method needs something that
+            is missing; the similarity's matrix is not one.
+        ConfigurationError: The method, the similarity or tau makes no sense, or the
+            similarity cannot give what the method needs.
 
     Example:
         >>> result = score(["Paris", "Paris", "Lyon"])
@@ -71,28 +78,31 @@ def score(
     """
     tau = 1.0 if tau is None else tau
     check_tau(tau)
-    resolve_method(method, logprobs=True)
-    name, compare = resolve_similarity(similarity)
+    named = resolve_method(method, logprobs=True)
+    relation = Relation.of(similarity, default=default_similarity(named))
+    check_relation(named, relation)
     members = _members(answers, token_logprobs)
     used = [member for member in members if member.text.strip()]
-    known = [member.mean_logprob for member in used if member.mean_logprob is not None]
-    complete = bool(used) and len(known) == len(used)
+    having = sum(member.tokens is not None for member in used)
+    complete = bool(used) and having == len(used)
     chosen = resolve_method(method, logprobs=complete)
     if include_answer and not members[0].text.strip():
-        return _unscored(("answer_empty",), chosen.name, name, tau)
+        return _unscored(("answer_empty",), chosen.name, relation.name, tau)
     reasons: tuple[str, ...] = ("empty_samples",) if len(used) < len(members) else ()
     if not used:
-        return _unscored((*reasons, "too_few_samples"), chosen.name, name, tau)
-    if method == "auto" and known and not complete:
+        reasons = (*reasons, "too_few_samples")
+        return _unscored(reasons, chosen.name, relation.name, tau)
+    if method == "auto" and having and not complete:
         reasons += ("logprobs_missing",)
     scored = score_members(
         [member.text for member in used],
-        mean_logprobs=known if complete else None,
+        token_logprobs=[member.tokens for member in used],
         question=question,
         method=chosen,
-        similarity_name=name,
-        similarity=compare,
+        relation=relation,
         tau=tau,
+        delivered=include_answer,
+        known=known,
     )
     return replace(scored, reasons=(*reasons, *scored.reasons))
 
@@ -100,23 +110,29 @@ def score(
 def score_members(
     texts: Sequence[str],
     *,
-    mean_logprobs: Sequence[float] | None,
-    question: str | None,
+    token_logprobs: Sequence[Sequence[float] | None] | None = None,
+    question: str | None = None,
     method: Method,
-    similarity_name: str,
-    similarity: Similarity,
-    tau: float,
+    relation: Relation,
+    tau: float = 1.0,
+    delivered: bool = True,
+    include_answer: bool = True,
+    known: Mapping[str, Any] | None = None,
 ) -> Score:
     """Score texts that all count, with everything already resolved.
 
     Args:
-        texts: The members, at least one.
-        mean_logprobs: ``(n,)`` mean token log-probabilities in nats, None if unknown.
+        texts: The members, at least one; with ``delivered`` the first is the delivered
+            answer.
+        token_logprobs: For each text the natural log-probabilities of its tokens,
+            None or empty where they are unknown.
         question: What was asked, for similarities that use it.
         method: The method that runs.
-        similarity_name: What the score calls the similarity.
-        similarity: The similarity that runs; its matrix is checked.
+        relation: What compares the texts; its matrix is checked.
         tau: Temperature of the similarity's softmax, above 0.
+        delivered: Whether the delivered answer is among the texts.
+        include_answer: Whether the delivered answer is a member of the scored set.
+        known: As for ``Materials``.
 
     Returns:
         The score. Where its uncertainty is None a reason says why:
@@ -125,35 +141,32 @@ def score_members(
 
     Raises:
         InputError: There are no texts, the matrix is not one, what the method needs
-            is missing, or a method of the user's own returned NaN or a ``u`` outside
-            [0, 1].
+            is missing, or a method returned NaN or a ``u`` outside [0, 1].
+        ConfigurationError: The relation cannot give what the method needs.
 
     Example:
         >>> from snne_guard.scorers import METHODS
-        >>> from snne_guard.similarity import rouge_l
         >>> score_members(
         ...     ["yes", "yes"],
-        ...     mean_logprobs=None,
-        ...     question=None,
         ...     method=METHODS["snne"],
-        ...     similarity_name="rouge_l",
-        ...     similarity=rouge_l,
-        ...     tau=1.0,
+        ...     relation=Relation.of("rouge_l"),
         ... ).uncertainty
         0.0
     """
-    n = len(texts)
+    materials = Materials(
+        texts,
+        token_logprobs=token_logprobs,
+        question=question,
+        delivered=delivered,
+        include_answer=include_answer,
+        known=known,
+    )
+    n = len(materials.members)
     if n == 0:
         msg = "expected at least one text to score, got none"
         raise InputError(msg)
-    matrix = checked_similarity(similarity(texts, question=question), n)
-    inputs = MethodInputs(
-        similarity=matrix,
-        tau=tau,
-        mean_logprobs=None if mean_logprobs is None else np.asarray(mean_logprobs),
-    )
-    check_needs(method, inputs)
-    value = float(method.compute(inputs))
+    matrix = materials.similarity(relation)
+    value = float(method.compute(materials.inputs(method, relation, tau=tau)))
     if math.isnan(value):
         msg = f"expected a number from method {method.name!r}, got NaN"
         raise InputError(msg)
@@ -165,12 +178,12 @@ def score_members(
         value=value,
         uncertainty=u,
         method=method.name,
-        similarity=similarity_name,
+        similarity=relation.name,
         tau=float(tau),
         n=n,
         reasons=(
             *_why_none(method, u, n=n, tau=tau),
-            *_blindness(texts, similarity_name),
+            *_blindness(texts, relation.name),
         ),
         matrix=matrix,
     )
@@ -213,7 +226,7 @@ def _unscored(
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Member:
     text: str
-    mean_logprob: float | None
+    tokens: Sequence[float] | None
 
 
 def _members(
@@ -237,18 +250,20 @@ def _members(
         )
         raise InputError(msg)
     return [
-        _Member(text=text, mean_logprob=_mean(tokens, position))
+        _Member(text=text, tokens=_checked_tokens(tokens, position))
         for position, (text, tokens) in enumerate(zip(answers, logprobs, strict=True))
     ]
 
 
-def _mean(tokens: Sequence[float] | None, position: int) -> float | None:
-    """Return the mean log-probability of one answer's tokens, None if unknown."""
+def _checked_tokens(
+    tokens: Sequence[float] | None, position: int
+) -> Sequence[float] | None:
+    """Return the log-probabilities of one answer's tokens, None if unknown."""
     if tokens is None:
         return None
     try:
         wrong = [token for token in tokens if not token <= _LOGPROB_SLACK]
-        mean = float(sum(tokens) / len(tokens)) if len(tokens) else None
+        float(sum(tokens))
     except TypeError as error:
         msg = f"expected token_logprobs of answer {position} to be a list of numbers"
         raise InputError(msg) from error
@@ -258,7 +273,7 @@ def _mean(tokens: Sequence[float] | None, position: int) -> float | None:
             f"got {wrong[0]} for answer {position}"
         )
         raise InputError(msg)
-    return mean
+    return tokens if len(tokens) else None
 
 
 def _kind(value: object) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -13,12 +13,17 @@ from snne_guard.similarity.lexical import rouge_l, rouge_l_paper
 from snne_guard.similarity.structured import structured
 from snne_guard.types import FloatArray, Similarity
 
-__all__ = ["SIMILARITIES", "checked_similarity", "resolve_similarity"]
+__all__ = ["FAMILIES", "SIMILARITIES", "checked_similarity", "resolve_similarity"]
 
 SIMILARITIES: Mapping[str, Similarity] = MappingProxyType(
     {"rouge_l": rouge_l, "rouge_l_paper": rouge_l_paper, "structured": structured}
 )
 """The similarities of this library by the name that a guard or ``score`` takes."""
+
+FAMILIES: Mapping[str, Callable[[str | None], Similarity]] = MappingProxyType({})
+"""Similarities that a model makes, by the part of the name before the colon; what is
+behind it names the model. The same name gives the same object, so that a model is
+loaded once."""
 
 _DEFAULT = "rouge_l"
 _TOLERANCE = 1e-9
@@ -50,13 +55,26 @@ def resolve_similarity(
         similarity = _DEFAULT
     if isinstance(similarity, str) and similarity in SIMILARITIES:
         return similarity, SIMILARITIES[similarity]
-    if isinstance(similarity, str) or not callable(similarity):
-        msg = (
-            f"expected similarity to be a callable or one of {sorted(SIMILARITIES)}, "
-            f"got {similarity!r}"
-        )
-        raise ConfigurationError(msg)
+    if isinstance(similarity, str):
+        similarity = _of_family(similarity)
+    if not callable(similarity):
+        raise _unknown(similarity)
     return _name_of(similarity), similarity
+
+
+def _of_family(name: str) -> Similarity:
+    family, _, model = name.partition(":")
+    make = FAMILIES.get(family)
+    if make is None:
+        raise _unknown(name)
+    return make(model or None)
+
+
+def _unknown(similarity: object) -> ConfigurationError:
+    known = [*sorted(SIMILARITIES), *(f"{family}:MODEL" for family in FAMILIES)]
+    return ConfigurationError(
+        f"expected similarity to be a callable or one of {known}, got {similarity!r}"
+    )
 
 
 def _name_of(similarity: Similarity) -> str:

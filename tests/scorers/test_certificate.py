@@ -218,7 +218,7 @@ def test_a_method_that_knows_no_limits_has_no_range() -> None:
     )
     assert uncertainty_range(knowing, inputs, 2) == (0.0, 1.0)
     with pytest.raises(InputError, match="mean_logprobs"):
-        METHODS["wsnne"].partial_bounds(inputs, 1)  # type: ignore[attr-defined]  # more than a Method must have
+        METHODS["wsnne"].partial_bounds(inputs, 1)  # more than a Method must have
 
 
 def test_a_method_of_a_users_own_needs_to_know_nothing() -> None:

@@ -17,7 +17,7 @@ from snne_guard.scorers import (
     uncertainty,
     wsnne,
 )
-from snne_guard.similarity import rouge_l
+from snne_guard.scorers.relation import Relation
 from snne_guard.types import FloatArray, MethodInputs
 
 PARIS = ["Paris", "Paris", "Lyon"]
@@ -305,12 +305,8 @@ def test_arrays_are_log_probabilities_too() -> None:
 def test_score_members_scores_every_text_as_it_is() -> None:
     result = score_members(
         ["", "", "Paris"],
-        mean_logprobs=None,
-        question=None,
         method=METHODS["snne"],
-        similarity_name="rouge_l",
-        similarity=rouge_l,
-        tau=1.0,
+        relation=Relation.of("rouge_l"),
     )
 
     assert (result.n, result.reasons) == (3, ())
@@ -321,12 +317,8 @@ def test_score_members_needs_a_text() -> None:
     with pytest.raises(InputError, match="at least one text"):
         score_members(
             [],
-            mean_logprobs=None,
-            question=None,
             method=METHODS["snne"],
-            similarity_name="rouge_l",
-            similarity=rouge_l,
-            tau=1.0,
+            relation=Relation.of("rouge_l"),
         )
 
 

@@ -1,0 +1,293 @@
+"""What is known of one response set, each part worked out once, when a method asks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from snne_guard.errors import ConfigurationError
+from snne_guard.scorers.clusters import greedy_clusters
+from snne_guard.scorers.method import check_found
+from snne_guard.scorers.relation import Relation
+from snne_guard.types import BoolArray, FloatArray, IntArray, Method, MethodInputs
+
+__all__ = [
+    "LOGPROB_NEEDS",
+    "MAIN_NEEDS",
+    "RELATION_NEEDS",
+    "Materials",
+    "check_relation",
+]
+
+LOGPROB_NEEDS = frozenset(
+    {"mean_logprobs", "token_logprobs", "main_logprobs", "sample_mean_logprobs"}
+)
+"""Needs that only token log-probabilities can meet."""
+
+RELATION_NEEDS = frozenset(
+    {
+        "similarity",
+        "cluster_ids",
+        "entailment",
+        "graph",
+        "main_similarity",
+        "main_entailment",
+    }
+)
+"""Needs that depend on what compares the answers; with one of them its name belongs to
+the name of what ran."""
+
+MAIN_NEEDS = frozenset(
+    {"main_answer", "main_entailment", "main_logprobs", "main_similarity"}
+)
+"""Needs that the delivered answer alone can meet."""
+
+_Known = Mapping[str, Any]
+
+
+class Materials:
+    """What methods may look at in one response set; for one thread.
+
+    The texts are compared all at once and every method gets its part of the matrix,
+    so that each similarity runs once, whichever methods ask and whether or not the
+    delivered answer is a member.
+
+    Args:
+        texts: The ``n`` answers, the delivered one first if it is there.
+        token_logprobs: For each text the natural log-probabilities of its tokens,
+            None where they are unknown.
+        question: What was asked.
+        delivered: Whether ``texts[0]`` is the delivered answer; otherwise all are
+            samples.
+        include_answer: Whether the delivered answer is a member of the scored set.
+        known: What cannot be worked out here, under the name of its need:
+            ``hidden_states``, ``token_importance`` (for each text), and
+            ``p_true_logprob``.
+
+    Example:
+        >>> from snne_guard.scorers import METHODS
+        >>> from snne_guard.scorers.relation import Relation
+        >>> materials = Materials(["Paris", "Paris", "Lyon"])
+        >>> inputs = materials.inputs(METHODS["snne"], Relation.of("rouge_l"))
+        >>> inputs.similarity.shape
+        (3, 3)
+    """
+
+    def __init__(
+        self,
+        texts: Sequence[str],
+        *,
+        token_logprobs: Sequence[Sequence[float] | None] | None = None,
+        question: str | None = None,
+        delivered: bool = True,
+        include_answer: bool = True,
+        known: _Known | None = None,
+    ) -> None:
+        self.texts = tuple(texts)
+        self.question = question
+        self.delivered = delivered
+        self._first = 1 if delivered and not include_answer else 0
+        self._logprobs = token_logprobs
+        self._known: _Known = {} if known is None else known
+        self._parts: dict[tuple[str, str], Any] = {}
+
+    @property
+    def members(self) -> tuple[str, ...]:
+        """The texts that are scored."""
+        return self.texts[self._first :]
+
+    def inputs(
+        self, method: Method, relation: Relation, /, *, tau: float = 1.0
+    ) -> MethodInputs:
+        """Return what a method needs, and nothing else.
+
+        Args:
+            method: Who asks.
+            relation: What compares the answers.
+            tau: Temperature of the similarity's softmax, above 0.
+
+        Raises:
+            InputError: Something that the method needs is not known of this set.
+            ConfigurationError: The relation cannot give what the method needs.
+        """
+        needs = method.needs
+        found = {need: self._part(need, relation) for need in needs}
+        check_found(method, found)
+        if "similarity" not in needs:
+            found["similarity"] = np.full((len(self.members),) * 2, np.nan)
+        return MethodInputs(tau=tau, metric=relation.metric, **found)
+
+    def part(self, need: str, relation: Relation, /) -> Any:  # noqa: ANN401 - of many kinds
+        """Return one part, None where it is not known.
+
+        Raises:
+            ConfigurationError: The relation cannot give it.
+        """
+        return self._part(need, relation)
+
+    def _part(self, need: str, relation: Relation) -> Any:  # noqa: ANN401 - of many kinds
+        key = (need, relation.name if need in RELATION_NEEDS else "")
+        if key not in self._parts:
+            find = _FIND.get(need)
+            self._parts[key] = None if find is None else find(self, relation)
+        return self._parts[key]
+
+    def matrix(self, relation: Relation) -> FloatArray:
+        """Return the checked similarity of all texts, whoever is a member."""
+        key = ("matrix", relation.name)
+        if key not in self._parts:
+            self._parts[key] = relation.compare(
+                self.texts, self.question, self.probabilities(relation)
+            )
+        found: FloatArray = self._parts[key]
+        return found
+
+    def probabilities(self, relation: Relation) -> FloatArray | None:
+        """Return the entailment of all texts, None where the relation knows none."""
+        if not relation.entails:
+            return None
+        key = ("probabilities", relation.name)
+        if key not in self._parts:
+            self._parts[key] = relation.probabilities(self.texts, self.question)
+        found: FloatArray = self._parts[key]
+        return found
+
+    def similarity(self, relation: Relation) -> FloatArray:
+        """Return the members' part of the matrix."""
+        first = self._first
+        matrix = self.matrix(relation)
+        return matrix[first:, first:] if first else matrix
+
+    def equivalent(self, relation: Relation) -> BoolArray:
+        """Return which of all texts mean the same, whoever is a member."""
+        key = ("equivalent", relation.name)
+        if key not in self._parts:
+            self._parts[key] = relation.equivalent(
+                self.texts, self.question, self.probabilities(relation)
+            )
+        found: BoolArray = self._parts[key]
+        return found
+
+    def cluster_ids(self, relation: Relation) -> IntArray:
+        """Return the members' groups of equal meaning."""
+        return greedy_clusters(self.equivalent(relation)[self._first :, self._first :])
+
+    def entailment_or_none(self, relation: Relation) -> FloatArray | None:
+        """Return the members' part of the entailment, None where there is none."""
+        found = self.probabilities(relation)
+        return None if found is None else found[self._first :, self._first :]
+
+    def tokens(self) -> Sequence[Sequence[float]] | None:
+        """Return the members' token log-probabilities, None unless all have some."""
+        return _complete(self._logprobs, self._first)
+
+    def sample_tokens(self) -> Sequence[Sequence[float]] | None:
+        """Return the samples' token log-probabilities, None unless all have some."""
+        return _complete(self._logprobs, int(self.delivered))
+
+    def main_tokens(self) -> Sequence[float] | None:
+        """Return those of the delivered answer, None where they are not known."""
+        if not self.delivered or self._logprobs is None:
+            return None
+        tokens = self._logprobs[0]
+        return tokens if tokens is not None and len(tokens) else None
+
+    def known(self, need: str) -> Any:  # noqa: ANN401 - of many kinds
+        """Return what was given of the members under the name of a need."""
+        found = self._known.get(need)
+        return None if found is None else found[self._first :]
+
+    def given(self, need: str) -> Any:  # noqa: ANN401 - of many kinds
+        """Return what was given of the whole set under the name of a need."""
+        return self._known.get(need)
+
+
+def check_relation(method: Method, relation: Relation, /) -> None:
+    """Raise ConfigurationError where a relation cannot give what a method needs.
+
+    Example:
+        >>> from snne_guard.scorers import METHODS
+        >>> check_relation(METHODS["snne"], Relation.of("rouge_l"))
+    """
+    needs = method.needs
+    if "cluster_ids" in needs and not (relation.equates or relation.entails):
+        msg = (
+            f"expected a similarity that says which answers mean the same for method "
+            f"{method.name!r}, as 'exact', 'numeric' and 'nli' do, "
+            f"got {relation.name!r}"
+        )
+        raise ConfigurationError(msg)
+    if needs & {"entailment", "main_entailment"} and not relation.entails:
+        msg = (
+            f"expected a similarity with the probabilities of entailment for method "
+            f"{method.name!r}, such as 'nli', got {relation.name!r}"
+        )
+        raise ConfigurationError(msg)
+
+
+def _complete(
+    logprobs: Sequence[Sequence[float] | None] | None, first: int
+) -> list[Sequence[float]] | None:
+    if logprobs is None:
+        return None
+    members = logprobs[first:]
+    kept = [tokens for tokens in members if tokens is not None and len(tokens)]
+    return kept if len(kept) == len(members) else None
+
+
+def _means(tokens: Sequence[Sequence[float]] | None) -> FloatArray | None:
+    # As ``Sample`` has it, to the last bit.
+    if tokens is None:
+        return None
+    return np.array([float(sum(one) / len(one)) for one in tokens])
+
+
+def _arrays(tokens: Sequence[Sequence[float]] | None) -> tuple[FloatArray, ...] | None:
+    return None if tokens is None else tuple(np.asarray(one, float) for one in tokens)
+
+
+def _main_logprobs(materials: Materials, relation: Relation) -> FloatArray | None:
+    del relation
+    tokens = materials.main_tokens()
+    return None if tokens is None else np.asarray(tokens, float)
+
+
+def _main_similarity(materials: Materials, relation: Relation) -> FloatArray | None:
+    return materials.matrix(relation)[0, 1:] if materials.delivered else None
+
+
+def _main_entailment(materials: Materials, relation: Relation) -> FloatArray | None:
+    found = materials.probabilities(relation)
+    if found is None or not materials.delivered:
+        return None
+    return np.stack([found[0, 1:], found[1:, 0]], axis=1)
+
+
+_FIND: Mapping[str, Callable[[Materials, Relation], Any]] = MappingProxyType(
+    {
+        "answers": lambda materials, _: materials.members,
+        "cluster_ids": Materials.cluster_ids,
+        "entailment": Materials.entailment_or_none,
+        "graph": lambda materials, relation: relation.graph(
+            materials.similarity(relation), materials.entailment_or_none(relation)
+        ),
+        "hidden_states": lambda materials, _: materials.known("hidden_states"),
+        "main_answer": lambda materials, _: (
+            materials.texts[0] if materials.delivered else None
+        ),
+        "main_entailment": _main_entailment,
+        "main_logprobs": _main_logprobs,
+        "main_similarity": _main_similarity,
+        "mean_logprobs": lambda materials, _: _means(materials.tokens()),
+        "p_true_logprob": lambda materials, _: materials.given("p_true_logprob"),
+        "question": lambda materials, _: materials.question,
+        "sample_mean_logprobs": lambda materials, _: _means(materials.sample_tokens()),
+        "similarity": Materials.similarity,
+        "token_importance": lambda materials, _: materials.known("token_importance"),
+        "token_logprobs": lambda materials, _: _arrays(materials.tokens()),
+    }
+)
+"""How each need is met; a new one is a field of ``MethodInputs`` and a line here."""

@@ -1,0 +1,160 @@
+"""What compares answers, whatever it can tell of them, behind one face."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+import numpy as np
+
+from snne_guard.errors import ConfigurationError, InputError
+from snne_guard.similarity import checked_similarity, resolve_similarity
+from snne_guard.similarity.entailment import (
+    edge_weights,
+    entail_similarity,
+    equivalence,
+)
+from snne_guard.similarity.lexical import is_metric
+from snne_guard.types import (
+    BoolArray,
+    Entailment,
+    Equivalence,
+    FloatArray,
+    Similarity,
+)
+
+__all__ = ["Relation"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Relation:
+    """A similarity under its name, and what more it can tell.
+
+    Attributes:
+        name: What stands in brackets in the name of what ran.
+        similarity: The callable.
+        equates: Whether it says which texts mean the same.
+        entails: Whether it gives the probabilities of entailment.
+        metric: Whether 2 (1 - f) / (2 - f) is known to obey the triangle inequality.
+
+    Example:
+        >>> Relation.of("rouge_l").metric
+        True
+    """
+
+    name: str
+    similarity: Similarity
+    equates: bool = False
+    entails: bool = False
+    metric: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        similarity: str | Similarity | None = None,
+        /,
+        *,
+        name: str | None = None,
+        default: str = "rouge_l",
+    ) -> Relation:
+        """Return the relation that an option means.
+
+        Args:
+            similarity: A name, a callable, or None for the default.
+            name: What to call it, None for its own name.
+            default: Name of the similarity where none is given.
+
+        Raises:
+            ConfigurationError: It is neither a known name nor callable.
+        """
+        own, compare = resolve_similarity(default if similarity is None else similarity)
+        return cls(
+            name=own if name is None else name,
+            similarity=compare,
+            equates=callable(getattr(compare, "equivalent", None)),
+            entails=callable(getattr(compare, "probabilities", None)),
+            metric=is_metric(compare),
+        )
+
+    def through(self, wrap: Callable[[Similarity], Similarity]) -> Relation:
+        """Return the relation whose similarity is another one that gives the same.
+
+        Where it can tell more than the similarity, which the other one could not, it
+        stays as it is.
+        """
+        if self.equates or self.entails:
+            return self
+        return replace(self, similarity=wrap(self.similarity))
+
+    def compare(
+        self,
+        texts: Sequence[str],
+        question: str | None,
+        probabilities: FloatArray | None = None,
+    ) -> FloatArray:
+        """Return the ``(n, n)`` checked similarity.
+
+        Args:
+            texts: The ``n`` texts.
+            question: What was asked.
+            probabilities: Their entailment where it is there already.
+
+        Raises:
+            InputError: What came back is no similarity matrix.
+        """
+        found: Any
+        if probabilities is None:
+            found = self.similarity(texts, question=question)
+        else:
+            found = entail_similarity(probabilities)
+        return checked_similarity(found, len(texts))
+
+    def probabilities(self, texts: Sequence[str], question: str | None) -> FloatArray:
+        """Return ``(n, n, 3)`` probabilities of entailment.
+
+        Raises:
+            InputError: What came back is of another shape or holds NaN.
+        """
+        model = cast("Entailment", self.similarity)
+        found = np.asarray(model.probabilities(texts, question=question), float)
+        n = len(texts)
+        if found.shape != (n, n, 3) or np.isnan(found).any():
+            msg = f"expected {(n, n, 3)} probabilities without NaN, got {found.shape}"
+            raise InputError(msg)
+        return found
+
+    def equivalent(
+        self,
+        texts: Sequence[str],
+        question: str | None,
+        probabilities: FloatArray | None = None,
+    ) -> BoolArray:
+        """Return an ``(n, n)`` matrix: which texts mean the same.
+
+        Raises:
+            ConfigurationError: The similarity does not say what means the same.
+            InputError: What came back is of another shape.
+        """
+        if probabilities is not None:
+            model = cast("Entailment", self.similarity)
+            return equivalence(probabilities, strict=model.strict)
+        if not self.equates:
+            msg = f"similarity {self.name!r} does not say which answers mean the same"
+            raise ConfigurationError(msg)
+        same = cast("Equivalence", self.similarity)
+        found = np.asarray(same.equivalent(texts, question=question), dtype=np.bool_)
+        if found.shape != (len(texts),) * 2:
+            n = len(texts)
+            msg = f"expected {(n, n)} truth values, got shape {found.shape}"
+            raise InputError(msg)
+        return found
+
+    @staticmethod
+    def graph(similarity: FloatArray, probabilities: FloatArray | None) -> FloatArray:
+        """Return ``(n, n)`` weights of the edges between answers, diagonal 0."""
+        if probabilities is not None:
+            return edge_weights(probabilities)
+        weights = (similarity + similarity.T) / 2
+        np.fill_diagonal(weights, 0.0)
+        return weights
