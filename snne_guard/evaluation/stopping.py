@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -13,8 +13,10 @@ from snne_guard.decision import CalibratedStop, fit_stop
 from snne_guard.errors import InputError
 from snne_guard.evaluation.recordings import Recording, read_recordings
 from snne_guard.scorers import resolve_method
-from snne_guard.similarity import checked_similarity, resolve_similarity
-from snne_guard.types import FloatArray, Method, MethodInputs, Similarity
+from snne_guard.scorers.materials import Materials, check_relation
+from snne_guard.scorers.registry import default_similarity
+from snne_guard.scorers.relation import Relation
+from snne_guard.types import FloatArray, Method, Similarity
 
 __all__ = ["learn_stop", "uncertainty_paths"]
 
@@ -72,6 +74,7 @@ def learn_stop(
                 f"recording {recording.id!r} were drawn at {drawn_at}"
             )
             raise InputError(msg)
+    chosen = resolve_method(method, logprobs=True)
     paths = uncertainty_paths(
         known,
         rounds=rounds,
@@ -87,8 +90,8 @@ def learn_stop(
         epsilon=epsilon,
         confidence=confidence,
         seed=seed,
-        method=method if isinstance(method, str) else method.name,
-        similarity=resolve_similarity(similarity)[0],
+        method=chosen.name,
+        similarity=Relation.of(similarity, default=default_similarity(chosen)).name,
         tau=tau,
         include_answer=include_answer,
         temperature=temperature,
@@ -139,23 +142,29 @@ def uncertainty_paths(
         array([[0.  , 0.53]])
     """
     chosen = resolve_method(method, logprobs=True)
-    _, compare = resolve_similarity(similarity)
+    relation = Relation.of(similarity, default=default_similarity(chosen))
+    check_relation(chosen, relation)
     rows: list[list[float]] = []
     for recording in _known(recordings):
         drawn = _drawn(recording, rounds[-1], include_answer=include_answer)
         members = [member for member in drawn if member.text.strip()]
         if include_answer and not drawn[0].text.strip():
             members = []  # there is nothing to be certain of
-        inputs = _inputs(recording, members, chosen, compare, tau)
+        materials = _materials(recording, members, include_answer=include_answer)
         after = [sum(member.place < m for member in members) for m in rounds]
         least = max(2, math.ceil(rounds[-1] / 2))
         needed = [*rounds[:-1], least]
-        rows.append(
-            [
-                _uncertainty(chosen, inputs, count) if count >= enough else math.nan
+        try:
+            row = [
+                _uncertainty(materials, count, chosen, relation, tau)
+                if count >= enough
+                else math.nan
                 for count, enough in zip(after, needed, strict=True)
             ]
-        )
+        except InputError as error:
+            msg = f"recording {recording.id!r}: {error}"
+            raise InputError(msg) from error
+        rows.append(row)
     return np.array(rows, dtype=np.float64).reshape(len(rows), len(rounds))
 
 
@@ -192,39 +201,21 @@ def _drawn(recording: Recording, n: int, *, include_answer: bool) -> list[_Draw]
     ]
 
 
-def _inputs(
-    recording: Recording,
-    members: Sequence[_Draw],
-    method: Method,
-    similarity: Similarity,
-    tau: float,
-) -> MethodInputs:
-    texts = [member.text for member in members]
-    matrix = similarity(texts, question=recording.question)
-    means: list[float] = []
-    if "mean_logprobs" in method.needs:
-        for member in members:
-            if not member.logprobs:
-                msg = (
-                    f"expected log-probabilities for method {method.name!r} in "
-                    f"recording {recording.id!r}"
-                )
-                raise InputError(msg)
-            means.append(sum(member.logprobs) / len(member.logprobs))
-    return MethodInputs(
-        similarity=checked_similarity(matrix, len(members)),
-        tau=tau,
-        mean_logprobs=np.array(means) if means else None,
+def _materials(
+    recording: Recording, members: Sequence[_Draw], *, include_answer: bool
+) -> Materials:
+    return Materials(
+        [member.text for member in members],
+        token_logprobs=[member.logprobs for member in members],
+        question=recording.question,
+        delivered=include_answer,
     )
 
 
-def _uncertainty(method: Method, inputs: MethodInputs, count: int) -> float:
+def _uncertainty(
+    materials: Materials, count: int, method: Method, relation: Relation, tau: float
+) -> float:
     """Return the ``u`` of the first members, NaN where it is not defined."""
-    means = inputs.mean_logprobs
-    first = replace(
-        inputs,
-        similarity=inputs.similarity[:count, :count],
-        mean_logprobs=None if means is None else means[:count],
-    )
-    u = method.uncertainty(method.compute(first), count, tau=inputs.tau)
+    inputs = materials.first(count).inputs(method, relation, tau=tau)
+    u = method.uncertainty(method.compute(inputs), count, tau=tau)
     return math.nan if u is None else u

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from snne_guard.errors import ConfigurationError
+from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.scorers.clusters import greedy_clusters
 from snne_guard.scorers.method import check_found
 from snne_guard.scorers.relation import Relation
@@ -45,6 +46,9 @@ MAIN_NEEDS = frozenset(
 )
 """Needs that the delivered answer alone can meet."""
 
+_OF_EACH = frozenset({"hidden_states", "token_importance"})
+
+AnyScalar = TypeVar("AnyScalar", bound=np.generic)
 _Known = Mapping[str, Any]
 
 
@@ -93,6 +97,35 @@ class Materials:
         self._logprobs = token_logprobs
         self._known: _Known = {} if known is None else known
         self._parts: dict[tuple[str, str], Any] = {}
+        self._whole: Materials | None = None
+
+    def first(self, n: int, /) -> Materials:
+        """Return the materials of the first ``n`` members; nothing is compared again.
+
+        Raises:
+            InputError: There are fewer members.
+
+        Example:
+            >>> Materials(["Paris", "Lyon", "Paris"]).first(2).members
+            ('Paris', 'Lyon')
+        """
+        if not 1 <= n <= len(self.members):
+            msg = f"expected 1 to {len(self.members)} members, got {n}"
+            raise InputError(msg)
+        size = self._first + n
+        part = Materials(
+            self.texts[:size],
+            token_logprobs=None if self._logprobs is None else self._logprobs[:size],
+            question=self.question,
+            delivered=self.delivered,
+            include_answer=not self._first,
+            known={
+                need: value[:size] if need in _OF_EACH else value
+                for need, value in self._known.items()
+            },
+        )
+        part._whole = self
+        return part
 
     @property
     def members(self) -> tuple[str, ...]:
@@ -137,6 +170,8 @@ class Materials:
 
     def matrix(self, relation: Relation) -> FloatArray:
         """Return the checked similarity of all texts, whoever is a member."""
+        if self._whole is not None:
+            return self._corner(self._whole.matrix(relation))
         key = ("matrix", relation.name)
         if key not in self._parts:
             self._parts[key] = relation.compare(
@@ -149,11 +184,18 @@ class Materials:
         """Return the entailment of all texts, None where the relation knows none."""
         if not relation.entails:
             return None
+        if self._whole is not None:
+            whole = self._whole.probabilities(relation)
+            return None if whole is None else self._corner(whole)
         key = ("probabilities", relation.name)
         if key not in self._parts:
             self._parts[key] = relation.probabilities(self.texts, self.question)
         found: FloatArray = self._parts[key]
         return found
+
+    def _corner(self, whole: NDArray[AnyScalar]) -> NDArray[AnyScalar]:
+        size = len(self.texts)
+        return whole[:size, :size]
 
     def similarity(self, relation: Relation) -> FloatArray:
         """Return the members' part of the matrix."""
@@ -163,6 +205,8 @@ class Materials:
 
     def equivalent(self, relation: Relation) -> BoolArray:
         """Return which of all texts mean the same, whoever is a member."""
+        if self._whole is not None:
+            return self._corner(self._whole.equivalent(relation))
         key = ("equivalent", relation.name)
         if key not in self._parts:
             self._parts[key] = relation.equivalent(

@@ -65,7 +65,7 @@ def test_wsnne_takes_the_log_probabilities_of_the_members() -> None:
     assert alone[0, 1] == pytest.approx(expected)
     unknown = recording(*texts, main_logprobs=logprobs[0])
     with pytest.raises(
-        InputError, match=r"log-probabilities for method 'wsnne' in .*r1"
+        InputError, match="recording 'r1': expected mean_logprobs for method 'wsnne'"
     ):
         uncertainty_paths([unknown], rounds=(2, 4), method="wsnne")
 

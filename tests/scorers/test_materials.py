@@ -254,3 +254,38 @@ def test_a_relation_that_can_tell_more_is_not_wrapped() -> None:
     same = Same()
     assert Relation.of(same).through(lambda _: twice).similarity is same
     assert Relation.of(same, name="mine").name == "mine"
+
+
+@pytest.mark.parametrize("include_answer", [True, False])
+def test_the_first_members_are_not_compared_again(include_answer: bool) -> None:
+    model = Entailing()
+    needs = ("similarity", "entailment", "cluster_ids", "mean_logprobs", "answers")
+    more = ("main_similarity", "hidden_states", "p_true_logprob", "graph")
+    known = {"hidden_states": np.eye(4), "p_true_logprob": -1.0}
+    whole = Materials(
+        TEXTS, token_logprobs=LOGPROBS, include_answer=include_answer, known=known
+    )
+    size = 2 + (not include_answer)
+    alone = Materials(
+        TEXTS[:size],
+        token_logprobs=LOGPROBS[:size],
+        include_answer=include_answer,
+        known={"hidden_states": np.eye(4)[:size], "p_true_logprob": -1.0},
+    )
+
+    got = of(whole.first(2), Relation.of(model), *needs, *more)
+    expected = of(alone, Relation.of(Entailing()), *needs, *more)
+
+    for need in (*needs, *more):
+        np.testing.assert_array_equal(getattr(got, need), getattr(expected, need))
+    of(whole.first(1), Relation.of(model), *needs)
+    of(whole, Relation.of(model), *needs)
+    assert model.calls == 1
+    rouge = of(whole.first(2), Relation.of("rouge_l"), "similarity")
+    assert rouge.similarity.shape == (2, 2)
+
+
+@pytest.mark.parametrize("n", [0, 5])
+def test_there_are_no_more_members_than_there_are(n: int) -> None:
+    with pytest.raises(InputError, match="expected 1 to 4 members"):
+        Materials(TEXTS).first(n)
