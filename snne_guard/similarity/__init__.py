@@ -25,6 +25,7 @@ call them the same:
 """
 
 from snne_guard.similarity.lexical import LexicalSet, rouge_l, rouge_l_paper
+from snne_guard.similarity.nli import NLI
 from snne_guard.similarity.registry import (
     SIMILARITIES,
     checked_similarity,
@@ -34,6 +35,7 @@ from snne_guard.similarity.structured import canonical_json, structured
 from snne_guard.similarity.tokens import TOKENIZERS, rouge_tokens, unicode_tokens
 
 __all__ = [
+    "NLI",
     "SIMILARITIES",
     "TOKENIZERS",
     "LexicalSet",

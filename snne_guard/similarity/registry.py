@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cache
 from types import MappingProxyType
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 
 from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.similarity.lexical import rouge_l, rouge_l_paper
+from snne_guard.similarity.nli import DEFAULT_NLI_MODEL, NLI
 from snne_guard.similarity.structured import structured
 from snne_guard.types import FloatArray, Similarity
 
@@ -20,7 +22,15 @@ SIMILARITIES: Mapping[str, Similarity] = MappingProxyType(
 )
 """The similarities of this library by the name that a guard or ``score`` takes."""
 
-FAMILIES: Mapping[str, Callable[[str | None], Similarity]] = MappingProxyType({})
+
+@cache
+def _nli(model: str | None) -> Similarity:
+    return NLI(model or DEFAULT_NLI_MODEL)
+
+
+FAMILIES: Mapping[str, Callable[[str | None], Similarity]] = MappingProxyType(
+    {"nli": _nli}
+)
 """Similarities that a model makes, by the part of the name before the colon; what is
 behind it names the model. The same name gives the same object, so that a model is
 loaded once."""
@@ -49,7 +59,7 @@ def resolve_similarity(
         Traceback (most recent call last):
         ...
         snne_guard.errors.ConfigurationError: expected similarity to be a callable or
-        one of ['rouge_l', 'rouge_l_paper', 'structured'], got 'cosine'
+        one of ['rouge_l', 'rouge_l_paper', 'structured', 'nli:MODEL'], got 'cosine'
     """
     if similarity is None:
         similarity = _DEFAULT

@@ -1,6 +1,8 @@
 """Every number of the reference vectors that SNNE and WSNNE can give."""
 
+import json
 import math
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -8,11 +10,20 @@ import pytest
 
 from snne_guard.scorers import METHODS, score, snne, uncertainty, wsnne
 from snne_guard.types import MethodInputs
-from tests.support.reference_vectors import NEEDS_VECTORS, vectors
+from tests.support.shared_folder import SHARED
 
+VECTORS = SHARED / "reference" / "vectors.json"
 TOLERANCE = 1e-9
 
-pytestmark = NEEDS_VECTORS
+pytestmark = pytest.mark.skipif(
+    not VECTORS.is_file(), reason=f"no reference vectors at {VECTORS.name}"
+)
+
+
+@cache
+def vectors() -> dict[str, Any]:
+    loaded: dict[str, Any] = json.loads(VECTORS.read_text(encoding="utf-8"))
+    return loaded
 
 
 def settings_of(key: str) -> tuple[float, bool]:
