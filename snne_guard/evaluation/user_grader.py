@@ -1,0 +1,136 @@
+"""A grader from a function of the user's own, also one that is named as text."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from importlib import import_module, invalidate_caches
+from numbers import Integral, Real
+from pathlib import Path
+from typing import Any
+
+from snne_guard.errors import ConfigurationError, InputError
+from snne_guard.evaluation.grade import Grade
+from snne_guard.evaluation.recordings import Recording
+
+__all__ = ["FunctionGrader", "GradeFunction", "import_function"]
+
+GradeFunction = Callable[[Recording], Grade | float | bool | None]
+"""A recording to a grade: a ``Grade``, a quality in [0, 1], right or wrong, or None."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FunctionGrader:
+    """A function of your own as a grader.
+
+    Args:
+        function: Takes a recording. A bool, and the whole numbers 0 and 1, say right
+            or wrong; another number is a quality in [0, 1]; None says that it cannot
+            grade this one.
+        name: What its figures are labelled with; None for the function's own name.
+        threshold: Smallest quality that counts as right, for a function that gives
+            qualities; None draws no such line.
+        lexical: Whether it compares words.
+
+    Raises:
+        ConfigurationError: The threshold is not in (0, 1].
+
+    Example:
+        >>> def is_short(recording):
+        ...     return len(recording.main_answer) < 10
+        >>> grader = FunctionGrader(function=is_short)
+        >>> grader(Recording(id="1", question="?", main_answer="Paris", samples=()))
+        Grade(quality=1.0, correct=1, grader='is_short')
+    """
+
+    function: GradeFunction
+    name: str = ""
+    threshold: float | None = None
+    lexical: bool = field(default=False)
+
+    def __post_init__(self) -> None:
+        if self.threshold is not None and not 0 < self.threshold <= 1:
+            msg = f"expected a threshold in (0, 1] or None, got {self.threshold}"
+            raise ConfigurationError(msg)
+        if not self.name:
+            own = getattr(self.function, "__name__", type(self.function).__name__)
+            object.__setattr__(self, "name", own)
+
+    def __call__(self, recording: Recording, /) -> Grade | None:
+        """Return what the function says as a grade.
+
+        Raises:
+            InputError: The function returned something else.
+        """
+        # Any: the function is not ours, whatever its annotations say.
+        said: Any = self.function(recording)
+        if said is None or isinstance(said, Grade):
+            return said
+        # numpy's bool is none of Python's numbers.
+        if type(said).__name__ in {"bool", "bool_"} or (
+            isinstance(said, Integral) and said in {0, 1}
+        ):
+            right = bool(said)
+            return Grade(
+                quality=float(right), correct=1 if right else 0, grader=self.name
+            )
+        if not isinstance(said, Real):
+            msg = (
+                f"expected a Grade, a number in [0, 1], a bool or None from grader "
+                f"{self.name!r}, got {type(said).__name__}"
+            )
+            raise InputError(msg)
+        quality = float(said)
+        if self.threshold is None:
+            return Grade(quality=quality, correct=None, grader=self.name)
+        correct = 1 if quality >= self.threshold else 0
+        return Grade(quality=quality, correct=correct, grader=self.name)
+
+
+def import_function(name: str, /, *, folder: str | Path | None = None) -> Any:  # noqa: ANN401
+    """Return the function that ``module:function`` names, for a command line.
+
+    Importing a module runs it with all the rights of this process. Only a name that
+    the user typed may come here, never one from a recording or another file.
+
+    Args:
+        name: As in ``my_graders:is_right`` or ``package.module:Class.method``.
+        folder: Where the module is looked for first; None for the current folder.
+
+    Raises:
+        ConfigurationError: The name has another form, or there is no such module or
+            function. What the module itself raises on import is passed on.
+
+    Example:
+        >>> import_function("math:sqrt")(9)
+        3.0
+    """
+    module_name, colon, function_name = name.partition(":")
+    parts = [*module_name.split("."), *function_name.split(".")]
+    if not colon or not all(part.isidentifier() for part in parts):
+        msg = f"expected a function as module:function, got {name!r}"
+        raise ConfigurationError(msg)
+    found: Any = _import_from(module_name, str(Path(folder or ".").resolve()))
+    for part in function_name.split("."):
+        found = getattr(found, part, None)
+    if not callable(found):
+        msg = f"expected a function {function_name!r} in module {module_name!r}"
+        raise ConfigurationError(msg)
+    return found
+
+
+def _import_from(module: str, folder: str) -> Any:  # noqa: ANN401 - a module's names
+    # The console script does not look into the current folder, as `python -m` does.
+    # What the module imports beside itself, it imports now.
+    sys.path.insert(0, folder)
+    invalidate_caches()
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{module}.".startswith(f"{error.name}."):
+            raise
+        msg = f"expected a module {module!r} in {folder!r} or installed"
+        raise ConfigurationError(msg) from error
+    finally:
+        sys.path.remove(folder)
