@@ -1,8 +1,12 @@
 """Recorded answers, how they are read, and what an uncertainty is worth on them."""
 
 from snne_guard.evaluation._lines import BadLine
+from snne_guard.evaluation.abstention import ABSTENTIONS, is_abstention, is_unanswerable
 from snne_guard.evaluation.drawn import Drawn
+from snne_guard.evaluation.grade import Grade, Grader, LabelGrader, LabelsFirst
+from snne_guard.evaluation.grading import GRADERS, grade_all, resolve_grader
 from snne_guard.evaluation.metrics import aupr, auroc, spearman
+from snne_guard.evaluation.numeric_match import final_number, numeric_match
 from snne_guard.evaluation.questions import (
     Question,
     parse_questions,
@@ -14,6 +18,7 @@ from snne_guard.evaluation.recordings import (
     parse_recordings,
     read_recordings,
 )
+from snne_guard.evaluation.reference_grader import ReferenceGrader, rouge_l_f1
 from snne_guard.evaluation.risk_coverage import (
     auarc,
     aurc,
@@ -21,31 +26,52 @@ from snne_guard.evaluation.risk_coverage import (
     prr,
     risk_coverage_curve,
 )
+from snne_guard.evaluation.squad import squad_exact_match, squad_f1, squad_normalised
 from snne_guard.evaluation.stopping import learn_stop, uncertainty_paths
 from snne_guard.evaluation.store import Failure, RecordingStore
+from snne_guard.evaluation.user_grader import FunctionGrader, import_function
 
 __all__ = [
+    "ABSTENTIONS",
+    "GRADERS",
     "BadLine",
     "Draw",
     "Drawn",
     "Failure",
+    "FunctionGrader",
+    "Grade",
+    "Grader",
+    "LabelGrader",
+    "LabelsFirst",
     "Question",
     "Recorder",
     "Recording",
     "RecordingStore",
+    "ReferenceGrader",
     "Tally",
     "auarc",
     "aupr",
     "aurc",
     "auroc",
     "e_aurc",
+    "final_number",
+    "grade_all",
+    "import_function",
+    "is_abstention",
+    "is_unanswerable",
     "learn_stop",
+    "numeric_match",
     "parse_questions",
     "parse_recordings",
     "prr",
     "read_questions",
     "read_recordings",
+    "resolve_grader",
     "risk_coverage_curve",
+    "rouge_l_f1",
     "spearman",
+    "squad_exact_match",
+    "squad_f1",
+    "squad_normalised",
     "uncertainty_paths",
 ]

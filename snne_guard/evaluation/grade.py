@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol, runtime_checkable
 
-from snne_guard.errors import InputError
+from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.evaluation.recordings import Recording
 
 __all__ = ["BatchGrader", "Grade", "Grader", "LabelGrader", "LabelsFirst"]
@@ -49,6 +49,28 @@ class Grade:
                 f"got {self.correct!r}"
             )
             raise InputError(msg)
+
+
+def graded(quality: float, threshold: float | None, grader: str) -> Grade:
+    """Return the grade that a quality makes; right from the threshold on."""
+    correct: Literal[0, 1] | None = None
+    if threshold is not None:
+        correct = 1 if quality >= threshold else 0
+    return Grade(quality=quality, correct=correct, grader=grader)
+
+
+def check_threshold(threshold: float | None, grader: str) -> None:
+    """Refuse a threshold above which there is nothing, or below which nothing is.
+
+    Raises:
+        ConfigurationError: It is neither None nor in (0, 1].
+    """
+    if threshold is not None and not 0 < threshold <= 1:
+        msg = (
+            f"expected the threshold of grader {grader!r} in (0, 1] or None, "
+            f"got {threshold}"
+        )
+        raise ConfigurationError(msg)
 
 
 class Grader(Protocol):
@@ -147,9 +169,7 @@ class LabelsFirst:
         return grades
 
 
-def grades_of(
-    grader: Grader, recordings: Sequence[Recording], /
-) -> list[Grade | None]:
+def grades_of(grader: Grader, recordings: Sequence[Recording], /) -> list[Grade | None]:
     """Return the grade of each recording, all at once where the grader can."""
     if isinstance(grader, BatchGrader):
         return grader.grade_all(recordings)

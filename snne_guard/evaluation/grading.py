@@ -15,6 +15,7 @@ from snne_guard.evaluation.grade import (
     LabelsFirst,
     grades_of,
 )
+from snne_guard.evaluation.numeric_match import numeric_grader
 from snne_guard.evaluation.recordings import Recording
 from snne_guard.evaluation.reference_grader import (
     rouge_l_grader,
@@ -39,6 +40,7 @@ GRADERS: Mapping[str, Callable[..., Grader]] = MappingProxyType(
         "label": _label,
         "squad_f1": squad_f1_grader,
         "squad_em": squad_exact_match_grader,
+        "numeric": numeric_grader,
         "rouge_l": rouge_l_grader,
     }
 )
@@ -79,9 +81,7 @@ def resolve_grader(
     return LabelsFirst(chosen)
 
 
-def grade_all(
-    recordings: Iterable[Recording], grader: Grader, /
-) -> list[Grade | None]:
+def grade_all(recordings: Iterable[Recording], grader: Grader, /) -> list[Grade | None]:
     """Return the grade of each recording, in order; None where there is none.
 
     Graders that load a model or call one get all of them at once.
@@ -126,20 +126,16 @@ def _resolve(
             raise ConfigurationError(msg)
         named = {"name": grader, "function": import_function(grader)}
         return _made(grader, FunctionGrader, {**named, **options})
-    if not callable(grader):
-        msg = f"expected a grader, a function or a name, got {type(grader).__name__}"
+    given: object = grader
+    if not callable(given):
+        msg = f"expected a grader, a function or a name, got {type(given).__name__}"
         raise ConfigurationError(msg)
-    if _is_grader(grader):
-        if options:
-            msg = f"expected no options beside a made grader, got {sorted(options)}"
-            raise ConfigurationError(msg)
-        return cast("Grader", grader)
-    function = cast("GradeFunction", grader)
-    return _made("function", FunctionGrader, {"function": function, **options})
-
-
-def _is_grader(grader: object) -> bool:
-    return isinstance(getattr(grader, "name", None), str) and hasattr(grader, "lexical")
+    if not isinstance(getattr(given, "name", None), str):
+        return _made("function", FunctionGrader, {"function": given, **options})
+    if options:
+        msg = f"expected no options beside a made grader, got {sorted(options)}"
+        raise ConfigurationError(msg)
+    return cast("Grader", grader)
 
 
 def _made(

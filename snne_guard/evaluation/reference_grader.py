@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any
 
-from snne_guard.errors import ConfigurationError, MissingExtraError
+from snne_guard.errors import MissingExtraError
 from snne_guard.evaluation.abstention import is_abstention, is_unanswerable
-from snne_guard.evaluation.grade import Grade
+from snne_guard.evaluation.grade import Grade, check_threshold, graded
 from snne_guard.evaluation.recordings import Recording
 from snne_guard.evaluation.squad import squad_exact_match, squad_f1
 
@@ -66,29 +66,19 @@ class ReferenceGrader:
     lexical: bool = True
 
     def __post_init__(self) -> None:
-        if self.threshold is not None and not 0 < self.threshold <= 1:
-            msg = (
-                f"expected the threshold of grader {self.name!r} in (0, 1] or None, "
-                f"got {self.threshold}"
-            )
-            raise ConfigurationError(msg)
+        check_threshold(self.threshold, self.name)
 
     def __call__(self, recording: Recording, /) -> Grade | None:
         """Return the grade of the delivered answer, None without references."""
         answer = recording.main_answer
         if is_unanswerable(recording):
-            return self.grade(float(is_abstention(answer)))
+            return graded(float(is_abstention(answer)), self.threshold, self.name)
         if not recording.answers:
             return None
         quality = self.measure(answer, recording.answers)
-        return None if quality is None else self.grade(quality)
-
-    def grade(self, quality: float, /) -> Grade:
-        """Return the grade that a quality makes."""
-        if self.threshold is None:
-            return Grade(quality=quality, correct=None, grader=self.name)
-        correct = 1 if quality >= self.threshold else 0
-        return Grade(quality=quality, correct=correct, grader=self.name)
+        if quality is None:
+            return None
+        return graded(quality, self.threshold, self.name)
 
 
 def squad_f1_grader(

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib import import_module, invalidate_caches
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from snne_guard.errors import ConfigurationError, InputError
-from snne_guard.evaluation.grade import Grade
+from snne_guard.evaluation.grade import Grade, check_threshold, graded
 from snne_guard.evaluation.recordings import Recording
 
 __all__ = ["FunctionGrader", "GradeFunction", "import_function"]
@@ -47,15 +49,13 @@ class FunctionGrader:
     function: GradeFunction
     name: str = ""
     threshold: float | None = None
-    lexical: bool = field(default=False)
+    lexical: bool = False
 
     def __post_init__(self) -> None:
-        if self.threshold is not None and not 0 < self.threshold <= 1:
-            msg = f"expected a threshold in (0, 1] or None, got {self.threshold}"
-            raise ConfigurationError(msg)
         if not self.name:
             own = getattr(self.function, "__name__", type(self.function).__name__)
             object.__setattr__(self, "name", own)
+        check_threshold(self.threshold, self.name)
 
     def __call__(self, recording: Recording, /) -> Grade | None:
         """Return what the function says as a grade.
@@ -67,25 +67,16 @@ class FunctionGrader:
         said: Any = self.function(recording)
         if said is None or isinstance(said, Grade):
             return said
-        # numpy's bool is none of Python's numbers.
-        if type(said).__name__ in {"bool", "bool_"} or (
-            isinstance(said, Integral) and said in {0, 1}
-        ):
-            right = bool(said)
-            return Grade(
-                quality=float(right), correct=1 if right else 0, grader=self.name
-            )
+        whole = isinstance(said, Integral) and said in {0, 1}
+        if whole or isinstance(said, np.bool_):  # which is none of Python's numbers
+            return graded(float(said), 0.5, self.name)
         if not isinstance(said, Real):
             msg = (
                 f"expected a Grade, a number in [0, 1], a bool or None from grader "
                 f"{self.name!r}, got {type(said).__name__}"
             )
             raise InputError(msg)
-        quality = float(said)
-        if self.threshold is None:
-            return Grade(quality=quality, correct=None, grader=self.name)
-        correct = 1 if quality >= self.threshold else 0
-        return Grade(quality=quality, correct=correct, grader=self.name)
+        return graded(float(said), self.threshold, self.name)
 
 
 def import_function(name: str, /, *, folder: str | Path | None = None) -> Any:  # noqa: ANN401
