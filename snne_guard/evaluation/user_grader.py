@@ -67,8 +67,7 @@ class FunctionGrader:
         said: Any = self.function(recording)
         if said is None or isinstance(said, Grade):
             return said
-        whole = isinstance(said, Integral) and said in {0, 1}
-        if whole or isinstance(said, np.bool_):  # which is none of Python's numbers
+        if _is_verdict(said):
             return graded(float(said), 0.5, self.name)
         if not isinstance(said, Real):
             msg = (
@@ -77,6 +76,11 @@ class FunctionGrader:
             )
             raise InputError(msg)
         return graded(float(said), self.threshold, self.name)
+
+
+def _is_verdict(said: object) -> bool:
+    # numpy's bool is none of Python's numbers.
+    return isinstance(said, np.bool_) or (isinstance(said, Integral) and said in {0, 1})
 
 
 def import_function(name: str, /, *, folder: str | Path | None = None) -> Any:  # noqa: ANN401

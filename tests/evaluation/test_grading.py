@@ -67,6 +67,10 @@ def test_nothing_to_grade_by(name: str) -> None:
     assert grader(answered("Paris", unanswerable=True, is_impossible=False)) is None
 
 
+def test_references_that_cannot_be_compared_with() -> None:
+    assert GRADERS["numeric"]()(answered("18", "many", "a few")) is None
+
+
 @pytest.mark.parametrize("name", BY_REFERENCE)
 @pytest.mark.parametrize("answer", ["", "?!", "\u6771\u4eac", " "])
 def test_odd_answers_are_wrong(name: str, answer: str) -> None:
