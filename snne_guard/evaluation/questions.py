@@ -33,6 +33,7 @@ class Question:
         context: What the model is given to answer from.
         answers: Reference answers, None where they are unknown.
         fields: Every field of the line, as it came.
+        shown: What the model is sent, where a data set has a prompt of its own.
 
     Example:
         >>> question = Question.from_dict({"question": "Capital of France?"})
@@ -45,6 +46,7 @@ class Question:
     context: str | None = field(default=None, repr=False)
     answers: tuple[str, ...] | None = field(default=None, repr=False)
     fields: Mapping[str, Any] = field(default_factory=dict[str, Any], repr=False)
+    shown: str | None = field(default=None, repr=False)
 
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any], /) -> Question:
@@ -73,6 +75,8 @@ class Question:
     @property
     def prompt(self) -> str:
         """What the model is asked: the question, under its context if there is one."""
+        if self.shown is not None:
+            return self.shown
         if not self.context:
             return self.text
         return f"Context: {self.context}\n\nQuestion: {self.text}"
