@@ -24,6 +24,15 @@ call them the same:
 - A text of mere punctuation is one token, so that ``?`` is not ``!``.
 """
 
+from snne_guard.similarity.embedding import Embedding
+from snne_guard.similarity.exact import (
+    Match,
+    exact,
+    normalised,
+    normalised_text,
+    numeric,
+    stated_number,
+)
 from snne_guard.similarity.lexical import LexicalSet, rouge_l, rouge_l_paper
 from snne_guard.similarity.nli import NLI
 from snne_guard.similarity.registry import (
@@ -38,13 +47,20 @@ __all__ = [
     "NLI",
     "SIMILARITIES",
     "TOKENIZERS",
+    "Embedding",
     "LexicalSet",
+    "Match",
     "canonical_json",
     "checked_similarity",
+    "exact",
+    "normalised",
+    "normalised_text",
+    "numeric",
     "resolve_similarity",
     "rouge_l",
     "rouge_l_paper",
     "rouge_tokens",
+    "stated_number",
     "structured",
     "unicode_tokens",
 ]

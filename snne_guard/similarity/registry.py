@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 
 from snne_guard.errors import ConfigurationError, InputError
+from snne_guard.similarity.embedding import Embedding
+from snne_guard.similarity.exact import exact, normalised, numeric
 from snne_guard.similarity.lexical import rouge_l, rouge_l_paper
 from snne_guard.similarity.nli import DEFAULT_NLI_MODEL, NLI
 from snne_guard.similarity.structured import structured
@@ -18,7 +20,14 @@ from snne_guard.types import FloatArray, Similarity
 __all__ = ["FAMILIES", "SIMILARITIES", "checked_similarity", "resolve_similarity"]
 
 SIMILARITIES: Mapping[str, Similarity] = MappingProxyType(
-    {"rouge_l": rouge_l, "rouge_l_paper": rouge_l_paper, "structured": structured}
+    {
+        "rouge_l": rouge_l,
+        "rouge_l_paper": rouge_l_paper,
+        "structured": structured,
+        "exact": exact,
+        "normalised": normalised,
+        "numeric": numeric,
+    }
 )
 """The similarities of this library by the name that a guard or ``score`` takes."""
 
@@ -28,8 +37,16 @@ def _nli(model: str | None) -> Similarity:
     return NLI(model or DEFAULT_NLI_MODEL)
 
 
+@cache
+def _embedding(model: str | None) -> Similarity:
+    if model is None:
+        msg = "expected embedding:MODEL, the name of a sentence-transformers model"
+        raise ConfigurationError(msg)
+    return Embedding(model)
+
+
 FAMILIES: Mapping[str, Callable[[str | None], Similarity]] = MappingProxyType(
-    {"nli": _nli}
+    {"nli": _nli, "embedding": _embedding}
 )
 """Similarities that a model makes, by the part of the name before the colon; what is
 behind it names the model. The same name gives the same object, so that a model is
@@ -59,7 +76,8 @@ def resolve_similarity(
         Traceback (most recent call last):
         ...
         snne_guard.errors.ConfigurationError: expected similarity to be a callable or
-        one of ['rouge_l', 'rouge_l_paper', 'structured', 'nli:MODEL'], got 'cosine'
+        one of ['exact', 'normalised', 'numeric', 'rouge_l', 'rouge_l_paper',
+        'structured', 'nli:MODEL', 'embedding:MODEL'], got 'cosine'
     """
     if similarity is None:
         similarity = _DEFAULT

@@ -41,6 +41,9 @@ def test_names() -> None:
         "rouge_l": rouge_l,
         "rouge_l_paper": rouge_l_paper,
         "structured": structured,
+        "exact": package.exact,
+        "normalised": package.normalised,
+        "numeric": package.numeric,
     }
     with pytest.raises(TypeError):
         SIMILARITIES["mine"] = exact  # type: ignore[index]
@@ -53,7 +56,7 @@ def test_every_similarity_keeps_the_contract() -> None:
         assert (checked_similarity(matrix, len(texts)) == matrix).all()
 
 
-@pytest.mark.parametrize("name", ["rouge_l", "rouge_l_paper", "structured"])
+@pytest.mark.parametrize("name", list(SIMILARITIES))
 def test_resolve_a_name(name: str) -> None:
     assert resolve_similarity(name) == (name, SIMILARITIES[name])
 
@@ -80,6 +83,15 @@ def test_resolve_a_callable(similarity: Any, name: str) -> None:
 def test_resolve_something_else(similarity: Any) -> None:
     with pytest.raises(ConfigurationError, match="'rouge_l', 'rouge_l_paper', 'struc"):
         resolve_similarity(similarity)
+
+
+def test_the_same_embedding_model_is_the_same_object() -> None:
+    name, similarity = resolve_similarity("embedding:some/model")
+    assert name == "embedding:some/model"
+    assert resolve_similarity("embedding:some/model")[1] is similarity
+    assert resolve_similarity("embedding:other")[1] is not similarity
+    with pytest.raises(ConfigurationError, match="expected embedding:MODEL"):
+        resolve_similarity("embedding:")
 
 
 def test_checked_is_a_clean_copy() -> None:

@@ -55,9 +55,11 @@ from snne_guard.sampling.huggingface import (
     HuggingFaceModel,
 )
 from snne_guard.scorers import METHODS, snne, uncertainty, wsnne
-from snne_guard.similarity import rouge_l
+from snne_guard.similarity import Embedding, Match, exact, numeric, rouge_l
 from snne_guard.types import (
     AsyncSampler,
+    BoolArray,
+    Equivalence,
     FloatArray,
     Method,
     MethodInputs,
@@ -192,6 +194,11 @@ def scores() -> None:
     found = score(["a", "b"], token_logprobs=[[-0.1], [-0.2]], method="auto", tau=1.0)
     assert_type(found, Score)
     assert_type(found.uncertainty, float | None)
+    equivalences: list[Equivalence] = [exact, numeric, Match("first", lambda t: t[:1])]
+    assert_type(equivalences[0].equivalent(["a"], question="q"), BoolArray)
+    embedding = Embedding("some/model", with_question=True)
+    assert_type(embedding.vectors(["a"]), FloatArray)
+    assert_type(embedding.matrices([["a"], ["b"]]), list[FloatArray])
     matrix = rouge_l(["a", "b"], tokens="unicode")
     assert_type(snne(matrix, tau=0.5, include_self=False), float)
     assert_type(wsnne(matrix, [-0.1, -0.2]), float)
