@@ -9,7 +9,7 @@ from snne_guard.errors import InputError
 from snne_guard.scorers.bounds import check_tau
 from snne_guard.types import FloatArray
 
-__all__ = ["as_floats", "row_logsumexp", "softmax_weights"]
+__all__ = ["as_floats", "as_square", "row_logsumexp", "softmax_weights"]
 
 
 def row_logsumexp(
@@ -17,10 +17,7 @@ def row_logsumexp(
 ) -> FloatArray:
     """Return the ``(n,)`` logs of the rows' sums of ``exp(f / tau)``."""
     check_tau(tau)
-    matrix = as_floats(similarity, what="similarity")
-    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not matrix.size:  # noqa: PLR2004 - a matrix has two axes
-        msg = f"expected an (n, n) similarity with n >= 1, got shape {matrix.shape}"
-        raise InputError(msg)
+    matrix = as_square(similarity)
     with np.errstate(over="ignore"):
         scaled = matrix / tau
     if np.any(np.isinf(scaled) & np.isfinite(matrix)):
@@ -49,6 +46,15 @@ def softmax_weights(mean_logprobs: ArrayLike, *, n: int) -> FloatArray:
     # The difference, not the exponential, keeps exp(-800) from becoming 0 / 0.
     weights: FloatArray = np.exp(logprobs - top)
     return weights
+
+
+def as_square(similarity: ArrayLike) -> FloatArray:
+    """Return a matrix as an array of floats, or say what is wrong with it."""
+    matrix = as_floats(similarity, what="similarity")
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not matrix.size:  # noqa: PLR2004 - a matrix has two axes
+        msg = f"expected an (n, n) similarity with n >= 1, got shape {matrix.shape}"
+        raise InputError(msg)
+    return matrix
 
 
 def as_floats(values: ArrayLike, *, what: str) -> FloatArray:

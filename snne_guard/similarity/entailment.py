@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from snne_guard.errors import ConfigurationError, InputError
-from snne_guard.types import FloatArray
+from snne_guard.types import BoolArray, FloatArray
 
 __all__ = ["edge_weights", "entail_similarity", "entailment_ratio", "equivalence"]
 
@@ -18,7 +18,7 @@ _ITSELF = (0.0, 0.0, 1.0)
 _SLACK = 1e-2
 
 
-def equivalence(probabilities: ArrayLike, *, strict: bool = True) -> NDArray[np.bool_]:
+def equivalence(probabilities: ArrayLike, *, strict: bool = True) -> BoolArray:
     """Return which texts mean the same, from what each says of the other.
 
     Args:
@@ -46,7 +46,7 @@ def equivalence(probabilities: ArrayLike, *, strict: bool = True) -> NDArray[np.
     label = _checked(probabilities).argmax(axis=2)
     entailed, neutral = label == _ENTAILMENT, label == _NEUTRAL
     possible = entailed if strict else label != _CONTRADICTION
-    same: NDArray[np.bool_] = possible & possible.T & ~(neutral & neutral.T)
+    same: BoolArray = possible & possible.T & ~(neutral & neutral.T)
     return same
 
 

@@ -9,7 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from snne_guard.scorers import snne, wsnne
+from snne_guard.scorers import (
+    discrete_semantic_entropy,
+    semantic_entropy,
+    snne,
+    wsnne,
+)
 
 partitions = st.lists(st.integers(0, 4), min_size=1, max_size=10)
 taus = st.sampled_from([0.01, 0.1, 1.0, 10.0])
@@ -43,6 +48,7 @@ def test_discrete_semantic_entropy_is_snne(partition: list[int], tau: float) -> 
     got = snne(cluster_matrix(partition, equal, tau), tau=tau)
 
     assert got == pytest.approx(clustered_entropy(partition, equal), abs=1e-9)
+    assert got == pytest.approx(discrete_semantic_entropy(partition), abs=1e-9)
 
 
 @given(partitions, taus, st.data())
@@ -56,6 +62,7 @@ def test_semantic_entropy_is_wsnne(
     got = wsnne(cluster_matrix(partition, likely, tau), logprobs, tau=tau)
 
     assert got == pytest.approx(clustered_entropy(partition, likely), abs=1e-9)
+    assert got == pytest.approx(semantic_entropy(partition, logprobs), abs=1e-9)
 
 
 # fmt: off
@@ -97,6 +104,8 @@ def test_both_on_known_partitions(
     assert wsnne(
         cluster_matrix(partition, likely, tau), logprobs, tau=tau
     ) == pytest.approx(se, abs=1e-9)
+    assert discrete_semantic_entropy(partition) == pytest.approx(dse, abs=1e-9)
+    assert semantic_entropy(partition, logprobs) == pytest.approx(se, abs=1e-9)
 
 
 def test_without_the_diagonal_a_cluster_of_one_makes_it_infinite() -> None:

@@ -1,8 +1,6 @@
 """Every number of the reference vectors that SNNE and WSNNE can give."""
 
-import json
 import math
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -10,20 +8,11 @@ import pytest
 
 from snne_guard.scorers import METHODS, score, snne, uncertainty, wsnne
 from snne_guard.types import MethodInputs
-from tests.support.shared_folder import SHARED
+from tests.support.reference_vectors import NEEDS_VECTORS, vectors
 
-VECTORS = SHARED / "reference" / "vectors.json"
 TOLERANCE = 1e-9
 
-pytestmark = pytest.mark.skipif(
-    not VECTORS.is_file(), reason=f"no reference vectors at {VECTORS.name}"
-)
-
-
-@cache
-def vectors() -> dict[str, Any]:
-    loaded: dict[str, Any] = json.loads(VECTORS.read_text(encoding="utf-8"))
-    return loaded
+pytestmark = NEEDS_VECTORS
 
 
 def settings_of(key: str) -> tuple[float, bool]:
