@@ -5,6 +5,12 @@ from snne_guard.evaluation.abstention import ABSTENTIONS, is_abstention, is_unan
 from snne_guard.evaluation.drawn import Drawn
 from snne_guard.evaluation.grade import Grade, Grader, LabelGrader, LabelsFirst
 from snne_guard.evaluation.grading import GRADERS, grade_all, resolve_grader
+from snne_guard.evaluation.intervals import (
+    Bootstrap,
+    Comparison,
+    Interval,
+    interval,
+)
 from snne_guard.evaluation.metrics import aupr, auroc, spearman
 from snne_guard.evaluation.numeric_match import final_number, numeric_match
 from snne_guard.evaluation.questions import (
@@ -19,6 +25,7 @@ from snne_guard.evaluation.recordings import (
     read_recordings,
 )
 from snne_guard.evaluation.reference_grader import ReferenceGrader, rouge_l_f1
+from snne_guard.evaluation.resampling import bootstrap, resamples
 from snne_guard.evaluation.risk_coverage import (
     auarc,
     aurc,
@@ -35,12 +42,15 @@ __all__ = [
     "ABSTENTIONS",
     "GRADERS",
     "BadLine",
+    "Bootstrap",
+    "Comparison",
     "Draw",
     "Drawn",
     "Failure",
     "FunctionGrader",
     "Grade",
     "Grader",
+    "Interval",
     "LabelGrader",
     "LabelsFirst",
     "Question",
@@ -53,10 +63,12 @@ __all__ = [
     "aupr",
     "aurc",
     "auroc",
+    "bootstrap",
     "e_aurc",
     "final_number",
     "grade_all",
     "import_function",
+    "interval",
     "is_abstention",
     "is_unanswerable",
     "learn_stop",
@@ -66,6 +78,7 @@ __all__ = [
     "prr",
     "read_questions",
     "read_recordings",
+    "resamples",
     "resolve_grader",
     "risk_coverage_curve",
     "rouge_l_f1",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 
 import numpy as np
 
@@ -17,7 +18,6 @@ __all__ = [
     "mean_prefix",
     "normalised_prr",
     "pair_share",
-    "prefix_area",
     "raw_prr",
     "share",
 ]
@@ -33,13 +33,15 @@ def share(part: FloatArray, whole: FloatArray) -> FloatArray:
 def pair_share(groups: TieGroups) -> FloatArray:
     """Return the ``(b,)`` shares of pairs (right, wrong) with the wrong one behind.
 
-    A pair in one group counts half. The counts are whole numbers, so the share is
+    A pair in one group counts half. All counts are whole numbers, so the share is
     exact up to its one division.
     """
-    right, wrong = groups.quality, groups.sizes - groups.quality
-    before = right.cumsum(axis=1) - right
-    twice: FloatArray = np.einsum("bg,bg->b", wrong, 2 * before + right)
-    return share(twice, 2 * right.sum(axis=1) * wrong.sum(axis=1))
+    wrong = groups.sizes - groups.quality
+    n_wrong = wrong.sum(axis=1)
+    # Twice the rank of each wrong answer among all, less what is due to wrong ones.
+    ranks = groups.ends[:, 1:] + groups.ends[:, :-1]
+    twice = np.einsum("bg,bg->b", wrong, ranks) - n_wrong**2
+    return share(twice, 2 * n_wrong * (groups.n - n_wrong))
 
 
 def average_precision(groups: TieGroups) -> FloatArray:
@@ -50,46 +52,56 @@ def average_precision(groups: TieGroups) -> FloatArray:
     """
     found = groups.quality.cumsum(axis=1)
     # A group of nobody brings nothing, wherever it stands.
-    precision = found / np.maximum(groups.sizes.cumsum(axis=1), 1)
+    precision = found / np.maximum(groups.ends[:, 1:], 1)
     return share(np.einsum("bg,bg->b", groups.quality, precision), found[:, -1])
-
-
-def prefix_area(groups: TieGroups, weights: FloatArray) -> FloatArray:
-    """Return ``(b,)`` weighted sums of the mean quality of the k most certain.
-
-    Where k cuts a group, its questions count with their mean quality: the exact
-    expectation over all orders within the group.
-
-    Args:
-        groups: Of data sets of n questions.
-        weights: ``(n,)`` for k = 1 ... n, their sum 1.
-    """
-    # The question at place j is in the means of all k >= j, with weight 1/k in each.
-    places = np.arange(1, groups.n + 1)
-    of_place = (weights / places)[::-1].cumsum()[::-1]
-    up_to = np.concatenate([[0.0], of_place.cumsum()])
-    up_to /= up_to[-1]  # 1 but for rounding: now equal qualities give just that
-    of_group = np.diff(up_to[groups.ends], axis=1, prepend=0.0)
-    mean = groups.quality / np.maximum(groups.sizes, 1)
-    area: FloatArray = np.einsum("bg,bg->b", mean, of_group)
-    return area
 
 
 def auarc(groups: TieGroups) -> FloatArray:
     """Return the ``(b,)`` areas under the mean quality, by the trapezoid rule."""
     if groups.n == 1:
         return np.full(len(groups.sizes), np.nan)
-    weights = np.full(groups.n, 1.0 / (groups.n - 1))
-    weights[[0, -1]] /= 2
-    return prefix_area(groups, weights)
+    return _weighted(groups, _trapezoid_places(groups.n))
 
 
 def mean_prefix(groups: TieGroups, *, max_rejection: float = 1.0) -> FloatArray:
     """Return the ``(b,)`` means of the mean quality of the k most certain, over k."""
-    taken = _taken(groups.n, max_rejection)
-    weights = np.zeros(groups.n)
-    weights[groups.n - taken :] = 1.0 / taken
-    return prefix_area(groups, weights)
+    return _weighted(groups, _mean_places(groups.n, _taken(groups.n, max_rejection)))
+
+
+def _weighted(groups: TieGroups, up_to: FloatArray) -> FloatArray:
+    # Where k cuts a group, its questions count with their mean quality: the exact
+    # expectation over all orders within the group.
+    of_group = np.diff(up_to.take(groups.ends), axis=1)
+    area: FloatArray = np.einsum("bg,bg->b", groups.means, of_group)
+    return area
+
+
+@lru_cache(maxsize=8)
+def _trapezoid_places(n: int) -> FloatArray:
+    weights = np.full(n, 1.0 / (n - 1))
+    weights[[0, -1]] /= 2
+    return _up_to(weights)
+
+
+@lru_cache(maxsize=8)
+def _mean_places(n: int, taken: int) -> FloatArray:
+    weights = np.zeros(n)
+    weights[n - taken :] = 1.0 / taken
+    return _up_to(weights)
+
+
+def _up_to(weights: FloatArray) -> FloatArray:
+    """Return what the first 0 ... n places weigh in a weighted sum of prefix means.
+
+    Args:
+        weights: ``(n,)`` of the means of the k most certain, k = 1 ... n; their sum 1.
+    """
+    # The question at place j is in the means of all k >= j, with weight 1/k in each.
+    of_place = (weights / np.arange(1, len(weights) + 1))[::-1].cumsum()[::-1]
+    up_to = np.concatenate([[0.0], of_place.cumsum()])
+    up_to /= up_to[-1]  # 1 but for rounding: now equal qualities give just that
+    up_to.flags.writeable = False
+    return up_to
 
 
 def raw_prr(
@@ -118,7 +130,9 @@ def normalised_prr(
 def aurc(groups: TieGroups) -> FloatArray:
     """Return the ``(b,)`` mean shares of wrong answers among the k most certain."""
     # Not 1 - the share of right ones: where there is nothing wrong, 0 is meant.
-    return mean_prefix(replace(groups, quality=groups.sizes - groups.quality))
+    return mean_prefix(
+        replace(groups, quality=groups.sizes - groups.quality, means=1 - groups.means)
+    )
 
 
 def excess_risk(groups: TieGroups, best_first: TieGroups) -> FloatArray:
@@ -133,6 +147,6 @@ def _taken(n: int, max_rejection: float) -> int:
 def _quality_range(best_first: TieGroups) -> tuple[FloatArray, FloatArray]:
     there = best_first.sizes > 0
     rows = np.arange(len(there))
-    means = best_first.quality / np.maximum(best_first.sizes, 1)
     worst = there.shape[1] - 1 - there[:, ::-1].argmax(axis=1)
+    means = best_first.means
     return means[rows, worst], means[rows, there.argmax(axis=1)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,24 +15,28 @@ __all__ = ["IntArray", "Ranking", "TieGroups"]
 IntArray = NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class TieGroups:
     """Data sets as their groups of equal uncertainty, the most certain group first.
 
     Attributes:
         sizes: ``(b, g)`` questions in each group of each of b data sets; 0 is allowed.
         quality: ``(b, g)`` sums of their quality.
+        means: ``(b, g)`` means of it, any number for a group of nobody.
         n: Questions in each data set.
     """
 
-    sizes: FloatArray
+    sizes: IntArray
     quality: FloatArray
+    means: FloatArray
     n: int
 
-    @property
+    @cached_property
     def ends(self) -> IntArray:
-        """``(b, g)`` questions up to the end of each group."""
-        return self.sizes.cumsum(axis=1).astype(np.int64)
+        """``(b, g + 1)`` questions up to the end of each group, after a 0."""
+        ends = np.zeros((len(self.sizes), self.sizes.shape[1] + 1), dtype=np.int64)
+        self.sizes.cumsum(axis=1, out=ends[:, 1:])
+        return ends
 
 
 class Ranking:
@@ -70,21 +75,46 @@ class Ranking:
         self._quality: FloatArray = sorted_quality[opens_cell]
         self._starts = np.flatnonzero(opens_group[opens_cell])
 
-    def groups(self, counts: NDArray[np.integer] | None = None) -> TieGroups:
+    def count(self, drawn: IntArray) -> IntArray:
+        """Return the ``(b, cells)`` counts of ``(b, n)`` indices of questions."""
+        cells = self.cell_of.take(drawn)
+        cells += np.arange(len(drawn))[:, None] * self.n_cells
+        counts = np.bincount(cells.ravel(), minlength=len(drawn) * self.n_cells)
+        return counts.reshape(len(drawn), self.n_cells)
+
+    def groups(self, counts: IntArray | None = None) -> TieGroups:
         """Return the groups of data sets that hold so many questions of each cell.
 
         Args:
-            counts: ``(b, cells)`` of b data sets, of equal size each. None: the one
+            counts: ``(b, cells)`` of b data sets of n questions each. None: the one
                 that was ranked.
         """
-        if counts is None:
-            counts = np.bincount(self.cell_of, minlength=self.n_cells)[None, :]
-        sizes = counts.astype(np.float64)
-        quality = sizes * self._quality
-        if len(self._starts) < self.n_cells:
-            sizes = np.add.reduceat(sizes, self._starts, axis=1)
-            quality = np.add.reduceat(quality, self._starts, axis=1)
-        return TieGroups(sizes=sizes, quality=quality, n=int(counts[0].sum()))
+        counts = self._itself() if counts is None else counts
+        return _grouped(counts, self._quality, self._starts)
+
+    def best_first(self, counts: IntArray | None = None) -> TieGroups:
+        """Return the same data sets in the best order: groups of equal quality."""
+        counts = self._itself() if counts is None else counts
+        order = np.argsort(-self._quality, kind="stable")
+        quality = self._quality[order]
+        starts = np.flatnonzero(_changes(quality))
+        sizes = np.add.reduceat(counts.take(order, axis=1), starts, axis=1)
+        return _grouped(sizes, quality[starts], np.arange(len(starts)))
+
+    def _itself(self) -> IntArray:
+        return np.bincount(self.cell_of, minlength=self.n_cells)[None, :]
+
+
+def _grouped(
+    sizes: IntArray, quality: FloatArray, starts: NDArray[np.intp]
+) -> TieGroups:
+    n, sums = int(sizes[0].sum()), sizes * quality
+    if len(starts) == len(quality):
+        means = np.broadcast_to(quality, sizes.shape)
+        return TieGroups(sizes=sizes, quality=sums, means=means, n=n)
+    sizes = np.add.reduceat(sizes, starts, axis=1)
+    sums = np.add.reduceat(sums, starts, axis=1)
+    return TieGroups(sizes=sizes, quality=sums, means=sums / np.maximum(sizes, 1), n=n)
 
 
 def _changes(values: FloatArray) -> NDArray[np.bool_]:

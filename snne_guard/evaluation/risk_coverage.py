@@ -112,10 +112,10 @@ def prr(
     scores, values = _checked(uncertainty, checked_quality(quality))
     if not len(scores):
         return float("nan")
-    groups = Ranking(scores, values, join=True).groups()
-    best_first = Ranking(-values, values).groups()
+    ranking = Ranking(scores, values, join=True)
     ratio = _areas.normalised_prr if normalised else _areas.raw_prr
-    return float(ratio(groups, best_first, max_rejection=max_rejection)[0])
+    best_first = ranking.best_first()
+    return float(ratio(ranking.groups(), best_first, max_rejection=max_rejection)[0])
 
 
 def risk_coverage_curve(
@@ -145,8 +145,7 @@ def risk_coverage_curve(
     if not len(scores):
         return kept, kept
     groups = Ranking(scores, right).groups()
-    mean_wrong = 1 - groups.quality[0] / groups.sizes[0]
-    wrong = np.repeat(mean_wrong, groups.sizes[0].astype(np.int64)).cumsum()
+    wrong = np.repeat(1 - groups.means[0], groups.sizes[0]).cumsum()
     return kept / len(scores), wrong / kept
 
 
@@ -202,9 +201,8 @@ def e_aurc(uncertainty: ArrayLike, correct: ArrayLike) -> float:
     scores, right = _checked(uncertainty, checked_correct(correct))
     if not len(scores):
         return float("nan")
-    groups = Ranking(scores, right, join=True).groups()
-    best_first = Ranking(-right, right).groups()
-    return float(_areas.excess_risk(groups, best_first)[0])
+    ranking = Ranking(scores, right, join=True)
+    return float(_areas.excess_risk(ranking.groups(), ranking.best_first())[0])
 
 
 def check_max_rejection(max_rejection: float) -> None:

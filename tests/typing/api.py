@@ -38,11 +38,13 @@ from snne_guard.decision import CalibratedStop, Policy, Threshold
 from snne_guard.evaluation import (
     Draw,
     Drawn,
+    Interval,
     Question,
     Recorder,
     RecordingStore,
     Tally,
     auroc,
+    bootstrap,
     learn_stop,
     parse_questions,
     prr,
@@ -268,3 +270,6 @@ def metrics(uncertainty: FloatArray) -> None:
     assert_type(prr([0.1, 0.2], [1, 0], normalised=True, max_rejection=0.5), float)
     prr([0.1, 0.2], [1, 0])  # type: ignore[call-arg]  # which of the two?
     assert_type(risk_coverage_curve([0.1], [1]), tuple[FloatArray, FloatArray])
+    found = bootstrap({"snne": uncertainty}, [1, 0], metrics=["auroc"])
+    assert_type(found.interval("snne", "auroc"), Interval)
+    assert_type(found.compare("snne", "snne", "auroc").p, float)
