@@ -6,14 +6,27 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from snne_guard.errors import ConfigurationError
+from snne_guard.scorers.entropy import DSE, NE, NUM_SET, SE
+from snne_guard.scorers.lex_sim import LEX_SIM
+from snne_guard.scorers.luq import LUQ, LUQ_PAIR
 from snne_guard.scorers.method import FunctionMethod
 from snne_guard.scorers.snne import SNNE, WSNNE
+from snne_guard.scorers.spectral import DEG, ECCEN, SUM_EIGV
+from snne_guard.scorers.vote import VOTE_SHARE
 from snne_guard.types import Method
 
 __all__ = ["METHODS", "WITHOUT_LOGPROBS", "default_similarity", "resolve_method"]
 
+_ALL = (
+    *(SNNE, WSNNE),
+    *(SE, DSE, NE, NUM_SET),
+    *(LEX_SIM, VOTE_SHARE),
+    *(SUM_EIGV, DEG, ECCEN),
+    *(LUQ, LUQ_PAIR),
+)
+
 METHODS: Mapping[str, FunctionMethod] = MappingProxyType(
-    {method.name: method for method in (SNNE, WSNNE)}
+    {method.name: method for method in _ALL}
 )
 """The methods of this library by the name that a guard or ``score`` takes."""
 

@@ -56,13 +56,22 @@ from snne_guard.sampling.huggingface import (
     GenerationSettings,
     HuggingFaceModel,
 )
-from snne_guard.scorers import METHODS, snne, uncertainty, wsnne
+from snne_guard.scorers import (
+    METHODS,
+    greedy_clusters,
+    luq_pair,
+    semantic_entropy,
+    snne,
+    uncertainty,
+    wsnne,
+)
 from snne_guard.similarity import Embedding, Match, exact, numeric, rouge_l
 from snne_guard.types import (
     AsyncSampler,
     BoolArray,
     Equivalence,
     FloatArray,
+    IntArray,
     Method,
     MethodInputs,
     SampleEvent,
@@ -205,8 +214,14 @@ def scores() -> None:
     assert_type(snne(matrix, tau=0.5, include_self=False), float)
     assert_type(wsnne(matrix, [-0.1, -0.2]), float)
     assert_type(uncertainty(-1.0, 2), float | None)
-    assert_type(METHODS["snne"], Method)
+    method: Method = METHODS["dse"]
+    assert_type(method.bounds(3), tuple[float, float] | None)
     assert_type(METHODS["snne"].compute(MethodInputs(similarity=matrix)), float)
+    clusters = greedy_clusters(exact.equivalent(["a", "b"]))
+    assert_type(clusters, IntArray)
+    assert_type(semantic_entropy(clusters, [-0.1, -0.2]), float)
+    assert_type(luq_pair(matrix, reading="premise"), float)
+    luq_pair(matrix, reading="paper")  # type: ignore[arg-type]  # no such reading
 
 
 async def shadow_mode(model: BaseChatModel) -> None:
