@@ -1,0 +1,177 @@
+"""What the methods demand of the arrays that they are given."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from snne_guard.errors import ConfigurationError, InputError
+from snne_guard.scorers.rows import as_floats
+from snne_guard.types import FloatArray
+
+__all__ = [
+    "Ragged",
+    "as_graph",
+    "as_ids",
+    "as_logprobs",
+    "as_ragged",
+    "as_square",
+    "as_token_logprobs",
+    "as_vector",
+    "check_at_least",
+    "check_unit",
+]
+
+_ROUNDING = 1e-6
+"""How far above 0 rounding at a provider may lift a log-probability."""
+
+
+def as_square(values: ArrayLike, /, *, what: str) -> FloatArray:
+    """Return an ``(n, n)`` matrix of finite numbers, n >= 1.
+
+    Raises:
+        InputError: It is none.
+    """
+    matrix = as_floats(values, what=what)
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not matrix.size:  # noqa: PLR2004 - a matrix has two axes
+        msg = f"expected {what} to be (n, n) with n >= 1, got shape {matrix.shape}"
+        raise InputError(msg)
+    if np.isneginf(matrix).any():
+        msg = f"expected {what} of finite numbers, got -inf"
+        raise InputError(msg)
+    return matrix
+
+
+def as_graph(weights: ArrayLike, /) -> FloatArray:
+    """Return ``(n, n)`` edge weights, symmetric and with an empty diagonal.
+
+    Raises:
+        InputError: They are not finite, below 0 or not symmetric.
+    """
+    matrix = as_square(weights, what="weights")
+    if matrix.min() < 0:
+        msg = f"expected weights of at least 0, got {matrix.min()}"
+        raise InputError(msg)
+    gap = float(np.abs(matrix - matrix.T).max())
+    if gap > _ROUNDING:
+        msg = f"expected symmetric weights, got a pair {gap} apart"
+        raise InputError(msg)
+    matrix = (matrix + matrix.T) / 2
+    np.fill_diagonal(matrix, 0.0)
+    return matrix
+
+
+def as_vector(values: ArrayLike, /, *, what: str, n: int | None = None) -> FloatArray:
+    """Return ``(n,)`` numbers, at least one of them; ``-inf`` is one.
+
+    Raises:
+        InputError: They are not n numbers, or NaN or ``+inf`` is among them.
+    """
+    vector = as_floats(values, what=what)
+    if vector.ndim != 1 or not len(vector) or (n is not None and len(vector) != n):
+        expected = "at least one" if n is None else str(n)
+        msg = f"expected {expected} {what}, got shape {vector.shape}"
+        raise InputError(msg)
+    return vector
+
+
+def as_logprobs(values: ArrayLike, /, *, what: str, n: int | None = None) -> FloatArray:
+    """Return ``(n,)`` natural log-probabilities, at most 0.
+
+    Raises:
+        InputError: They are none, or one is above 0 by more than rounding.
+    """
+    vector = as_vector(values, what=what, n=n)
+    if vector.max() > _ROUNDING:
+        msg = f"expected {what} of at most 0, got {vector.max()}"
+        raise InputError(msg)
+    return np.minimum(vector, 0.0)
+
+
+class Ragged(NamedTuple):
+    """Numbers of the tokens of n answers, one after the other.
+
+    Attributes:
+        flat: All of them.
+        starts: ``(n,)`` where each answer begins.
+        lengths: ``(n,)`` how many tokens each has, at least 1.
+    """
+
+    flat: FloatArray
+    starts: NDArray[np.intp]
+    lengths: NDArray[np.intp]
+
+    def sums(self, values: FloatArray, /) -> FloatArray:
+        """Return the ``(n,)`` sums over each answer's tokens."""
+        return np.add.reduceat(values, self.starts)
+
+
+def as_ragged(lists: Sequence[ArrayLike], /, *, what: str) -> Ragged:
+    """Return numbers of the tokens of each answer.
+
+    Raises:
+        InputError: There are no answers, one has no tokens, or a number is NaN or
+            ``+inf``.
+    """
+    arrays = [
+        as_floats(tokens, what=f"{what} of answer {place}")
+        for place, tokens in enumerate(lists)
+    ]
+    for place, array in enumerate(arrays):
+        if array.ndim != 1 or not array.size:
+            msg = (
+                f"expected {what} of at least one token for answer {place}, "
+                f"got shape {array.shape}"
+            )
+            raise InputError(msg)
+    if not arrays:
+        msg = f"expected {what} of at least one answer, got none"
+        raise InputError(msg)
+    lengths = np.array([len(array) for array in arrays])
+    return Ragged(np.concatenate(arrays), np.cumsum(lengths) - lengths, lengths)
+
+
+def as_token_logprobs(lists: Sequence[ArrayLike], /) -> Ragged:
+    """Return natural log-probabilities of the tokens of each answer, at most 0.
+
+    Raises:
+        InputError: As for ``as_ragged``, or one is above 0 by more than rounding.
+    """
+    ragged = as_ragged(lists, what="token_logprobs")
+    if ragged.flat.max() > _ROUNDING:
+        msg = f"expected token_logprobs of at most 0, got {ragged.flat.max()}"
+        raise InputError(msg)
+    return ragged._replace(flat=np.minimum(ragged.flat, 0.0))
+
+
+def as_ids(cluster_ids: ArrayLike, /, *, n: int) -> NDArray[np.intp]:
+    """Return ``(n,)`` places 0 ... M-1 of the clusters, whatever they are called.
+
+    Raises:
+        InputError: They are not n.
+    """
+    ids = np.asarray(cluster_ids)
+    if ids.shape != (n,):
+        msg = f"expected {n} cluster_ids, got shape {ids.shape}"
+        raise InputError(msg)
+    return np.unique(ids, return_inverse=True)[1]
+
+
+def check_unit(value: float, /, *, what: str) -> None:
+    """Raise ConfigurationError unless a number lies in [0, 1]."""
+    if not 0 <= value <= 1:
+        msg = f"expected {what} in [0, 1], got {value!r}"
+        raise ConfigurationError(msg)
+
+
+def check_at_least(
+    value: float, least: float, /, *, what: str, above: bool = False
+) -> None:
+    """Raise ConfigurationError unless a finite number reaches a least one."""
+    if not (value > least if above else value >= least) or not np.isfinite(value):
+        word = "above" if above else "of at least"
+        msg = f"expected a finite {what} {word} {least}, got {value!r}"
+        raise ConfigurationError(msg)
