@@ -3,33 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from snne_guard.errors import ConfigurationError, InputError
+from snne_guard.scorers.clusters import as_cluster_ids
 from snne_guard.scorers.rows import as_floats
-from snne_guard.types import FloatArray
+from snne_guard.types import FloatArray, IntArray
 
 __all__ = [
     "Ragged",
     "as_graph",
-    "as_ids",
     "as_logprobs",
+    "as_matrix",
+    "as_places",
     "as_ragged",
-    "as_square",
     "as_token_logprobs",
     "as_vector",
     "check_at_least",
     "check_unit",
+    "given",
 ]
+
+T = TypeVar("T")
 
 _ROUNDING = 1e-6
 """How far above 0 rounding at a provider may lift a log-probability."""
 
 
-def as_square(values: ArrayLike, /, *, what: str) -> FloatArray:
+def given(value: T | None, /) -> T:
+    """Return a need that ``FunctionMethod`` has made sure of."""
+    assert value is not None  # noqa: S101 - see above
+    return value
+
+
+def as_matrix(values: ArrayLike, /, *, what: str) -> FloatArray:
     """Return an ``(n, n)`` matrix of finite numbers, n >= 1.
 
     Raises:
@@ -51,7 +61,7 @@ def as_graph(weights: ArrayLike, /) -> FloatArray:
     Raises:
         InputError: They are not finite, below 0 or not symmetric.
     """
-    matrix = as_square(weights, what="weights")
+    matrix = as_matrix(weights, what="weights")
     if matrix.min() < 0:
         msg = f"expected weights of at least 0, got {matrix.min()}"
         raise InputError(msg)
@@ -101,8 +111,8 @@ class Ragged(NamedTuple):
     """
 
     flat: FloatArray
-    starts: NDArray[np.intp]
-    lengths: NDArray[np.intp]
+    starts: IntArray
+    lengths: IntArray
 
     def sums(self, values: FloatArray, /) -> FloatArray:
         """Return the ``(n,)`` sums over each answer's tokens."""
@@ -147,15 +157,15 @@ def as_token_logprobs(lists: Sequence[ArrayLike], /) -> Ragged:
     return ragged._replace(flat=np.minimum(ragged.flat, 0.0))
 
 
-def as_ids(cluster_ids: ArrayLike, /, *, n: int) -> NDArray[np.intp]:
-    """Return ``(n,)`` places 0 ... M-1 of the clusters, whatever they are called.
+def as_places(cluster_ids: ArrayLike, /, *, n: int) -> IntArray:
+    """Return ``(n,)`` places 0 ... M-1 of the clusters, whatever their numbers.
 
     Raises:
-        InputError: They are not n.
+        InputError: They are not n whole numbers.
     """
-    ids = np.asarray(cluster_ids)
-    if ids.shape != (n,):
-        msg = f"expected {n} cluster_ids, got shape {ids.shape}"
+    ids = as_cluster_ids(cluster_ids)
+    if len(ids) != n:
+        msg = f"expected {n} cluster ids, got {len(ids)}"
         raise InputError(msg)
     return np.unique(ids, return_inverse=True)[1]
 

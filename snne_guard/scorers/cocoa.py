@@ -7,9 +7,11 @@ import math
 from numpy.typing import ArrayLike
 
 from snne_guard.errors import InputError
-from snne_guard.scorers.arrays import as_logprobs, as_vector
+from snne_guard.scorers.arrays import as_logprobs, as_vector, given
+from snne_guard.scorers.method import FunctionMethod
+from snne_guard.types import MethodInputs
 
-__all__ = ["cocoa_msp", "cocoa_ppl"]
+__all__ = ["COCOA_MSP", "COCOA_PPL", "cocoa_msp", "cocoa_ppl"]
 
 _ROUNDING = 1e-6
 
@@ -82,3 +84,32 @@ def _product(surprise: float, main_similarity: ArrayLike) -> float:
     apart = math.fsum(1 - similarity.clip(0.0, 1.0)) / len(similarity)
     # 0 also where the answer has no probability at all: the samples agree with it.
     return surprise * apart if apart else 0.0
+
+
+def _cocoa_msp(inputs: MethodInputs) -> float:
+    return cocoa_msp(given(inputs.main_logprobs), given(inputs.main_similarity))
+
+
+def _cocoa_ppl(inputs: MethodInputs) -> float:
+    return cocoa_ppl(given(inputs.main_logprobs), given(inputs.main_similarity))
+
+
+_VASHURIN = "Vashurin et al. 2025, CoCoA: A Minimum Bayes Risk Framework"
+
+COCOA_MSP = FunctionMethod(
+    name="cocoa_msp",
+    source=f"{_VASHURIN}, CoCoA MSP",
+    function=_cocoa_msp,
+    needs=frozenset({"main_logprobs", "main_similarity"}),
+    white_box=True,
+)
+"""CoCoA with the probability of the whole answer."""
+
+COCOA_PPL = FunctionMethod(
+    name="cocoa_ppl",
+    source=f"{_VASHURIN}, CoCoA PPL",
+    function=_cocoa_ppl,
+    needs=frozenset({"main_logprobs", "main_similarity"}),
+    white_box=True,
+)
+"""CoCoA with the log of the answer's perplexity."""

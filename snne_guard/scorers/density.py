@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from typing import Literal, get_args
@@ -10,11 +11,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from snne_guard.errors import ConfigurationError, InputError
-from snne_guard.scorers.arrays import as_logprobs
+from snne_guard.scorers.arrays import as_logprobs, given
+from snne_guard.scorers.limits import Between
+from snne_guard.scorers.method import FunctionMethod
 from snne_guard.scorers.rows import as_floats
-from snne_guard.types import FloatArray
+from snne_guard.types import FloatArray, MethodInputs
 
-__all__ = ["Directions", "semantic_density"]
+__all__ = ["SEMANTIC_DENSITY", "Directions", "semantic_density"]
 
 Directions = Literal["both", "forward"]
 
@@ -86,7 +89,8 @@ def semantic_density(
     # All impossible: then none is more so than another.
     likely = np.ones_like(logs) if np.isneginf(top) else np.exp(logs - top)
     weights = shares * likely
-    return float(weights @ distances / weights.sum())
+    # Exact, so that the order of the samples does not matter.
+    return math.fsum(weights * distances) / math.fsum(weights)
 
 
 def _checked(main_entailment: ArrayLike) -> FloatArray:
@@ -108,3 +112,22 @@ def _shares(texts: Sequence[str], m: int) -> FloatArray:
         raise InputError(msg)
     counts = Counter(texts)
     return np.array([1 / counts[text] for text in texts])
+
+
+def _semantic_density(inputs: MethodInputs) -> float:
+    logprobs, answers = given(inputs.sample_mean_logprobs), given(inputs.answers)
+    # The samples come last, whether or not the delivered answer is a member.
+    samples = answers[len(answers) - len(logprobs) :]
+    return semantic_density(given(inputs.main_entailment), logprobs, texts=samples)
+
+
+SEMANTIC_DENSITY = FunctionMethod(
+    name="semantic_density",
+    source="Qiu and Miikkulainen 2024, Semantic Density",
+    function=_semantic_density,
+    limits=Between(0.0, 1.0),
+    needs=frozenset({"main_entailment", "sample_mean_logprobs", "answers"}),
+    default_similarity="nli",
+    white_box=True,
+)
+"""1 less the semantic density of the delivered answer among its samples."""

@@ -8,11 +8,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from snne_guard.errors import ConfigurationError, InputError
-from snne_guard.scorers.arrays import check_at_least
+from snne_guard.scorers.arrays import check_at_least, given
+from snne_guard.scorers.method import FunctionMethod
 from snne_guard.scorers.rows import as_floats
-from snne_guard.types import FloatArray
+from snne_guard.types import FloatArray, MethodInputs
 
-__all__ = ["Reading", "eigen_score"]
+__all__ = ["EIGEN_SCORE", "Reading", "eigen_score"]
 
 Reading = Literal["code", "official"]
 
@@ -91,3 +92,17 @@ def _as_states(hidden_states: ArrayLike) -> FloatArray:
         msg = "expected hidden_states of finite numbers, got -inf"
         raise InputError(msg)
     return states
+
+
+def _eigen_score(inputs: MethodInputs) -> float:
+    return eigen_score(given(inputs.hidden_states))
+
+
+EIGEN_SCORE = FunctionMethod(
+    name="eigen_score",
+    source="Chen et al. 2024, INSIDE, equation 6; as in LM-Polygraph",
+    function=_eigen_score,
+    needs=frozenset({"hidden_states"}),
+    white_box=True,
+)
+"""EigenScore of the states that it is given, natural logarithms, alpha 0.001."""

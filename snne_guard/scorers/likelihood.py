@@ -7,10 +7,17 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from snne_guard.scorers.arrays import as_logprobs
+from snne_guard.scorers.arrays import as_logprobs, given
+from snne_guard.scorers.limits import Between
+from snne_guard.scorers.method import FunctionMethod
 from snne_guard.similarity.tokens import unicode_tokens
+from snne_guard.types import MethodInputs
 
 __all__ = [
+    "ANSWER_LENGTH",
+    "MEAN_SEQUENCE_PROBABILITY",
+    "PERPLEXITY",
+    "SEQUENCE_PROBABILITY",
     "answer_length",
     "mean_sequence_probability",
     "perplexity",
@@ -116,3 +123,62 @@ def answer_length(main_answer: str) -> float:
         6.0
     """
     return float(len(unicode_tokens(main_answer)))
+
+
+def _sequence_probability(inputs: MethodInputs) -> float:
+    return sequence_probability(given(inputs.main_logprobs))
+
+
+def _mean_sequence_probability(inputs: MethodInputs) -> float:
+    return mean_sequence_probability(given(inputs.mean_logprobs))
+
+
+def _perplexity(inputs: MethodInputs) -> float:
+    return perplexity(given(inputs.main_logprobs))
+
+
+def _answer_length(inputs: MethodInputs) -> float:
+    return answer_length(given(inputs.main_answer))
+
+
+_POLYGRAPH = "Fadeeva et al. 2023, LM-Polygraph"
+
+SEQUENCE_PROBABILITY = FunctionMethod(
+    name="sequence_probability",
+    source=f"{_POLYGRAPH}, maximum sequence probability",
+    function=_sequence_probability,
+    limits=Between(0.0, 1.0),
+    needs=frozenset({"main_logprobs"}),
+    white_box=True,
+)
+"""How improbable the delivered answer is."""
+
+MEAN_SEQUENCE_PROBABILITY = FunctionMethod(
+    name="mean_sequence_probability",
+    source=(
+        "Malinin and Gales 2021, Uncertainty Estimation in Autoregressive Structured "
+        "Prediction"
+    ),
+    function=_mean_sequence_probability,
+    limits=Between(0.0, 1.0),
+    needs=frozenset({"mean_logprobs"}),
+    white_box=True,
+)
+"""How improbable the answers are on average, length aside."""
+
+PERPLEXITY = FunctionMethod(
+    name="perplexity",
+    source=f"{_POLYGRAPH}, perplexity",
+    function=_perplexity,
+    needs=frozenset({"main_logprobs"}),
+    white_box=True,
+)
+"""Perplexity of the delivered answer."""
+
+ANSWER_LENGTH = FunctionMethod(
+    name="answer_length",
+    source="a baseline: the number of words in the delivered answer",
+    function=_answer_length,
+    needs=frozenset({"main_answer"}),
+)
+"""Length of the delivered answer, which every method must beat."""

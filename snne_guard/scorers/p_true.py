@@ -8,9 +8,13 @@ from dataclasses import dataclass
 from typing import Literal
 
 from snne_guard.errors import ConfigurationError, InputError
-from snne_guard.types import Likelihood
+from snne_guard.scorers.arrays import given
+from snne_guard.scorers.limits import Between
+from snne_guard.scorers.method import FunctionMethod
+from snne_guard.types import Likelihood, MethodInputs
 
 __all__ = [
+    "P_TRUE",
     "TRUE",
     "Shot",
     "p_true",
@@ -181,3 +185,18 @@ def _asked(question: str, answer: str, ideas: str) -> str:
         f"Question: {question}\nBrainstormed Answers: {ideas}"
         f"Possible answer: {answer}\n{_ASKED}"
     )
+
+
+def _p_true(inputs: MethodInputs) -> float:
+    return p_true(given(inputs.p_true_logprob))
+
+
+P_TRUE = FunctionMethod(
+    name="p_true",
+    source="Kadavath et al. 2022, Language Models (Mostly) Know What They Know",
+    function=_p_true,
+    limits=Between(0.0, 1.0),
+    needs=frozenset({"p_true_logprob"}),
+    white_box=True,
+)
+"""1 - P(True). The paper calls it black-box, but it needs log-probabilities."""

@@ -11,14 +11,16 @@ from numpy.typing import ArrayLike
 from snne_guard.errors import InputError
 from snne_guard.scorers.arrays import (
     Ragged,
+    as_matrix,
     as_ragged,
-    as_square,
     as_token_logprobs,
     check_at_least,
+    given,
 )
-from snne_guard.types import FloatArray
+from snne_guard.scorers.method import FunctionMethod
+from snne_guard.types import FloatArray, MethodInputs
 
-__all__ = ["sar", "sent_sar", "token_sar"]
+__all__ = ["SAR", "SENT_SAR", "TOKEN_SAR", "sar", "sent_sar", "token_sar"]
 
 _ROUNDING = 1e-6
 
@@ -179,7 +181,7 @@ def _weights(tokens: Ragged, token_importance: Sequence[ArrayLike]) -> FloatArra
 
 def _shared(entropies: FloatArray, similarity: ArrayLike, *, t: float) -> float:
     check_at_least(t, 0, what="t", above=True)
-    matrix = as_square(similarity, what="similarity")
+    matrix = as_matrix(similarity, what="similarity")
     if len(matrix) != len(entropies):
         msg = f"expected a similarity of {len(entropies)} answers, got {len(matrix)}"
         raise InputError(msg)
@@ -190,8 +192,10 @@ def _shared(entropies: FloatArray, similarity: ArrayLike, *, t: float) -> float:
     np.fill_diagonal(shares, 1.0)
     with np.errstate(divide="ignore"):
         logs: FloatArray = np.log(shares) - entropies
-    top = logs.max(axis=1)
-    if np.isneginf(top).any():
+    # In sorted order the sums do not depend on the order of the answers.
+    logs.sort(axis=1)
+    top = logs[:, -1]
+    if top.min() == -math.inf:
         return math.inf
     sums = np.log(np.exp(logs - top[:, None]).sum(axis=1)) + top
     return -_mean(sums)
@@ -199,3 +203,47 @@ def _shared(entropies: FloatArray, similarity: ArrayLike, *, t: float) -> float:
 
 def _mean(values: FloatArray) -> float:
     return math.fsum(values) / len(values)
+
+
+def _sar(inputs: MethodInputs) -> float:
+    return sar(
+        given(inputs.token_logprobs), given(inputs.token_importance), inputs.similarity
+    )
+
+
+def _token_sar(inputs: MethodInputs) -> float:
+    return token_sar(given(inputs.token_logprobs), given(inputs.token_importance))
+
+
+def _sent_sar(inputs: MethodInputs) -> float:
+    return sent_sar(given(inputs.token_logprobs), inputs.similarity)
+
+
+_DUAN = "Duan et al. 2024, Shifting Attention to Relevance"
+
+SAR = FunctionMethod(
+    name="sar",
+    source=f"{_DUAN}, SAR",
+    function=_sar,
+    needs=frozenset({"token_logprobs", "token_importance", "similarity"}),
+    white_box=True,
+)
+"""SAR, the most relevant tokens weighing most, T = 0.001."""
+
+TOKEN_SAR = FunctionMethod(
+    name="token_sar",
+    source=f"{_DUAN}, tokenSAR",
+    function=_token_sar,
+    needs=frozenset({"token_logprobs", "token_importance"}),
+    white_box=True,
+)
+"""The part of SAR that weighs tokens."""
+
+SENT_SAR = FunctionMethod(
+    name="sent_sar",
+    source=f"{_DUAN}, sentSAR",
+    function=_sent_sar,
+    needs=frozenset({"token_logprobs", "similarity"}),
+    white_box=True,
+)
+"""The part of SAR that shares among answers, T = 0.001."""

@@ -1,46 +1,38 @@
 """Every number of the reference vectors for KLE, EigenScore, SAR and pTrue."""
 
-import json
 import math
 import re
 from collections.abc import Callable
-from functools import cache, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 
 from snne_guard.scorers.eigen_score import eigen_score
-from snne_guard.scorers.kernel import (
+from snne_guard.scorers.graph_kernels import (
     heat_kernel,
-    kle_full,
-    kle_heat,
-    kle_semantic,
     matern_kernel,
     normalised_kernel,
     von_neumann_entropy,
 )
+from snne_guard.scorers.kernel import kle_full, kle_heat, kle_semantic
 from snne_guard.scorers.p_true import p_true
 from snne_guard.scorers.sar import sar, sent_sar, token_sar
 from snne_guard.similarity.entailment import edge_weights
 from snne_guard.types import FloatArray
-from tests.support.shared_folder import SHARED
+from tests.support.reference_vectors import NEEDS_VECTORS, nli_of, vectors
 
-VECTORS = SHARED / "reference" / "vectors.json"
 TOLERANCE = 1e-9
 KLE_TOLERANCE = 1e-8
 
-pytestmark = pytest.mark.skipif(
-    not VECTORS.is_file(), reason=f"no reference vectors at {VECTORS.name}"
-)
+pytestmark = NEEDS_VECTORS
 
 Case = dict[str, Any]
 
 
-@cache
 def cases() -> list[Case]:
-    loaded: dict[str, Any] = json.loads(VECTORS.read_text(encoding="utf-8"))
-    found: list[Case] = loaded["cases"]
+    found: list[Case] = vectors()["cases"]
     return found
 
 
@@ -57,10 +49,6 @@ def kernel_of(key: str) -> Callable[[Any], FloatArray]:
 def entropy_of(key: str, weights: Any) -> float:
     kernel = normalised_kernel(kernel_of(key)(weights))
     return von_neumann_entropy(kernel, scaled=key.endswith("_s"))
-
-
-def nli_of(case: Case) -> FloatArray:
-    return np.array(case["nli_probs[c,n,e][premise i][hyp j]"])
 
 
 def importance_of(case: Case) -> list[FloatArray]:

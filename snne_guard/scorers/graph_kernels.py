@@ -1,0 +1,199 @@
+"""Kernels on a graph of answers, and the entropy of a kernel."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from snne_guard.errors import InputError
+from snne_guard.scorers.arrays import as_graph, as_matrix, as_places, check_at_least
+from snne_guard.scorers.clusters import as_cluster_ids
+from snne_guard.scorers.rows import softmax_weights
+from snne_guard.types import FloatArray, IntArray
+
+__all__ = [
+    "cluster_kernel",
+    "cluster_shares",
+    "heat_kernel",
+    "matern_kernel",
+    "normalised_kernel",
+    "von_neumann_entropy",
+]
+
+_EPS = 1e-12
+_SMALLEST = 1e-8
+# Beyond these digits an entropy is rounding, and depends on the order of the answers.
+_DIGITS = 12
+
+
+def heat_kernel(
+    weights: ArrayLike, *, t: float = 0.3, normalised: bool = False
+) -> FloatArray:
+    r"""Return the heat kernel :math:`\exp(-t L)` of a graph.
+
+    Args:
+        weights: ``(n, n)`` symmetric edge weights of at least 0; the diagonal is not
+            looked at.
+        t: How long heat flows, at least 0. The identity for 0, everything alike for
+            infinity.
+        normalised: Whether L is :math:`D^{-1/2} (D - W) D^{-1/2}` and not
+            :math:`D - W`.
+
+    Returns:
+        ``(n, n)`` symmetric kernel, not normalised.
+
+    Raises:
+        InputError: The weights are no graph.
+        ConfigurationError: t is below 0 or not finite.
+
+    Example:
+        >>> heat_kernel([[0, 1], [1, 0]], t=0.5).round(3)
+        array([[0.684, 0.316],
+               [0.316, 0.684]])
+    """
+    check_at_least(t, 0, what="t")
+    values, basis = _spectrum(weights, normalised=normalised)
+    return (basis * np.exp(-t * values)) @ basis.T
+
+
+def matern_kernel(
+    weights: ArrayLike,
+    *,
+    kappa: float = 1.0,
+    nu: float = 1.0,
+    normalised: bool = False,
+) -> FloatArray:
+    r"""Return the Matern kernel :math:`(2\nu/\kappa^2 I + L)^{-\nu}` of a graph.
+
+    It is scaled by :math:`(2\nu/\kappa^2)^\nu`, which no normalised kernel shows and
+    which keeps it within the range of a float.
+
+    Args:
+        weights: ``(n, n)`` edge weights as for ``heat_kernel``.
+        kappa: Length scale, above 0.
+        nu: Smoothness, above 0.
+        normalised: Which Laplacian, as for ``heat_kernel``.
+
+    Returns:
+        ``(n, n)`` symmetric kernel, not normalised.
+
+    Raises:
+        InputError: The weights are no graph.
+        ConfigurationError: kappa or nu is not a finite number above 0.
+
+    Example:
+        >>> matern_kernel([[0, 1], [1, 0]]).round(3)
+        array([[0.75, 0.25],
+               [0.25, 0.75]])
+    """
+    check_at_least(kappa, 0, what="kappa", above=True)
+    check_at_least(nu, 0, what="nu", above=True)
+    values, basis = _spectrum(weights, normalised=normalised)
+    return (basis * (1 + values * (kappa * kappa / (2 * nu))) ** -nu) @ basis.T
+
+
+def cluster_kernel(cluster_ids: ArrayLike, mean_logprobs: ArrayLike) -> FloatArray:
+    r"""Return the kernel of semantic entropy, of which that is the von Neumann entropy.
+
+    The block of a cluster C is :math:`\bar P(C) / |C|` throughout, with
+    :math:`\bar P(C)` the softmax of the log-probabilities added up over C.
+
+    Args:
+        cluster_ids: ``(n,)`` semantic cluster of each answer.
+        mean_logprobs: ``(n,)`` mean token log-probabilities in nats.
+
+    Returns:
+        ``(n, n)`` symmetric kernel with trace 1.
+
+    Raises:
+        InputError: The two are not of the same length, or a log-probability is NaN or
+            ``+inf``.
+
+    Example:
+        >>> cluster_kernel([0, 0, 1], [-1.0, -1.0, -1.0]).round(3)
+        array([[0.333, 0.333, 0.   ],
+               [0.333, 0.333, 0.   ],
+               [0.   , 0.   , 0.333]])
+    """
+    ids = as_places(cluster_ids, n=len(as_cluster_ids(cluster_ids)))
+    shares = cluster_shares(ids, mean_logprobs)
+    block: FloatArray = (shares / np.bincount(ids))[ids]
+    return np.where(ids[:, None] == ids, block, 0.0)
+
+
+def normalised_kernel(kernel: ArrayLike) -> FloatArray:
+    """Return the kernel with every diagonal entry 1/n, so that its trace is 1.
+
+    Raises:
+        InputError: It is no square matrix of finite numbers, or its diagonal goes
+            below 0.
+    """
+    matrix = as_matrix(kernel, what="kernel")
+    least = float(np.diagonal(matrix).min())
+    if least < 0:
+        msg = f"expected a kernel with a diagonal of at least 0, got {least}"
+        raise InputError(msg)
+    scale = np.sqrt(np.diagonal(matrix)) + _EPS
+    return matrix / np.multiply.outer(scale, scale) / len(matrix)
+
+
+def von_neumann_entropy(kernel: ArrayLike, *, scaled: bool = False) -> float:
+    """Return the von Neumann entropy of a kernel with trace 1.
+
+    Args:
+        kernel: ``(n, n)``, symmetric and positive semi-definite.
+        scaled: Whether it is divided by ln n, so that it lies in [0, 1].
+
+    Returns:
+        Minus the sum of ``e ln e`` over the eigenvalues e that are above 1e-8, in
+        nats: 0 for a kernel of rank one, ln n for the identity over n.
+
+    Raises:
+        InputError: The kernel is no square matrix of finite numbers.
+
+    Example:
+        >>> round(von_neumann_entropy([[0.5, 0], [0, 0.5]]), 4)
+        0.6931
+        >>> von_neumann_entropy([[0.5, 0], [0, 0.5]], scaled=True)
+        1.0
+    """
+    matrix = as_matrix(kernel, what="kernel")
+    values = np.linalg.eigvalsh(matrix)
+    values = values[values > _SMALLEST]
+    entropy = max(0.0, -float(values @ np.log(values)))
+    if scaled and len(matrix) > 1:
+        entropy /= math.log(len(matrix))
+    return round(entropy, _DIGITS)
+
+
+def cluster_shares(places: IntArray, mean_logprobs: ArrayLike) -> FloatArray:
+    """Return the ``(M,)`` share of the probability that each cluster has.
+
+    Args:
+        places: ``(n,)`` cluster of each answer, 0 ... M-1 without a gap.
+        mean_logprobs: ``(n,)`` mean token log-probabilities in nats.
+
+    Raises:
+        InputError: The two are not of the same length, or a log-probability is NaN or
+            ``+inf``.
+    """
+    weights = softmax_weights(mean_logprobs, n=len(places))
+    shares: FloatArray = np.bincount(places, weights) / weights.sum()
+    return shares
+
+
+def _spectrum(weights: ArrayLike, *, normalised: bool) -> tuple[FloatArray, FloatArray]:
+    """Return eigenvalues, none below 0, and eigenvectors of a graph's Laplacian."""
+    graph = as_graph(weights)
+    degrees = graph.sum(axis=1)
+    laplacian = np.diag(degrees) - graph
+    if normalised:
+        # Nodes without edges keep a row of zeros.
+        scale = np.zeros_like(degrees)
+        np.divide(1, np.sqrt(degrees), out=scale, where=degrees > 0)
+        # One side after the other: the product of two scales may overflow.
+        laplacian = laplacian * scale[:, None] * scale
+    values, basis = np.linalg.eigh(laplacian)
+    return np.maximum(values, 0.0), basis
