@@ -25,6 +25,7 @@ from snne_guard.evaluation.recordings import (
     read_recordings,
 )
 from snne_guard.evaluation.reference_grader import ReferenceGrader, rouge_l_f1
+from snne_guard.evaluation.report import to_html, write_report
 from snne_guard.evaluation.resampling import bootstrap, resamples
 from snne_guard.evaluation.risk_coverage import (
     auarc,
@@ -86,5 +87,7 @@ __all__ = [
     "squad_exact_match",
     "squad_f1",
     "squad_normalised",
+    "to_html",
     "uncertainty_paths",
+    "write_report",
 ]

@@ -1,0 +1,340 @@
+"""What the report shows of a set: its charts and questions, and who stands out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from snne_guard.evaluation._report_charts import (
+    Chart,
+    Lines,
+    Style,
+    histogram,
+    lines,
+)
+from snne_guard.evaluation._report_text import interval, number
+from snne_guard.evaluation.results import (
+    Curve,
+    EvaluatedSet,
+    HardQuestion,
+    MethodResult,
+    Metric,
+)
+
+__all__ = ["LENGTH", "SetView", "view"]
+
+LENGTH = "answer_length"
+"""The method that every other one has to beat."""
+_BEST = 3
+"""Methods that are drawn for their place alone."""
+_KEPT = 0.05
+"""Share of the answers below which the risk among them is noise."""
+
+_STANDING = {
+    "snne": Style(ink=0, width=2.4),
+    "wsnne": Style(ink=3, dash=(6, 2)),
+    LENGTH: Style(ink=5, dash=(2, 2)),
+}
+_OTHERS = (
+    Style(ink=1),
+    Style(ink=2, dash=(8, 2, 2, 2)),
+    Style(ink=4, dash=(4, 1)),
+)
+_SPARE = (*_STANDING.values(), *_OTHERS, Style(ink=6), Style(ink=7, dash=(3, 1)))
+
+_ROC = Lines(
+    title="ROC curves",
+    caption=(
+        "How many wrong answers are found at the price of how many right ones. The "
+        "further above the dotted line of chance, the better."
+    ),
+    x_label="right answers called uncertain",
+    y_label="wrong answers found",
+    reference=((0, 0), (1, 1)),
+    square=True,
+)
+_RISK = Lines(
+    title="Risk and coverage",
+    caption=(
+        "The share of wrong answers among those that are kept when the most uncertain "
+        "ones are withheld, from 5 % kept on. Lower is better; the dotted line is "
+        "withholding at random."
+    ),
+    x_label="share of answers kept",
+    y_label="wrong among them",
+)
+_SAMPLES = Lines(
+    title="AUROC by number of answers",
+    caption="What more answers bring. The dotted line is chance.",
+    x_label="scored answers",
+    y_label="AUROC",
+    few=True,
+    whole=True,
+)
+_CLUSTERS = Lines(
+    title="AUROC by number of groups of equal answers",
+    caption=(
+        "Where the answers fall into as many groups, how well is the rest told apart? "
+        "Below: how many questions there are of each kind."
+    ),
+    x_label="groups of equal answers",
+    y_label="AUROC",
+    few=True,
+    whole=True,
+)
+_RELIABILITY = Lines(
+    title="Reliability",
+    caption=(
+        "How often answers are wrong that are said to be wrong with a given "
+        "probability. On the dotted line the probability is right. Below: how many "
+        "questions."
+    ),
+    x_label="predicted probability of a wrong answer",
+    y_label="wrong answers",
+    reference=((0, 0), (1, 1)),
+    square=True,
+    few=True,
+)
+_ABLATED = {
+    "tau": "tau",
+    "temperature": "temperature of the samples",
+    "n": "scored answers",
+    "n_samples": "scored answers",
+    "samples": "scored answers",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetView:
+    """A set and what is shown of it.
+
+    Attributes:
+        found: The set.
+        anchor: Of its section.
+        size: Number of its ranked questions.
+        why: Why a figure does not exist, where one does not.
+        styles: How the methods look that are drawn.
+        evaluated: Its methods, best first.
+        others: Those that were not evaluated.
+        best: The first that is no baseline, None where none has an AUROC.
+        snne: The first SNNE, None where there is none.
+        length: The length of the answer as a method, None where it did not run.
+        scale: Ends of the scale on which intervals of AUROC are drawn.
+        charts: Its charts.
+        ablations: Those of what was varied, under its name.
+        hardest: Its hard questions, under what makes them hard.
+    """
+
+    found: EvaluatedSet
+    anchor: str
+    size: int
+    why: str
+    styles: Mapping[str, Style]
+    evaluated: tuple[MethodResult, ...]
+    others: tuple[MethodResult, ...]
+    best: MethodResult | None
+    snne: MethodResult | None
+    length: MethodResult | None
+    scale: tuple[float, float]
+    charts: tuple[Chart, ...]
+    ablations: Mapping[str, Chart]
+    hardest: Mapping[str, tuple[HardQuestion, ...]]
+
+
+def view(found: EvaluatedSet, anchor: str) -> SetView:
+    """Return what is shown of a set.
+
+    Args:
+        found: The set.
+        anchor: Unique in the page; the ids of the charts begin with it.
+    """
+    evaluated = tuple(m for m in found.methods if m.status == "evaluated")
+    styles = _styles(evaluated)
+    ranked = [m for m in evaluated if _value(m.auroc) is not None]
+    return SetView(
+        found=found,
+        anchor=anchor,
+        size=len(found.ids),
+        why=_why(found),
+        styles=styles,
+        evaluated=evaluated,
+        others=tuple(m for m in found.methods if m.status != "evaluated"),
+        best=next((m for m in ranked if m.method != LENGTH), None),
+        snne=_first(evaluated, "snne"),
+        length=_first(evaluated, LENGTH),
+        scale=_scale(ranked),
+        charts=tuple(_charts(found, evaluated, styles, anchor)),
+        ablations={
+            name: chart
+            for at, (name, curves) in enumerate(found.ablations.items())
+            if (chart := _ablation(name, curves, styles, f"{anchor}-a{at}"))
+        },
+        hardest={
+            title: questions
+            for title, correct in (
+                ("Certain, but wrong", False),
+                ("Uncertain, but right", True),
+            )
+            if (questions := tuple(q for q in found.hardest if q.correct is correct))
+        },
+    )
+
+
+def _why(found: EvaluatedSet) -> str:
+    if not found.ids:
+        return "no question could be ranked"
+    if found.accuracy is None:
+        return "no answer has a label"
+    if found.accuracy in {0, 1}:
+        return f"all answers are {'right' if found.accuracy else 'wrong'}"
+    return "it is not known"
+
+
+def _value(metric: Metric | None) -> float | None:
+    value = None if metric is None else metric.value
+    return None if value is None or not math.isfinite(value) else value
+
+
+def _first(methods: tuple[MethodResult, ...], key: str) -> MethodResult | None:
+    return next((m for m in methods if m.method == key), None)
+
+
+def _styles(evaluated: tuple[MethodResult, ...]) -> dict[str, Style]:
+    """Return how the methods look that are drawn, in the order of the table."""
+    known = {
+        m.name: style
+        for key, style in _STANDING.items()
+        if (m := _first(evaluated, key)) is not None
+    }
+    best = [m.name for m in evaluated if m.name not in known][:_BEST]
+    known.update(zip(best, _OTHERS, strict=False))
+    return {m.name: known[m.name] for m in evaluated if m.name in known}
+
+
+def _scale(ranked: list[MethodResult]) -> tuple[float, float]:
+    ends = [
+        end
+        for m in ranked
+        if m.auroc is not None
+        for end in (m.auroc.value, m.auroc.low, m.auroc.high)
+        if end is not None and math.isfinite(end)
+    ]
+    low, high = min(ends, default=0.5), max(ends, default=1.0)
+    # Chance is always in the picture.
+    return math.floor(min(low, 0.5) * 10) / 10, math.ceil(max(high, 0.6) * 10) / 10
+
+
+def _charts(
+    found: EvaluatedSet,
+    evaluated: tuple[MethodResult, ...],
+    styles: Mapping[str, Style],
+    anchor: str,
+) -> Iterator[Chart]:
+    """Yield the charts for which there is something to draw."""
+    notes = {
+        m.name: f"{m.name}: AUROC {number(m.auroc.value)} ({interval(m.auroc)})"
+        for m in evaluated
+        if m.auroc is not None
+    }
+    risk = _RISK
+    if found.accuracy is not None and math.isfinite(found.accuracy):
+        wrong = 1 - found.accuracy
+        risk = replace(risk, reference=((0, wrong), (1, wrong)))
+    pair = _pair(evaluated)
+    two = {
+        name: style for name, style in styles.items() if name in {m.name for m in pair}
+    }
+    drawn = [
+        lines(_ROC, found.roc, styles, name=f"{anchor}-roc", notes=notes),
+        lines(risk, _settled(found.risk_coverage), styles, name=f"{anchor}-risk"),
+        *(
+            histogram(m.name, m.uncertainty, found.correct, name=f"{anchor}-h{at}")
+            for at, m in enumerate(pair)
+        ),
+        lines(
+            _chance(_SAMPLES, found.auroc_by_samples),
+            found.auroc_by_samples,
+            styles,
+            name=f"{anchor}-n",
+        ),
+        lines(
+            _chance(_CLUSTERS, found.auroc_by_clusters),
+            found.auroc_by_clusters,
+            styles,
+            name=f"{anchor}-m",
+        ),
+        lines(_RELIABILITY, found.reliability, two, name=f"{anchor}-p"),
+    ]
+    yield from (chart for chart in drawn if chart is not None)
+
+
+def _settled(curves: tuple[Curve, ...]) -> tuple[Curve, ...]:
+    """Return the parts of curves that do not hang on two or three answers."""
+    return tuple(
+        Curve(
+            label=curve.label,
+            x=tuple(x for x in curve.x if x >= _KEPT),
+            y=tuple(y for x, y in zip(curve.x, curve.y, strict=True) if x >= _KEPT),
+        )
+        for curve in curves
+    )
+
+
+def _pair(evaluated: tuple[MethodResult, ...]) -> tuple[MethodResult, ...]:
+    """Return SNNE and the best of the others, as far as there are any."""
+    snne = _first(evaluated, "snne")
+    rest = [m for m in evaluated if m.method not in {"snne", LENGTH}]
+    return tuple(([snne] if snne else []) + rest)[:2]
+
+
+def _chance(about: Lines, curves: tuple[Curve, ...]) -> Lines:
+    places = [x for curve in curves for x in curve.x if math.isfinite(x)]
+    if not places:
+        return about
+    return replace(about, reference=((min(places), 0.5), (max(places), 0.5)))
+
+
+def _ablation(
+    name: str, curves: tuple[Curve, ...], styles: Mapping[str, Style], anchor: str
+) -> Chart | None:
+    """Return what came of varying something: a chart, or a table of single values."""
+    if all(len(curve.x) == 1 for curve in curves):
+        rows = sorted(
+            ((curve.y[0], curve.label, _ends_of(curve)) for curve in curves),
+            key=lambda row: -math.inf if row[0] is None else row[0],
+            reverse=True,
+        )
+        return (
+            Chart(
+                title=name,
+                svg="",
+                caption="AUROC with its interval.",
+                legend=(),
+                head=(name, "AUROC", "interval"),
+                rows=tuple((label, number(y), ends) for y, label, ends in rows),
+            )
+            if rows
+            else None
+        )
+    spare = iter([style for style in _SPARE if style not in styles.values()])
+    looks = {c.label: styles.get(c.label) or next(spare, None) for c in curves}
+    about = Lines(
+        title=name,
+        caption="AUROC; the dotted line is chance.",
+        x_label=_ABLATED.get(name, "value"),
+        y_label="AUROC",
+        few=True,
+    )
+    return lines(
+        _chance(about, curves),
+        curves,
+        {label: style for label, style in looks.items() if style},
+        name=anchor,
+    )
+
+
+def _ends_of(curve: Curve) -> str:
+    if not curve.low or not curve.high:
+        return ""
+    return interval(Metric(value=curve.y[0], low=curve.low[0], high=curve.high[0]))

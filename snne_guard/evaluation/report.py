@@ -1,0 +1,52 @@
+"""The report of an evaluation: one HTML file that needs nothing but a browser."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from snne_guard.errors import MissingExtraError
+from snne_guard.evaluation.results import Evaluation
+
+__all__ = ["to_html", "write_report"]
+
+
+def to_html(evaluation: Evaluation) -> str:
+    """Return a page that shows what an evaluation found.
+
+    It is whole in itself: charts, colours and texts are in it, there is no script, and
+    its content security policy lets a browser run and fetch nothing, whatever the
+    recorded answers say.
+
+    Args:
+        evaluation: What was found.
+
+    Raises:
+        MissingExtraError: jinja2 or matplotlib is not installed.
+
+    Example:
+        >>> page = to_html(Evaluation(sets=(), version="0.1.0"))
+        >>> page.startswith("<!doctype html>"), "<script" in page
+        (True, False)
+    """
+    try:
+        from snne_guard.evaluation._report_page import page
+    except ImportError as error:
+        package = (error.name or "jinja2").partition(".")[0]
+        needed = f"{package} (for the HTML report)"
+        raise MissingExtraError(needed, extra="eval") from error
+    return page(evaluation)
+
+
+def write_report(evaluation: Evaluation, path: Path | str) -> None:
+    """Write the page of ``to_html`` into a file.
+
+    Args:
+        evaluation: What was found.
+        path: The file; what it held before is gone.
+
+    Raises:
+        MissingExtraError: jinja2 or matplotlib is not installed.
+        OSError: The file cannot be written.
+    """
+    html = to_html(evaluation)
+    Path(path).write_text(html, encoding="utf-8")
