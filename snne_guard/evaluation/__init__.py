@@ -2,9 +2,16 @@
 
 from snne_guard.evaluation._lines import BadLine
 from snne_guard.evaluation.abstention import ABSTENTIONS, is_abstention, is_unanswerable
+from snne_guard.evaluation.agreement import (
+    agreement,
+    both_lexical,
+    is_lexical,
+    labels_by_tokens,
+)
 from snne_guard.evaluation.drawn import Drawn
 from snne_guard.evaluation.grade import Grade, Grader, LabelGrader, LabelsFirst
 from snne_guard.evaluation.grading import GRADERS, grade_all, resolve_grader
+from snne_guard.evaluation.honesty import AnswerAmongSamples, answer_among_samples
 from snne_guard.evaluation.intervals import (
     Bootstrap,
     Comparison,
@@ -27,6 +34,7 @@ from snne_guard.evaluation.recordings import (
 from snne_guard.evaluation.reference_grader import ReferenceGrader, rouge_l_f1
 from snne_guard.evaluation.report import to_html, write_report
 from snne_guard.evaluation.resampling import bootstrap, resamples
+from snne_guard.evaluation.results import AgreementOfGraders
 from snne_guard.evaluation.risk_coverage import (
     auarc,
     aurc,
@@ -42,6 +50,8 @@ from snne_guard.evaluation.user_grader import FunctionGrader, import_function
 __all__ = [
     "ABSTENTIONS",
     "GRADERS",
+    "AgreementOfGraders",
+    "AnswerAmongSamples",
     "BadLine",
     "Bootstrap",
     "Comparison",
@@ -60,18 +70,23 @@ __all__ = [
     "RecordingStore",
     "ReferenceGrader",
     "Tally",
+    "agreement",
+    "answer_among_samples",
     "auarc",
     "aupr",
     "aurc",
     "auroc",
     "bootstrap",
+    "both_lexical",
     "e_aurc",
     "final_number",
     "grade_all",
     "import_function",
     "interval",
     "is_abstention",
+    "is_lexical",
     "is_unanswerable",
+    "labels_by_tokens",
     "learn_stop",
     "numeric_match",
     "parse_questions",

@@ -124,6 +124,7 @@ def numeric_grader(*, tolerance: float = _TOLERANCE) -> ReferenceGrader:
         measure=lambda answer, references: numeric_match(
             answer, references, tolerance=tolerance
         ),
+        lexical=False,
     )
 
 

@@ -144,6 +144,10 @@ class AgreementOfGraders:
         n: Answers that both graded.
         share: Share of them on which they agree.
         kappa: Cohen's kappa, None where it does not exist.
+        both_right: Answers that both call right.
+        first_only: Answers that the first alone calls right.
+        second_only: Answers that the second alone calls right.
+        both_wrong: Answers that neither calls right.
     """
 
     first: str
@@ -151,6 +155,10 @@ class AgreementOfGraders:
     n: int
     share: float
     kappa: float | None
+    both_right: int = 0
+    first_only: int = 0
+    second_only: int = 0
+    both_wrong: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -184,7 +184,7 @@ def test_every_name_makes_a_grader_of_that_name() -> None:
     for name in ("label", *BY_REFERENCE):
         grader = GRADERS[name]()
         assert grader.name == name
-        assert grader.lexical == (name != "label")
+        assert grader.lexical == (name not in {"label", "numeric"})
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,121 @@
+"""Answers that were taken from the samples, and those that only agree with them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from snne_guard.evaluation import Recording, answer_among_samples, read_recordings
+from tests.support.grading import answered
+from tests.support.shared_folder import SHARED
+
+DATA = SHARED / "data"
+FILES = (
+    "generations_sac3_nq",
+    "generations_sac3_hotpot",
+    "generations_uqnlg_triviaqa",
+    "generations_wikibio119_gpt35",
+    "generations_gsm8k_4systems",
+    "generations_pot_aqua_codex",
+    "recorded_qwen15",
+)
+
+
+def drawn(questions: int, n: int, *, peak: float, seed: int = 0) -> list[Recording]:
+    """Return questions whose likeliest text comes with probability ``peak``.
+
+    The answer is the first of the n + 1 draws.
+    """
+    random = np.random.default_rng(seed)
+    rows: list[Recording] = []
+    for _ in range(questions):
+        likely = random.random(n + 1) < peak
+        rest = random.integers(1, 60, n + 1)
+        texts = [
+            str(0 if top else other) for top, other in zip(likely, rest, strict=True)
+        ]
+        rows.append(answered(texts[0], samples=tuple(texts[1:])))
+    return rows
+
+
+def greedy(rows: list[Recording]) -> list[Recording]:
+    return [replace(row, main_answer="0") for row in rows]
+
+
+def taken(rows: list[Recording], seed: int = 1) -> list[Recording]:
+    random = np.random.default_rng(seed)
+    return [
+        replace(row, main_answer=f" {row.samples[random.integers(len(row.samples))]}\n")
+        for row in rows
+    ]
+
+
+@pytest.mark.parametrize("peak", [0.0, 0.3, 0.6, 0.95])
+@pytest.mark.parametrize("n", [2, 3, 5, 10])
+def test_draws_and_greedy_answers_are_not_suspected(n: int, peak: float) -> None:
+    rows = drawn(2000, n, peak=peak)
+
+    for honest in (rows, greedy(rows)):
+        found = answer_among_samples(honest)
+        assert not found.suspected
+        assert found.warning is None
+
+
+@pytest.mark.parametrize("peak", [0.0, 0.3, 0.6])
+@pytest.mark.parametrize("n", [3, 5, 10])
+def test_an_answer_taken_from_the_samples_is(n: int, peak: float) -> None:
+    found = answer_among_samples(taken(drawn(500, n, peak=peak)))
+
+    assert found.suspected
+    assert found.share == 1
+    assert found.once == found.at_most_once
+    assert found.left_one_out < 0.9
+    assert found.warning is not None
+    assert found.warning.startswith("main_answer seems to be one of the samples: it")
+
+
+@pytest.mark.parametrize("place", [0, 3])
+def test_a_greedy_answer_that_is_kept_among_the_samples(place: int) -> None:
+    rows = [
+        replace(row, samples=(*row.samples[:place], "0", *row.samples[place:]))
+        for row in greedy(drawn(300, 9, peak=0.8))
+    ]
+    found = answer_among_samples(rows)
+
+    assert found.place == place
+    assert found.warning is not None
+    assert f"seems to be sample {place}: it equals a sample in 100% of" in found.warning
+
+
+def test_a_few_rows_that_were_cut_do_not_hide_it() -> None:
+    rows = taken(drawn(200, 5, peak=0.3))
+    cut = [replace(row, main_answer=row.main_answer[:1]) for row in rows[:2]]
+
+    assert answer_among_samples([*cut, *rows[2:]]).suspected
+
+
+def test_too_little_to_tell() -> None:
+    assert not answer_among_samples([]).suspected
+    one = answered("a", samples=("a", "b"))
+    assert not answer_among_samples([one] * 5).suspected
+    same = [answered("a", samples=("a", "a", "a"))] * 500
+    found = answer_among_samples(same)
+    assert (found.rows, found.share, found.suspected) == (0, 0.0, False)
+    short = [answered("a", samples=("a",)), answered("a")] * 500
+    assert not answer_among_samples(short).suspected
+
+
+@pytest.mark.skipif(not DATA.is_dir(), reason="the recorded generations are not here")
+@pytest.mark.parametrize("name", FILES)
+def test_real_recordings_and_what_they_would_be_otherwise(name: str) -> None:
+    read = read_recordings(DATA / f"{name}.jsonl", strict=True)
+    rows = [row for _, row in read if isinstance(row, Recording)]
+
+    found = answer_among_samples(rows)
+    assert not found.suspected
+    assert found.once < 0.3 * found.at_most_once
+    assert answer_among_samples(taken(rows)).suspected
+    first = [replace(row, main_answer=row.samples[0]) for row in rows]
+    assert answer_among_samples(first).place == 0
