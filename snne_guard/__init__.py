@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         InputError,
         MissingExtraError,
         SamplingError,
+        ScoringError,
         SnneGuardError,
         UncertainAnswerError,
     )
@@ -53,6 +54,7 @@ _HOMES = {
     "Sample": "types",
     "SamplingError": "errors",
     "Score": "types",
+    "ScoringError": "errors",
     "SnneGuardError": "errors",
     "TransformersChatModel": "langchain",
     "UncertainAnswerError": "errors",
@@ -84,6 +86,7 @@ __all__ = [
     "Sample",
     "SamplingError",
     "Score",
+    "ScoringError",
     "SnneGuardError",
     "TransformersChatModel",
     "UncertainAnswerError",

@@ -4,6 +4,7 @@ SnneGuardError
 ├── ConfigurationError (ValueError)   an option makes no sense; raised at construction
 ├── InputError (ValueError)           data that cannot be scored: shapes, NaN, lengths
 ├── MissingExtraError (ImportError)   an optional package or model file is missing
+├── ScoringError                      a model that compares answers failed
 ├── SamplingError                     too few members of the response set
 ├── GuardTimeoutError (TimeoutError)  no answer within the guard's time limit
 └── UncertainAnswerError              the answer was withheld; only when asked for
@@ -20,6 +21,7 @@ __all__ = [
     "InputError",
     "MissingExtraError",
     "SamplingError",
+    "ScoringError",
     "SnneGuardError",
     "UncertainAnswerError",
 ]
@@ -57,6 +59,13 @@ class MissingExtraError(SnneGuardError, ImportError):
 
 def _missing_extra(needed: str, extra: str, command: str | None) -> MissingExtraError:
     return MissingExtraError(needed, extra=extra, command=command)
+
+
+class ScoringError(SnneGuardError):
+    """A model that was asked about answers failed; its own error is the cause.
+
+    The message never holds a text that was compared.
+    """
 
 
 class SamplingError(SnneGuardError):

@@ -7,6 +7,7 @@ from snne_guard.langchain.errors import (
     SamplingError,
     UncertainAnswerError,
 )
+from snne_guard.langchain.generate import ChatGenerate
 from snne_guard.langchain.guard import SNNEGuard
 from snne_guard.langchain.messages import is_refusal
 from snne_guard.sampling.evidence import Finding
@@ -22,6 +23,7 @@ __all__ = [
     "ANSWER_TAG",
     "PROVIDERS",
     "SAMPLE_TAG",
+    "ChatGenerate",
     "Finding",
     "GuardTimeoutError",
     "GuardedChatModel",

@@ -33,6 +33,7 @@ from snne_guard.similarity.exact import (
     numeric,
     stated_number,
 )
+from snne_guard.similarity.judge import EntailmentJudge
 from snne_guard.similarity.lexical import LexicalSet, rouge_l, rouge_l_paper
 from snne_guard.similarity.nli import NLI
 from snne_guard.similarity.registry import (
@@ -48,6 +49,7 @@ __all__ = [
     "SIMILARITIES",
     "TOKENIZERS",
     "Embedding",
+    "EntailmentJudge",
     "LexicalSet",
     "Match",
     "canonical_json",

@@ -15,6 +15,7 @@ from snne_guard.similarity._nli_engine import ENGINES, Engine, Pair, engine
 from snne_guard.similarity._nli_labels import check_labels, class_columns
 from snne_guard.similarity._nli_load import Source, best_device, check_extra
 from snne_guard.similarity._nli_texts import cut_answer, defused, side
+from snne_guard.similarity._options import check_whole
 from snne_guard.similarity.entailment import entail_similarity, equivalence
 from snne_guard.similarity.lexical import distinct_texts
 from snne_guard.types import BoolArray, FloatArray
@@ -106,11 +107,11 @@ class NLI:
         if self.dtype not in _DTYPES:
             msg = f"dtype must be one of {_DTYPES}; got {self.dtype!r}"
             raise ConfigurationError(msg)
-        _check_whole("batch_size", self.batch_size, least=1)
+        check_whole("batch_size", self.batch_size, least=1)
         if self.max_length is not None:
-            _check_whole("max_length", self.max_length, least=16)
+            check_whole("max_length", self.max_length, least=16)
         if self.last_characters is not None:
-            _check_whole("last_characters", self.last_characters, least=1)
+            check_whole("last_characters", self.last_characters, least=1)
         object.__setattr__(self, "model", os.fspath(self.model))
         object.__setattr__(self, "labels", check_labels(self.labels))
         object.__setattr__(self, "name", f"nli:{self.model}")
@@ -262,10 +263,4 @@ class NLI:
 def _check_model(model: object) -> None:
     if not isinstance(model, str | os.PathLike) or model == "":
         msg = f"model must be a name or a path; got {model!r}"
-        raise ConfigurationError(msg)
-
-
-def _check_whole(name: str, value: object, *, least: int) -> None:
-    if not isinstance(value, int) or isinstance(value, bool) or value < least:
-        msg = f"{name} must be a whole number of at least {least}; got {value!r}"
         raise ConfigurationError(msg)
