@@ -231,7 +231,7 @@ class Judge:
         else:
             score = self.score(used, responses, settle_logprobs, growth)
             if score is None:
-                reasons += ("scoring_failed",)
+                reasons += (*self._lacking(used), "scoring_failed")
                 verdict = self.policy.unscored()
             else:
                 reasons += score.reasons
@@ -324,6 +324,14 @@ class Judge:
             # What was paid for must not be lost to it; its text is not logged.
             logger.warning("scoring failed with %s", type(error).__name__)
             return None
+
+    def _lacking(self, members: Sequence[Sample]) -> tuple[str, ...]:
+        """Name the log-probabilities that a method needs and nothing stands in for."""
+        method = self.resolve(logprobs=True)
+        if method.name in WITHOUT_LOGPROBS or not method.needs & LOGPROB_NEEDS:
+            return ()
+        known = all(member.token_logprobs for member in members)
+        return () if known else ("logprobs_missing",)
 
     def _score(
         self,

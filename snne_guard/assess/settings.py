@@ -35,8 +35,9 @@ class GuardSettings(TypedDict, total=False):
         temperature: Sampling temperature of the samples; 1.
         method: A name in ``METHODS``, a method of your own, or ``"auto"``: WSNNE where
             the provider gives log-probabilities, else SNNE, settled once.
-        similarity: A name in ``SIMILARITIES``, a callable of your own, or None for the
-            method's default (``"rouge_l"``).
+        similarity: What compares the answers: a name in ``SIMILARITIES``, ``"nli"``,
+            ``"nli:MODEL"``, ``"embedding:MODEL"``, a callable of your own, or None for
+            the method's default (``"rouge_l"`` for SNNE and WSNNE).
         tau: Temperature of the similarity's softmax, above 0; None for 1.
         threshold: Largest ``u`` that is accepted, in [0, 1]; a ``Threshold``; a pair
             ``(accept, refuse)``; or None, which measures only.
