@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,8 @@ from snne_guard.assess.switch import DISABLED_VARIABLE, disabled
 from snne_guard.cli._asking import short_answers
 from snne_guard.errors import ConfigurationError
 from snne_guard.evaluation import Drawn, Question
+from snne_guard.evaluation.ended import ended
+from snne_guard.evaluation.prompts import fewest
 from snne_guard.sampling.prices import Prices
 from snne_guard.sampling.retry import aretrying
 from snne_guard.types import Assessment, SampleEvent
@@ -41,6 +44,10 @@ class DrawSettings:
         max_tokens: Token limit of a reply, None for the model's own.
         system: The system prompt, None for none.
         seed: What is drawn is fixed by it, None where it is not.
+        stop: Texts that end a reply, None where nothing but the model does.
+        dataset: Which of the paper's data sets is asked, with how many shots, chosen
+            by which seed; None where the questions are the user's own.
+        send_stop: Whether the model is told these texts; replies end there anyway.
     """
 
     model: str | None
@@ -50,10 +57,15 @@ class DrawSettings:
     max_tokens: int | None
     system: str | None
     seed: int | None
+    stop: tuple[str, ...] | None = None
+    dataset: Mapping[str, Any] | None = None
+    send_stop: bool = True
 
     def to_dict(self) -> dict[str, Any]:
         """Return what each line of a recording says."""
         settings = asdict(self)
+        del settings["send_stop"]
+        settings["stop"] = None if self.stop is None else list(self.stop)
         if self.model is not None:
             return settings
         from snne_guard.langchain.embedded import MODEL_NAME
@@ -70,7 +82,7 @@ class DrawSettings:
         """Return what the model is sent."""
         if self.system is not None:
             return [("system", self.system), ("human", question.prompt)]
-        if self.model is None:
+        if self.model is None and self.dataset is None:
             return short_answers(question.prompt)
         return [("human", question.prompt)]
 
@@ -90,6 +102,9 @@ class DrawSettings:
             own = {name: value for name in names if name in fields}
             update |= own
             options |= {} if own else {option: value}
+        stops = row.stops_of(fewest(self.stop or ()))
+        if stops and self.send_stop:
+            options["stop"] = stops
         if update:
             chat = chat.model_copy(update=update)
         return chat.bind(**options) if options else chat
@@ -149,13 +164,15 @@ class GuardDraw:
             with attempt:
                 assessment = await guard.aassess(messages)
                 reasons = (r for r in assessment.reasons if r not in _DECIDING)
-                return Drawn(
+                drawn = Drawn(
                     answer=assessment.answer,
                     samples=assessment.samples,
                     reasons=tuple(reasons),
                     cost=assessment.cost,
                     error=self.causes.of(assessment.id),
                 )
+                stops = self.settings.stop
+                return drawn if stops is None else ended(drawn, stops)
         raise AssertionError  # pragma: no cover - the loop returns or raises
 
     def _guard(self, n_samples: int, *, tries: int) -> SNNEGuard:

@@ -5,24 +5,23 @@ from __future__ import annotations
 import asyncio
 import signal
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
-from typing import IO, Any, cast
+from typing import Any, cast
 
 import typer
 from rich.console import Console
 
 from snne_guard.cli._console import failure, note
+from snne_guard.cli._questions import Questions
 from snne_guard.cli._recording import RecordingView, summary_lines
 from snne_guard.errors import InputError
 from snne_guard.evaluation import (
-    BadLine,
     Draw,
     Question,
     Recorder,
     RecordingStore,
     Tally,
-    parse_questions,
 )
 
 __all__ = ["RecordRun"]
@@ -38,9 +37,7 @@ class RecordRun:
     Args:
         store: The recording.
         draw: Draws one question.
-        stream: The questions.
-        rewinds: Whether the stream can be read twice, so that it can be counted.
-        limit: Take the first so many questions only.
+        questions: What is asked.
         console: Standard error.
         **options: Options of ``Recorder``.
     """
@@ -50,14 +47,12 @@ class RecordRun:
         store: RecordingStore,
         draw: Draw,
         *,
-        stream: IO[bytes],
-        rewinds: bool,
-        limit: int | None,
+        questions: Questions,
         console: Console,
         strict: bool,
         **options: Any,  # noqa: ANN401 - passed on
     ) -> None:
-        self._stream, self._rewinds, self._limit = stream, rewinds, limit
+        self._questions = questions
         self._console, self._strict = console, strict
         self._recorder = Recorder(
             store,
@@ -95,34 +90,19 @@ class RecordRun:
 
     def _count(self) -> int | None:
         """Return how many questions there are to draw, None where nobody can know."""
-        if not self._rewinds:
+        if not self._questions.counts:
             return None
         try:
-            count = sum(
+            return sum(
                 isinstance(row, Question) and self._recorder.wants(row)
-                for _, row in self._rows(strict=self._strict)
+                for _, row in self._questions.rows(strict=self._strict)
             )
         except InputError as error:
             raise failure(str(error), status=1) from error
-        self._stream.seek(0)
-        return count
-
-    def _rows(
-        self, *, strict: bool = False
-    ) -> Iterator[tuple[int, Question | BadLine]]:
-        left = self._limit
-        if left == 0:
-            return
-        for number, row in parse_questions(self._stream, strict=strict):
-            yield number, row
-            if left is not None and isinstance(row, Question):
-                left -= 1
-                if not left:
-                    return
 
     async def _run(self) -> None:
         with self._listening(asyncio.get_running_loop()):
-            await self._recorder.run(self._rows())
+            await self._recorder.run(self._questions.rows())
 
     @contextmanager
     def _listening(self, loop: asyncio.AbstractEventLoop) -> Generator[None]:

@@ -10,12 +10,11 @@ from rich.console import Console
 
 from snne_guard.cli import _options
 from snne_guard.cli._console import note, reported_errors
+from snne_guard.cli._datasets import Source
 from snne_guard.cli._drawing import DrawSettings, guard_draw
-from snne_guard.cli._files import open_input, refuse_same_file
 from snne_guard.cli._models import chat_model
 from snne_guard.cli._record_run import RecordRun
-from snne_guard.evaluation import RecordingStore
-from snne_guard.evaluation.store import failed_path
+from snne_guard.evaluation import DATASETS, RecordingStore
 from snne_guard.sampling.prices import Prices
 
 __all__ = ["record"]
@@ -23,8 +22,13 @@ __all__ = ["record"]
 
 def record(
     file: Annotated[
-        str, typer.Argument(metavar="QUESTIONS.jsonl", help="Questions; - is stdin.")
-    ],
+        str | None,
+        typer.Argument(
+            metavar="[QUESTIONS.jsonl]",
+            help="Questions; - is stdin. Not with --dataset.",
+            show_default=False,
+        ),
+    ] = None,
     *,
     output: Annotated[
         Path, typer.Option("--output", "-o", help="The recording; it is appended to.")
@@ -46,6 +50,25 @@ def record(
     ] = None,
     system: _options.System = None,
     seed: _options.Seed = None,
+    stop: Annotated[
+        list[str] | None,
+        typer.Option(help=r"Text that ends a reply, \n a line; may come often."),
+    ] = None,
+    send_stop: Annotated[
+        bool, typer.Option(help="Whether the model is told it, or only the reply cut.")
+    ] = True,
+    dataset: Annotated[
+        str | None, typer.Option(help=f"Of the paper: {', '.join(DATASETS)}.")
+    ] = None,
+    dataset_file: Annotated[
+        Path | None, typer.Option(help="Where it is, if not on the Hugging Face hub.")
+    ] = None,
+    dataset_seed: Annotated[
+        int | None, typer.Option(help="Which shots and questions; else the paper's.")
+    ] = None,
+    shots: Annotated[
+        int | None, typer.Option(min=0, help="Questions shown with their answers.")
+    ] = None,
     max_concurrency: Annotated[
         int, typer.Option(min=1, help="Requests in flight at once.")
     ] = 4,
@@ -68,7 +91,8 @@ def record(
     """Draw the answer and samples of each question of a data set into a recording.
 
     QUESTIONS.jsonl has one JSON object a line: question, and where known id,
-    context, answers and anything else, which is carried over.
+    context, answers and anything else, which is carried over. With --dataset the
+    questions, prompts, shots, stop texts and limits are the paper's.
 
     The same command goes on where it was ended, in whatever way. Questions that fail
     are kept in a file beside the output. Without --model the small embedded model
@@ -78,42 +102,55 @@ def record(
     interrupted.
     """
     console = Console(stderr=True)
-    settings = DrawSettings(
-        model=model,
-        temperature=temperature,
-        answer_temperature=answer_temperature,
-        samples=samples,
-        max_tokens=max_tokens,
-        system=system,
-        seed=seed,
-    )
-    with reported_errors(), open_input(file) as (stream, size):
-        for path in (output, failed_path(output)):
-            refuse_same_file(stream, path)
-        draw = guard_draw(
-            chat_model(model, base_url=base_url, seed=seed, console=console),
-            settings,
-            max_concurrency=max_concurrency,
-            max_attempts=max_attempts,
-            timeout=timeout,
-            prices=None if prices is None else Prices.parse(prices),
+    with reported_errors():
+        source = Source(
+            questions=file,
+            dataset=dataset,
+            file=dataset_file,
+            seed=dataset_seed,
+            shots=shots,
         )
-        with RecordingStore(
-            output, settings=settings.to_dict(), mix_settings=mix_settings
-        ) as store:
-            if store.torn:
-                note(f"{store.torn} bytes of a torn line are now in {output}.torn")
-            run = RecordRun(
-                store,
-                draw,
-                stream=stream,
-                rewinds=size is not None,
-                limit=limit,
-                console=console,
-                strict=strict,
-                n_samples=samples,
-                max_concurrency=max_concurrency,
-                retry_failed=retry_failed,
+        settings = source.complete(
+            DrawSettings(
+                model=model,
+                temperature=temperature,
+                answer_temperature=answer_temperature,
+                samples=samples,
+                max_tokens=max_tokens,
+                system=system,
+                seed=seed,
+                stop=None if not stop else tuple(map(_written, stop)),
+                send_stop=send_stop,
             )
-            status = run.go()
+        )
+        with source.open(output=output, limit=limit, console=console) as questions:
+            draw = guard_draw(
+                chat_model(model, base_url=base_url, seed=seed, console=console),
+                settings,
+                max_concurrency=max_concurrency,
+                max_attempts=max_attempts,
+                timeout=timeout,
+                prices=None if prices is None else Prices.parse(prices),
+            )
+            with RecordingStore(
+                output, settings=settings.to_dict(), mix_settings=mix_settings
+            ) as store:
+                if store.torn:
+                    note(f"{store.torn} bytes of a torn line are now in {output}.torn")
+                run = RecordRun(
+                    store,
+                    draw,
+                    questions=questions,
+                    console=console,
+                    strict=strict,
+                    n_samples=samples,
+                    max_concurrency=max_concurrency,
+                    retry_failed=retry_failed,
+                )
+                status = run.go()
     raise typer.Exit(status)
+
+
+def _written(text: str) -> str:
+    """Return a text as it was meant: a shell has no simple way to give a new line."""
+    return text.replace("\\n", "\n").replace("\\t", "\t")

@@ -8,6 +8,8 @@ from snne_guard.evaluation.agreement import (
     is_lexical,
     labels_by_tokens,
 )
+from snne_guard.evaluation.dataset_reader import read_dataset
+from snne_guard.evaluation.datasets import DATASETS, Dataset, dataset_named
 from snne_guard.evaluation.drawn import Drawn
 from snne_guard.evaluation.grade import Grade, Grader, LabelGrader, LabelsFirst
 from snne_guard.evaluation.grading import GRADERS, grade_all, resolve_grader
@@ -20,6 +22,7 @@ from snne_guard.evaluation.intervals import (
 )
 from snne_guard.evaluation.metrics import aupr, auroc, spearman
 from snne_guard.evaluation.numeric_match import final_number, numeric_match
+from snne_guard.evaluation.prompts import Prompt
 from snne_guard.evaluation.questions import (
     Question,
     parse_questions,
@@ -49,12 +52,14 @@ from snne_guard.evaluation.user_grader import FunctionGrader, import_function
 
 __all__ = [
     "ABSTENTIONS",
+    "DATASETS",
     "GRADERS",
     "AgreementOfGraders",
     "AnswerAmongSamples",
     "BadLine",
     "Bootstrap",
     "Comparison",
+    "Dataset",
     "Draw",
     "Drawn",
     "Failure",
@@ -64,6 +69,7 @@ __all__ = [
     "Interval",
     "LabelGrader",
     "LabelsFirst",
+    "Prompt",
     "Question",
     "Recorder",
     "Recording",
@@ -78,6 +84,7 @@ __all__ = [
     "auroc",
     "bootstrap",
     "both_lexical",
+    "dataset_named",
     "e_aurc",
     "final_number",
     "grade_all",
@@ -92,6 +99,7 @@ __all__ = [
     "parse_questions",
     "parse_recordings",
     "prr",
+    "read_dataset",
     "read_questions",
     "read_recordings",
     "resamples",

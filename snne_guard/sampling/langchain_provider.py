@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
@@ -66,6 +66,8 @@ class Provider:
             streaming off, and the class's own retries, which are the guard's task.
         clients: Returns the fields that hold the model's clients, with clients that
             do not retry; None where the fields in ``off`` are enough.
+        blank_stops: Whether a reply may be told to end at white space, such as the
+            end of a line.
         acting: Options with which the provider does more than answer, besides tools
             of its own: a call that sets one is left unscored.
 
@@ -97,6 +99,7 @@ class Provider:
     request: Mapping[str, object] = field(default_factory=lambda: _NOTHING)
     off: Mapping[str, object] = field(default_factory=lambda: _NOTHING)
     clients: Callable[[Any], dict[str, Any]] | None = None
+    blank_stops: bool = True
     acting: tuple[str, ...] = ()
 
     @property
@@ -113,6 +116,10 @@ class Provider:
     def seed_name(self) -> str:
         """Name of the option or field in which users set a seed."""
         return (self.seed or "seed").rpartition(".")[2]
+
+    def stops_of(self, texts: Iterable[str], /) -> list[str]:
+        """Return those of some texts at which a reply may be told to end."""
+        return [text for text in texts if self.blank_stops or text.strip()]
 
     def within(self, temperature: float) -> float:
         """Return the temperature nearest to this one that is taken."""

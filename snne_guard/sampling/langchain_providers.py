@@ -113,6 +113,7 @@ PROVIDERS: tuple[Provider, ...] = (
         logprobs_note="the API has none",
         limits=("max_tokens", "max_tokens_to_sample"),
         seed=None,
+        blank_stops=False,
         off=_ONCE,
         clients=lazy_clients,
         acting=("mcp_servers",),
@@ -140,6 +141,7 @@ PROVIDERS: tuple[Provider, ...] = (
         logprobs_note="the API has none",
         limits=("max_tokens",),
         seed=None,
+        blank_stops=False,  # Anthropic's models there
         in_full="inferenceConfig",
         limit_in_full="maxTokens",
         clients=bedrock_clients,
@@ -153,6 +155,7 @@ PROVIDERS: tuple[Provider, ...] = (
         logprobs_note="the class drops them",
         limits=("max_tokens",),
         seed=None,
+        blank_stops=False,  # likewise
         clients=bedrock_clients,
     ),
     Provider(

@@ -46,6 +46,8 @@ def test_answers_and_samples_are_recorded(two: Path, output: Path) -> None:
         "max_tokens": None,
         "system": None,
         "seed": None,
+        "stop": None,
+        "dataset": None,
     }
     drawn = rows["a"]["drawn"]
     assert drawn["models"] == ["small"]
@@ -124,6 +126,8 @@ def test_options_reach_the_model_and_the_file(two: Path, output: Path) -> None:
         "max_tokens": 9,
         "system": None,
         "seed": 5,
+        "stop": None,
+        "dataset": None,
     }
     money = row["drawn"]["cost"]["money"]
     assert money > 0

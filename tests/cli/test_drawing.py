@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -38,24 +39,30 @@ def test_the_guard_draws_every_sample_whatever_it_costs() -> None:
 
 
 @pytest.mark.parametrize(
-    ("package", "name", "options", "expected"),
+    ("package", "name", "options", "expected", "stops"),
     [
         (
             "langchain_ollama",
             "ChatOllama",
             {"model": "m"},
             {"temperature": 0.2, "num_predict": 9},
+            ["\n", "."],
         ),
         (
             "langchain_anthropic",
             "ChatAnthropic",
             {"model_name": "m", "api_key": "test"},
             {"temperature": 0.2, "max_tokens": 9},
+            ["."],
         ),
     ],
 )
 def test_settings_go_where_the_provider_has_them(
-    package: str, name: str, options: dict[str, Any], expected: dict[str, Any]
+    package: str,
+    name: str,
+    options: dict[str, Any],
+    expected: dict[str, Any],
+    stops: list[str],
 ) -> None:
     chat = getattr(pytest.importorskip(package), name)(**options)
     before = chat.model_copy()
@@ -63,6 +70,12 @@ def test_settings_go_where_the_provider_has_them(
     assert {field: getattr(found.model, field) for field in expected} == expected
     assert found.kwargs == {}
     assert chat == before
+
+    stopping = replace(SETTINGS, stop=("\n", "\n\n", "."))
+    [found] = resolve(stopping.on(chat))
+    assert found.kwargs == {"stop": stops}
+    [found] = resolve(replace(stopping, send_stop=False).on(chat))
+    assert found.kwargs == {}
 
 
 def test_a_model_without_such_fields_gets_them_with_each_call() -> None:

@@ -17,6 +17,7 @@ import pytest
 import typer
 from rich.console import Console
 
+from snne_guard.cli._questions import StreamedQuestions
 from snne_guard.cli._record_run import RecordRun
 from snne_guard.evaluation import Draw, Drawn, Question, RecordingStore
 from tests.cli.lines import read, write
@@ -35,7 +36,8 @@ class Outcome:
     """
 
     def __init__(self, source: Path, draw: Draw, **options: Any) -> None:
-        given = {"limit": None, "strict": False, "max_concurrency": 1, **options}
+        given = {"strict": False, "max_concurrency": 1, **options}
+        limit = given.pop("limit", None)
         err = io.StringIO()
         output = source.with_name("out.jsonl")
         with (
@@ -45,8 +47,7 @@ class Outcome:
             run = RecordRun(
                 store,
                 draw,
-                stream=stream,
-                rewinds=True,
+                questions=StreamedQuestions(stream, rewinds=True, limit=limit),
                 console=Console(file=err, width=200),
                 n_samples=2,
                 **given,

@@ -36,6 +36,9 @@ from snne_guard import (
 )
 from snne_guard.decision import CalibratedStop, Policy, Threshold
 from snne_guard.evaluation import (
+    DATASETS,
+    BadLine,
+    Dataset,
     Draw,
     Drawn,
     Interval,
@@ -48,6 +51,7 @@ from snne_guard.evaluation import (
     learn_stop,
     parse_questions,
     prr,
+    read_dataset,
     risk_coverage_curve,
 )
 from snne_guard.langchain import Finding, Preflight
@@ -177,6 +181,10 @@ async def without_langchain(
 
 
 async def recordings(store: RecordingStore, sampler: AsyncSampler) -> None:
+    assert_type(DATASETS["svamp"], Dataset)
+    rows = read_dataset("svamp", path="svamp.jsonl", limit=3, n_shots=2)
+    assert_type(rows, Iterator[tuple[int, Question | BadLine]])
+
     async def draw(question: Question, /, *, n_samples: int, tries: int) -> Drawn:
         assert_type((question.context, n_samples, tries), tuple[str | None, int, int])
         return Drawn.from_responses(await sampler.sample(question.prompt))
