@@ -116,7 +116,8 @@ def answer_length(main_answer: str) -> float:
         The number of ``unicode_tokens``, 0 for a text without any.
 
     Source:
-        The length of the answer, with which SNNE's paper compares in its figure 1.
+        Santilli et al. 2025, "Revisiting Uncertainty Quantification Evaluation in
+        Language Models", on what length alone explains.
 
     Example:
         >>> answer_length("It was Neil Armstrong, in 1969.")
@@ -177,7 +178,10 @@ PERPLEXITY = FunctionMethod(
 
 ANSWER_LENGTH = FunctionMethod(
     name="answer_length",
-    source="a baseline: the number of words in the delivered answer",
+    source=(
+        "Santilli et al. 2025, Revisiting Uncertainty Quantification Evaluation in "
+        "Language Models, on length"
+    ),
     function=_answer_length,
     needs=frozenset({"main_answer"}),
 )

@@ -6,10 +6,22 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from snne_guard.errors import ConfigurationError
+from snne_guard.scorers.cocoa import COCOA_MSP, COCOA_PPL
+from snne_guard.scorers.density import SEMANTIC_DENSITY
+from snne_guard.scorers.eigen_score import EIGEN_SCORE
 from snne_guard.scorers.entropy import DSE, NE, NUM_SET, SE
+from snne_guard.scorers.kernel import KLE_FULL, KLE_HEAT, KLE_MATERN
 from snne_guard.scorers.lex_sim import LEX_SIM
+from snne_guard.scorers.likelihood import (
+    ANSWER_LENGTH,
+    MEAN_SEQUENCE_PROBABILITY,
+    PERPLEXITY,
+    SEQUENCE_PROBABILITY,
+)
 from snne_guard.scorers.luq import LUQ, LUQ_PAIR
 from snne_guard.scorers.method import FunctionMethod
+from snne_guard.scorers.p_true import P_TRUE
+from snne_guard.scorers.sar import SAR, SENT_SAR, TOKEN_SAR
 from snne_guard.scorers.snne import SNNE, WSNNE
 from snne_guard.scorers.spectral import DEG, ECCEN, SUM_EIGV
 from snne_guard.scorers.vote import VOTE_SHARE
@@ -23,6 +35,11 @@ _ALL = (
     *(LEX_SIM, VOTE_SHARE),
     *(SUM_EIGV, DEG, ECCEN),
     *(LUQ, LUQ_PAIR),
+    *(KLE_HEAT, KLE_MATERN, KLE_FULL),
+    *(SAR, TOKEN_SAR, SENT_SAR),
+    *(EIGEN_SCORE, P_TRUE),
+    *(SEMANTIC_DENSITY, COCOA_MSP, COCOA_PPL),
+    *(SEQUENCE_PROBABILITY, MEAN_SEQUENCE_PROBABILITY, PERPLEXITY, ANSWER_LENGTH),
 )
 
 METHODS: Mapping[str, FunctionMethod] = MappingProxyType(

@@ -55,15 +55,26 @@ from snne_guard.evaluation import (
     risk_coverage_curve,
 )
 from snne_guard.langchain import Finding, Preflight
+from snne_guard.sampling.hf_likelihood import HuggingFaceLikelihood
 from snne_guard.sampling.huggingface import (
     Completion,
     GenerationSettings,
     HuggingFaceModel,
 )
+from snne_guard.sampling.openai_likelihood import OpenAILikelihood
 from snne_guard.scorers import (
     METHODS,
+    Shot,
+    eigen_score,
     greedy_clusters,
+    heat_kernel,
+    kle_full,
     luq_pair,
+    matern_kernel,
+    p_true,
+    p_true_logprob,
+    sar,
+    semantic_density,
     semantic_entropy,
     snne,
     uncertainty,
@@ -76,6 +87,7 @@ from snne_guard.types import (
     Equivalence,
     FloatArray,
     IntArray,
+    Likelihood,
     Method,
     MethodInputs,
     SampleEvent,
@@ -230,6 +242,21 @@ def scores() -> None:
     assert_type(semantic_entropy(clusters, [-0.1, -0.2]), float)
     assert_type(luq_pair(matrix, reading="premise"), float)
     luq_pair(matrix, reading="paper")  # type: ignore[arg-type]  # no such reading
+    assert_type(heat_kernel(matrix, t=0.3), FloatArray)
+    full = kle_full(matrix, clusters, [-0.1, -0.2], kernel=matern_kernel)
+    assert_type(full, float)
+    assert_type(sar([[-0.1], [-0.2]], [[0.5], [0.5]], matrix), float)
+    assert_type(eigen_score(matrix, reading="official"), float)
+    assert_type(semantic_density(np.zeros((2, 2, 3)), [-0.1, -0.2]), float)
+
+
+def likelihoods(client: OpenAI, model: HuggingFaceModel) -> None:
+    likelihood: Likelihood = HuggingFaceLikelihood(model)
+    likelihood = OpenAILikelihood(client, model="gpt-4.1-mini")
+    shot = Shot(question="2 + 2?", answer="4", correct=True)
+    logprob = p_true_logprob(likelihood, "3 + 3?", "6", ["6"], shots=[shot])
+    assert_type(p_true(logprob, reading="code"), float)
+    Shot(question="2 + 2?", answer="4")  # type: ignore[call-arg]  # correct or not
 
 
 async def shadow_mode(model: BaseChatModel) -> None:
