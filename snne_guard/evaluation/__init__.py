@@ -8,6 +8,9 @@ from snne_guard.evaluation.agreement import (
     is_lexical,
     labels_by_tokens,
 )
+from snne_guard.evaluation.calibration_error import brier, brier_skill, ece
+from snne_guard.evaluation.cross_fit import cross_fitted
+from snne_guard.evaluation.curves import precision_recall_curve, roc_curve
 from snne_guard.evaluation.dataset_reader import read_dataset
 from snne_guard.evaluation.datasets import DATASETS, Dataset, dataset_named
 from snne_guard.evaluation.drawn import Drawn
@@ -35,6 +38,7 @@ from snne_guard.evaluation.recordings import (
     read_recordings,
 )
 from snne_guard.evaluation.reference_grader import ReferenceGrader, rouge_l_f1
+from snne_guard.evaluation.reliability_bins import Bins, Reliability, reliability
 from snne_guard.evaluation.report import to_html, write_report
 from snne_guard.evaluation.resampling import bootstrap, resamples
 from snne_guard.evaluation.results import AgreementOfGraders
@@ -57,6 +61,7 @@ __all__ = [
     "AgreementOfGraders",
     "AnswerAmongSamples",
     "BadLine",
+    "Bins",
     "Bootstrap",
     "Comparison",
     "Dataset",
@@ -75,6 +80,7 @@ __all__ = [
     "Recording",
     "RecordingStore",
     "ReferenceGrader",
+    "Reliability",
     "Tally",
     "agreement",
     "answer_among_samples",
@@ -84,8 +90,12 @@ __all__ = [
     "auroc",
     "bootstrap",
     "both_lexical",
+    "brier",
+    "brier_skill",
+    "cross_fitted",
     "dataset_named",
     "e_aurc",
+    "ece",
     "final_number",
     "grade_all",
     "import_function",
@@ -98,13 +108,16 @@ __all__ = [
     "numeric_match",
     "parse_questions",
     "parse_recordings",
+    "precision_recall_curve",
     "prr",
     "read_dataset",
     "read_questions",
     "read_recordings",
+    "reliability",
     "resamples",
     "resolve_grader",
     "risk_coverage_curve",
+    "roc_curve",
     "rouge_l_f1",
     "spearman",
     "squad_exact_match",

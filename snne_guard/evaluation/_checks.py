@@ -9,8 +9,10 @@ from snne_guard.errors import InputError
 from snne_guard.types import FloatArray
 
 __all__ = [
+    "checked_binary_pair",
     "checked_correct",
     "checked_pair",
+    "checked_positive",
     "checked_probability",
     "checked_quality",
     "checked_uncertainty",
@@ -58,6 +60,23 @@ def checked_pair(first: FloatArray, second: FloatArray) -> None:
             f"expected one value for each question, got {len(first)} and {len(second)}"
         )
         raise InputError(msg)
+
+
+def checked_binary_pair(
+    uncertainty: ArrayLike, correct: ArrayLike
+) -> tuple[FloatArray, FloatArray]:
+    """Return an uncertainty and the zeros and ones that belong to it."""
+    scores, right = checked_uncertainty(uncertainty), checked_correct(correct)
+    checked_pair(scores, right)
+    return scores, right
+
+
+def checked_positive(positive: str) -> str:
+    """Return what is to be found."""
+    if positive not in {"wrong", "correct"}:
+        msg = f'expected positive to be "wrong" or "correct", got {positive!r}'
+        raise InputError(msg)
+    return positive
 
 
 def _vector(values: ArrayLike, *, what: str) -> FloatArray:

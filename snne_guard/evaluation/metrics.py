@@ -7,11 +7,11 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from snne_guard.errors import InputError
 from snne_guard.evaluation import _areas
 from snne_guard.evaluation._checks import (
-    checked_correct,
+    checked_binary_pair,
     checked_pair,
+    checked_positive,
     checked_uncertainty,
 )
 from snne_guard.evaluation._ties import Ranking
@@ -41,7 +41,7 @@ def auroc(uncertainty: ArrayLike, correct: ArrayLike) -> float:
         >>> auroc([0.1, 0.4, 0.4, 0.9], [1, 1, 0, 0])
         0.875
     """
-    scores, right = _checked(uncertainty, correct)
+    scores, right = checked_binary_pair(uncertainty, correct)
     if not len(scores):
         return float("nan")
     return float(_areas.pair_share(Ranking(scores, right, join=True).groups())[0])
@@ -78,13 +78,10 @@ def aupr(
         >>> aupr([0.1, 0.4, 0.6, 0.9], [1, 0, 1, 0])
         0.8333
     """
-    scores, right = _checked(uncertainty, correct)
-    if positive not in {"wrong", "correct"}:
-        msg = f'expected positive to be "wrong" or "correct", got {positive!r}'
-        raise InputError(msg)
+    scores, right = checked_binary_pair(uncertainty, correct)
+    wrong = checked_positive(positive) == "wrong"
     if not len(scores):
         return float("nan")
-    wrong = positive == "wrong"
     ranking = Ranking(-scores, 1 - right) if wrong else Ranking(scores, right)
     return float(_areas.average_precision(ranking.groups())[0])
 
@@ -115,14 +112,6 @@ def spearman(first: ArrayLike, second: ArrayLike) -> float:
         return float("nan")
     # Rounding may leave a perfect correlation a little above 1.
     return min(1.0, max(-1.0, float(one @ two) / scale))
-
-
-def _checked(
-    uncertainty: ArrayLike, correct: ArrayLike
-) -> tuple[FloatArray, FloatArray]:
-    scores, right = checked_uncertainty(uncertainty), checked_correct(correct)
-    checked_pair(scores, right)
-    return scores, right
 
 
 def _centred_ranks(values: FloatArray) -> FloatArray:

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from snne_guard.errors import InputError
 from snne_guard.evaluation import _areas
 from snne_guard.evaluation._checks import (
-    checked_correct,
+    checked_binary_pair,
     checked_pair,
     checked_quality,
     checked_uncertainty,
@@ -140,7 +140,7 @@ def risk_coverage_curve(
         >>> coverage.tolist(), risk.round(4).tolist()
         ([0.25, 0.5, 0.75, 1.0], [0.0, 0.25, 0.3333, 0.5])
     """
-    scores, right = _checked(uncertainty, checked_correct(correct))
+    scores, right = checked_binary_pair(uncertainty, correct)
     kept = np.arange(1, len(scores) + 1, dtype=np.float64)
     if not len(scores):
         return kept, kept
@@ -171,7 +171,7 @@ def aurc(uncertainty: ArrayLike, correct: ArrayLike) -> float:
         >>> aurc([1, 2, 3, 4, 5, 6], [1, 1, 1, 0, 0, 0])
         0.1917
     """
-    scores, right = _checked(uncertainty, checked_correct(correct))
+    scores, right = checked_binary_pair(uncertainty, correct)
     if not len(scores):
         return float("nan")
     groups = Ranking(scores, right, join=True).groups()
@@ -198,7 +198,7 @@ def e_aurc(uncertainty: ArrayLike, correct: ArrayLike) -> float:
         >>> e_aurc([1, 2, 3, 4], [1, 0, 1, 0])
         0.125
     """
-    scores, right = _checked(uncertainty, checked_correct(correct))
+    scores, right = checked_binary_pair(uncertainty, correct)
     if not len(scores):
         return float("nan")
     ranking = Ranking(scores, right, join=True)

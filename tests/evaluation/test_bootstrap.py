@@ -67,7 +67,7 @@ def holds_the_loop(
         max_size=25,
     )
 )
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_a_draw_has_the_metrics_of_the_drawn_questions(
     pairs: list[tuple[float, float]],
 ) -> None:
@@ -86,7 +86,7 @@ def test_a_draw_has_the_metrics_of_the_drawn_questions(
     ),
     most=st.sampled_from([1.0, 0.5]),
 )
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_so_it_has_for_graded_quality(
     pairs: list[tuple[float, float]], most: float
 ) -> None:

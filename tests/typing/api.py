@@ -45,13 +45,16 @@ from snne_guard.evaluation import (
     Question,
     Recorder,
     RecordingStore,
+    Reliability,
     Tally,
     auroc,
     bootstrap,
+    cross_fitted,
     learn_stop,
     parse_questions,
     prr,
     read_dataset,
+    reliability,
     risk_coverage_curve,
 )
 from snne_guard.langchain import Finding, Preflight
@@ -323,3 +326,6 @@ def metrics(uncertainty: FloatArray) -> None:
     found = bootstrap({"snne": uncertainty}, [1, 0], metrics=["auroc"])
     assert_type(found.interval("snne", "auroc"), Interval)
     assert_type(found.compare("snne", "snne", "auroc").p, float)
+    assert_type(cross_fitted(uncertainty, [1, 0]), FloatArray)
+    assert_type(reliability([0.5], [1], bins="equal_width"), Reliability)
+    reliability([0.5], [1], bins="quantile")  # type: ignore[arg-type]  # no such bins
