@@ -112,9 +112,11 @@ def binned(
     )
     counts = np.bincount(place, minlength=n_bins)
     there = counts > 0
-    sums = np.bincount(place, weights=chances, minlength=n_bins)
-    n_wrong = np.bincount(place, weights=wrong, minlength=n_bins)
-    return sums[there], n_wrong[there], counts[there]
+    sums, n_wrong = (
+        np.bincount(place, weights=values, minlength=n_bins).astype(np.float64)[there]
+        for values in (chances, wrong)
+    )
+    return sums, n_wrong, counts[there]
 
 
 def _equal_width(chances: FloatArray, n_bins: int) -> IntArray:
