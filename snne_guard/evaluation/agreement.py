@@ -15,7 +15,17 @@ from snne_guard.types import Similarity
 
 __all__ = ["agreement", "both_lexical", "is_lexical", "labels_by_tokens"]
 
-_LEXICAL = frozenset({"rouge_l", "rouge_l_paper", "structured", "exact", "normalised"})
+_LEXICAL = frozenset(
+    {
+        "rouge_l",
+        "rouge_l+question",
+        "rouge_l_paper",
+        "rouge_l_paper+question",
+        "structured",
+        "exact",
+        "normalised",
+    }
+)
 _NEARLY_ALL = 0.97
 _FEWEST = 30
 

@@ -43,6 +43,7 @@ from snne_guard.similarity.registry import (
 )
 from snne_guard.similarity.structured import canonical_json, structured
 from snne_guard.similarity.tokens import TOKENIZERS, rouge_tokens, unicode_tokens
+from snne_guard.similarity.with_question import WithQuestion
 
 __all__ = [
     "NLI",
@@ -52,6 +53,7 @@ __all__ = [
     "EntailmentJudge",
     "LexicalSet",
     "Match",
+    "WithQuestion",
     "canonical_json",
     "checked_similarity",
     "exact",

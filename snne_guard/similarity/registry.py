@@ -15,6 +15,7 @@ from snne_guard.similarity.exact import exact, normalised, numeric
 from snne_guard.similarity.lexical import rouge_l, rouge_l_paper
 from snne_guard.similarity.nli import DEFAULT_NLI_MODEL, NLI
 from snne_guard.similarity.structured import structured
+from snne_guard.similarity.with_question import WithQuestion
 from snne_guard.types import FloatArray, Similarity
 
 __all__ = ["FAMILIES", "SIMILARITIES", "checked_similarity", "resolve_similarity"]
@@ -23,6 +24,8 @@ SIMILARITIES: Mapping[str, Similarity] = MappingProxyType(
     {
         "rouge_l": rouge_l,
         "rouge_l_paper": rouge_l_paper,
+        "rouge_l+question": WithQuestion(rouge_l, "rouge_l+question"),
+        "rouge_l_paper+question": WithQuestion(rouge_l_paper, "rouge_l_paper+question"),
         "structured": structured,
         "exact": exact,
         "normalised": normalised,
@@ -76,8 +79,9 @@ def resolve_similarity(
         Traceback (most recent call last):
         ...
         snne_guard.errors.ConfigurationError: expected similarity to be a callable or
-        one of ['exact', 'normalised', 'numeric', 'rouge_l', 'rouge_l_paper',
-        'structured', 'nli:MODEL', 'embedding:MODEL'], got 'cosine'
+        one of ['exact', 'normalised', 'numeric', 'rouge_l', 'rouge_l+question',
+        'rouge_l_paper', 'rouge_l_paper+question', 'structured', 'nli:MODEL',
+        'embedding:MODEL'], got 'cosine'
     """
     if similarity is None:
         similarity = _DEFAULT

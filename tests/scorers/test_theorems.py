@@ -10,11 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from snne_guard.scorers import (
+    degree,
     discrete_semantic_entropy,
+    lexical_similarity,
     semantic_entropy,
     snne,
     wsnne,
 )
+from snne_guard.types import FloatArray
+from tests.support.graphs import similarities
 
 partitions = st.lists(st.integers(0, 4), min_size=1, max_size=10)
 taus = st.sampled_from([0.01, 0.1, 1.0, 10.0])
@@ -112,3 +116,37 @@ def test_without_the_diagonal_a_cluster_of_one_makes_it_infinite() -> None:
     matrix = cluster_matrix([0, 0, 1], [1.0, 1.0, 1.0], 1.0)
 
     assert snne(matrix, include_self=False) == math.inf
+
+
+@given(similarities(), st.sampled_from([1e2, 1e4, 1e6]))
+def test_a_large_tau_makes_it_the_mean_distance(matrix: FloatArray, tau: float) -> None:
+    """tau (SNNE + ln n) goes to -mean f, which ranks as Deg and LexSim do.
+
+    By the second order of the logarithm of a mean of exponentials the distance from
+    the limit is at most 1 / (8 tau) for f in [0, 1].
+    """
+    n = len(matrix)
+    deg = degree(matrix, normalised=True)
+
+    near = tau * (snne(matrix, tau=tau) + math.log(n))
+
+    slack = 1e-14 * tau * (1 + math.log(n)) + 1e-12
+    assert near == pytest.approx(deg - 1, abs=1 / (8 * tau) + slack)
+    assert n * deg == pytest.approx((n - 1) * (1 + lexical_similarity(matrix)))
+
+
+@given(partitions, st.sampled_from([0.1, 0.01, 0.001]))
+def test_a_small_tau_with_the_diagonal_counts_duplicates_alone(
+    partition: list[int], tau: float
+) -> None:
+    ids = np.array(partition)
+    matrix = np.where(ids[:, None] == ids, 1.0, 0.5)
+    sizes = [partition.count(cluster) for cluster in partition]
+
+    near = snne(matrix, tau=tau) + 1 / tau
+
+    limit = -sum(math.log(size) for size in sizes) / len(sizes)
+    assert near == pytest.approx(limit, abs=10 * math.exp(-0.5 / tau) + 1e-9)
+    assert limit + math.log(len(sizes)) == pytest.approx(
+        discrete_semantic_entropy(partition)
+    )

@@ -12,6 +12,7 @@ from snne_guard import similarity as package
 from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.similarity import (
     SIMILARITIES,
+    WithQuestion,
     checked_similarity,
     resolve_similarity,
     rouge_l,
@@ -40,6 +41,8 @@ def test_names() -> None:
     assert dict(SIMILARITIES) == {
         "rouge_l": rouge_l,
         "rouge_l_paper": rouge_l_paper,
+        "rouge_l+question": WithQuestion(rouge_l, "rouge_l+question"),
+        "rouge_l_paper+question": WithQuestion(rouge_l_paper, "rouge_l_paper+question"),
         "structured": structured,
         "exact": package.exact,
         "normalised": package.normalised,
@@ -81,7 +84,9 @@ def test_resolve_a_callable(similarity: Any, name: str) -> None:
 
 @pytest.mark.parametrize("similarity", ["cosine", "", 5, ["rouge_l"]])
 def test_resolve_something_else(similarity: Any) -> None:
-    with pytest.raises(ConfigurationError, match="'rouge_l', 'rouge_l_paper', 'struc"):
+    with pytest.raises(
+        ConfigurationError, match=r"'rouge_l_paper', .*'structured', 'nli"
+    ):
         resolve_similarity(similarity)
 
 
