@@ -23,6 +23,8 @@ from snne_guard.evaluation.intervals import (
     Interval,
     interval,
 )
+from snne_guard.evaluation.judge_grader import JudgeGrader
+from snne_guard.evaluation.judge_prompt import judge_prompt, read_yes_no
 from snne_guard.evaluation.metrics import aupr, auroc, spearman
 from snne_guard.evaluation.numeric_match import final_number, numeric_match
 from snne_guard.evaluation.prompts import Prompt
@@ -72,6 +74,7 @@ __all__ = [
     "Grade",
     "Grader",
     "Interval",
+    "JudgeGrader",
     "LabelGrader",
     "LabelsFirst",
     "Prompt",
@@ -103,6 +106,7 @@ __all__ = [
     "is_abstention",
     "is_lexical",
     "is_unanswerable",
+    "judge_prompt",
     "labels_by_tokens",
     "learn_stop",
     "numeric_match",
@@ -113,6 +117,7 @@ __all__ = [
     "read_dataset",
     "read_questions",
     "read_recordings",
+    "read_yes_no",
     "reliability",
     "resamples",
     "resolve_grader",

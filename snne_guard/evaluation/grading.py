@@ -15,6 +15,7 @@ from snne_guard.evaluation.grade import (
     LabelsFirst,
     grades_of,
 )
+from snne_guard.evaluation.judge_grader import JudgeGrader
 from snne_guard.evaluation.numeric_match import numeric_grader
 from snne_guard.evaluation.recordings import Recording
 from snne_guard.evaluation.reference_grader import (
@@ -42,9 +43,13 @@ GRADERS: Mapping[str, Callable[..., Grader]] = MappingProxyType(
         "squad_em": squad_exact_match_grader,
         "numeric": numeric_grader,
         "rouge_l": rouge_l_grader,
+        "judge": JudgeGrader,
     }
 )
-"""What makes the graders of this library, by name; options are keyword-only."""
+"""What makes the graders of this library, by name, from options."""
+
+_BEHIND_COLON = MappingProxyType({"judge": "name"})
+"""Which option of a grader may be named behind its own name and a colon."""
 
 
 def resolve_grader(
@@ -63,7 +68,8 @@ def resolve_grader(
             ``import_function`` for what that may do. None is ``"squad_f1"``.
         labels_first: Whether a recording that has a label gets that as its grade,
             whatever the grader would say.
-        options: Options of the grader, such as ``threshold``.
+        options: Options of the grader, such as ``threshold``, or the ``generate`` of
+            ``"judge"``.
 
     Raises:
         ConfigurationError: There is no such grader, or it has no such option.
@@ -118,14 +124,20 @@ def _resolve(
     if isinstance(grader, str):
         if grader in GRADERS:
             return _made(grader, GRADERS[grader], options)
-        if ":" not in grader:
+        family, colon, behind = grader.partition(":")
+        if colon and behind and family in _BEHIND_COLON:
+            named = {_BEHIND_COLON[family]: behind}
+            return _made(family, GRADERS[family], {**named, **options})
+        if not colon:
             msg = (
                 f"expected a grader of yours, 'module:function' or one of "
                 f"{[*GRADERS]}, got {grader!r}"
             )
             raise ConfigurationError(msg)
-        named = {"name": grader, "function": import_function(grader)}
-        return _made(grader, FunctionGrader, {**named, **options})
+        function = import_function(grader)
+        return _made(
+            grader, FunctionGrader, {"name": grader, "function": function, **options}
+        )
     given: object = grader
     if not callable(given):
         msg = f"expected a grader, a function or a name, got {type(given).__name__}"
@@ -144,5 +156,9 @@ def _made(
     known = signature(factory).parameters
     if unknown := sorted(set(options) - set(known)):
         msg = f"expected options of grader {name!r} among {[*known]}, got {unknown}"
+        raise ConfigurationError(msg)
+    needed = [name for name, one in known.items() if one.default is one.empty]
+    if missing := sorted(set(needed) - set(options)):
+        msg = f"expected options {missing} of grader {name!r} too"
         raise ConfigurationError(msg)
     return factory(**options)
