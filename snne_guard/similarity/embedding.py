@@ -11,6 +11,7 @@ from typing import Any, cast
 import numpy as np
 
 from snne_guard.errors import ConfigurationError, InputError, MissingExtraError
+from snne_guard.similarity._memo import PairMemo, pair_key
 from snne_guard.similarity.lexical import distinct_texts
 from snne_guard.types import FloatArray, IntArray
 
@@ -18,12 +19,16 @@ __all__ = ["Embedding"]
 
 _Encode = Callable[[list[str]], Any]
 
+_REMEMBERED = 1024
+"""Embeddings that are kept, so that a set that grows costs only what is new."""
+
 
 class Embedding:
     """Compares texts by the cosine of their embeddings, rescaled to [0, 1].
 
     A model that is named is loaded at the first use, once, and threads wait for one
-    another; an object that is handed in is called as it is.
+    another; an object that is handed in is called as it is. The embeddings used last
+    are kept, without their texts.
 
     Args:
         model: The name or the folder of a sentence-transformers model (extra
@@ -31,7 +36,7 @@ class Embedding:
             anything else with ``embed_documents``; or a callable that takes a list of
             ``n`` texts and returns ``(n, d)`` numbers.
         name: What a method on it is called by; else ``embedding:`` and the model.
-        with_question: Whether ``"{question} {text}"`` is embedded in place of the text
+        condition_on_question: Whether ``"{question} {text}"`` is embedded in place of the text
             alone, where there is a question. The name then ends in ``+question``.
         device: Where a named model runs, such as ``"cuda:0"``; None for the best.
         batch_size: Texts that a sentence-transformers model takes at once.
@@ -61,16 +66,17 @@ class Embedding:
         /,
         *,
         name: str | None = None,
-        with_question: bool = False,
+        condition_on_question: bool = False,
         device: str | None = None,
         batch_size: int = 32,
     ) -> None:
         if batch_size < 1:
             msg = f"expected batch_size to be at least 1, got {batch_size}"
             raise ConfigurationError(msg)
-        self._with_question = with_question
+        self._condition_on_question = condition_on_question
+        self._memo = PairMemo[FloatArray](_REMEMBERED)
         self._encode = _encoder(model, device=device, batch_size=batch_size)
-        own = f"embedding:{_named(model)}{'+question' if with_question else ''}"
+        own = f"embedding:{_named(model)}{'+question' if condition_on_question else ''}"
         self.name = own if name is None else name
 
     def __repr__(self) -> str:
@@ -84,7 +90,7 @@ class Embedding:
 
         Args:
             texts: The ``n`` texts. Equal ones are embedded once.
-            question: What was asked; looked at only with ``with_question``.
+            question: What was asked; looked at only with ``condition_on_question``.
 
         Returns:
             ``(n, n)`` float64 matrix in [0, 1], symmetric; 1 for equal texts. The
@@ -157,13 +163,31 @@ class Embedding:
         return self._embedded(distinct)[[place[text] for text in read]]
 
     def _read(self, text: str, question: str | None) -> str:
-        if question is None or not self._with_question:
+        if question is None or not self._condition_on_question:
             return text
         return f"{question} {text}"
 
     def _embedded(self, texts: list[str]) -> FloatArray:
         if not texts:
             return np.zeros((0, 0))
+        keys = [pair_key(text) for text in texts]
+        found = {key: self._memo.get(key) for key in keys}
+        new = [
+            text for text, key in zip(texts, keys, strict=True) if found[key] is None
+        ]
+        if new:
+            for text, vector in zip(new, self._vectors_of(new), strict=True):
+                key = pair_key(text)
+                own = vector.copy()  # which does not keep the others in memory
+                found[key] = own
+                self._memo.put(key, own)
+        try:
+            return np.stack([cast("FloatArray", found[key]) for key in keys])
+        except ValueError as error:
+            msg = f"expected {self.name} to give vectors of one length: {error}"
+            raise InputError(msg) from error
+
+    def _vectors_of(self, texts: list[str]) -> FloatArray:
         given = self._encode(texts)
         try:
             vectors = np.asarray(given, dtype=np.float64)

@@ -116,7 +116,7 @@ def test_a_real_model_knows_what_is_alike() -> None:
 
 def test_embeddings_of_langchain() -> None:
     fake = DeterministicFakeEmbedding(size=5)
-    embedding = Embedding(fake, with_question=True)
+    embedding = Embedding(fake, condition_on_question=True)
     assert embedding.name == "embedding:DeterministicFakeEmbedding+question"
     matrix = embedding(["a", "b"], question="Which?")
     vectors = fake.embed_documents(["Which? a", "Which? b"])
@@ -127,7 +127,7 @@ def test_embeddings_of_langchain() -> None:
 
 def test_the_question_counts_only_where_it_is_asked_for() -> None:
     count = Counting()
-    plain, conditioned = Embedding(count), Embedding(count, with_question=True)
+    plain, conditioned = Embedding(count), Embedding(count, condition_on_question=True)
     plain(["a"], question="b?")
     conditioned(["a"], question="b?")
     conditioned(["a"])
@@ -136,7 +136,7 @@ def test_the_question_counts_only_where_it_is_asked_for() -> None:
 
 def test_distinct_texts_are_embedded_once_in_all_sets() -> None:
     count = Counting()
-    embedding = Embedding(count, with_question=True)
+    embedding = Embedding(count, condition_on_question=True)
     sets = [["a", "b", "a"], ["b", "c"], [], ["a"]]
     asked = ["q", "q", "q", None]
     found = embedding.matrices(sets, questions=asked)
@@ -146,6 +146,25 @@ def test_distinct_texts_are_embedded_once_in_all_sets() -> None:
         assert matrix.shape == (len(texts), len(texts))
     assert embedding.matrices([]) == []
     assert count.asked[-1] != []
+
+
+def test_a_set_that_grows_costs_only_what_is_new() -> None:
+    count = Counting()
+    embedding = Embedding(count)
+    first = embedding(["a", "b"])
+    grown = embedding(["a", "b", "c"])
+    assert count.asked == [["a", "b"], ["c"]]
+    assert (grown[:2, :2] == first).all()
+    assert grown == pytest.approx(Embedding(Counting())(["a", "b", "c"]))
+    embedding.vectors(["c"])[:] = 0  # is a copy
+    assert (embedding(["a", "b", "c"]) == grown).all()
+
+
+def test_a_model_that_changes_the_length_of_its_vectors() -> None:
+    embedding = Embedding(lambda texts: [[1.0] * len(texts[0]) for _ in texts])
+    embedding(["a"])
+    with pytest.raises(InputError, match="to give vectors of one length"):
+        embedding(["a", "bb"])
 
 
 def test_the_number_of_questions_is_that_of_sets() -> None:

@@ -230,7 +230,7 @@ def scores() -> None:
     assert_type(found.uncertainty, float | None)
     equivalences: list[Equivalence] = [exact, numeric, Match("first", lambda t: t[:1])]
     assert_type(equivalences[0].equivalent(["a"], question="q"), BoolArray)
-    embedding = Embedding("some/model", with_question=True)
+    embedding = Embedding("some/model", condition_on_question=True)
     assert_type(embedding.vectors(["a"]), FloatArray)
     assert_type(embedding.matrices([["a"], ["b"]]), list[FloatArray])
     matrix = rouge_l(["a", "b"], tokens="unicode")
