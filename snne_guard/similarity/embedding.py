@@ -36,8 +36,8 @@ class Embedding:
             anything else with ``embed_documents``; or a callable that takes a list of
             ``n`` texts and returns ``(n, d)`` numbers.
         name: What a method on it is called by; else ``embedding:`` and the model.
-        condition_on_question: Whether ``"{question} {text}"`` is embedded in place of the text
-            alone, where there is a question. The name then ends in ``+question``.
+        condition_on_question: Whether ``"{question} {text}"`` is embedded, where there
+            is a question, and not the text alone. The name then ends in ``+question``.
         device: Where a named model runs, such as ``"cuda:0"``; None for the best.
         batch_size: Texts that a sentence-transformers model takes at once.
 
