@@ -24,6 +24,7 @@ call them the same:
 - A text of mere punctuation is one token, so that ``?`` is not ``!``.
 """
 
+from snne_guard.similarity.cross_encoder import CrossEncoder
 from snne_guard.similarity.embedding import Embedding
 from snne_guard.similarity.exact import (
     Match,
@@ -49,6 +50,7 @@ __all__ = [
     "NLI",
     "SIMILARITIES",
     "TOKENIZERS",
+    "CrossEncoder",
     "Embedding",
     "EntailmentJudge",
     "LexicalSet",

@@ -101,7 +101,8 @@ class Engine:
                 fit into memory, fewer do.
 
         Returns:
-            ``(p, classes)`` float64, each row adding up to 1, in the model's order.
+            ``(p, classes)`` float64, each row adding up to 1, in the model's order;
+            of a model with one output its sigmoid.
 
         Raises:
             InputError: The model's numbers are NaN or infinite.
@@ -185,7 +186,10 @@ class Engine:
         try:
             with torch.inference_mode():
                 logits = self.loaded.model(**self._padded(batch)).logits
-                probabilities = torch.softmax(logits.cpu().double(), dim=-1)
+                logits = logits.cpu().double()
+                # One output is a degree of similarity, several are classes.
+                single = logits.shape[-1] == 1
+                probabilities = logits.sigmoid() if single else logits.softmax(dim=-1)
         except torch.OutOfMemoryError:
             if len(batch) == 1:
                 raise

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field
@@ -10,25 +9,21 @@ from itertools import permutations
 
 import numpy as np
 
-from snne_guard.errors import ConfigurationError
 from snne_guard.similarity._nli_engine import ENGINES, Engine, Pair, engine
 from snne_guard.similarity._nli_labels import check_labels, class_columns
 from snne_guard.similarity._nli_load import Source, best_device, check_extra
 from snne_guard.similarity._nli_texts import cut_answer, defused, side
-from snne_guard.similarity._options import check_whole
+from snne_guard.similarity._options import check_dtype, check_model_name, check_whole
 from snne_guard.similarity.entailment import entail_similarity, equivalence
 from snne_guard.similarity.lexical import distinct_texts
 from snne_guard.types import BoolArray, FloatArray
 
 __all__ = ["DEFAULT_NLI_MODEL", "NLI"]
 
-logger = logging.getLogger(__name__)
-
 DEFAULT_NLI_MODEL = "microsoft/deberta-v2-xlarge-mnli"
 """The paper's. 1.8 GB in half precision; ``microsoft/deberta-base-mnli`` and
 ``cross-encoder/nli-deberta-v3-base`` are several times smaller and faster."""
 
-_DTYPES = ("bfloat16", "float16", "float32", "float64")
 _NEUTRAL = (0.0, 1.0, 0.0)
 _ENTAILED = (0.0, 0.0, 1.0)
 
@@ -103,10 +98,8 @@ class NLI:
     name: str = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        _check_model(self.model)
-        if self.dtype not in _DTYPES:
-            msg = f"dtype must be one of {_DTYPES}; got {self.dtype!r}"
-            raise ConfigurationError(msg)
+        check_model_name(self.model)
+        check_dtype(self.dtype)
         check_whole("batch_size", self.batch_size, least=1)
         if self.max_length is not None:
             check_whole("max_length", self.max_length, least=16)
@@ -258,9 +251,3 @@ class NLI:
             )
             for text in texts
         ]
-
-
-def _check_model(model: object) -> None:
-    if not isinstance(model, str | os.PathLike) or model == "":
-        msg = f"model must be a name or a path; got {model!r}"
-        raise ConfigurationError(msg)

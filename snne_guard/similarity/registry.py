@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from snne_guard.errors import ConfigurationError, InputError
+from snne_guard.similarity.cross_encoder import DEFAULT_CROSS_ENCODER, CrossEncoder
 from snne_guard.similarity.embedding import Embedding
 from snne_guard.similarity.exact import exact, normalised, numeric
 from snne_guard.similarity.lexical import rouge_l, rouge_l_paper
@@ -41,6 +42,11 @@ def _nli(model: str | None) -> Similarity:
 
 
 @cache
+def _cross_encoder(model: str | None) -> Similarity:
+    return CrossEncoder(model or DEFAULT_CROSS_ENCODER)
+
+
+@cache
 def _embedding(model: str | None) -> Similarity:
     if model is None:
         msg = "expected embedding:MODEL, the name of a sentence-transformers model"
@@ -49,7 +55,7 @@ def _embedding(model: str | None) -> Similarity:
 
 
 FAMILIES: Mapping[str, Callable[[str | None], Similarity]] = MappingProxyType(
-    {"nli": _nli, "embedding": _embedding}
+    {"nli": _nli, "embedding": _embedding, "cross_encoder": _cross_encoder}
 )
 """Similarities that a model makes, by the part of the name before the colon; what is
 behind it names the model. The same name gives the same object, so that a model is
@@ -81,7 +87,7 @@ def resolve_similarity(
         snne_guard.errors.ConfigurationError: expected similarity to be a callable or
         one of ['exact', 'normalised', 'numeric', 'rouge_l', 'rouge_l+question',
         'rouge_l_paper', 'rouge_l_paper+question', 'structured', 'nli:MODEL',
-        'embedding:MODEL'], got 'cosine'
+        'embedding:MODEL', 'cross_encoder:MODEL'], got 'cosine'
     """
     if similarity is None:
         similarity = _DEFAULT
