@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from langchain_core.embeddings import DeterministicFakeEmbedding
 
 from snne_guard.errors import ConfigurationError, InputError, MissingExtraError
+from snne_guard.scorers import snne
 from snne_guard.similarity import checked_similarity
 from snne_guard.similarity.embedding import Embedding
 
@@ -183,6 +184,14 @@ def test_every_matrix_keeps_the_contract(texts: list[str]) -> None:
             vectors = Counting()([one, other])
             expected = 1.0 if one == other else (1 + cosine(*vectors)) / 2
             assert matrix[row, column] == pytest.approx(expected)
+
+
+def test_half_of_tau_orders_answers_as_the_cosine_does() -> None:
+    texts = ["a", "ab", "abb", "c"]
+    vectors = Counting()(texts)
+    cosines = np.array([[cosine(a, b) for b in vectors] for a in vectors])
+    rescaled = Embedding(Counting())(texts)
+    assert snne(rescaled, tau=0.5) == pytest.approx(snne(cosines, tau=1.0) - 1)
 
 
 def test_an_embedding_of_length_zero_is_like_nothing_but_itself() -> None:
