@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import MaxNLocator, NullLocator
 
 from snne_guard.evaluation._report_svg import INK, Axes, inks, inline, panel, plotting
 from snne_guard.evaluation._report_text import number
@@ -19,6 +19,8 @@ __all__ = ["Chart", "Lines", "Style", "histogram", "lines"]
 RIGHT, WRONG = "right answers", "wrong answers"
 _BINS = 20
 _LARGEST = 1e100
+_DECADES = 50
+"""Ratio of the abscissae from which on they stand on a logarithmic axis."""
 Point = tuple[float, float]
 
 
@@ -95,6 +97,7 @@ def lines(
     *,
     name: str,
     notes: Mapping[str, str] | None = None,
+    listed: Iterable[Curve] = (),
 ) -> Chart | None:
     """Return a chart of the curves that have a style, None where nothing is to see.
 
@@ -104,6 +107,7 @@ def lines(
         styles: Those of the methods that are shown, under the labels of the curves.
         name: Unique in the page.
         notes: What is said of each curve to those who do not see it.
+        listed: What is listed below where there are few points; else what is drawn.
     """
     order = list(styles)
     shown = sorted(
@@ -112,7 +116,8 @@ def lines(
     )
     if not shown:
         return None
-    counted = [curve for curve in shown if curve.counts]
+    # As many questions at each point are said once, at the top.
+    counted = [curve for curve in shown if len(set(curve.counts)) > 1]
     with plotting(name):
         figure, axes, below = panel(
             x_label=about.x_label, y_label=about.y_label, counts=bool(counted)
@@ -122,11 +127,13 @@ def lines(
             axes.plot(x, y, color=INK, linewidth=1, dashes=(1, 2), alpha=0.7)
         for curve in reversed(shown):
             _draw(axes, curve, styles[curve.label], marked=about.few)
-        _limits(axes, about)
+        _limits(axes, about, [x for curve in shown for x in curve.x])
         if below is not None:
             _count(below, counted, styles)
+            below.set_xscale(axes.get_xscale())
             below.set_xlim(axes.get_xlim())
             below.xaxis.set_major_locator(axes.xaxis.get_major_locator())
+            below.xaxis.set_major_formatter(axes.xaxis.get_major_formatter())
         said = notes or {}
         description = "; ".join(said.get(c.label) or _ends(c) for c in shown)
         svg = inline(figure, name, title=about.title, description=description)
@@ -138,7 +145,9 @@ def lines(
     )
     if not about.few:
         return chart
-    head, rows = _table(about.x_label, shown)
+    head, rows = _table(
+        about, [kept for each in listed if (kept := _kept(each))] or shown
+    )
     return replace(chart, head=head, rows=rows)
 
 
@@ -183,12 +192,21 @@ def _draw(axes: Axes, curve: Curve, style: Style, *, marked: bool) -> None:
         )
 
 
-def _limits(axes: Axes, about: Lines) -> None:
+def _limits(axes: Axes, about: Lines, places: Sequence[float]) -> None:
+    axes.yaxis.set_major_locator(MaxNLocator(5))
     if about.square:
         axes.set_xlim(-0.02, 1.02)
         axes.set_ylim(-0.02, 1.02)
-    axes.xaxis.set_major_locator(MaxNLocator(6, integer=about.whole))
-    axes.yaxis.set_major_locator(MaxNLocator(5))
+    if min(places) > 0 and max(places) >= _DECADES * min(places):
+        axes.set_xscale("log")
+        axes.xaxis.set_major_formatter(_plain)
+        axes.xaxis.set_minor_locator(NullLocator())
+    else:
+        axes.xaxis.set_major_locator(MaxNLocator(6, integer=about.whole))
+
+
+def _plain(value: float, _: int) -> str:
+    return f"{value:g}"
 
 
 def _count(axes: Axes, curves: Sequence[Curve], styles: Mapping[str, Style]) -> None:
@@ -212,23 +230,34 @@ def _ends(curve: Curve) -> str:
     )
 
 
-def _table(
-    x_label: str, curves: Sequence[Curve]
-) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
-    counted = next((curve for curve in curves if curve.counts), None)
-    values = [dict(zip(curve.x, curve.y, strict=True)) for curve in curves]
-    head = (x_label, *(curve.label for curve in curves))
+Rows = tuple[tuple[str, ...], ...]
+
+
+def _table(about: Lines, curves: Sequence[Curve]) -> tuple[tuple[str, ...], Rows]:
+    """Return a table of curves by abscissae, or of points where these differ."""
+    if len({(curve.x, curve.counts) for curve in curves}) > 1 and about.square:
+        head = ("method", about.x_label, about.y_label, "questions")
+        return head, tuple(row for curve in curves for row in _points(curve))
     places = sorted({x for curve in curves for x in curve.x})
-    rows = [(_short(x), *(number(value.get(x)) for value in values)) for x in places]
-    if counted is None:
-        return head, tuple(rows)
-    counts = dict(zip(counted.x, counted.counts, strict=True))
-    return (
-        (*head, "questions"),
-        tuple(
-            (*row, f"{counts[x]:,}" if x in counts else number(None))
-            for row, x in zip(rows, places, strict=True)
-        ),
+    rows = [
+        (curve.label, *(number(at.get(x)) for x in places))
+        for curve in curves
+        for at in [dict(zip(curve.x, curve.y, strict=True))]
+    ]
+    counts: dict[float, int] = {}
+    for curve in curves:
+        counts.update(zip(curve.x, curve.counts, strict=False))
+    if counts:
+        shown = (f"{counts[x]:,}" if x in counts else number(None) for x in places)
+        rows.append(("questions", *shown))
+    return (about.x_label, *map(_short, places)), tuple(rows)
+
+
+def _points(curve: Curve) -> Rows:
+    counts = [f"{each:,}" for each in curve.counts] or [number(None)] * len(curve.x)
+    return tuple(
+        (curve.label, number(x), number(y), count)
+        for x, y, count in zip(curve.x, curve.y, counts, strict=True)
     )
 
 

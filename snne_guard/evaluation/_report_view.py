@@ -6,12 +6,15 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from snne_guard.evaluation._report_charts import (
-    Chart,
-    Lines,
-    Style,
-    histogram,
-    lines,
+from snne_guard.evaluation._report_ablations import ablation
+from snne_guard.evaluation._report_charts import Chart, Style, histogram, lines
+from snne_guard.evaluation._report_kinds import (
+    CLUSTERS,
+    RELIABILITY,
+    RISK,
+    ROC,
+    SAMPLES,
+    with_chance,
 )
 from snne_guard.evaluation._report_text import interval, number
 from snne_guard.evaluation.results import (
@@ -41,68 +44,6 @@ _OTHERS = (
     Style(ink=2, dash=(8, 2, 2, 2)),
     Style(ink=4, dash=(4, 1)),
 )
-_SPARE = (*_STANDING.values(), *_OTHERS, Style(ink=6), Style(ink=7, dash=(3, 1)))
-
-_ROC = Lines(
-    title="ROC curves",
-    caption=(
-        "How many wrong answers are found at the price of how many right ones. The "
-        "further above the dotted line of chance, the better."
-    ),
-    x_label="right answers called uncertain",
-    y_label="wrong answers found",
-    reference=((0, 0), (1, 1)),
-    square=True,
-)
-_RISK = Lines(
-    title="Risk and coverage",
-    caption=(
-        "The share of wrong answers among those that are kept when the most uncertain "
-        "ones are withheld, from 5 % kept on. Lower is better; the dotted line is "
-        "withholding at random."
-    ),
-    x_label="share of answers kept",
-    y_label="wrong among them",
-)
-_SAMPLES = Lines(
-    title="AUROC by number of answers",
-    caption="What more answers bring. The dotted line is chance.",
-    x_label="scored answers",
-    y_label="AUROC",
-    few=True,
-    whole=True,
-)
-_CLUSTERS = Lines(
-    title="AUROC by number of groups of equal answers",
-    caption=(
-        "Where the answers fall into as many groups, how well is the rest told apart? "
-        "Below: how many questions there are of each kind."
-    ),
-    x_label="groups of equal answers",
-    y_label="AUROC",
-    few=True,
-    whole=True,
-)
-_RELIABILITY = Lines(
-    title="Reliability",
-    caption=(
-        "How often answers are wrong that are said to be wrong with a given "
-        "probability. On the dotted line the probability is right. Below: how many "
-        "questions."
-    ),
-    x_label="predicted probability of a wrong answer",
-    y_label="wrong answers",
-    reference=((0, 0), (1, 1)),
-    square=True,
-    few=True,
-)
-_ABLATED = {
-    "tau": "tau",
-    "temperature": "temperature of the samples",
-    "n": "scored answers",
-    "n_samples": "scored answers",
-    "samples": "scored answers",
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,7 +109,7 @@ def view(found: EvaluatedSet, anchor: str) -> SetView:
         ablations={
             name: chart
             for at, (name, curves) in enumerate(found.ablations.items())
-            if (chart := _ablation(name, curves, styles, f"{anchor}-a{at}"))
+            if (chart := ablation(name, curves, styles, f"{anchor}-a{at}"))
         },
         hardest={
             title: questions
@@ -184,6 +125,8 @@ def view(found: EvaluatedSet, anchor: str) -> SetView:
 def _why(found: EvaluatedSet) -> str:
     if not found.ids:
         return "no question could be ranked"
+    if found.accuracy is None and found.quality:
+        return "the grader does not say which answers are right"
     if found.accuracy is None:
         return "no answer has a label"
     if found.accuracy in {0, 1}:
@@ -237,7 +180,7 @@ def _charts(
         for m in evaluated
         if m.auroc is not None
     }
-    risk = _RISK
+    risk = RISK
     if found.accuracy is not None and math.isfinite(found.accuracy):
         wrong = 1 - found.accuracy
         risk = replace(risk, reference=((0, wrong), (1, wrong)))
@@ -246,25 +189,25 @@ def _charts(
         name: style for name, style in styles.items() if name in {m.name for m in pair}
     }
     drawn = [
-        lines(_ROC, found.roc, styles, name=f"{anchor}-roc", notes=notes),
+        lines(ROC, found.roc, styles, name=f"{anchor}-roc", notes=notes),
         lines(risk, _settled(found.risk_coverage), styles, name=f"{anchor}-risk"),
         *(
             histogram(m.name, m.uncertainty, found.correct, name=f"{anchor}-h{at}")
             for at, m in enumerate(pair)
         ),
         lines(
-            _chance(_SAMPLES, found.auroc_by_samples),
+            with_chance(SAMPLES, found.auroc_by_samples),
             found.auroc_by_samples,
             styles,
             name=f"{anchor}-n",
         ),
         lines(
-            _chance(_CLUSTERS, found.auroc_by_clusters),
+            with_chance(CLUSTERS, found.auroc_by_clusters),
             found.auroc_by_clusters,
             styles,
             name=f"{anchor}-m",
         ),
-        lines(_RELIABILITY, found.reliability, two, name=f"{anchor}-p"),
+        lines(RELIABILITY, found.reliability, two, name=f"{anchor}-p"),
     ]
     yield from (chart for chart in drawn if chart is not None)
 
@@ -286,55 +229,3 @@ def _pair(evaluated: tuple[MethodResult, ...]) -> tuple[MethodResult, ...]:
     snne = _first(evaluated, "snne")
     rest = [m for m in evaluated if m.method not in {"snne", LENGTH}]
     return tuple(([snne] if snne else []) + rest)[:2]
-
-
-def _chance(about: Lines, curves: tuple[Curve, ...]) -> Lines:
-    places = [x for curve in curves for x in curve.x if math.isfinite(x)]
-    if not places:
-        return about
-    return replace(about, reference=((min(places), 0.5), (max(places), 0.5)))
-
-
-def _ablation(
-    name: str, curves: tuple[Curve, ...], styles: Mapping[str, Style], anchor: str
-) -> Chart | None:
-    """Return what came of varying something: a chart, or a table of single values."""
-    if all(len(curve.x) == 1 for curve in curves):
-        rows = sorted(
-            ((curve.y[0], curve.label, _ends_of(curve)) for curve in curves),
-            key=lambda row: -math.inf if row[0] is None else row[0],
-            reverse=True,
-        )
-        return (
-            Chart(
-                title=name,
-                svg="",
-                caption="AUROC with its interval.",
-                legend=(),
-                head=(name, "AUROC", "interval"),
-                rows=tuple((label, number(y), ends) for y, label, ends in rows),
-            )
-            if rows
-            else None
-        )
-    spare = iter([style for style in _SPARE if style not in styles.values()])
-    looks = {c.label: styles.get(c.label) or next(spare, None) for c in curves}
-    about = Lines(
-        title=name,
-        caption="AUROC; the dotted line is chance.",
-        x_label=_ABLATED.get(name, "value"),
-        y_label="AUROC",
-        few=True,
-    )
-    return lines(
-        _chance(about, curves),
-        curves,
-        {label: style for label, style in looks.items() if style},
-        name=anchor,
-    )
-
-
-def _ends_of(curve: Curve) -> str:
-    if not curve.low or not curve.high:
-        return ""
-    return interval(Metric(value=curve.y[0], low=curve.low[0], high=curve.high[0]))

@@ -18,7 +18,7 @@ from snne_guard.evaluation.results import (
     MethodResult,
     Metric,
 )
-from tests.support.evaluated import evaluated_set, evaluation, hard_question
+from tests.support.evaluated import METHODS, evaluated_set, evaluation, hard_question
 from tests.support.html_reading import Page, read
 
 HOSTILE = "</style></title><script>alert(1)</script><img src=x onerror='a()'>\"&$x_{$"
@@ -38,8 +38,7 @@ def uncharted(**changed: Any) -> EvaluatedSet:
         auroc_by_samples=(),
         auroc_by_clusters=(),
         reliability=(),
-        ablations={},
-        **changed,
+        **{"ablations": {}, **changed},
     )
 
 
@@ -109,7 +108,7 @@ def test_a_set_without_labels_says_so() -> None:
         EvaluatedSet(name="a", path="a.jsonl", methods=(bare,), ids=("1", "2"))
     )
     said = texts(page)
-    assert "No answer has a label, so there is nothing" in said
+    assert "There is no ranking: no answer has a label." in said
     assert "unknown: no answer has a label" in said
     assert "the file does not say" in said
     reasons = {e.attributes["title"] for e in page.all("span", **{"class": "none"})}
@@ -130,6 +129,18 @@ def test_one_class_has_no_ranking(accuracy: float, why: str) -> None:
         )
     )
     assert f"There is no ranking: {why}." in texts(page)
+
+
+def test_a_grader_may_know_how_good_answers_are_and_not_which_are_right() -> None:
+    bare = MethodResult(name="snne", method="snne", prr=Metric(value=0.4))
+    found = EvaluatedSet(
+        name="a", path="a", methods=(bare,), ids=("1", "2"), quality=(0.2, 0.9)
+    )
+    said = texts(shown(found))
+    assert (
+        "There is no ranking: the grader does not say which answers are right" in said
+    )
+    assert "0.400" in said
 
 
 def test_a_set_may_have_no_question_and_no_method() -> None:
@@ -238,31 +249,76 @@ def test_sets_of_equal_values_can_be_drawn() -> None:
     assert "right answers, median" not in texts(page)
 
 
+def figures(page: Page) -> dict[str, str]:
+    titles = [e.text for e in page.all("h4") if "figure" in e.parents]
+    return dict(zip(titles, (e.text for e in page.all("figure")), strict=True))
+
+
 def test_reliabilities_that_count_differently_are_counted_apart() -> None:
+    names = ("snne[rouge_l]", "wsnne[rouge_l]")
     curves = tuple(
         Curve(label=name, x=(0.2, 0.8), y=(0.1, 0.9), counts=counts)
-        for name, counts in (("snne[rouge_l]", (3, 4)), ("wsnne[rouge_l]", (5, 2)))
+        for name, counts in zip(names, ((3, 4), ()), strict=True)
     )
-    plain = evaluated_set(n=40, methods=("snne[rouge_l]", "wsnne[rouge_l]"))
-    page = shown(replace(plain, reliability=curves))
-    figure = next(e for e in page.all("figure") if e.text.startswith("Reliability"))
-    assert "0.20 0.100 0.100" in figure.text
+    found = replace(uncharted(), methods=evaluated_set(n=40, methods=names).methods)
+    said = figures(shown(replace(found, reliability=curves)))["Reliability"]
+    assert "snne[rouge_l] 0.200 0.100 3 snne[rouge_l] 0.800 0.900 4" in said
+    assert "wsnne[rouge_l] 0.200 0.100 \N{EN DASH}" in said
+    both = (curves[0], replace(curves[1], x=(0.3, 0.7), counts=(5, 2)))
+    said = figures(shown(replace(found, reliability=both)))["Reliability"]
+    assert "wsnne[rouge_l] 0.300 0.100 5 wsnne[rouge_l] 0.700 0.900 2" in said
 
 
-def test_an_ablation_may_have_more_curves_than_colours() -> None:
-    curves = tuple(
-        Curve(label=f"snne[{at}]", x=(0.5, 1.0), y=(0.6, 0.7)) for at in range(12)
+def test_what_was_varied_is_drawn_in_its_order_and_listed_whole() -> None:
+    names = [*METHODS, *(f"m{at}" for at in range(12))]
+    by_tau = tuple(
+        Curve(label=name, x=(0.1, 1.0, 100.0), y=(0.5, 0.6, 0.7), counts=(9, 9, 9))
+        for name in names
     )
-    single = (
-        Curve(label="a", x=(0.0,), y=(None,)),
-        Curve(label="b", x=(0.0,), y=(0.7,), low=(0.6,), high=(0.8,)),
+    apart = Curve(
+        label="snne[a] - dse[b]", x=(1.0, 2.0), y=(0.1, -0.1), counts=(30, 10)
     )
-    ablations = {"other": curves, "similarity": single, "nothing": ()}
-    page = shown(replace(uncharted(), ablations=ablations))
-    titles = [e.text for e in page.all("h4") if "figure" in e.parents]
-    assert titles[-2:] == ["other", "similarity"]
-    last = page.all("figure")[-1].text
-    assert last.endswith("b 0.700 0.600 to 0.800 a \N{EN DASH}")
+    by_temperature = (Curve(label="m", x=(0.01, 1.0), y=(0.6, 0.7), counts=(3, 4)),)
+    ablations = {
+        "tau": by_tau,
+        "snne_minus_se_by_clusters": (apart,),
+        "temperature": by_temperature,
+        "other": (Curve(label="m", x=(1.0, 2.0), y=(0.6, None)),),
+        "nothing": (),
+    }
+    page = shown(uncharted(ablations=ablations))
+    said = figures(page)
+    assert list(said) == [
+        "Temperature tau of the formula",
+        "SNNE less semantic entropy, by number of groups",
+        "Temperature of the samples",
+        "other",
+    ]
+    legend = page.all("ul", **{"class": "legend"})[0].text.split()
+    assert len(legend) == 6
+    tau = said["Temperature tau of the formula"]
+    assert "tau 0.10 1 100" in tau
+    assert all(f"m{at} 0.500 0.600 0.700" in tau for at in range(12))
+    assert "questions 9 9 9" in tau
+    apart_said = said["SNNE less semantic entropy, by number of groups"]
+    assert "snne[a] - dse[b] 0.100 \N{MINUS SIGN}0.100 questions 30 10" in apart_said
+
+
+def test_similarities_stand_beside_each_other() -> None:
+    single = tuple(
+        Curve(label=label, x=(0.0,), y=(y,))
+        for label, y in (
+            ("snne[exact]", 0.6),
+            ("snne[nli:a/b]", None),
+            ("deg[exact]", 0.7),
+            ("plain", 0.5),
+        )
+    )
+    said = figures(shown(uncharted(ablations={"similarity": single})))["Similarity"]
+    none = "\N{EN DASH}"
+    assert f"snne 0.600 {none} {none}" in said
+    assert f"deg 0.700 {none} {none}" in said
+    assert f"plain {none} {none} 0.500" in said
 
 
 def test_an_evaluation_need_not_say_when() -> None:

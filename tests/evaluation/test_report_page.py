@@ -191,8 +191,8 @@ def test_the_charts_show_the_best_snne_wsnne_and_length(page: Page) -> None:
         "AUROC by number of answers",
         "AUROC by number of groups of equal answers",
         "Reliability",
-        "tau",
-        "similarity",
+        "Temperature tau of the formula",
+        "Similarity",
     ]
     legend = page.all("ul", **{"class": "legend"})[0].text.split()
     assert sorted(legend) == [
@@ -207,7 +207,7 @@ def test_the_charts_show_the_best_snne_wsnne_and_length(page: Page) -> None:
     assert best.auroc is not None
     described = page.all("desc")[0].text
     assert f"{best.name}: AUROC {best.auroc.value:.3f}" in described
-    assert "snne[exact] 0.740 0.690 to 0.790" in figures["similarity"].text
+    assert "exact rouge_l snne 0.740 0.810" in figures["Similarity"].text
     assert "In numbers" in figures["Reliability"].text
 
 

@@ -216,9 +216,9 @@ def _by_clusters(label: str, at: int) -> Curve:
 
 
 def _by_tau(label: str, at: int) -> Curve:
-    places = (0.1, 0.5, 1.0, 2.0, 5.0)
+    places = (0.1, 1.0, 10.0, 100.0)
     return _curve(
-        label, places, tuple(0.8 - abs(place - 1) / 40 - at / 30 for place in places)
+        label, places, tuple(0.8 - abs(place - 1) / 900 - at / 30 for place in places)
     )
 
 
