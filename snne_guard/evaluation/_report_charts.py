@@ -18,6 +18,7 @@ __all__ = ["Chart", "Lines", "Style", "histogram", "lines"]
 
 RIGHT, WRONG = "right answers", "wrong answers"
 _BINS = 20
+_MARKED = 12
 _LARGEST = 1e100
 _DECADES = 50
 """Ratio of the abscissae from which on they stand on a logarithmic axis."""
@@ -181,6 +182,7 @@ def _draw(axes: Axes, curve: Curve, style: Style, *, marked: bool) -> None:
         linewidth=style.width,
         marker="o" if marked else "",
         markersize=4,
+        markevery=_marks(curve),
     )
     if style.dash:
         line.set_dashes(style.dash)
@@ -190,6 +192,16 @@ def _draw(axes: Axes, curve: Curve, style: Style, *, marked: bool) -> None:
         axes.fill_between(
             curve.x, low, high, color=style.colour, alpha=0.15, linewidth=0
         )
+
+
+def _marks(curve: Curve) -> list[int]:
+    """Return the points to mark: all if they are few, else those without a line."""
+    known = [y is not None for y in (None, *curve.y, None)]
+    return [
+        at
+        for at in range(len(curve.x))
+        if len(curve.x) <= _MARKED or known[at : at + 3] == [False, True, False]
+    ]
 
 
 def _limits(axes: Axes, about: Lines, places: Sequence[float]) -> None:
@@ -212,7 +224,8 @@ def _plain(value: float, _: int) -> str:
 def _count(axes: Axes, curves: Sequence[Curve], styles: Mapping[str, Style]) -> None:
     every = sorted({x for curve in curves for x in curve.x})
     gaps = [after - before for before, after in pairwise(every)]
-    step = 0.8 * min(gaps, default=1.0)
+    # Bars of many curves may overlap, but each is to be seen.
+    step = max(0.8 * min(gaps, default=1.0), 0.02 * (every[-1] - every[0]))
     same = len({(curve.x, curve.counts) for curve in curves}) == 1
     for curve in curves[:1] if same else curves:
         colour = INK if same else styles[curve.label].colour

@@ -18,7 +18,7 @@ from snne_guard.evaluation.results import Evaluation
 __all__ = ["page"]
 
 _TEMPLATES = ("_report.html.j2", "_report_set.html.j2", "_report.css")
-_JOINT = re.compile(r"(?<=[_:/])|(?=\[)")
+_JOINT = re.compile(r"(?<=[_:/])(?=\w\w)|(?=\[)")
 
 
 def page(evaluation: Evaluation) -> str:

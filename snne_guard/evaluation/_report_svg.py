@@ -93,7 +93,8 @@ def panel(*, x_label: str, y_label: str, counts: bool = False) -> Panel:
 def _axes(figure: Figure, foot: float, height: float) -> Axes:
     width = _WIDTH - _LEFT - _RIGHT
     place = (_LEFT / _WIDTH, foot / _HEIGHT, width / _WIDTH, height / _HEIGHT)
-    axes: Axes = figure.add_axes(place, facecolor="none")
+    axes: Axes = figure.add_axes(place)
+    axes.patch.set_visible(False)
     axes.spines[["top", "right", "left"]].set_visible(False)
     axes.tick_params(length=0, pad=4)
     axes.grid(visible=True, axis="y", color=FAINT, linewidth=0.8)
@@ -111,7 +112,7 @@ def inline(figure: Figure, name: str, *, title: str, description: str) -> str:
         description: What it says, for those who do not see it.
     """
     stream = io.StringIO()
-    figure.savefig(stream, format="svg", metadata={"Date": None}, transparent=True)
+    figure.savefig(stream, format="svg", metadata={"Date": None})
     text = stream.getvalue()
     body = text[text.index(' <g id="figure_1">') : text.rindex("</svg>")]
     return (
@@ -136,16 +137,19 @@ _SHORTER: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ..
     (re.compile(r"-?\d+\.\d{2,}"), _rounded),
     (re.compile(r"(\d)\.0(?!\d)"), r"\1"),
     (re.compile(r"([:;]) "), r"\1"),
+    # Nothing is drawn beyond the axes, and a text has the colour of its surroundings.
+    (re.compile(r' clip-path="[^"]*"'), ""),
+    (re.compile(r"stroke-dashoffset:0;|;fill:currentColor|fill:#0a0b01;?"), ""),
     (re.compile(r' (?="|/>)'), ""),
     (re.compile(r' style=""'), ""),
 )
 _TAG = re.compile(r"<[^>]*>")
 _BETWEEN = re.compile(r">\s+<")
-_EMPTY = re.compile(r"<g ?/>|<g></g>")
+_USELESS = re.compile(r"<g ?/>|</?g>|<defs><clipPath.*?</defs>")
 
 
 def _small(body: str) -> str:
-    body = _EMPTY.sub("", _BETWEEN.sub("><", _TAG.sub(_shorter, body)))
+    body = _USELESS.sub("", _BETWEEN.sub("><", _TAG.sub(_shorter, body)))
     variables = {**_VARIABLES, **{c: f"var(--c{i})" for i, c in enumerate(inks())}}
     for colour, variable in variables.items():
         body = body.replace(colour, variable)

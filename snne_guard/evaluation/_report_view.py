@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from snne_guard.evaluation._report_ablations import ablation
@@ -34,6 +34,7 @@ _BEST = 3
 _KEPT = 0.05
 """Share of the answers below which the risk among them is noise."""
 
+_STATUS = {"formula_verified": "formula verified, not evaluated", "skipped": "skipped"}
 _STANDING = {
     "snne": Style(ink=0, width=2.4),
     "wsnne": Style(ink=3, dash=(6, 2)),
@@ -57,10 +58,11 @@ class SetView:
         why: Why a figure does not exist, where one does not.
         styles: How the methods look that are drawn.
         evaluated: Its methods, best first.
-        others: Those that were not evaluated.
+        others: Those that were not, under what became of them and why.
         best: The first that is no baseline, None where none has an AUROC.
         snne: The first SNNE, None where there is none.
         length: The length of the answer as a method, None where it did not run.
+        against: The one that the others' AUROC is compared with, None for nobody.
         scale: Ends of the scale on which intervals of AUROC are drawn.
         charts: Its charts.
         ablations: Those of what was varied, under its name.
@@ -73,10 +75,11 @@ class SetView:
     why: str
     styles: Mapping[str, Style]
     evaluated: tuple[MethodResult, ...]
-    others: tuple[MethodResult, ...]
+    others: Mapping[str, tuple[MethodResult, ...]]
     best: MethodResult | None
     snne: MethodResult | None
     length: MethodResult | None
+    against: MethodResult | None
     scale: tuple[float, float]
     charts: tuple[Chart, ...]
     ablations: Mapping[str, Chart]
@@ -100,10 +103,11 @@ def view(found: EvaluatedSet, anchor: str) -> SetView:
         why=_why(found),
         styles=styles,
         evaluated=evaluated,
-        others=tuple(m for m in found.methods if m.status != "evaluated"),
+        others=_grouped(m for m in found.methods if m.status != "evaluated"),
         best=next((m for m in ranked if m.method != LENGTH), None),
         snne=_first(evaluated, "snne"),
         length=_first(evaluated, LENGTH),
+        against=_against(ranked),
         scale=_scale(ranked),
         charts=tuple(_charts(found, evaluated, styles, anchor)),
         ablations={
@@ -132,6 +136,23 @@ def _why(found: EvaluatedSet) -> str:
     if found.accuracy in {0, 1}:
         return f"all answers are {'right' if found.accuracy else 'wrong'}"
     return "it is not known"
+
+
+def _grouped(methods: Iterable[MethodResult]) -> dict[str, tuple[MethodResult, ...]]:
+    found: dict[str, tuple[MethodResult, ...]] = {}
+    for method in methods:
+        said = _STATUS[method.status]
+        if method.why:
+            said += f": {method.why.removeprefix(said).removeprefix(': ')}"
+        found[said] = (*found.get(said, ()), method)
+    return found
+
+
+def _against(ranked: Sequence[MethodResult]) -> MethodResult | None:
+    """Return the method that has no difference, or one of 0, to what it is."""
+    if all(_value(m.against_first) is None for m in ranked):
+        return None
+    return next((m for m in ranked if not _value(m.against_first)), None)
 
 
 def _value(metric: Metric | None) -> float | None:

@@ -150,6 +150,23 @@ def test_a_set_may_have_no_question_and_no_method() -> None:
     assert "0 ranked of 3 read" in texts(page)
 
 
+def test_what_was_not_evaluated_says_why_once() -> None:
+    verified = "formula verified, not evaluated"
+    others = (
+        MethodResult(name="a", method="a", status="skipped"),
+        MethodResult(
+            name="b",
+            method="b",
+            status="formula_verified",
+            why=f"{verified}: needs an NLI model",
+        ),
+    )
+    [table] = shown(EvaluatedSet(name="a", path="a", methods=others)).all(
+        "table", **{"class": "others"}
+    )
+    assert table.text == f"why methods skipped a {verified}: needs an NLI model b"
+
+
 def test_one_method_is_first() -> None:
     page = shown(evaluated_set(n=40, methods=("dse[exact]",)))
     titles = [e.text for e in page.all("h4") if "figure" in e.parents]

@@ -157,8 +157,8 @@ def test_a_set_says_where_its_figures_are_from(page: Page) -> None:
 def test_the_table_has_every_method_best_first_and_the_rest_last(page: Page) -> None:
     found = evaluated_set()
     table = rows(page)
-    names = [method.name for method in found.methods]
-    shown = [row[1] for row in table[2:] if len(row) > 1]
+    names = [m.name for m in found.methods if m.status == "evaluated"]
+    shown = [row[1] for row in table[2:]]
     assert [text.split(" ")[0] for text in shown] == names
     for row, method in zip(table[2 : 2 + len(METHODS)], found.methods, strict=False):
         assert method.auroc is not None
@@ -167,12 +167,21 @@ def test_the_table_has_every_method_best_first_and_the_rest_last(page: Page) -> 
         box = "white" if method.white_box else "black"
         assert f"{box} box" in row[1]
     assert "baseline" in next(text for text in shown if "answer_length" in text)
-    last = table[-3:]
-    assert last[0] == ["Not evaluated"]
-    assert last[1][-1] == (
-        "formula verified, not evaluated: the weights of the NLI model could not be had"
-    )
-    assert last[2][-1] == "skipped: the recording has no hidden states"
+    assert len(table) == 2 + len(METHODS)
+    why = "the weights of the NLI model could not be had"
+    assert rows(page, "others")[1:] == [
+        [f"formula verified, not evaluated: {why}", "se[nli], luq[nli]"],
+        ["skipped: the recording has no hidden states", "eigen_score"],
+    ]
+
+
+def test_differences_are_to_the_method_that_is_named(page: Page) -> None:
+    table = rows(page)
+    at = next(at for at, text in enumerate(table[0]) if text.startswith("AUROC less"))
+    assert table[0][at] == "AUROC less wsnne[rouge_l]'s"
+    differences = {row[1].split()[0]: row[10] for row in table[2:]}
+    assert differences["wsnne[rouge_l]"] == "itself"
+    assert differences["perplexity"].startswith("\N{MINUS SIGN}0.")
 
 
 def _figures(page: Page) -> dict[str, Element]:

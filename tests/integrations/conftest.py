@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import warnings
 from collections.abc import Callable, Iterator
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from snne_guard.assess import observe
+from tests.support.browsing import OPTIONS
 from tests.support.tracing_servers import (
     TracingServer,
     mlflow_server,
@@ -74,6 +77,25 @@ def phoenix_at(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TracingServ
         pytest.skip("there is no Phoenix; make test-integrations has it")
     with phoenix_server(tmp_path_factory.mktemp("phoenix"), command) as server:
         yield server
+
+
+@pytest.fixture
+def browser(needs: Needs, tmp_path: Path) -> Iterator[Any]:
+    """A headless Chromium, steered by selenium."""
+    webdriver = needs("selenium.webdriver")
+    chromium, driver = shutil.which("chromium"), shutil.which("chromedriver")
+    if chromium is None or driver is None:
+        pytest.skip("there is no Chromium with its driver")
+    options = webdriver.ChromeOptions()
+    options.binary_location = chromium
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    profile = f"--user-data-dir={tmp_path / 'profile'}"
+    for option in (*OPTIONS, profile, "--window-size=1400,800"):
+        options.add_argument(option)
+    service = needs("selenium.webdriver.chrome.service").Service(driver)
+    found = webdriver.Chrome(options=options, service=service)
+    yield found
+    found.quit()
 
 
 @pytest.fixture

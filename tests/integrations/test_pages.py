@@ -5,52 +5,20 @@
 
 from __future__ import annotations
 
-import base64
-import os
 import re
-import shutil
 import time
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.integrations.conftest import Needs
+from tests.support.browsing import keep
 from tests.support.examples import run
 from tests.support.tracing_servers import TracingServer
 
 SECONDS = 60.0
 """How long a page may take to show what it has; it is read as soon as it does."""
-OPTIONS = (
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--hide-scrollbars",
-)
-
 pytestmark = pytest.mark.usefixtures("embedded")
-
-
-@pytest.fixture
-def browser(needs: Needs, tmp_path: Path) -> Iterator[Any]:
-    webdriver = needs("selenium.webdriver")
-    chromium, driver = shutil.which("chromium"), shutil.which("chromedriver")
-    if chromium is None or driver is None:
-        pytest.skip("there is no Chromium with its driver")
-    options = webdriver.ChromeOptions()
-    options.binary_location = chromium
-    for option in (*OPTIONS, f"--user-data-dir={tmp_path}", "--window-size=1400,800"):
-        options.add_argument(option)
-    service = needs("selenium.webdriver.chrome.service").Service(driver)
-    found = webdriver.Chrome(options=options, service=service)
-    yield found
-    found.quit()
 
 
 def text(browser: Any) -> str:
@@ -68,17 +36,6 @@ def await_text(browser: Any, *wanted: str) -> str:
             return said
         time.sleep(0.2)
     pytest.fail(f"{wanted} is not on {browser.current_url}:\n{text(browser)}")
-
-
-def keep(browser: Any, name: str, **clip: int) -> None:
-    """Keep a picture of a part of the page, where one is wanted."""
-    if folder := os.environ.get("SNNE_GUARD_SCREENSHOTS"):
-        shot = browser.execute_cdp_cmd(
-            "Page.captureScreenshot", {"clip": {"scale": 1, **clip}}
-        )
-        picture = base64.b64decode(shot["data"])
-        assert len(picture) < 150_000
-        (Path(__file__).parents[2] / folder / f"{name}.png").write_bytes(picture)
 
 
 def example(name: str, server: TracingServer) -> str:

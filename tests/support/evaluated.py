@@ -65,7 +65,7 @@ def result(
         aupr=metric(area - 0.1),
         e_aurc=metric(0.9 - area),
         auroc_by_length=tuple(metric(area - by, 0.08) for by in (0.02, 0.05, 0.09)),
-        against_first=metric(area - first),
+        against_first=None if area == first else metric(area - first),
         ece=0.051,
         brier=0.187,
         uncertainty=tuple(values),
@@ -117,13 +117,15 @@ def evaluated_set(
         warnings=("Label and score look at the same tokens.",),
         methods=(
             *results,
-            MethodResult(
-                name="se[nli]",
-                method="se",
-                similarity="nli",
-                white_box=True,
-                status="formula_verified",
-                why="the weights of the NLI model could not be had",
+            *(
+                MethodResult(
+                    name=f"{method}[nli]",
+                    method=method,
+                    similarity="nli",
+                    status="formula_verified",
+                    why="the weights of the NLI model could not be had",
+                )
+                for method in ("se", "luq")
             ),
             MethodResult(
                 name="eigen_score",

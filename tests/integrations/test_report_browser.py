@@ -1,0 +1,124 @@
+"""The report of an evaluation as a person sees it, on a screen and on a phone."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from snne_guard.evaluation import write_report
+from tests.support.evaluated import evaluated_set, evaluation, hard_question
+
+HOSTILE = "<img src=x onerror=\"document.title='taken'\">"
+LONG = "a_very_long_name_of_a_method_" * 8
+
+
+def show(browser: Any, path: Path, *, width: int, scheme: str) -> None:
+    """Open a page as a device of some width does whose owner prefers a scheme."""
+    browser.execute_cdp_cmd(
+        "Emulation.setDeviceMetricsOverride",
+        {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600},
+    )
+    browser.execute_cdp_cmd(
+        "Emulation.setEmulatedMedia",
+        {"features": [{"name": "prefers-color-scheme", "value": scheme}]},
+    )
+    browser.get(path.as_uri())
+
+
+def ask(browser: Any, expression: str) -> Any:
+    return browser.execute_script(f"return {expression}")
+
+
+@pytest.fixture
+def report(tmp_path: Path) -> Path:
+    found = evaluated_set(n=60)
+    odd = replace(
+        hard_question(3, correct=False),
+        id="x" * 300,
+        question=f"{HOSTILE} {'y' * 400} ما هي عاصمة فرنسا؟",
+        samples=(HOSTILE, "フランス" * 60),
+    )
+    found = replace(
+        found,
+        name=LONG,
+        path=f"/{'deep/' * 60}file.jsonl",
+        hardest=(odd, *found.hardest),
+        warnings=(HOSTILE, "w" * 300),
+        methods=(*found.methods, replace(found.methods[-1], name=LONG, why="z" * 300)),
+    )
+    path = tmp_path / "report.html"
+    write_report(evaluation(found), path)
+    return path
+
+
+@pytest.mark.parametrize("width", [1280, 375, 320])
+def test_only_boxes_of_tables_are_wider_than_the_screen(
+    browser: Any, report: Path, width: int
+) -> None:
+    show(browser, report, width=width, scheme="light")
+    assert ask(browser, "document.documentElement.scrollWidth") == width
+    browser.execute_script(
+        "document.querySelectorAll('details').forEach(each => { each.open = true })"
+    )
+    assert ask(browser, "document.documentElement.scrollWidth") == width
+    if width < 1280:
+        ranking = "document.querySelector('.ranking').parentElement"
+        assert ask(browser, f"{ranking}.scrollWidth > {ranking}.clientWidth")
+    assert browser.get_log("browser") == []
+    assert ask(browser, "document.title").startswith("Evaluation")
+
+
+def test_light_and_dark_differ_in_page_and_charts(browser: Any, report: Path) -> None:
+    colours = {}
+    for scheme in ("light", "dark"):
+        show(browser, report, width=1280, scheme=scheme)
+        colours[scheme] = [
+            ask(browser, f"getComputedStyle(document.querySelector('{element}')).{of}")
+            for element, of in (
+                ("body", "backgroundColor"),
+                ("body", "color"),
+                ("figure svg text", "fill"),
+                (".legend line", "stroke"),
+            )
+        ]
+    pairs = zip(colours["light"], colours["dark"], strict=True)
+    assert all(light != dark for light, dark in pairs)
+
+
+def test_answers_unfold(browser: Any, report: Path) -> None:
+    show(browser, report, width=375, scheme="dark")
+    first = browser.find_element("css selector", ".question")
+    answer = first.find_element("css selector", ".answers")
+    assert not answer.is_displayed()
+    first.find_element("css selector", "summary").click()
+    assert answer.is_displayed()
+    assert HOSTILE in answer.text
+
+
+def test_every_chart_is_seen(browser: Any, report: Path) -> None:
+    show(browser, report, width=375, scheme="light")
+    sizes = ask(
+        browser,
+        "[...document.querySelectorAll('figure > svg')].map(each => "
+        "[each.getBoundingClientRect().width, each.getBBox().width])",
+    )
+    assert len(sizes) == 8
+    assert all(250 < width <= 375 and drawn > 250 for width, drawn in sizes)
+
+
+def test_nothing_can_run_in_it(browser: Any, report: Path) -> None:
+    text = report.read_text(encoding="utf-8")
+    planted = "<script>document.title = 'taken'</script></body>"
+    report.write_text(text.replace("</body>", planted), encoding="utf-8")
+    show(browser, report, width=375, scheme="light")
+    assert ask(browser, "document.title").startswith("Evaluation")
+    [refused] = browser.get_log("browser")
+    assert "Content Security Policy" in refused["message"]
+
+
+def test_it_can_be_printed(browser: Any, report: Path) -> None:
+    show(browser, report, width=1280, scheme="dark")
+    assert browser.print_page().startswith("JVBERi0")  # "%PDF-" in base64
