@@ -8,6 +8,7 @@ from snne_guard.evaluation.agreement import (
     is_lexical,
     labels_by_tokens,
 )
+from snne_guard.evaluation.bert_score_grader import BertScoreGrader
 from snne_guard.evaluation.calibration_error import brier, brier_skill, ece
 from snne_guard.evaluation.cross_fit import cross_fitted
 from snne_guard.evaluation.curves import precision_recall_curve, roc_curve
@@ -63,6 +64,7 @@ __all__ = [
     "AgreementOfGraders",
     "AnswerAmongSamples",
     "BadLine",
+    "BertScoreGrader",
     "Bins",
     "Bootstrap",
     "Comparison",

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Any, cast
 
 from snne_guard.errors import ConfigurationError, InputError
+from snne_guard.evaluation.bert_score_grader import BertScoreGrader
 from snne_guard.evaluation.grade import (
     Grade,
     Grader,
@@ -43,12 +44,13 @@ GRADERS: Mapping[str, Callable[..., Grader]] = MappingProxyType(
         "squad_em": squad_exact_match_grader,
         "numeric": numeric_grader,
         "rouge_l": rouge_l_grader,
+        "bert_score": BertScoreGrader,
         "judge": JudgeGrader,
     }
 )
 """What makes the graders of this library, by name, from options."""
 
-_BEHIND_COLON = MappingProxyType({"judge": "name"})
+_BEHIND_COLON = MappingProxyType({"bert_score": "model", "judge": "name"})
 """Which option of a grader may be named behind its own name and a colon."""
 
 
