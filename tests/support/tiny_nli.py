@@ -79,8 +79,12 @@ def save_model(
     seed: int = 0,
     places: int = 128,
     tokenizer: Any = None,
+    **options: Any,
 ) -> str:
-    """Save a classifier whose verdicts are neither flat nor peaked; return its path."""
+    """Save a classifier whose verdicts are neither flat nor peaked; return its path.
+
+    ``options`` are those of its configuration.
+    """
     named = dict(labels) if isinstance(labels, Mapping) else dict(enumerate(labels))
     size: dict[str, Any] = {
         "vocab_size": len(_VOCABULARY),
@@ -93,6 +97,7 @@ def save_model(
         "pad_token_id": 0,
         "id2label": named,
         "label2id": {name: place for place, name in named.items()},
+        **options,
     }
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
@@ -143,13 +148,18 @@ def one_by_one(
     question: str | None = None,
     dtype: torch.dtype = torch.float64,
 ) -> NDArray[np.float64]:
-    """Return the (n, n, classes) softmax, each pair alone through its own model."""
+    """Return the (n, n, classes) softmax, each pair alone through its own model.
+
+    The diagonal is 0.
+    """
     tokenizer, model = _plain_model(folder, dtype)
     n = len(texts)
     sides = [text if question is None else f"{question} {text}" for text in texts]
     table = np.zeros((n, n, model.config.num_labels))
     for i in range(n):
         for j in range(n):
+            if i == j:
+                continue
             inputs = tokenizer(sides[i], sides[j], return_tensors="pt")
             with torch.inference_mode():
                 logits = model(**inputs).logits[0].double().numpy()
