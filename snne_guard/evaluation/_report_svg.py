@@ -139,7 +139,8 @@ _SHORTER: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ..
     (re.compile(r"([:;]) "), r"\1"),
     # Nothing is drawn beyond the axes, and a text has the colour of its surroundings.
     (re.compile(r' clip-path="[^"]*"'), ""),
-    (re.compile(r"stroke-dashoffset:0;|;fill:currentColor|fill:#0a0b01;?"), ""),
+    (re.compile(r"stroke-dashoffset:0;"), ""),
+    (re.compile(rf"(text-anchor:\w+);fill:{INK}"), r"\1"),
     (re.compile(r' (?="|/>)'), ""),
     (re.compile(r' style=""'), ""),
 )

@@ -34,6 +34,9 @@ _BEST = 3
 _KEPT = 0.05
 """Share of the answers below which the risk among them is noise."""
 
+_LONE = "this third has no right or no wrong answers"
+_UNLEARNT = "no probability was learnt"
+_THIRDS = 3
 _STATUS = {"formula_verified": "formula verified, not evaluated", "skipped": "skipped"}
 _STANDING = {
     "snne": Style(ink=0, width=2.4),
@@ -56,6 +59,8 @@ class SetView:
         anchor: Of its section.
         size: Number of its ranked questions.
         why: Why a figure does not exist, where one does not.
+        lone: The same within a third of the questions.
+        missing: What is not known of some method, and why.
         styles: How the methods look that are drawn.
         evaluated: Its methods, best first.
         others: Those that were not, under what became of them and why.
@@ -73,6 +78,8 @@ class SetView:
     anchor: str
     size: int
     why: str
+    lone: str
+    missing: tuple[str, ...]
     styles: Mapping[str, Style]
     evaluated: tuple[MethodResult, ...]
     others: Mapping[str, tuple[MethodResult, ...]]
@@ -101,6 +108,8 @@ def view(found: EvaluatedSet, anchor: str) -> SetView:
         anchor=anchor,
         size=len(found.ids),
         why=_why(found),
+        lone=_LONE,
+        missing=tuple(_missing(evaluated, _why(found))),
         styles=styles,
         evaluated=evaluated,
         others=_grouped(m for m in found.methods if m.status != "evaluated"),
@@ -136,6 +145,21 @@ def _why(found: EvaluatedSet) -> str:
     if found.accuracy in {0, 1}:
         return f"all answers are {'right' if found.accuracy else 'wrong'}"
     return "it is not known"
+
+
+def _missing(evaluated: Sequence[MethodResult], why: str) -> Iterator[str]:
+    """Yield what is shown as a dash, with the reason."""
+    thirds = [[_value(third) for third in m.auroc_by_length] for m in evaluated]
+    lacks = {
+        f"AUROC: {why}": any(_value(m.auroc) is None for m in evaluated),
+        f"By length: {_LONE}": any(
+            len(each) < _THIRDS or None in each for each in thirds
+        ),
+        "ms: not measured": any(m.milliseconds is None for m in evaluated),
+        "calls: not counted": any(m.calls is None for m in evaluated),
+        f"ECE, Brier: {_UNLEARNT}": any(m.ece is None for m in evaluated),
+    }
+    yield from (said for said, lacking in lacks.items() if lacking)
 
 
 def _grouped(methods: Iterable[MethodResult]) -> dict[str, tuple[MethodResult, ...]]:

@@ -114,6 +114,9 @@ def test_a_set_without_labels_says_so() -> None:
     reasons = {e.attributes["title"] for e in page.all("span", **{"class": "none"})}
     assert "no answer has a label" in reasons
     assert "not measured" in reasons
+    assert (
+        "A dash stands where there is no figure. AUROC: no answer has a label; " in said
+    )
     assert not page.all("figure")
 
 

@@ -220,6 +220,15 @@ def test_the_charts_show_the_best_snne_wsnne_and_length(page: Page) -> None:
     assert "In numbers" in figures["Reliability"].text
 
 
+def test_shapes_take_their_colours_from_the_page(page: Page) -> None:
+    for kind in ("path", "use"):
+        for shape in page.all(kind):
+            if "defs" not in shape.parents:
+                style = shape.attributes["style"]
+                assert re.search(r"fill:(none|currentColor|var\(--\w+\))", style)
+                assert "#" not in style
+
+
 def test_hard_questions_are_folded_with_their_answers(page: Page) -> None:
     folded = page.all("details", **{"class": "question"})
     assert len(folded) == 40
