@@ -47,6 +47,8 @@ class DrawSettings:
         stop: Texts that end a reply, None where nothing but the model does.
         dataset: Which of the paper's data sets is asked, with how many shots, chosen
             by which seed; None where the questions are the user's own.
+        completion: Whether a local model goes on with the text of the prompt, without
+            its chat template.
         send_stop: Whether the model is told these texts; replies end there anyway.
     """
 
@@ -59,6 +61,7 @@ class DrawSettings:
     seed: int | None
     stop: tuple[str, ...] | None = None
     dataset: Mapping[str, Any] | None = None
+    completion: bool = False
     send_stop: bool = True
 
     def to_dict(self) -> dict[str, Any]:

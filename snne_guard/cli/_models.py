@@ -20,7 +20,12 @@ LOCAL = "hf:"
 
 
 def chat_model(
-    name: str | None, *, base_url: str | None, seed: int | None, console: Console
+    name: str | None,
+    *,
+    base_url: str | None,
+    seed: int | None,
+    console: Console,
+    completion: bool = False,
 ) -> BaseChatModel:
     """Return the model that a command asks.
 
@@ -30,17 +35,22 @@ def chat_model(
         base_url: Where it is served, None for the provider's own address.
         seed: Fixes what is drawn, where the model can.
         console: Where to say that the embedded model starts.
+        completion: Whether a local model goes on with the text of the messages, and
+            no chat template is put around it.
 
     Raises:
         typer.Exit: If it cannot be set up; why is on standard error.
     """
+    if completion and not (name or "").startswith(LOCAL):
+        told = f"--completion needs a model that runs here, {LOCAL}NAME"
+        raise failure(told)
     if name is None:
         if base_url is not None:
             told = "--base-url needs --model, such as openai:NAME"
             raise failure(told)
         return embedded_chat(console=console, seed=seed)
     if name.startswith(LOCAL):
-        return _local_model(name, base_url=base_url, seed=seed)
+        return _local_model(name, base_url=base_url, seed=seed, completion=completion)
     from langchain.chat_models import init_chat_model
 
     options: dict[str, Any] = {}
@@ -57,7 +67,9 @@ def chat_model(
         raise failure(told) from error
 
 
-def _local_model(name: str, *, base_url: str | None, seed: int | None) -> BaseChatModel:
+def _local_model(
+    name: str, *, base_url: str | None, seed: int | None, completion: bool
+) -> BaseChatModel:
     from snne_guard.sampling.langchain_transformers import TransformersChatModel
 
     if base_url is not None:
@@ -65,7 +77,9 @@ def _local_model(name: str, *, base_url: str | None, seed: int | None) -> BaseCh
         raise failure(told)
     try:
         return TransformersChatModel.from_pretrained(
-            name.removeprefix(LOCAL), seed=seed
+            name.removeprefix(LOCAL),
+            seed=seed,
+            load={"chat_template": ""} if completion else {},
         )
     except Exception as error:
         told = f"the model {name!r} cannot be set up: {error}"

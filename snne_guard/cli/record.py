@@ -57,6 +57,12 @@ def record(
     send_stop: Annotated[
         bool, typer.Option(help="Whether the model is told it, or only the reply cut.")
     ] = True,
+    completion: Annotated[
+        bool,
+        typer.Option(
+            "--completion", help="An hf: model goes on with the text: no chat template."
+        ),
+    ] = False,
     dataset: Annotated[
         str | None, typer.Option(help=f"Of the paper: {', '.join(DATASETS)}.")
     ] = None,
@@ -120,12 +126,19 @@ def record(
                 system=system,
                 seed=seed,
                 stop=None if not stop else tuple(map(_written, stop)),
+                completion=completion,
                 send_stop=send_stop,
             )
         )
         with source.open(output=output, limit=limit, console=console) as questions:
             draw = guard_draw(
-                chat_model(model, base_url=base_url, seed=seed, console=console),
+                chat_model(
+                    model,
+                    base_url=base_url,
+                    seed=seed,
+                    console=console,
+                    completion=completion,
+                ),
                 settings,
                 max_concurrency=max_concurrency,
                 max_attempts=max_attempts,

@@ -30,12 +30,15 @@ def encode(
     Args:
         tokenizer: A tokenizer of ``transformers``.
         prompt: A text, which is read as it is, or messages.
-        chat_template: Used instead of the tokenizer's own.
+        chat_template: Used instead of the tokenizer's own; an empty one stands for
+            none at all: the messages are a text that the model goes on with.
 
     Raises:
         ConfigurationError: If there are messages and no chat template.
         InputError: If the template refuses the messages, or nothing is left to read.
     """
+    if not isinstance(prompt, str) and chat_template == "":
+        prompt = "\n".join(str(message["content"]) for message in prompt)
     if isinstance(prompt, str):
         ids = tokenizer(prompt)["input_ids"]
     else:

@@ -65,7 +65,8 @@ class HuggingFaceModel:
             evaluation mode.
         tokenizer: Its tokenizer.
         name: What it is called in records; where it was loaded from unless given.
-        chat_template: Jinja template used instead of the tokenizer's own.
+        chat_template: Jinja template used instead of the tokenizer's own; with ``""``
+            messages are plain text that the model goes on with.
         max_batch_size: Replies that are drawn together at most. Where they do not fit
             into memory, the batch is halved.
 
@@ -122,7 +123,8 @@ class HuggingFaceModel:
             dtype: A ``torch.dtype``, its name, or ``"auto"``. bfloat16 on a GPU and
                 float32 on a CPU unless given.
             trust_remote_code: Whether code that comes with the model may run here.
-            chat_template: Jinja template used instead of the tokenizer's own.
+            chat_template: Jinja template used instead of the tokenizer's own; with
+                ``""`` messages are plain text that the model goes on with.
             max_batch_size: Replies that are drawn together at most.
             **options: Any of ``AutoModelForCausalLM.from_pretrained``, such as
                 ``revision``, ``device_map`` or ``quantization_config``.

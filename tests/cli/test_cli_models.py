@@ -16,7 +16,7 @@ from snne_guard.cli import build_app
 from snne_guard.cli._models import chat_model
 
 
-def chosen(name: str, **options: Any) -> Any:
+def chosen(name: str | None, **options: Any) -> Any:
     given = {"base_url": None, "seed": None, **options}
     return chat_model(name, console=Console(file=io.StringIO()), **given)
 
@@ -48,3 +48,21 @@ def test_a_local_model_is_asked(hub: str) -> None:
     told = json.loads(result.stdout)
     assert len(told["samples"]) == 1
     assert told["snne_guard"]["cost"]["calls"] == 2
+
+
+def test_a_local_model_may_go_on_with_the_text(hub: str) -> None:
+    read = [
+        chosen(f"hf:{hub}", completion=completion).invoke("hi").usage_metadata
+        for completion in (True, False)
+    ]
+    assert read[0]["input_tokens"] == 2  # a token a letter
+    assert read[1]["input_tokens"] > 2
+
+
+@pytest.mark.parametrize("name", [None, "openai:small"])
+def test_only_a_local_model_may(
+    name: str | None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(typer.Exit):
+        chosen(name, completion=True)
+    assert "--completion needs a model that runs here" in capsys.readouterr().err

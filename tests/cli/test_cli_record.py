@@ -48,6 +48,7 @@ def test_answers_and_samples_are_recorded(two: Path, output: Path) -> None:
         "seed": None,
         "stop": None,
         "dataset": None,
+        "completion": False,
     }
     drawn = rows["a"]["drawn"]
     assert drawn["models"] == ["small"]
@@ -128,6 +129,7 @@ def test_options_reach_the_model_and_the_file(two: Path, output: Path) -> None:
         "seed": 5,
         "stop": None,
         "dataset": None,
+        "completion": False,
     }
     money = row["drawn"]["cost"]["money"]
     assert money > 0

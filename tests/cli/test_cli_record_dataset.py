@@ -59,6 +59,7 @@ def test_the_prompt_is_the_papers_and_so_are_the_settings(
             "seed": None,
             "stop": ["\n\n\n\n", "\n\n\n", "\n\n", "\n", "Question:", "Context:"],
             "dataset": {"name": "triviaqa", "shots": 5, "seed": 10},
+            "completion": False,
         }
     assert {tuple(request.texts) for request in requests} == {
         (row["prompt"],) for row in rows.values()
@@ -178,6 +179,7 @@ def test_a_bad_line_is_told_or_ends_it(file: Path, output: Path) -> None:
         (("in.jsonl", "--dataset-seed", "1"), "need --dataset"),
         (("--dataset", "swamp"), "expected a data set of ["),
         (("--dataset", "svamp", "--dataset-file", "none.jsonl"), "none.jsonl: No such"),
+        (("-", "--completion"), "--completion needs a model that runs here"),
         (("--dataset", "bioasq"), "bioasq is not on the hub"),
     ],
 )

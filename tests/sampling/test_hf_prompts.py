@@ -31,6 +31,16 @@ def test_a_text_is_read_as_it_is() -> None:
     assert read(tokenizer, encode(tokenizer, "Once upon")) == "Once upon"
 
 
+def test_messages_may_be_a_text_to_go_on_with() -> None:
+    for tokenizer in (make_tokenizer(), make_tokenizer(chat_template=None)):
+        ids = encode(tokenizer, [USER], chat_template="")
+        assert ids == encode(tokenizer, "hi")
+        both = encode(tokenizer, [SYSTEM, USER], chat_template="")
+        assert read(tokenizer, both) == "be brief\nhi"
+        with pytest.raises(InputError, match="at least one token"):
+            encode(tokenizer, [], chat_template="")
+
+
 def test_a_system_message_that_the_template_does_not_know() -> None:
     tokenizer = make_tokenizer(chat_template=NO_SYSTEM)
     ids = encode(tokenizer, [SYSTEM, USER])
