@@ -20,6 +20,7 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -34,7 +35,7 @@ TARGETS = {0.5: 5.0}  # share of repeats: least speed-up
 ROUNDS = 3
 TOLERANCE = 1e-5
 LENGTHS = (3, 25)  # words of an answer
-SIZE = {
+SIZE: dict[str, Any] = {
     "hidden_size": 256,
     "num_hidden_layers": 4,
     "num_attention_heads": 4,

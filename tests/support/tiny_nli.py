@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -177,6 +177,7 @@ class Counted:
         shapes: Rows and columns of each batch that went through.
         most: Rows above which the memory does not suffice.
         scale: What the outputs are multiplied with.
+        before: Called before each batch.
     """
 
     def __init__(self, path: str) -> None:
@@ -185,6 +186,7 @@ class Counted:
         self.shapes: list[tuple[int, int]] = []
         self.most = 1_000_000
         self.scale = 1.0
+        self.before: Callable[[], object] = int
         self._patch = pytest.MonkeyPatch()
 
     @property
@@ -201,6 +203,7 @@ class Counted:
             forward = loaded.model.forward
 
             def watched(*, input_ids: Any, **rest: Any) -> Any:
+                self.before()
                 if len(input_ids) > self.most:
                     raise torch.OutOfMemoryError
                 self.shapes.append(tuple(input_ids.shape))
