@@ -10,6 +10,8 @@ from snne_guard.evaluation.agreement import (
 )
 from snne_guard.evaluation.bert_score_grader import BertScoreGrader
 from snne_guard.evaluation.calibration_error import brier, brier_skill, ece
+from snne_guard.evaluation.comparison.runner import evaluate
+from snne_guard.evaluation.comparison.table import to_csv, to_rows
 from snne_guard.evaluation.cross_fit import cross_fitted
 from snne_guard.evaluation.curves import precision_recall_curve, roc_curve
 from snne_guard.evaluation.dataset_reader import read_dataset
@@ -44,7 +46,15 @@ from snne_guard.evaluation.reference_grader import ReferenceGrader, rouge_l_f1
 from snne_guard.evaluation.reliability_bins import Bins, Reliability, reliability
 from snne_guard.evaluation.report import to_html, write_report
 from snne_guard.evaluation.resampling import bootstrap, resamples
-from snne_guard.evaluation.results import AgreementOfGraders
+from snne_guard.evaluation.results import (
+    AgreementOfGraders,
+    Curve,
+    EvaluatedSet,
+    Evaluation,
+    HardQuestion,
+    MethodResult,
+    Metric,
+)
 from snne_guard.evaluation.risk_coverage import (
     auarc,
     aurc,
@@ -68,17 +78,23 @@ __all__ = [
     "Bins",
     "Bootstrap",
     "Comparison",
+    "Curve",
     "Dataset",
     "Draw",
     "Drawn",
+    "EvaluatedSet",
+    "Evaluation",
     "Failure",
     "FunctionGrader",
     "Grade",
     "Grader",
+    "HardQuestion",
     "Interval",
     "JudgeGrader",
     "LabelGrader",
     "LabelsFirst",
+    "MethodResult",
+    "Metric",
     "Prompt",
     "Question",
     "Recorder",
@@ -101,6 +117,7 @@ __all__ = [
     "dataset_named",
     "e_aurc",
     "ece",
+    "evaluate",
     "final_number",
     "grade_all",
     "import_function",
@@ -130,7 +147,9 @@ __all__ = [
     "squad_exact_match",
     "squad_f1",
     "squad_normalised",
+    "to_csv",
     "to_html",
+    "to_rows",
     "uncertainty_paths",
     "write_report",
 ]

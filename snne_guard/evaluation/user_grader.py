@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib import import_module, invalidate_caches
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
@@ -13,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from snne_guard.errors import ConfigurationError, InputError
+from snne_guard.evaluation._importing import import_object
 from snne_guard.evaluation.grade import Grade, check_threshold, graded
 from snne_guard.evaluation.recordings import Recording
 
@@ -101,31 +100,8 @@ def import_function(name: str, /, *, folder: str | Path | None = None) -> Any:  
         >>> import_function("math:sqrt")(9)
         3.0
     """
-    module_name, colon, function_name = name.partition(":")
-    parts = [*module_name.split("."), *function_name.split(".")]
-    if not colon or not all(part.isidentifier() for part in parts):
-        msg = f"expected a function as module:function, got {name!r}"
-        raise ConfigurationError(msg)
-    found: Any = _import_from(module_name, str(Path(folder or ".").resolve()))
-    for part in function_name.split("."):
-        found = getattr(found, part, None)
+    found = import_object(name, folder=folder)
     if not callable(found):
-        msg = f"expected a function {function_name!r} in module {module_name!r}"
+        msg = f"expected {name!r} to be a function, got {type(found).__name__}"
         raise ConfigurationError(msg)
     return found
-
-
-def _import_from(module: str, folder: str) -> Any:  # noqa: ANN401 - a module's names
-    # The console script does not look into the current folder, as `python -m` does.
-    # What the module imports beside itself, it imports now.
-    sys.path.insert(0, folder)
-    invalidate_caches()
-    try:
-        return import_module(module)
-    except ModuleNotFoundError as error:
-        if error.name is None or not f"{module}.".startswith(f"{error.name}."):
-            raise
-        msg = f"expected a module {module!r} in {folder!r} or installed"
-        raise ConfigurationError(msg) from error
-    finally:
-        sys.path.remove(folder)

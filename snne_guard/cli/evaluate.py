@@ -1,0 +1,180 @@
+"""``snne-guard evaluate``: which method finds the wrong answers of recordings best."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeRemainingColumn,
+)
+
+from snne_guard.cli import _options
+from snne_guard.cli._console import USAGE, failure, note, reported_errors
+from snne_guard.cli._evaluation_table import print_evaluation
+from snne_guard.cli._files import atomic_output
+from snne_guard.errors import InputError
+from snne_guard.evaluation.comparison.runner import evaluate as evaluate_recordings
+from snne_guard.evaluation.comparison.table import to_csv
+from snne_guard.evaluation.report import to_html
+from snne_guard.evaluation.results import Evaluation
+
+__all__ = ["evaluate"]
+
+
+def evaluate(
+    files: Annotated[
+        list[str], typer.Argument(metavar="FILE.jsonl…", help="Recordings.")
+    ],
+    *,
+    methods: Annotated[
+        str,
+        typer.Option(
+            help="all, or names with commas: dse on all it can run on, dse[exact] on "
+            "that, module:object for your own."
+        ),
+    ] = "all",
+    similarity: Annotated[
+        str,
+        typer.Option(help="What compares answers word by word; several with commas."),
+    ] = "rouge_l",
+    without_answer: Annotated[
+        bool, typer.Option("--without-answer", help="Score the samples alone.")
+    ] = False,
+    paper: Annotated[
+        bool,
+        typer.Option(
+            "--paper", help="As the paper: samples alone, rouge-score's tokens, tau 1."
+        ),
+    ] = False,
+    tau: Annotated[
+        float, typer.Option(help="Temperature of the similarity, above 0.")
+    ] = 1.0,
+    samples: Annotated[
+        int | None, typer.Option(min=1, help="Samples of each question that count.")
+    ] = None,
+    by: Annotated[
+        str | None, typer.Option(help="A field by which files are split, as dataset.")
+    ] = None,
+    grader: Annotated[
+        str,
+        typer.Option(help="What grades answers without a label: squad_f1, numeric, …"),
+    ] = "label",
+    second_grader: Annotated[
+        str | None, typer.Option(help="Another grader, to see how far the two agree.")
+    ] = None,
+    ablate: Annotated[
+        str, typer.Option(help="Vary tau, similarity, samples, temperature.")
+    ] = "",
+    draws: Annotated[
+        int, typer.Option(min=1, help="Bootstrap draws behind the intervals.")
+    ] = 1000,
+    seed: Annotated[int, typer.Option(min=0, help="Of the draws.")] = 0,
+    csv: Annotated[Path | None, typer.Option(help="Write the table to a file.")] = None,
+    json_file: Annotated[
+        Path | None, typer.Option("--json", help="Write all that was found to a file.")
+    ] = None,
+    html: Annotated[
+        Path | None, typer.Option(help="Write a report to look at in a browser.")
+    ] = None,
+    strict: _options.Strict = False,
+) -> None:
+    """Rank uncertainty methods by how well they find the wrong answers of recordings.
+
+    FILE.jsonl has one JSON object a line: id, question, main_answer, samples,
+    label (1 right, 0 wrong) or answers to grade by, and where known main_logprobs
+    and token_logprobs. Each file, and each answer_protocol in it, is ranked apart.
+
+    Bad lines are reported with their number and skipped; the exit status is
+    then 1, and 2 where nothing could be done.
+    """
+    problems = Problems()
+    if paper:
+        without_answer, similarity, tau = True, "rouge_l_paper", 1.0
+    # As in `score`: a file that is wrong is status 1, a wrong option status 2.
+    with reported_errors(), _reported_lines(strict=strict), _progress() as on_progress:
+        evaluation = evaluate_recordings(
+            files,
+            methods=methods,
+            similarity=_names(similarity),
+            include_answer=not without_answer,
+            tau=tau,
+            samples=samples,
+            by=by,
+            grader=grader,
+            second_grader=second_grader,
+            ablate=_names(ablate),
+            draws=draws,
+            seed=seed,
+            strict=strict,
+            on_problem=problems,
+            on_progress=on_progress,
+        )
+    print_evaluation(evaluation)
+    with reported_errors():
+        for path, make in ((csv, to_csv), (json_file, _to_json), (html, to_html)):
+            if path is not None:
+                with atomic_output(path) as write:
+                    write(make(evaluation).encode())
+    if problems.count:
+        raise typer.Exit(1)
+
+
+@contextmanager
+def _reported_lines(*, strict: bool) -> Generator[None]:
+    try:
+        yield
+    except InputError as error:
+        raise failure(str(error), status=1 if strict else USAGE) from error
+
+
+class Problems:
+    """Tells of bad lines as they come, and counts them."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def __call__(self, path: str, line: int, message: str) -> None:
+        """Tell of one."""
+        self.count += 1
+        note(f"{path}: line {line}: {message}")
+
+
+def _names(text: str) -> list[str]:
+    return [name for part in text.split(",") if (name := part.strip())]
+
+
+@contextmanager
+def _progress() -> Generator[Callable[[str, int, int], None]]:
+    """Show how far each file is, where someone is looking."""
+    console = Console(stderr=True)
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+    )
+    hidden = not console.is_terminal
+    with Progress(*columns, console=console, transient=True, disable=hidden) as shown:
+        tasks: dict[str, TaskID] = {}
+
+        def update(what: str, done: int, total: int) -> None:
+            if what not in tasks:
+                tasks[what] = shown.add_task(what, total=total)
+            shown.update(tasks[what], completed=done)
+
+        yield update
+
+
+def _to_json(evaluation: Evaluation) -> str:
+    return json.dumps(evaluation.to_dict(), allow_nan=False) + "\n"

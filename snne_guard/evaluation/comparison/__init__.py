@@ -1,0 +1,1 @@
+"""Recordings through every method: what is planned, run, ranked, varied and told."""

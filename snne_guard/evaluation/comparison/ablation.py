@@ -1,0 +1,215 @@
+"""The same methods under other settings: tau, similarity, number of answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Literal, get_args
+
+import numpy as np
+
+from snne_guard.errors import ConfigurationError
+from snne_guard.evaluation.comparison.measure import Columns
+from snne_guard.evaluation.comparison.pictures import (
+    auroc_or_none,
+    auroc_within,
+    difference,
+)
+from snne_guard.evaluation.comparison.plan import Planned, Tools, plan_methods
+from snne_guard.evaluation.comparison.scan import Scan, Strip
+from snne_guard.evaluation.comparison.standing import Standing
+from snne_guard.evaluation.results import Curve
+from snne_guard.scorers.relation import Relation
+from snne_guard.types import BoolArray
+
+__all__ = [
+    "ABLATIONS",
+    "Ablation",
+    "ablated",
+    "check_ablations",
+    "minus_by_clusters",
+    "strips",
+]
+
+Ablation = Literal["tau", "similarity", "samples", "temperature"]
+"""What can be varied."""
+
+ABLATIONS: tuple[str, ...] = get_args(Ablation)
+
+_TAUS = (0.1, 1.0, 10.0, 100.0)
+_HEADLINE = ("snne", "wsnne", "dse", "lex_sim")
+_SIZES = 4
+
+
+def check_ablations(names: Sequence[str], /) -> frozenset[str]:
+    """Return the names, or raise ConfigurationError for one that is unknown."""
+    for name in names:
+        if name not in ABLATIONS:
+            msg = f"expected ablations among {[*ABLATIONS]}, got {name!r}"
+            raise ConfigurationError(msg)
+    return frozenset(names)
+
+
+def strips(
+    plan: Sequence[Planned],
+    *,
+    n: int,
+    members: int,
+    tau: float,
+    wanted: frozenset[str],
+    similarities: Sequence[Relation],
+) -> Iterator[Strip]:
+    """Yield what is to be run beside the methods themselves.
+
+    A few methods are run with fewer answers at any rate; that costs little, since
+    nothing is compared again.
+
+    Args:
+        plan: The methods.
+        n: Questions.
+        members: Answers of each.
+        tau: Temperature of the similarity's softmax.
+        wanted: What is to be varied.
+        similarities: What else there is to compare answers with.
+    """
+    running = [one for one in plan if one.status == "evaluated"]
+    every = "samples" in wanted
+    fewer = running if every else _headline(running)
+    for size in _sizes(members, every=every) if fewer else ():
+        columns = Columns.of(fewer, n)
+        yield Strip(columns=columns, tau=tau, n=size, of="samples")
+    soft = [one for one in running if _has_tau(one, members)]
+    for other in _TAUS if "tau" in wanted and soft else ():
+        yield Strip(columns=Columns.of(soft, n), tau=other, of="tau")
+    if "similarity" in wanted:
+        rows = _other_similarities(running, similarities)
+        yield Strip(columns=Columns.of(rows, n), tau=tau, of="similarity")
+
+
+def _headline(running: Sequence[Planned]) -> list[Planned]:
+    first: dict[str, Planned] = {}
+    for one in running:
+        if one.method.name in _HEADLINE:
+            first.setdefault(one.method.name, one)
+    return [*first.values()]
+
+
+def _sizes(members: int, *, every: bool) -> list[int]:
+    sizes = range(2, members)
+    if every or len(sizes) <= _SIZES:
+        return [*sizes]
+    return sorted({round(float(one)) for one in np.geomspace(2, members - 1, _SIZES)})
+
+
+def _has_tau(planned: Planned, members: int) -> bool:
+    bounds = planned.method.bounds
+    return bounds(members, tau=_TAUS[0]) != bounds(members, tau=_TAUS[-1])
+
+
+def _other_similarities(
+    running: Sequence[Planned], similarities: Sequence[Relation]
+) -> Sequence[Planned]:
+    """Return each method that works on a matrix, over each similarity."""
+    tools = Tools(graded=tuple(similarities), equal=())
+    methods = {
+        one.method.name: one.method
+        for one in running
+        if "similarity" in one.method.needs
+    }
+    rows = plan_methods([*methods.values()], tools)
+    return [one for one in rows if one.relation and one.status == "evaluated"]
+
+
+def ablated(
+    scan: Scan, standing: Standing, kept: BoolArray
+) -> dict[str, tuple[Curve, ...]]:
+    """Return the AUROC under every setting that was run, by what was varied.
+
+    Similarities have no order: each is a curve of one point, at its place.
+
+    Args:
+        scan: What was run.
+        standing: The ranked questions.
+        kept: ``(questions,)`` which of those that were run these are.
+    """
+    found: dict[str, tuple[Curve, ...]] = {}
+    if standing.correct is None or not len(standing.correct):
+        return found
+    for what in ("samples", "tau"):
+        curves = _by_setting(scan, standing, kept, what)
+        if curves:
+            found[what] = curves
+    alike = [
+        Curve(
+            label=planned.name,
+            x=(float(place),),
+            y=(auroc_or_none(strip.columns.values[place, kept], standing.correct),),
+            counts=(len(standing.rows),),
+        )
+        for strip in scan.strips
+        if strip.of == "similarity"
+        for place, planned in enumerate(strip.columns.plan)
+    ]
+    if alike:
+        found["similarity"] = tuple(alike)
+    return found
+
+
+def by_temperature(standing: Standing, /) -> tuple[Curve, ...]:
+    """Return the AUROC of each method by temperature, nothing where there is one."""
+    drawn = np.array(
+        [
+            np.nan if row.temperature is None else row.temperature
+            for row in standing.rows
+        ]
+    )
+    correct = standing.correct
+    if correct is None or np.isnan(drawn).any() or len(np.unique(drawn)) <= 1:
+        return ()
+    return tuple(
+        auroc_within(name, one, correct, drawn)
+        for name, one in standing.uncertainties.items()
+    )
+
+
+def minus_by_clusters(standing: Standing, /) -> tuple[Curve, ...]:
+    """Return by how much SNNE's AUROC exceeds that of SE or DSE, by clusters."""
+    correct, named = standing.correct, standing.uncertainties
+    first = next((name for name in named if name.startswith("snne[")), None)
+    if correct is None or first is None:
+        return ()
+    groups = standing.n_clusters
+    snne = auroc_within(first, named[first], correct, groups)
+    return tuple(
+        difference(f"{first} - {name}", snne, auroc_within(name, one, correct, groups))
+        for name, one in named.items()
+        if name.startswith(("se[", "dse["))
+    )
+
+
+def _by_setting(
+    scan: Scan, standing: Standing, kept: BoolArray, what: str
+) -> tuple[Curve, ...]:
+    points: dict[str, list[tuple[float, float | None]]] = {}
+    correct = standing.correct
+    for strip in scan.strips:
+        if strip.of != what or correct is None:
+            continue
+        x = strip.tau if what == "tau" else float(strip.n or 0)
+        for place, planned in enumerate(strip.columns.plan):
+            y = auroc_or_none(strip.columns.values[place, kept], correct)
+            points.setdefault(planned.name, []).append((x, y))
+    if what == "samples" and correct is not None:
+        for name, line in points.items():
+            if name in standing.uncertainties:
+                whole = auroc_or_none(standing.uncertainties[name], correct)
+                line.append((float(scan.members), whole))
+    return tuple(
+        Curve(
+            label=name,
+            x=tuple(x for x, _ in line),
+            y=tuple(y for _, y in line),
+            counts=(len(standing.rows),) * len(line),
+        )
+        for name, line in points.items()
+        if name in standing.uncertainties
+    )

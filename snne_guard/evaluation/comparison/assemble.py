@@ -1,0 +1,119 @@
+"""From numbers in columns to what is reported of a set."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+
+from snne_guard.evaluation.agreement import agreement
+from snne_guard.evaluation.comparison.ablation import (
+    ABLATIONS,
+    ablated,
+    by_temperature,
+    minus_by_clusters,
+)
+from snne_guard.evaluation.comparison.cautions import warnings_of
+from snne_guard.evaluation.comparison.figures import rank_correlation
+from snne_guard.evaluation.comparison.hardest import hardest_questions
+from snne_guard.evaluation.comparison.pictures import (
+    auroc_within,
+    calibration,
+    risk_coverage,
+    roc,
+)
+from snne_guard.evaluation.comparison.prepare import Options
+from snne_guard.evaluation.comparison.ranking import ranked
+from snne_guard.evaluation.comparison.rows import results
+from snne_guard.evaluation.comparison.scan import Scan
+from snne_guard.evaluation.comparison.standing import Standing
+from snne_guard.evaluation.results import AgreementOfGraders, EvaluatedSet
+
+__all__ = ["assemble"]
+
+
+def assemble(
+    path: str | os.PathLike[str], scan: Scan, options: Options, /
+) -> EvaluatedSet:
+    """Return what is reported of a set.
+
+    Raises:
+        InputError: The file has changed.
+        OSError: It cannot be read again.
+    """
+    part, found = scan.part, ranked(scan.strips[0].columns)
+    standing = Standing.of(scan, found)
+    if lost := len(scan.rows) - len(standing.rows):
+        part.left_out["not scored by every ranked method"] += lost
+    correct = standing.correct
+    plain = EvaluatedSet(
+        name=part.name,
+        path=os.fspath(path),
+        protocol=part.protocol,
+        grader=_graders(standing) or options.grader.name,
+        agreement=_agreement(standing, options),
+        include_answer=options.include_answer,
+        n_samples=scan.n_samples,
+        n_read=part.n_read,
+        left_out=dict(part.left_out),
+        warnings=tuple(warnings_of(part, standing)),
+        methods=results(scan, found, standing, options),
+        ids=tuple(row.id for row in standing.rows),
+        quality=tuple(standing.quality.tolist()),
+        answer_length=tuple(standing.answer_length.tolist()),
+        n_clusters=tuple(standing.n_clusters.tolist()),
+        clusters_by=scan.clusters.name,
+        length_clusters_rho=rank_correlation(
+            standing.answer_length, standing.n_clusters, options.draws
+        ),
+    )
+    if correct is None or not len(correct) or not standing.uncertainties:
+        return plain
+    varied = ablated(scan, standing, found.questions)
+    by_samples = varied.get("samples", ())
+    varied = {what: varied[what] for what in varied if what in options.ablate}
+    for what, curves in (
+        ("temperature", by_temperature(standing)),
+        ("snne_minus_se_by_clusters", minus_by_clusters(standing)),
+    ):
+        if curves and (what in options.ablate or what not in ABLATIONS):
+            varied[what] = curves
+    told = {name: (name, one, correct) for name, one in standing.uncertainties.items()}
+    first = next(iter(standing.uncertainties))
+    return replace(
+        plain,
+        accuracy=float(correct.mean()),
+        correct=tuple(correct.tolist()),
+        roc=tuple(roc(*one) for one in told.values()),
+        risk_coverage=tuple(risk_coverage(*one) for one in told.values()),
+        auroc_by_clusters=tuple(
+            auroc_within(*one, standing.n_clusters) for one in told.values()
+        ),
+        auroc_by_samples=by_samples,
+        reliability=tuple(
+            calibration(name, standing.probability_wrong(name), correct)
+            for name in told
+            if len(correct) > 1
+        ),
+        ablations=varied,
+        hardest=hardest_questions(
+            path,
+            standing.rows,
+            uncertainty=standing.uncertainties[first],
+            correct=correct,
+            n_samples=scan.n_samples,
+        ),
+        hardest_by=first,
+    )
+
+
+def _graders(standing: Standing) -> str:
+    """Return who gave the grades that count."""
+    named = (row.grade.grader for row in standing.rows if row.grade is not None)
+    return " and ".join(dict.fromkeys(named))
+
+
+def _agreement(standing: Standing, options: Options) -> AgreementOfGraders | None:
+    if options.second_grader is None:
+        return None
+    grades = [row.grade for row in standing.rows]
+    return agreement(grades, [row.second for row in standing.rows])

@@ -1,0 +1,161 @@
+"""What the uncertainties of a set are worth: each method's metrics with intervals."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+
+import numpy as np
+
+from snne_guard.evaluation.intervals import Bootstrap, interval
+from snne_guard.evaluation.metrics import spearman
+from snne_guard.evaluation.resampling import bootstrap, resamples
+from snne_guard.evaluation.results import Metric
+from snne_guard.types import BoolArray, FloatArray, IntArray
+
+__all__ = ["Draws", "Figures", "figures", "length_thirds", "rank_correlation"]
+
+_BINARY = ("auroc", "auarc", "prr", "prr_normalised", "aupr", "e_aurc")
+_GRADED = ("auarc", "prr", "prr_normalised")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draws:
+    """How intervals are made.
+
+    Attributes:
+        draws: Bootstrap draws.
+        level: Share of them within an interval.
+        seed: Of the draws.
+
+    Raises:
+        ConfigurationError: One of them makes no sense.
+    """
+
+    draws: int = 1000
+    level: float = 0.95
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        # It knows what it takes.
+        bootstrap({}, (), metrics=(), **asdict(self))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figures:
+    """Metrics of one method.
+
+    Attributes:
+        metrics: By the name of the field of ``MethodResult``.
+        by_length: AUROC within thirds of answer length.
+        against_first: AUROC less that of the first method.
+    """
+
+    metrics: Mapping[str, Metric]
+    by_length: tuple[Metric, ...] = ()
+    against_first: Metric | None = None
+
+
+def figures(
+    uncertainties: Mapping[str, FloatArray],
+    *,
+    quality: FloatArray,
+    correct: IntArray | None,
+    answer_length: IntArray,
+    options: Draws,
+) -> dict[str, Figures]:
+    """Return the metrics of each method, all on the same draws of the questions.
+
+    Args:
+        uncertainties: ``(N,)`` for each method, the first of them the one that others
+            are compared with.
+        quality: ``(N,)`` in [0, 1], for PRR where nothing says right or wrong.
+        correct: ``(N,)`` 0 and 1, None where the grader draws no such line.
+        answer_length: ``(N,)`` tokens of the delivered answer.
+        options: How intervals are made.
+    """
+    target = quality if correct is None else correct.astype(np.float64)
+    names = _GRADED if correct is None else _BINARY
+    found = _bootstrap(uncertainties, target, names, options)
+    thirds: list[Bootstrap] = []
+    if correct is not None:
+        for within in length_thirds(answer_length):
+            part = {name: one[within] for name, one in uncertainties.items()}
+            thirds.append(_bootstrap(part, target[within], ("auroc",), options))
+    first = next(iter(uncertainties), None)
+    return {
+        name: Figures(
+            metrics={metric: _metric(found, name, metric) for metric in names},
+            by_length=tuple(_metric(third, name, "auroc") for third in thirds),
+            against_first=_difference(found, name, first),
+        )
+        for name in uncertainties
+    }
+
+
+def length_thirds(lengths: IntArray, /) -> tuple[BoolArray, BoolArray, BoolArray]:
+    """Return which questions have short, middling and long answers.
+
+    Answers of equal length are in one third, so that thirds may differ in size, and
+    be empty where most lengths are equal.
+
+    Example:
+        >>> [int(third.sum()) for third in length_thirds(np.array([1, 1, 1, 1, 2, 9]))]
+        [4, 0, 2]
+    """
+    if not len(lengths):
+        nobody = np.zeros(0, dtype=np.bool_)
+        return nobody, nobody, nobody
+    low, high = np.quantile(lengths, [1 / 3, 2 / 3], method="inverted_cdf")
+    return lengths <= low, (lengths > low) & (lengths <= high), lengths > high
+
+
+def rank_correlation(
+    first: Sequence[float] | IntArray,
+    second: Sequence[float] | IntArray,
+    options: Draws,
+) -> Metric:
+    """Return Spearman's correlation with its interval over questions."""
+    one, two = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
+    drawn = (
+        [
+            spearman(one[rows], two[rows])
+            for block in resamples(len(one), draws=options.draws, seed=options.seed)
+            for rows in block
+        ]
+        if len(one)
+        else []
+    )
+    found = interval(spearman(one, two), drawn, level=options.level)
+    return Metric(
+        value=number(found.value), low=number(found.low), high=number(found.high)
+    )
+
+
+def number(value: float) -> float | None:
+    """Return a number, None in place of NaN."""
+    return None if math.isnan(value) else float(value)
+
+
+def _bootstrap(
+    uncertainties: Mapping[str, FloatArray],
+    target: FloatArray,
+    metrics: Sequence[str],
+    options: Draws,
+) -> Bootstrap:
+    return bootstrap(uncertainties, target, metrics=metrics, **asdict(options))
+
+
+def _metric(found: Bootstrap, name: str, metric: str) -> Metric:
+    one = found.interval(name, metric)
+    return Metric(value=number(one.value), low=number(one.low), high=number(one.high))
+
+
+def _difference(found: Bootstrap, name: str, first: str | None) -> Metric | None:
+    if first is None or name == first or "auroc" not in found.metrics:
+        return None
+    one = found.compare(name, first, "auroc")
+    return Metric(
+        value=number(one.difference), low=number(one.low), high=number(one.high)
+    )

@@ -1,0 +1,161 @@
+"""Every method on one response set, each timed as if it had run alone."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from time import perf_counter
+
+import numpy as np
+
+from snne_guard.errors import InputError
+from snne_guard.evaluation.comparison.plan import Planned
+from snne_guard.scorers.materials import Materials
+from snne_guard.scorers.relation import Relation
+from snne_guard.types import FloatArray
+
+__all__ = ["Columns", "Shared"]
+
+_NOTHING = Relation.of("rouge_l")  # for methods that compare no answers
+
+# What has to be worked out before a need can be met; each is timed once.
+_FIRST = ("probabilities", "matrix", "equivalent")
+_BASES: Mapping[str, tuple[str, ...]] = {
+    "similarity": ("probabilities", "matrix"),
+    "graph": ("probabilities", "matrix"),
+    "main_similarity": ("probabilities", "matrix"),
+    "cluster_ids": ("probabilities", "equivalent"),
+    "entailment": ("probabilities",),
+    "main_entailment": ("probabilities",),
+}
+
+
+@dataclass(slots=True)
+class Columns:
+    """What the methods of a plan say of the questions of a set.
+
+    Attributes:
+        plan: The methods.
+        values: ``(methods, questions)``, NaN where a method cannot score.
+        seconds: ``(methods,)`` time over all scored questions.
+        scored: ``(methods,)`` questions that were scored.
+        failures: For each method why questions were not scored, and how many.
+    """
+
+    plan: Sequence[Planned]
+    values: FloatArray
+    seconds: FloatArray
+    scored: FloatArray
+    failures: list[Counter[str]] = field(default_factory=list[Counter[str]])
+
+    @classmethod
+    def of(cls, plan: Sequence[Planned], n: int) -> Columns:
+        """Return columns for ``n`` questions that nothing has been written into."""
+        return cls(
+            plan,
+            np.full((len(plan), n), np.nan),
+            np.zeros(len(plan)),
+            np.zeros(len(plan)),
+            [Counter() for _ in plan],
+        )
+
+    def fill(
+        self,
+        at: int,
+        shared: Shared,
+        *,
+        tau: float,
+        but: frozenset[str] = frozenset(),
+    ) -> frozenset[str]:
+        """Run every method on one question and return the names of those that failed.
+
+        A method that raises, or says NaN, has not scored it.
+
+        Args:
+            at: Number of the question.
+            shared: What is known of it.
+            tau: Temperature of the similarity's softmax.
+            but: Methods that need not be tried, since they failed before.
+        """
+        failed = set(but)
+        for place, planned in enumerate(self.plan):
+            if planned.status != "evaluated" or planned.name in but:
+                continue
+            try:
+                value, seconds = shared.run(planned, tau=tau)
+                _refuse_nan(value)
+            except Exception as error:  # noqa: BLE001 - a method may be anyone's code
+                self.failures[place][_told(error)] += 1
+                failed.add(planned.name)
+                continue
+            self.values[place, at] = value
+            self.seconds[place] += seconds
+            self.scored[place] += 1
+        return frozenset(failed)
+
+
+class Shared:
+    """The parts of one response set with the time that each took.
+
+    Args:
+        materials: The response set.
+    """
+
+    def __init__(self, materials: Materials) -> None:
+        self._materials = materials
+        self._seconds: dict[tuple[str, str], float] = {}
+        self._failed: dict[tuple[str, str], Exception] = {}
+
+    def run(self, planned: Planned, *, tau: float) -> tuple[float, float]:
+        """Return what a method says, and the seconds that it takes alone.
+
+        Raises:
+            Exception: Whatever the method or its relation raises.
+        """
+        relation = planned.relation or _NOTHING
+        alone = sum(self._cost(part, relation) for part in _parts(planned.method.needs))
+        began = perf_counter()
+        inputs = self._materials.inputs(planned.method, relation, tau=tau)
+        value = float(planned.method.compute(inputs))
+        return value, alone + perf_counter() - began
+
+    def _cost(self, part: str, relation: Relation) -> float:
+        key = (part, relation.name)
+        if key in self._failed:
+            # Once is enough: for the other methods it would only fail again.
+            raise self._failed[key]
+        if key not in self._seconds:
+            began = perf_counter()
+            try:
+                self._work_out(part, relation)
+            except Exception as error:
+                self._failed[key] = error
+                raise
+            self._seconds[key] = perf_counter() - began
+        return self._seconds[key]
+
+    def _work_out(self, part: str, relation: Relation) -> None:
+        if part in _FIRST:
+            getattr(self._materials, part)(relation)
+        else:
+            self._materials.part(part, relation)
+
+
+@cache
+def _parts(needs: frozenset[str]) -> tuple[str, ...]:
+    """Return what is worked out for some needs, in an order that can be timed."""
+    first = {base for need in needs for base in _BASES.get(need, ())}
+    return (*(part for part in _FIRST if part in first), *sorted(needs))
+
+
+def _refuse_nan(value: float) -> None:
+    if math.isnan(value):
+        msg = "it gave NaN"
+        raise InputError(msg)
+
+
+def _told(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"

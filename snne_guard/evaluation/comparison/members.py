@@ -1,0 +1,73 @@
+"""How many samples of each question count, and which texts those are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from snne_guard.evaluation.recordings import Recording
+from snne_guard.scorers.materials import Materials
+
+__all__ = ["ENOUGH", "common_size", "materials_of"]
+
+ENOUGH = 0.95
+"""Share of the questions that a method must score, or a number of samples be there
+for: what is missing more often is left out whole, and not question by question."""
+
+_EACH = ("hidden_states", "token_importance")  # one for each text
+_WHOLE = ("p_true_logprob",)
+
+
+def common_size(sizes: Iterable[int], /) -> int:
+    """Return the largest number of samples that enough questions have.
+
+    Example:
+        >>> common_size([10] * 96 + [9] * 2 + [1] * 2), common_size([3, 10])
+        (10, 3)
+    """
+    ascending = sorted(sizes)
+    if not ascending:
+        return 0
+    lost = len(ascending) - int(np.ceil(ENOUGH * len(ascending)))
+    return ascending[lost]
+
+
+def materials_of(
+    recording: Recording,
+    n_samples: int,
+    *,
+    include_answer: bool = True,
+    known: Mapping[str, Any] | None = None,
+) -> Materials:
+    """Return what methods may look at: the delivered answer and its first samples.
+
+    Empty samples are passed over, as a guard leaves them out.
+
+    Args:
+        recording: A recording of at least so many samples that are not empty.
+        n_samples: How many of them count.
+        include_answer: Whether the delivered answer is a member.
+        known: What else is known, one for the delivered answer and each sample.
+    """
+    places = [place for place, one in enumerate(recording.samples) if one.strip()]
+    places = places[:n_samples]
+    logprobs = recording.token_logprobs or (None,) * len(recording.samples)
+    rows = [0, *(place + 1 for place in places)]
+    found = {**_recorded(recording), **(known or {})}
+    for need in _EACH:
+        if need in found:
+            found[need] = [found[need][row] for row in rows]
+    return Materials(
+        [recording.main_answer, *(recording.samples[place] for place in places)],
+        token_logprobs=[recording.main_logprobs, *(logprobs[at] for at in places)],
+        question=recording.question,
+        include_answer=include_answer,
+        known=found,
+    )
+
+
+def _recorded(recording: Recording) -> dict[str, Any]:
+    extra = recording.extra
+    return {need: extra[need] for need in (*_EACH, *_WHOLE) if need in extra}

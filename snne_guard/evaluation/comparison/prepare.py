@@ -1,0 +1,144 @@
+"""From what a first look found to what is run: questions, samples, methods."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from snne_guard.evaluation.comparison.ablation import strips
+from snne_guard.evaluation.comparison.figures import Draws
+from snne_guard.evaluation.comparison.measure import Columns
+from snne_guard.evaluation.comparison.members import ENOUGH, common_size
+from snne_guard.evaluation.comparison.plan import Planned, Tools, plan_methods
+from snne_guard.evaluation.comparison.scan import Provider, Scan, Strip
+from snne_guard.evaluation.comparison.survey import OnProblem, Part, Row
+from snne_guard.evaluation.grade import Grader, LabelGrader
+from snne_guard.scorers.materials import LOGPROB_NEEDS, RELATION_NEEDS
+from snne_guard.scorers.relation import Relation
+from snne_guard.similarity import SIMILARITIES
+from snne_guard.similarity.exact import exact, normalised, numeric
+from snne_guard.types import Method
+
+__all__ = ["Options", "prepare"]
+
+_FEWEST = 2  # one answer has nothing to differ from
+_MOSTLY = 1 / 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What an evaluation does, as its arguments say.
+
+    Attributes:
+        methods: Which methods.
+        graded: Similarities that run without a model.
+        models: Relations behind which a model is.
+        providers: What meets needs that recordings do not.
+        include_answer: Whether the delivered answer is a member.
+        tau: Temperature of the similarity's softmax.
+        samples: Samples that count, None for as many as nearly all questions have.
+        by: Field by which files are split.
+        grader: Says which delivered answers are right.
+        second_grader: Another one, to be compared with the first.
+        ablate: What is varied.
+        draws: How intervals are made.
+        strict: Whether the first bad line ends the run.
+        on_problem: Told of each bad line.
+        on_progress: Told what is done, how far, and of how many.
+    """
+
+    methods: str | Sequence[str | Method] = "all"
+    graded: tuple[Relation, ...] = ()
+    models: tuple[Relation, ...] = ()
+    providers: Mapping[str, Provider] = field(default_factory=dict[str, Provider])
+    include_answer: bool = True
+    tau: float = 1.0
+    samples: int | None = None
+    by: str | None = None
+    grader: Grader = field(default_factory=LabelGrader)
+    second_grader: Grader | None = None
+    ablate: frozenset[str] = frozenset()
+    draws: Draws = field(default_factory=Draws)
+    strict: bool = False
+    on_problem: OnProblem | None = None
+    on_progress: Callable[[str, int, int], object] | None = None
+
+
+def prepare(part: Part, options: Options, /) -> Scan:
+    """Return what is to be run on a part, and note in it what is left out."""
+    n = options.samples
+    if n is None:
+        n = common_size(row.n_samples for row in part.rows)
+    rows = [row for row in part.rows if row.n_samples >= n]
+    if few := len(part.rows) - len(rows):
+        part.left_out[f"fewer than {n} samples"] += few
+    plan = plan_methods(options.methods, _tools(part, options))
+    plan = tuple(_checked(one, rows, n=n, options=options) for one in plan)
+    members = n + options.include_answer
+    beside = strips(
+        plan,
+        n=len(rows),
+        members=members,
+        tau=options.tau,
+        wanted=options.ablate,
+        similarities=_similarities(options),
+    )
+    return Scan(
+        part=part,
+        rows=rows,
+        n_samples=n,
+        members=members,
+        clusters=_clusters_by(options),
+        strips=[Strip(columns=Columns.of(plan, len(rows)), tau=options.tau), *beside],
+    )
+
+
+def _similarities(options: Options) -> tuple[Relation, ...]:
+    own = (Relation.of(one) for one in (*SIMILARITIES.values(), exact, normalised))
+    every = {one.name: one for one in (*options.graded, *own, *options.models)}
+    return tuple(every.values())
+
+
+def _tools(part: Part, options: Options) -> Tools:
+    equal = [exact, normalised]
+    # Numbers are compared where numbers are asked for.
+    if part.rows and part.numeric > _MOSTLY * len(part.rows):
+        equal.append(numeric)
+    recorded = {
+        need for need, n in part.recorded.items() if n >= ENOUGH * len(part.rows)
+    }
+    return Tools(
+        graded=options.graded,
+        equal=tuple(Relation.of(one) for one in equal),
+        models=options.models,
+        given=frozenset(recorded | set(options.providers)),
+    )
+
+
+def _clusters_by(options: Options) -> Relation:
+    """Return what tells equal answers: a model where there is one, else the words."""
+    models = (one for one in options.models if one.entails or one.equates)
+    return next(models, Relation.of(normalised))
+
+
+def _checked(
+    planned: Planned, rows: Sequence[Row], *, n: int, options: Options
+) -> Planned:
+    """Return a method with the reason why it cannot run on these rows, if any."""
+    needs = planned.method.needs
+    members = n + options.include_answer
+    why: str | None = None
+    if planned.status != "evaluated":
+        return planned
+    if not rows:
+        why = "there is no graded question"
+    elif needs & RELATION_NEEDS and members < _FEWEST:
+        why = "there is one answer a question, which has nothing to differ from"
+    elif needs & LOGPROB_NEEDS:
+        missing = sum(not row.logprobs for row in rows)
+        if missing > (1 - ENOUGH) * len(rows):
+            why = (
+                f"token log-probabilities are missing on {missing} of "
+                f"{len(rows)} questions"
+            )
+    return planned if why is None else replace(planned, status="skipped", why=why)

@@ -1,0 +1,153 @@
+"""The second look at a file: every question through every method, numbers kept."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from snne_guard.errors import InputError
+from snne_guard.evaluation._lines import decode
+from snne_guard.evaluation.comparison.measure import Columns, Shared
+from snne_guard.evaluation.comparison.members import materials_of
+from snne_guard.evaluation.comparison.plan import Planned
+from snne_guard.evaluation.comparison.survey import Part, Row
+from snne_guard.evaluation.recordings import Recording
+from snne_guard.scorers.relation import Relation
+from snne_guard.similarity.tokens import unicode_tokens
+from snne_guard.types import IntArray
+
+__all__ = ["Provider", "Scan", "Strip", "recordings_at", "scan"]
+
+Provider = Callable[[Recording], Any]
+"""What is needed of a recording and not in it: one for the delivered answer and each
+sample, or one for the recording, as the need has it; None where it cannot be had."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Strip:
+    """Columns under one setting.
+
+    Attributes:
+        columns: What the methods say.
+        tau: Temperature of the similarity's softmax.
+        n: Members that count, from the first on; None for all.
+        of: What is varied; an empty text for the methods as they are ranked.
+    """
+
+    columns: Columns
+    tau: float = 1.0
+    n: int | None = None
+    of: str = ""
+
+
+@dataclass(slots=True, kw_only=True)
+class Scan:
+    """What is found out about the questions of one part of a file.
+
+    Attributes:
+        part: The part.
+        rows: Its rows that are scored, in the order of the file.
+        n_samples: Samples that count.
+        members: Answers that are scored, the delivered one where it is a member.
+        clusters: What tells equal answers.
+        strips: The methods as they are ranked, then what ablations need.
+        answer_length: Tokens of each delivered answer.
+        n_clusters: Groups of equal answers of each question.
+    """
+
+    part: Part
+    rows: Sequence[Row]
+    n_samples: int
+    members: int
+    clusters: Relation
+    strips: Sequence[Strip]
+    answer_length: IntArray = field(init=False)
+    n_clusters: IntArray = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.answer_length = np.zeros(len(self.rows), dtype=np.intp)
+        self.n_clusters = np.zeros(len(self.rows), dtype=np.intp)
+
+    @property
+    def plan(self) -> Sequence[Planned]:
+        """The methods that are ranked."""
+        return self.strips[0].columns.plan
+
+
+def scan(
+    path: str | os.PathLike[str],
+    scans: Sequence[Scan],
+    *,
+    include_answer: bool = True,
+    providers: Mapping[str, Provider] | None = None,
+    on_progress: Callable[[int], object] | None = None,
+) -> None:
+    """Run every method on every row of a file's parts, in one pass.
+
+    Args:
+        path: The file that was surveyed.
+        scans: Where to write what is found.
+        include_answer: Whether the delivered answer is a member.
+        providers: Needs that no recording meets, and what meets them.
+        on_progress: Told how many questions are done.
+
+    Raises:
+        InputError: The file is not the one that was surveyed.
+        OSError: The file cannot be read.
+    """
+    places = {row.line: (one, at) for one in scans for at, row in enumerate(one.rows)}
+    found = recordings_at(path, sorted(places))
+    for done, (line, recording) in enumerate(found, start=1):
+        one, at = places[line]
+        known = {need: get(recording) for need, get in (providers or {}).items()}
+        materials = materials_of(
+            recording,
+            one.n_samples,
+            include_answer=include_answer,
+            known={need: value for need, value in known.items() if value is not None},
+        )
+        one.answer_length[at] = len(unicode_tokens(recording.main_answer))
+        shared: dict[int | None, Shared] = {None: Shared(materials)}
+        failed = frozenset[str]()
+        for strip in one.strips:
+            if strip.n not in shared:
+                shared[strip.n] = Shared(materials.first(strip.n or 0))
+            # What failed as it is ranked would only fail again.
+            now = strip.columns.fill(at, shared[strip.n], tau=strip.tau, but=failed)
+            failed = now if strip is one.strips[0] else failed
+        # At last, so that no method finds its work done that it is to be timed for.
+        ids = materials.cluster_ids(one.clusters)
+        one.n_clusters[at] = len(set(ids.tolist()))
+        if on_progress is not None:
+            on_progress(done)
+
+
+def recordings_at(
+    path: str | os.PathLike[str], lines: Sequence[int]
+) -> Iterator[tuple[int, Recording]]:
+    """Read certain lines of a file of recordings, by their ascending numbers.
+
+    Raises:
+        InputError: One of them is no recording.
+    """
+    with Path(path).open("rb") as stream:
+        before = 0
+        for line in lines:
+            raw = next(islice(stream, line - before - 1, None), b"")
+            before = line
+            try:
+                yield line, Recording.from_dict(decode(raw.removeprefix(_MARK)))
+            except InputError as error:
+                msg = (
+                    f"{os.fspath(path)} changed while it was read: line {line}: {error}"
+                )
+                raise InputError(msg) from error
+
+
+_MARK = b"\xef\xbb\xbf"

@@ -1,0 +1,333 @@
+"""What ``evaluate`` does with recordings that are not as they should be."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from snne_guard.errors import InputError
+from snne_guard.evaluation.comparison.runner import evaluate
+from snne_guard.scorers import METHODS
+from snne_guard.types import MethodInputs
+from tests.cli.lines import write
+from tests.support.evaluating import by_name, evaluated, questions, row
+
+
+def test_a_few_questions_with_fewer_samples_are_left_out(tmp_path: Path) -> None:
+    rows = questions(40)
+    rows[7]["samples"] = rows[7]["samples"][:2]
+    rows[8]["samples"] = [*rows[8]["samples"][:3], "  "]
+    rows[9]["samples"] += ["one more"]
+
+    one = evaluated(tmp_path, *rows)
+
+    assert one.n_samples == 4
+    assert one.left_out == {"fewer than 4 samples": 2}
+    assert len(one.ids) == 38
+    assert one.n_read == 40
+
+
+def test_many_questions_with_fewer_samples_cut_the_others(tmp_path: Path) -> None:
+    rows = questions(40)
+    for fields in rows[:5]:
+        fields["samples"] = fields["samples"][:2]
+
+    one = evaluated(tmp_path, *rows)
+
+    cut = [{**fields, "samples": fields["samples"][:2]} for fields in rows]
+    assert one.n_samples == 2
+    assert not one.left_out
+    same = by_name(evaluated(tmp_path, *cut))["snne[rouge_l]"]
+    assert by_name(one)["snne[rouge_l]"].uncertainty == same.uncertainty
+
+
+def test_the_number_of_samples_can_be_set(tmp_path: Path) -> None:
+    rows = questions(40)
+    rows[0]["samples"] = rows[0]["samples"][:2]
+
+    one = evaluated(tmp_path, *rows, samples=3)
+
+    assert one.n_samples == 3
+    assert one.left_out == {"fewer than 3 samples": 1}
+
+
+def test_one_sample_is_compared_with_the_delivered_answer(tmp_path: Path) -> None:
+    rows = questions(30, n_samples=1)
+
+    with_answer = by_name(evaluated(tmp_path, *rows))["snne[rouge_l]"]
+    alone = by_name(evaluated(tmp_path, *rows, include_answer=False))["snne[rouge_l]"]
+
+    assert with_answer.status == "evaluated"
+    assert alone.status == "skipped"
+    assert "nothing to differ from" in str(alone.why)
+
+
+def test_empty_answers_leave_the_set_as_in_score(tmp_path: Path) -> None:
+    rows = [
+        row("a", "yes", "", "yes", "no"),
+        row("b", "x", "y", "\n", "z", label=0),
+        row("c", "yes", "yes", "yes", main_answer=" "),
+    ]
+
+    one = evaluated(tmp_path, *rows)
+
+    assert one.ids == ("a", "b")
+    assert one.n_samples == 3
+    assert one.left_out == {"the delivered answer is empty": 1}
+
+
+def test_ungraded_questions_are_left_out_and_counted(tmp_path: Path) -> None:
+    rows = questions(10)
+    for fields in rows[:3]:
+        fields["label"] = None
+
+    one = evaluated(tmp_path, *rows)
+
+    assert one.left_out == {"no grade": 3}
+    assert one.ids == tuple(f"q{number}" for number in range(3, 10))
+
+
+def test_a_file_without_labels_leaves_the_others_alone(tmp_path: Path) -> None:
+    bare = [{**fields, "label": None, "majority_label": 1} for fields in questions(5)]
+    paths = [
+        write(tmp_path / "bare.jsonl", *bare),
+        write(tmp_path / "labelled.jsonl", *questions(12)),
+    ]
+
+    found = evaluate(paths, methods="snne", draws=5)
+
+    unlabelled, labelled = found.sets
+    assert unlabelled.left_out == {"no grade": 5}
+    assert "no labels" in unlabelled.warnings[0]
+    assert {method.status for method in unlabelled.methods} == {"skipped"}
+    assert unlabelled.accuracy is None
+    assert labelled.methods[0].auroc is not None
+
+
+def test_an_empty_file_has_no_set(tmp_path: Path) -> None:
+    assert evaluate(write(tmp_path / "empty.jsonl"), draws=5).sets == ()
+
+
+@pytest.mark.parametrize("label", [0, 1])
+def test_answers_of_one_kind_have_no_auroc(tmp_path: Path, label: int) -> None:
+    rows = [{**fields, "label": label} for fields in questions(12)]
+
+    one = evaluated(tmp_path, *rows)
+
+    method = one.methods[0]
+    assert method.status == "evaluated"
+    assert method.auroc is not None
+    assert method.auroc.value is None
+    assert method.auarc is not None
+    assert method.auarc.value == label
+    assert any("nothing to tell apart" in warning for warning in one.warnings)
+
+
+def test_ties_everywhere_are_a_coin_toss(tmp_path: Path) -> None:
+    rows = [row(f"q{n}", "yes", "yes", label=n % 2) for n in range(20)]
+
+    one = evaluated(tmp_path, *rows, methods="snne,dse")
+
+    for name in ("snne[rouge_l]", "dse[exact]"):
+        method = by_name(one)[name]
+        assert method.auroc is not None
+        assert (method.auroc.value, method.auroc.low) == (0.5, 0.5)
+    assert one.hardest == ()
+
+
+def test_white_box_methods_need_log_probabilities_nearly_everywhere(
+    tmp_path: Path,
+) -> None:
+    rows = questions(40, logprobs=True)
+    for fields in rows[:3]:
+        fields["token_logprobs"][1] = None
+
+    methods = by_name(evaluated(tmp_path, *rows, methods="wsnne,snne"))
+
+    assert methods["wsnne[rouge_l]"].status == "skipped"
+    assert methods["wsnne[rouge_l]"].why == (
+        "token log-probabilities are missing on 3 of 40 questions"
+    )
+    assert len(methods["snne[rouge_l]"].uncertainty) == 40
+
+
+def test_all_methods_rank_what_every_one_of_them_scored(tmp_path: Path) -> None:
+    rows = questions(40, logprobs=True)
+    rows[5]["main_logprobs"] = []
+    rows[6]["token_logprobs"] = None
+
+    one = evaluated(tmp_path, *rows, methods="wsnne,snne")
+
+    assert len(one.ids) == 38
+    assert not {"q5", "q6"} & set(one.ids)
+    assert one.left_out == {"not scored by every ranked method": 2}
+    assert {len(method.uncertainty) for method in one.methods} == {38}
+
+
+def test_log_probabilities_of_minus_infinity_are_no_crash(tmp_path: Path) -> None:
+    rows = questions(40, logprobs=True)
+    rows[1]["main_logprobs"] = [-math.inf]
+
+    one = evaluated(tmp_path, *rows, methods="all")
+
+    assert {len(method.uncertainty) for method in one.methods if method.auroc} <= {
+        39,
+        40,
+    }
+
+
+@pytest.mark.parametrize("field", ["main_logprobs", "token_logprobs"])
+def test_a_log_probability_that_is_none_is_a_bad_line(
+    tmp_path: Path, field: str
+) -> None:
+    rows = questions(10, logprobs=True)
+    rows[3][field] = [float("nan")] if field == "main_logprobs" else [[0.5]] * 4
+    told: list[int] = []
+
+    one = evaluated(tmp_path, *rows, on_problem=lambda _, line, __: told.append(line))
+
+    assert told == [4]
+    assert one.n_read == 9
+
+
+def test_broken_lines_and_ids_that_come_twice_are_told_and_skipped(
+    tmp_path: Path,
+) -> None:
+    rows: list[Any] = [*questions(5), b'{"id": "x"', row("q1", "a"), b"", row("z", "b")]
+    path = write(tmp_path / "rows.jsonl", *rows)
+    told: list[tuple[str, int, str]] = []
+
+    found = evaluate(
+        path, methods="snne", draws=5, on_problem=lambda *problem: told.append(problem)
+    )
+
+    assert [(Path(where).name, line) for where, line, _ in told] == [
+        ("rows.jsonl", 6),
+        ("rows.jsonl", 7),
+    ]
+    assert 'the id "q1" has come before' in told[1][2]
+    assert found.sets[0].n_read == 6
+
+
+def test_strict_ends_at_the_first_broken_line(tmp_path: Path) -> None:
+    path = write(tmp_path / "rows.jsonl", *questions(3), b"{")
+
+    with pytest.raises(InputError, match="line 4"):
+        evaluate(path, strict=True)
+
+
+def test_delivered_answers_that_are_samples_too_are_told_of(tmp_path: Path) -> None:
+    rows = [row(f"q{n}", "yes", "no", f"w{n}", label=n % 2) for n in range(60)]
+
+    one = evaluated(tmp_path, *rows)
+
+    assert any("main_answer seems to be sample 0" in told for told in one.warnings)
+    for fields in rows:
+        fields["main_answer"] = "another"
+    assert not any("seems" in told for told in evaluated(tmp_path, *rows).warnings)
+
+
+def test_labels_that_are_token_f1_are_told_of(tmp_path: Path) -> None:
+    rows = [row(f"q{n}", "a", answers=["yes"]) for n in range(20)]
+    rows += [row(f"r{n}", "a", answers=["no"], label=0) for n in range(20)]
+
+    one = evaluated(tmp_path, *rows)
+
+    assert any("agree with token F1 on 100% of 40" in told for told in one.warnings)
+
+
+def test_a_second_grader_is_compared_with_the_first(tmp_path: Path) -> None:
+    rows = [row(f"q{n}", "a", answers=["yes"], label=n % 2) for n in range(20)]
+
+    one = evaluated(tmp_path, *rows, second_grader="squad_em")
+
+    assert one.agreement is not None
+    assert (one.agreement.first, one.agreement.second) == ("label", "squad_em")
+    assert (one.agreement.n, one.agreement.share) == (20, 0.5)
+    assert evaluated(tmp_path, *rows).agreement is None
+
+
+def test_a_grader_of_qualities_alone_ranks_by_prr(tmp_path: Path) -> None:
+    rows = [{**fields, "label": None} for fields in questions(20)]
+
+    one = evaluated(tmp_path, *rows, grader=lambda row: len(row.main_answer) / 99)
+
+    method = one.methods[0]
+    assert one.accuracy is None
+    assert method.auroc is None
+    assert method.prr is not None
+    assert method.prr.value is not None
+    assert any("no AUROC" in told for told in one.warnings)
+
+
+def test_a_method_that_raises_now_and_then_costs_its_questions(tmp_path: Path) -> None:
+    one = evaluated(tmp_path, *questions(40), methods=["snne", _failing(at="q3?")])
+
+    assert one.left_out == {"not scored by every ranked method": 1}
+    assert "q3" not in one.ids
+
+
+@pytest.mark.parametrize(
+    ("fault", "told"),
+    [("raise", "ValueError: no such thing"), ("nan", "InputError: it gave NaN")],
+)
+def test_a_method_that_fails_often_is_left_out_itself(
+    tmp_path: Path, fault: str, told: str
+) -> None:
+    method = _failing(at="", fault=fault)
+
+    one = evaluated(tmp_path, *questions(40), methods=["snne", method])
+
+    failing = by_name(one)["failing[rouge_l]"]
+    assert failing.status == "skipped"
+    assert failing.why == f"could not score 40 of 40 questions: {told}"
+    assert len(one.ids) == 40
+
+
+def test_a_similarity_that_fails_is_asked_once_for_a_question(tmp_path: Path) -> None:
+    asked: list[str | None] = []
+
+    def failing(texts: Any, /, *, question: str | None = None) -> Any:
+        del texts
+        asked.append(question)
+        raise OSError
+
+    one = evaluated(
+        tmp_path, *questions(10), methods="snne,lex_sim", similarity=[failing]
+    )
+
+    assert all("OSError" in str(method.why) for method in one.methods[1:])
+    assert asked == [f"q{number}?" for number in range(10)]
+
+
+def test_a_file_that_changes_meanwhile_is_told_of(tmp_path: Path) -> None:
+    path = write(tmp_path / "rows.jsonl", *questions(30))
+
+    def spoil() -> None:
+        path.write_bytes(b"{}\n")
+
+    with pytest.raises(InputError, match="changed while it was read"):
+        evaluate(path, methods=[_failing(at="never", on_call=spoil)], draws=5)
+
+
+def _failing(*, at: str, fault: str = "raise", on_call: Any = None) -> Any:
+    def function(inputs: MethodInputs) -> float:
+        if on_call is not None:
+            on_call()
+        if at in str(inputs.question):
+            if fault == "nan":
+                return math.nan
+            msg = "no such thing"
+            raise ValueError(msg)
+        return METHODS["snne"].compute(inputs)
+
+    return replace(
+        METHODS["snne"],
+        name="failing",
+        function=function,
+        needs=frozenset({"similarity", "question"}),
+    )
