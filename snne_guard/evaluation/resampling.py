@@ -70,11 +70,12 @@ def bootstrap(
         >>> found.compare("a", "b", "auroc").difference
         0.4375
     """
-    _check(metrics, draws=draws, seed=seed)
+    _check_names(metrics)
     check_level(level)
     check_max_rejection(max_rejection)
     binary = any(RANK_METRICS[name].binary for name in metrics)
     values = (checked_correct if binary else checked_quality)(quality)
+    blocks = resamples(len(values), draws=draws, seed=seed)
     views: dict[str, Views] = {}
     for name, scores in uncertainties.items():
         uncertainty = checked_uncertainty(scores, what=f"uncertainty of {name}")
@@ -84,7 +85,7 @@ def bootstrap(
     point = {name: view.values(names) for name, view in views.items()}
     drawn = {name: np.empty((len(names), draws)) for name in views}
     first = 0
-    for block in resamples(len(values), draws=draws, seed=seed):
+    for block in blocks:
         last = first + len(block)
         for name, view in views.items():
             drawn[name][:, first:last] = view.values(names, block)
@@ -98,7 +99,7 @@ def bootstrap(
 
 
 def resamples(n: int, *, draws: int = 1000, seed: int = 0) -> Iterator[IntArray]:
-    """Yield the draws that ``bootstrap`` makes, block by block.
+    """Return the draws that ``bootstrap`` makes, block by block.
 
     For a statistic that is not among its metrics.
 
@@ -107,8 +108,11 @@ def resamples(n: int, *, draws: int = 1000, seed: int = 0) -> Iterator[IntArray]
         draws: How many draws.
         seed: Of the draws.
 
-    Yields:
-        ``(b, n)`` indices of the drawn questions, b draws each.
+    Returns:
+        An iterator over ``(b, n)`` indices of the drawn questions, b draws each.
+
+    Raises:
+        ConfigurationError: Less than one draw, or a seed or n below 0.
 
     Example:
         >>> from snne_guard.evaluation import interval, spearman
@@ -122,6 +126,13 @@ def resamples(n: int, *, draws: int = 1000, seed: int = 0) -> Iterator[IntArray]
         >>> round(found.low, 2), round(found.value, 2), round(found.high, 2)
         (0.97, 0.99, 0.99)
     """
+    if draws < 1 or seed < 0 or n < 0:
+        msg = f"expected draws >= 1, a seed >= 0 and n >= 0, got {draws}, {seed}, {n}"
+        raise ConfigurationError(msg)
+    return _blocks(n, draws=draws, seed=seed)
+
+
+def _blocks(n: int, *, draws: int, seed: int) -> Iterator[IntArray]:
     generator = np.random.default_rng(seed)
     rows = max(1, _BLOCK // max(1, n))
     for first in range(0, draws, rows):
@@ -129,12 +140,9 @@ def resamples(n: int, *, draws: int = 1000, seed: int = 0) -> Iterator[IntArray]
         yield generator.integers(max(1, n), size=size, dtype=np.int64)
 
 
-def _check(metrics: Sequence[str], *, draws: int, seed: int) -> None:
+def _check_names(metrics: Sequence[str]) -> None:
     for name in metrics:
         if name not in RANK_METRICS:
             known = ", ".join(sorted(RANK_METRICS))
             msg = f"expected metrics among {known}, got {name!r}"
             raise ConfigurationError(msg)
-    if draws < 1 or seed < 0:
-        msg = f"expected draws >= 1 and a seed >= 0, got {draws} and {seed}"
-        raise ConfigurationError(msg)

@@ -133,6 +133,13 @@ def test_draws_are_of_all_questions_alike() -> None:
     assert share == pytest.approx([0.25] * 4, abs=0.01)
 
 
+@pytest.mark.parametrize("options", [{"draws": 0}, {"seed": -1}, {"n": -1}])
+def test_draws_that_make_no_sense(options: dict[str, int]) -> None:
+    """Said at the call, not at the first draw."""
+    with pytest.raises(ConfigurationError, match=f"got .*{min(options.values())}"):
+        resamples(**{"n": 3, **options})
+
+
 def test_a_difference_is_taken_draw_by_draw() -> None:
     methods, correct = ordinary()
     found = bootstrap(methods, correct, draws=400)
@@ -212,7 +219,7 @@ def test_no_method() -> None:
     [
         ({"metrics": ("auroc", "AUROC")}, "among auarc, .*got 'AUROC'"),
         ({"draws": 0}, "draws >= 1"),
-        ({"seed": -1}, "seed >= 0"),
+        ({"seed": -1}, "a seed >= 0"),
         ({"level": 1.0}, "level in"),
         ({"level": NAN}, "level in"),
     ],

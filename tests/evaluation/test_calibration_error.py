@@ -58,6 +58,12 @@ def test_equal_probabilities_are_not_parted() -> None:
     assert found.observed == pytest.approx([3 / 7, 2 / 3])
 
 
+def test_a_group_goes_where_its_middle_is() -> None:
+    """Six of ten end in the second half, and have their middle in the first."""
+    found = reliability([0.2] * 6 + [0.3] + [0.6] * 3, [1, 0] * 5, n_bins=2)
+    assert found.counts.tolist() == [6, 4]
+
+
 def test_intervals_of_the_observed_share() -> None:
     found = reliability([0.5] * 10, [1] * 7 + [0] * 3)
     expected = binomtest(3, 10).proportion_ci(method="wilson")
