@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from fractions import Fraction
+from unicodedata import normalize
 
 from snne_guard.errors import ConfigurationError
 from snne_guard.evaluation.reference_grader import ReferenceGrader
@@ -25,6 +26,10 @@ _CLAUSE_END = re.compile(
 )
 _FRACTION = re.compile(r"\\[dt]?frac\s*\{([^{}]{1,400})\}\s*\{([^{}]{1,400})\}")
 _LATEX = re.compile(r"\\text\w*|\\[,;!: ]|[{}\\$]")
+_POWER = re.compile(
+    r"(?<=\d)\s*(?:[\u00d7x*\u00b7]|\\times|\\cdot)\s*10\^\{?([-+\u2212]?)(\d{1,3})\b\}?"
+)
+_VULGAR = re.compile(r"(\d?)([\u00bc-\u00be\u2150-\u215e])")
 _SPACED = re.compile(r"(?<![\d.,])(\d{1,3})((?:[ \u00a0\u202f]\d{3})+)(?!\d)")
 _SIGNED_MONEY = re.compile(r"([-\u2212])\s?[$\u20ac\u00a3\u00a5](?=\d)")
 
@@ -63,10 +68,17 @@ def final_number(text: str, /) -> tuple[Fraction, str] | None:
 
 
 def _plain(text: str) -> str:
-    """Write fractions, groups of three digits and signed amounts the usual way."""
+    """Write fractions, powers of ten, digits and signed amounts the usual way."""
+    text = _VULGAR.sub(_vulgar, text)
+    text = _POWER.sub(lambda by: f"e{'' if by[1] in {'', '+'} else '-'}{by[2]}", text)
     text = _FRACTION.sub(r" \1/\2 ", text)
     text = _SIGNED_MONEY.sub(r"\1", text)
     return _SPACED.sub(lambda found: "".join(found.group().split()), text)
+
+
+def _vulgar(found: re.Match[str]) -> str:
+    fraction = normalize("NFKC", found[2]).replace("\u2044", "/")
+    return f"{found[1]} {fraction}" if found[1] else fraction
 
 
 def numeric_match(

@@ -13,17 +13,20 @@ from snne_guard.evaluation import (
     GRADERS,
     AgreementOfGraders,
     Grade,
+    Recording,
     agreement,
     both_lexical,
     grade_all,
     is_lexical,
     labels_by_tokens,
+    read_recordings,
     resolve_grader,
 )
 from snne_guard.similarity import rouge_l
 from snne_guard.similarity.exact import exact
 from snne_guard.types import FloatArray
 from tests.support.grading import answered
+from tests.support.shared_folder import SHARED
 
 
 def grades(name: str, verdicts: str) -> list[Grade | None]:
@@ -145,5 +148,33 @@ def test_labels_that_token_f1_could_have_made() -> None:
     assert found is not None
     assert (found.n, found.share, found.kappa) == (30, 1.0, 1.0)
     assert labels_by_tokens(rows * 14) is None
+    assert labels_by_tokens([*rows * 15, replace(rows[0], label=0)]) is not None
     assert labels_by_tokens([*rows * 15, *[replace(rows[0], label=0)] * 2]) is None
+    assert labels_by_tokens(rows[:1] * 50) is None  # no kappa without wrong answers
     assert labels_by_tokens([answered("x", label=1)] * 50) is None
+
+
+@pytest.mark.skipif(
+    not (SHARED / "data").is_dir(), reason="the recorded generations are not here"
+)
+@pytest.mark.parametrize(
+    ("name", "by_tokens"),
+    [
+        ("generations_sac3_nq", False),
+        ("generations_sac3_hotpot", False),
+        ("generations_gsm8k_4systems", False),
+        ("generations_uqnlg_triviaqa", True),
+        ("recorded_qwen15", True),
+    ],
+)
+def test_labels_of_real_recordings(name: str, *, by_tokens: bool) -> None:
+    read = read_recordings(SHARED / "data" / f"{name}.jsonl", strict=True)
+    rows = [row for _, row in read if isinstance(row, Recording)]
+
+    assert (labels_by_tokens(rows) is not None) == by_tokens
+    with_f1 = agreement(
+        grade_all(rows, GRADERS["label"]()), grade_all(rows, GRADERS["squad_f1"]())
+    )
+    assert with_f1 is not None
+    assert with_f1.kappa is not None
+    assert by_tokens or with_f1.kappa < 0.5
