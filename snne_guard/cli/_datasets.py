@@ -54,7 +54,7 @@ class Source:
             msg = "--dataset-file, --dataset-seed and --shots need --dataset"
             raise ConfigurationError(msg)
         elif self.questions is None:
-            msg = "expected QUESTIONS.jsonl, or --dataset and one of the paper's"
+            msg = "expected QUESTIONS.jsonl, or --dataset and the name of a data set"
             raise ConfigurationError(msg)
 
     def complete(self, settings: DrawSettings) -> DrawSettings:

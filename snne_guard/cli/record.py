@@ -24,7 +24,7 @@ def record(
     file: Annotated[
         str | None,
         typer.Argument(
-            metavar="[QUESTIONS.jsonl]",
+            metavar="QUESTIONS.jsonl",
             help="Questions; - is stdin. Not with --dataset.",
             show_default=False,
         ),

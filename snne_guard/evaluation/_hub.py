@@ -103,7 +103,17 @@ def _from_hub(dataset: Dataset, split: str) -> Rows:
         )
         raise ConfigurationError(msg)
     library = _library()
-    load = partial(library.load_dataset, dataset.hub, dataset.config, split=split)
+    # The package fetches all splits of a data set, gigabytes for WMT14, unless it is
+    # told to stream; what comes as a stream is not kept for the next time.
+    alone = dataset.shown is None and dataset.share is None
+    streamed = alone and not library.config.HF_HUB_OFFLINE
+    load = partial(
+        library.load_dataset,
+        dataset.hub,
+        dataset.config,
+        split=split,
+        streaming=streamed,
+    )
     try:
         try:
             table = load()
@@ -111,6 +121,8 @@ def _from_hub(dataset: Dataset, split: str) -> Rows:
             if "scripts are no longer supported" not in str(error):
                 raise
             table = load(revision=_PARQUET)
+        if streamed:
+            table = [*table]
     except Exception as error:
         msg = (
             f"{dataset.name} cannot be had from the Hugging Face hub as "

@@ -265,23 +265,53 @@ def test_without_a_hub_a_file_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> N
         questions("bioasq")
 
 
-def test_from_the_hub(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The hub is not reached here: this is what is asked of the package."""
-    library = import_module("datasets")
-    asked: list[tuple[Any, ...]] = []
+class Hub:
+    """Stands for ``load_dataset``: the hub is not reached here."""
 
-    def load(path: str, name: str | None, *, split: str, revision: Any = None) -> Any:
-        asked.append((path, name, split, revision))
-        if revision is None:
+    def __init__(self, **splits: Table) -> None:
+        self._splits = splits
+        self.asked: list[tuple[Any, ...]] = []
+
+    def __call__(
+        self,
+        path: str,
+        name: str | None,
+        *,
+        split: str,
+        streaming: bool,
+        revision: str | None = None,
+    ) -> Any:
+        self.asked.append((path, name, split, streaming, revision))
+        if path == "wmt/wmt14" and revision is None:
             msg = "Dataset scripts are no longer supported, but found wmt14.py"
             raise RuntimeError(msg)
-        return library.Dataset.from_list([wmt14(1)])
+        table = import_module("datasets").Dataset.from_list(self._splits[split])
+        return table.to_iterable_dataset() if streaming else table
 
-    monkeypatch.setattr(library, "load_dataset", load)
+
+@pytest.mark.parametrize("offline", [False, True])
+def test_one_split_of_the_hub_is_streamed_if_it_can_be(
+    monkeypatch: pytest.MonkeyPatch, *, offline: bool
+) -> None:
+    hub = Hub(test=[wmt14(1)])
+    monkeypatch.setattr("datasets.load_dataset", hub)
+    monkeypatch.setattr("datasets.config.HF_HUB_OFFLINE", offline)
     assert questions("wmt14_de_en")[0].text == "Satz 1."
-    assert asked == [
-        ("wmt/wmt14", "de-en", "test", None),
-        ("wmt/wmt14", "de-en", "test", "refs/convert/parquet"),
+    assert hub.asked == [
+        ("wmt/wmt14", "de-en", "test", not offline, None),
+        ("wmt/wmt14", "de-en", "test", not offline, "refs/convert/parquet"),
+    ]
+
+
+def test_two_splits_of_the_hub_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    train = [nq_open(number) for number in range(6)]
+    hub = Hub(train=train, validation=[nq_open(7)])
+    monkeypatch.setattr("datasets.load_dataset", hub)
+    assert questions("nq_open")[0].text == "what is 7?"
+    name = "google-research-datasets/nq_open"
+    assert hub.asked == [
+        (name, None, "validation", False, None),
+        (name, None, "train", False, None),
     ]
 
 
