@@ -67,13 +67,14 @@ from snne_guard.evaluation import (
     resolve_grader,
     risk_coverage_curve,
 )
-from snne_guard.langchain import Finding, Preflight
+from snne_guard.langchain import ChatGenerate, Finding, Preflight
 from snne_guard.sampling.hf_likelihood import HuggingFaceLikelihood
 from snne_guard.sampling.huggingface import (
     Completion,
     GenerationSettings,
     HuggingFaceModel,
 )
+from snne_guard.sampling.openai_generate import OpenAIGenerate
 from snne_guard.sampling.openai_likelihood import OpenAILikelihood
 from snne_guard.scorers import (
     METHODS,
@@ -93,12 +94,23 @@ from snne_guard.scorers import (
     uncertainty,
     wsnne,
 )
-from snne_guard.similarity import Embedding, Match, exact, numeric, rouge_l
+from snne_guard.similarity import (
+    NLI,
+    CrossEncoder,
+    Embedding,
+    EntailmentJudge,
+    Match,
+    exact,
+    numeric,
+    rouge_l,
+)
 from snne_guard.types import (
     AsyncSampler,
     BoolArray,
+    Entailment,
     Equivalence,
     FloatArray,
+    Generate,
     IntArray,
     Likelihood,
     Method,
@@ -270,6 +282,25 @@ def likelihoods(client: OpenAI, model: HuggingFaceModel) -> None:
     logprob = p_true_logprob(likelihood, "3 + 3?", "6", ["6"], shots=[shot])
     assert_type(p_true(logprob, reading="code"), float)
     Shot(question="2 + 2?", answer="4")  # type: ignore[call-arg]  # correct or not
+
+
+def relations(chat: BaseChatModel, client: OpenAI) -> None:
+    nli = NLI("microsoft/deberta-base-mnli", device="cpu", strict=False)
+    assert_type(nli(["a", "b"], question="q"), FloatArray)
+    assert_type(nli.load(), NLI)
+    entailment: Entailment = nli
+    assert_type(entailment.probabilities(["a", "b"]), FloatArray)
+    ask: Generate = ChatGenerate(chat.bind(stop=["x"]))
+    judge = EntailmentJudge(ask, name="j", max_concurrency=2)
+    same: tuple[Equivalence, ...] = (nli, judge)
+    assert_type(same[0].equivalent(["a", "b"]), BoolArray)
+    EntailmentJudge(OpenAIGenerate(client, model="m", temperature=0))
+    EntailmentJudge(len)  # type: ignore[arg-type]  # no text comes of it
+    encoder = CrossEncoder(max_length=256)
+    weights = encoder.token_importance(None, "a b", ["a", " b"], removal="everywhere")
+    assert_type(weights, FloatArray)
+    encoder.token_importance(None, "a", ["a"], removal="all")  # type: ignore[arg-type]
+    SNNEGuard(chat, method="dse", similarity=judge, threshold=0.5)
 
 
 async def shadow_mode(model: BaseChatModel) -> None:
