@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from snne_guard.evaluation.comparison.means import Mean, method_means
 from snne_guard.evaluation.results import EvaluatedSet, Evaluation, MethodResult, Metric
 
-__all__ = ["print_evaluation"]
+__all__ = ["print_evaluation", "print_means"]
 
 _WIDE = 140
 
@@ -32,6 +34,34 @@ def print_evaluation(evaluation: Evaluation, console: Console | None = None) -> 
         for line in _unranked(one):
             console.print(line, markup=False, highlight=False, soft_wrap=True)
         console.print()
+
+
+def print_means(evaluation: Evaluation, console: Console | None = None) -> None:
+    """Print what each method reaches over all sets together."""
+    console = Console() if console is None else console
+    if not console.is_terminal:
+        console.width = max(console.width, _WIDE)
+    labelled = [one for one in evaluation.sets if one.accuracy is not None]
+    console.print(
+        f"mean of {len(labelled)} sets ± standard deviation between them", style="bold"
+    )
+    table = Table(box=None, pad_edge=False)
+    for title in ("method", "box"):
+        table.add_column(title, no_wrap=True)
+    for title in ("sets", "AUROC", "AUARC", "PRR", "normalised"):
+        table.add_column(title, justify="right", no_wrap=True)
+    for row in method_means(evaluation.sets):
+        means = (row.auroc, row.auarc, row.prr, row.prr_normalised)
+        box = "white" if row.white_box else "black"
+        table.add_row(escape(row.name), box, str(row.n_sets), *map(_with_spread, means))
+    console.print(table)
+
+
+def _with_spread(mean: Mean) -> str:
+    if math.isnan(mean.value):
+        return "-"
+    spread = "" if mean.deviation is None else f" ± {_short(mean.deviation)}"
+    return f"{_short(mean.value)}{spread}"
 
 
 def _title(one: EvaluatedSet) -> str:

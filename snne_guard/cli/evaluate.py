@@ -21,7 +21,7 @@ from rich.progress import (
 
 from snne_guard.cli import _options
 from snne_guard.cli._console import USAGE, failure, note, reported_errors
-from snne_guard.cli._evaluation_table import print_evaluation
+from snne_guard.cli._evaluation_table import print_evaluation, print_means
 from snne_guard.cli._files import atomic_output
 from snne_guard.errors import InputError
 from snne_guard.evaluation.comparison.runner import evaluate as evaluate_recordings
@@ -80,6 +80,10 @@ def evaluate(
         int, typer.Option(min=1, help="Bootstrap draws behind the intervals.")
     ] = 1000,
     seed: Annotated[int, typer.Option(min=0, help="Of the draws.")] = 0,
+    mean: Annotated[
+        bool,
+        typer.Option("--mean", help="Print means over the sets, ± their deviation."),
+    ] = False,
     csv: Annotated[Path | None, typer.Option(help="Write the table to a file.")] = None,
     json_file: Annotated[
         Path | None, typer.Option("--json", help="Write all that was found to a file.")
@@ -121,6 +125,8 @@ def evaluate(
             on_progress=on_progress,
         )
     print_evaluation(evaluation)
+    if mean:
+        print_means(evaluation)
     with reported_errors():
         for path, make in ((csv, to_csv), (json_file, _to_json), (html, to_html)):
             if path is not None:

@@ -1,0 +1,62 @@
+"""``snne-guard evaluate --mean``: one table over all sets."""
+
+import io
+from pathlib import Path
+
+from rich.console import Console
+from typer.testing import CliRunner
+
+from snne_guard.cli import build_app
+from snne_guard.cli._evaluation_table import print_means
+from snne_guard.evaluation.results import (
+    EvaluatedSet,
+    Evaluation,
+    MethodResult,
+    Metric,
+)
+from tests.cli.lines import write
+from tests.support.evaluating import questions
+
+
+def test_means_over_runs(tmp_path: Path) -> None:
+    paths = []
+    for run in range(3):
+        rows = questions(12)
+        for number, fields in enumerate(rows):
+            fields["label"] = int((number + run) % 3 == 0)
+        paths.append(str(write(tmp_path / f"run{run}.jsonl", *rows)))
+
+    arguments = [*paths, "--methods", "snne,answer_length", "--draws", "2", "--mean"]
+    result = CliRunner().invoke(build_app(), ["evaluate", *arguments])
+
+    assert result.exit_code == 0
+    lines = result.stdout.splitlines()
+    start = lines.index("mean of 3 sets ± standard deviation between them")
+    assert lines[start + 1].split()[:4] == ["method", "box", "sets", "AUROC"]
+    names = {line.split()[0]: line for line in lines[start + 2 :] if line}
+    assert set(names) == {"snne[rouge_l]", "answer_length"}
+    assert names["snne[rouge_l]"].split()[1:3] == ["black", "3"]
+    assert names["snne[rouge_l]"].count("±") == 4
+
+
+def test_figures_that_are_missing_or_stand_alone() -> None:
+    row = MethodResult(
+        name="ne",
+        method="ne",
+        white_box=True,
+        auroc=Metric(value=0.5),
+        auarc=Metric(value=0.25),
+    )
+    one = EvaluatedSet(name="a", path="a.jsonl", methods=(row,), accuracy=0.5)
+    shown = io.StringIO()
+
+    print_means(Evaluation(sets=(one,)), Console(file=shown))
+
+    last = shown.getvalue().splitlines()[-1]
+    assert last.split() == ["ne", "white", "1", ".500", ".250", "-", "-"]
+
+
+def test_a_terminal_keeps_its_width() -> None:
+    shown = io.StringIO()
+    print_means(Evaluation(sets=()), Console(file=shown, force_terminal=True, width=90))
+    assert "mean of 0 sets" in shown.getvalue()

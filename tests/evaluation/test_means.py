@@ -1,0 +1,60 @@
+"""Means over sets, and how far the sets are from each other."""
+
+import math
+
+import pytest
+
+from snne_guard.evaluation.comparison.means import method_means
+from snne_guard.evaluation.results import EvaluatedSet, MethodResult, Metric
+
+
+def row(name: str, auroc: float | None, prr: float | None = 0.5) -> MethodResult:
+    figure = Metric(value=auroc)
+    return MethodResult(
+        name=name,
+        method=name,
+        white_box=name == "ne",
+        auroc=figure,
+        auarc=figure,
+        prr=Metric(value=prr),
+        prr_normalised=None if prr is None else Metric(value=prr),
+    )
+
+
+def of(*rows: MethodResult) -> EvaluatedSet:
+    return EvaluatedSet(name="s", path="s.jsonl", methods=rows)
+
+
+def test_each_set_counts_once() -> None:
+    means = method_means(
+        [
+            of(row("snne", 0.6), row("ne", 0.9)),
+            of(row("snne", 0.8), row("ne", 0.8)),
+            of(row("snne", 0.7), row("ne", 0.7)),
+        ]
+    )
+
+    assert [(one.name, one.white_box, one.n_sets) for one in means] == [
+        ("ne", True, 3),
+        ("snne", False, 3),
+    ]
+    assert means[1].auroc.value == pytest.approx(0.7)
+    assert means[1].auroc.deviation == pytest.approx(0.1)
+    assert means[1].prr.deviation == 0.0
+
+
+def test_a_method_that_is_missing_somewhere_comes_after_the_others() -> None:
+    skipped = MethodResult(name="ne", method="ne", status="skipped")
+    sets = [of(row("snne", 0.6), row("ne", 0.9)), of(row("snne", 0.5)), of(skipped)]
+    means = method_means(sets)
+
+    assert [(one.name, one.n_sets) for one in means] == [("snne", 2), ("ne", 1)]
+    assert means[1].auroc.deviation is None
+
+
+def test_figures_that_do_not_exist_are_no_zeros() -> None:
+    assert method_means([of(row("snne", None))]) == ()
+    (only,) = method_means([of(row("snne", 0.6, None)), of(row("snne", 0.7))])
+    assert math.isnan(only.prr.value)
+    assert math.isnan(only.prr_normalised.value)
+    assert only.auroc.value == pytest.approx(0.65)
