@@ -42,9 +42,8 @@ def print_means(evaluation: Evaluation, console: Console | None = None) -> None:
     if not console.is_terminal:
         console.width = max(console.width, _WIDE)
     labelled = [one for one in evaluation.sets if one.accuracy is not None]
-    console.print(
-        f"mean of {len(labelled)} sets ± standard deviation between them", style="bold"
-    )
+    title = f"mean of {len(labelled)} sets ± standard deviation between them"
+    console.print(title, style="bold", highlight=False)
     table = Table(box=None, pad_edge=False)
     for title in ("method", "box"):
         table.add_column(title, no_wrap=True)
