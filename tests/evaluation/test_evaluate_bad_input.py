@@ -240,6 +240,23 @@ def test_labels_that_are_token_f1_are_told_of(tmp_path: Path) -> None:
     assert any("agree with token F1 on 100% of 40" in told for told in one.warnings)
 
 
+def test_a_grader_that_sees_what_the_similarity_sees_is_told_of(tmp_path: Path) -> None:
+    rows = [row(f"q{n}", "a", answers=["yes", "7"], label=None) for n in range(40)]
+
+    for grader, methods, told in (
+        ("squad_f1", "snne[rouge_l],dse[exact]", "squad_f1 and rouge_l, exact look at"),
+        ("squad_em", "answer_length,snne[rouge_l]", "squad_em and rouge_l look at the"),
+        ("squad_f1", "snne[numeric]", ""),
+        ("numeric", "snne[rouge_l]", ""),
+    ):
+        one = evaluated(tmp_path, *rows, grader=grader, methods=methods)
+        same = [text for text in one.warnings if "look at the same words" in text]
+        assert [text[: len(told)] for text in same] == ([told] if told else [])
+    labelled = [{**fields, "label": n % 2} for n, fields in enumerate(rows)]
+    one = evaluated(tmp_path, *labelled, grader="squad_f1", methods="snne[rouge_l]")
+    assert not any("look at the same words" in text for text in one.warnings)
+
+
 def test_a_second_grader_is_compared_with_the_first(tmp_path: Path) -> None:
     rows = [row(f"q{n}", "a", answers=["yes"], label=n % 2) for n in range(20)]
 

@@ -55,7 +55,14 @@ def assemble(
         n_samples=scan.n_samples,
         n_read=part.n_read,
         left_out=dict(part.left_out),
-        warnings=tuple(warnings_of(part, standing)),
+        warnings=tuple(
+            warnings_of(
+                part,
+                standing,
+                grader=options.grader,
+                plan=scan.strips[0].columns.plan,
+            )
+        ),
         methods=results(scan, found, standing, options),
         ids=tuple(row.id for row in standing.rows),
         quality=tuple(standing.quality.tolist()),

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from snne_guard.evaluation.agreement import labels_by_tokens
+from snne_guard.evaluation.agreement import both_lexical, labels_by_tokens
+from snne_guard.evaluation.comparison.plan import Planned
 from snne_guard.evaluation.comparison.standing import Standing
 from snne_guard.evaluation.comparison.survey import Part
+from snne_guard.evaluation.grade import Grader
 from snne_guard.evaluation.honesty import answer_among_samples
 
 __all__ = ["warnings_of"]
@@ -15,8 +17,17 @@ _FEW = 100
 _KINDS = 2
 
 
-def warnings_of(part: Part, standing: Standing, /) -> Iterator[str]:
-    """Yield the warnings, in words."""
+def warnings_of(
+    part: Part, standing: Standing, /, *, grader: Grader, plan: Sequence[Planned]
+) -> Iterator[str]:
+    """Yield the warnings, in words.
+
+    Args:
+        part: The set.
+        standing: Its questions that are ranked.
+        grader: Who graded those without a label.
+        plan: The methods, the ranked ones among them.
+    """
     if not part.rows:
         yield (
             "no question has a grade: no labels, and no other grader was named or "
@@ -37,6 +48,7 @@ def warnings_of(part: Part, standing: Standing, /) -> Iterator[str]:
     if not standing.rows:
         yield "no question was scored by every method"
         return
+    yield from _same_words(standing, grader, plan)
     if standing.correct is None:
         yield "the grader says how good answers are but not which are right: no AUROC"
     elif len(set(standing.correct.tolist())) < _KINDS:
@@ -44,3 +56,24 @@ def warnings_of(part: Part, standing: Standing, /) -> Iterator[str]:
         yield f"all answers are {kind}: there is nothing to tell apart, so no AUROC"
     if len(standing.rows) < _FEW:
         yield f"only {len(standing.rows)} questions: the intervals are wide"
+
+
+def _same_words(
+    standing: Standing, grader: Grader, plan: Sequence[Planned]
+) -> Iterator[str]:
+    """Yield what is wrong with a grader that sees what a similarity sees."""
+    unlabelled = {row.grade.grader for row in standing.rows if row.grade} - {"label"}
+    relations = [
+        planned.relation
+        for planned in plan
+        if planned.name in standing.uncertainties and planned.relation is not None
+    ]
+    lexical = dict.fromkeys(
+        one.name for one in relations if both_lexical(grader, one.similarity)
+    )
+    if unlabelled and lexical:
+        yield (
+            f"{' and '.join(sorted(unlabelled))} and {', '.join(lexical)} look at the "
+            "same words, so that methods on them may seem to know more than they do: "
+            "see how far another grader agrees (--second-grader)"
+        )
