@@ -8,18 +8,29 @@ from typing import Any
 
 import pytest
 
-from snne_guard.evaluation import write_report
+from snne_guard.evaluation import evaluate, write_report
+from tests.support.browsing import keep
 from tests.support.evaluated import evaluated_set, evaluation, hard_question
+from tests.support.shared_folder import SHARED
 
 HOSTILE = "<img src=x onerror=\"document.title='taken'\">"
+TALL = 4000
+"""Pixels of a screen on which all that is pictured can be seen."""
 LONG = "a_very_long_name_of_a_method_" * 8
 
 
-def show(browser: Any, path: Path, *, width: int, scheme: str) -> None:
+def show(
+    browser: Any, path: Path, *, width: int, scheme: str, height: int = 900
+) -> None:
     """Open a page as a device of some width does whose owner prefers a scheme."""
     browser.execute_cdp_cmd(
         "Emulation.setDeviceMetricsOverride",
-        {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600},
+        {
+            "width": width,
+            "height": height,
+            "deviceScaleFactor": 1,
+            "mobile": width < 600,
+        },
     )
     browser.execute_cdp_cmd(
         "Emulation.setEmulatedMedia",
@@ -122,3 +133,38 @@ def test_nothing_can_run_in_it(browser: Any, report: Path) -> None:
 def test_it_can_be_printed(browser: Any, report: Path) -> None:
     show(browser, report, width=1280, scheme="dark")
     assert browser.print_page().startswith("JVBERi0")  # "%PDF-" in base64
+
+
+def test_a_report_of_real_recordings_can_be_read(
+    browser: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = SHARED / "data"
+    if not data.exists():
+        pytest.skip(f"there are no recordings of real models in {data}")
+    monkeypatch.chdir(data)
+    path = tmp_path / "report.html"
+    write_report(evaluate("generations_uqnlg_triviaqa.jsonl", methods="all"), path)
+    for scheme in ("light", "dark"):
+        show(browser, path, width=1280, scheme=scheme, height=TALL)
+        y = place(browser, "#set-1", "top") - 24
+        end = place(browser, "figure", "bottom") + 20
+        keep(
+            browser,
+            f"report-{scheme}",
+            at_most=250_000,
+            x=0,
+            y=y,
+            width=1280,
+            height=end - y,
+            scale=1,
+        )
+    show(browser, path, width=375, scheme="light", height=TALL)
+    assert ask(browser, "document.documentElement.scrollWidth") == 375
+    y = place(browser, "#set-1-ranking", "top") - 16
+    keep(browser, "report-phone", x=0, y=y, width=375, height=812)
+
+
+def place(browser: Any, selector: str, side: str) -> int:
+    """Return how far down a side of an element is."""
+    box = f"document.querySelector('{selector}').getBoundingClientRect()"
+    return int(ask(browser, f"Math.round({box}.{side})"))

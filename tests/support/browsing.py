@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import base64
+import io
 import os
 from pathlib import Path
 from typing import Any
 
+from PIL import Image
+
 __all__ = ["OPTIONS", "keep"]
 
+_COLOURS = 256
 OPTIONS = (
     "--headless",
     "--no-sandbox",
@@ -22,7 +26,7 @@ OPTIONS = (
 )
 
 
-def keep(browser: Any, name: str, *, at_most: int = 150_000, **clip: int) -> None:
+def keep(browser: Any, name: str, *, at_most: int = 150_000, **clip: float) -> None:
     """Keep a picture of a part of the page, where one is wanted.
 
     ``SNNE_GUARD_SCREENSHOTS=docs/images`` keeps those that the documentation shows.
@@ -31,6 +35,9 @@ def keep(browser: Any, name: str, *, at_most: int = 150_000, **clip: int) -> Non
         shot = browser.execute_cdp_cmd(
             "Page.captureScreenshot", {"clip": {"scale": 1, **clip}}
         )
-        picture = base64.b64decode(shot["data"])
+        with Image.open(io.BytesIO(base64.b64decode(shot["data"]))) as taken:
+            small = io.BytesIO()
+            taken.convert("RGB").quantize(_COLOURS).save(small, "PNG", optimize=True)
+        picture = small.getvalue()
         assert len(picture) < at_most
         (Path(__file__).parents[2] / folder / f"{name}.png").write_bytes(picture)
