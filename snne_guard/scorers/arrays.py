@@ -45,12 +45,16 @@ def as_matrix(values: ArrayLike, /, *, what: str) -> FloatArray:
     Raises:
         InputError: It is none.
     """
-    matrix = as_floats(values, what=what)
+    try:
+        matrix: FloatArray = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        matrix = as_floats(values, what=what)
+    if not np.isfinite(matrix).all():
+        as_floats(matrix, what=what)  # says what is wrong, unless it is -inf
+        msg = f"expected {what} of finite numbers, got -inf"
+        raise InputError(msg)
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not matrix.size:  # noqa: PLR2004 - a matrix has two axes
         msg = f"expected {what} to be (n, n) with n >= 1, got shape {matrix.shape}"
-        raise InputError(msg)
-    if np.isneginf(matrix).any():
-        msg = f"expected {what} of finite numbers, got -inf"
         raise InputError(msg)
     return matrix
 
@@ -65,13 +69,15 @@ def as_graph(weights: ArrayLike, /) -> FloatArray:
     if matrix.min() < 0:
         msg = f"expected weights of at least 0, got {matrix.min()}"
         raise InputError(msg)
-    gap = float(np.abs(matrix - matrix.T).max())
-    if gap > _ROUNDING:
-        msg = f"expected symmetric weights, got a pair {gap} apart"
-        raise InputError(msg)
-    matrix = (matrix + matrix.T) / 2
-    np.fill_diagonal(matrix, 0.0)
-    return matrix
+    if not (matrix == matrix.T).all():
+        gap = float(np.abs(matrix - matrix.T).max())
+        if gap > _ROUNDING:
+            msg = f"expected symmetric weights, got a pair {gap} apart"
+            raise InputError(msg)
+        matrix = (matrix + matrix.T) / 2
+    graph = matrix.copy()
+    graph.flat[:: len(graph) + 1] = 0.0
+    return graph
 
 
 def as_vector(values: ArrayLike, /, *, what: str, n: int | None = None) -> FloatArray:
@@ -126,10 +132,13 @@ def as_ragged(lists: Sequence[ArrayLike], /, *, what: str) -> Ragged:
         InputError: There are no answers, one has no tokens, or a number is NaN or
             ``+inf``.
     """
-    arrays = [
-        as_floats(tokens, what=f"{what} of answer {place}")
-        for place, tokens in enumerate(lists)
-    ]
+    if not len(lists):
+        msg = f"expected {what} of at least one answer, got none"
+        raise InputError(msg)
+    try:
+        arrays = [np.asarray(tokens, dtype=np.float64) for tokens in lists]
+    except (TypeError, ValueError):
+        arrays = _each_checked(lists, what=what)
     for place, array in enumerate(arrays):
         if array.ndim != 1 or not array.size:
             msg = (
@@ -137,11 +146,19 @@ def as_ragged(lists: Sequence[ArrayLike], /, *, what: str) -> Ragged:
                 f"got shape {array.shape}"
             )
             raise InputError(msg)
-    if not arrays:
-        msg = f"expected {what} of at least one answer, got none"
-        raise InputError(msg)
+    flat = np.concatenate(arrays)
+    # All at once, and one by one only to say which answer is wrong.
+    if not flat.max() < np.inf:
+        _each_checked(lists, what=what)
     lengths = np.array([len(array) for array in arrays])
-    return Ragged(np.concatenate(arrays), np.cumsum(lengths) - lengths, lengths)
+    return Ragged(flat, np.cumsum(lengths) - lengths, lengths)
+
+
+def _each_checked(lists: Sequence[ArrayLike], *, what: str) -> list[FloatArray]:
+    return [
+        as_floats(tokens, what=f"{what} of answer {place}")
+        for place, tokens in enumerate(lists)
+    ]
 
 
 def as_token_logprobs(lists: Sequence[ArrayLike], /) -> Ragged:
@@ -157,17 +174,18 @@ def as_token_logprobs(lists: Sequence[ArrayLike], /) -> Ragged:
     return ragged._replace(flat=np.minimum(ragged.flat, 0.0))
 
 
-def as_places(cluster_ids: ArrayLike, /, *, n: int) -> IntArray:
+def as_places(cluster_ids: ArrayLike, /, *, n: int | None = None) -> IntArray:
     """Return ``(n,)`` places 0 ... M-1 of the clusters, whatever their numbers.
 
     Raises:
-        InputError: They are not n whole numbers.
+        InputError: They are not n whole numbers, n >= 1.
     """
     ids = as_cluster_ids(cluster_ids)
-    if len(ids) != n:
+    if n is not None and len(ids) != n:
         msg = f"expected {n} cluster ids, got {len(ids)}"
         raise InputError(msg)
-    return np.unique(ids, return_inverse=True)[1]
+    places = {name: place for place, name in enumerate(sorted(set(ids)))}
+    return np.array([places[name] for name in ids], dtype=np.intp)
 
 
 def check_unit(value: float, /, *, what: str) -> None:

@@ -46,7 +46,7 @@ def cocoa_msp(main_logprobs: ArrayLike, main_similarity: ArrayLike) -> float:
         >>> round(cocoa_msp([-0.1, -0.3], [1.0, 0.5]), 4)
         0.1
     """
-    logprobs = as_logprobs(main_logprobs, what="main_logprobs")
+    logprobs = as_logprobs(main_logprobs, what="main_logprobs").tolist()
     return _product(-math.fsum(logprobs), main_similarity)
 
 
@@ -71,7 +71,7 @@ def cocoa_ppl(main_logprobs: ArrayLike, main_similarity: ArrayLike) -> float:
         >>> round(cocoa_ppl([-0.1, -0.3], [1.0, 0.5]), 4)
         0.05
     """
-    logprobs = as_logprobs(main_logprobs, what="main_logprobs")
+    logprobs = as_logprobs(main_logprobs, what="main_logprobs").tolist()
     return _product(-math.fsum(logprobs) / len(logprobs), main_similarity)
 
 
@@ -81,7 +81,8 @@ def _product(surprise: float, main_similarity: ArrayLike) -> float:
     if least < -_ROUNDING or most > 1 + _ROUNDING:
         msg = f"expected main_similarity in [0, 1], got {least if least < 0 else most}"
         raise InputError(msg)
-    apart = math.fsum(1 - similarity.clip(0.0, 1.0)) / len(similarity)
+    apart = math.fsum(min(max(1 - one, 0.0), 1.0) for one in similarity.tolist())
+    apart /= len(similarity)
     # 0 also where the answer has no probability at all: the samples agree with it.
     return surprise * apart if apart else 0.0
 

@@ -3,29 +3,33 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from snne_guard.errors import InputError
 from snne_guard.scorers.arrays import as_graph, as_matrix, as_places, check_at_least
-from snne_guard.scorers.clusters import as_cluster_ids
 from snne_guard.scorers.rows import softmax_weights
 from snne_guard.types import FloatArray, IntArray
 
 __all__ = [
     "cluster_kernel",
     "cluster_shares",
+    "entropy_of",
     "heat_kernel",
     "matern_kernel",
     "normalised_kernel",
     "von_neumann_entropy",
+    "with_unit_trace",
 ]
 
 _EPS = 1e-12
 _SMALLEST = 1e-8
 # Beyond these digits an entropy is rounding, and depends on the order of the answers.
 _DIGITS = 12
+# Larger graphs are decomposed anew, so that what is kept stays small.
+_KEPT_SIZE = 64
 
 
 def heat_kernel(
@@ -117,7 +121,7 @@ def cluster_kernel(cluster_ids: ArrayLike, mean_logprobs: ArrayLike) -> FloatArr
                [0.333, 0.333, 0.   ],
                [0.   , 0.   , 0.333]])
     """
-    ids = as_places(cluster_ids, n=len(as_cluster_ids(cluster_ids)))
+    ids = as_places(cluster_ids)
     shares = cluster_shares(ids, mean_logprobs)
     block: FloatArray = (shares / np.bincount(ids))[ids]
     return np.where(ids[:, None] == ids, block, 0.0)
@@ -135,8 +139,7 @@ def normalised_kernel(kernel: ArrayLike) -> FloatArray:
     if least < 0:
         msg = f"expected a kernel with a diagonal of at least 0, got {least}"
         raise InputError(msg)
-    scale = np.sqrt(np.diagonal(matrix)) + _EPS
-    return matrix / np.multiply.outer(scale, scale) / len(matrix)
+    return with_unit_trace(matrix)
 
 
 def von_neumann_entropy(kernel: ArrayLike, *, scaled: bool = False) -> float:
@@ -160,12 +163,22 @@ def von_neumann_entropy(kernel: ArrayLike, *, scaled: bool = False) -> float:
         1.0
     """
     matrix = as_matrix(kernel, what="kernel")
-    values = np.linalg.eigvalsh(matrix)
-    values = values[values > _SMALLEST]
-    entropy = max(0.0, -float(values @ np.log(values)))
-    if scaled and len(matrix) > 1:
-        entropy /= math.log(len(matrix))
-    return round(entropy, _DIGITS)
+    entropy, n = entropy_of(matrix), len(matrix)
+    return round(entropy / math.log(n), _DIGITS) if scaled and n > 1 else entropy
+
+
+def with_unit_trace(kernel: FloatArray) -> FloatArray:
+    """Return what ``normalised_kernel`` returns of a kernel that is known to be one."""
+    scale = 1 / (np.sqrt(kernel.diagonal()) + _EPS)
+    unit: FloatArray = kernel * scale[:, None] * (scale / len(kernel))
+    return unit
+
+
+def entropy_of(kernel: FloatArray) -> float:
+    """Return ``von_neumann_entropy`` of a kernel that is known to be one."""
+    values: list[float] = np.linalg.eigvalsh(kernel).tolist()
+    total = math.fsum(value * math.log(value) for value in values if value > _SMALLEST)
+    return round(max(0.0, -total), _DIGITS)
 
 
 def cluster_shares(places: IntArray, mean_logprobs: ArrayLike) -> FloatArray:
@@ -185,10 +198,21 @@ def cluster_shares(places: IntArray, mean_logprobs: ArrayLike) -> FloatArray:
 
 
 def _spectrum(weights: ArrayLike, *, normalised: bool) -> tuple[FloatArray, FloatArray]:
-    """Return eigenvalues, none below 0, and eigenvectors of a graph's Laplacian."""
-    graph = as_graph(weights)
+    """Return eigenvalues, none below 0, and eigenvectors of a graph's Laplacian.
+
+    The last few small graphs are remembered, since several methods ask for the same.
+    """
+    matrix = as_matrix(weights, what="weights")
+    n = len(matrix)
+    decompose = _remembered if n <= _KEPT_SIZE else _decomposed
+    return decompose(n, matrix.tobytes(), normalised)
+
+
+def _decomposed(n: int, data: bytes, normalised: bool) -> tuple[FloatArray, FloatArray]:  # noqa: FBT001 - a key
+    graph = as_graph(np.frombuffer(data, dtype=np.float64).reshape(n, n))
     degrees = graph.sum(axis=1)
-    laplacian = np.diag(degrees) - graph
+    laplacian = -graph
+    laplacian.flat[:: n + 1] = degrees
     if normalised:
         # Nodes without edges keep a row of zeros.
         scale = np.zeros_like(degrees)
@@ -196,4 +220,9 @@ def _spectrum(weights: ArrayLike, *, normalised: bool) -> tuple[FloatArray, Floa
         # One side after the other: the product of two scales may overflow.
         laplacian = laplacian * scale[:, None] * scale
     values, basis = np.linalg.eigh(laplacian)
-    return np.maximum(values, 0.0), basis
+    values = np.maximum(values, 0.0)
+    values.flags.writeable = basis.flags.writeable = False
+    return values, basis
+
+
+_remembered = lru_cache(maxsize=8)(_decomposed)

@@ -8,14 +8,16 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike
 
+from snne_guard.errors import InputError
 from snne_guard.scorers.arrays import as_graph, as_places, check_unit, given
 from snne_guard.scorers.graph_kernels import (
     cluster_kernel,
     cluster_shares,
+    entropy_of,
     heat_kernel,
     matern_kernel,
     normalised_kernel,
-    von_neumann_entropy,
+    with_unit_trace,
 )
 from snne_guard.scorers.limits import Between
 from snne_guard.scorers.method import FunctionMethod
@@ -62,7 +64,7 @@ def kle_heat(weights: ArrayLike, *, t: float = 0.3, normalised: bool = False) ->
         0.6931
     """
     kernel = heat_kernel(weights, t=t, normalised=normalised)
-    return von_neumann_entropy(normalised_kernel(kernel))
+    return entropy_of(with_unit_trace(kernel))
 
 
 def kle_matern(
@@ -95,7 +97,7 @@ def kle_matern(
         0.5623
     """
     kernel = matern_kernel(weights, kappa=kappa, nu=nu, normalised=normalised)
-    return von_neumann_entropy(normalised_kernel(kernel))
+    return entropy_of(with_unit_trace(kernel))
 
 
 def kle_full(
@@ -136,13 +138,14 @@ def kle_full(
         0.7998
     """
     check_unit(alpha, what="alpha")
-    graph = as_graph(weights)
     if drop_weights:
-        graph = (graph > 0).astype(np.float64)
-    ids = as_places(cluster_ids, n=len(graph))
-    mixed = alpha * normalised_kernel(kernel(graph))
-    mixed += (1 - alpha) * cluster_kernel(ids, mean_logprobs)
-    return von_neumann_entropy(mixed)
+        weights = (as_graph(weights) > 0).astype(np.float64)
+    of_graph = normalised_kernel(kernel(weights))
+    of_clusters = cluster_kernel(cluster_ids, mean_logprobs)
+    if len(of_clusters) != len(of_graph):
+        msg = f"expected {len(of_graph)} cluster ids, got {len(of_clusters)}"
+        raise InputError(msg)
+    return entropy_of(alpha * of_graph + (1 - alpha) * of_clusters)
 
 
 def kle_semantic(
@@ -190,7 +193,7 @@ def kle_semantic(
     between = _between_overwritten(graph, ids) if overwrite else _between(graph, ids)
     mixed = alpha * normalised_kernel(kernel(between))
     mixed += (1 - alpha) * np.diag(cluster_shares(ids, mean_logprobs))
-    return von_neumann_entropy(mixed)
+    return entropy_of(mixed)
 
 
 def _between(graph: FloatArray, ids: IntArray) -> FloatArray:

@@ -46,7 +46,7 @@ def sequence_probability(main_logprobs: ArrayLike) -> float:
         >>> round(sequence_probability([-0.1, -0.2]), 4)
         0.2592
     """
-    logprobs = as_logprobs(main_logprobs, what="main_logprobs")
+    logprobs = as_logprobs(main_logprobs, what="main_logprobs").tolist()
     return -math.expm1(math.fsum(logprobs))
 
 
@@ -73,7 +73,7 @@ def mean_sequence_probability(mean_logprobs: ArrayLike) -> float:
         0.1772
     """
     logprobs = as_logprobs(mean_logprobs, what="mean_logprobs")
-    return math.fsum(-np.expm1(logprobs)) / len(logprobs)
+    return math.fsum((-np.expm1(logprobs)).tolist()) / len(logprobs)
 
 
 def perplexity(main_logprobs: ArrayLike) -> float:
@@ -97,7 +97,7 @@ def perplexity(main_logprobs: ArrayLike) -> float:
         >>> round(perplexity([-0.1, -0.3]), 4)
         1.2214
     """
-    logprobs = as_logprobs(main_logprobs, what="main_logprobs")
+    logprobs = as_logprobs(main_logprobs, what="main_logprobs").tolist()
     with np.errstate(over="ignore"):
         return float(np.exp(-math.fsum(logprobs) / len(logprobs)))
 

@@ -273,6 +273,16 @@ def test_edges_next_to_nothing_count_in_the_normalised_laplacian() -> None:
     )
 
 
+def test_a_graph_too_large_to_be_remembered() -> None:
+    n = 70
+    smaller, larger = (2 * (np.ones((m, m)) - np.eye(m)) for m in (2, n))
+    pairs = np.kron(np.eye(n // 2), smaller)
+
+    assert kle_heat(larger, t=0.001) > 0
+    # Pairs that are alike: each is half of one answer and half of two.
+    assert kle_heat(pairs) == pytest.approx(kle_heat(smaller) + math.log(n / 2))
+
+
 def test_scaled_by_ln_n() -> None:
     kernel = normalised_kernel(heat_kernel(EDGES5))
 
@@ -334,7 +344,7 @@ def test_alpha_is_a_share(alpha: float) -> None:
 def test_lengths_that_differ() -> None:
     for entropy in (kle_full, kle_semantic):
         with pytest.raises(InputError, match=r"5 cluster ids, got 4"):
-            entropy(EDGES5, IDS5[:4], LOGPROBS5)
+            entropy(EDGES5, IDS5[:4], LOGPROBS5[:4])
         with pytest.raises(InputError, match="5 mean log-probabilities, got shape"):
             entropy(EDGES5, IDS5, LOGPROBS5[:4])
 
