@@ -23,6 +23,7 @@ from snne_guard.cli import _options
 from snne_guard.cli._console import USAGE, failure, note, reported_errors
 from snne_guard.cli._evaluation_table import print_evaluation, print_means
 from snne_guard.cli._files import atomic_output
+from snne_guard.cli._graders import named_grader, tell_judges
 from snne_guard.errors import InputError
 from snne_guard.evaluation.comparison.runner import evaluate as evaluate_recordings
 from snne_guard.evaluation.comparison.table import to_csv
@@ -68,7 +69,10 @@ def evaluate(
     ] = None,
     grader: Annotated[
         str,
-        typer.Option(help="What grades answers without a label: squad_f1, numeric, …"),
+        typer.Option(
+            help="What grades answers without a label: squad_f1, squad_em, numeric, "
+            "rouge_l, bert_score, judge:MODEL, module:function."
+        ),
     ] = "label",
     second_grader: Annotated[
         str | None, typer.Option(help="Another grader, to see how far the two agree.")
@@ -103,6 +107,7 @@ def evaluate(
     then 1, and 2 where nothing could be done.
     """
     problems = Problems()
+    graders = named_grader(grader), second_grader and named_grader(second_grader)
     if paper:
         without_answer, similarity, tau = True, "rouge_l_paper", 1.0
     # As in `score`: a file that is wrong is status 1, a wrong option status 2.
@@ -115,8 +120,8 @@ def evaluate(
             tau=tau,
             samples=samples,
             by=by,
-            grader=grader,
-            second_grader=second_grader,
+            grader=graders[0],
+            second_grader=graders[1],
             ablate=_names(ablate),
             draws=draws,
             seed=seed,
@@ -125,6 +130,7 @@ def evaluate(
             on_progress=on_progress,
         )
     print_evaluation(evaluation)
+    tell_judges(graders)
     if mean:
         print_means(evaluation)
     with reported_errors():
