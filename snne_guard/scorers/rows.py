@@ -64,6 +64,8 @@ def as_floats(values: ArrayLike, *, what: str) -> FloatArray:
     except (TypeError, ValueError) as error:
         msg = f"expected {what} to be numbers, got {type(values).__name__}"
         raise InputError(msg) from error
+    if np.isfinite(floats).all():
+        return floats
     for name, wrong in (("NaN", np.isnan(floats)), ("+inf", np.isposinf(floats))):
         if wrong.any():
             first = tuple(int(index) for index in np.argwhere(wrong)[0])
