@@ -69,8 +69,9 @@ def luq(ratio: ArrayLike) -> float:
     n = len(matrix)
     if n == 1:
         return 1.0
-    rows = matrix.tolist()
-    pairs = math.fsum(rows[i][j] for i in range(n) for j in range(n) if i != j)
+    others = matrix.ravel().tolist()
+    del others[:: n + 1]
+    pairs = math.fsum(others)
     return 1 - pairs / (n * (n - 1))
 
 

@@ -150,7 +150,7 @@ class Materials:
         found = {need: self._part(need, relation) for need in needs}
         check_found(method, found)
         if "similarity" not in needs:
-            found["similarity"] = np.full((len(self.members),) * 2, np.nan)
+            found["similarity"] = self._unseen()
         return MethodInputs(tau=tau, metric=relation.metric, **found)
 
     def part(self, need: str, relation: Relation, /) -> Any:  # noqa: ANN401 - of many kinds
@@ -167,6 +167,14 @@ class Materials:
             find = _FIND.get(need)
             self._parts[key] = None if find is None else find(self, relation)
         return self._parts[key]
+
+    def _unseen(self) -> FloatArray:
+        """Return what stands for a matrix that a method does not need."""
+        key = ("unseen", "")
+        if key not in self._parts:
+            self._parts[key] = np.full((len(self.members),) * 2, np.nan)
+        found: FloatArray = self._parts[key]
+        return found
 
     def matrix(self, relation: Relation) -> FloatArray:
         """Return the checked similarity of all texts, whoever is a member."""

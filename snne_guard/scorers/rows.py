@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -11,13 +13,28 @@ from snne_guard.types import FloatArray
 
 __all__ = ["as_floats", "as_square", "row_logsumexp", "softmax_weights"]
 
+# Larger ones are summed up anew, so that what is kept stays small.
+_KEPT_SIZE = 64
+
 
 def row_logsumexp(
     similarity: ArrayLike, *, tau: float, include_self: bool = True
 ) -> FloatArray:
-    """Return the ``(n,)`` logs of the rows' sums of ``exp(f / tau)``."""
+    """Return the ``(n,)`` logs of the rows' sums of ``exp(f / tau)``; read-only.
+
+    Those of the last few small matrices are remembered: SNNE and WSNNE share them.
+    """
     check_tau(tau)
     matrix = as_square(similarity)
+    n = len(matrix)
+    sums = _remembered if n <= _KEPT_SIZE else _row_logsumexp
+    return sums(n, matrix.tobytes(), tau=float(tau), include_self=include_self)
+
+
+def _row_logsumexp(
+    n: int, data: bytes, /, *, tau: float, include_self: bool
+) -> FloatArray:
+    matrix = np.frombuffer(data, dtype=np.float64).reshape(n, n)
     with np.errstate(over="ignore"):
         scaled = matrix / tau
     if np.any(np.isinf(scaled) & np.isfinite(matrix)):
@@ -31,7 +48,11 @@ def row_logsumexp(
     top = np.where(np.isneginf(top), 0.0, top)
     with np.errstate(divide="ignore"):
         logs: FloatArray = np.log(np.exp(scaled - top).sum(axis=1)) + top[:, 0]
+    logs.flags.writeable = False
     return logs
+
+
+_remembered = lru_cache(maxsize=8)(_row_logsumexp)
 
 
 def softmax_weights(mean_logprobs: ArrayLike, *, n: int) -> FloatArray:

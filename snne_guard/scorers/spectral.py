@@ -84,8 +84,9 @@ def _spectrum(n: int, data: bytes) -> Spectrum:
         msg = f"expected no row of zeros, got one at {row}"
         raise InputError(msg)
     scale = 1 / np.sqrt(degrees)
-    laplacian = np.eye(n) - scale[:, None] * weights * scale
-    values, vectors = np.linalg.eigh(laplacian)
+    # Of I - L, whose eigenvalues are 1 less those of L, so the largest come first.
+    values, vectors = np.linalg.eigh(scale[:, None] * weights * scale)
+    values, vectors = 1 - values[::-1], vectors[:, ::-1]
     values.flags.writeable = vectors.flags.writeable = False
     return Spectrum(values, vectors)
 

@@ -325,3 +325,18 @@ def test_a_tau_that_is_no_finite_number_above_0_is_refused(tau: float) -> None:
 def test_a_quotient_that_overflows_is_refused() -> None:
     with pytest.raises(InputError, match="within the range of a float"):
         snne(TOY3, tau=1e-320)
+
+
+def test_a_matrix_that_changed_is_summed_up_anew() -> None:
+    matrix = np.array(TOY3)
+    before = snne(matrix)
+    matrix[0, 1] = matrix[1, 0] = 1.0
+
+    assert snne(matrix) < before
+    assert snne(TOY3) == before
+    assert snne(matrix, tau=np.array(0.5)) != snne(matrix)  # type: ignore[arg-type]
+
+
+def test_large_matrices_are_summed_up_like_small_ones() -> None:
+    assert snne(np.ones((64, 64))) == pytest.approx(-(1 + math.log(64)), abs=1e-12)
+    assert snne(np.ones((65, 65))) == pytest.approx(-(1 + math.log(65)), abs=1e-12)
