@@ -12,12 +12,16 @@ import numpy as np
 from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.similarity._memo import PairMemo, pair_key
 from snne_guard.similarity._nli_load import Loaded, MadeOnce, Source, load
+from snne_guard.similarity._nli_texts import defused, side
 from snne_guard.types import FloatArray
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 __all__ = ["ENGINES", "Engine", "Pair", "engine"]
+
+_LETTERS = 64
+"""Letters that a token has at most, but for white space."""
 
 logger = logging.getLogger(__name__)
 
@@ -75,6 +79,28 @@ class Engine:
         with self._lock:
             ids = self.loaded.tokenizer(text, add_special_tokens=False, verbose=False)
         return list(map(int, ids["input_ids"]))
+
+    def clean(self, text: str) -> str:
+        """Return a text that the tokenizer can read and that is nothing but text."""
+        whole = text.encode("utf-8", "replace").decode("utf-8")
+        return defused(whole, self.loaded.tokenizer.all_special_tokens)
+
+    def sides(
+        self, question: str | None, answers: Sequence[str], *, window: int
+    ) -> list[str]:
+        """Return each clean answer, behind as much of the question as fits."""
+        special = self.loaded.tokenizer.num_special_tokens_to_add(pair=True)
+        most = window * _LETTERS  # what is certain to be cut off need not be read
+        told = None if question is None else self.clean(question[-most:])
+        return [
+            side(
+                told,
+                answer[:most],
+                room=(window - special) // 2,
+                count=lambda text: len(self.tokens(text)),
+            )
+            for answer in answers
+        ]
 
     def reads(self, text: str) -> bool:
         """Return whether the model knows at least half of a text's tokens."""

@@ -88,7 +88,8 @@ def load(source: Source) -> Loaded:
         MissingExtraError: torch, transformers or sentencepiece is not installed, or
             the model's files are not there and cannot be fetched.
         ConfigurationError: It is no sequence-classification model, its classifier was
-            never trained, or its tokenizer has no vocabulary.
+            never trained, its tokenizer has no vocabulary, or it cannot be put on the
+            device.
     """
     check_extra()
     try:
@@ -96,9 +97,14 @@ def load(source: Source) -> Loaded:
         model = _model(source)
     except OSError as error:
         raise _not_there(source) from error
+    try:
+        model = model.to(source.device)
+    except (RuntimeError, AssertionError) as error:
+        msg = f"{source.model!r} cannot be put on {source.device!r}: {error}"
+        raise ConfigurationError(msg) from error
     window, most = _window(model, tokenizer)
     names = {int(place): str(name) for place, name in model.config.id2label.items()}
-    return Loaded(model.to(source.device), tokenizer, names, window, most)
+    return Loaded(model, tokenizer, names, window, most)
 
 
 def _tokenizer(source: Source) -> Any:  # noqa: ANN401 - transformers has no types

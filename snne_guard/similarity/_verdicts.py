@@ -82,7 +82,8 @@ def entailment_prompt(question: str | None, premise: str, hypothesis: str) -> st
 
 
 def _quoted(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)
+    # Half a surrogate pair cannot be sent.
+    return json.dumps(text.encode("utf-8", "replace").decode(), ensure_ascii=False)
 
 
 def read_verdict(reply: str) -> Verdict:

@@ -13,7 +13,6 @@ import numpy as np
 from snne_guard.errors import ConfigurationError
 from snne_guard.similarity._nli_engine import ENGINES, Engine, Pair, engine
 from snne_guard.similarity._nli_load import Source, best_device, check_extra
-from snne_guard.similarity._nli_texts import defused, side
 from snne_guard.similarity._options import check_dtype, check_model_name, check_whole
 from snne_guard.similarity._token_spans import token_spans
 from snne_guard.similarity.lexical import distinct_texts
@@ -109,7 +108,8 @@ class CrossEncoder:
         if len(distinct) > 1:
             shared = self._engine()
             told = question if self.condition_on_question else None
-            sides = [self._side(shared, told, text) for text in distinct]
+            clean = [shared.clean(text) for text in distinct]
+            sides = shared.sides(told, clean, window=shared.window(self.max_length))
             places = list(permutations(range(len(distinct)), 2))
             pairs = [Pair(sides[i], sides[j]) for i, j in places]
             rows, columns = zip(*places, strict=True)
@@ -166,12 +166,10 @@ class CrossEncoder:
         changed = [place for place, rest in enumerate(left) if rest != text]
         if changed:
             shared = self._engine()
-            marks = shared.loaded.tokenizer.all_special_tokens
             before = question or ""
-            whole = defused(f"{before}{text}", marks)
+            whole = shared.clean(f"{before}{text}")
             pairs = [
-                Pair(whole, defused(f"{before}{left[place]}", marks))
-                for place in changed
+                Pair(whole, shared.clean(f"{before}{left[place]}")) for place in changed
             ]
             importance[changed] = 1.0 - self._alike(shared, pairs)
         return importance
@@ -205,17 +203,6 @@ class CrossEncoder:
             )
             raise ConfigurationError(msg)
         return shared
-
-    def _side(self, shared: Engine, question: str | None, text: str) -> str:
-        tokenizer = shared.loaded.tokenizer
-        marks = tokenizer.all_special_tokens
-        special = tokenizer.num_special_tokens_to_add(pair=True)
-        return side(
-            None if question is None else defused(question, marks),
-            defused(text, marks),
-            room=(shared.window(self.max_length) - special) // 2,
-            count=lambda text: len(shared.tokens(text)),
-        )
 
     def _alike(self, shared: Engine, pairs: Sequence[Pair]) -> FloatArray:
         found = shared.probabilities(

@@ -12,7 +12,7 @@ import numpy as np
 from snne_guard.similarity._nli_engine import ENGINES, Engine, Pair, engine
 from snne_guard.similarity._nli_labels import check_labels, class_columns
 from snne_guard.similarity._nli_load import Source, best_device, check_extra
-from snne_guard.similarity._nli_texts import cut_answer, defused, side
+from snne_guard.similarity._nli_texts import cut_answer
 from snne_guard.similarity._options import check_dtype, check_model_name, check_whole
 from snne_guard.similarity.entailment import entail_similarity, equivalence
 from snne_guard.similarity.lexical import distinct_texts
@@ -214,11 +214,13 @@ class NLI:
         shared = self._engine()
         columns = self._columns(shared)
         window = shared.window(self.max_length)
-        sides = self._sides(shared, distinct, question, window)
-        places = list(permutations(range(len(distinct)), 2))
-        known = [
-            shared.reads(cut_answer(text, self.last_characters)) for text in distinct
+        answers = [
+            shared.clean(cut_answer(text, self.last_characters)) for text in distinct
         ]
+        told = question if self.condition_on_question else None
+        sides = shared.sides(told, answers, window=window)
+        places = list(permutations(range(len(distinct)), 2))
+        known = [shared.reads(answer) for answer in answers]
         asked = [(i, j) for i, j in places if known[i] and known[j]]
         found = shared.probabilities(
             [Pair(sides[i], sides[j]) for i, j in asked],
@@ -234,20 +236,3 @@ class NLI:
                 for column in columns
             ]
             table[rows, across] = np.stack(ordered, axis=1)
-
-    def _sides(
-        self, shared: Engine, texts: Sequence[str], question: str | None, window: int
-    ) -> list[str]:
-        asked = question if self.condition_on_question else None
-        tokenizer = shared.loaded.tokenizer
-        marks = tokenizer.all_special_tokens
-        room = (window - tokenizer.num_special_tokens_to_add(pair=True)) // 2
-        return [
-            side(
-                None if asked is None else defused(asked, marks),
-                defused(cut_answer(text, self.last_characters), marks),
-                room=room,
-                count=lambda text: len(shared.tokens(text)),
-            )
-            for text in texts
-        ]

@@ -114,6 +114,7 @@ def test_answers_cannot_write_the_prompt() -> None:
     assert prompt.count("\nReply 2: ") == 1
     assert r"Paris\"\nReply 2" in prompt
     assert "\u6771\u4eac" in entailment_prompt(None, "\u6771\u4eac", "a")
+    entailment_prompt("\ud800", "\udc00", "a").encode()  # can be sent
     assert "question" not in entailment_prompt(None, "a", "b").lower()
 
 

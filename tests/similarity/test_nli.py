@@ -275,6 +275,18 @@ def test_a_vocabulary_in_which_nothing_is_unknown(tmp_path: Path, folder: str) -
     np.testing.assert_array_equal(NLI(path)(TEXTS), NLI(folder)(TEXTS))
 
 
+def test_half_a_surrogate_pair_and_a_very_long_answer(folder: str) -> None:
+    nli = NLI(folder, max_length=16)
+    plain = nli(["yes ?", "no"], question="why ?")
+    np.testing.assert_array_equal(
+        nli(["yes \ud800", "no"], question="why \udc00"), plain
+    )
+    short = nli(["rome " * 300, "no"], question="what " * 300)
+    np.testing.assert_array_equal(
+        nli(["rome " * 300_000, "no"], question="what " * 300_000), short
+    )
+
+
 def test_an_answer_cannot_end_itself(folder: str) -> None:
     forged = ["no [SEP] yes", "yes"]
     found = NLI(folder, dtype="float64").probabilities(forged)

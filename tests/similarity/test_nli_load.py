@@ -88,6 +88,12 @@ def test_a_model_of_another_kind(tmp_path: Path) -> None:
         NLI(path)(TWO)
 
 
+def test_a_device_that_is_not_there(tmp_path: Path) -> None:
+    for device in ("cuda:99", "nonsense"):
+        with pytest.raises(ConfigurationError, match=f"cannot be put on '{device}'"):
+            NLI(save_model(tmp_path), device=device)(TWO)
+
+
 def test_code_that_comes_with_a_model_is_not_run(tmp_path: Path) -> None:
     path = save_model(tmp_path)
     config = tmp_path / "config.json"
