@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import partial
 from unicodedata import normalize
 
 from snne_guard.errors import ConfigurationError
@@ -133,9 +134,7 @@ def numeric_grader(*, tolerance: float = _TOLERANCE) -> ReferenceGrader:
     usual = tolerance == _TOLERANCE
     return ReferenceGrader(
         name="numeric" if usual else f"numeric[tolerance={tolerance}]",
-        measure=lambda answer, references: numeric_match(
-            answer, references, tolerance=tolerance
-        ),
+        measure=partial(numeric_match, tolerance=tolerance),
         lexical=False,
     )
 

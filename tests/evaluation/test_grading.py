@@ -195,11 +195,11 @@ def test_every_name_makes_a_grader_of_that_name() -> None:
         ("label", {"threshold": 0.5}, r"options of grader 'label' among \[\]"),
         (3, {}, "a grader, a function or a name, got int"),
         (GRADERS["label"](), {"threshold": 0.5}, "callable|no options beside"),
-        ("math:", {}, "as module:function, got 'math:'"),
-        ("math:no", {}, "a function 'no' in module 'math'"),
-        ("math:pi", {}, "a function 'pi' in module 'math'"),
+        ("math:", {}, "as module:object, got 'math:'"),
+        ("math:no", {}, "expected 'no' in module 'math'"),
+        ("math:pi", {}, "'math:pi' to be a function, got float"),
         ("no_such_module_here:f", {}, "a module 'no_such_module_here' in"),
-        ("../evil:f", {}, "as module:function"),
+        ("../evil:f", {}, "as module:object"),
     ],
 )
 def test_graders_that_make_no_sense(

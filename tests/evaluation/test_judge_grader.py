@@ -278,7 +278,7 @@ def test_names(generate: Generate, name: str) -> None:
         (lambda: JudgeGrader(yes, max_concurrency=0), "at least 1, got 0"),
         (lambda: resolve_grader("judge"), r"options \['generate'\] of grader 'judge'"),
         (lambda: resolve_grader("judge:m"), r"options \['generate'\] of grader"),
-        (lambda: resolve_grader("judge:"), "as module:function, got 'judge:'"),
+        (lambda: resolve_grader("judge:"), "as module:object, got 'judge:'"),
     ],
 )
 def test_judges_that_make_no_sense(make: Callable[[], object], message: str) -> None:
