@@ -27,7 +27,7 @@ from snne_guard.cli._graders import named_grader, tell_judges
 from snne_guard.errors import InputError
 from snne_guard.evaluation.comparison.runner import evaluate as evaluate_recordings
 from snne_guard.evaluation.comparison.table import to_csv
-from snne_guard.evaluation.report import to_html
+from snne_guard.evaluation.report import check_report_extra, to_html
 from snne_guard.evaluation.results import Evaluation
 
 __all__ = ["evaluate"]
@@ -112,6 +112,8 @@ def evaluate(
         without_answer, similarity, tau = True, "rouge_l_paper", 1.0
     # As in `score`: a file that is wrong is status 1, a wrong option status 2.
     with reported_errors(), _reported_lines(strict=strict), _progress() as on_progress:
+        if html is not None:
+            check_report_extra()
         evaluation = evaluate_recordings(
             files,
             methods=methods,

@@ -26,6 +26,7 @@ _ABLATED = {
         x_label="tau",
         y_label="AUROC",
         few=True,
+        logarithmic=True,
     ),
     "samples": Lines(
         title="Number of answers, every method",

@@ -20,8 +20,6 @@ RIGHT, WRONG = "right answers", "wrong answers"
 _BINS = 20
 _MARKED = 12
 _LARGEST = 1e100
-_DECADES = 50
-"""Ratio of the abscissae from which on they stand on a logarithmic axis."""
 Point = tuple[float, float]
 
 
@@ -79,6 +77,7 @@ class Lines:
         square: Whether both axes run from 0 to 1.
         few: Whether there are so few points that each is marked, and listed below.
         whole: Whether the abscissa has whole numbers only.
+        logarithmic: Whether its steps are ratios, as those of tau are.
     """
 
     title: str
@@ -89,6 +88,7 @@ class Lines:
     square: bool = False
     few: bool = False
     whole: bool = False
+    logarithmic: bool = False
 
 
 def lines(
@@ -128,10 +128,11 @@ def lines(
             axes.plot(x, y, color=INK, linewidth=1, dashes=(1, 2), alpha=0.7)
         for curve in reversed(shown):
             _draw(axes, curve, styles[curve.label], marked=about.few)
-        _limits(axes, about, [x for curve in shown for x in curve.x])
+        _limits(axes, about)
         if below is not None:
-            _count(below, counted, styles)
-            below.set_xscale(axes.get_xscale())
+            _count(below, counted, styles, square=about.square)
+            if not about.square:
+                axes.set_xlim(below.get_xlim())
             below.set_xlim(axes.get_xlim())
             below.xaxis.set_major_locator(axes.xaxis.get_major_locator())
             below.xaxis.set_major_formatter(axes.xaxis.get_major_formatter())
@@ -204,12 +205,12 @@ def _marks(curve: Curve) -> list[int]:
     ]
 
 
-def _limits(axes: Axes, about: Lines, places: Sequence[float]) -> None:
+def _limits(axes: Axes, about: Lines) -> None:
     axes.yaxis.set_major_locator(MaxNLocator(5))
     if about.square:
         axes.set_xlim(-0.02, 1.02)
         axes.set_ylim(-0.02, 1.02)
-    if min(places) > 0 and max(places) >= _DECADES * min(places):
+    if about.logarithmic:
         axes.set_xscale("log")
         axes.xaxis.set_major_formatter(_plain)
         axes.xaxis.set_minor_locator(NullLocator())
@@ -221,11 +222,15 @@ def _plain(value: float, _: int) -> str:
     return f"{value:g}"
 
 
-def _count(axes: Axes, curves: Sequence[Curve], styles: Mapping[str, Style]) -> None:
+def _count(
+    axes: Axes, curves: Sequence[Curve], styles: Mapping[str, Style], *, square: bool
+) -> None:
     every = sorted({x for curve in curves for x in curve.x})
     gaps = [after - before for before, after in pairwise(every)]
+    widest = 0.04 if square else math.inf
     # Bars of many curves may overlap, but each is to be seen.
     step = max(0.8 * min(gaps, default=1.0), 0.02 * (every[-1] - every[0]))
+    step = min(step, widest)
     same = len({(curve.x, curve.counts) for curve in curves}) == 1
     for curve in curves[:1] if same else curves:
         colour = INK if same else styles[curve.label].colour

@@ -43,15 +43,17 @@ def clean(text: str) -> str:
     return whole.translate(_VISIBLE)
 
 
-def clip(text: str, limit: int) -> str:
+def clip(text: str, limit: int, *, count: bool = True) -> str:
     """Return at most ``limit`` characters of a text, and how many are missing.
 
     Example:
-        >>> clip("abcdef", 4)
-        'abcd… (2 more characters)'
+        >>> clip("abcdef", 4), clip("abcdef", 4, count=False)
+        ('abcd… (2 more characters)', 'abcd…')
     """
     if len(text) <= limit:
         return text
+    if not count:
+        return f"{text[:limit].rstrip()}…"
     return f"{text[:limit]}… ({len(text) - limit:,} more characters)"
 
 

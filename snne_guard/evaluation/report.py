@@ -7,7 +7,21 @@ from pathlib import Path
 from snne_guard.errors import MissingExtraError
 from snne_guard.evaluation.results import Evaluation
 
-__all__ = ["to_html", "write_report"]
+__all__ = ["check_report_extra", "to_html", "write_report"]
+
+
+def check_report_extra() -> None:
+    """Check that the packages of a report are there, before an evaluation takes hours.
+
+    Raises:
+        MissingExtraError: jinja2 or matplotlib is not installed.
+    """
+    try:
+        import jinja2  # noqa: F401  # pyright: ignore[reportUnusedImport]
+        import matplotlib as mpl  # noqa: F401  # pyright: ignore[reportUnusedImport]
+    except ImportError as error:
+        needed = f"{error.name or 'jinja2'} (for the HTML report)"
+        raise MissingExtraError(needed, extra="eval") from error
 
 
 def to_html(evaluation: Evaluation) -> str:
@@ -28,12 +42,9 @@ def to_html(evaluation: Evaluation) -> str:
         >>> page.startswith("<!doctype html>"), "<script" in page
         (True, False)
     """
-    try:
-        from snne_guard.evaluation._report_page import page
-    except ImportError as error:
-        package = (error.name or "jinja2").partition(".")[0]
-        needed = f"{package} (for the HTML report)"
-        raise MissingExtraError(needed, extra="eval") from error
+    check_report_extra()
+    from snne_guard.evaluation._report_page import page
+
     return page(evaluation)
 
 

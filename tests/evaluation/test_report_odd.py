@@ -255,7 +255,7 @@ def test_texts_of_all_kinds_and_lengths_are_shown() -> None:
     assert "ما هي عاصمة فرنسا؟" in said
     assert "フランスの首都は?" in said
     assert "a␀b c␛[1m" in said
-    assert "(4,500 more characters)" in said
+    assert "(4,600 more characters)" in said
     assert "and 3 more" in said
     answers = [e for e in page.all("dd") if e.attributes.get("dir") == "auto"]
     assert len(answers) == 12
@@ -284,7 +284,10 @@ def test_reliabilities_that_count_differently_are_counted_apart() -> None:
     said = figures(shown(replace(found, reliability=curves)))["Reliability"]
     assert "snne[rouge_l] 0.200 0.100 3 snne[rouge_l] 0.800 0.900 4" in said
     assert "wsnne[rouge_l] 0.200 0.100 \N{EN DASH}" in said
-    both = (curves[0], replace(curves[1], x=(0.3, 0.7), counts=(5, 2)))
+    both = (
+        replace(curves[0], x=(0.004, 0.8)),
+        replace(curves[1], x=(0.3, 0.7), counts=(5, 2)),
+    )
     said = figures(shown(replace(found, reliability=both)))["Reliability"]
     assert "wsnne[rouge_l] 0.300 0.100 5 wsnne[rouge_l] 0.700 0.900 2" in said
 
