@@ -226,6 +226,7 @@ SAR = FunctionMethod(
     source=f"{_DUAN}, SAR",
     function=_sar,
     needs=frozenset({"token_logprobs", "token_importance", "similarity"}),
+    default_similarity="cross_encoder",
     white_box=True,
 )
 """SAR, the most relevant tokens weighing most, T = 0.001."""
@@ -244,6 +245,7 @@ SENT_SAR = FunctionMethod(
     source=f"{_DUAN}, sentSAR",
     function=_sent_sar,
     needs=frozenset({"token_logprobs", "similarity"}),
+    default_similarity="cross_encoder",
     white_box=True,
 )
 """The part of SAR that shares among answers, T = 0.001."""

@@ -57,10 +57,10 @@ DISTANCE = FunctionMethod(
             "sar",
             {"token_logprobs", "token_importance", "similarity"},
             True,
-            "rouge_l",
+            "cross_encoder",
         ),
         ("token_sar", {"token_logprobs", "token_importance"}, True, "rouge_l"),
-        ("sent_sar", {"token_logprobs", "similarity"}, True, "rouge_l"),
+        ("sent_sar", {"token_logprobs", "similarity"}, True, "cross_encoder"),
         ("eigen_score", {"hidden_states"}, True, "rouge_l"),
         ("p_true", {"p_true_logprob"}, True, "rouge_l"),
         (
