@@ -11,8 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import IntEnum
 
+from snne_guard._forks import begin_in_forks
 from snne_guard.errors import ConfigurationError
-from snne_guard.sampling.forks import begin_in_forks
 from snne_guard.sampling.retry import is_transient
 
 __all__ = ["BREAKER", "Breaker", "Circuit", "ShedError"]

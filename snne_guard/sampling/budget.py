@@ -9,9 +9,9 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from snne_guard._forks import begin_in_forks
 from snne_guard.errors import ConfigurationError
 from snne_guard.sampling.estimates import Amount, Estimates, tokens_of
-from snne_guard.sampling.forks import begin_in_forks
 from snne_guard.sampling.prices import Prices
 from snne_guard.types import Cost
 

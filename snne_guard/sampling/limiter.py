@@ -9,8 +9,8 @@ from collections.abc import AsyncGenerator, Generator
 from concurrent.futures import Future
 from contextlib import asynccontextmanager, contextmanager
 
+from snne_guard._forks import begin_in_forks
 from snne_guard.errors import ConfigurationError
-from snne_guard.sampling.forks import begin_in_forks
 
 __all__ = ["Limiter", "NoPlaceError"]
 

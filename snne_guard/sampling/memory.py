@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from snne_guard.sampling.forks import begin_in_forks
+from snne_guard._forks import begin_in_forks
 
 __all__ = ["Memory"]
 

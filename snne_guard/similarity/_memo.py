@@ -7,6 +7,8 @@ from collections import OrderedDict
 from hashlib import blake2b
 from typing import Generic, TypeVar
 
+from snne_guard._forks import begin_in_forks
+
 __all__ = ["PairMemo", "pair_key"]
 
 _SIZE = 65_536
@@ -39,8 +41,12 @@ class PairMemo(Generic[Finding]):
 
     def __init__(self, size: int = _SIZE) -> None:
         self._size = size
-        self._lock = threading.Lock()
         self._found: OrderedDict[bytes, Finding] = OrderedDict()
+        begin_in_forks(self)
+
+    def begin(self) -> None:
+        """Keep what is known, under a lock that nobody holds."""
+        self._lock = threading.Lock()
 
     def get(self, key: bytes) -> Finding | None:
         """Return what was found, None if it is not known."""

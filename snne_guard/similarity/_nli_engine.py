@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from snne_guard._forks import begin_in_forks
 from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.similarity._memo import PairMemo, pair_key
 from snne_guard.similarity._nli_load import Loaded, MadeOnce, Source, load
@@ -52,10 +53,14 @@ class Engine:
     def __init__(self, loaded: Loaded, *, name: str) -> None:
         self.loaded = loaded
         self._name = name
-        self._lock = threading.RLock()
         self._known: PairMemo[tuple[float, ...]] = PairMemo()
         self._cut_pairs = 0
         self._told_unreadable = False
+        begin_in_forks(self)
+
+    def begin(self) -> None:
+        """Keep the model, under a lock that nobody holds."""
+        self._lock = threading.RLock()
 
     @property
     def cut_pairs(self) -> int:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any, Generic, NamedTuple, TypeVar
 
+from snne_guard._forks import begin_in_forks
 from snne_guard.errors import ConfigurationError, MissingExtraError
 
 __all__ = ["Loaded", "MadeOnce", "Source", "best_device", "check_extra", "load"]
@@ -210,9 +211,13 @@ class MadeOnce(Generic[Thing]):
     """Things that are made once for each key, by whoever comes first."""
 
     def __init__(self) -> None:
+        self._made: dict[object, Thing] = {}
+        begin_in_forks(self)
+
+    def begin(self) -> None:
+        """Keep what is made, under locks that nobody holds."""
         self._lock = threading.Lock()
         self._locks: dict[object, threading.Lock] = {}
-        self._made: dict[object, Thing] = {}
 
     def get(self, key: object, make: Callable[[], Thing]) -> Thing:
         """Return the thing of a key; who comes meanwhile waits for it.

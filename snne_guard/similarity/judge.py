@@ -11,6 +11,7 @@ from itertools import combinations
 
 import numpy as np
 
+from snne_guard._forks import begin_in_forks
 from snne_guard.errors import ConfigurationError, ScoringError, SnneGuardError
 from snne_guard.similarity._memo import PairMemo, pair_key
 from snne_guard.similarity._options import check_whole
@@ -89,12 +90,16 @@ class EntailmentJudge:
         self._with_question = condition_on_question
         self._width = max_concurrency
         self._prompt = prompt
-        self._slots = threading.BoundedSemaphore(max_concurrency)
-        self._lock = threading.Lock()
         self._known: PairMemo[Verdict] = PairMemo()
-        self._asked: dict[bytes, Future[Verdict]] = {}
         self._calls = 0
         self._unclear = 0
+        begin_in_forks(self)
+
+    def begin(self) -> None:
+        """Keep what is known and counted, and wait for nobody else's request."""
+        self._slots = threading.BoundedSemaphore(self._width)
+        self._lock = threading.Lock()
+        self._asked: dict[bytes, Future[Verdict]] = {}
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(name={self.name.partition(':')[2]!r})"

@@ -8,7 +8,8 @@ import signal
 import pytest
 
 from snne_guard import Breaker, Budget
-from snne_guard.sampling import Limiter, forks
+from snne_guard import _forks as forks
+from snne_guard.sampling import Limiter
 from snne_guard.sampling.breaker import Circuit
 from snne_guard.sampling.budget import Ledger
 from snne_guard.sampling.memory import Memory
