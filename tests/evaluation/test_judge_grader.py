@@ -10,6 +10,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from snne_guard.errors import ConfigurationError, ScoringError
 from snne_guard.evaluation import (
@@ -85,6 +87,22 @@ VERDICTS = {
 )
 def test_verdicts(reply: str, verdict: bool | None) -> None:
     assert read_yes_no(reply) is verdict
+
+
+@given(
+    st.lists(
+        st.sampled_from(["yes", "no", "not", "sure", "I", "say", ".", ",", "\n", "*"])
+    ),
+    st.sampled_from(["", " "]),
+)
+def test_a_verdict_is_said_once_and_first(words: list[str], between: str) -> None:
+    reply = between.join(words)
+    verdict = read_yes_no(reply)
+
+    if verdict is not None:
+        said = re.findall(r"[A-Za-z]+", reply)
+        assert said[0] == ("yes" if verdict else "no")
+        assert not {"yes", "no"} & set(said[1:])
 
 
 def test_the_prompt_holds_what_is_needed_and_nothing_else() -> None:

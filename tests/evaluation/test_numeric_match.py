@@ -5,6 +5,8 @@ from __future__ import annotations
 from fractions import Fraction
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from snne_guard.errors import ConfigurationError
 from snne_guard.evaluation import GRADERS, final_number, numeric_match
@@ -171,3 +173,32 @@ def test_the_exact_value_is_kept() -> None:
 
 def test_a_long_answer_without_a_number_costs_no_time() -> None:
     assert final_number("the answer is none of it " * 20_000) is None
+
+
+WAYS = (
+    "{0}",
+    "{0:,}",
+    "{0}.0",
+    "{0:,}.00",
+    "{0:e}",
+    "${0}",
+    "{0} eggs",
+    "3 + 4 is less. The answer is {0:,}, as 1 + 1 shows.",
+    "12 - 5 = 7\n#### {0}",
+    "\\boxed{{{0}}}",
+    "= {0}.",
+)
+
+
+@given(
+    st.integers(-999_999, 999_999),
+    st.integers(-999_999, 999_999),
+    st.sampled_from(WAYS),
+    st.sampled_from(WAYS),
+)
+def test_a_number_is_itself_in_every_way_of_writing(
+    one: int, other: int, way: str, another: str
+) -> None:
+    assert final_number(way.format(one)) == (one, "")
+    expected = float(one == other)
+    assert numeric_match(way.format(one), [another.format(other)]) == expected
