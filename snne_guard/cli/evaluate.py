@@ -70,8 +70,8 @@ def evaluate(
     grader: Annotated[
         str,
         typer.Option(
-            help="What grades answers without a label: squad_f1, squad_em, numeric, "
-            "rouge_l, bert_score, judge:MODEL, module:function."
+            help="What grades answers without a label: squad_f1, squad_em, contains, "
+            "numeric, rouge_l, bert_score, judge:MODEL, module:function."
         ),
     ] = "label",
     second_grader: Annotated[

@@ -62,7 +62,12 @@ from snne_guard.evaluation.risk_coverage import (
     prr,
     risk_coverage_curve,
 )
-from snne_guard.evaluation.squad import squad_exact_match, squad_f1, squad_normalised
+from snne_guard.evaluation.squad import (
+    squad_contains,
+    squad_exact_match,
+    squad_f1,
+    squad_normalised,
+)
 from snne_guard.evaluation.stopping import learn_stop, uncertainty_paths
 from snne_guard.evaluation.store import Failure, RecordingStore
 from snne_guard.evaluation.user_grader import FunctionGrader, import_function
@@ -144,6 +149,7 @@ __all__ = [
     "roc_curve",
     "rouge_l_f1",
     "spearman",
+    "squad_contains",
     "squad_exact_match",
     "squad_f1",
     "squad_normalised",

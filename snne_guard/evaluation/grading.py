@@ -21,6 +21,7 @@ from snne_guard.evaluation.numeric_match import numeric_grader
 from snne_guard.evaluation.recordings import Recording
 from snne_guard.evaluation.reference_grader import (
     rouge_l_grader,
+    squad_contains_grader,
     squad_exact_match_grader,
     squad_f1_grader,
 )
@@ -42,6 +43,7 @@ GRADERS: Mapping[str, Callable[..., Grader]] = MappingProxyType(
         "label": _label,
         "squad_f1": squad_f1_grader,
         "squad_em": squad_exact_match_grader,
+        "contains": squad_contains_grader,
         "numeric": numeric_grader,
         "rouge_l": rouge_l_grader,
         "bert_score": BertScoreGrader,

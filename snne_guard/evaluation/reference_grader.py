@@ -11,13 +11,14 @@ from snne_guard.errors import MissingExtraError
 from snne_guard.evaluation.abstention import is_abstention, is_unanswerable
 from snne_guard.evaluation.grade import Grade, check_threshold, graded
 from snne_guard.evaluation.recordings import Recording
-from snne_guard.evaluation.squad import squad_exact_match, squad_f1
+from snne_guard.evaluation.squad import squad_contains, squad_exact_match, squad_f1
 
 __all__ = [
     "Measure",
     "ReferenceGrader",
     "rouge_l_f1",
     "rouge_l_grader",
+    "squad_contains_grader",
     "squad_exact_match_grader",
     "squad_f1_grader",
 ]
@@ -101,6 +102,11 @@ def squad_f1_grader(
 def squad_exact_match_grader() -> ReferenceGrader:
     """Return the grader by SQuAD's exact match; registered as ``squad_em``."""
     return ReferenceGrader(name="squad_em", measure=squad_exact_match)
+
+
+def squad_contains_grader() -> ReferenceGrader:
+    """Return the grader by whether a reference is in the answer: ``contains``."""
+    return ReferenceGrader(name="contains", measure=squad_contains)
 
 
 def rouge_l_grader(*, threshold: float | None = None) -> ReferenceGrader:

@@ -7,7 +7,7 @@ import string
 from collections import Counter
 from collections.abc import Callable, Sequence
 
-__all__ = ["squad_exact_match", "squad_f1", "squad_normalised"]
+__all__ = ["squad_contains", "squad_exact_match", "squad_f1", "squad_normalised"]
 
 _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
 _ARTICLE = re.compile(r"\b(?:a|an|the)\b")
@@ -81,6 +81,28 @@ def squad_exact_match(answer: str, references: Sequence[str], /) -> float:
         (1.0, 0.0)
     """
     return float(squad_normalised(answer) in _kept(references))
+
+
+def squad_contains(answer: str, references: Sequence[str], /) -> float:
+    """Return 1.0 if a normalised reference stands in the normalised answer.
+
+    Its words must follow one another in the answer, whole: "Neil Armstrong was first"
+    contains "Neil Armstrong" and not "strong". It does for answers in whole sentences
+    what exact match does for those of a few words; it also passes an answer that names
+    a right thing beside a wrong one, or denies it. References that normalise to nothing
+    are dealt with as in ``squad_f1``.
+
+    Returns:
+        1.0 or 0.0.
+
+    Example:
+        >>> squad_contains("It was Neil Armstrong, in 1969.", ["Armstrong", "Aldrin"])
+        1.0
+    """
+    words = squad_normalised(answer)
+    if not words:
+        return squad_exact_match(answer, references)
+    return float(any(f" {kept} " in f" {words} " for kept in _kept(references) if kept))
 
 
 def _kept(references: Sequence[str]) -> list[str]:

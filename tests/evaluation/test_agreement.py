@@ -178,3 +178,23 @@ def test_labels_of_real_recordings(name: str, *, by_tokens: bool) -> None:
     assert with_f1 is not None
     assert with_f1.kappa is not None
     assert by_tokens or with_f1.kappa < 0.5
+
+
+@pytest.mark.skipif(
+    not (SHARED / "data").is_dir(), reason="the recorded generations are not here"
+)
+@pytest.mark.parametrize(
+    ("name", "by_f1", "by_containment"),
+    [("generations_sac3_nq", 0.07, 0.66), ("generations_sac3_hotpot", 0.47, 0.79)],
+)
+def test_whole_sentences_are_graded_as_people_do_by_containment(
+    name: str, by_f1: float, by_containment: float
+) -> None:
+    read = read_recordings(SHARED / "data" / f"{name}.jsonl", strict=True)
+    rows = [row for _, row in read if isinstance(row, Recording)]
+    labels = grade_all(rows, GRADERS["label"]())
+
+    for grader, kappa in (("squad_f1", by_f1), ("contains", by_containment)):
+        found = agreement(labels, grade_all(rows, GRADERS[grader]()))
+        assert found is not None
+        assert found.kappa == pytest.approx(kappa, abs=0.005)

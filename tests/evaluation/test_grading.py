@@ -28,7 +28,7 @@ from snne_guard.evaluation import (
 )
 from tests.support.grading import answered
 
-BY_REFERENCE = ["squad_f1", "squad_em", "numeric", "rouge_l"]
+BY_REFERENCE = ["squad_f1", "squad_em", "contains", "numeric", "rouge_l"]
 
 
 @pytest.mark.parametrize("quality", [-0.1, 1.1, float("nan"), float("inf")])
@@ -47,6 +47,7 @@ def test_right_is_one_and_wrong_is_zero() -> None:
     [
         ("squad_f1", 0.5, 1),  # without the article
         ("squad_em", 0.0, 0),
+        ("contains", 1.0, 1),
         ("numeric", 1.0, 1),
         ("rouge_l", 0.4, None),
     ],

@@ -199,6 +199,6 @@ WAYS = (
 def test_a_number_is_itself_in_every_way_of_writing(
     one: int, other: int, way: str, another: str
 ) -> None:
-    assert final_number(way.format(one)) == (one, "")
+    assert final_number(way.format(one)) == (Fraction(one), "")
     expected = float(one == other)
     assert numeric_match(way.format(one), [another.format(other)]) == expected

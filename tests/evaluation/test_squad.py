@@ -9,7 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from snne_guard.evaluation import squad_exact_match, squad_f1, squad_normalised
+from snne_guard.evaluation import (
+    squad_contains,
+    squad_exact_match,
+    squad_f1,
+    squad_normalised,
+)
 from tests.support.shared_folder import SHARED
 
 VECTORS = SHARED / "reference" / "vectors.json"
@@ -94,6 +99,33 @@ def test_references_that_say_nothing_are_left_out() -> None:
     assert squad_f1("Paris", []) == 0.0
     assert squad_exact_match("", ["", "Paris"]) == 0.0
     assert squad_exact_match("?", ["the"]) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("answer", "reference", "contained"),
+    [
+        ("It was Neil Armstrong, in 1969.", "Neil Armstrong", True),
+        ("Neil Armstrong", "the Neil Armstrong!", True),
+        ("Neil A. Armstrong", "Neil Armstrong", True),  # an article, to SQuAD
+        ("Neil B. Armstrong", "Neil Armstrong", False),
+        ("Armstrong, Neil", "Neil Armstrong", False),
+        ("Armstrong", "Neil Armstrong", False),
+        ("strong arms", "arm", False),
+        ("In 19690", "1969", False),
+        ("not Paris", "Paris", True),
+        ("\u6771\u4eac\u90fd", "\u6771\u4eac", False),
+        ("", "Paris", False),
+        ("?", "Paris", False),
+        ("Paris", "", False),
+        ("", "", True),
+        ("the", "a", True),
+    ],
+)
+def test_containment(answer: str, reference: str, *, contained: bool) -> None:
+    assert squad_contains(answer, [reference]) == float(contained)
+    assert squad_contains(answer, ["Rome", reference]) == float(
+        contained and bool(squad_normalised(reference))
+    )
 
 
 WORDS = st.lists(st.sampled_from(["x", "y", "z", "the", "Q!", "7"]), max_size=9)
