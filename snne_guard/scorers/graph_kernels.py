@@ -24,7 +24,7 @@ __all__ = [
     "with_unit_trace",
 ]
 
-_EPS = 1e-12
+_SMALLEST_ROOT = 1e-12
 _SMALLEST = 1e-8
 # Beyond these digits an entropy is rounding, and depends on the order of the answers.
 _DIGITS = 12
@@ -169,7 +169,8 @@ def von_neumann_entropy(kernel: ArrayLike, *, scaled: bool = False) -> float:
 
 def with_unit_trace(kernel: FloatArray) -> FloatArray:
     """Return what ``normalised_kernel`` returns of a kernel that is known to be one."""
-    scale = 1 / (np.sqrt(kernel.diagonal()) + _EPS)
+    # The authors add the smallest one, by which no entropy would be 0 nor ln n.
+    scale = 1 / np.maximum(np.sqrt(kernel.diagonal()), _SMALLEST_ROOT)
     unit: FloatArray = kernel * scale[:, None] * (scale / len(kernel))
     return unit
 
