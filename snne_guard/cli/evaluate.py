@@ -21,6 +21,7 @@ from rich.progress import (
 
 from snne_guard.cli import _options
 from snne_guard.cli._console import USAGE, failure, note, reported_errors
+from snne_guard.cli._evaluation_models import Models, cache_folder
 from snne_guard.cli._evaluation_table import print_evaluation, print_means
 from snne_guard.cli._files import atomic_output
 from snne_guard.cli._graders import named_grader, tell_judges
@@ -64,6 +65,33 @@ def evaluate(
     samples: Annotated[
         int | None, typer.Option(min=1, help="Samples of each question that count.")
     ] = None,
+    nli: Annotated[
+        str | None, typer.Option(help="NLI model: a Hugging Face name or a folder.")
+    ] = None,
+    embedding: Annotated[
+        str | None, typer.Option(help="sentence-transformers model: name or folder.")
+    ] = None,
+    cross_encoder: Annotated[
+        str | None, typer.Option(help="Cross-encoder model, for SAR.")
+    ] = None,
+    judge: Annotated[
+        str | None,
+        typer.Option(help="provider:name of an LLM that says what means the same."),
+    ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(help="hf:NAME or openai:NAME, the model itself, for pTrue."),
+    ] = None,
+    base_url: Annotated[
+        str | None,
+        typer.Option(help="Where --judge, --model and a judge that grades are served."),
+    ] = None,
+    cache: Annotated[
+        Path | None, typer.Option(help="Folder for what models say of answers.")
+    ] = None,
+    no_cache: Annotated[
+        bool, typer.Option("--no-cache", help="Ask the models anew, keep nothing.")
+    ] = False,
     by: Annotated[
         str | None, typer.Option(help="A field by which files are split, as dataset.")
     ] = None,
@@ -107,16 +135,31 @@ def evaluate(
     then 1, and 2 where nothing could be done.
     """
     problems = Problems()
-    graders = named_grader(grader), second_grader and named_grader(second_grader)
+    graders = [
+        name and named_grader(name, base_url=base_url)
+        for name in (grader, second_grader)
+    ]
     if paper:
         without_answer, similarity, tau = True, "rouge_l_paper", 1.0
     # As in `score`: a file that is wrong is status 1, a wrong option status 2.
     with reported_errors(), _reported_lines(strict=strict), _progress() as on_progress:
         if html is not None:
             check_report_extra()
+        asked = Models.of(
+            nli=nli,
+            embedding=embedding,
+            cross_encoder=cross_encoder,
+            judge=judge,
+            model=model,
+            base_url=base_url,
+        )
+        keeps = asked.similarities and not no_cache
         evaluation = evaluate_recordings(
             files,
             methods=methods,
+            models=asked.similarities,
+            providers=asked.providers,
+            cache=(cache or cache_folder()) if keeps else None,
             similarity=_names(similarity),
             include_answer=not without_answer,
             tau=tau,

@@ -105,6 +105,12 @@ class EntailmentJudge:
         return f"{type(self).__name__}(name={self.name.partition(':')[2]!r})"
 
     @property
+    def cache_key(self) -> str:
+        """What its verdicts depend on, besides the texts and the question."""
+        prompt = getattr(self._prompt, "__qualname__", repr(self._prompt))
+        return f"{self.name} {self.strict} {self._with_question} {prompt}"
+
+    @property
     def calls(self) -> int:
         """Requests that were sent so far, the failed ones too."""
         return self._calls

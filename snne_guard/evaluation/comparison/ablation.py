@@ -24,9 +24,8 @@ from snne_guard.types import BoolArray
 __all__ = [
     "ABLATIONS",
     "Ablation",
-    "ablated",
+    "ablations",
     "check_ablations",
-    "minus_by_clusters",
     "strips",
 ]
 
@@ -119,10 +118,10 @@ def _other_similarities(
     return [one for one in rows if one.relation and one.status == "evaluated"]
 
 
-def ablated(
-    scan: Scan, standing: Standing, kept: BoolArray
-) -> dict[str, tuple[Curve, ...]]:
-    """Return the AUROC under every setting that was run, by what was varied.
+def ablations(
+    scan: Scan, standing: Standing, kept: BoolArray, wanted: frozenset[str], /
+) -> tuple[dict[str, tuple[Curve, ...]], tuple[Curve, ...]]:
+    """Return what came of varying things, and the AUROC by number of answers.
 
     Similarities have no order: each is a curve of one point, at its place.
 
@@ -130,31 +129,39 @@ def ablated(
         scan: What was run.
         standing: The ranked questions.
         kept: ``(questions,)`` which of those that were run these are.
+        wanted: What was to be varied.
     """
-    found: dict[str, tuple[Curve, ...]] = {}
-    if standing.correct is None or not len(standing.correct):
-        return found
-    for what in ("samples", "tau"):
-        curves = _by_setting(scan, standing, kept, what)
-        if curves:
-            found[what] = curves
-    alike = [
+    by_samples = _by_setting(scan, standing, kept, "samples")
+    found = {
+        "tau": _by_setting(scan, standing, kept, "tau"),
+        "similarity": _by_similarity(scan, standing, kept),
+        "samples": by_samples,
+        "temperature": _by_temperature(standing),
+    }
+    varied = {what: found[what] for what in found if what in wanted and found[what]}
+    if curves := _minus_by_clusters(standing):
+        varied["snne_minus_se_by_clusters"] = curves
+    return varied, by_samples
+
+
+def _by_similarity(
+    scan: Scan, standing: Standing, kept: BoolArray
+) -> tuple[Curve, ...]:
+    correct = standing.correct
+    return tuple(
         Curve(
             label=planned.name,
             x=(float(place),),
-            y=(auroc_or_none(strip.columns.values[place, kept], standing.correct),),
+            y=(auroc_or_none(strip.columns.values[place, kept], correct),),
             counts=(len(standing.rows),),
         )
         for strip in scan.strips
-        if strip.of == "similarity"
+        if strip.of == "similarity" and correct is not None
         for place, planned in enumerate(strip.columns.plan)
-    ]
-    if alike:
-        found["similarity"] = tuple(alike)
-    return found
+    )
 
 
-def by_temperature(standing: Standing, /) -> tuple[Curve, ...]:
+def _by_temperature(standing: Standing) -> tuple[Curve, ...]:
     """Return the AUROC of each method by temperature, nothing where there is one."""
     drawn = np.array(
         [
@@ -171,13 +178,13 @@ def by_temperature(standing: Standing, /) -> tuple[Curve, ...]:
     )
 
 
-def minus_by_clusters(standing: Standing, /) -> tuple[Curve, ...]:
+def _minus_by_clusters(standing: Standing) -> tuple[Curve, ...]:
     """Return by how much SNNE's AUROC exceeds that of SE or DSE, by clusters."""
     correct, named = standing.correct, standing.uncertainties
     first = next((name for name in named if name.startswith("snne[")), None)
-    if correct is None or first is None:
-        return ()
     groups = standing.n_clusters
+    if correct is None or first is None or groups is None:
+        return ()
     snne = auroc_within(first, named[first], correct, groups)
     return tuple(
         difference(f"{first} - {name}", snne, auroc_within(name, one, correct, groups))

@@ -6,12 +6,7 @@ import os
 from dataclasses import replace
 
 from snne_guard.evaluation.agreement import agreement
-from snne_guard.evaluation.comparison.ablation import (
-    ABLATIONS,
-    ablated,
-    by_temperature,
-    minus_by_clusters,
-)
+from snne_guard.evaluation.comparison.ablation import ablations
 from snne_guard.evaluation.comparison.cautions import warnings_of
 from snne_guard.evaluation.comparison.figures import rank_correlation
 from snne_guard.evaluation.comparison.hardest import hardest_questions
@@ -27,6 +22,7 @@ from snne_guard.evaluation.comparison.rows import results
 from snne_guard.evaluation.comparison.scan import Scan
 from snne_guard.evaluation.comparison.standing import Standing
 from snne_guard.evaluation.results import AgreementOfGraders, EvaluatedSet
+from snne_guard.types import IntArray
 
 __all__ = ["assemble"]
 
@@ -44,7 +40,6 @@ def assemble(
     standing = Standing.of(scan, found)
     if lost := len(scan.rows) - len(standing.rows):
         part.left_out["not scored by every ranked method"] += lost
-    correct = standing.correct
     plain = EvaluatedSet(
         name=part.name,
         path=os.fspath(path),
@@ -67,40 +62,17 @@ def assemble(
         ids=tuple(row.id for row in standing.rows),
         quality=tuple(standing.quality.tolist()),
         answer_length=tuple(standing.answer_length.tolist()),
-        n_clusters=tuple(standing.n_clusters.tolist()),
-        clusters_by=scan.clusters.name,
-        length_clusters_rho=rank_correlation(
-            standing.answer_length, standing.n_clusters, options.draws
-        ),
     )
-    if correct is None or not len(correct) or not standing.uncertainties:
+    plain = _clustered(plain, scan, standing, options)
+    correct = standing.correct
+    if correct is None or not standing.uncertainties or not standing.rows:
         return plain
-    varied = ablated(scan, standing, found.questions)
-    by_samples = varied.get("samples", ())
-    varied = {what: varied[what] for what in varied if what in options.ablate}
-    for what, curves in (
-        ("temperature", by_temperature(standing)),
-        ("snne_minus_se_by_clusters", minus_by_clusters(standing)),
-    ):
-        if curves and (what in options.ablate or what not in ABLATIONS):
-            varied[what] = curves
-    told = {name: (name, one, correct) for name, one in standing.uncertainties.items()}
+    varied, by_samples = ablations(scan, standing, found.questions, options.ablate)
+    judged = _judged(plain, standing, correct)
     first = next(iter(standing.uncertainties))
     return replace(
-        plain,
-        accuracy=float(correct.mean()),
-        correct=tuple(correct.tolist()),
-        roc=tuple(roc(*one) for one in told.values()),
-        risk_coverage=tuple(risk_coverage(*one) for one in told.values()),
-        auroc_by_clusters=tuple(
-            auroc_within(*one, standing.n_clusters) for one in told.values()
-        ),
+        judged,
         auroc_by_samples=by_samples,
-        reliability=tuple(
-            calibration(name, standing.probability_wrong(name), correct)
-            for name in told
-            if len(correct) > 1
-        ),
         ablations=varied,
         hardest=hardest_questions(
             path,
@@ -110,6 +82,46 @@ def assemble(
             n_samples=scan.n_samples,
         ),
         hardest_by=first,
+    )
+
+
+def _clustered(
+    plain: EvaluatedSet, scan: Scan, standing: Standing, options: Options
+) -> EvaluatedSet:
+    """Add the groups of equal answers, where they are known of every question."""
+    counts = standing.n_clusters
+    if counts is None:
+        return plain
+    return replace(
+        plain,
+        n_clusters=tuple(counts.tolist()),
+        clusters_by=scan.clusters.name,
+        length_clusters_rho=rank_correlation(
+            standing.answer_length, counts, options.draws
+        ),
+    )
+
+
+def _judged(plain: EvaluatedSet, standing: Standing, correct: IntArray) -> EvaluatedSet:
+    """Add the share of right answers, and every curve that needs right and wrong."""
+    judged = replace(
+        plain, accuracy=float(correct.mean()), correct=tuple(correct.tolist())
+    )
+    if judged.accuracy in {0.0, 1.0}:
+        return judged
+    each = [(name, one, correct) for name, one in standing.uncertainties.items()]
+    counts = standing.n_clusters
+    return replace(
+        judged,
+        roc=tuple(roc(*one) for one in each),
+        risk_coverage=tuple(risk_coverage(*one) for one in each),
+        auroc_by_clusters=()
+        if counts is None
+        else tuple(auroc_within(*one, counts) for one in each),
+        reliability=tuple(
+            calibration(name, standing.probability_wrong(name), correct)
+            for name in standing.uncertainties
+        ),
     )
 
 

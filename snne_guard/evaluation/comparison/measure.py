@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 
 from snne_guard.errors import InputError
 from snne_guard.evaluation.comparison.plan import Planned
-from snne_guard.scorers.materials import Materials
+from snne_guard.evaluation.recordings import Recording
+from snne_guard.scorers.materials import RELATION_NEEDS, Materials
 from snne_guard.scorers.relation import Relation
 from snne_guard.types import FloatArray
 
-__all__ = ["Columns", "Shared"]
+__all__ = ["Columns", "Provided", "Provider", "Shared"]
+
+Provider = Callable[[Recording], Any]
+"""What is needed of a recording and not in it: one for the delivered answer and each
+sample, or one for the recording, as the need has it; None where it cannot be had."""
 
 _NOTHING = Relation.of("rouge_l")  # for methods that compare no answers
 
@@ -31,6 +37,9 @@ _BASES: Mapping[str, tuple[str, ...]] = {
     "entailment": ("probabilities",),
     "main_entailment": ("probabilities",),
 }
+
+
+_COMPARING = RELATION_NEEDS | frozenset(_FIRST)
 
 
 @dataclass(slots=True)
@@ -97,17 +106,51 @@ class Columns:
         return frozenset(failed)
 
 
+@dataclass(frozen=True, slots=True)
+class Provided:
+    """What was provided for one recording.
+
+    Attributes:
+        known: Under the name of each need.
+        seconds: What it took.
+        failed: Why others could not be had.
+    """
+
+    known: Mapping[str, Any]
+    seconds: Mapping[str, float]
+    failed: Mapping[str, Exception]
+
+    @classmethod
+    def of(cls, recording: Recording, providers: Mapping[str, Provider], /) -> Provided:
+        """Ask all providers; one that raises has nothing."""
+        known: dict[str, Any] = {}
+        seconds: dict[str, float] = {}
+        failed: dict[str, Exception] = {}
+        for need, provide in providers.items():
+            began = perf_counter()
+            try:
+                found = provide(recording)
+            except Exception as error:  # noqa: BLE001 - a model may be anyone's
+                failed[need] = error
+                continue
+            if found is not None:
+                known[need] = found
+                seconds[need] = perf_counter() - began
+        return cls(known, seconds, failed)
+
+
 class Shared:
     """The parts of one response set with the time that each took.
 
     Args:
         materials: The response set.
+        provided: What was provided for it.
     """
 
-    def __init__(self, materials: Materials) -> None:
+    def __init__(self, materials: Materials, provided: Provided) -> None:
         self._materials = materials
-        self._seconds: dict[tuple[str, str], float] = {}
-        self._failed: dict[tuple[str, str], Exception] = {}
+        self._seconds = {(need, ""): took for need, took in provided.seconds.items()}
+        self._failed = {(need, ""): error for need, error in provided.failed.items()}
 
     def run(self, planned: Planned, *, tau: float) -> tuple[float, float]:
         """Return what a method says, and the seconds that it takes alone.
@@ -122,8 +165,17 @@ class Shared:
         value = float(planned.method.compute(inputs))
         return value, alone + perf_counter() - began
 
+    def n_clusters(self, relation: Relation, /) -> int:
+        """Return the number of groups of equal answers, 0 where it is not known."""
+        try:
+            for part in _parts(frozenset({"cluster_ids"})):
+                self._cost(part, relation)
+        except Exception:  # noqa: BLE001 - a model may be anyone's
+            return 0
+        return len(set(self._materials.cluster_ids(relation).tolist()))
+
     def _cost(self, part: str, relation: Relation) -> float:
-        key = (part, relation.name)
+        key = (part, relation.name if part in _COMPARING else "")
         if key in self._failed:
             # Once is enough: for the other methods it would only fail again.
             raise self._failed[key]

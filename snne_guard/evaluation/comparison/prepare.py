@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 
 from snne_guard.evaluation.comparison.ablation import strips
 from snne_guard.evaluation.comparison.figures import Draws
-from snne_guard.evaluation.comparison.measure import Columns
+from snne_guard.evaluation.comparison.measure import Columns, Provider
 from snne_guard.evaluation.comparison.members import ENOUGH, common_size
 from snne_guard.evaluation.comparison.plan import Planned, Tools, plan_methods
-from snne_guard.evaluation.comparison.scan import Provider, Scan, Strip
+from snne_guard.evaluation.comparison.scan import Scan, Strip
 from snne_guard.evaluation.comparison.survey import OnProblem, Part, Row
 from snne_guard.evaluation.grade import Grader, LabelGrader
 from snne_guard.scorers.materials import LOGPROB_NEEDS, RELATION_NEEDS

@@ -51,7 +51,7 @@ def results(
             _with_figures(rows[place], worth[planned.name]),
             ece=_calibration(ece, standing, planned.name),
             brier=_calibration(brier, standing, planned.name),
-            calls=_calls(planned, scan.n_samples, options),
+            calls=_calls(planned, scan, options),
             milliseconds=float(seconds * _MILLI),
             uncertainty=tuple(standing.uncertainties[planned.name].tolist()),
         )
@@ -95,12 +95,14 @@ def _calibration(
     return measure(standing.probability_wrong(name), correct)
 
 
-def _calls(planned: Planned, n_samples: int, options: Options) -> float:
+def _calls(planned: Planned, scan: Scan, options: Options) -> float:
     """Return the calls of a model for one question: what the method looks at."""
     needs = planned.method.needs
     if needs <= MAIN_NEEDS - {"main_similarity", "main_entailment"}:
         return 1.0
-    return float(n_samples + (options.include_answer or bool(needs & MAIN_NEEDS)))
+    drawn = scan.n_samples + (options.include_answer or bool(needs & MAIN_NEEDS))
+    judge = "" if planned.relation is None else planned.relation.name
+    return drawn + scan.verdicts.get(judge, 0) / len(scan.rows)
 
 
 def _best_first(row: MethodResult) -> tuple[bool, float]:

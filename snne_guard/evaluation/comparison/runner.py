@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -11,10 +13,13 @@ from snne_guard._version import __version__
 from snne_guard.errors import ConfigurationError
 from snne_guard.evaluation.comparison.ablation import check_ablations
 from snne_guard.evaluation.comparison.assemble import assemble
+from snne_guard.evaluation.comparison.cache import Cached, SimilarityCache
 from snne_guard.evaluation.comparison.figures import Draws
+from snne_guard.evaluation.comparison.identity import identity_of
+from snne_guard.evaluation.comparison.measure import Provider
 from snne_guard.evaluation.comparison.plan import Tools, plan_methods, relation_of
 from snne_guard.evaluation.comparison.prepare import Options, prepare
-from snne_guard.evaluation.comparison.scan import Provider, scan
+from snne_guard.evaluation.comparison.scan import scan
 from snne_guard.evaluation.comparison.survey import OnProblem, survey
 from snne_guard.evaluation.grade import Grader
 from snne_guard.evaluation.grading import resolve_grader
@@ -43,6 +48,7 @@ def evaluate(
     grader: str | Grader | GradeFunction | None = "label",
     second_grader: str | Grader | GradeFunction | None = None,
     ablate: Sequence[str] = (),
+    cache: StrPath | None = None,
     draws: int = 1000,
     level: float = 0.95,
     seed: int = 0,
@@ -80,6 +86,8 @@ def evaluate(
         ablate: What to vary: ``"tau"`` (0.1, 1, 10, 100), ``"similarity"``,
             ``"samples"`` (from two answers on), ``"temperature"`` (where the
             recordings were drawn at several).
+        cache: A folder for what ``models`` say, so that the next run need not ask them
+            again; it holds digests and numbers, no text. None for none.
         draws: Bootstrap draws of the questions.
         level: Share of the draws within an interval.
         seed: Of the draws.
@@ -137,7 +145,11 @@ def evaluate(
     # Before a line is read.
     plan_methods(methods, Tools(graded=options.graded, equal=()))
     files = [paths] if isinstance(paths, str | os.PathLike) else [*paths]
-    sets = [one for path in files for one in _evaluated(path, options)]
+    with ExitStack() as stack:
+        if cache is not None:
+            store = stack.enter_context(SimilarityCache(os.fspath(cache)))
+            options = replace(options, models=_cached(options.models, models, store))
+        sets = [one for path in files for one in _evaluated(path, options)]
     return Evaluation(
         sets=tuple(sets),
         settings=_settings(options),
@@ -189,6 +201,24 @@ def _relation(similarity: str | Similarity) -> Relation:
         if isinstance(similarity, str)
         else Relation.of(similarity)
     )
+
+
+def _cached(
+    relations: Sequence[Relation],
+    given: Sequence[str | Similarity],
+    store: SimilarityCache,
+) -> tuple[Relation, ...]:
+    """Return the relations; what a model says is kept where it is known whose it is."""
+    kept: list[Relation] = []
+    for relation, one in zip(relations, given, strict=True):
+        name = one if isinstance(one, str) else None
+        identity = identity_of(relation.similarity, name)
+        if identity is None:
+            kept.append(relation)
+        else:
+            similarity = Cached(relation.similarity, store, identity)
+            kept.append(replace(relation, similarity=similarity))
+    return tuple(kept)
 
 
 def _settings(options: Options) -> dict[str, Any]:

@@ -7,13 +7,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from snne_guard.errors import InputError
 from snne_guard.evaluation._lines import decode
-from snne_guard.evaluation.comparison.measure import Columns, Shared
+from snne_guard.evaluation.comparison.measure import Columns, Provided, Provider, Shared
 from snne_guard.evaluation.comparison.members import materials_of
 from snne_guard.evaluation.comparison.plan import Planned
 from snne_guard.evaluation.comparison.survey import Part, Row
@@ -22,11 +21,7 @@ from snne_guard.scorers.relation import Relation
 from snne_guard.similarity.tokens import unicode_tokens
 from snne_guard.types import IntArray
 
-__all__ = ["Provider", "Scan", "Strip", "recordings_at", "scan"]
-
-Provider = Callable[[Recording], Any]
-"""What is needed of a recording and not in it: one for the delivered answer and each
-sample, or one for the recording, as the need has it; None where it cannot be had."""
+__all__ = ["Scan", "Strip", "recordings_at", "scan"]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -57,8 +52,9 @@ class Scan:
         members: Answers that are scored, the delivered one where it is a member.
         clusters: What tells equal answers.
         strips: The methods as they are ranked, then what ablations need.
+        verdicts: Requests that each judge was sent, over all questions.
         answer_length: Tokens of each delivered answer.
-        n_clusters: Groups of equal answers of each question.
+        n_clusters: Groups of equal answers of each question, 0 where unknown.
     """
 
     part: Part
@@ -67,6 +63,7 @@ class Scan:
     members: int
     clusters: Relation
     strips: Sequence[Strip]
+    verdicts: dict[str, int] = field(default_factory=dict[str, int])
     answer_length: IntArray = field(init=False)
     n_clusters: IntArray = field(init=False)
 
@@ -105,27 +102,39 @@ def scan(
     found = recordings_at(path, sorted(places))
     for done, (line, recording) in enumerate(found, start=1):
         one, at = places[line]
-        known = {need: get(recording) for need, get in (providers or {}).items()}
+        before = _requests(one.plan)
+        provided = Provided.of(recording, providers or {})
         materials = materials_of(
             recording,
             one.n_samples,
             include_answer=include_answer,
-            known={need: value for need, value in known.items() if value is not None},
+            known=provided.known,
         )
         one.answer_length[at] = len(unicode_tokens(recording.main_answer))
-        shared: dict[int | None, Shared] = {None: Shared(materials)}
+        shared: dict[int | None, Shared] = {None: Shared(materials, provided)}
         failed = frozenset[str]()
         for strip in one.strips:
             if strip.n not in shared:
-                shared[strip.n] = Shared(materials.first(strip.n or 0))
+                shared[strip.n] = Shared(materials.first(strip.n or 0), provided)
             # What failed as it is ranked would only fail again.
             now = strip.columns.fill(at, shared[strip.n], tau=strip.tau, but=failed)
             failed = now if strip is one.strips[0] else failed
         # At last, so that no method finds its work done that it is to be timed for.
-        ids = materials.cluster_ids(one.clusters)
-        one.n_clusters[at] = len(set(ids.tolist()))
+        one.n_clusters[at] = shared[None].n_clusters(one.clusters)
+        for name, sent in _requests(one.plan).items():
+            one.verdicts[name] = one.verdicts.get(name, 0) + sent - before[name]
         if on_progress is not None:
             on_progress(done)
+
+
+def _requests(plan: Sequence[Planned]) -> dict[str, int]:
+    """Return the requests that judges among the relations were sent so far."""
+    relations = {one.relation.name: one.relation for one in plan if one.relation}
+    sent = {
+        name: getattr(relation.similarity, "calls", None)
+        for name, relation in relations.items()
+    }
+    return {name: calls for name, calls in sent.items() if isinstance(calls, int)}
 
 
 def recordings_at(

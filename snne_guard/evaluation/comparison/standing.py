@@ -26,7 +26,7 @@ class Standing:
         correct: ``(N,)`` 0 and 1, None where the grader draws no such line.
         quality: ``(N,)`` in [0, 1].
         answer_length: ``(N,)`` tokens.
-        n_clusters: ``(N,)`` groups of equal answers.
+        n_clusters: ``(N,)`` groups of equal answers, None where one is not known.
     """
 
     rows: Sequence[Row]
@@ -34,7 +34,7 @@ class Standing:
     correct: IntArray | None
     quality: FloatArray
     answer_length: IntArray
-    n_clusters: IntArray
+    n_clusters: IntArray | None
     _wrong: dict[str, FloatArray] = field(default_factory=dict[str, FloatArray])
 
     @classmethod
@@ -57,7 +57,7 @@ class Standing:
             else None,
             quality=np.array([grade.quality for grade in grades], dtype=np.float64),
             answer_length=scan.answer_length[kept],
-            n_clusters=scan.n_clusters[kept],
+            n_clusters=scan.n_clusters[kept] if scan.n_clusters[kept].all() else None,
         )
 
     def probability_wrong(self, name: str, /) -> FloatArray:

@@ -1,0 +1,160 @@
+"""The curves of a set, and what comes of varying tau, similarity, answers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from snne_guard import score
+from snne_guard.evaluation.comparison.pictures import auroc_within, difference, roc
+from snne_guard.evaluation.metrics import auroc
+from snne_guard.evaluation.results import Curve
+from tests.support.evaluating import by_name, evaluated, questions
+
+
+def named(curves: tuple[Curve, ...], label: str) -> Curve:
+    (found,) = [curve for curve in curves if curve.label == label]
+    return found
+
+
+@pytest.mark.parametrize("include_answer", [True, False])
+def test_auroc_by_number_of_answers(tmp_path: Path, include_answer: bool) -> None:
+    rows = questions(30)
+
+    one = evaluated(
+        tmp_path,
+        *rows,
+        methods="snne,dse,answer_length",
+        ablate=["samples"],
+        include_answer=include_answer,
+    )
+
+    sizes = (2.0, 3.0, 4.0, 5.0)[: 4 if include_answer else 3]
+    curve = named(one.ablations["samples"], "snne[rouge_l]")
+    assert curve.x == sizes
+    assert curve.counts == (30,) * len(sizes)
+    for size, value in zip(sizes, curve.y, strict=True):
+        texts = [
+            [fields["main_answer"], *fields["samples"]]
+            if include_answer
+            else fields["samples"]
+            for fields in rows
+        ]
+        u = [score(text[: int(size)], method="snne").value for text in texts]
+        assert value == auroc(u, [fields["label"] for fields in rows])
+    assert named(one.ablations["samples"], "dse[normalised]").x == sizes
+
+
+def test_a_few_methods_have_that_curve_at_any_rate(tmp_path: Path) -> None:
+    one = evaluated(tmp_path, *questions(12, n_samples=9), methods="all")
+
+    labels = [curve.label for curve in one.auroc_by_samples]
+    assert labels == ["snne[rouge_l]", "dse[exact]", "lex_sim[rouge_l]"]
+    assert one.auroc_by_samples[0].x == (2.0, 3.0, 5.0, 9.0, 10.0)
+    assert "samples" not in one.ablations
+
+
+def test_auroc_by_tau(tmp_path: Path) -> None:
+    rows = questions(30)
+
+    one = evaluated(tmp_path, *rows, methods="snne,lex_sim", ablate=["tau"])
+
+    (curve,) = one.ablations["tau"]
+    assert (curve.label, curve.x) == ("snne[rouge_l]", (0.1, 1.0, 10.0, 100.0))
+    for tau, value in zip(curve.x, curve.y, strict=True):
+        at_tau = evaluated(tmp_path, *rows, methods="snne", tau=tau)
+        expected = by_name(at_tau)["snne[rouge_l]"].auroc
+        assert expected is not None
+        assert value == expected.value
+
+
+def test_auroc_by_similarity(tmp_path: Path) -> None:
+    rows = questions(30)
+
+    one = evaluated(tmp_path, *rows, methods="snne,dse", ablate=["similarity"])
+
+    curves = one.ablations["similarity"]
+    assert {curve.label for curve in curves} >= {
+        "snne[rouge_l]",
+        "snne[rouge_l_paper]",
+        "snne[structured]",
+        "snne[exact]",
+        "snne[normalised]",
+    }
+    assert [curve.x for curve in curves] == [(float(n),) for n in range(len(curves))]
+    exact = by_name(evaluated(tmp_path, *rows, methods="snne[exact]"))["snne[exact]"]
+    assert exact.auroc is not None
+    assert named(curves, "snne[exact]").y == (exact.auroc.value,)
+
+
+def test_auroc_by_temperature(tmp_path: Path) -> None:
+    rows = questions(30)
+    for number, fields in enumerate(rows):
+        fields["settings"] = {"temperature": 0.5 + number % 2}
+
+    one = evaluated(tmp_path, *rows, methods="snne", ablate=["temperature"])
+
+    curve = named(one.ablations["temperature"], "snne[rouge_l]")
+    assert (curve.x, curve.counts) == ((0.5, 1.5), (15, 15))
+    half = by_name(evaluated(tmp_path, *rows[::2], methods="snne"))["snne[rouge_l]"]
+    assert half.auroc is not None
+    assert curve.y[0] == half.auroc.value
+    rows[0]["settings"] = {"temperature": "warm"}
+    one = evaluated(tmp_path, *rows, methods="snne", ablate=["temperature"])
+    assert "temperature" not in one.ablations
+
+
+def test_nothing_is_varied_where_nothing_can_be_ranked(tmp_path: Path) -> None:
+    rows = [{**fields, "label": None} for fields in questions(3)]
+
+    one = evaluated(tmp_path, *rows, ablate=["tau", "samples", "similarity"])
+
+    assert one.ablations == {}
+
+
+def test_snne_less_se_by_clusters(tmp_path: Path) -> None:
+    one = evaluated(tmp_path, *questions(40), methods="snne,dse")
+
+    found = one.ablations["snne_minus_se_by_clusters"]
+    assert [curve.label for curve in found] == [
+        "snne[rouge_l] - dse[exact]",
+        "snne[rouge_l] - dse[normalised]",
+    ]
+    assert sum(found[0].counts) == 40
+
+
+def test_a_difference_exists_where_both_do() -> None:
+    first = Curve(label="a", x=(1.0, 2.0), y=(0.75, None), counts=(3, 4))
+    second = Curve(label="b", x=(1.0, 2.0), y=(0.25, 0.5), counts=(3, 4))
+    assert difference("a - b", first, second) == Curve(
+        label="a - b", x=(1.0, 2.0), y=(0.5, None), counts=(3, 4)
+    )
+
+
+def test_groups_of_one_kind_have_no_auroc() -> None:
+    u, correct = np.array([0.1, 0.9, 0.5]), np.array([1, 0, 1])
+    found = auroc_within("a", u, correct, np.array([2, 2, 7]))
+    assert (found.x, found.y, found.counts) == ((2.0, 7.0), (1.0, None), (2, 1))
+
+
+def test_long_curves_are_thinned_and_keep_their_ends() -> None:
+    rng = np.random.default_rng(0)
+    correct = rng.integers(0, 2, 3000)
+    curve = roc("a", rng.random(3000), correct)
+    assert len(curve.x) == 200
+    assert (curve.x[0], curve.y[0], curve.x[-1], curve.y[-1]) == (0, 0, 1, 1)
+
+
+def test_every_ranked_method_has_its_curves(tmp_path: Path) -> None:
+    one = evaluated(tmp_path, *questions(40), methods="snne,dse[exact]")
+
+    labels = ["snne[rouge_l]", "dse[exact]", "answer_length"]
+    for curves in (one.roc, one.risk_coverage, one.reliability, one.auroc_by_clusters):
+        assert [curve.label for curve in curves] == labels
+    assert sum(one.reliability[0].counts) == 40
+    assert one.length_clusters_rho is not None
+    method = by_name(one)["snne[rouge_l]"]
+    assert 0 < float(method.brier or 0) < 0.5
+    assert 0 <= float(method.ece or 0) < 0.5
