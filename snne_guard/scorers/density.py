@@ -64,7 +64,8 @@ def semantic_density(
         ConfigurationError: ``directions`` is another word.
 
     Source:
-        Qiu and Miikkulainen 2024, "Semantic Density", equations 3 to 6.
+        Qiu and Miikkulainen 2024, "Semantic Density" (arXiv 2405.13845). That both
+        directions count is our reading: the paper speaks of pairs.
 
     Example:
         >>> agrees, differs = [0.0, 0.2, 0.8], [0.9, 0.1, 0.0]

@@ -53,7 +53,8 @@ def eigen_score(
 
     Source:
         Chen et al. 2024, "INSIDE: LLMs' Internal States Retain the Power of
-        Hallucination Detection", equation 6; https://github.com/alibaba/eigenscore.
+        Hallucination Detection" (arXiv 2402.03744), EigenScore;
+        https://github.com/alibaba/eigenscore.
 
     Example:
         >>> round(eigen_score([[1.0, 0.0, -1.0], [1.0, 0.0, -1.0]]), 4)
@@ -100,7 +101,7 @@ def _eigen_score(inputs: MethodInputs) -> float:
 
 EIGEN_SCORE = FunctionMethod(
     name="eigen_score",
-    source="Chen et al. 2024, INSIDE, equation 6; as in LM-Polygraph",
+    source="Chen et al. 2024, INSIDE, EigenScore; as in LM-Polygraph",
     function=_eigen_score,
     needs=frozenset({"hidden_states"}),
     white_box=True,

@@ -55,7 +55,8 @@ def kle_heat(weights: ArrayLike, *, t: float = 0.3, normalised: bool = False) ->
         ConfigurationError: t is below 0 or not finite.
 
     Source:
-        Nikitin, Kossen, Gal, Marttinen 2024, "Kernel Language Entropy", section 3.
+        Nikitin, Kossen, Gal, Marttinen 2024, "Kernel Language Entropy" (arXiv
+        2405.20003), K_heat.
 
     Example:
         >>> round(kle_heat([[0, 2], [2, 0]]), 4)

@@ -65,8 +65,8 @@ def mean_sequence_probability(mean_logprobs: ArrayLike) -> float:
 
     Source:
         Length-normalised sequence probability as in Malinin and Gales 2021,
-        "Uncertainty Estimation in Autoregressive Structured Prediction", section 3,
-        averaged over the answers.
+        "Uncertainty Estimation in Autoregressive Structured Prediction" (arXiv
+        2002.07650), averaged over the answers.
 
     Example:
         >>> round(mean_sequence_probability([-0.1, -0.3]), 4)

@@ -68,8 +68,8 @@ def p_true(
         ConfigurationError: The reading is unknown.
 
     Source:
-        Kadavath et al. 2022, "Language Models (Mostly) Know What They Know", section
-        3; in the form of Farquhar et al. 2024, "Detecting hallucinations in large
+        Kadavath et al. 2022, "Language Models (Mostly) Know What They Know"
+        (arXiv 2207.05221), P(True); in the form of Farquhar et al. 2024, "Detecting hallucinations in large
         language models using semantic entropy".
 
     Example:

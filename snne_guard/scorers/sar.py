@@ -53,7 +53,8 @@ def token_sar(
             log-probability is above 0, or an importance is outside [0, 1].
 
     Source:
-        Duan et al. 2024, "Shifting Attention to Relevance", equations 5 to 7.
+        Duan et al. 2024, "Shifting Attention to Relevance" (arXiv 2307.01379),
+        tokenSAR.
 
     Example:
         >>> round(token_sar([[-0.1, -2.0]], [[0.25, 0.75]]), 4)
@@ -97,7 +98,7 @@ def sent_sar(
         ConfigurationError: t is not a finite number above 0.
 
     Source:
-        The paper named at ``token_sar``, equations 8 to 10.
+        The paper named at ``token_sar``, sentSAR.
 
     Example:
         >>> round(sent_sar([[-0.1, -2.0], [-1.0]], [[1, 0.5], [0.5, 1]]), 4)
@@ -133,7 +134,7 @@ def sar(
         ConfigurationError: t is not a finite number above 0.
 
     Source:
-        The paper named at ``token_sar``, section 4.3.
+        The paper named at ``token_sar``, SAR.
 
     Example:
         >>> logprobs, importance = [[-0.1, -2.0], [-1.0]], [[0.25, 0.75], [0.3]]
