@@ -69,8 +69,8 @@ def p_true(
 
     Source:
         Kadavath et al. 2022, "Language Models (Mostly) Know What They Know"
-        (arXiv 2207.05221), P(True); in the form of Farquhar et al. 2024, "Detecting hallucinations in large
-        language models using semantic entropy".
+        (arXiv 2207.05221), P(True); in the form of Farquhar et al. 2024, "Detecting
+        hallucinations in large language models using semantic entropy".
 
     Example:
         >>> round(p_true(-0.1), 4)
