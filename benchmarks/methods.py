@@ -22,8 +22,8 @@ from snne_guard.scorers.materials import Materials
 from snne_guard.scorers.relation import Relation
 
 QUESTIONS, N, WORDS = 1000, 10, 60
-ROUNDS = 5
-CHUNK = 20  # questions timed in turn
+ROUNDS = 10
+CHUNK = 5  # questions timed in turn
 SHOWN = 100  # questions for the time of each method
 TARGET = 3.0  # at most this many times the time of SNNE alone
 

@@ -116,8 +116,8 @@ def eigenvalue_sum(similarity: ArrayLike) -> float:
         >>> eigenvalue_sum([[1, 1, 0], [1, 1, 0], [0, 0, 1]])
         2.0
     """
-    values = laplacian_spectrum(similarity).values
-    return round(float(np.maximum(1 - values, 0.0).sum()), _DIGITS)
+    values = laplacian_spectrum(similarity).values.tolist()
+    return round(math.fsum(max(0.0, 1 - value) for value in values), _DIGITS)
 
 
 def degree(similarity: ArrayLike, *, normalised: bool = False) -> float:
@@ -192,7 +192,7 @@ def eccentricity(
         msg = f"expected smallest in 1 to {n}, got {smallest}"
         raise ConfigurationError(msg)
     chosen = spectrum.vectors[:, :count]
-    apart = chosen - chosen.mean(axis=0)
+    apart = chosen - chosen.sum(axis=0) / n
     return round(math.sqrt(float((apart * apart).sum())), _DIGITS)
 
 
