@@ -23,7 +23,7 @@ _mpl: Any = mpl
 
 _WIDTH, _HEIGHT = 360.0, 252.0
 """Size of a chart in units of 1/72 inch, the pixels of its view box."""
-_LEFT, _RIGHT, _TOP, _BOTTOM = 44.0, 8.0, 8.0, 38.0
+_LEFT, _RIGHT, _TOP, _BOTTOM = 44.0, 16.0, 8.0, 38.0
 
 # matplotlib knows no CSS variables, so that each stands in as a colour nobody uses.
 INK, FAINT = "#0a0b01", "#0a0b02"

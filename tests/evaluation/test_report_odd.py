@@ -149,7 +149,8 @@ def test_a_grader_may_know_how_good_answers_are_and_not_which_are_right() -> Non
 def test_a_set_may_have_no_question_and_no_method() -> None:
     page = shown(EvaluatedSet(name="a", path="a", accuracy=math.nan, n_read=3))
     assert "There is no ranking: no question could be ranked." in texts(page)
-    assert "No method was evaluated." in texts(page)
+    assert not page.all("table", **{"class": "ranking"})
+    assert "Scored answers none" in texts(page)
     assert "0 ranked of 3 read" in texts(page)
 
 
