@@ -37,7 +37,9 @@ def keep(browser: Any, name: str, *, at_most: int = 150_000, **clip: float) -> N
         )
         with Image.open(io.BytesIO(base64.b64decode(shot["data"]))) as taken:
             small = io.BytesIO()
-            taken.convert("RGB").quantize(_COLOURS).save(small, "PNG", optimize=True)
+            taken.convert("RGB").quantize(_COLOURS, Image.Quantize.MAXCOVERAGE).save(
+                small, "PNG", optimize=True
+            )
         picture = small.getvalue()
         assert len(picture) < at_most
         (Path(__file__).parents[2] / folder / f"{name}.png").write_bytes(picture)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any, assert_type
 
 import numpy as np
@@ -43,6 +44,7 @@ from snne_guard.evaluation import (
     Dataset,
     Draw,
     Drawn,
+    Evaluation,
     Grade,
     Grader,
     Interval,
@@ -58,6 +60,7 @@ from snne_guard.evaluation import (
     auroc,
     bootstrap,
     cross_fitted,
+    evaluate,
     grade_all,
     learn_stop,
     parse_questions,
@@ -66,6 +69,8 @@ from snne_guard.evaluation import (
     reliability,
     resolve_grader,
     risk_coverage_curve,
+    to_html,
+    write_report,
 )
 from snne_guard.langchain import ChatGenerate, Finding, Preflight
 from snne_guard.sampling.hf_likelihood import HuggingFaceLikelihood
@@ -357,6 +362,14 @@ def agents(model: BaseChatModel) -> None:
     node.invoke(state)
     route = route_on_uncertainty(accept="done", uncertain="person")
     assert_type(route, Callable[[Any], str])
+
+
+def evaluations(path: Path) -> None:
+    found = evaluate(path, methods=["snne"], draws=10)
+    assert_type(found, Evaluation)
+    assert_type(to_html(found), str)
+    write_report(found, path)
+    write_report(found)  # type: ignore[call-arg]  # where to?
 
 
 def metrics(uncertainty: FloatArray) -> None:
