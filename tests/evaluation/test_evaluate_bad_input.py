@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from snne_guard.errors import InputError
+from snne_guard.evaluation.comparison import survey
 from snne_guard.evaluation.comparison.runner import evaluate
 from snne_guard.scorers import METHODS
 from snne_guard.types import MethodInputs
@@ -303,6 +304,42 @@ def test_a_method_that_fails_often_is_left_out_itself(
     assert failing.status == "skipped"
     assert failing.why == f"could not score 40 of 40 questions: {told}"
     assert len(one.ids) == 40
+
+
+def test_methods_that_have_no_question_in_common(tmp_path: Path) -> None:
+    picky = [
+        replace(_failing(at=f"q{number}?"), name=f"m{number}") for number in range(20)
+    ]
+
+    one = evaluated(tmp_path, *questions(20), methods=picky)
+
+    assert one.left_out == {"not scored by every ranked method": 20}
+    assert "no question was scored by every method" in one.warnings
+    assert one.ids == one.correct == ()
+
+
+def test_bad_lines_need_no_listener(tmp_path: Path) -> None:
+    assert evaluated(tmp_path, *questions(6), b"{").n_read == 6
+
+
+def test_what_is_suspect_is_looked_for_in_the_first_recordings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [row(f"q{n}", "a", answers=["yes"]) for n in range(20)]
+    rows += [row(f"r{n}", "a", answers=["no"], label=0) for n in range(20)]
+    monkeypatch.setattr(survey, "_LOOKED_AT", 5)
+
+    assert not any("F1" in told for told in evaluated(tmp_path, *rows).warnings)
+
+
+def test_numbers_are_compared_where_numbers_are_asked_for(tmp_path: Path) -> None:
+    numbers = [{**fields, "answers": ["1,200"]} for fields in questions(12)]
+    words = [{**fields, "answers": ["12 apples"]} for fields in questions(12)]
+    long = [{**fields, "answers": ["1" * 50]} for fields in questions(12)]
+
+    assert "dse[numeric]" in by_name(evaluated(tmp_path, *numbers, methods="dse"))
+    for rows in (words, long):
+        assert "dse[numeric]" not in by_name(evaluated(tmp_path, *rows, methods="dse"))
 
 
 def test_a_similarity_that_fails_is_asked_once_for_a_question(tmp_path: Path) -> None:

@@ -143,6 +143,7 @@ def test_methods_and_similarities_of_the_users_own(
         ("snne[[x]]", "name or name"),
         ("math:pi", "it has no 'name'"),
         ("math:none", "none"),
+        ("my-module:x", "as module:object"),
         ("no_such_module:x", "no_such_module"),
         ("snne[math:pi]", "callable"),
     ],

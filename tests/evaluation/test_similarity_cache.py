@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from snne_guard.errors import ScoringError
+from snne_guard.evaluation.comparison import identity
 from snne_guard.evaluation.comparison.cache import Cached, SimilarityCache
 from snne_guard.evaluation.comparison.identity import identity_of
 from snne_guard.similarity import NLI, rouge_l
@@ -153,6 +154,8 @@ def test_what_a_models_numbers_depend_on(
     (tmp_path / "weights").write_bytes(b"22")
     assert identity_of(NLI(tmp_path), None) != before
 
+    monkeypatch.setattr(identity, "_PACKAGES", ("no-such-package",))
+    assert str(identity_of(nli, None)).endswith("no no-such-package")
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
     before = identity_of(nli, None)
     branch = tmp_path / "models--a--b" / "refs" / "main"

@@ -56,7 +56,5 @@ def ranked(columns: Columns, /) -> Ranked:
 
 def _missing(columns: Columns, place: int, *, n: int) -> str:
     counts = columns.failures[place]
-    if not counts:
-        return "there is no question to score"
     reason, _ = counts.most_common(1)[0]
     return f"could not score {sum(counts.values())} of {n} questions: {reason}"

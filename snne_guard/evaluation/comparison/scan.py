@@ -83,7 +83,7 @@ def scan(
     *,
     include_answer: bool = True,
     providers: Mapping[str, Provider] | None = None,
-    on_progress: Callable[[int], object] | None = None,
+    on_progress: Callable[[int], object],
 ) -> None:
     """Run every method on every row of a file's parts, in one pass.
 
@@ -123,8 +123,7 @@ def scan(
         one.n_clusters[at] = shared[None].n_clusters(one.clusters)
         for name, sent in _requests(one.plan).items():
             one.verdicts[name] = one.verdicts.get(name, 0) + sent - before[name]
-        if on_progress is not None:
-            on_progress(done)
+        on_progress(done)
 
 
 def _requests(plan: Sequence[Planned]) -> dict[str, int]:
