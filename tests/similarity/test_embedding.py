@@ -19,28 +19,15 @@ from snne_guard.errors import ConfigurationError, InputError, MissingExtraError
 from snne_guard.scorers import snne
 from snne_guard.similarity import checked_similarity
 from snne_guard.similarity.embedding import Embedding
+from tests.support.tiny_embedding import save_embedding
 
-WORDS = ("paris", "lyon", "is", "the", "capital", "of", "france", "[UNK]")
 TEXTS = ["Paris is the capital", "the capital is Paris", "Lyon", "Paris is the capital"]
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A sentence-transformers model on disk: the mean of a random vector a word."""
-    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
-
-    library = import_module("sentence_transformers")
-    static = import_module(
-        "sentence_transformers.sentence_transformer.modules"
-    ).StaticEmbedding
-    vocabulary = {word: place for place, word in enumerate(WORDS)}
-    inner = Tokenizer(models.WordLevel(vocab=vocabulary, unk_token="[UNK]"))  # noqa: S106
-    inner.normalizer = normalizers.Lowercase()
-    inner.pre_tokenizer = pre_tokenizers.Whitespace()
-    weights = np.random.default_rng(7).normal(size=(len(WORDS), 6)).astype(np.float32)
-    path = tmp_path_factory.mktemp("model")
-    library.SentenceTransformer(modules=[static(inner, weights)]).save(str(path))
-    return path
+    return save_embedding(tmp_path_factory.mktemp("model"))
 
 
 class Counting:

@@ -1,0 +1,104 @@
+"""Every command of the page on reproduction, run on small recordings and models."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from snne_guard.cli import build_app
+from tests.cli.lines import read, write
+from tests.cli.record_command import arguments_for
+from tests.examples.doc_pages import DOCS
+from tests.support.chat_server import ChatServer, always
+from tests.support.evaluating import questions
+from tests.support.tiny_embedding import save_embedding
+from tests.support.tiny_nli import save_model
+
+PAGE = DOCS / "reproduction.md"
+
+
+def commands() -> list[list[str]]:
+    """Return the commands of the page that are ours, in order."""
+    text = PAGE.read_text(encoding="utf-8").replace("\\\n", " ")
+    lines = re.findall(r"^ {4,}(snne-guard .*)$", text, flags=re.MULTILINE)
+    return [shlex.split(line)[1:] for line in lines]
+
+
+def of(command: str) -> Iterator[list[str]]:
+    return (words[1:] for words in commands() if words[0] == command)
+
+
+def put(words: list[str], option: str, value: object) -> None:
+    """Give an option that is there another value."""
+    if option in words:
+        words[words.index(option) + 1] = str(value)
+
+
+@pytest.fixture
+def recordings(tmp_path: Path) -> list[str]:
+    rows = questions(24, n_samples=4, logprobs=True)
+    for number, fields in enumerate(rows):
+        fields["answers"] = [fields["main_answer"] if fields["label"] else "no"]
+        fields["settings"] = {"temperature": (0.5, 1.0, 2.0)[number % 3]}
+        fields["dataset"] = ("squad", "svamp")[number % 2]
+        del fields["label"]
+    return [str(write(tmp_path / "small.jsonl", *rows))]
+
+
+def test_there_are_commands_for_every_table_and_figure() -> None:
+    assert len([*of("evaluate")]) >= 7
+    assert len([*of("record")]) >= 2
+    text = PAGE.read_text(encoding="utf-8").lower()
+    for name in ("table 1", "table 2", "table 3", "table 4", "table 5", "table 6"):
+        assert name in text
+    for name in ("figure 1", "figure 2", "figure 3", "figure 4"):
+        assert name in text
+
+
+@pytest.mark.parametrize("number", range(len([*of("evaluate")])))
+def test_evaluate(number: int, recordings: list[str], tmp_path: Path) -> None:
+    words = [*of("evaluate")][number]
+    first_option = next(i for i, word in enumerate(words) if word.startswith("-"))
+    words = [*recordings, *words[first_option:], "--draws", "10", "--no-cache"]
+    put(words, "--nli", save_model(tmp_path / "nli"))
+    put(words, "--embedding", save_embedding(tmp_path / "embedding"))
+    put(words, "--samples", 4)
+    put(words, "--html", tmp_path / "report.html")
+
+    result = CliRunner().invoke(build_app(), ["evaluate", *words])
+
+    assert result.exit_code == 0, result.output
+    assert "snne[rouge_l_paper]" in result.stdout
+    assert "AUROC" in result.stdout
+    if "--nli" in words:
+        assert "[nli:" in result.stdout
+
+
+@pytest.mark.parametrize("number", range(len([*of("record")])))
+def test_record(number: int, tmp_path: Path) -> None:
+    words = [word.replace("$temperature", "1.0") for word in [*of("record")][number]]
+    rows = [
+        {"id": str(k), "question": f"Which is {k}?", "answers": [str(k)]}
+        for k in range(8)
+    ]
+    output = tmp_path / "out.jsonl"
+    put(words, "--output", output)
+    put(words, "--limit", 2)
+    words += ["--dataset-file", str(write(tmp_path / "squad.jsonl", *rows))]
+
+    with ChatServer(always("Paris")) as server:
+        put(words, "--base-url", arguments_for(server)[-1])
+        result = CliRunner().invoke(
+            build_app(), ["record", *words], env={"OPENAI_API_KEY": "none"}
+        )
+
+    assert result.exit_code == 0, result.output
+    recorded = read(output)
+    assert len(recorded) == 2
+    expected = int(words[words.index("--samples") + 1]) if "--samples" in words else 10
+    assert [len(row["samples"]) for row in recorded] == [expected] * 2
