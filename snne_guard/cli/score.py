@@ -31,9 +31,12 @@ from snne_guard.scorers.materials import check_relation
 from snne_guard.scorers.registry import default_similarity
 from snne_guard.scorers.relation import Relation
 from snne_guard.similarity import SIMILARITIES
+from snne_guard.similarity.registry import FAMILIES
 from snne_guard.types import Decision, Score
 
 __all__ = ["score"]
+
+_WITH_MODEL = [f"{family}:MODEL" for family in FAMILIES]
 
 
 def score(
@@ -47,7 +50,7 @@ def score(
     ] = None,
     method: Annotated[str, typer.Option(help=f"auto, {', '.join(METHODS)}.")] = "auto",
     similarity: Annotated[
-        str | None, typer.Option(help=f"{', '.join(SIMILARITIES)}.")
+        str | None, typer.Option(help=f"{', '.join((*SIMILARITIES, *_WITH_MODEL))}.")
     ] = None,
     tau: Annotated[
         float | None, typer.Option(help="Temperature of the similarity, above 0.")
