@@ -25,7 +25,7 @@ from snne_guard.cli._evaluation_models import Models, cache_folder
 from snne_guard.cli._evaluation_table import print_evaluation, print_means
 from snne_guard.cli._files import atomic_output
 from snne_guard.cli._graders import named_grader, tell_judges
-from snne_guard.errors import InputError
+from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.evaluation.comparison.runner import evaluate as evaluate_recordings
 from snne_guard.evaluation.comparison.table import to_csv
 from snne_guard.evaluation.report import check_report_extra, to_html
@@ -105,6 +105,9 @@ def evaluate(
     second_grader: Annotated[
         str | None, typer.Option(help="Another grader, to see how far the two agree.")
     ] = None,
+    regrade: Annotated[
+        bool, typer.Option("--regrade", help="Put the grader before the labels.")
+    ] = False,
     ablate: Annotated[
         str, typer.Option(help="Vary tau, similarity, samples, temperature.")
     ] = "",
@@ -145,6 +148,9 @@ def evaluate(
     with reported_errors(), _reported_lines(strict=strict), _progress() as on_progress:
         if html is not None:
             check_report_extra()
+        if regrade and grader == "label":
+            msg = "--regrade puts a grader before the labels; name one with --grader"
+            raise ConfigurationError(msg)
         asked = Models.of(
             nli=nli,
             embedding=embedding,
@@ -166,6 +172,7 @@ def evaluate(
             samples=samples,
             by=by,
             grader=graders[0],
+            labels_first=not regrade,
             second_grader=graders[1],
             ablate=_names(ablate),
             draws=draws,

@@ -60,3 +60,28 @@ def test_a_terminal_keeps_its_width() -> None:
     shown = io.StringIO()
     print_means(Evaluation(sets=()), Console(file=shown, force_terminal=True, width=90))
     assert "mean of 0 sets" in shown.getvalue()
+
+
+def test_a_grader_may_go_before_the_labels(tmp_path: Path) -> None:
+    rows = questions(9)
+    for fields in rows:
+        fields["answers"] = [fields["main_answer"]]
+    path = str(write(tmp_path / "a.jsonl", *rows))
+    options = [path, "--methods", "snne", "--draws", "2"]
+
+    def facts(*more: str) -> str:
+        result = CliRunner().invoke(build_app(), ["evaluate", *options, *more])
+        assert result.exit_code == 0, result.output
+        return result.stdout.splitlines()[1]
+
+    assert "33.3% right by label;" in facts("--grader", "squad_f1")
+    assert "100.0% right by squad_f1;" in facts("--grader", "squad_f1", "--regrade")
+
+
+def test_to_regrade_a_grader_must_be_named(tmp_path: Path) -> None:
+    path = str(write(tmp_path / "a.jsonl", *questions(3)))
+
+    result = CliRunner().invoke(build_app(), ["evaluate", path, "--regrade"])
+
+    assert result.exit_code == 2
+    assert "name one with --grader" in result.stderr

@@ -39,15 +39,19 @@ def put(words: list[str], option: str, value: object) -> None:
         words[words.index(option) + 1] = str(value)
 
 
-@pytest.fixture
-def recordings(tmp_path: Path) -> list[str]:
-    rows = questions(24, n_samples=4, logprobs=True)
-    for number, fields in enumerate(rows):
-        fields["answers"] = [fields["main_answer"] if fields["label"] else "no"]
-        fields["settings"] = {"temperature": (0.5, 1.0, 2.0)[number % 3]}
-        fields["dataset"] = ("squad", "svamp")[number % 2]
-        del fields["label"]
-    return [str(write(tmp_path / "small.jsonl", *rows))]
+def recordings(folder: Path, *, labelled: bool) -> list[str]:
+    """Write two runs on the same questions, with references and perhaps labels."""
+    paths: list[Path] = []
+    for run in range(2):
+        rows = questions(24, n_samples=4, seed=run, logprobs=True)
+        for number, fields in enumerate(rows):
+            fields["answers"] = [fields["main_answer"] if fields["label"] else "no"]
+            fields["settings"] = {"temperature": (0.5, 1.0, 2.0)[number % 3]}
+            fields["dataset"] = ("squad", "svamp")[number % 2]
+            if not labelled:
+                del fields["label"]
+        paths.append(write(folder / f"run{run}.jsonl", *rows))
+    return [str(path) for path in paths]
 
 
 def test_there_are_commands_for_every_table_and_figure() -> None:
@@ -61,10 +65,11 @@ def test_there_are_commands_for_every_table_and_figure() -> None:
 
 
 @pytest.mark.parametrize("number", range(len([*of("evaluate")])))
-def test_evaluate(number: int, recordings: list[str], tmp_path: Path) -> None:
+def test_evaluate(number: int, tmp_path: Path) -> None:
     words = [*of("evaluate")][number]
     first_option = next(i for i, word in enumerate(words) if word.startswith("-"))
-    words = [*recordings, *words[first_option:], "--draws", "10", "--no-cache"]
+    files = recordings(tmp_path, labelled="--grader" not in words)
+    words = [*files, *words[first_option:], "--draws", "10", "--no-cache"]
     put(words, "--nli", save_model(tmp_path / "nli"))
     put(words, "--embedding", save_embedding(tmp_path / "embedding"))
     put(words, "--samples", 4)

@@ -47,6 +47,7 @@ def evaluate(
     by: str | None = None,
     grader: str | Grader | GradeFunction | None = "label",
     second_grader: str | Grader | GradeFunction | None = None,
+    labels_first: bool = True,
     ablate: Sequence[str] = (),
     cache: StrPath | None = None,
     draws: int = 1000,
@@ -83,6 +84,9 @@ def evaluate(
         grader: Says which delivered answers are right where they have no label.
         second_grader: Another one, which sees no labels; how often the two agree is
             told. Worth having where the first looks at the same words as a similarity.
+        labels_first: Whether a recording's own label goes before the grader. Without,
+            PRR of answers that are better or worse, not right or wrong, takes the
+            grader's quality, as the paper does for summaries and translations.
         ablate: What to vary: ``"tau"`` (0.1, 1, 10, 100), ``"similarity"``,
             ``"samples"`` (from two answers on), ``"temperature"`` (where the
             recordings were drawn at several).
@@ -132,7 +136,7 @@ def evaluate(
         tau=tau,
         samples=samples,
         by=by,
-        grader=resolve_grader(grader),
+        grader=resolve_grader(grader, labels_first=labels_first),
         second_grader=None
         if second_grader is None
         else resolve_grader(second_grader, labels_first=False),
