@@ -14,6 +14,8 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from snne_guard.cli import build_app
+from snne_guard.cli._evaluation_table import print_evaluation
+from snne_guard.evaluation import EvaluatedSet, Evaluation, MethodResult, Metric
 from tests.cli.lines import write
 from tests.support.evaluating import questions, row
 
@@ -168,6 +170,18 @@ def test_answers_are_graded_where_asked(tmp_path: Path) -> None:
     )
 
     assert "12 of 12 questions, 50.0% right by squad_f1" in result.stdout
+
+
+def test_a_figure_without_an_interval(capsys: pytest.CaptureFixture[str]) -> None:
+    method = MethodResult(
+        name="mine", method="mine", auroc=Metric(value=0.5), prr=Metric(value=None)
+    )
+    one = EvaluatedSet(name="a", path="a.jsonl", ids=("1",), methods=(method,))
+
+    print_evaluation(Evaluation(sets=(one,)))
+
+    told = capsys.readouterr().out.splitlines()
+    assert told[-2].split() == ["mine", "black", ".500", "-", "-", "-", "0.00", "0"]
 
 
 def test_a_narrow_terminal_gets_fewer_intervals_and_a_bar(labelled: Path) -> None:

@@ -53,6 +53,10 @@ def test_the_best_come_first_and_length_is_among_them(tmp_path: Path) -> None:
     assert all(len(method.uncertainty) == 60 for method in ranked)
 
 
+def test_enough_questions_need_no_warning(tmp_path: Path) -> None:
+    assert evaluated(tmp_path, *questions(100), methods="snne").warnings == ()
+
+
 def test_every_figure_has_an_interval_around_it(tmp_path: Path) -> None:
     one = evaluated(tmp_path, *questions(60), draws=200)
 

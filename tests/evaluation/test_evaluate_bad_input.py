@@ -56,6 +56,14 @@ def test_the_number_of_samples_can_be_set(tmp_path: Path) -> None:
     assert one.left_out == {"fewer than 3 samples": 1}
 
 
+def test_more_samples_than_there_are(tmp_path: Path) -> None:
+    one = evaluated(tmp_path, *questions(5), samples=9)
+
+    assert one.left_out == {"fewer than 9 samples": 5}
+    assert "no method could be ranked" in one.warnings
+    assert {method.why for method in one.methods} == {"there is no question to score"}
+
+
 def test_one_sample_is_compared_with_the_delivered_answer(tmp_path: Path) -> None:
     rows = questions(30, n_samples=1)
 

@@ -131,7 +131,7 @@ def _checked(
     if planned.status != "evaluated":
         return planned
     if not rows:
-        why = "there is no graded question"
+        why = "there is no question to score"
     elif needs & RELATION_NEEDS and members < _FEWEST:
         why = "there is one answer a question, which has nothing to differ from"
     elif needs & LOGPROB_NEEDS:
