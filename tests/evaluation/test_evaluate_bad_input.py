@@ -323,7 +323,8 @@ def test_methods_that_have_no_question_in_common(tmp_path: Path) -> None:
 
     assert one.left_out == {"not scored by every ranked method": 20}
     assert "no question was scored by every method" in one.warnings
-    assert one.ids == one.correct == ()
+    assert not one.ids
+    assert not one.correct
 
 
 def test_bad_lines_need_no_listener(tmp_path: Path) -> None:
