@@ -113,6 +113,30 @@ def test_a_file_that_is_no_cache_is_told_of_once(
     assert "cannot be used as a cache" in caplog.text
 
 
+def test_a_folder_that_cannot_be_made_is_told_of(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "file").write_bytes(b"")
+
+    with SimilarityCache(tmp_path / "file" / "kept") as cache:
+        assert Cached(Model(), cache, "one")(TEXTS).shape == (3, 3)
+
+    assert "cannot be used as a cache" in caplog.text
+
+
+def test_the_time_is_that_without_a_cache(tmp_path: Path) -> None:
+    model = Model()
+    with SimilarityCache(tmp_path / "kept") as cache:
+        first = Cached(model, cache, "one")
+        first(TEXTS)
+        again = Cached(model, cache, "one")
+        again(TEXTS)
+        again(TEXTS)
+
+    assert first.saved_seconds == 0
+    assert again.saved_seconds > 0
+
+
 def test_two_processes_write_at_once(tmp_path: Path) -> None:
     program = (
         "import sys, numpy as np\n"
@@ -120,7 +144,7 @@ def test_two_processes_write_at_once(tmp_path: Path) -> None:
         "with SimilarityCache(sys.argv[1]) as cache:\n"
         "    for number in range(100):\n"
         "        key = f'{sys.argv[2]}{number}'.encode()\n"
-        "        cache.put(key, np.array([number, 1.0]))\n"
+        "        cache.put(key, np.array([number, 1.0]), seconds=1.0)\n"
     )
     running = [
         subprocess.Popen(  # noqa: S603 - our own program
@@ -135,7 +159,7 @@ def test_two_processes_write_at_once(tmp_path: Path) -> None:
     with SimilarityCache(tmp_path) as cache:
         for name in "ab":
             numbers = [cache.get(f"{name}{number}".encode()) for number in range(100)]
-            assert [one[0] for one in numbers if one is not None] == [*range(100)]
+            assert [one[0][0] for one in numbers if one] == [*range(100)]
 
 
 def test_what_a_models_numbers_depend_on(

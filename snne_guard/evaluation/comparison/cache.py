@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from hashlib import blake2b
 from pathlib import Path
+from time import perf_counter
 from typing import Any, Self
 
 import numpy as np
@@ -33,15 +34,10 @@ class SimilarityCache:
 
     Args:
         folder: Where it is; made if it is not there.
-
-    Raises:
-        OSError: The folder cannot be made.
     """
 
     def __init__(self, folder: Path | str, /) -> None:
-        path = Path(folder)
-        path.mkdir(parents=True, exist_ok=True)
-        self._path = path / _FILE
+        self._path = Path(folder) / _FILE
         self._open: sqlite3.Connection | None = None
         self._broken = False
 
@@ -53,31 +49,35 @@ class SimilarityCache:
             self._open.close()
             self._open = None
 
-    def get(self, key: bytes) -> FloatArray | None:
-        """Return the numbers under a key, None where there are none to be trusted."""
-        rows: list[tuple[bytes]] = self._run(
-            "SELECT data FROM found WHERE key = ?", key
-        )
+    def get(self, key: bytes) -> tuple[FloatArray, float] | None:
+        """Return the numbers under a key and the seconds that they took.
+
+        None where there are none, or none to be trusted.
+        """
+        rows = self._run("SELECT data, seconds FROM found WHERE key = ?", key)
         if not rows:
             return None
         numbers = _unpacked(rows[0][0])
         if numbers is None:
             logger.warning("an entry of %s is damaged; it is computed anew", self._path)
-        return numbers
+            return None
+        return numbers, float(rows[0][1])
 
-    def put(self, key: bytes, numbers: FloatArray) -> None:
-        """Keep numbers under a key."""
-        self._run("INSERT OR REPLACE INTO found VALUES (?, ?)", key, _packed(numbers))
+    def put(self, key: bytes, numbers: FloatArray, *, seconds: float) -> None:
+        """Keep numbers under a key, and the seconds that they took."""
+        statement = "INSERT OR REPLACE INTO found VALUES (?, ?, ?)"
+        self._run(statement, key, _packed(numbers), seconds)
 
-    def _run(self, statement: str, *values: bytes) -> list[Any]:
+    def _run(self, statement: str, *values: bytes | float) -> list[Any]:
         if self._broken:
             return []
         try:
             if self._open is None:
+                self._path.parent.mkdir(parents=True, exist_ok=True)
                 self._open = _opened(self._path)
             with self._open:
                 return self._open.execute(statement, values).fetchall()
-        except sqlite3.Error as error:
+        except (OSError, sqlite3.Error) as error:
             self._broken = True
             logger.warning("%s cannot be used as a cache: %s", self._path, error)
             return []
@@ -92,10 +92,15 @@ class Cached:
         similarity: A similarity behind which a model is.
         cache: Where to look and to keep.
         identity: Whatever its numbers depend on besides question and texts.
+
+    Attributes:
+        saved_seconds: What the model would have taken for all that was known, so that
+            a method's time is that without the cache.
     """
 
     def __init__(self, similarity: Any, cache: SimilarityCache, identity: str) -> None:  # noqa: ANN401
         self._similarity, self._cache, self._identity = similarity, cache, identity
+        self.saved_seconds = 0.0
 
     def __call__(
         self, texts: Sequence[str], /, *, question: str | None = None
@@ -116,10 +121,13 @@ class Cached:
         question: str | None = None,
     ) -> FloatArray:
         key = _key(self._identity, what, question, texts)
-        numbers = self._cache.get(key)
-        if numbers is None:
-            numbers = np.asarray(ask(texts, question=question), dtype=np.float64)
-            self._cache.put(key, numbers)
+        found = self._cache.get(key)
+        if found is not None:
+            self.saved_seconds += found[1]
+            return found[0]
+        began = perf_counter()
+        numbers = np.asarray(ask(texts, question=question), dtype=np.float64)
+        self._cache.put(key, numbers, seconds=perf_counter() - began)
         return numbers
 
 
@@ -152,6 +160,7 @@ def _opened(path: Path) -> sqlite3.Connection:
     connection.execute("PRAGMA journal_mode=WAL")
     connection.execute("PRAGMA synchronous=NORMAL")
     connection.execute(
-        "CREATE TABLE IF NOT EXISTS found (key BLOB PRIMARY KEY, data BLOB NOT NULL)"
+        "CREATE TABLE IF NOT EXISTS found "
+        "(key BLOB PRIMARY KEY, data BLOB NOT NULL, seconds REAL NOT NULL)"
     )
     return connection
