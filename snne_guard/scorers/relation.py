@@ -152,9 +152,13 @@ class Relation:
 
     @staticmethod
     def graph(similarity: FloatArray, probabilities: FloatArray | None) -> FloatArray:
-        """Return ``(n, n)`` weights of the edges between answers, diagonal 0."""
+        """Return ``(n, n)`` weights of the edges between answers, diagonal 0.
+
+        Both directions add up, with an NLI model and without: 2 where two answers are
+        the same.
+        """
         if probabilities is not None:
             return edge_weights(probabilities)
-        weights = (similarity + similarity.T) / 2
+        weights = similarity + similarity.T
         np.fill_diagonal(weights, 0.0)
         return weights

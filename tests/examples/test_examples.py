@@ -15,6 +15,7 @@ NAMES = {
     "agent",
     "chain",
     "fallback",
+    "methods",
     "observer",
     "openai_sdk",
     "rag",
@@ -50,6 +51,16 @@ def test_the_chain_answers_what_it_knows_and_refuses_what_it_makes_up() -> None:
     assert "Au" in answer
     assert cup.endswith("of Ebnat?")
     assert refusal == REFUSAL
+
+
+def test_methods_differ_on_answers_in_other_words_and_on_nothing_else() -> None:
+    _, same, reworded, scattered = (
+        re.findall(r"\d\.\d\d", line) for line in printed("methods")
+    )
+    assert [same[0], same[1], same[4]] == ["0.00"] * 3
+    assert [scattered[0], scattered[1], scattered[3]] == ["1.00"] * 3
+    assert 0 < float(reworded[0]) < 1
+    assert reworded[3] == reworded[4] == "1.00"  # other words, other groups
 
 
 def test_rag_searches_once_and_keeps_its_sources() -> None:
