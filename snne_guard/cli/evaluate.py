@@ -182,6 +182,10 @@ def evaluate(
             on_progress=on_progress,
         )
     print_evaluation(evaluation)
+    found = {one.path for one in evaluation.sets}
+    for name in dict.fromkeys(files):
+        if name not in found:
+            note(f"{name}: there is no recording in it")
     tell_judges(graders)
     if mean:
         print_means(evaluation)

@@ -146,6 +146,15 @@ def test_a_file_that_is_not_there_is_status_2(tmp_path: Path) -> None:
     assert "No such file" in result.stderr
 
 
+def test_a_file_without_a_recording_is_told_of(tmp_path: Path, labelled: Path) -> None:
+    empty = write(tmp_path / "empty.jsonl")
+
+    result = run(labelled, empty, "--methods", "snne", "--draws", "5")
+
+    assert result.exit_code == 0
+    assert result.stderr == f"snne-guard: {empty}: there is no recording in it\n"
+
+
 def test_the_papers_setting(tmp_path: Path) -> None:
     path = write(tmp_path / "a.jsonl", *questions(12))
     whole = tmp_path / "out.json"
