@@ -14,7 +14,7 @@ from snne_guard.cli._files import open_input, refuse_same_file
 from snne_guard.cli._questions import ChosenQuestions, Questions, StreamedQuestions
 from snne_guard.errors import ConfigurationError
 from snne_guard.evaluation import Dataset, dataset_named, read_dataset
-from snne_guard.evaluation.store import failed_path
+from snne_guard.evaluation.recording.store import failed_path
 
 __all__ = ["Source"]
 

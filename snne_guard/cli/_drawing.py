@@ -11,8 +11,8 @@ from snne_guard.assess.switch import DISABLED_VARIABLE, disabled
 from snne_guard.cli._asking import short_answers
 from snne_guard.errors import ConfigurationError
 from snne_guard.evaluation import Drawn, Question
-from snne_guard.evaluation.ended import ended
-from snne_guard.evaluation.prompts import fewest
+from snne_guard.evaluation.data.prompts import fewest
+from snne_guard.evaluation.recording.ended import ended
 from snne_guard.sampling.prices import Prices
 from snne_guard.sampling.retry import aretrying
 from snne_guard.types import Assessment, SampleEvent

@@ -28,7 +28,7 @@ from snne_guard.cli._graders import named_grader, tell_judges
 from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.evaluation.comparison.runner import evaluate as evaluate_recordings
 from snne_guard.evaluation.comparison.table import to_csv
-from snne_guard.evaluation.report import check_report_extra, to_html
+from snne_guard.evaluation.reporting.report import check_report_extra, to_html
 from snne_guard.evaluation.results import Evaluation
 
 __all__ = ["evaluate"]
@@ -238,7 +238,8 @@ def _progress() -> Generator[Callable[[str, int, int], None]]:
 
         def update(what: str, done: int, total: int) -> None:
             if what not in tasks:
-                tasks[what] = shown.add_task(what, total=total)
+                # The file's name alone, so that the bar beside it has room.
+                tasks[what] = shown.add_task(Path(what).name, total=total)
             shown.update(tasks[what], completed=done)
 
         yield update

@@ -1,51 +1,77 @@
 """Recorded answers, how they are read, and what an uncertainty is worth on them."""
 
-from snne_guard.evaluation._lines import BadLine
-from snne_guard.evaluation.abstention import ABSTENTIONS, is_abstention, is_unanswerable
-from snne_guard.evaluation.agreement import (
+from snne_guard.evaluation.comparison.runner import evaluate
+from snne_guard.evaluation.comparison.table import to_csv, to_rows
+from snne_guard.evaluation.data.dataset_reader import read_dataset
+from snne_guard.evaluation.data.datasets import DATASETS, Dataset, dataset_named
+from snne_guard.evaluation.data.prompts import Prompt
+from snne_guard.evaluation.grading.abstention import (
+    ABSTENTIONS,
+    is_abstention,
+    is_unanswerable,
+)
+from snne_guard.evaluation.grading.agreement import (
     agreement,
     both_lexical,
     is_lexical,
     labels_by_tokens,
 )
-from snne_guard.evaluation.bert_score_grader import BertScoreGrader
-from snne_guard.evaluation.calibration_error import brier, brier_skill, ece
-from snne_guard.evaluation.comparison.runner import evaluate
-from snne_guard.evaluation.comparison.table import to_csv, to_rows
-from snne_guard.evaluation.cross_fit import cross_fitted
-from snne_guard.evaluation.curves import precision_recall_curve, roc_curve
-from snne_guard.evaluation.dataset_reader import read_dataset
-from snne_guard.evaluation.datasets import DATASETS, Dataset, dataset_named
-from snne_guard.evaluation.drawn import Drawn
-from snne_guard.evaluation.grade import Grade, Grader, LabelGrader, LabelsFirst
-from snne_guard.evaluation.grading import GRADERS, grade_all, resolve_grader
-from snne_guard.evaluation.honesty import AnswerAmongSamples, answer_among_samples
-from snne_guard.evaluation.intervals import (
+from snne_guard.evaluation.grading.bert_score_grader import BertScoreGrader
+from snne_guard.evaluation.grading.grade import Grade, Grader, LabelGrader, LabelsFirst
+from snne_guard.evaluation.grading.honesty import (
+    AnswerAmongSamples,
+    answer_among_samples,
+)
+from snne_guard.evaluation.grading.judge_grader import JudgeGrader
+from snne_guard.evaluation.grading.judge_prompt import judge_prompt, read_yes_no
+from snne_guard.evaluation.grading.numeric_match import final_number, numeric_match
+from snne_guard.evaluation.grading.reference_grader import ReferenceGrader, rouge_l_f1
+from snne_guard.evaluation.grading.registry import GRADERS, grade_all, resolve_grader
+from snne_guard.evaluation.grading.squad import (
+    squad_contains,
+    squad_exact_match,
+    squad_f1,
+    squad_normalised,
+)
+from snne_guard.evaluation.grading.user_grader import FunctionGrader, import_function
+from snne_guard.evaluation.metrics.calibration_error import brier, brier_skill, ece
+from snne_guard.evaluation.metrics.cross_fit import cross_fitted
+from snne_guard.evaluation.metrics.curves import precision_recall_curve, roc_curve
+from snne_guard.evaluation.metrics.intervals import (
     Bootstrap,
     Comparison,
     Interval,
     interval,
 )
-from snne_guard.evaluation.judge_grader import JudgeGrader
-from snne_guard.evaluation.judge_prompt import judge_prompt, read_yes_no
-from snne_guard.evaluation.metrics import aupr, auroc, spearman
-from snne_guard.evaluation.numeric_match import final_number, numeric_match
-from snne_guard.evaluation.prompts import Prompt
-from snne_guard.evaluation.questions import (
+from snne_guard.evaluation.metrics.order import aupr, auroc, spearman
+from snne_guard.evaluation.metrics.reliability_bins import (
+    Bins,
+    Reliability,
+    reliability,
+)
+from snne_guard.evaluation.metrics.resampling import bootstrap, resamples
+from snne_guard.evaluation.metrics.risk_coverage import (
+    auarc,
+    aurc,
+    e_aurc,
+    prr,
+    risk_coverage_curve,
+)
+from snne_guard.evaluation.recording.drawn import Drawn
+from snne_guard.evaluation.recording.lines import BadLine
+from snne_guard.evaluation.recording.questions import (
     Question,
     parse_questions,
     read_questions,
 )
-from snne_guard.evaluation.recorder import Draw, Recorder, Tally
-from snne_guard.evaluation.recordings import (
+from snne_guard.evaluation.recording.recorder import Draw, Recorder, Tally
+from snne_guard.evaluation.recording.recordings import (
     Recording,
     parse_recordings,
     read_recordings,
 )
-from snne_guard.evaluation.reference_grader import ReferenceGrader, rouge_l_f1
-from snne_guard.evaluation.reliability_bins import Bins, Reliability, reliability
-from snne_guard.evaluation.report import to_html, write_report
-from snne_guard.evaluation.resampling import bootstrap, resamples
+from snne_guard.evaluation.recording.store import Failure, RecordingStore
+from snne_guard.evaluation.reporting.report import to_html, write_report
 from snne_guard.evaluation.results import (
     AgreementOfGraders,
     Curve,
@@ -55,22 +81,7 @@ from snne_guard.evaluation.results import (
     MethodResult,
     Metric,
 )
-from snne_guard.evaluation.risk_coverage import (
-    auarc,
-    aurc,
-    e_aurc,
-    prr,
-    risk_coverage_curve,
-)
-from snne_guard.evaluation.squad import (
-    squad_contains,
-    squad_exact_match,
-    squad_f1,
-    squad_normalised,
-)
 from snne_guard.evaluation.stopping import learn_stop, uncertainty_paths
-from snne_guard.evaluation.store import Failure, RecordingStore
-from snne_guard.evaluation.user_grader import FunctionGrader, import_function
 
 __all__ = [
     "ABSTENTIONS",

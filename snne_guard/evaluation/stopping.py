@@ -11,7 +11,7 @@ import numpy as np
 
 from snne_guard.decision import CalibratedStop, fit_stop
 from snne_guard.errors import InputError
-from snne_guard.evaluation.recordings import Recording, read_recordings
+from snne_guard.evaluation.recording.recordings import Recording, read_recordings
 from snne_guard.scorers import resolve_method
 from snne_guard.scorers.materials import Materials, check_relation
 from snne_guard.scorers.registry import default_similarity

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from snne_guard.errors import ConfigurationError
-from snne_guard.evaluation._append import AppendFile
+from snne_guard.evaluation.recording.append import AppendFile
 
 
 def append(path: Path, *lines: bytes) -> None:
@@ -97,7 +97,7 @@ def test_another_process_is_kept_out_until_it_is_killed(tmp_path: Path) -> None:
     path = tmp_path / "a"
     program = (
         "import sys; from pathlib import Path\n"
-        "from snne_guard.evaluation._append import AppendFile\n"
+        "from snne_guard.evaluation.recording.append import AppendFile\n"
         "file = AppendFile(Path(sys.argv[1])); file.append(b'x\\n')\n"
         "print('has it', flush=True); sys.stdin.read()"
     )

@@ -12,10 +12,10 @@ import pytest
 from snne_guard.errors import ConfigurationError, MissingExtraError
 from snne_guard.evaluation import (
     BertScoreGrader,
-    bert_score_grader,
     grade_all,
     resolve_grader,
 )
+from snne_guard.evaluation.grading import bert_score_grader
 from tests.support.grading import answered
 
 pytest.importorskip("bert_score")

@@ -121,7 +121,7 @@ def test_draws_are_shared_by_methods_calls_and_metrics() -> None:
 def test_more_draws_begin_like_fewer(monkeypatch: pytest.MonkeyPatch) -> None:
     """However many are made at a time."""
     many = all_draws(50, draws=40)
-    monkeypatch.setattr("snne_guard.evaluation.resampling._BLOCK", 130)
+    monkeypatch.setattr("snne_guard.evaluation.metrics.resampling._BLOCK", 130)
     few = all_draws(50, draws=7)
     np.testing.assert_array_equal(few, many[:7])
 

@@ -12,9 +12,9 @@ import pytest
 
 from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.evaluation import BadLine, Question
-from snne_guard.evaluation.dataset_reader import read_dataset
-from snne_guard.evaluation.datasets import DATASETS, dataset_named
-from snne_guard.evaluation.drawn import Drawn, as_fields
+from snne_guard.evaluation.data.dataset_reader import read_dataset
+from snne_guard.evaluation.data.datasets import DATASETS, dataset_named
+from snne_guard.evaluation.recording.drawn import Drawn, as_fields
 from tests.support.shared_folder import SHARED
 
 

@@ -14,8 +14,8 @@ import pytest
 
 from snne_guard.errors import ConfigurationError, InputError, MissingExtraError
 from snne_guard.evaluation import Question
-from snne_guard.evaluation._hub import Rows
-from snne_guard.evaluation.dataset_reader import read_dataset
+from snne_guard.evaluation.data.dataset_reader import read_dataset
+from snne_guard.evaluation.data.hub import Rows
 
 Table = list[dict[str, Any]]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from snne_guard import Sample
-from snne_guard.evaluation.drawn import Drawn
-from snne_guard.evaluation.ended import ended
-from snne_guard.evaluation.prompts import STOP
+from snne_guard.evaluation.data.prompts import STOP
+from snne_guard.evaluation.recording.drawn import Drawn
+from snne_guard.evaluation.recording.ended import ended
 from snne_guard.types import Cost
 
 

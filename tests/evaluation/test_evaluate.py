@@ -12,7 +12,7 @@ import pytest
 from snne_guard import score
 from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.evaluation.comparison.runner import evaluate
-from snne_guard.evaluation.metrics import auroc
+from snne_guard.evaluation.metrics.order import auroc
 from snne_guard.evaluation.results import Evaluation
 from tests.cli.lines import write
 from tests.support.evaluating import by_name, evaluated, questions, row

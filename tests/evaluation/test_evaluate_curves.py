@@ -9,7 +9,7 @@ import pytest
 
 from snne_guard import score
 from snne_guard.evaluation.comparison.pictures import auroc_within, difference, roc
-from snne_guard.evaluation.metrics import auroc
+from snne_guard.evaluation.metrics.order import auroc
 from snne_guard.evaluation.results import Curve
 from tests.support.evaluating import by_name, evaluated, questions
 

@@ -11,7 +11,7 @@ import pytest
 
 from snne_guard.evaluation.comparison.members import common_size, materials_of
 from snne_guard.evaluation.comparison.providers import embedded, judged_true, weighed
-from snne_guard.evaluation.recordings import Recording
+from snne_guard.evaluation.recording.recordings import Recording
 from snne_guard.scorers import METHODS
 from snne_guard.scorers.relation import Relation
 from snne_guard.similarity import Embedding

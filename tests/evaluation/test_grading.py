@@ -21,11 +21,11 @@ from snne_guard.evaluation import (
     grade_all,
     is_abstention,
     is_unanswerable,
-    reference_grader,
     resolve_grader,
     rouge_l_f1,
     squad_normalised,
 )
+from snne_guard.evaluation.grading import reference_grader
 from tests.support.grading import answered
 
 BY_REFERENCE = ["squad_f1", "squad_em", "contains", "numeric", "rouge_l"]

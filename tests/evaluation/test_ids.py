@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from snne_guard.evaluation._ids import IdPlaces
+from snne_guard.evaluation.recording.ids import IdPlaces
 
 STEPS = st.lists(
     st.tuples(st.sampled_from(["add", "put"]), st.text(max_size=2), st.integers(0, 99)),

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from snne_guard.evaluation import Question
-from snne_guard.evaluation.datasets import DATASETS
-from snne_guard.evaluation.prompts import STOP, Prompt, cut, fewest
+from snne_guard.evaluation.data.datasets import DATASETS
+from snne_guard.evaluation.data.prompts import STOP, Prompt, cut, fewest
 
 BRIEF = "Answer the following question as briefly as possible.\n"
 

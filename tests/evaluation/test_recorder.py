@@ -19,7 +19,7 @@ from snne_guard.evaluation import (
     Tally,
     parse_questions,
 )
-from snne_guard.evaluation.store import failed_path
+from snne_guard.evaluation.recording.store import failed_path
 from snne_guard.types import Sample
 from tests.support.recording import (
     OVERLOADED,

@@ -13,7 +13,7 @@ from snne_guard.evaluation import (
     RecordingStore,
     Tally,
 )
-from snne_guard.evaluation.store import failed_path
+from snne_guard.evaluation.recording.store import failed_path
 from snne_guard.types import Cost, ResponseSet, Sample
 from tests.support.recording import (
     NO_SERVER,

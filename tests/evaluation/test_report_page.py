@@ -19,7 +19,7 @@ from snne_guard.evaluation.results import EvaluatedSet, Evaluation
 from tests.support.evaluated import METHODS, evaluated_set, evaluation
 from tests.support.html_reading import Element, Page, read
 
-CSS = resources.files("snne_guard.evaluation").joinpath("_report.css")
+CSS = resources.files("snne_guard.evaluation.reporting").joinpath("report.css")
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from snne_guard.errors import ConfigurationError
 from snne_guard.evaluation import Drawn, Question, RecordingStore
-from snne_guard.evaluation.store import failed_path
+from snne_guard.evaluation.recording.store import failed_path
 from snne_guard.types import Cost, Sample
 from tests.support.recording import (
     SETTINGS,

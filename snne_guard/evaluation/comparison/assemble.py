@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 
-from snne_guard.evaluation.agreement import agreement
 from snne_guard.evaluation.comparison.ablation import ablations
 from snne_guard.evaluation.comparison.cautions import warnings_of
 from snne_guard.evaluation.comparison.figures import rank_correlation
@@ -21,6 +20,7 @@ from snne_guard.evaluation.comparison.ranking import ranked
 from snne_guard.evaluation.comparison.rows import results
 from snne_guard.evaluation.comparison.scan import Scan
 from snne_guard.evaluation.comparison.standing import Standing
+from snne_guard.evaluation.grading.agreement import agreement
 from snne_guard.evaluation.results import AgreementOfGraders, EvaluatedSet
 from snne_guard.types import IntArray
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from snne_guard.evaluation.agreement import both_lexical, labels_by_tokens
 from snne_guard.evaluation.comparison.plan import Planned
 from snne_guard.evaluation.comparison.standing import Standing
 from snne_guard.evaluation.comparison.survey import Part
-from snne_guard.evaluation.grade import Grader
-from snne_guard.evaluation.honesty import answer_among_samples
+from snne_guard.evaluation.grading.agreement import both_lexical, labels_by_tokens
+from snne_guard.evaluation.grading.grade import Grader
+from snne_guard.evaluation.grading.honesty import answer_among_samples
 
 __all__ = ["warnings_of"]
 

@@ -8,9 +8,9 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
-from snne_guard.evaluation.intervals import Bootstrap, interval
-from snne_guard.evaluation.metrics import spearman
-from snne_guard.evaluation.resampling import bootstrap, resamples
+from snne_guard.evaluation.metrics.intervals import Bootstrap, interval
+from snne_guard.evaluation.metrics.order import spearman
+from snne_guard.evaluation.metrics.resampling import bootstrap, resamples
 from snne_guard.evaluation.results import Metric
 from snne_guard.types import BoolArray, FloatArray, IntArray
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from snne_guard.errors import InputError
 from snne_guard.evaluation.comparison.plan import Planned
-from snne_guard.evaluation.recordings import Recording
+from snne_guard.evaluation.recording.recordings import Recording
 from snne_guard.scorers.materials import RELATION_NEEDS, Materials
 from snne_guard.scorers.relation import Relation
 from snne_guard.types import FloatArray

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from snne_guard.evaluation.recordings import Recording
+from snne_guard.evaluation.recording.recordings import Recording
 from snne_guard.scorers.materials import Materials
 
 __all__ = ["ENOUGH", "common_size", "materials_of"]

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from snne_guard.evaluation.comparison.figures import number
-from snne_guard.evaluation.curves import roc_curve
-from snne_guard.evaluation.metrics import auroc
-from snne_guard.evaluation.reliability_bins import reliability
+from snne_guard.evaluation.metrics.curves import roc_curve
+from snne_guard.evaluation.metrics.order import auroc
+from snne_guard.evaluation.metrics.reliability_bins import reliability
+from snne_guard.evaluation.metrics.risk_coverage import risk_coverage_curve
 from snne_guard.evaluation.results import Curve
-from snne_guard.evaluation.risk_coverage import risk_coverage_curve
 from snne_guard.types import FloatArray, IntArray
 
 __all__ = [

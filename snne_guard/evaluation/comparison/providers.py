@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from snne_guard.evaluation.comparison.measure import Provider
-from snne_guard.evaluation.recordings import Recording
+from snne_guard.evaluation.recording.recordings import Recording
 from snne_guard.scorers.p_true import p_true_logprob
 from snne_guard.types import FloatArray, Likelihood
 

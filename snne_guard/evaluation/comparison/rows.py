@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from snne_guard.evaluation.calibration_error import brier, ece
 from snne_guard.evaluation.comparison.figures import Figures, figures
 from snne_guard.evaluation.comparison.plan import Planned
 from snne_guard.evaluation.comparison.prepare import Options
 from snne_guard.evaluation.comparison.ranking import Ranked
 from snne_guard.evaluation.comparison.scan import Scan
 from snne_guard.evaluation.comparison.standing import Standing
+from snne_guard.evaluation.metrics.calibration_error import brier, ece
 from snne_guard.evaluation.results import MethodResult
 from snne_guard.scorers.materials import MAIN_NEEDS
 from snne_guard.types import FloatArray, IntArray

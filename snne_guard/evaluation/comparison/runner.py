@@ -21,10 +21,10 @@ from snne_guard.evaluation.comparison.plan import Tools, plan_methods, relation_
 from snne_guard.evaluation.comparison.prepare import Options, prepare
 from snne_guard.evaluation.comparison.scan import scan
 from snne_guard.evaluation.comparison.survey import OnProblem, survey
-from snne_guard.evaluation.grade import Grader
-from snne_guard.evaluation.grading import resolve_grader
+from snne_guard.evaluation.grading.grade import Grader
+from snne_guard.evaluation.grading.registry import resolve_grader
+from snne_guard.evaluation.grading.user_grader import GradeFunction
 from snne_guard.evaluation.results import EvaluatedSet, Evaluation
-from snne_guard.evaluation.user_grader import GradeFunction
 from snne_guard.scorers.bounds import check_tau
 from snne_guard.scorers.relation import Relation
 from snne_guard.types import Method, Similarity

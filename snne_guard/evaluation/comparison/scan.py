@@ -11,12 +11,12 @@ from pathlib import Path
 import numpy as np
 
 from snne_guard.errors import InputError
-from snne_guard.evaluation._lines import decode
 from snne_guard.evaluation.comparison.measure import Columns, Provided, Provider, Shared
 from snne_guard.evaluation.comparison.members import materials_of
 from snne_guard.evaluation.comparison.plan import Planned
 from snne_guard.evaluation.comparison.survey import Part, Row
-from snne_guard.evaluation.recordings import Recording
+from snne_guard.evaluation.recording.lines import decode
+from snne_guard.evaluation.recording.recordings import Recording
 from snne_guard.scorers.relation import Relation
 from snne_guard.similarity.tokens import unicode_tokens
 from snne_guard.types import IntArray

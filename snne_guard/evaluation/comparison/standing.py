@@ -10,7 +10,7 @@ import numpy as np
 from snne_guard.evaluation.comparison.ranking import Ranked
 from snne_guard.evaluation.comparison.scan import Scan
 from snne_guard.evaluation.comparison.survey import Row
-from snne_guard.evaluation.cross_fit import cross_fitted
+from snne_guard.evaluation.metrics.cross_fit import cross_fitted
 from snne_guard.types import FloatArray, IntArray
 
 __all__ = ["Standing"]

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from snne_guard.errors import InputError
-from snne_guard.evaluation._lines import BadLine
-from snne_guard.evaluation.grade import Grade, Grader
-from snne_guard.evaluation.grading import grade_all
-from snne_guard.evaluation.recordings import Recording, read_recordings
+from snne_guard.evaluation.grading.grade import Grade, Grader
+from snne_guard.evaluation.grading.registry import grade_all
+from snne_guard.evaluation.recording.lines import BadLine
+from snne_guard.evaluation.recording.recordings import Recording, read_recordings
 from snne_guard.similarity.exact import stated_number
 
 __all__ = ["OnProblem", "Part", "Row", "field_of", "survey"]

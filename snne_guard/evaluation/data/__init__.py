@@ -1,0 +1,1 @@
+"""The paper's data sets, and how it asks their questions."""

@@ -1,0 +1,1 @@
+"""Which delivered answers are right, and who says so."""

@@ -1,0 +1,1 @@
+"""How well an uncertainty orders answers, and how sure that is."""

@@ -1,0 +1,1 @@
+"""Questions and recorded answers: read, drawn, appended to, found again."""

@@ -1,0 +1,1 @@
+"""What an evaluation found, as one page for a browser."""
