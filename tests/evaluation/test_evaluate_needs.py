@@ -135,8 +135,11 @@ def test_what_belongs_to_a_sample_goes_with_it() -> None:
     assert [one[0] for one in materials.part("hidden_states", nothing)] == [0, 1, 3]
 
 
-def test_the_number_that_nearly_all_have() -> None:
+def test_the_number_of_samples_that_keeps_most() -> None:
     assert common_size([]) == 0
     assert common_size([10] * 95 + [3] * 5) == 10
-    assert common_size([10] * 94 + [3] * 6) == 3
-    assert common_size([4] * 10 + [19] * 90) == 4
+    assert common_size([5] * 56 + [1] * 4) == 5
+    assert common_size([4] * 10 + [19] * 90) == 19
+    assert common_size([20] * 40 + [2] * 60) == 2
+    assert common_size([2, 4]) == 2
+    assert common_size([0, 0]) == 0

@@ -34,6 +34,7 @@ def warnings_of(
             "could grade; nothing is ranked"
         )
         return
+    yield from part.notes
     if told := answer_among_samples(part.first).warning:
         yield told
     if (found := labels_by_tokens(part.first)) is not None:

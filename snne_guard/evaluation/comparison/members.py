@@ -5,33 +5,36 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-import numpy as np
-
 from snne_guard.evaluation.recording.recordings import Recording
 from snne_guard.scorers.materials import Materials
 
 __all__ = ["ENOUGH", "common_size", "materials_of"]
 
 ENOUGH = 0.95
-"""Share of the questions that a method must score, or a number of samples be there
-for: what is missing more often is left out whole, and not question by question."""
+"""Share of the questions that a method must score: one that is missing more often is
+left out whole, and not question by question."""
 
 _EACH = ("hidden_states", "token_importance")  # one for each text
 _WHOLE = ("p_true_logprob",)
 
 
 def common_size(sizes: Iterable[int], /) -> int:
-    """Return the largest number of samples that enough questions have.
+    """Return the number of samples that keeps most: questions that have it, times it.
+
+    Never one that less than half of the questions have; of two that keep as much, that
+    of more questions.
 
     Example:
-        >>> common_size([10] * 96 + [9] * 2 + [1] * 2), common_size([3, 10])
-        (10, 3)
+        >>> common_size([10] * 90 + [1] * 10), common_size([10] * 40 + [2] * 60)
+        (10, 2)
     """
-    ascending = sorted(sizes)
-    if not ascending:
-        return 0
-    lost = len(ascending) - int(np.ceil(ENOUGH * len(ascending)))
-    return ascending[lost]
+    descending = sorted(sizes, reverse=True)
+    most, best = 0, 0
+    # At place ``have`` stands what so many questions have at least.
+    for have, size in enumerate(descending, start=1):
+        if 2 * have >= len(descending) and size * have >= most:
+            most, best = size * have, size
+    return best
 
 
 def materials_of(

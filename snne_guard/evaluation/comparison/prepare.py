@@ -36,7 +36,7 @@ class Options:
         providers: What meets needs that recordings do not.
         include_answer: Whether the delivered answer is a member.
         tau: Temperature of the similarity's softmax.
-        samples: Samples that count, None for as many as nearly all questions have.
+        samples: Samples that count, None for the number that keeps most of them.
         by: Field by which files are split.
         grader: Says which delivered answers are right.
         second_grader: Another one, to be compared with the first.
@@ -72,6 +72,11 @@ def prepare(part: Part, options: Options, /) -> Scan:
     rows = [row for row in part.rows if row.n_samples >= n]
     if few := len(part.rows) - len(rows):
         part.left_out[f"fewer than {n} samples"] += few
+    if cut := [row.n_samples - n for row in rows if row.n_samples > n]:
+        part.notes.append(
+            f"{n} samples of each question count; not looked at: {sum(cut)} more, in "
+            f"{len(cut)} of {len(rows)} questions"
+        )
     plan = plan_methods(options.methods, _tools(part, options))
     plan = tuple(_checked(one, rows, n=n, options=options) for one in plan)
     members = n + options.include_answer
@@ -135,10 +140,22 @@ def _checked(
     elif needs & RELATION_NEEDS and members < _FEWEST:
         why = "there is one answer a question, which has nothing to differ from"
     elif needs & LOGPROB_NEEDS:
-        missing = sum(not row.logprobs for row in rows)
+        missing = sum(_lacks_logprobs(row, needs, n=n, options=options) for row in rows)
         if missing > (1 - ENOUGH) * len(rows):
             why = (
                 f"token log-probabilities are missing on {missing} of "
                 f"{len(rows)} questions"
             )
     return planned if why is None else replace(planned, status="skipped", why=why)
+
+
+def _lacks_logprobs(
+    row: Row, needs: frozenset[str], *, n: int, options: Options
+) -> bool:
+    """Return whether log-probabilities are missing that these needs look at."""
+    of_members = needs & {"mean_logprobs", "token_logprobs"}
+    of_main = "main_logprobs" in needs or (of_members and options.include_answer)
+    of_samples = of_members or "sample_mean_logprobs" in needs
+    return bool(
+        (of_main and not row.main_logprobs) or (of_samples and row.logprobs < n)
+    )

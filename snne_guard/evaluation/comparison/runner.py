@@ -77,8 +77,8 @@ def evaluate(
         include_answer: Whether the delivered answer is a member of the scored set, as
             in a guard; False scores the samples alone, as the paper does.
         tau: Temperature of the similarity's softmax, above 0.
-        samples: Samples of each question that count; None for as many as 95 % of the
-            graded questions have.
+        samples: Samples of each question that count; None for the number that keeps
+            most samples, questions with fewer being left out, but not more than half.
         by: A field of the recordings, or of their settings, by which files are split
             further.
         grader: Says which delivered answers are right where they have no label.

@@ -6,7 +6,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice
+from itertools import islice, takewhile
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -40,7 +40,8 @@ class Row:
         grade: What the grader says, None where it cannot tell.
         second: What the second grader says.
         n_samples: Samples that are not empty.
-        logprobs: Whether the delivered answer and all of them have log-probabilities.
+        main_logprobs: Whether the delivered answer has log-probabilities.
+        logprobs: How many of the first of them have some without a gap.
         temperature: At which the samples were drawn, None if unknown.
     """
 
@@ -49,7 +50,8 @@ class Row:
     grade: Grade | None
     second: Grade | None = None
     n_samples: int = 0
-    logprobs: bool = False
+    main_logprobs: bool = False
+    logprobs: int = 0
     temperature: float | None = None
 
 
@@ -66,6 +68,7 @@ class Part:
         numeric: Rows whose reference is a number and nothing else.
         first: The first recordings, to be looked at for what is suspect.
         recorded: Rows in which each need that a recording may meet is met.
+        notes: What else a reader of the figures must know.
     """
 
     name: str
@@ -76,6 +79,7 @@ class Part:
     numeric: int = 0
     first: list[Recording] = field(default_factory=list[Recording])
     recorded: Counter[str] = field(default_factory=Counter[str])
+    notes: list[str] = field(default_factory=list[str])
 
 
 def survey(
@@ -183,18 +187,18 @@ def _note(
             grade=grade,
             second=second,
             n_samples=sum(bool(sample.strip()) for sample in recording.samples),
-            logprobs=_has_logprobs(recording),
+            main_logprobs=bool(recording.main_logprobs),
+            logprobs=_with_logprobs(recording),
             temperature=_temperature(recording),
         )
     )
 
 
-def _has_logprobs(recording: Recording) -> bool:
+def _with_logprobs(recording: Recording) -> int:
     logprobs = recording.token_logprobs or (None,) * len(recording.samples)
     each = zip(recording.samples, logprobs, strict=True)
-    return bool(recording.main_logprobs) and all(
-        tokens for sample, tokens in each if sample.strip()
-    )
+    known = (bool(tokens) for sample, tokens in each if sample.strip())
+    return sum(1 for _ in takewhile(bool, known))
 
 
 def _is_number(references: Sequence[str] | None) -> bool:
