@@ -17,6 +17,9 @@ from snne_guard.types import Assessment, Cost, ResponseSet, Sample, SampleEvent
 __all__ = ["Books"]
 
 _ANSWER = Draw(index=0, n=1)
+_GRACE = 1.0
+"""Seconds in which a set that came at the very end may still be scored."""
+
 _INLINE_CHARACTERS = 4_000
 """Sets with fewer characters are scored on the event loop: a thread costs more."""
 
@@ -224,6 +227,16 @@ class Books:
         stopping = self._assessor.stopping
         light = self._assessor.judge.light and (stopping is None or stopping.light)
         return size < _INLINE_CHARACTERS and light
+
+    @property
+    def _scoring_time(self) -> float | None:
+        """Seconds that scoring may take, None for no limit.
+
+        What runs no model and nobody else's code is over at once. The rest has what is
+        left of the whole call, and a moment at least.
+        """
+        left = self._clock.remaining()
+        return None if left is None or self._assessor.judge.light else max(left, _GRACE)
 
     def _skipped(self, answer: Sample, reason: str) -> tuple[Assessment, Verdict]:
         judge = self._assessor.judge

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import ParamSpec, Self, TypeVar
@@ -12,6 +11,7 @@ from snne_guard.assess.brief import Assessor, Brief
 from snne_guard.decision import Verdict
 from snne_guard.sampling.collect import Draw, Reply
 from snne_guard.sampling.drive import DrawListener, TaskDraws, ThreadDraws
+from snne_guard.sampling.within import OutOfTimeError, awithin, off_loop, within
 from snne_guard.types import Assessment, Sample
 
 __all__ = ["AsyncSession", "Session"]
@@ -71,10 +71,20 @@ class Session(Books):
             self.stop()
             return self._skipped(answer, skip)
         settled = self._draws.wait_rounds(
-            self._clock.patience, partial(self._enough, answer)
+            self._clock.patience, partial(self._settles, answer)
         )
         self.stop()
-        return self._judged(answer, late=not settled)
+        judged = partial(self._judged, answer, late=not settled)
+        try:
+            return within(judged, self._scoring_time)
+        except OutOfTimeError:
+            return self._skipped(answer, reason="scoring_late")
+
+    def _settles(self, answer: Sample) -> bool:
+        try:
+            return within(partial(self._enough, answer), self._scoring_time)
+        except OutOfTimeError:
+            return False
 
     def stop(self) -> None:
         """End what is in flight; nothing more is taken in."""
@@ -145,10 +155,21 @@ class AsyncSession(Books):
             await self.stop()
             return self._skipped(answer, skip)
         settled = await self._draws.wait_rounds(
-            self._clock.patience, partial(self._off_loop, answer, self._enough, answer)
+            self._clock.patience, partial(self._settles, answer)
         )
         await self.stop()
-        return await self._off_loop(answer, self._judged, answer, late=not settled)
+        judged = self._off_loop(answer, self._judged, answer, late=not settled)
+        try:
+            return await awithin(judged, self._scoring_time)
+        except OutOfTimeError:
+            return self._skipped(answer, reason="scoring_late")
+
+    async def _settles(self, answer: Sample) -> bool:
+        enough = self._off_loop(answer, self._enough, answer)
+        try:
+            return await awithin(enough, self._scoring_time)
+        except OutOfTimeError:
+            return False
 
     async def _off_loop(
         self, answer: Sample, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs
@@ -156,7 +177,7 @@ class AsyncSession(Books):
         """Do what would hold up the event loop in a thread."""
         if self._is_quick(answer):
             return work(*args, **kwargs)
-        return await asyncio.to_thread(work, *args, **kwargs)
+        return await off_loop(partial(work, *args, **kwargs))
 
     async def stop(self) -> None:
         """End what is in flight and wait until it has ended."""

@@ -46,6 +46,7 @@ _REASONS = {
     "samples_late": "some samples did not come in time",
     "samples_shed": "the provider is failing, so samples were left out",
     "scoring_failed": "the similarity or the method failed",
+    "scoring_late": "the score was not there in time",
     "skipped_by_rule": "the rule about which calls to sample left this one out",
     "stopped_early": "the decision was settled before all samples were drawn",
     "suspect_agreement": "the replies agree as independent draws would not; "

@@ -11,7 +11,14 @@ from typing import TypeVar
 
 from snne_guard.sampling.limiter import Limiter, NoPlaceError
 
-__all__ = ["OutOfTimeError", "aask_in_place", "ask_in_place", "awithin", "within"]
+__all__ = [
+    "OutOfTimeError",
+    "aask_in_place",
+    "ask_in_place",
+    "awithin",
+    "off_loop",
+    "within",
+]
 
 T = TypeVar("T")
 
@@ -35,22 +42,34 @@ def within(ask: Callable[[], T], seconds: float | None) -> T:
     """
     if seconds is None:
         return ask()
-    future: Future[T] = Future()
-    context = copy_context()
-
-    def work() -> None:
-        try:
-            future.set_result(context.run(ask))
-        except BaseException as error:  # noqa: BLE001 - handed to the waiting thread
-            future.set_exception(error)
-
-    threading.Thread(target=work, daemon=True, name="snne-guard-answer").start()
+    future = _begun(ask)
     try:
         return future.result(seconds)
     except TimeoutError:
         if future.done():  # the provider's own
             raise
         raise OutOfTimeError from None
+
+
+async def off_loop(work: Callable[[], T]) -> T:
+    """Return what work returns, done in a thread that keeps no process from ending."""
+    return await asyncio.wrap_future(_begun(work))
+
+
+def _begun(work: Callable[[], T]) -> Future[T]:
+    """Start work in a daemon thread, in a copy of the caller's context."""
+    future: Future[T] = Future()
+    future.set_running_or_notify_cancel()  # from now on nobody can cancel it
+    context = copy_context()
+
+    def run() -> None:
+        try:
+            future.set_result(context.run(work))
+        except BaseException as error:  # noqa: BLE001 - handed to whoever waits
+            future.set_exception(error)
+
+    threading.Thread(target=run, daemon=True, name="snne-guard-answer").start()
+    return future
 
 
 async def awithin(asking: Awaitable[T], seconds: float | None) -> T:

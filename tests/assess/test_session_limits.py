@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -19,6 +17,7 @@ from snne_guard.assess import (
 )
 from snne_guard.decision import Policy
 from snne_guard.sampling import Draw, Limiter, Reply, SamplingPlan
+from snne_guard.sampling.within import off_loop
 from snne_guard.types import FloatArray, Sample
 from tests.assess.sessions import (
     LONG_CALL,
@@ -175,13 +174,12 @@ async def test_long_work_and_the_users_code_do_not_hold_the_event_loop(
     apart: bool,
 ) -> None:
     handed: list[str] = []
-    to_thread = asyncio.to_thread
 
-    async def noting(work: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        handed.append(work.__name__)
-        return await to_thread(work, *args, **kwargs)
+    async def noting(work: Any) -> Any:
+        handed.append(work.func.__name__)
+        return await off_loop(work)
 
-    monkeypatch.setattr(asyncio, "to_thread", noting)
+    monkeypatch.setattr("snne_guard.assess.session.off_loop", noting)
     judge = Judge(policy=Policy(), **options)
     assessor = Assessor(plan=SamplingPlan(n=2), judge=judge)
 
