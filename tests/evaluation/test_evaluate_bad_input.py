@@ -291,6 +291,39 @@ def test_a_file_that_changes_meanwhile_is_told_of(tmp_path: Path) -> None:
         evaluate(path, methods=[_failing(at="never", on_call=spoil)], draws=5)
 
 
+@pytest.mark.parametrize("change", ["answer", "order"])
+def test_a_file_whose_lines_say_something_else_on_the_second_look(
+    tmp_path: Path, change: str
+) -> None:
+    rows = questions(30)
+    path = write(tmp_path / "rows.jsonl", *rows)
+    other = (
+        [rows[0], *reversed(rows[1:])]
+        if change == "order"
+        else [*rows[:9], {**rows[9], "main_answer": "another"}, *rows[10:]]
+    )
+
+    def spoil(text: str, line: int, told: str) -> None:
+        del text, line, told
+        write(path, *other)
+
+    path.write_bytes(path.read_bytes() + b"{\n")
+    with pytest.raises(InputError, match=r"changed while .* something else"):
+        evaluate(path, methods="snne", on_problem=spoil, draws=5)
+
+
+def test_lines_that_are_added_meanwhile_do_not_matter(tmp_path: Path) -> None:
+    path = write(tmp_path / "rows.jsonl", *questions(30))
+
+    def add(_: str, done: int, __: int) -> None:
+        with path.open("ab") as stream:
+            stream.write(b'{"id": %d}\n' % done)
+
+    found = evaluate(path, methods="snne", on_progress=add, draws=5)
+
+    assert len(found.sets[0].ids) == 30
+
+
 def _failing(*, at: str, fault: str = "raise", on_call: Any = None) -> Any:
     def function(inputs: MethodInputs) -> float:
         if on_call is not None:

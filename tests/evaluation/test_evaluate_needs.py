@@ -135,6 +135,35 @@ def test_what_belongs_to_a_sample_goes_with_it() -> None:
     assert [one[0] for one in materials.part("hidden_states", nothing)] == [0, 1, 3]
 
 
+@pytest.mark.parametrize("fault", [None, 5, [[1.0, 2.0]] * 3, {}, ["x"] * 5])
+def test_a_field_that_cannot_be_used_costs_its_question(
+    tmp_path: Path, fault: object
+) -> None:
+    rows = questions(40)
+    for number, fields in enumerate(rows):
+        fields["hidden_states"] = [[float(number), float(place)] for place in range(5)]
+    rows[7]["hidden_states"] = fault
+
+    one = evaluated(tmp_path, *rows, methods="eigen_score,snne", ablate=["samples"])
+
+    assert by_name(one)["eigen_score"].status == "evaluated"
+    assert one.ids == tuple(f"q{number}" for number in range(40) if number != 7)
+    assert len(evaluated(tmp_path, *rows).ids) == 40
+
+
+def test_fields_that_cannot_be_used_are_told_of(tmp_path: Path) -> None:
+    rows = questions(6)
+    for fields in rows:
+        fields["hidden_states"] = [[1.0, 2.0]] * 3
+
+    found = by_name(evaluated(tmp_path, *rows, methods="eigen_score,snne"))
+
+    assert found["snne[rouge_l]"].status == "evaluated"
+    assert "of the delivered answer and of 4 samples, got 3" in str(
+        found["eigen_score"].why
+    )
+
+
 def test_the_number_of_samples_that_keeps_most() -> None:
     assert common_size([]) == 0
     assert common_size([10] * 95 + [3] * 5) == 10

@@ -50,8 +50,7 @@ def hardest_questions(
     by_distance: list[int] = np.argsort(-apart, kind="stable").tolist()
     order = [at for at in by_distance if apart[at] > 1 / 2]
     chosen = order[:shown]
-    lines = sorted(rows[at].line for at in chosen)
-    read = dict(recordings_at(path, lines))
+    read = dict(recordings_at(path, [rows[at] for at in chosen]))
     found: list[HardQuestion] = []
     for at in chosen:
         recording = read[rows[at].line]

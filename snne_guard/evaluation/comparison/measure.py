@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from snne_guard.errors import InputError
+from snne_guard.evaluation.comparison.members import known_of, malformed
 from snne_guard.evaluation.comparison.plan import Planned
 from snne_guard.evaluation.recording.recordings import Recording
 from snne_guard.scorers.materials import RELATION_NEEDS, Materials
@@ -122,7 +123,7 @@ class Provided:
 
     @classmethod
     def of(cls, recording: Recording, providers: Mapping[str, Provider], /) -> Provided:
-        """Ask all providers; one that raises has nothing."""
+        """Ask all providers; one that raises, or gives too few, has nothing."""
         known: dict[str, Any] = {}
         seconds: dict[str, float] = {}
         failed: dict[str, Exception] = {}
@@ -136,7 +137,8 @@ class Provided:
             if found is not None:
                 known[need] = found
                 seconds[need] = perf_counter() - began
-        return cls(known, seconds, failed)
+        wrong = malformed(recording, known_of(recording, known))
+        return cls(known, seconds, failed | wrong)
 
 
 class Shared:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from snne_guard.errors import InputError
 from snne_guard.evaluation.recording.recordings import Recording
 from snne_guard.scorers.materials import Materials
 
-__all__ = ["ENOUGH", "common_size", "materials_of"]
+__all__ = ["ENOUGH", "common_size", "known_of", "malformed", "materials_of"]
 
 ENOUGH = 0.95
 """Share of the questions that a method must score: one that is missing more often is
@@ -58,7 +59,9 @@ def materials_of(
     places = places[:n_samples]
     logprobs = recording.token_logprobs or (None,) * len(recording.samples)
     rows = [0, *(place + 1 for place in places)]
-    found = {**_recorded(recording), **(known or {})}
+    found = known_of(recording, known or {})
+    for need in malformed(recording, found):
+        del found[need]
     for need in _EACH:
         if need in found:
             found[need] = [found[need][row] for row in rows]
@@ -71,6 +74,33 @@ def materials_of(
     )
 
 
-def _recorded(recording: Recording) -> dict[str, Any]:
-    extra = recording.extra
-    return {need: extra[need] for need in (*_EACH, *_WHOLE) if need in extra}
+def known_of(recording: Recording, provided: Mapping[str, Any], /) -> dict[str, Any]:
+    """Return what is known beside the texts: what is recorded, then what is provided.
+
+    A field that is null is not there.
+    """
+    recorded = {need: recording.extra.get(need) for need in (*_EACH, *_WHOLE)}
+    found = {need: one for need, one in recorded.items() if one is not None}
+    return {**found, **provided}
+
+
+def malformed(
+    recording: Recording, known: Mapping[str, Any], /
+) -> dict[str, InputError]:
+    """Return what is wrong with needs that want one for each answer, and have not."""
+    answers = 1 + len(recording.samples)
+    wrong: dict[str, InputError] = {}
+    for need in _EACH:
+        if need not in known:
+            continue
+        try:
+            got = str(len(known[need]))
+        except TypeError:
+            got = type(known[need]).__name__
+        if got != str(answers):
+            msg = (
+                f"expected {need} of the delivered answer and of {answers - 1} "
+                f"samples, got {got}"
+            )
+            wrong[need] = InputError(msg)
+    return wrong

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -14,7 +14,7 @@ from snne_guard.errors import InputError
 from snne_guard.evaluation.comparison.measure import Columns, Provided, Provider, Shared
 from snne_guard.evaluation.comparison.members import materials_of
 from snne_guard.evaluation.comparison.plan import Planned
-from snne_guard.evaluation.comparison.survey import Part, Row
+from snne_guard.evaluation.comparison.survey import Part, Row, mark_of
 from snne_guard.evaluation.recording.lines import decode
 from snne_guard.evaluation.recording.recordings import Recording
 from snne_guard.scorers.relation import Relation
@@ -99,7 +99,7 @@ def scan(
         OSError: The file cannot be read.
     """
     places = {row.line: (one, at) for one in scans for at, row in enumerate(one.rows)}
-    found = recordings_at(path, sorted(places))
+    found = recordings_at(path, [row for one in scans for row in one.rows])
     for done, (line, recording) in enumerate(found, start=1):
         one, at = places[line]
         before = _requests(one.plan)
@@ -137,25 +137,34 @@ def _requests(plan: Sequence[Planned]) -> dict[str, int]:
 
 
 def recordings_at(
-    path: str | os.PathLike[str], lines: Sequence[int]
+    path: str | os.PathLike[str], rows: Iterable[Row]
 ) -> Iterator[tuple[int, Recording]]:
-    """Read certain lines of a file of recordings, by their ascending numbers.
+    """Read certain lines of a file of recordings again, in the order of the file.
+
+    Yields:
+        The number of the line, and the recording.
 
     Raises:
-        InputError: One of them is no recording.
+        InputError: One of them is not what it was.
     """
     with Path(path).open("rb") as stream:
         before = 0
-        for line in lines:
+        for row in sorted(rows, key=lambda row: row.line):
+            line = row.line
             raw = next(islice(stream, line - before - 1, None), b"")
             before = line
             try:
-                yield line, Recording.from_dict(decode(raw.removeprefix(_MARK)))
+                recording = Recording.from_dict(decode(raw.removeprefix(_BYTE_ORDER)))
             except InputError as error:
-                msg = (
-                    f"{os.fspath(path)} changed while it was read: line {line}: {error}"
-                )
-                raise InputError(msg) from error
+                raise _changed(path, line, str(error)) from error
+            if mark_of(recording) != row.mark:
+                raise _changed(path, line, "it says something else than before")
+            yield line, recording
 
 
-_MARK = b"\xef\xbb\xbf"
+def _changed(path: str | os.PathLike[str], line: int, why: str) -> InputError:
+    name = os.fspath(path)
+    return InputError(f"{name} changed while it was read: line {line}: {why}")
+
+
+_BYTE_ORDER = b"\xef\xbb\xbf"

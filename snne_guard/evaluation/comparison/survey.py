@@ -17,7 +17,7 @@ from snne_guard.evaluation.recording.lines import BadLine
 from snne_guard.evaluation.recording.recordings import Recording, read_recordings
 from snne_guard.similarity.exact import stated_number
 
-__all__ = ["OnProblem", "Part", "Row", "field_of", "survey"]
+__all__ = ["OnProblem", "Part", "Row", "field_of", "mark_of", "survey"]
 
 OnProblem = Callable[[str, int, str], object]
 """Told the file, the line's number and what is wrong with it."""
@@ -37,6 +37,7 @@ class Row:
     Attributes:
         line: Its number, from 1.
         id: Its id.
+        mark: What changes when it changes, in this process.
         grade: What the grader says, None where it cannot tell.
         second: What the second grader says.
         n_samples: Samples that are not empty.
@@ -47,6 +48,7 @@ class Row:
 
     line: int
     id: str
+    mark: int
     grade: Grade | None
     second: Grade | None = None
     n_samples: int = 0
@@ -133,6 +135,14 @@ def field_of(recording: Recording, name: str, /) -> str | None:
     return None if found is None else str(found)
 
 
+def mark_of(recording: Recording, /) -> int:
+    """Return a number by which a recording is known again on a second reading."""
+    label = -1 if recording.label is None else recording.label
+    whose = (recording.id, recording.question, recording.answers, label)
+    answers = (recording.main_answer, recording.samples)
+    return hash((whose, answers, recording.main_logprobs, recording.token_logprobs))
+
+
 def _told(recording: Recording, by: str) -> str:
     found = field_of(recording, by)
     return f"no {by}" if found is None else found
@@ -179,11 +189,14 @@ def _note(
         part.first.append(
             replace(recording, token_logprobs=None, main_logprobs=None, extra={})
         )
-    part.recorded.update(need for need in _RECORDED if need in recording.extra)
+    part.recorded.update(
+        need for need in _RECORDED if recording.extra.get(need) is not None
+    )
     part.rows.append(
         Row(
             line=line,
             id=recording.id,
+            mark=mark_of(recording),
             grade=grade,
             second=second,
             n_samples=sum(bool(sample.strip()) for sample in recording.samples),
