@@ -96,7 +96,8 @@ class Materials:
         self._first = 1 if delivered and not include_answer else 0
         self._logprobs = token_logprobs
         self._known: _Known = {} if known is None else known
-        self._parts: dict[tuple[str, str], Any] = {}
+        self._parts: dict[tuple[str, str, int], Any] = {}
+        self._relations: dict[int, Relation] = {}
         self._whole: Materials | None = None
 
     def first(self, n: int, /) -> Materials:
@@ -162,15 +163,22 @@ class Materials:
         return self._part(need, relation)
 
     def _part(self, need: str, relation: Relation) -> Any:  # noqa: ANN401 - of many kinds
-        key = (need, relation.name if need in RELATION_NEEDS else "")
+        key = self._key(need, relation) if need in RELATION_NEEDS else (need, "", 0)
         if key not in self._parts:
             find = _FIND.get(need)
             self._parts[key] = None if find is None else find(self, relation)
         return self._parts[key]
 
+    def _key(self, part: str, relation: Relation) -> tuple[str, str, int]:
+        """Return what a part of one relation is kept under."""
+        # A name is not enough: two lambdas have the same. What is kept has an id alone.
+        which = id(relation.similarity)
+        self._relations[which] = relation
+        return part, relation.name, which
+
     def _unseen(self) -> FloatArray:
         """Return what stands for a matrix that a method does not need."""
-        key = ("unseen", "")
+        key = ("unseen", "", 0)
         if key not in self._parts:
             self._parts[key] = np.full((len(self.members),) * 2, np.nan)
         found: FloatArray = self._parts[key]
@@ -180,11 +188,11 @@ class Materials:
         """Return the checked similarity of all texts, whoever is a member."""
         if self._whole is not None:
             return self._corner(self._whole.matrix(relation))
-        key = ("matrix", relation.name)
+        key = self._key("matrix", relation)
         if key not in self._parts:
-            self._parts[key] = relation.compare(
-                self.texts, self.question, self.probabilities(relation)
-            )
+            # An own similarity is asked alone; its entailment may be another matter.
+            derived = self.probabilities(relation) if relation.derives else None
+            self._parts[key] = relation.compare(self.texts, self.question, derived)
         found: FloatArray = self._parts[key]
         return found
 
@@ -195,7 +203,7 @@ class Materials:
         if self._whole is not None:
             whole = self._whole.probabilities(relation)
             return None if whole is None else self._corner(whole)
-        key = ("probabilities", relation.name)
+        key = self._key("probabilities", relation)
         if key not in self._parts:
             self._parts[key] = relation.probabilities(self.texts, self.question)
         found: FloatArray = self._parts[key]
@@ -215,13 +223,13 @@ class Materials:
         """Return which of all texts mean the same, whoever is a member."""
         if self._whole is not None:
             return self._corner(self._whole.equivalent(relation))
-        key = ("equivalent", relation.name)
+        key = self._key("equivalent", relation)
         if key not in self._parts:
-            self._parts[key] = relation.equivalent(
-                self.texts, self.question, self.probabilities(relation)
-            )
-        found: BoolArray = self._parts[key]
-        return found
+            told = relation.equates and not relation.derives
+            found = None if told else self.probabilities(relation)
+            self._parts[key] = relation.equivalent(self.texts, self.question, found)
+        same: BoolArray = self._parts[key]
+        return same
 
     def cluster_ids(self, relation: Relation) -> IntArray:
         """Return the members' groups of equal meaning."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.similarity import checked_similarity, resolve_similarity
@@ -36,6 +37,8 @@ class Relation:
         similarity: The callable.
         equates: Whether it says which texts mean the same.
         entails: Whether it gives the probabilities of entailment.
+        derives: Whether these say all that it knows: the similarity is their mean over
+            both directions, and they tell which texts mean the same.
         metric: Whether 2 (1 - f) / (2 - f) is known to obey the triangle inequality.
 
     Example:
@@ -47,6 +50,7 @@ class Relation:
     similarity: Similarity
     equates: bool = False
     entails: bool = False
+    derives: bool = False
     metric: bool = False
 
     @classmethod
@@ -69,11 +73,13 @@ class Relation:
             ConfigurationError: It is neither a known name nor callable.
         """
         own, compare = resolve_similarity(default if similarity is None else similarity)
+        entails = callable(getattr(compare, "probabilities", None))
         return cls(
             name=own if name is None else name,
             similarity=compare,
             equates=callable(getattr(compare, "equivalent", None)),
-            entails=callable(getattr(compare, "probabilities", None)),
+            entails=entails,
+            derives=entails and getattr(compare, "from_probabilities", False) is True,
             metric=is_metric(compare),
         )
 
@@ -98,16 +104,16 @@ class Relation:
         Args:
             texts: The ``n`` texts.
             question: What was asked.
-            probabilities: Their entailment where it is there already.
+            probabilities: Their entailment, looked at where all derives from it.
 
         Raises:
             InputError: What came back is no similarity matrix.
         """
         found: Any
-        if probabilities is None:
-            found = self.similarity(texts, question=question)
-        else:
+        if self.derives and probabilities is not None:
             found = entail_similarity(probabilities)
+        else:
+            found = self.similarity(texts, question=question)
         return checked_similarity(found, len(texts))
 
     def probabilities(self, texts: Sequence[str], question: str | None) -> FloatArray:
@@ -132,23 +138,24 @@ class Relation:
     ) -> BoolArray:
         """Return an ``(n, n)`` matrix: which texts mean the same.
 
+        Args:
+            texts: The ``n`` texts.
+            question: What was asked.
+            probabilities: Their entailment, looked at where nothing else tells.
+
         Raises:
             ConfigurationError: The similarity does not say what means the same.
-            InputError: What came back is of another shape.
+            InputError: What came back is no ``(n, n)`` matrix of truth values,
+                symmetric, True on the diagonal.
         """
-        if probabilities is not None:
-            model = cast("Entailment", self.similarity)
-            return equivalence(probabilities, strict=model.strict)
+        if probabilities is not None and (self.derives or not self.equates):
+            strict = getattr(self.similarity, "strict", True)
+            return equivalence(probabilities, strict=strict)
         if not self.equates:
             msg = f"similarity {self.name!r} does not say which answers mean the same"
             raise ConfigurationError(msg)
         same = cast("Equivalence", self.similarity)
-        found = np.asarray(same.equivalent(texts, question=question), dtype=np.bool_)
-        if found.shape != (len(texts),) * 2:
-            n = len(texts)
-            msg = f"expected {(n, n)} truth values, got shape {found.shape}"
-            raise InputError(msg)
-        return found
+        return _checked_truth(same.equivalent(texts, question=question), len(texts))
 
     @staticmethod
     def graph(similarity: FloatArray, probabilities: FloatArray | None) -> FloatArray:
@@ -162,3 +169,29 @@ class Relation:
         weights = similarity + similarity.T
         np.fill_diagonal(weights, 0.0)
         return weights
+
+
+def _checked_truth(values: Any, n: int) -> BoolArray:  # noqa: ANN401 - unchecked
+    """Return what says which of n texts mean the same, or what is wrong with it."""
+    found = np.asarray(values)
+    if found.shape != (n, n):
+        msg = f"expected {(n, n)} truth values, got shape {found.shape}"
+        raise InputError(msg)
+    # NaN and every number but 0 would pass for True, and so for the same meaning.
+    if found.dtype.kind not in "biuf" or not np.isin(found, (0, 1)).all():
+        msg = "expected truth values or 0 and 1 of which texts mean the same, got "
+        raise InputError(msg + _oddest(found))
+    same: BoolArray = found.astype(np.bool_)
+    if not (same == same.T).all():
+        msg = "expected symmetric truth values of which texts mean the same"
+        raise InputError(msg)
+    if not same.diagonal().all():
+        msg = "expected every text to mean the same as itself, got False"
+        raise InputError(msg)
+    return same
+
+
+def _oddest(found: NDArray[Any]) -> str:
+    if found.dtype.kind not in "biuf":
+        return f"{found.dtype}"
+    return f"{found[~np.isin(found, (0, 1))][0]}"

@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from itertools import permutations
+from typing import ClassVar
 
 import numpy as np
 
@@ -83,6 +84,9 @@ class NLI:
                [0.99, 1.  , 0.  ],
                [0.  , 0.  , 1.  ]])
     """
+
+    from_probabilities: ClassVar[bool] = True
+    """What is similar, and what means the same, follows from the probabilities."""
 
     model: str | os.PathLike[str] = DEFAULT_NLI_MODEL
     _: KW_ONLY

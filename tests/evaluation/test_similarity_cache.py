@@ -29,6 +29,7 @@ class Model:
     """A similarity that counts how often it is asked; it knows entailment too."""
 
     strict = True
+    from_probabilities = True
 
     def __init__(self, *, name: str = "model", cache_key: str | None = "1") -> None:
         self.name, self.cache_key = name, cache_key

@@ -22,7 +22,7 @@ class Entailing:
     """An NLI model of two rules: equal texts entail each other, a longer one a part."""
 
     name = "nli:rules"
-    strict = True
+    from_probabilities = True
 
     def __init__(self) -> None:
         self.calls = 0
