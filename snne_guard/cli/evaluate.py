@@ -22,10 +22,17 @@ from rich.progress import (
 from snne_guard.cli import _options
 from snne_guard.cli._console import USAGE, failure, note, reported_errors
 from snne_guard.cli._evaluation_models import Models, cache_folder
+from snne_guard.cli._evaluation_options import (
+    Setting,
+    check_options,
+    check_outputs,
+    each_once,
+    names,
+)
 from snne_guard.cli._evaluation_table import print_evaluation, print_means
 from snne_guard.cli._files import atomic_output
 from snne_guard.cli._graders import named_grader, tell_judges
-from snne_guard.errors import ConfigurationError, InputError
+from snne_guard.errors import InputError
 from snne_guard.evaluation.comparison.runner import evaluate as evaluate_recordings
 from snne_guard.evaluation.comparison.table import to_csv
 from snne_guard.evaluation.reporting.report import check_report_extra, to_html
@@ -47,9 +54,12 @@ def evaluate(
         ),
     ] = "all",
     similarity: Annotated[
-        str,
-        typer.Option(help="What compares answers word by word; several with commas."),
-    ] = "rouge_l",
+        str | None,
+        typer.Option(
+            help="What compares answers word by word; several with commas; rouge_l "
+            "unless given."
+        ),
+    ] = None,
     without_answer: Annotated[
         bool, typer.Option("--without-answer", help="Score the samples alone.")
     ] = False,
@@ -60,8 +70,9 @@ def evaluate(
         ),
     ] = False,
     tau: Annotated[
-        float, typer.Option(help="Temperature of the similarity, above 0.")
-    ] = 1.0,
+        float | None,
+        typer.Option(help="Temperature of the similarity, above 0; 1 unless given."),
+    ] = None,
     samples: Annotated[
         int | None, typer.Option(min=1, help="Samples of each question that count.")
     ] = None,
@@ -142,15 +153,23 @@ def evaluate(
         name and named_grader(name, base_url=base_url)
         for name in (grader, second_grader)
     ]
-    if paper:
-        without_answer, similarity, tau = True, "rouge_l_paper", 1.0
+    outputs = {"--csv": csv, "--json": json_file, "--html": html}
     # As in `score`: a file that is wrong is status 1, a wrong option status 2.
     with reported_errors(), _reported_lines(strict=strict), _progress() as on_progress:
         if html is not None:
             check_report_extra()
-        if regrade and grader == "label":
-            msg = "--regrade puts a grader before the labels; name one with --grader"
-            raise ConfigurationError(msg)
+        check_options(
+            methods=methods,
+            regrade=regrade,
+            grader=grader,
+            cache=cache,
+            no_cache=no_cache,
+        )
+        setting = Setting.of(
+            paper=paper, similarity=similarity, tau=tau, without_answer=without_answer
+        )
+        check_outputs(files, outputs)
+        files = [*each_once(files)]
         asked = Models.of(
             nli=nli,
             embedding=embedding,
@@ -166,15 +185,15 @@ def evaluate(
             models=asked.similarities,
             providers=asked.providers,
             cache=(cache or cache_folder()) if keeps else None,
-            similarity=_names(similarity),
-            include_answer=not without_answer,
-            tau=tau,
+            similarity=setting.similarity,
+            include_answer=setting.include_answer,
+            tau=setting.tau,
             samples=samples,
             by=by,
             grader=graders[0],
             labels_first=not regrade,
             second_grader=graders[1],
-            ablate=_names(ablate),
+            ablate=names(ablate),
             draws=draws,
             seed=seed,
             strict=strict,
@@ -183,7 +202,7 @@ def evaluate(
         )
     print_evaluation(evaluation)
     found = {one.path for one in evaluation.sets}
-    for name in dict.fromkeys(files):
+    for name in files:
         if name not in found:
             note(f"{name}: there is no recording in it")
     tell_judges(graders)
@@ -216,10 +235,6 @@ class Problems:
         """Tell of one."""
         self.count += 1
         note(f"{path}: line {line}: {message}")
-
-
-def _names(text: str) -> list[str]:
-    return [name for part in text.split(",") if (name := part.strip())]
 
 
 @contextmanager

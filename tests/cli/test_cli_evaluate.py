@@ -159,7 +159,7 @@ def test_the_papers_setting(tmp_path: Path) -> None:
     path = write(tmp_path / "a.jsonl", *questions(12))
     whole = tmp_path / "out.json"
 
-    run(path, "--paper", "--tau", "9", "--methods", "snne", "--json", whole)
+    run(path, "--paper", "--tau", "1", "--methods", "snne", "--json", whole)
 
     settings = json.loads(whole.read_bytes())["settings"]
     assert settings["include_answer"] is False

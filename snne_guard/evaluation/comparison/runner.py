@@ -14,6 +14,7 @@ from snne_guard.errors import ConfigurationError
 from snne_guard.evaluation.comparison.ablation import check_ablations
 from snne_guard.evaluation.comparison.assemble import assemble
 from snne_guard.evaluation.comparison.cache import Cached, SimilarityCache
+from snne_guard.evaluation.comparison.fields import check_field
 from snne_guard.evaluation.comparison.figures import Draws
 from snne_guard.evaluation.comparison.identity import identity_of
 from snne_guard.evaluation.comparison.measure import Provider
@@ -104,7 +105,8 @@ def evaluate(
         The evaluation; a method that could not run says why.
 
     Raises:
-        ConfigurationError: A method, a relation or a number makes no sense.
+        ConfigurationError: A method, a relation or a number makes no sense, or no
+            recording has the field ``by``.
         InputError: With ``strict``, at the first bad line; or a file is no file that
             can be read twice.
         OSError: A file cannot be read.
@@ -149,6 +151,8 @@ def evaluate(
     # Before a line is read.
     plan_methods(methods, Tools(graded=options.graded, equal=()))
     files = [paths] if isinstance(paths, str | os.PathLike) else [*paths]
+    if by is not None:
+        check_field(files, by)
     with ExitStack() as stack:
         if cache is not None:
             store = stack.enter_context(SimilarityCache(os.fspath(cache)))

@@ -1,0 +1,147 @@
+"""What ``snne-guard evaluate`` refuses before it reads a line."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryFile
+
+from snne_guard.cli._console import note
+from snne_guard.errors import ConfigurationError
+
+__all__ = ["Setting", "check_options", "check_outputs", "each_once", "names"]
+
+_PAPER_SIMILARITY = "rouge_l_paper"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """What is compared, and how.
+
+    Attributes:
+        similarity: Names of what compares answers word by word.
+        tau: Temperature of the similarity's softmax.
+        include_answer: Whether the delivered answer is a member of the scored set.
+    """
+
+    similarity: Sequence[str]
+    tau: float
+    include_answer: bool
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        paper: bool,
+        similarity: str | None,
+        tau: float | None,
+        without_answer: bool,
+    ) -> Setting:
+        """Return the setting that the options name.
+
+        Raises:
+            ConfigurationError: ``--similarity`` names nothing, or an option says
+                something else than ``--paper``.
+        """
+        named = None if similarity is None else names(similarity)
+        if named == []:
+            msg = "--similarity names nothing; leave it off for rouge_l"
+            raise ConfigurationError(msg)
+        if paper and named not in (None, [_PAPER_SIMILARITY]):
+            msg = f"--paper compares by {_PAPER_SIMILARITY}; leave --similarity off"
+            raise ConfigurationError(msg)
+        if paper and tau not in {None, 1.0}:
+            msg = f"--paper sets tau to 1, got --tau {tau:g}; leave one of them off"
+            raise ConfigurationError(msg)
+        return cls(
+            similarity=named or [_PAPER_SIMILARITY if paper else "rouge_l"],
+            tau=1.0 if tau is None else tau,
+            include_answer=not (paper or without_answer),
+        )
+
+
+def names(text: str) -> list[str]:
+    """Return the names between commas."""
+    return [name for part in text.split(",") if (name := part.strip())]
+
+
+def check_options(
+    *, methods: str, regrade: bool, grader: str, cache: Path | None, no_cache: bool
+) -> None:
+    """Refuse options that say nothing, or contradict each other.
+
+    Raises:
+        ConfigurationError: They do.
+    """
+    if not names(methods):
+        msg = "--methods names nothing; leave it off for all"
+        raise ConfigurationError(msg)
+    if regrade and grader == "label":
+        msg = "--regrade puts a grader before the labels; name one with --grader"
+        raise ConfigurationError(msg)
+    if no_cache and cache is not None:
+        msg = f"--no-cache keeps nothing, and --cache {cache} does; leave one off"
+        raise ConfigurationError(msg)
+
+
+def check_outputs(inputs: Sequence[str], outputs: Mapping[str, Path | None]) -> None:
+    """Refuse an output that is an input or another output, or cannot be written.
+
+    Args:
+        inputs: The files that are read.
+        outputs: The files to be written, under the options that name them.
+
+    Raises:
+        ConfigurationError: One is refused.
+    """
+    taken: dict[str, str] = {}
+    for option, path in outputs.items():
+        if path is None:
+            continue
+        for name in inputs:
+            if _same(path, Path(name)):
+                msg = f"{option} {path} is a recording that is read; name another file"
+                raise ConfigurationError(msg)
+        for other, earlier in taken.items():
+            if _same(path, Path(earlier)):
+                msg = f"{other} and {option} name the same file, {path}"
+                raise ConfigurationError(msg)
+        taken[option] = os.fspath(path)
+        _check_writable(option, path)
+
+
+def _same(one: Path, other: Path) -> bool:
+    if one.exists() and other.exists():
+        return one.samefile(other)
+    return one.resolve() == other.resolve()
+
+
+def _check_writable(option: str, path: Path) -> None:
+    target = path.resolve()
+    if target.exists() and not target.is_file():
+        msg = f"expected {option} to be a regular file, got {path}"
+        raise ConfigurationError(msg)
+    if not target.parent.is_dir():
+        msg = f"the folder of {option} {path} is not there"
+        raise ConfigurationError(msg)
+    try:
+        # The file is made beside its place, and moved there when it is whole.
+        with TemporaryFile(dir=target.parent):
+            pass
+    except OSError as error:
+        msg = f"the folder of {option} {path} cannot be written to: {error.strerror}"
+        raise ConfigurationError(msg) from error
+
+
+def each_once(files: Sequence[str]) -> Iterator[str]:
+    """Yield each file once, and tell of those that were named again."""
+    seen: list[Path] = []
+    for name in files:
+        path = Path(name)
+        if any(_same(path, one) for one in seen):
+            note(f"{name}: the same file is named again; it counts once")
+            continue
+        seen.append(path)
+        yield name
