@@ -21,18 +21,39 @@ from rich.progress import (
 
 from snne_guard.errors import SnneGuardError
 
-__all__ = ["Bar", "byte_progress", "failure", "note", "reported_errors"]
+__all__ = ["Bar", "byte_progress", "failure", "note", "one_line", "reported_errors"]
 
 USAGE = 2
 """Exit status where nothing was done: a wrong option, a file that is not there."""
 
 
+# Control characters, those of 8 bits too, and what turns the direction of writing.
+_VISIBLE = {
+    **{code: 0x2400 + code for code in range(0x20)},
+    0x7F: 0x2421,
+    **dict.fromkeys((*range(0x80, 0xA0), 0x2028, 0x2029), 0xFFFD),
+    **dict.fromkeys((*range(0x202A, 0x202F), *range(0x2066, 0x206A)), 0xFFFD),
+}
+
+
+def one_line(text: str) -> str:
+    r"""Return a text of anyone's that does nothing to a terminal but stand there.
+
+    Control characters become the pictures that Unicode has of them, and what cannot
+    be encoded a question mark.
+
+    Example:
+        >>> one_line("a\x1b[2J")
+        'a␛[2J'
+    """
+    return text.encode("utf-8", "replace").decode("utf-8").translate(_VISIBLE)
+
+
 def note(message: str, *, console: Console | None = None) -> None:
     """Write a line to standard error, above a progress bar if there is one."""
     console = console or Console(stderr=True)
-    console.print(
-        f"snne-guard: {message}", markup=False, highlight=False, soft_wrap=True
-    )
+    told = "\n".join(map(one_line, message.split("\n")))
+    console.print(f"snne-guard: {told}", markup=False, highlight=False, soft_wrap=True)
 
 
 def failure(message: str, *, status: int = USAGE) -> typer.Exit:

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from snne_guard.cli._console import one_line
 from snne_guard.evaluation.comparison.means import Mean, method_means
 from snne_guard.evaluation.results import EvaluatedSet, Evaluation, MethodResult, Metric
 
@@ -25,14 +26,14 @@ def print_evaluation(evaluation: Evaluation, console: Console | None = None) -> 
         console.width = max(console.width, _WIDE)
     wide = console.width >= _WIDE
     for one in evaluation.sets:
-        console.print(_title(one), style="bold", markup=False, highlight=False)
+        _say(console, _title(one), style="bold")
         for line in _facts(one):
-            console.print(line, markup=False, highlight=False, soft_wrap=True)
+            _say(console, line)
         ranked = [row for row in one.methods if row.status == "evaluated"]
         if ranked:
             console.print(_table(ranked, wide=wide))
         for line in _unranked(one):
-            console.print(line, markup=False, highlight=False, soft_wrap=True)
+            _say(console, line)
         console.print()
 
 
@@ -52,8 +53,16 @@ def print_means(evaluation: Evaluation, console: Console | None = None) -> None:
     for row in method_means(evaluation.sets):
         means = (row.auroc, row.auarc, row.prr, row.prr_normalised)
         box = "white" if row.white_box else "black"
-        table.add_row(escape(row.name), box, str(row.n_sets), *map(_with_spread, means))
+        table.add_row(
+            escape(one_line(row.name)), box, str(row.n_sets), *map(_with_spread, means)
+        )
     console.print(table)
+
+
+def _say(console: Console, text: str, *, style: str | None = None) -> None:
+    """Print a line, whatever a recording or a file's name has put into it."""
+    line = one_line(text)
+    console.print(line, style=style, markup=False, highlight=False, soft_wrap=True)
 
 
 def _with_spread(mean: Mean) -> str:
@@ -107,7 +116,9 @@ def _table(rows: list[MethodResult], *, wide: bool) -> Table:
         table.add_column(title, justify="right", no_wrap=True)
     for row in rows:
         box = "white" if row.white_box else "black"
-        table.add_row(escape(row.name), box, *(tell(row) for _, tell in columns))
+        table.add_row(
+            escape(one_line(row.name)), box, *(tell(row) for _, tell in columns)
+        )
     return table
 
 

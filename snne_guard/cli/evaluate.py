@@ -20,7 +20,7 @@ from rich.progress import (
 )
 
 from snne_guard.cli import _options
-from snne_guard.cli._console import USAGE, failure, note, reported_errors
+from snne_guard.cli._console import USAGE, failure, note, one_line, reported_errors
 from snne_guard.cli._evaluation_models import Models, cache_folder
 from snne_guard.cli._evaluation_options import (
     Setting,
@@ -212,7 +212,7 @@ def evaluate(
         for path, make in ((csv, to_csv), (json_file, _to_json), (html, to_html)):
             if path is not None:
                 with atomic_output(path) as write:
-                    write(make(evaluation).encode())
+                    write(make(evaluation).encode("utf-8", "backslashreplace"))
     if problems.count:
         raise typer.Exit(1)
 
@@ -254,7 +254,7 @@ def _progress() -> Generator[Callable[[str, int, int], None]]:
         def update(what: str, done: int, total: int) -> None:
             if what not in tasks:
                 # The file's name alone, so that the bar beside it has room.
-                tasks[what] = shown.add_task(Path(what).name, total=total)
+                tasks[what] = shown.add_task(one_line(Path(what).name), total=total)
             shown.update(tasks[what], completed=done)
 
         yield update
