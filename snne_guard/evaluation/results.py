@@ -49,6 +49,8 @@ class Curve:
         low: ``(p,)`` lower ends of intervals, empty where there are none.
         high: ``(p,)`` upper ends.
         counts: ``(p,)`` questions behind each point, empty where nobody counts.
+        metric: What the ordinate is where it is a metric of the methods: ``"auroc"``,
+            or ``"prr"`` where nothing says right or wrong.
     """
 
     label: str
@@ -57,6 +59,7 @@ class Curve:
     low: tuple[float | None, ...] = ()
     high: tuple[float | None, ...] = ()
     counts: tuple[int, ...] = ()
+    metric: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,8 +195,8 @@ class EvaluatedSet:
         hardest: The questions on which score and truth disagree most.
         hardest_by: The method whose score that is.
         length_clusters_rho: Spearman correlation of answer length and number of groups.
-        ablations: Curves of metrics by tau, similarity, number of answers or
-            temperature, under the name of what varies.
+        ablations: Curves of AUROC, or of PRR without one, by tau, similarity, number
+            of answers or temperature, under the name of what varies.
     """
 
     name: str

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from snne_guard import score
-from snne_guard.evaluation.comparison.pictures import auroc_within, difference, roc
+from snne_guard.evaluation.comparison.pictures import difference, roc
+from snne_guard.evaluation.comparison.yardstick import Yardstick
 from snne_guard.evaluation.metrics.order import auroc
-from snne_guard.evaluation.results import Curve
+from snne_guard.evaluation.results import Curve, Metric
 from tests.support.evaluating import by_name, evaluated, questions
 
 
@@ -106,6 +108,69 @@ def test_auroc_by_temperature(tmp_path: Path) -> None:
     assert "temperature" not in one.ablations
 
 
+GRADED = {"grader": "rouge_l", "labels_first": False}
+
+
+def graded(n: int) -> list[dict[str, Any]]:
+    """Return recordings whose answers are better or worse, not right or wrong."""
+    return [
+        {**fields, "answers": [" ".join(fields["main_answer"].split()[: 1 + at % 3])]}
+        for at, fields in enumerate(questions(n))
+    ]
+
+
+def test_prr_is_varied_where_nothing_is_right_or_wrong(tmp_path: Path) -> None:
+    rows = graded(30)
+    for number, fields in enumerate(rows):
+        fields["settings"] = {"temperature": 0.5 + number % 2}
+
+    one = evaluated(tmp_path, *rows, methods="snne,lex_sim", ablate=["all"], **GRADED)
+
+    assert one.correct == ()
+    assert {*one.ablations} == {"tau", "similarity", "samples", "temperature"}
+    assert {c.metric for each in one.ablations.values() for c in each} == {"prr"}
+    (curve,) = one.ablations["tau"]
+    for tau, value in zip(curve.x, curve.y, strict=True):
+        at_tau = evaluated(tmp_path, *rows, methods="snne", tau=tau, **GRADED)
+        expected = by_name(at_tau)["snne[rouge_l]"].prr
+        assert expected is not None
+        assert value == expected.value
+    snne = named(one.ablations["samples"], "snne[rouge_l]")
+    assert snne.y[-1] == curve.y[1]
+    assert named(one.ablations["similarity"], "snne[rouge_l]").y == (curve.y[1],)
+    warm = named(one.ablations["temperature"], "snne[rouge_l]")
+    half = by_name(evaluated(tmp_path, *rows[::2], methods="snne", **GRADED))
+    assert (half["snne[rouge_l]"].prr or Metric(value=None)).value == warm.y[0]
+    assert not one.auroc_by_samples
+    assert not [told for told in one.warnings if "--ablate" in told]
+
+
+def test_what_could_not_be_varied_says_why(tmp_path: Path) -> None:
+    rows = questions(12, n_samples=1)
+
+    one = evaluated(
+        tmp_path, *rows, methods="dse", ablate=["tau", "samples", "similarity"]
+    )
+
+    assert not {"tau", "samples", "similarity"} & {*one.ablations}
+    similarity = (
+        "nothing came of --ablate similarity: no method that was run works on a matrix "
+        "of similarities"
+    )
+    assert [told for told in one.warnings if "--ablate" in told] == [
+        "nothing came of --ablate tau: no ranked method has a tau",
+        similarity,
+        "nothing came of --ablate samples: there are only 2 answers a question",
+    ]
+
+
+def test_one_class_has_nothing_to_vary(tmp_path: Path) -> None:
+    rows = [{**fields, "label": 1} for fields in questions(12)]
+    one = evaluated(tmp_path, *rows, methods="snne", ablate=["tau"])
+    assert one.ablations.get("tau") is None
+    assert "nothing came of --ablate tau: there is no AUROC or PRR" in one.warnings
+
+
 def test_nothing_is_varied_where_nothing_can_be_ranked(tmp_path: Path) -> None:
     rows = [{**fields, "label": None} for fields in questions(3)]
 
@@ -135,7 +200,8 @@ def test_a_difference_exists_where_both_do() -> None:
 
 def test_groups_of_one_kind_have_no_auroc() -> None:
     u, correct = np.array([0.1, 0.9, 0.5]), np.array([1, 0, 1])
-    found = auroc_within("a", u, correct, np.array([2, 2, 7]))
+    by = Yardstick(metric="auroc", truth=correct)
+    found = by.within("a", u, np.array([2, 2, 7]))
     assert (found.x, found.y, found.counts) == ((2.0, 7.0), (1.0, None), (2, 1))
 
 

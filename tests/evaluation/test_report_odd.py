@@ -345,6 +345,14 @@ def test_similarities_stand_beside_each_other() -> None:
     assert f"plain {none} {none} 0.500" in said
 
 
+def test_what_was_varied_says_which_metric_it_shows() -> None:
+    curve = Curve(label="snne", x=(0.1, 1.0), y=(0.6, 0.7), metric="prr")
+    single = Curve(label="snne[exact]", x=(0.0,), y=(0.6,), metric="prr")
+    page = shown(uncharted(ablations={"tau": (curve,), "similarity": (single,)}))
+    captions = [one.text for one in page.all("figcaption")]
+    assert captions == ["PRR by tau.", "PRR of each method over each similarity."]
+
+
 def test_an_evaluation_need_not_say_when() -> None:
     page = read(to_html(replace(evaluation(uncharted()), created="")))
     assert "Made with 1,000 bootstrap draws" in texts(page)

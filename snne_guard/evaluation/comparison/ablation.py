@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Literal, get_args
 
 import numpy as np
 
 from snne_guard.errors import ConfigurationError
 from snne_guard.evaluation.comparison.measure import Columns
-from snne_guard.evaluation.comparison.pictures import (
-    auroc_or_none,
-    auroc_within,
-    difference,
-)
+from snne_guard.evaluation.comparison.pictures import difference
 from snne_guard.evaluation.comparison.plan import Planned, Tools, plan_methods
 from snne_guard.evaluation.comparison.scan import Scan, Strip
 from snne_guard.evaluation.comparison.standing import Standing
+from snne_guard.evaluation.comparison.yardstick import Yardstick
 from snne_guard.evaluation.results import Curve
 from snne_guard.scorers.relation import Relation
 from snne_guard.types import BoolArray
@@ -26,6 +23,7 @@ __all__ = [
     "Ablation",
     "ablations",
     "check_ablations",
+    "missing",
     "strips",
 ]
 
@@ -40,10 +38,12 @@ _SIZES = 4
 
 
 def check_ablations(names: Sequence[str], /) -> frozenset[str]:
-    """Return the names, or raise ConfigurationError for one that is unknown."""
+    """Return the names, all of them for "all", or raise ConfigurationError."""
+    if [*names] == ["all"]:
+        return frozenset(ABLATIONS)
     for name in names:
         if name not in ABLATIONS:
-            msg = f"expected ablations among {[*ABLATIONS]}, got {name!r}"
+            msg = f"expected ablations among {[*ABLATIONS]} or all, got {name!r}"
             raise ConfigurationError(msg)
     return frozenset(names)
 
@@ -123,7 +123,9 @@ def ablations(
 ) -> tuple[dict[str, tuple[Curve, ...]], tuple[Curve, ...]]:
     """Return what came of varying things, and the AUROC by number of answers.
 
-    Similarities have no order: each is a curve of one point, at its place.
+    Where the grader draws no line between right and wrong, the paper's PRR is what
+    varies, and each curve says so. Similarities have no order: each is a curve of one
+    point, at its place.
 
     Args:
         scan: What was run.
@@ -131,84 +133,111 @@ def ablations(
         kept: ``(questions,)`` which of those that were run these are.
         wanted: What was to be varied.
     """
-    by_samples = _by_setting(scan, standing, kept, "samples")
+    by = Yardstick.of(standing)
+    by_samples = _by_setting(scan, standing, kept, "samples", by)
     found = {
-        "tau": _by_setting(scan, standing, kept, "tau"),
-        "similarity": _by_similarity(scan, standing, kept),
+        "tau": _by_setting(scan, standing, kept, "tau", by),
+        "similarity": _by_similarity(scan, standing, kept, by),
         "samples": by_samples,
-        "temperature": _by_temperature(standing),
+        "temperature": _by_temperature(standing, by),
     }
-    varied = {what: found[what] for what in found if what in wanted and found[what]}
-    if curves := _minus_by_clusters(standing):
+    varied = {
+        what: curves
+        for what, curves in found.items()
+        if what in wanted and any(y is not None for curve in curves for y in curve.y)
+    }
+    if by.metric == "prr":
+        return varied, ()
+    if curves := _minus_by_clusters(standing, by):
         varied["snne_minus_se_by_clusters"] = curves
     return varied, by_samples
 
 
+def missing(
+    scan: Scan, varied: Collection[str], wanted: frozenset[str], /
+) -> Iterator[str]:
+    """Yield what was to be varied and could not be, with the reason.
+
+    Temperature is left out: files beside this one may have another.
+
+    Args:
+        scan: What was run.
+        varied: What of it has curves.
+        wanted: What was to be varied.
+    """
+    run = {strip.of for strip in scan.strips if strip.columns.plan}
+    reasons = {
+        "tau": "no ranked method has a tau",
+        "similarity": "no method that was run works on a matrix of similarities",
+        "samples": f"there are only {scan.members} answers a question",
+    }
+    for what, reason in reasons.items():
+        if what in wanted and what not in varied:
+            told = "there is no AUROC or PRR" if what in run else reason
+            yield f"nothing came of --ablate {what}: {told}"
+
+
 def _by_similarity(
-    scan: Scan, standing: Standing, kept: BoolArray
+    scan: Scan, standing: Standing, kept: BoolArray, by: Yardstick
 ) -> tuple[Curve, ...]:
-    correct = standing.correct
     return tuple(
         Curve(
             label=planned.name,
             x=(float(place),),
-            y=(auroc_or_none(strip.columns.values[place, kept], correct),),
+            y=(by.value(strip.columns.values[place, kept]),),
             counts=(len(standing.rows),),
+            metric=by.metric,
         )
         for strip in scan.strips
-        if strip.of == "similarity" and correct is not None
+        if strip.of == "similarity"
         for place, planned in enumerate(strip.columns.plan)
     )
 
 
-def _by_temperature(standing: Standing) -> tuple[Curve, ...]:
-    """Return the AUROC of each method by temperature, nothing where there is one."""
+def _by_temperature(standing: Standing, by: Yardstick) -> tuple[Curve, ...]:
+    """Return the metric of each method by temperature, nothing where there is one."""
     drawn = np.array(
         [
             np.nan if row.temperature is None else row.temperature
             for row in standing.rows
         ]
     )
-    correct = standing.correct
-    if correct is None or np.isnan(drawn).any() or len(np.unique(drawn)) <= 1:
+    if np.isnan(drawn).any() or len(np.unique(drawn)) <= 1:
         return ()
     return tuple(
-        auroc_within(name, one, correct, drawn)
-        for name, one in standing.uncertainties.items()
+        by.within(name, one, drawn) for name, one in standing.uncertainties.items()
     )
 
 
-def _minus_by_clusters(standing: Standing) -> tuple[Curve, ...]:
+def _minus_by_clusters(standing: Standing, by: Yardstick) -> tuple[Curve, ...]:
     """Return by how much SNNE's AUROC exceeds that of SE or DSE, by clusters."""
-    correct, named = standing.correct, standing.uncertainties
+    named, groups = standing.uncertainties, standing.n_clusters
     first = next((name for name in named if name.startswith("snne[")), None)
-    groups = standing.n_clusters
-    if correct is None or first is None or groups is None:
+    if first is None or groups is None:
         return ()
-    snne = auroc_within(first, named[first], correct, groups)
+    snne = by.within(first, named[first], groups)
     return tuple(
-        difference(f"{first} - {name}", snne, auroc_within(name, one, correct, groups))
+        difference(f"{first} - {name}", snne, by.within(name, one, groups))
         for name, one in named.items()
         if name.startswith(("se[", "dse["))
     )
 
 
 def _by_setting(
-    scan: Scan, standing: Standing, kept: BoolArray, what: str
+    scan: Scan, standing: Standing, kept: BoolArray, what: str, by: Yardstick
 ) -> tuple[Curve, ...]:
     points: dict[str, list[tuple[float, float | None]]] = {}
-    correct = standing.correct
     for strip in scan.strips:
-        if strip.of != what or correct is None:
+        if strip.of != what:
             continue
         x = strip.tau if what == "tau" else float(strip.n or 0)
         for place, planned in enumerate(strip.columns.plan):
-            y = auroc_or_none(strip.columns.values[place, kept], correct)
+            y = by.value(strip.columns.values[place, kept])
             points.setdefault(planned.name, []).append((x, y))
-    if what == "samples" and correct is not None:
+    if what == "samples":
         for name, line in points.items():
             if name in standing.uncertainties:
-                whole = auroc_or_none(standing.uncertainties[name], correct)
+                whole = by.value(standing.uncertainties[name])
                 line.append((float(scan.members), whole))
     return tuple(
         Curve(
@@ -216,6 +245,7 @@ def _by_setting(
             x=tuple(x for x, _ in line),
             y=tuple(y for _, y in line),
             counts=(len(standing.rows),) * len(line),
+            metric=by.metric,
         )
         for name, line in points.items()
         if name in standing.uncertainties

@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 
-from snne_guard.evaluation.comparison.ablation import ablations
+from snne_guard.evaluation.comparison.ablation import ablations, missing
 from snne_guard.evaluation.comparison.cautions import warnings_of
 from snne_guard.evaluation.comparison.figures import rank_correlation
 from snne_guard.evaluation.comparison.hardest import hardest_questions
 from snne_guard.evaluation.comparison.pictures import (
-    auroc_within,
     calibration,
     risk_coverage,
     roc,
@@ -20,6 +19,7 @@ from snne_guard.evaluation.comparison.ranking import ranked
 from snne_guard.evaluation.comparison.rows import results
 from snne_guard.evaluation.comparison.scan import Scan
 from snne_guard.evaluation.comparison.standing import Standing
+from snne_guard.evaluation.comparison.yardstick import Yardstick
 from snne_guard.evaluation.grading.agreement import agreement
 from snne_guard.evaluation.results import AgreementOfGraders, EvaluatedSet
 from snne_guard.types import IntArray
@@ -65,15 +65,18 @@ def assemble(
     )
     plain = _clustered(plain, scan, standing, options)
     correct = standing.correct
-    if correct is None or not standing.uncertainties or not standing.rows:
+    if not standing.uncertainties or not standing.rows:
         return plain
     varied, by_samples = ablations(scan, standing, found.questions, options.ablate)
+    told = (*plain.warnings, *missing(scan, varied, options.ablate))
+    plain = replace(plain, ablations=varied, warnings=told)
+    if correct is None:
+        return plain
     judged = _judged(plain, standing, correct)
     first = next(iter(standing.uncertainties))
     return replace(
         judged,
         auroc_by_samples=by_samples,
-        ablations=varied,
         hardest=hardest_questions(
             path,
             standing.rows,
@@ -110,14 +113,16 @@ def _judged(plain: EvaluatedSet, standing: Standing, correct: IntArray) -> Evalu
     if judged.accuracy in {0.0, 1.0}:
         return judged
     each = [(name, one, correct) for name, one in standing.uncertainties.items()]
-    counts = standing.n_clusters
+    counts, by = standing.n_clusters, Yardstick.of(standing)
     return replace(
         judged,
         roc=tuple(roc(*one) for one in each),
         risk_coverage=tuple(risk_coverage(*one) for one in each),
         auroc_by_clusters=()
         if counts is None
-        else tuple(auroc_within(*one, counts) for one in each),
+        else tuple(
+            by.within(name, one, counts) for name, one in standing.uncertainties.items()
+        ),
         reliability=tuple(
             calibration(name, standing.probability_wrong(name), correct)
             for name in standing.uncertainties

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
 
 from snne_guard.evaluation.reporting.charts import Chart, Lines, Style, lines
@@ -10,8 +11,9 @@ from snne_guard.evaluation.reporting.kinds import with_chance
 from snne_guard.evaluation.reporting.text import number
 from snne_guard.evaluation.results import Curve
 
-__all__ = ["ablation"]
+__all__ = ["ablation", "metric_of"]
 
+_CHANCE = "The dotted line is chance."
 _DRAWN = 6
 _SPARE = tuple(
     Style(ink=ink, dash=dash)
@@ -22,35 +24,32 @@ _SPARE = tuple(
 _ABLATED = {
     "tau": Lines(
         title="Temperature tau of the formula",
-        caption="AUROC by tau. The dotted line is chance.",
+        caption="{metric} by tau.",
         x_label="tau",
-        y_label="AUROC",
+        y_label="{metric}",
         few=True,
         logarithmic=True,
     ),
     "samples": Lines(
         title="Number of answers, every method",
-        caption="AUROC by the number of scored answers. The dotted line is chance.",
+        caption="{metric} by the number of scored answers.",
         x_label="scored answers",
-        y_label="AUROC",
+        y_label="{metric}",
         few=True,
         whole=True,
     ),
     "temperature": Lines(
         title="Temperature of the samples",
-        caption=(
-            "AUROC among the questions that were sampled at each temperature. The "
-            "dotted line is chance."
-        ),
+        caption="{metric} among the questions that were sampled at each temperature.",
         x_label="temperature of the samples",
-        y_label="AUROC",
+        y_label="{metric}",
         few=True,
     ),
     "similarity": Lines(
         title="Similarity",
-        caption="AUROC of each method over each similarity.",
+        caption="{metric} of each method over each similarity.",
         x_label="",
-        y_label="",
+        y_label="{metric}",
     ),
     "snne_minus_se_by_clusters": Lines(
         title="SNNE less semantic entropy, by number of groups",
@@ -73,26 +72,47 @@ def ablation(
 
     Args:
         name: What was varied.
-        curves: AUROC by its values; curves of one point each have no order.
+        curves: AUROC or PRR by its values; curves of one point each have no order.
         styles: How the methods look in the other charts.
         anchor: Unique in the page.
     """
     about = _ABLATED.get(name) or Lines(
         title=name,
-        caption="AUROC. The dotted line is chance.",
+        caption="{metric}.",
         x_label="value",
-        y_label="AUROC",
+        y_label="{metric}",
         few=True,
+    )
+    metric = metric_of(curves)
+    about = replace(
+        about,
+        caption=about.caption.format(metric=metric),
+        y_label=about.y_label.format(metric=metric),
     )
     if all(len(curve.x) == 1 for curve in curves):
         return _pivoted(about, curves)
+    if "minus" in name:
+        about = with_chance(about, curves, chance=0.0)
+    elif metric == "AUROC":
+        about = replace(about, caption=f"{about.caption} {_CHANCE}")
+        about = with_chance(about, curves)
     return lines(
-        with_chance(about, curves, chance=0.0 if "minus" in name else 0.5),
+        about,
         curves,
         _looks(curves, styles),
         name=anchor,
         listed=curves,
     )
+
+
+def metric_of(curves: Iterable[Curve]) -> str:
+    """Return what curves show, as it is called in a table.
+
+    Example:
+        >>> metric_of([Curve(label="snne", x=(), y=(), metric="prr")])
+        'PRR'
+    """
+    return "PRR" if any(curve.metric == "prr" for curve in curves) else "AUROC"
 
 
 def _looks(curves: Sequence[Curve], styles: Mapping[str, Style]) -> dict[str, Style]:
