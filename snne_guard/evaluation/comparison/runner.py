@@ -22,6 +22,7 @@ from snne_guard.evaluation.comparison.plan import Tools, plan_methods, relation_
 from snne_guard.evaluation.comparison.prepare import Options, prepare
 from snne_guard.evaluation.comparison.scan import scan
 from snne_guard.evaluation.comparison.survey import OnProblem, survey
+from snne_guard.evaluation.comparison.temperatures import Drawn, across_temperatures
 from snne_guard.evaluation.grading.grade import Grader
 from snne_guard.evaluation.grading.registry import resolve_grader
 from snne_guard.evaluation.grading.user_grader import GradeFunction
@@ -89,8 +90,8 @@ def evaluate(
             PRR of answers that are better or worse, not right or wrong, takes the
             grader's quality, as the paper does for summaries and translations.
         ablate: What to vary: ``"tau"`` (0.1, 1, 10, 100), ``"similarity"``,
-            ``"samples"`` (from two answers on), ``"temperature"`` (where the
-            recordings were drawn at several).
+            ``"samples"`` (from two answers on), ``"temperature"`` (where a set was
+            drawn at several, or the same questions in several files), or ``"all"``.
         cache: A folder for what ``models`` say, so that the next run need not ask them
             again; it holds digests and numbers, no text. None for none.
         draws: Bootstrap draws of the questions.
@@ -157,7 +158,10 @@ def evaluate(
         if cache is not None:
             store = stack.enter_context(SimilarityCache(os.fspath(cache)))
             options = replace(options, models=_cached(options.models, models, store))
-        sets = [one for path in files for one in _evaluated(path, options)]
+        found = [one for path in files for one in _evaluated(path, options)]
+    sets = [one for one, _ in found]
+    if "temperature" in options.ablate:
+        sets = across_temperatures(found)
     return Evaluation(
         sets=tuple(sets),
         settings=_settings(options),
@@ -168,7 +172,7 @@ def evaluate(
     )
 
 
-def _evaluated(path: StrPath, options: Options) -> Iterator[EvaluatedSet]:
+def _evaluated(path: StrPath, options: Options) -> Iterator[tuple[EvaluatedSet, Drawn]]:
     parts = survey(
         path,
         grader=options.grader,
@@ -192,7 +196,8 @@ def _evaluated(path: StrPath, options: Options) -> Iterator[EvaluatedSet]:
         on_progress=on_progress,
     )
     for one in scans:
-        yield assemble(path, one, options)
+        assembled = assemble(path, one, options)
+        yield assembled, Drawn.of(one.part, one.rows, assembled.ids)
 
 
 def _several(
