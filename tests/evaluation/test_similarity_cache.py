@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from snne_guard.errors import ScoringError
+from snne_guard.evaluation.comparison import cache as comparison_cache
 from snne_guard.evaluation.comparison import identity
 from snne_guard.evaluation.comparison.cache import Cached, SimilarityCache
 from snne_guard.evaluation.comparison.identity import identity_of
@@ -27,6 +28,8 @@ TEXTS = ["Paris", "a secret", "Lyon"]
 
 class Model:
     """A similarity that counts how often it is asked; it knows entailment too."""
+
+    calls: Any
 
     strict = True
     from_probabilities = True
@@ -85,7 +88,7 @@ def test_a_damaged_entry_is_computed_anew(
         expected = Cached(model, cache, "one")(TEXTS)
     (file,) = tmp_path.glob("*.sqlite3")
     with sqlite3.connect(file) as connection:
-        connection.execute("UPDATE found SET data = substr(data, 1, 40)")
+        connection.execute("UPDATE kept SET data = substr(data, 1, 40)")
     connection.close()
 
     with SimilarityCache(tmp_path) as cache, caplog.at_level(logging.WARNING):
@@ -99,19 +102,62 @@ def test_a_damaged_entry_is_computed_anew(
     ]
 
 
-def test_a_file_that_is_no_cache_is_told_of_once(
+def test_a_file_that_is_damaged_is_moved_aside(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    (tmp_path / "similarities.sqlite3").write_bytes(b"no data base " * 100)
+    file = tmp_path / "similarities.sqlite3"
+    file.write_bytes(b"no data base " * 100)
     model = Model()
 
-    with SimilarityCache(tmp_path) as cache, caplog.at_level(logging.WARNING):
+    with caplog.at_level(logging.WARNING):
         for _ in range(3):
+            with SimilarityCache(tmp_path) as cache:
+                Cached(model, cache, "one")(TEXTS)
+
+    assert model.asked == 1
+    assert len(caplog.records) == 1
+    assert "is moved to similarities.sqlite3.damaged" in caplog.text
+    aside = tmp_path / "similarities.sqlite3.damaged"
+    assert aside.read_bytes() == b"no data base " * 100
+
+
+def test_a_file_that_is_damaged_within_is_moved_aside(tmp_path: Path) -> None:
+    file = tmp_path / "similarities.sqlite3"
+    with SimilarityCache(tmp_path) as cache:
+        for number in range(200):
+            cache.put(b"%d" % number, np.ones(100), seconds=1.0)
+    # All pages but the first, which holds what the file is.
+    file.write_bytes(file.read_bytes()[:4096] + b"\xff" * (file.stat().st_size - 4096))
+    model = Model()
+
+    for _ in range(2):
+        with SimilarityCache(tmp_path) as cache:
             Cached(model, cache, "one")(TEXTS)
 
-    assert model.asked == 3
-    assert len(caplog.records) == 1
-    assert "cannot be used as a cache" in caplog.text
+    assert model.asked == 1
+
+
+def test_a_file_that_is_locked_or_cannot_be_moved_is_told_of_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(comparison_cache, "_WAIT", 0.01)
+    held = sqlite3.connect(tmp_path / "similarities.sqlite3")
+    held.execute("BEGIN EXCLUSIVE")
+    model = Model()
+    with caplog.at_level(logging.WARNING):
+        with SimilarityCache(tmp_path) as cache:
+            for _ in range(2):
+                Cached(model, cache, "one")(TEXTS)
+        held.close()
+        (tmp_path / "similarities.sqlite3").write_bytes(b"no data base " * 100)
+        (tmp_path / "similarities.sqlite3.damaged").mkdir()
+        with SimilarityCache(tmp_path) as cache:
+            for _ in range(2):
+                Cached(model, cache, "one")(TEXTS)
+
+    assert model.asked == 4
+    told = [one for one in caplog.messages if "cannot be used as a cache" in one]
+    assert len(told) == 2
 
 
 def test_a_folder_that_cannot_be_made_is_told_of(
@@ -160,7 +206,7 @@ def test_two_processes_write_at_once(tmp_path: Path) -> None:
     with SimilarityCache(tmp_path) as cache:
         for name in "ab":
             numbers = [cache.get(f"{name}{number}".encode()) for number in range(100)]
-            assert [one[0][0] for one in numbers if one] == [*range(100)]
+            assert [one.numbers[0] for one in numbers if one] == [*range(100)]
 
 
 def test_what_a_models_numbers_depend_on(
@@ -222,6 +268,7 @@ def test_a_model_that_nobody_can_tell_from_others_is_not_kept(tmp_path: Path) ->
 def test_the_verdicts_of_a_judge_are_kept_and_count_as_calls(tmp_path: Path) -> None:
     rows = questions(12)
     calls: list[float | None] = []
+    sent: list[int] = []
     for _ in range(2):
         judge = EntailmentJudge(lambda _: "neutral", name="toy")
         one = evaluated(
@@ -230,10 +277,39 @@ def test_the_verdicts_of_a_judge_are_kept_and_count_as_calls(tmp_path: Path) -> 
         method = by_name(one)["dse[judge:toy]"]
         assert method.status == "evaluated"
         calls.append(method.calls)
-        assert method.calls == 5 + judge.calls / 12
+        sent.append(judge.calls)
 
+    # What the method costs, whether the cache knew it or not.
+    assert calls == [5 + sent[0] / 12] * 2
+    assert sent[0] > 0
+    assert sent[1] == 0
+
+
+@pytest.mark.parametrize("first", ["dse", "snne", "snne,dse"])
+def test_what_a_judge_costs_is_counted_once(tmp_path: Path, first: str) -> None:
+    rows = questions(6)
+    calls: list[float | None] = []
+    for methods in (first, "dse,snne", "snne", "dse"):
+        judge = EntailmentJudge(lambda _: "neutral", name="toy")
+        one = evaluated(
+            tmp_path, *rows, methods=methods, models=[judge], cache=tmp_path / "kept"
+        )
+        found = by_name(one)
+        calls += [found[name].calls for name in found if "judge" in name]
+
+    assert len(set(calls)) == 1
     assert float(calls[0] or 0) > 5
-    assert calls[1] == 5
+
+
+def test_a_similarity_whose_calls_are_no_number_is_kept_all_the_same(
+    tmp_path: Path,
+) -> None:
+    model = Model()
+    model.calls = lambda: 3
+    with SimilarityCache(tmp_path) as cache:
+        cached = Cached(model, cache, "one")
+        np.testing.assert_array_equal(cached(TEXTS), rouge_l(TEXTS))
+        assert cached.calls() == 3
 
 
 def test_a_judge_that_fails_is_a_reason(tmp_path: Path) -> None:

@@ -10,27 +10,37 @@ from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 from time import perf_counter
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from snne_guard.types import FloatArray
 
-__all__ = ["Cached", "SimilarityCache"]
+__all__ = ["Cached", "Kept", "SimilarityCache"]
 
 logger = logging.getLogger(__name__)
 
 _FILE = "similarities.sqlite3"
 _WAIT = 30.0  # seconds, while another process writes
 _CHECK = 16
+_DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 _STORED = frozenset({"equivalent", "probabilities", "vectors"})
+
+
+class Kept(NamedTuple):
+    """What a model said once, and what it took."""
+
+    numbers: FloatArray
+    seconds: float
+    calls: int
 
 
 class SimilarityCache:
     """A folder of what models said; several processes may use it at once.
 
     It holds digests and numbers, never a text. What cannot be read back is computed
-    anew, with a warning in the log; a cache that cannot be used at all is none.
+    anew, with a warning in the log. A file that is damaged is moved aside, and another
+    one begun; a cache that cannot be used at all is none.
 
     Args:
         folder: Where it is; made if it is not there.
@@ -49,44 +59,67 @@ class SimilarityCache:
             self._open.close()
             self._open = None
 
-    def get(self, key: bytes) -> tuple[FloatArray, float] | None:
-        """Return the numbers under a key and the seconds that they took.
-
-        None where there are none, or none to be trusted.
-        """
-        rows = self._run("SELECT data, seconds FROM found WHERE key = ?", key)
+    def get(self, key: bytes) -> Kept | None:
+        """Return what is under a key, None if there is nothing, or nothing to trust."""
+        rows = self._run("SELECT data, seconds, calls FROM kept WHERE key = ?", key)
         if not rows:
             return None
-        numbers = _unpacked(rows[0][0])
+        data, seconds, calls = rows[0]
+        numbers = _unpacked(data)
         if numbers is None:
             logger.warning("an entry of %s is damaged; it is computed anew", self._path)
             return None
-        return numbers, float(rows[0][1])
+        return Kept(numbers, float(seconds), int(calls))
 
-    def put(self, key: bytes, numbers: FloatArray, *, seconds: float) -> None:
-        """Keep numbers under a key, and the seconds that they took."""
-        statement = "INSERT OR REPLACE INTO found VALUES (?, ?, ?)"
-        self._run(statement, key, _packed(numbers), seconds)
+    def put(
+        self, key: bytes, numbers: FloatArray, *, seconds: float, calls: int = 0
+    ) -> None:
+        """Keep numbers under a key, and the seconds and requests that they took."""
+        statement = "INSERT OR REPLACE INTO kept VALUES (?, ?, ?, ?)"
+        self._run(statement, key, _packed(numbers), seconds, calls)
 
     def _run(self, statement: str, *values: bytes | float) -> list[Any]:
+        try:
+            return self._ask(statement, *values)
+        except sqlite3.DatabaseError as error:
+            if getattr(error, "sqlite_errorcode", 0) & 0xFF not in _DAMAGED:
+                return self._give_up(error)
+        except OSError as error:
+            return self._give_up(error)
+        try:
+            self._move_aside()
+            return self._ask(statement, *values)
+        except (OSError, sqlite3.Error) as error:
+            return self._give_up(error)
+
+    def _ask(self, statement: str, *values: bytes | float) -> list[Any]:
         if self._broken:
             return []
-        try:
-            if self._open is None:
-                self._path.parent.mkdir(parents=True, exist_ok=True)
-                self._open = _opened(self._path)
-            with self._open:
-                return self._open.execute(statement, values).fetchall()
-        except (OSError, sqlite3.Error) as error:
-            self._broken = True
-            logger.warning("%s cannot be used as a cache: %s", self._path, error)
-            return []
+        if self._open is None:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            self._open = _opened(self._path)
+        with self._open:
+            return self._open.execute(statement, values).fetchall()
+
+    def _give_up(self, error: Exception) -> list[Any]:
+        self._broken = True
+        logger.warning("%s cannot be used as a cache: %s", self._path, error)
+        return []
+
+    def _move_aside(self) -> None:
+        self.__exit__()
+        aside = self._path.with_name(f"{self._path.name}.damaged")
+        logger.warning("%s is damaged; it is moved to %s", self._path, aside.name)
+        self._path.replace(aside)
+        for beside in ("-wal", "-shm"):  # they belong to the file that was moved
+            self._path.with_name(self._path.name + beside).unlink(missing_ok=True)
 
 
 class Cached:
     """A similarity that asks its model only for sets that no cache knows.
 
-    What else the similarity can tell it tells too.
+    What else the similarity can tell it tells too; where it counts its ``calls``,
+    those that the cache has saved are among them, so that they are what it costs.
 
     Args:
         similarity: A similarity behind which a model is.
@@ -101,6 +134,8 @@ class Cached:
     def __init__(self, similarity: Any, cache: SimilarityCache, identity: str) -> None:  # noqa: ANN401
         self._similarity, self._cache, self._identity = similarity, cache, identity
         self.saved_seconds = 0.0
+        self._saved_calls = 0
+        self._spent: dict[bytes, int] = {}
 
     def __call__(
         self, texts: Sequence[str], /, *, question: str | None = None
@@ -110,6 +145,8 @@ class Cached:
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - as the similarity has it
         found = getattr(self._similarity, name)
+        if name == "calls" and isinstance(found, int):
+            return found + self._saved_calls
         return partial(self._kept, name, found) if name in _STORED else found
 
     def _kept(
@@ -122,13 +159,35 @@ class Cached:
     ) -> FloatArray:
         key = _key(self._identity, what, question, texts)
         found = self._cache.get(key)
-        if found is not None:
-            self.saved_seconds += found[1]
-            return found[0]
-        began = perf_counter()
-        numbers = np.asarray(ask(texts, question=question), dtype=np.float64)
-        self._cache.put(key, numbers, seconds=perf_counter() - began)
-        return numbers
+        if found is None:
+            began, before = perf_counter(), self._asked()
+            numbers = np.asarray(ask(texts, question=question), dtype=np.float64)
+            seconds, sent = perf_counter() - began, self._asked() - before
+            calls = self._count(question, texts, told=sent, sent=sent)
+            self._cache.put(key, numbers, seconds=seconds, calls=calls)
+            return numbers
+        self.saved_seconds += found.seconds
+        self._count(question, texts, told=found.calls, sent=0)
+        return found.numbers
+
+    def _count(
+        self, question: str | None, texts: Sequence[str], *, told: int, sent: int
+    ) -> int:
+        """Return the requests that a set costs; what was not sent of them is saved.
+
+        A judge that has told what means the same has told how similar it is as well:
+        what is asked of it first costs all, and the rest nothing.
+        """
+        key = _key("", "", question, texts)
+        counted = self._spent.get(key, 0)
+        cost = max(counted, told)
+        self._spent[key] = cost
+        self._saved_calls += cost - counted - sent
+        return cost
+
+    def _asked(self) -> int:
+        calls = getattr(self._similarity, "calls", 0)
+        return calls if isinstance(calls, int) else 0
 
 
 def _key(identity: str, what: str, question: str | None, texts: Sequence[str]) -> bytes:
@@ -160,7 +219,7 @@ def _opened(path: Path) -> sqlite3.Connection:
     connection.execute("PRAGMA journal_mode=WAL")
     connection.execute("PRAGMA synchronous=NORMAL")
     connection.execute(
-        "CREATE TABLE IF NOT EXISTS found "
-        "(key BLOB PRIMARY KEY, data BLOB NOT NULL, seconds REAL NOT NULL)"
+        "CREATE TABLE IF NOT EXISTS kept (key BLOB PRIMARY KEY, data BLOB NOT NULL, "
+        "seconds REAL NOT NULL, calls INTEGER NOT NULL)"
     )
     return connection
