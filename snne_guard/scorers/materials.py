@@ -18,6 +18,7 @@ from snne_guard.types import BoolArray, FloatArray, IntArray, Method, MethodInpu
 __all__ = [
     "LOGPROB_NEEDS",
     "MAIN_NEEDS",
+    "OF_EACH",
     "RELATION_NEEDS",
     "Materials",
     "check_relation",
@@ -46,7 +47,8 @@ MAIN_NEEDS = frozenset(
 )
 """Needs that the delivered answer alone can meet."""
 
-_OF_EACH = frozenset({"hidden_states", "token_importance"})
+OF_EACH = frozenset({"hidden_states", "token_importance"})
+"""Needs that are handed in, one entry for each text."""
 
 AnyScalar = TypeVar("AnyScalar", bound=np.generic)
 _Known = Mapping[str, Any]
@@ -121,7 +123,7 @@ class Materials:
             delivered=self.delivered,
             include_answer=not self._first,
             known={
-                need: value[:size] if need in _OF_EACH else value
+                need: value[:size] if need in OF_EACH else value
                 for need, value in self._known.items()
             },
         )

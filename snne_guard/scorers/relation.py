@@ -17,6 +17,7 @@ from snne_guard.similarity.entailment import (
     equivalence,
 )
 from snne_guard.similarity.lexical import is_metric
+from snne_guard.similarity.with_question import is_paper_rouge
 from snne_guard.types import (
     BoolArray,
     Entailment,
@@ -39,6 +40,7 @@ class Relation:
         entails: Whether it gives the probabilities of entailment.
         derives: Whether these say all that it knows: the similarity is their mean over
             both directions, and they tell which texts mean the same.
+        reads_latin: Whether it sees ``[a-z0-9]`` alone, as rouge-score does.
         metric: Whether 2 (1 - f) / (2 - f) is known to obey the triangle inequality.
 
     Example:
@@ -51,6 +53,7 @@ class Relation:
     equates: bool = False
     entails: bool = False
     derives: bool = False
+    reads_latin: bool = False
     metric: bool = False
 
     @classmethod
@@ -80,6 +83,7 @@ class Relation:
             equates=callable(getattr(compare, "equivalent", None)),
             entails=entails,
             derives=entails and getattr(compare, "from_probabilities", False) is True,
+            reads_latin=is_paper_rouge(compare),
             metric=is_metric(compare),
         )
 

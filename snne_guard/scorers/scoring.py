@@ -11,10 +11,10 @@ import numpy as np
 
 from snne_guard.errors import InputError
 from snne_guard.scorers.bounds import check_tau
-from snne_guard.scorers.materials import Materials, check_relation
+from snne_guard.scorers.materials import OF_EACH, Materials, check_relation
 from snne_guard.scorers.registry import default_similarity, resolve_method
 from snne_guard.scorers.relation import Relation
-from snne_guard.similarity import rouge_tokens
+from snne_guard.similarity.with_question import is_unseen
 from snne_guard.types import Method, Score, Similarity
 
 __all__ = ["score", "score_members"]
@@ -57,8 +57,9 @@ def score(
             for the method's default (ROUGE-L for SNNE).
         tau: Temperature of the similarity's softmax, None for 1.
         known: What a method needs and nobody can work out from the answers, under the
-            name of the need: ``hidden_states``, ``token_importance``, one for each
-            scored answer, and ``p_true_logprob``.
+            name of the need: ``hidden_states``, ``token_importance``, one entry for
+            each of ``answers``, and ``p_true_logprob``. Entries of answers of mere
+            white space are left out with them.
 
     Returns:
         The score. Its uncertainty is in [0, 1], 0 all alike, 1 all different, and
@@ -67,7 +68,8 @@ def score(
     Raises:
         InputError: There are no answers, or one is no text; the log-probabilities do
             not fit the answers, are NaN or above 0; the method needs something that
-            is missing; the similarity's matrix is not one.
+            is missing; ``known`` has another number of entries; the similarity's matrix
+            is not one.
         ConfigurationError: The method, the similarity or tau makes no sense, or the
             similarity cannot give what the method needs.
 
@@ -82,7 +84,9 @@ def score(
     relation = Relation.of(similarity, default=default_similarity(named))
     check_relation(named, relation)
     members = _members(answers, token_logprobs)
-    used = [member for member in members if member.text.strip()]
+    places = [place for place, one in enumerate(members) if one.text.strip()]
+    used = [members[place] for place in places]
+    known = _known_of(known, places, len(members))
     having = sum(member.tokens is not None for member in used)
     complete = bool(used) and having == len(used)
     chosen = resolve_method(method, logprobs=complete)
@@ -136,8 +140,8 @@ def score_members(
 
     Returns:
         The score. Where its uncertainty is None a reason says why:
-        ``too_few_samples``, ``no_bounds`` or ``tau_too_extreme``. ``tokenless_answers``
-        says that rouge-score's tokenizer saw nothing in an answer that has letters.
+        ``too_few_samples``, ``no_bounds`` or ``tau_too_extreme``; ``tokenless_answers``
+        says that rouge-score sees nothing in an answer of letters or symbols.
 
     Raises:
         InputError: There are no texts, the matrix is not one, what the method needs
@@ -183,7 +187,7 @@ def score_members(
         n=n,
         reasons=(
             *_why_none(method, u, n=n, tau=tau),
-            *_blindness(texts, relation.name),
+            *_blindness(materials.members, relation),
         ),
         matrix=matrix,
     )
@@ -199,13 +203,11 @@ def _why_none(
     return ("no_bounds" if method.bounds(n, tau=tau) is None else "tau_too_extreme",)
 
 
-def _blindness(texts: Sequence[str], similarity: str) -> tuple[str, ...]:
-    """Name texts with letters in which the paper's tokenizer sees nothing."""
-    if similarity != "rouge_l_paper":
+def _blindness(texts: Sequence[str], relation: Relation) -> tuple[str, ...]:
+    """Name texts of which rouge-score sees no letter, digit or symbol."""
+    if not relation.reads_latin:
         return ()
-    blind = (text for text in texts if not rouge_tokens(text))
-    seen = any(letter.isalpha() for text in blind for letter in text)
-    return ("tokenless_answers",) if seen else ()
+    return ("tokenless_answers",) if any(map(is_unseen, texts)) else ()
 
 
 def _unscored(
@@ -253,6 +255,25 @@ def _members(
         _Member(text=text, tokens=_checked_tokens(tokens, position))
         for position, (text, tokens) in enumerate(zip(answers, logprobs, strict=True))
     ]
+
+
+def _known_of(
+    known: Mapping[str, Any] | None, places: Sequence[int], n: int
+) -> Mapping[str, Any]:
+    """Return what is known of the answers at some places, one entry for each."""
+    found = dict(known or {})
+    for need in OF_EACH & found.keys():
+        entries = found[need]
+        if entries is None:
+            continue
+        size = len(entries) if hasattr(entries, "__len__") else None
+        if size != n:
+            got = _kind(entries) if size is None else f"{size}"
+            msg = f"expected {need} for each of {n} answers, got {got}"
+            raise InputError(msg)
+        if len(places) < n:
+            found[need] = [entries[place] for place in places]
+    return found
 
 
 def _checked_tokens(

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from snne_guard.similarity.lexical import distinct_texts
+import numpy as np
+
+from snne_guard.similarity.lexical import distinct_texts, rouge_l_paper
+from snne_guard.similarity.tokens import rouge_tokens
 from snne_guard.types import FloatArray, Similarity
 
-__all__ = ["WithQuestion"]
+__all__ = ["WithQuestion", "is_paper_rouge", "is_unseen"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +22,10 @@ class WithQuestion:
     The words of the question are then in common to all, so that answers are more
     alike, short ones most of all. The paper's code compares so for LexSim on questions
     and answers, and not for SNNE.
+
+    Over ``rouge_l_paper`` an answer whose letters, digits and symbols its tokenizer
+    does not see is 0 to every other one, as it is without a question: the question's
+    words alone are no likeness. One of mere punctuation is as in the paper's code.
 
     Args:
         similarity: What compares the texts that come of it.
@@ -49,6 +57,36 @@ class WithQuestion:
             InputError: ``texts`` is not a sequence of strings.
         """
         distinct_texts(texts)
-        if question is not None:
-            texts = [f"{question} {text}" for text in texts]
-        return self.similarity(texts, question=question)
+        if question is None:
+            return self.similarity(texts, question=question)
+        asked = [f"{question} {text}" for text in texts]
+        found = self.similarity(asked, question=question)
+        if is_paper_rouge(self.similarity):
+            blind = np.array([is_unseen(text) for text in texts], dtype=np.bool_)
+            alone = blind[:, None] | blind[None, :]
+            found = np.where(alone, np.eye(len(texts)), found)
+        return found
+
+
+def is_unseen(text: str, /) -> bool:
+    """Return whether rouge-score's tokenizer sees none of a text's letters and symbols.
+
+    Example:
+        >>> is_unseen("東京"), is_unseen("Tokyo 東京"), is_unseen("?!")
+        (True, False, False)
+    """
+    if rouge_tokens(text):
+        return False
+    return any(unicodedata.category(one)[0] in "LNS" for one in text)
+
+
+def is_paper_rouge(similarity: Similarity, /) -> bool:
+    """Return whether answers are read by rouge-score's tokenizer, which sees [a-z0-9].
+
+    Example:
+        >>> is_paper_rouge(WithQuestion(rouge_l_paper, "mine"))
+        True
+    """
+    while isinstance(similarity, WithQuestion):
+        similarity = similarity.similarity
+    return similarity is rouge_l_paper

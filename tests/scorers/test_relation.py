@@ -11,10 +11,10 @@ import pytest
 
 from snne_guard import score
 from snne_guard.errors import InputError
-from snne_guard.scorers import METHODS
+from snne_guard.scorers import METHODS, score_members
 from snne_guard.scorers.materials import Materials
 from snne_guard.scorers.relation import Relation
-from snne_guard.similarity import NLI, rouge_l
+from snne_guard.similarity import NLI, WithQuestion, rouge_l, rouge_l_paper
 from snne_guard.types import FloatArray, Similarity
 
 TEXTS = ["Paris", "It is Paris", "Lyon"]
@@ -140,3 +140,55 @@ def test_parts_of_similarities_of_one_name_are_kept_apart() -> None:
         relation = Relation.of(always(value), name="same")
         inputs = materials.inputs(METHODS["snne"], relation)
         assert inputs.similarity[0, 1] == value
+
+
+@pytest.mark.parametrize(
+    "similarity",
+    ["rouge_l_paper+question", WithQuestion(rouge_l_paper, "rouge_l")],
+)
+def test_answers_in_which_no_token_is_seen_are_not_alike_for_their_question(
+    similarity: Any,
+) -> None:
+    answers = ["東京", "大阪", "東京"]
+    found = score(answers, question="The capital of Japan?", similarity=similarity)
+
+    assert found.uncertainty == pytest.approx(1.0)
+    assert found.reasons == ("tokenless_answers",)
+    np.testing.assert_array_equal(found.matrix, np.eye(3))
+
+
+def test_a_delivered_answer_that_is_no_member_is_not_looked_at() -> None:
+    found = score_members(
+        ["東京", "Tokyo", "Tokyo"],
+        method=METHODS["snne"],
+        relation=Relation.of("rouge_l_paper"),
+        include_answer=False,
+    )
+
+    assert (found.uncertainty, found.reasons) == (0.0, ())
+
+
+def test_what_is_known_of_an_empty_answer_leaves_with_it() -> None:
+    states = np.array([[1.0, 2.0, 4.0], [9.0, 9.0, 1.0], [2.0, 1.0, 0.0]])
+    got = score(
+        ["Paris", " ", "Lyon"], method="eigen_score", known={"hidden_states": states}
+    )
+    expected = score(
+        ["Paris", "Lyon"], method="eigen_score", known={"hidden_states": states[[0, 2]]}
+    )
+
+    assert got.value == expected.value
+
+
+@pytest.mark.parametrize(
+    ("states", "got"),
+    [([[1.0, 2.0]] * 2, "2"), ([[1.0, 2.0]] * 4, "4"), (1.0, "float")],
+)
+def test_there_is_one_entry_for_each_answer(states: Any, got: str) -> None:
+    with pytest.raises(InputError, match=f"for each of 3 answers, got {got}"):
+        score(TEXTS, method="eigen_score", known={"hidden_states": states})
+
+
+def test_what_is_not_known_is_missing() -> None:
+    with pytest.raises(InputError, match="expected hidden_states for method"):
+        score(TEXTS, method="eigen_score", known={"hidden_states": None})

@@ -330,6 +330,7 @@ def test_score_members_needs_a_text() -> None:
         (["東京", "東京"], "rouge_l", ()),
         (["Tokyo", "São Paulo"], "rouge_l_paper", ()),
         (["?!", "42"], "rouge_l_paper", ()),
+        (["५", "🙂"], "rouge_l_paper", ("tokenless_answers",)),
     ],
 )
 def test_letters_that_the_papers_tokenizer_cannot_see_are_named(
