@@ -178,13 +178,12 @@ def evaluate(
             model=model,
             base_url=base_url,
         )
-        keeps = asked.similarities and not no_cache
         evaluation = evaluate_recordings(
             files,
             methods=methods,
             models=asked.similarities,
             providers=asked.providers,
-            cache=(cache or cache_folder()) if keeps else None,
+            cache=None if no_cache else cache or cache_folder(),
             similarity=setting.similarity,
             include_answer=setting.include_answer,
             tau=setting.tau,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 from snne_guard.errors import ConfigurationError
@@ -17,7 +17,14 @@ from snne_guard.scorers.relation import Relation
 from snne_guard.similarity.registry import FAMILIES
 from snne_guard.types import Method
 
-__all__ = ["BASELINE", "Planned", "Tools", "plan_methods", "relation_of"]
+__all__ = [
+    "BASELINE",
+    "Planned",
+    "Tools",
+    "names_in_brackets",
+    "plan_methods",
+    "relation_of",
+]
 
 BASELINE = "answer_length"
 """The method that is in every table, so that nobody takes length for uncertainty."""
@@ -43,12 +50,14 @@ class Tools:
         equal: Equivalences that run without a model, for methods on clusters.
         models: Relations behind which a model is.
         given: Needs that the recordings or a provider meet.
+        named: What a name in brackets means, where it is made already.
     """
 
     graded: tuple[Relation, ...]
     equal: tuple[Relation, ...]
     models: tuple[Relation, ...] = ()
     given: frozenset[str] = frozenset()
+    named: Mapping[str, Relation] = field(default_factory=dict[str, Relation])
 
     def relations(self, method: Method) -> Iterator[Relation]:
         """Yield the relations on which a method makes sense, without a model first."""
@@ -102,14 +111,27 @@ def plan_methods(
         ['snne[rouge_l]', 'answer_length']
     """
     rows: dict[str, Planned] = {}
-    for method, relation in (*_asked(methods), (METHODS[BASELINE], None)):
+    for method, relation in (*_asked(methods, tools.named), (METHODS[BASELINE], None)):
         for planned in _rows(method, relation, tools):
             rows.setdefault(planned.name, planned)
     return tuple(rows.values())
 
 
+def names_in_brackets(methods: str | Sequence[str | Method], /) -> tuple[str, ...]:
+    """Return the names of relations that stand in brackets, each once.
+
+    Example:
+        >>> names_in_brackets("snne, dse[nli], luq[nli], dse[exact]")
+        ('nli', 'exact')
+    """
+    asked = _split(methods) if isinstance(methods, str) else methods
+    found = (_SPEC.fullmatch(one) for one in asked if isinstance(one, str))
+    inside = (one["relation"] for one in found if one is not None and one["relation"])
+    return tuple(dict.fromkeys(inside))
+
+
 def _asked(
-    methods: str | Sequence[str | Method],
+    methods: str | Sequence[str | Method], named: Mapping[str, Relation]
 ) -> Iterator[tuple[Method, Relation | None]]:
     asked = _split(methods) if isinstance(methods, str) else methods
     for one in asked:
@@ -118,7 +140,7 @@ def _asked(
         elif one == "all":
             yield from ((method, None) for method in METHODS.values())
         else:
-            yield _parsed(one)
+            yield _parsed(one, named)
 
 
 def _split(methods: str) -> list[str]:
@@ -127,14 +149,15 @@ def _split(methods: str) -> list[str]:
     return [part for part in parts if part]
 
 
-def _parsed(text: str) -> tuple[Method, Relation | None]:
+def _parsed(text: str, named: Mapping[str, Relation]) -> tuple[Method, Relation | None]:
     found = _SPEC.fullmatch(text)
     if found is None:
         msg = f"expected a method as name or name[relation], got {text!r}"
         raise ConfigurationError(msg)
     method, relation = _method(found["method"]), None
     if found["relation"] is not None:
-        relation = relation_of(found["relation"])
+        inside = found["relation"]
+        relation = named[inside] if inside in named else relation_of(inside)
         if not method.needs & RELATION_NEEDS:
             msg = f"method {method.name!r} compares no answers; leave [...] off"
             raise ConfigurationError(msg)

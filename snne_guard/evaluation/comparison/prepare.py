@@ -33,6 +33,7 @@ class Options:
         methods: Which methods.
         graded: Similarities that run without a model.
         models: Relations behind which a model is.
+        named: What names in brackets behind methods mean.
         providers: What meets needs that recordings do not.
         include_answer: Whether the delivered answer is a member.
         tau: Temperature of the similarity's softmax.
@@ -50,6 +51,7 @@ class Options:
     methods: str | Sequence[str | Method] = "all"
     graded: tuple[Relation, ...] = ()
     models: tuple[Relation, ...] = ()
+    named: Mapping[str, Relation] = field(default_factory=dict[str, Relation])
     providers: Mapping[str, Provider] = field(default_factory=dict[str, Provider])
     include_answer: bool = True
     tau: float = 1.0
@@ -116,6 +118,7 @@ def _tools(part: Part, options: Options) -> Tools:
         graded=options.graded,
         equal=tuple(Relation.of(one) for one in equal),
         models=options.models,
+        named=options.named,
         given=frozenset(recorded | set(options.providers)),
     )
 

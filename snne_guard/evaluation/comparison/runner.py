@@ -13,12 +13,17 @@ from snne_guard._version import __version__
 from snne_guard.errors import ConfigurationError
 from snne_guard.evaluation.comparison.ablation import check_ablations
 from snne_guard.evaluation.comparison.assemble import assemble
-from snne_guard.evaluation.comparison.cache import Cached, SimilarityCache
+from snne_guard.evaluation.comparison.cache import SimilarityCache
 from snne_guard.evaluation.comparison.fields import check_field
 from snne_guard.evaluation.comparison.figures import Draws
-from snne_guard.evaluation.comparison.identity import identity_of
 from snne_guard.evaluation.comparison.measure import Provider
-from snne_guard.evaluation.comparison.plan import Tools, plan_methods, relation_of
+from snne_guard.evaluation.comparison.opening import Opening
+from snne_guard.evaluation.comparison.plan import (
+    Tools,
+    names_in_brackets,
+    plan_methods,
+    relation_of,
+)
 from snne_guard.evaluation.comparison.prepare import Options, prepare
 from snne_guard.evaluation.comparison.scan import scan
 from snne_guard.evaluation.comparison.survey import OnProblem, survey
@@ -108,6 +113,7 @@ def evaluate(
     Raises:
         ConfigurationError: A method, a relation or a number makes no sense, or no
             recording has the field ``by``.
+        MissingExtraError: A model that is named cannot be loaded.
         InputError: With ``strict``, at the first bad line; or a file is no file that
             can be read twice.
         OSError: A file cannot be read.
@@ -155,9 +161,16 @@ def evaluate(
     if by is not None:
         check_field(files, by)
     with ExitStack() as stack:
+        store = None
         if cache is not None:
             store = stack.enter_context(SimilarityCache(os.fspath(cache)))
-            options = replace(options, models=_cached(options.models, models, store))
+        opening = Opening(store)
+        options = replace(
+            options,
+            models=tuple(map(opening.model, models)),
+            graded=tuple(map(opening.other, _several(similarity))),
+            named={one: opening.other(one) for one in names_in_brackets(methods)},
+        )
         found = [one for path in files for one in _evaluated(path, options)]
     sets = [one for one, _ in found]
     if "temperature" in options.ablate:
@@ -214,24 +227,6 @@ def _relation(similarity: str | Similarity) -> Relation:
         if isinstance(similarity, str)
         else Relation.of(similarity)
     )
-
-
-def _cached(
-    relations: Sequence[Relation],
-    given: Sequence[str | Similarity],
-    store: SimilarityCache,
-) -> tuple[Relation, ...]:
-    """Return the relations; what a model says is kept where it is known whose it is."""
-    kept: list[Relation] = []
-    for relation, one in zip(relations, given, strict=True):
-        name = one if isinstance(one, str) else None
-        identity = identity_of(relation.similarity, name)
-        if identity is None:
-            kept.append(relation)
-        else:
-            similarity = Cached(relation.similarity, store, identity)
-            kept.append(replace(relation, similarity=similarity))
-    return tuple(kept)
 
 
 def _settings(options: Options) -> dict[str, Any]:
