@@ -10,6 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from snne_guard.cli._console import one_line
+from snne_guard.cli._evaluation_ablations import ablation_tables
 from snne_guard.evaluation.comparison.means import Mean, method_means
 from snne_guard.evaluation.results import EvaluatedSet, Evaluation, MethodResult, Metric
 
@@ -34,6 +35,9 @@ def print_evaluation(evaluation: Evaluation, console: Console | None = None) -> 
             console.print(_table(ranked, wide=wide))
         for line in _unranked(one):
             _say(console, line)
+        for title, table in ablation_tables(one):
+            _say(console, title, style="bold")
+            console.print(table)
         console.print()
 
 

@@ -120,7 +120,10 @@ def evaluate(
         bool, typer.Option("--regrade", help="Put the grader before the labels.")
     ] = False,
     ablate: Annotated[
-        str, typer.Option(help="Vary tau, similarity, samples, temperature.")
+        str,
+        typer.Option(
+            help="Vary tau, similarity, samples, temperature, or all; --json has it in full."
+        ),
     ] = "",
     draws: Annotated[
         int, typer.Option(min=1, help="Bootstrap draws behind the intervals.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from collections.abc import Iterator
@@ -19,6 +20,12 @@ from tests.support.evaluating import questions
 from tests.support.tiny_embedding import save_embedding
 from tests.support.tiny_nli import save_model
 
+ABLATED = {
+    "tau": "tau",
+    "similarity": "similarity",
+    "samples": "number of answers",
+    "temperature": "temperature of the samples",
+}
 PAGE = DOCS / "reproduction.md"
 
 
@@ -40,13 +47,13 @@ def put(words: list[str], option: str, value: object) -> None:
 
 
 def recordings(folder: Path, *, labelled: bool) -> list[str]:
-    """Write two runs on the same questions, with references and perhaps labels."""
+    """Write three runs on the same questions, with references and perhaps labels."""
     paths: list[Path] = []
-    for run in range(2):
+    for run, temperature in enumerate((0.5, 1.0, 2.0)):
         rows = questions(24, n_samples=4, seed=run, logprobs=True)
         for number, fields in enumerate(rows):
             fields["answers"] = [fields["main_answer"] if fields["label"] else "no"]
-            fields["settings"] = {"temperature": (0.5, 1.0, 2.0)[number % 3]}
+            fields["settings"] = {"temperature": temperature, "seed": run}
             fields["dataset"] = ("squad", "svamp")[number % 2]
             if not labelled:
                 del fields["label"]
@@ -75,13 +82,40 @@ def test_evaluate(number: int, tmp_path: Path) -> None:
     put(words, "--samples", 4)
     put(words, "--html", tmp_path / "report.html")
 
+    kept = tmp_path / "found.json"
+    words += ["--json", str(kept)]
+
     result = CliRunner().invoke(build_app(), ["evaluate", *words])
 
     assert result.exit_code == 0, result.output
     assert "snne[rouge_l_paper]" in result.stdout
-    assert "AUROC" in result.stdout
     if "--nli" in words:
         assert "[nli:" in result.stdout
+    sets = json.loads(kept.read_text(encoding="utf-8"))["sets"]
+    graded = "--regrade" in words
+    assert all((one["accuracy"] is None) is graded for one in sets)
+    for one in sets:
+        shown = {row["method"]: row for row in one["methods"]}["snne"]
+        assert isinstance(shown["prr" if graded else "auroc"]["value"], float)
+        assert isinstance(one["length_clusters_rho"]["value"], float)
+    if "--mean" in words:
+        assert f"mean of {len(sets)} sets" in result.stdout
+    if "--html" in words:
+        charts = (tmp_path / "report.html").read_text(encoding="utf-8")
+        assert graded or "SNNE less semantic entropy" in charts
+    if "--ablate" in words:
+        metric = "prr" if graded else "auroc"
+        for what in words[words.index("--ablate") + 1].split(","):
+            assert f"{metric.upper()} by {ABLATED[what]}" in result.stdout
+            for one in sets:
+                curves = one["ablations"][what]
+                snne = [each for each in curves if each["label"].startswith("snne[")]
+                assert snne
+                assert {each["metric"] for each in curves} == {metric}
+                assert all(isinstance(y, float) for each in snne for y in each["y"])
+                if what == "temperature":
+                    assert snne[0]["x"] == [0.5, 1.0, 2.0]
+    assert "nothing came of --ablate" not in result.stdout
 
 
 @pytest.mark.parametrize("number", range(len([*of("record")])))

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import chain
 
 from snne_guard.evaluation.reporting.charts import Chart, Lines, Style, lines
 from snne_guard.evaluation.reporting.kinds import with_chance
 from snne_guard.evaluation.reporting.text import number
+from snne_guard.evaluation.reporting.varied import metric_of, varied
 from snne_guard.evaluation.results import Curve
 
-__all__ = ["ablation", "metric_of"]
+__all__ = ["ablation"]
 
 _CHANCE = "The dotted line is chance."
 _DRAWN = 6
@@ -105,16 +105,6 @@ def ablation(
     )
 
 
-def metric_of(curves: Iterable[Curve]) -> str:
-    """Return what curves show, as it is called in a table.
-
-    Example:
-        >>> metric_of([Curve(label="snne", x=(), y=(), metric="prr")])
-        'PRR'
-    """
-    return "PRR" if any(curve.metric == "prr" for curve in curves) else "AUROC"
-
-
 def _looks(curves: Sequence[Curve], styles: Mapping[str, Style]) -> dict[str, Style]:
     """Return how curves look: as elsewhere, those that are not there as they may."""
     known = {c.label: styles[c.label] for c in curves if c.label in styles}
@@ -128,11 +118,7 @@ def _pivoted(about: Lines, curves: Sequence[Curve]) -> Chart | None:
     """Return a table of methods by what they compare answers with."""
     if not curves:
         return None
-    found: dict[str, dict[str, float | None]] = {}
-    for curve in curves:
-        method, _, relation = curve.label.removesuffix("]").partition("[")
-        found.setdefault(method, {})[relation] = curve.y[0]
-    columns = list(dict.fromkeys(chain.from_iterable(found.values())))
+    columns, rows = varied(curves)
     return Chart(
         title=about.title,
         svg="",
@@ -140,7 +126,7 @@ def _pivoted(about: Lines, curves: Sequence[Curve]) -> Chart | None:
         legend=(),
         head=("method", *(column or about.y_label for column in columns)),
         rows=tuple(
-            (method, *(number(values.get(column)) for column in columns))
-            for method, values in found.items()
+            (method, *(number(value) for value in values))
+            for method, values in rows.items()
         ),
     )
