@@ -122,7 +122,8 @@ def evaluate(
     ablate: Annotated[
         str,
         typer.Option(
-            help="Vary tau, similarity, samples, temperature, or all; --json has it in full."
+            help="Vary tau, similarity, samples, temperature, or all. --json has every "
+            "point."
         ),
     ] = "",
     draws: Annotated[
