@@ -79,6 +79,24 @@ def test_answers_of_one_kind_have_no_auroc(tmp_path: Path, label: int) -> None:
     assert any("nothing to tell apart" in warning for warning in one.warnings)
 
 
+@pytest.mark.parametrize(("n_wrong", "there"), [(1, False), (2, True)])
+def test_one_question_of_a_kind_makes_no_interval(
+    tmp_path: Path, n_wrong: int, there: bool
+) -> None:
+    rows = [
+        {**fields, "label": int(number >= n_wrong)}
+        for number, fields in enumerate(questions(20))
+    ]
+
+    one = evaluated(tmp_path, *rows)
+
+    found = by_name(one)["lex_sim[rouge_l]"]
+    for metric in (found.auroc, found.prr, found.against_first):
+        assert metric is not None
+        assert metric.value is not None
+        assert (metric.low is not None) == (metric.high is not None) == there
+
+
 def test_ties_everywhere_are_a_coin_toss(tmp_path: Path) -> None:
     rows = [row(f"q{n}", "yes", "yes", label=n % 2) for n in range(20)]
 
@@ -154,6 +172,19 @@ def test_delivered_answers_that_are_samples_too_are_told_of(tmp_path: Path) -> N
     assert not any("seems" in told for told in evaluated(tmp_path, *rows).warnings)
 
 
+def test_data_sets_that_are_mixed_are_told_of(tmp_path: Path) -> None:
+    rows = questions(20)
+    for number, fields in enumerate(rows):
+        fields["dataset"] = ["squad", "svamp"][number % 2]
+
+    told = evaluated(tmp_path, *rows).warnings
+
+    assert any(text.startswith("the questions are of 2 data sets") for text in told)
+    path = write(tmp_path / "apart.jsonl", *rows)
+    for one in evaluate(path, methods="snne", by="dataset", draws=5).sets:
+        assert not any("data sets" in text for text in one.warnings)
+
+
 def test_labels_that_are_token_f1_are_told_of(tmp_path: Path) -> None:
     rows = [row(f"q{n}", "a", answers=["yes"]) for n in range(20)]
     rows += [row(f"r{n}", "a", answers=["no"], label=0) for n in range(20)]
@@ -204,6 +235,26 @@ def test_a_grader_of_qualities_alone_ranks_by_prr(tmp_path: Path) -> None:
     assert any("no AUROC" in told for told in one.warnings)
 
 
+@pytest.mark.parametrize("labelled", [15, 5])
+def test_grades_of_two_scales_are_not_mixed(tmp_path: Path, labelled: int) -> None:
+    rows = questions(20)
+    for fields in rows[labelled:]:
+        fields["label"] = None
+
+    one = evaluated(tmp_path, *rows, grader=lambda row: len(row.main_answer) / 99)
+
+    method = one.methods[0]
+    if labelled > 10:
+        assert one.left_out == {"graded, but neither right nor wrong": 5}
+        assert method.auroc is not None
+        assert one.accuracy == 1 / 3
+    else:
+        assert one.left_out == {"right or wrong, where most are better or worse": 5}
+        assert method.auroc is None
+        assert not {0.0, 1.0} & set(one.quality)
+    assert len(one.ids) == 15
+
+
 def test_a_method_that_raises_now_and_then_costs_its_questions(tmp_path: Path) -> None:
     one = evaluated(tmp_path, *questions(40), methods=["snne", _failing(at="q3?")])
 
@@ -235,10 +286,18 @@ def test_methods_that_have_no_question_in_common(tmp_path: Path) -> None:
 
     one = evaluated(tmp_path, *questions(20), methods=picky)
 
-    assert one.left_out == {"not scored by every ranked method": 20}
-    assert "no question was scored by every method" in one.warnings
-    assert not one.ids
-    assert not one.correct
+    assert one.left_out == {"not scored by every ranked method": 1}
+    assert (
+        "questions that ranked methods could not score: m0[rouge_l] 1" in one.warnings
+    )
+    assert one.ids == tuple(f"q{number}" for number in range(1, 20))
+    methods = by_name(one)
+    assert methods["m0[rouge_l]"].status == "evaluated"
+    assert {methods[f"m{n}[rouge_l]"].status for n in range(1, 20)} == {"skipped"}
+    assert methods["m5[rouge_l]"].why == (
+        "could not score 1 of 20 questions: ValueError: no such thing; with what other "
+        "methods could not score, too few questions would be left"
+    )
 
 
 def test_bad_lines_need_no_listener(tmp_path: Path) -> None:
@@ -289,39 +348,6 @@ def test_a_file_that_changes_meanwhile_is_told_of(tmp_path: Path) -> None:
 
     with pytest.raises(InputError, match="changed while it was read"):
         evaluate(path, methods=[_failing(at="never", on_call=spoil)], draws=5)
-
-
-@pytest.mark.parametrize("change", ["answer", "order"])
-def test_a_file_whose_lines_say_something_else_on_the_second_look(
-    tmp_path: Path, change: str
-) -> None:
-    rows = questions(30)
-    path = write(tmp_path / "rows.jsonl", *rows)
-    other = (
-        [rows[0], *reversed(rows[1:])]
-        if change == "order"
-        else [*rows[:9], {**rows[9], "main_answer": "another"}, *rows[10:]]
-    )
-
-    def spoil(text: str, line: int, told: str) -> None:
-        del text, line, told
-        write(path, *other)
-
-    path.write_bytes(path.read_bytes() + b"{\n")
-    with pytest.raises(InputError, match=r"changed while .* something else"):
-        evaluate(path, methods="snne", on_problem=spoil, draws=5)
-
-
-def test_lines_that_are_added_meanwhile_do_not_matter(tmp_path: Path) -> None:
-    path = write(tmp_path / "rows.jsonl", *questions(30))
-
-    def add(_: str, done: int, __: int) -> None:
-        with path.open("ab") as stream:
-            stream.write(b'{"id": %d}\n' % done)
-
-    found = evaluate(path, methods="snne", on_progress=add, draws=5)
-
-    assert len(found.sets[0].ids) == 30
 
 
 def _failing(*, at: str, fault: str = "raise", on_call: Any = None) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -151,6 +152,41 @@ def test_methods_and_similarities_of_the_users_own(
 def test_what_makes_no_sense_is_refused(methods: str, told: str) -> None:
     with pytest.raises(ConfigurationError, match=told):
         plan_methods(methods, LEXICAL)
+
+
+def _like_snne(**parts: object) -> object:
+    """Return an object with the parts of a method, but for those that are None."""
+    snne = METHODS["snne"]
+    names = ("needs", "white_box", "source", "compute", "bounds", "uncertainty")
+    own = {"name": "own"} | {name: getattr(snne, name) for name in names} | parts
+    return SimpleNamespace(**{k: one for k, one in own.items() if one is not None})
+
+
+@pytest.mark.parametrize(
+    ("parts", "told"),
+    [
+        ({"bounds": None}, "it has no 'bounds'"),
+        ({"white_box": None}, "it has no 'white_box'"),
+        ({"uncertainty": 1}, "'uncertainty' cannot be called"),
+        ({"needs": {"similarity"}}, "frozenset, got set"),
+        ({"name": "a[b]"}, r"got 'a\[b\]'"),
+        ({"name": 5}, "got 5"),
+        ({"name": "answer_length"}, "of this library is named 'answer_length' too"),
+    ],
+)
+def test_a_method_of_the_users_own_is_looked_at_before_it_runs(
+    parts: dict[str, object], told: str
+) -> None:
+    with pytest.raises(ConfigurationError, match=told):
+        names([_like_snne(**parts)])
+
+
+def test_two_methods_may_not_have_one_name() -> None:
+    own = _like_snne()
+
+    assert names([own, own]) == ["own[rouge_l]", "answer_length"]
+    with pytest.raises(ConfigurationError, match="another of your own is named 'own'"):
+        names([own, _like_snne()])
 
 
 def test_a_model_name_may_have_a_comma_and_a_colon() -> None:

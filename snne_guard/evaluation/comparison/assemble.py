@@ -40,6 +40,8 @@ def assemble(
     standing = Standing.of(scan, found)
     if lost := len(scan.rows) - len(standing.rows):
         part.left_out["not scored by every ranked method"] += lost
+        costs = ", ".join(f"{name} {n}" for name, n in found.lost.items())
+        part.notes.append(f"questions that ranked methods could not score: {costs}")
     plain = EvaluatedSet(
         name=part.name,
         path=os.fspath(path),

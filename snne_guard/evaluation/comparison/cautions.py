@@ -35,6 +35,12 @@ def warnings_of(
         )
         return
     yield from part.notes
+    if len(part.datasets) > 1:
+        yield (
+            f"the questions are of {len(part.datasets)} data sets: where the share of "
+            "right answers differs between them, an AUROC over all of them partly "
+            "measures which one a question is from; --by dataset ranks each apart"
+        )
     if told := answer_among_samples(part.first).warning:
         yield told
     if (found := labels_by_tokens(part.first)) is not None:
@@ -45,9 +51,6 @@ def warnings_of(
         )
     if not standing.uncertainties:
         yield "no method could be ranked"
-        return
-    if not standing.rows:
-        yield "no question was scored by every method"
         return
     yield from _same_words(standing, grader, plan)
     if standing.correct is None:

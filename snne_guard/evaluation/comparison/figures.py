@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
-from snne_guard.evaluation.metrics.intervals import Bootstrap, interval
+from snne_guard.evaluation.metrics.intervals import Bootstrap, Interval, interval
 from snne_guard.evaluation.metrics.order import spearman
 from snne_guard.evaluation.metrics.resampling import bootstrap, resamples
 from snne_guard.evaluation.results import Metric
@@ -17,6 +17,7 @@ from snne_guard.types import BoolArray, FloatArray, IntArray
 __all__ = ["Draws", "Figures", "figures", "length_thirds", "rank_correlation"]
 
 _BINARY = ("auroc", "auarc", "prr", "prr_normalised", "aupr", "e_aurc")
+_FEWEST_OF_A_KIND = 2  # one question is in a draw or not; that is no interval
 _GRADED = ("auarc", "prr", "prr_normalised")
 
 
@@ -73,22 +74,31 @@ def figures(
         quality: ``(N,)`` in [0, 1], for PRR where nothing says right or wrong.
         correct: ``(N,)`` 0 and 1, None where the grader draws no such line.
         answer_length: ``(N,)`` tokens of the delivered answer.
-        options: How intervals are made.
+        options: How intervals are made. There are none where fewer than two answers
+            are right, or wrong.
     """
     target = quality if correct is None else correct.astype(np.float64)
+    told = correct is None or _enough_of_both(correct)
     names = _GRADED if correct is None else _BINARY
     found = _bootstrap(uncertainties, target, names, options)
-    thirds: list[Bootstrap] = []
+    thirds: list[tuple[Bootstrap, bool]] = []
     if correct is not None:
         for within in length_thirds(answer_length):
             part = {name: one[within] for name, one in uncertainties.items()}
-            thirds.append(_bootstrap(part, target[within], ("auroc",), options))
+            third = _bootstrap(part, target[within], ("auroc",), options)
+            thirds.append((third, _enough_of_both(correct[within])))
     first = next(iter(uncertainties), None)
     return {
         name: Figures(
-            metrics={metric: _metric(found, name, metric) for metric in names},
-            by_length=tuple(_metric(third, name, "auroc") for third in thirds),
-            against_first=_difference(found, name, first),
+            metrics={
+                metric: _metric(found.interval(name, metric), told=told)
+                for metric in names
+            },
+            by_length=tuple(
+                _metric(third.interval(name, "auroc"), told=enough)
+                for third, enough in thirds
+            ),
+            against_first=_difference(found, name, first, told=told),
         )
         for name in uncertainties
     }
@@ -147,15 +157,25 @@ def _bootstrap(
     return bootstrap(uncertainties, target, metrics=metrics, **asdict(options))
 
 
-def _metric(found: Bootstrap, name: str, metric: str) -> Metric:
-    one = found.interval(name, metric)
+def _enough_of_both(correct: IntArray) -> bool:
+    """Return whether right and wrong answers both can vary from draw to draw."""
+    right = int(correct.sum())
+    return min(right, len(correct) - right) >= _FEWEST_OF_A_KIND
+
+
+def _metric(one: Interval, *, told: bool) -> Metric:
+    if not told:
+        return Metric(value=number(one.value))
     return Metric(value=number(one.value), low=number(one.low), high=number(one.high))
 
 
-def _difference(found: Bootstrap, name: str, first: str | None) -> Metric | None:
+def _difference(
+    found: Bootstrap, name: str, first: str | None, *, told: bool
+) -> Metric | None:
     if first is None or name == first or "auroc" not in found.metrics:
         return None
     one = found.compare(name, first, "auroc")
-    return Metric(
-        value=number(one.difference), low=number(one.low), high=number(one.high)
-    )
+    value = number(one.difference)
+    if not told:
+        return Metric(value=value)
+    return Metric(value=value, low=number(one.low), high=number(one.high))

@@ -30,6 +30,8 @@ BASELINE = "answer_length"
 """The method that is in every table, so that nobody takes length for uncertainty."""
 
 _SPEC = re.compile(r"(?P<method>[^\[\],]+)(?:\[(?P<relation>[^\[\]]+)\])?")
+_NAME = re.compile(r"[^\[\],]+")
+_PARTS = ("name", "needs", "white_box", "source", "compute", "bounds", "uncertainty")
 _NLI = "nli"
 
 # What a need that no recording answers by itself can be had from, in words.
@@ -103,7 +105,7 @@ def plan_methods(
 
     Raises:
         ConfigurationError: A name is unknown, or the relation in brackets cannot give
-            what the method needs.
+            what the method needs; an object is no method, or has the name of another.
 
     Example:
         >>> tools = Tools(graded=(Relation.of("rouge_l"),), equal=())
@@ -111,7 +113,9 @@ def plan_methods(
         ['snne[rouge_l]', 'answer_length']
     """
     rows: dict[str, Planned] = {}
-    for method, relation in (*_asked(methods, tools.named), (METHODS[BASELINE], None)):
+    asked = [*_asked(methods, tools.named), (METHODS[BASELINE], None)]
+    _check_names(method for method, _ in asked)
+    for method, relation in asked:
         for planned in _rows(method, relation, tools):
             rows.setdefault(planned.name, planned)
     return tuple(rows.values())
@@ -136,7 +140,7 @@ def _asked(
     asked = _split(methods) if isinstance(methods, str) else methods
     for one in asked:
         if not isinstance(one, str):
-            yield one, None
+            yield _own(one, "a method of your own"), None
         elif one == "all":
             yield from ((method, None) for method in METHODS.values())
         else:
@@ -183,14 +187,37 @@ def _method(name: str) -> Method:
     if ":" not in name:
         msg = f"expected 'all', module:object or one of {[*METHODS]}, got {name!r}"
         raise ConfigurationError(msg)
-    found: Any = import_object(name)
-    missing = [
-        part for part in ("name", "needs", "compute") if not hasattr(found, part)
-    ]
-    if missing:
-        msg = f"expected {name!r} to be a method, it has no {missing[0]!r}"
+    return _own(import_object(name), repr(name))
+
+
+def _own(found: Any, what: str) -> Method:  # noqa: ANN401 - whatever a user has
+    """Return what is a method as far as one can see before it runs."""
+    for part in _PARTS:
+        if not hasattr(found, part):
+            msg = f"expected {what} to be a method, it has no {part!r}"
+            raise ConfigurationError(msg)
+    for part in ("compute", "bounds", "uncertainty"):
+        if not callable(getattr(found, part)):
+            msg = f"expected {what} to be a method, its {part!r} cannot be called"
+            raise ConfigurationError(msg)
+    if not isinstance(found.needs, frozenset):
+        kind = type(found.needs).__name__
+        msg = f"expected the needs of {what} to be a frozenset, got {kind}"
+        raise ConfigurationError(msg)
+    if not isinstance(found.name, str) or not _NAME.fullmatch(found.name):
+        msg = f"expected {what} to have a name without [ ] , in it, got {found.name!r}"
         raise ConfigurationError(msg)
     return cast("Method", found)
+
+
+def _check_names(methods: Iterable[Method]) -> None:
+    """Refuse two methods under one name: each would hide the other."""
+    known: dict[str, Method] = {**METHODS}
+    for method in methods:
+        if known.setdefault(method.name, method) is not method:
+            whose = "this library" if method.name in METHODS else "another of your own"
+            msg = f"a method of {whose} is named {method.name!r} too; rename yours"
+            raise ConfigurationError(msg)
 
 
 def _rows(method: Method, relation: Relation | None, tools: Tools) -> Iterable[Planned]:

@@ -68,11 +68,11 @@ class Options:
 
 def prepare(part: Part, options: Options, /) -> Scan:
     """Return what is to be run on a part, and note in it what is left out."""
-    n = options.samples
+    graded, n = _of_one_kind(part), options.samples
     if n is None:
-        n = common_size(row.n_samples for row in part.rows)
-    rows = [row for row in part.rows if row.n_samples >= n]
-    if few := len(part.rows) - len(rows):
+        n = common_size(row.n_samples for row in graded)
+    rows = [row for row in graded if row.n_samples >= n]
+    if few := len(graded) - len(rows):
         part.left_out[f"fewer than {n} samples"] += few
     if cut := [row.n_samples - n for row in rows if row.n_samples > n]:
         part.notes.append(
@@ -98,6 +98,22 @@ def prepare(part: Part, options: Options, /) -> Scan:
         clusters=_clusters_by(options),
         strips=[Strip(columns=Columns.of(plan, len(rows)), tau=options.tau), *beside],
     )
+
+
+def _of_one_kind(part: Part) -> list[Row]:
+    """Return the rows that are right or wrong, or those that are better or worse.
+
+    Whichever are more: the two are scales that cannot be mixed.
+    """
+    judged = [row for row in part.rows if row.grade and row.grade.correct is not None]
+    others = len(part.rows) - len(judged)
+    if not judged or not others:
+        return part.rows
+    if len(judged) >= others:
+        part.left_out["graded, but neither right nor wrong"] += others
+        return judged
+    part.left_out["right or wrong, where most are better or worse"] += len(judged)
+    return [row for row in part.rows if row.grade and row.grade.correct is None]
 
 
 def _similarities(options: Options) -> tuple[Relation, ...]:

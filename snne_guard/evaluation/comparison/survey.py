@@ -70,6 +70,7 @@ class Part:
         numeric: Rows whose reference is a number and nothing else.
         first: The first recordings, to be looked at for what is suspect.
         recorded: Rows in which each need that a recording may meet is met.
+        datasets: What the field ``dataset`` says in them.
         notes: What else a reader of the figures must know.
     """
 
@@ -81,6 +82,7 @@ class Part:
     numeric: int = 0
     first: list[Recording] = field(default_factory=list[Recording])
     recorded: Counter[str] = field(default_factory=Counter[str])
+    datasets: set[str] = field(default_factory=set[str])
     notes: list[str] = field(default_factory=list[str])
 
 
@@ -192,6 +194,8 @@ def _note(
     part.recorded.update(
         need for need in _RECORDED if recording.extra.get(need) is not None
     )
+    if (dataset := field_of(recording, "dataset")) is not None:
+        part.datasets.add(dataset)
     part.rows.append(
         Row(
             line=line,
