@@ -8,18 +8,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from numbers import Real
 
+from snne_guard.assess.needs import check_needs, lacking
 from snne_guard.decision import Policy, Verdict
 from snne_guard.errors import ConfigurationError
 from snne_guard.sampling.agreement import suspect, words_of
-from snne_guard.scorers import METHODS, resolve_method, score_members
-from snne_guard.scorers.materials import (
-    LOGPROB_NEEDS,
-    MAIN_NEEDS,
-    RELATION_NEEDS,
-    check_relation,
-)
-from snne_guard.scorers.registry import WITHOUT_LOGPROBS, default_similarity
+from snne_guard.scorers import resolve_method, score_members
+from snne_guard.scorers.materials import LOGPROB_NEEDS, MAIN_NEEDS, check_relation
+from snne_guard.scorers.registry import default_similarity, without_logprobs
 from snne_guard.scorers.relation import Relation
+from snne_guard.similarity import rouge_l, rouge_l_paper
 from snne_guard.similarity.growth import Growth
 from snne_guard.types import (
     Assessment,
@@ -62,11 +59,8 @@ def unusable(sample: Sample, *, tool_calls: ToolRule) -> str | None:
     return "truncated" if sample.truncated else None
 
 
-_QUICK = frozenset({"rouge_l", "rouge_l_paper"})
+_QUICK: tuple[Similarity, ...] = (rouge_l, rouge_l_paper)
 """Similarities that take no time that anyone would notice."""
-
-_MET = LOGPROB_NEEDS | RELATION_NEEDS | MAIN_NEEDS | {"answers", "question"}
-"""What a guard knows of a response set."""
 
 _PAIR = 2
 """Members without which nothing can differ."""
@@ -120,7 +114,9 @@ class Judge:
             msg = f"tau must be a number above 0, or None; got {self.tau!r}"
             raise ConfigurationError(msg)
         method = self.resolve(logprobs=True)
-        _check_needs(method, self.relation_for())
+        check_needs(method, self.relation_for())
+        if self.tool_calls != "skip":
+            check_relation(method, self._relation_of(calls=True))
         if self._has_threshold and method.bounds(2) is None:
             msg = (
                 f"method {method.name!r} has no bounds, so its score has no place in "
@@ -173,13 +169,17 @@ class Judge:
     def light(self) -> bool:
         """Whether scoring runs no code but the library's own."""
         # JSON of any size and depth takes its time, and a model much more of it.
-        quick = self.relation_for().name in _QUICK
+        compare = self.relation_for().similarity
+        quick = any(compare is own for own in _QUICK)
         return isinstance(self.method, str) and self.tool_calls == "skip" and quick
 
     def relation_for(self, members: Sequence[Sample] = ()) -> Relation:
         """Return what compares these members."""
         calls = any(member.tool_calls is not None for member in members)
-        if self.similarity is None and (calls or self.tool_calls == "score"):
+        return self._relation_of(calls=calls or self.tool_calls == "score")
+
+    def _relation_of(self, *, calls: bool) -> Relation:
+        if self.similarity is None and calls:
             return Relation.of("structured")
         method = self.resolve(logprobs=True)
         return Relation.of(self.similarity, default=default_similarity(method))
@@ -231,7 +231,8 @@ class Judge:
         else:
             score = self.score(used, responses, settle_logprobs, growth)
             if score is None:
-                reasons += (*self._lacking(used), "scoring_failed")
+                method = self.resolve(logprobs=True)
+                reasons += (*lacking(method, used, responses), "scoring_failed")
                 verdict = self.policy.unscored()
             else:
                 reasons += score.reasons
@@ -325,14 +326,6 @@ class Judge:
             logger.warning("scoring failed with %s", type(error).__name__)
             return None
 
-    def _lacking(self, members: Sequence[Sample]) -> tuple[str, ...]:
-        """Name the log-probabilities that a method needs and nothing stands in for."""
-        method = self.resolve(logprobs=True)
-        if method.name in WITHOUT_LOGPROBS or not method.needs & LOGPROB_NEEDS:
-            return ()
-        known = all(member.token_logprobs for member in members)
-        return () if known else ("logprobs_missing",)
-
     def _score(
         self,
         members: Sequence[Sample],
@@ -346,8 +339,9 @@ class Judge:
             logprobs=not self.wants_logprobs or settle_logprobs(bool(known))
         )
         reasons: tuple[str, ...] = ()
-        if method.name in WITHOUT_LOGPROBS and len(known) < len(means):
-            method = METHODS[WITHOUT_LOGPROBS[method.name]]
+        instead = without_logprobs(method)
+        if instead is not None and len(known) < len(means):
+            method = instead
             reasons = ("logprobs_missing",)
         if self.wants_logprobs and any(member.misaligned for member in members):
             reasons += ("logprobs_misaligned",)
@@ -368,17 +362,6 @@ class Judge:
             include_answer=responses.include_answer,
         )
         return replace(score, reasons=(*score.reasons, *reasons))
-
-
-def _check_needs(method: Method, relation: Relation) -> None:
-    missing = sorted(method.needs - _MET)
-    if missing:
-        msg = (
-            f"method {method.name!r} needs {' and '.join(missing)}, which no "
-            "guard has; score recordings with it instead"
-        )
-        raise ConfigurationError(msg)
-    check_relation(method, relation)
 
 
 def _check_tool_rule(name: str, value: object) -> None:

@@ -13,7 +13,7 @@ from snne_guard.assess.judge import Judge
 from snne_guard.decision import CalibratedStop, Verdict
 from snne_guard.sampling.agreement import suspect
 from snne_guard.scorers import METHODS, uncertainty_range
-from snne_guard.scorers.registry import WITHOUT_LOGPROBS
+from snne_guard.scorers.registry import without_logprobs
 from snne_guard.similarity.growth import Growth
 from snne_guard.types import Method, MethodInputs, ResponseSet, Sample, Score
 
@@ -135,8 +135,8 @@ class Stopping:
         else:
             ran = METHODS[score.method]
         # A sample without log-probabilities would have another one take its place.
-        other = WITHOUT_LOGPROBS.get(ran.name)
-        return [ran] if other is None else [ran, METHODS[other]]
+        other = without_logprobs(ran)
+        return [ran] if other is None else [ran, other]
 
     def _may_be_suspect(self, samples: Sequence[Sample], missing: int) -> bool:
         """Return whether agreement could turn out to be no chance.

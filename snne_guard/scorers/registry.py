@@ -27,7 +27,13 @@ from snne_guard.scorers.spectral import DEG, ECCEN, SUM_EIGV
 from snne_guard.scorers.vote import VOTE_SHARE
 from snne_guard.types import Method
 
-__all__ = ["METHODS", "WITHOUT_LOGPROBS", "default_similarity", "resolve_method"]
+__all__ = [
+    "METHODS",
+    "WITHOUT_LOGPROBS",
+    "default_similarity",
+    "resolve_method",
+    "without_logprobs",
+]
 
 _ALL = (
     *(SNNE, WSNNE),
@@ -61,6 +67,21 @@ def default_similarity(method: Method, /) -> str:
     """
     own: str = getattr(method, "default_similarity", "rouge_l")
     return own
+
+
+def without_logprobs(method: Method, /) -> Method | None:
+    """Return what scores without log-probabilities in a method's place, if anything.
+
+    A method of the user's own that has the name of one of ours is another method.
+
+    Example:
+        >>> found = without_logprobs(METHODS["se"])
+        >>> found is METHODS["dse"], without_logprobs(METHODS["dse"])
+        (True, None)
+    """
+    if METHODS.get(method.name) is not method or method.name not in WITHOUT_LOGPROBS:
+        return None
+    return METHODS[WITHOUT_LOGPROBS[method.name]]
 
 
 def resolve_method(method: str | Method, /, *, logprobs: bool) -> Method:

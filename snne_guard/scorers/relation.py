@@ -93,9 +93,12 @@ class Relation:
         Where it can tell more than the similarity, which the other one could not, it
         stays as it is.
         """
-        if self.equates or self.entails:
+        if self.entails:
             return self
-        return replace(self, similarity=wrap(self.similarity))
+        wrapped = wrap(self.similarity)
+        if self.equates and not callable(getattr(wrapped, "equivalent", None)):
+            return self
+        return replace(self, similarity=wrapped)
 
     def compare(
         self,

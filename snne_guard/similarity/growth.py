@@ -8,7 +8,7 @@ from functools import partial
 from snne_guard.similarity.lexical import LexicalSet, rouge_l, rouge_l_paper
 from snne_guard.similarity.structured import StructuredPairs, structured
 from snne_guard.similarity.tokens import TokenizerName
-from snne_guard.types import FloatArray, Similarity
+from snne_guard.types import BoolArray, FloatArray, Similarity
 
 __all__ = ["Growth"]
 
@@ -75,9 +75,26 @@ class _Lexical:
         return self._set.matrix
 
 
+class _Structured:
+    """JSON compared field by field, each pair once."""
+
+    def __init__(self) -> None:
+        self._pairs = StructuredPairs()
+
+    def __call__(
+        self, texts: Sequence[str], /, *, question: str | None = None
+    ) -> FloatArray:
+        return self._pairs.matrix(texts, question=question)
+
+    def equivalent(
+        self, texts: Sequence[str], /, *, question: str | None = None
+    ) -> BoolArray:
+        return structured.equivalent(texts, question=question)
+
+
 _GROWING: tuple[tuple[Similarity, Callable[[], Similarity]], ...] = (
     (rouge_l, partial(_Lexical, "unicode")),
     (rouge_l_paper, partial(_Lexical, "rouge")),
-    (structured, lambda: StructuredPairs().matrix),
+    (structured, _Structured),
 )
 """What compares a growing set in place of a similarity of this library."""

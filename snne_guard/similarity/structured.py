@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from decimal import Decimal, InvalidOperation
 from typing import Any, cast
@@ -11,8 +11,9 @@ from typing import Any, cast
 import numpy as np
 
 from snne_guard.errors import InputError
+from snne_guard.similarity.exact import Match, normalised_text
 from snne_guard.similarity.lexical import LexicalPairs, distinct_texts
-from snne_guard.types import FloatArray
+from snne_guard.types import BoolArray, FloatArray
 
 __all__ = ["StructuredPairs", "canonical_json", "structured"]
 
@@ -67,7 +68,7 @@ def _canonical(value: object) -> object:
     return value
 
 
-def structured(texts: Sequence[str], /, *, question: str | None = None) -> FloatArray:
+class _Structured:
     """Compare JSON texts field by field; texts that are no JSON, as texts.
 
     - objects: the mean over the union of their keys, a missing key being 0;
@@ -80,22 +81,57 @@ def structured(texts: Sequence[str], /, *, question: str | None = None) -> Float
     - a pair in which one text is no JSON: :func:`rouge_l` of the two texts. A fence
       of Markdown around the JSON does not count.
 
-    Args:
-        texts: The ``n`` texts.
-        question: Not used.
-
-    Returns:
-        ``(n, n)`` float64 matrix in [0, 1], symmetric, diagonal 1.
-
-    Raises:
-        InputError: ``texts`` is not a sequence of strings.
+    As an equivalence it forms clusters: the same are JSON values that are equal, the
+    order of keys aside, and texts that are no JSON where ``normalised`` has them so.
 
     Example:
         >>> structured(['{"city": "Paris", "n": 1}', '{"n": 1.0, "city": "Lyon"}'])
         array([[1. , 0.5],
                [0.5, 1. ]])
+        >>> structured.equivalent(['{"a": 1, "b": 2}', '{"b": 2.0, "a": 1}'])
+        array([[ True,  True],
+               [ True,  True]])
     """
-    return StructuredPairs().matrix(texts, question=question)
+
+    name = "structured"
+
+    def __call__(
+        self, texts: Sequence[str], /, *, question: str | None = None
+    ) -> FloatArray:
+        """Compare every text with every other one.
+
+        Args:
+            texts: The ``n`` texts.
+            question: Not used.
+
+        Returns:
+            ``(n, n)`` float64 matrix in [0, 1], symmetric, diagonal 1.
+
+        Raises:
+            InputError: ``texts`` is not a sequence of strings.
+        """
+        return StructuredPairs().matrix(texts, question=question)
+
+    def equivalent(
+        self, texts: Sequence[str], /, *, question: str | None = None
+    ) -> BoolArray:
+        """Return which texts hold the same value.
+
+        Args:
+            texts: The ``n`` texts.
+            question: Not used.
+
+        Returns:
+            ``(n, n)`` booleans, symmetric, transitive, diagonal True.
+
+        Raises:
+            InputError: ``texts`` is not a sequence of strings.
+        """
+        return _SAME.equivalent(texts, question=question)
+
+
+structured = _Structured()
+"""JSON and tool calls compared field by field; see above."""
 
 
 class StructuredPairs:
@@ -224,3 +260,22 @@ def _compare_lists(one: list[Any], other: list[Any], strings: LexicalPairs) -> f
         return 1.0
     pairs = zip(one, other, strict=False)
     return sum(_compare(left, right, strings) for left, right in pairs) / longer
+
+
+def _meaning(text: str) -> Hashable:
+    value = _parsed(text)
+    return normalised_text(text) if value is _NOT_JSON else ("JSON", _hashable(value))
+
+
+def _hashable(value: Any) -> Hashable:  # noqa: ANN401 - JSON may be anything
+    """Return the same for equal JSON values, and not for 1 and true."""
+    if isinstance(value, dict):
+        members = cast("dict[str, Any]", value)
+        keys = _TOOL_CALL if _is_tool_call(members) else members.keys()
+        return frozenset((key, _hashable(members[key])) for key in keys)
+    if isinstance(value, list):
+        return tuple(map(_hashable, cast("list[object]", value)))
+    return type(value).__name__, value
+
+
+_SAME = Match("structured", _meaning)

@@ -1,16 +1,21 @@
 """Every method that a guard can feed decides; the others are refused at once."""
 
 import math
-from typing import Any
+from dataclasses import replace
+from typing import Any, Literal
 
+import numpy as np
 import pytest
 
 from snne_guard.assess import Judge
 from snne_guard.decision import Policy
 from snne_guard.errors import ConfigurationError
 from snne_guard.scorers.method import FunctionMethod
-from snne_guard.types import MethodInputs
-from tests.assess.judging import LYON, PARIS, certain, judged, limited
+from snne_guard.scorers.relation import Relation
+from snne_guard.similarity import rouge_l, structured
+from snne_guard.similarity.growth import Growth
+from snne_guard.types import MethodInputs, Sample
+from tests.assess.judging import CALL, LYON, OTHER_CALL, PARIS, certain, judged, limited
 
 LIKELY, UNLIKELY = certain("Paris", -0.1), certain("Lyon", -2.0)
 
@@ -113,3 +118,83 @@ def test_a_method_without_bounds_takes_no_threshold() -> None:
 )
 def test_what_may_take_long_is_known(options: dict[str, Any], *, light: bool) -> None:
     assert Judge(policy=Policy(), **options).light is light
+
+
+@pytest.mark.parametrize("method", ["vote_share", "dse", "num_set"])
+def test_clusters_are_formed_of_calls_of_tools(method: str) -> None:
+    def scored(_answer: Sample) -> Literal["score"]:
+        return "score"
+
+    for rule in ("score", scored):
+        judge = Judge(policy=Policy(), method=method, tool_calls=rule)  # type: ignore[arg-type]
+        alike, _ = judged(CALL, CALL, CALL, judge=judge)
+        unlike, _ = judged(CALL, OTHER_CALL, CALL, judge=judge)
+        assert (alike.uncertainty, alike.method) == (0.0, method)
+        assert unlike.uncertainty is not None
+        assert unlike.uncertainty > 0
+
+
+@pytest.mark.parametrize("rule", ["score", Policy(), lambda _answer: "score"])
+def test_what_cannot_score_calls_of_tools_is_refused_at_once(rule: Any) -> None:
+    with pytest.raises(ConfigurationError, match="of entailment for method 'luq'"):
+        Judge(policy=Policy(), method="luq", tool_calls=rule)
+
+
+def test_a_method_with_a_name_of_ours_is_not_replaced() -> None:
+    mine = replace(own("similarity", function=lambda _: 0.0), name="se")
+    found, _ = judged(PARIS, LYON, judge=Judge(policy=Policy(), method=mine))
+    needy = replace(own("mean_logprobs"), name="se")
+    missing, _ = judged(PARIS, LYON, judge=Judge(policy=Policy(), method=needy))
+
+    assert (found.method, found.score) == ("se", 0.0)
+    assert missing.reasons == ("no_threshold", "logprobs_missing", "scoring_failed")
+
+
+@pytest.mark.parametrize(
+    ("need", "answer", "samples", "missing"),
+    [
+        ("main_logprobs", PARIS, (UNLIKELY, UNLIKELY), True),
+        ("main_logprobs", LIKELY, (LYON, LYON), False),
+        ("sample_mean_logprobs", PARIS, (UNLIKELY, UNLIKELY), False),
+        ("sample_mean_logprobs", LIKELY, (UNLIKELY, LYON), True),
+        ("token_logprobs", LIKELY, (UNLIKELY, LYON), True),
+    ],
+)
+@pytest.mark.parametrize("include_answer", [True, False])
+def test_log_probabilities_are_missed_where_the_method_looks(
+    need: str,
+    answer: Sample,
+    samples: tuple[Sample, ...],
+    *,
+    missing: bool,
+    include_answer: bool,
+) -> None:
+    def failing(_inputs: object) -> float:
+        raise RuntimeError
+
+    method = replace(own(need), function=failing)
+    judge = Judge(policy=Policy(min_samples=2), method=method)
+    found, _ = judged(answer, *samples, judge=judge, include_answer=include_answer)
+
+    assert ("logprobs_missing" in found.reasons) is missing
+    assert found.reasons[-1] == "scoring_failed"
+
+
+def test_a_similarity_with_a_name_of_ours_may_take_long() -> None:
+    def slow(texts: Any, /, *, question: str | None = None) -> Any:
+        return rouge_l(texts, question=question)
+
+    slow.__qualname__ = "rouge_l"
+    assert not Judge(policy=Policy(), method="snne", similarity=slow).light
+
+
+def test_what_was_compared_in_this_call_tells_the_same_meaning_too() -> None:
+    relation = Relation.of("structured").through(Growth().over)
+    calls = [str(CALL.tool_calls), str(OTHER_CALL.tool_calls)] * 2
+
+    assert relation.similarity is not structured
+    assert (
+        relation.equivalent(calls, None).tolist()
+        == np.equal.outer(calls, calls).tolist()
+    )
+    np.testing.assert_array_equal(relation.compare(calls, None), structured(calls))

@@ -198,3 +198,24 @@ def test_canonical_json_refuses_what_json_has_no_form_for() -> None:
     for value in (float("nan"), float("inf"), object(), {"a": {1, 2}}, {(1,): 2}, deep):
         with pytest.raises(InputError, match="expected a value that JSON can hold"):
             canonical_json(value)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ('{"a": 1, "b": [1, 2]}', '{"b": [1.0, 2e0], "a": 1}', True),
+        ("[1, 2]", "[2, 1]", False),
+        ("1", "true", False),
+        ('"1"', "1", False),
+        ('{"a": "Paris"}', '{"a": "Paris."}', False),
+        ('```json\n{"a": 1}\n```', '{"a":1}', True),
+        ('{"name": "f", "args": {}, "id": "1"}', '{"name": "f", "args": {}}', True),
+        ('{"name": "f", "args": {}}', '{"name": "g", "args": {}}', False),
+        ('{"a": 1}', '{"a": 1, "id": "1"}', False),
+        ("Paris.", "paris", True),
+        ("Paris", '"Paris"', False),
+    ],
+)
+def test_which_values_are_the_same(one: str, other: str, *, same: bool) -> None:
+    assert structured.equivalent([one, other])[0, 1] == same
+    assert structured.equivalent([other, one])[0, 1] == same
