@@ -126,7 +126,7 @@ def test_clusters_are_formed_of_calls_of_tools(method: str) -> None:
         return "score"
 
     for rule in ("score", scored):
-        judge = Judge(policy=Policy(), method=method, tool_calls=rule)  # type: ignore[arg-type]
+        judge = Judge(policy=Policy(), method=method, tool_calls=rule)
         alike, _ = judged(CALL, CALL, CALL, judge=judge)
         unlike, _ = judged(CALL, OTHER_CALL, CALL, judge=judge)
         assert (alike.uncertainty, alike.method) == (0.0, method)
