@@ -6,10 +6,19 @@ from langchain_core.messages import BaseMessage
 
 from snne_guard.errors import ScoringError
 from snne_guard.sampling.langchain_messages import read_message
-from snne_guard.sampling.langchain_models import ChatRunnable, check_model, pin, resolve
+from snne_guard.sampling.langchain_models import (
+    Candidate,
+    ChatRunnable,
+    check_model,
+    pin,
+    resolve,
+)
 from snne_guard.sampling.langchain_quiet import quiet_config, quiet_context
 
 __all__ = ["ChatGenerate"]
+
+# What providers call the address of their server.
+_SERVED = ("base_url", "openai_api_base", "anthropic_api_url", "azure_endpoint")
 
 
 class ChatGenerate:
@@ -47,6 +56,15 @@ class ChatGenerate:
     def __repr__(self) -> str:
         return f"{type(self).__name__}(name={self.name!r})"
 
+    @property
+    def cache_key(self) -> str:
+        """What its replies depend on besides the prompt; no secret is in it.
+
+        That is the models that may be asked, with their options, those of a binding
+        and where they are served.
+        """
+        return repr([_told(one) for one in resolve(pin(self._model))])
+
     def __call__(self, prompt: str, /) -> str:
         """Return the text of one reply.
 
@@ -59,6 +77,16 @@ class ChatGenerate:
             msg = f"expected a message from {self.name}, got {type(message).__name__}"
             raise ScoringError(msg)
         return read_message(message).text
+
+
+def _told(one: Candidate) -> tuple[str, str, list[str]]:
+    kind = type(one.model)
+    options = one.model._get_llm_string(**one.kwargs)  # noqa: SLF001 - what LangChain's own caches go by  # pyright: ignore[reportPrivateUsage]
+    # Where it is served may be known of the environment alone.
+    client = getattr(one.model, "root_client", None)
+    served = [getattr(one.model, name, None) for name in _SERVED]
+    served.append(getattr(client, "base_url", None))
+    return f"{kind.__module__}.{kind.__qualname__}", options, [*map(str, served)]
 
 
 def _name_of(model: ChatRunnable) -> str:

@@ -37,6 +37,12 @@ class OpenAIGenerate:
         self.name = model
         self._create: Any = client.chat.completions.create
         self._options = options
+        self._served = str(getattr(client, "base_url", ""))
+
+    @property
+    def cache_key(self) -> str:
+        """What its replies depend on besides the prompt; no secret is in it."""
+        return repr((self.name, self._served, sorted(self._options.items())))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(name={self.name!r})"

@@ -106,9 +106,23 @@ class EntailmentJudge:
 
     @property
     def cache_key(self) -> str:
-        """What its verdicts depend on, besides the texts and the question."""
-        prompt = getattr(self._prompt, "__qualname__", repr(self._prompt))
-        return f"{self.name} {self.strict} {self._with_question} {prompt}"
+        """What its verdicts depend on, besides the texts and the question.
+
+        That is what is asked, as the prompt stands around texts that are always the
+        same, and who: a text ``cache_key`` of ``generate``, else its own name.
+        """
+        who = getattr(self._generate, "cache_key", None)
+        if not isinstance(who, str):
+            who = _code_of(self._generate)
+        questions = (None, "Q") if self._with_question else (None,)
+        prompts = [self._shown(question) for question in questions]
+        return repr((self.name, self.strict, self._with_question, who, prompts))
+
+    def _shown(self, question: str | None) -> str:
+        try:
+            return self._prompt(question, "P", "H")
+        except Exception as error:  # noqa: BLE001 - one that wants a question, say
+            return type(error).__name__
 
     @property
     def calls(self) -> int:
@@ -249,6 +263,13 @@ class EntailmentJudge:
         if not isinstance(reply, str):
             msg = f"expected a text from {self.name}, got {type(reply).__name__}"
             raise ScoringError(msg)
+
+
+def _code_of(generate: object) -> str:
+    name = getattr(generate, "__qualname__", None)
+    if isinstance(name, str):
+        return f"{generate.__module__}.{name}"
+    return f"{type(generate).__module__}.{type(generate).__qualname__}"
 
 
 def _name_of(generate: object) -> str:

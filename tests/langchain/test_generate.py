@@ -12,6 +12,7 @@ from langchain_core.language_models import FakeListChatModel
 from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.runnables import RunnableLambda
 from langchain_openai import ChatOpenAI
+from pydantic import SecretStr
 
 from snne_guard.errors import ConfigurationError, ScoringError
 from snne_guard.langchain import ChatGenerate
@@ -144,3 +145,31 @@ def test_the_embedded_model_as_judge(embedded: ChatOpenAI) -> None:
     assert judge.unclear <= judge.calls
     assert judge.name.startswith("judge:SmolLM2")
     assert isinstance(embedded.invoke([HumanMessage("Hi")]), AIMessage)
+
+
+def test_what_replies_depend_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    def served(url: str | None, **options: Any) -> str:
+        chat = ChatOpenAI(model="m", base_url=url, api_key=SecretStr("sk-secret"))
+        return ChatGenerate(chat.bind(**options), name="m").cache_key
+
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://c/v1")
+    keys = [
+        served("http://a/v1", temperature=0),
+        served("http://b/v1", temperature=0),
+        served("http://a/v1", temperature=1),
+        served(None, temperature=0),
+    ]
+    assert len({*keys}) == 4
+    assert served("http://a/v1", temperature=0) == keys[0]
+    assert "sk-secret" not in str(keys)
+
+
+def test_what_replies_of_a_client_depend_on() -> None:
+    def served(url: str, **options: Any) -> str:
+        client = openai.OpenAI(base_url=url, api_key="sk-secret")
+        return OpenAIGenerate(client, model="m", **options).cache_key
+
+    keys = [served("http://a"), served("http://b"), served("http://a", temperature=0)]
+    assert len({*keys}) == 3
+    assert served("http://a") == keys[0]
+    assert "sk-secret" not in str(keys)

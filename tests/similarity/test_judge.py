@@ -244,3 +244,32 @@ def test_options_that_make_no_sense(options: dict[str, Any]) -> None:
         EntailmentJudge("gpt-4o")  # type: ignore[arg-type]
     with pytest.raises(InputError):
         EntailmentJudge(pair_of_neutral)("text")
+
+
+def test_what_its_verdicts_depend_on() -> None:
+    class Served:
+        cache_key = "here"
+
+        def __call__(self, _prompt: str, /) -> str:
+            return "neutral"
+
+    class Elsewhere(Served):
+        cache_key = "there"
+
+    def key(generate: Any = pair_of_neutral, **options: Any) -> str:
+        return EntailmentJudge(generate, name="toy", **options).cache_key
+
+    keys = [
+        key(),
+        key(Served()),
+        key(Elsewhere()),
+        key(Table({})),
+        key(strict=False),
+        key(condition_on_question=False),
+        key(prompt=lambda _, one, other: f"1 {one} {other}"),
+        key(prompt=lambda _, one, other: f"2 {one} {other}"),
+        key(prompt=lambda q, one, other: f"2 {one} {other}{'' if q is None else q}"),
+        key(prompt=lambda q, one, other: f"2 {one} {other}" + q),
+    ]
+    assert len({*keys}) == len(keys)
+    assert key(prompt=lambda _, one, other: f"1 {one} {other}") == keys[6]
