@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Sequence
+from itertools import combinations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -13,8 +14,13 @@ from snne_guard._forks import begin_in_forks
 from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.similarity._memo import PairMemo, pair_key
 from snne_guard.similarity._nli_load import Loaded, MadeOnce, Source, load
-from snne_guard.similarity._nli_texts import defused, side
-from snne_guard.types import FloatArray
+from snne_guard.similarity._nli_texts import (
+    defused,
+    look_alike,
+    side,
+    spelled_alike,
+)
+from snne_guard.types import BoolArray, FloatArray
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -33,10 +39,14 @@ class Pair(NamedTuple):
     Attributes:
         first: The premise.
         second: The hypothesis.
+        cut: Whether an end was taken off already.
+        alike: Whether the model cannot tell the two answers apart.
     """
 
     first: str
     second: str
+    cut: bool = False
+    alike: bool = False
 
 
 class Engine:
@@ -55,7 +65,9 @@ class Engine:
         self._name = name
         self._known: PairMemo[tuple[float, ...]] = PairMemo()
         self._cut_pairs = 0
+        self._alike_pairs = 0
         self._told_unreadable = False
+        self._told_indistinct = False
         begin_in_forks(self)
 
     def begin(self) -> None:
@@ -66,6 +78,11 @@ class Engine:
     def cut_pairs(self) -> int:
         """Pairs so far of which the model did not see the end."""
         return self._cut_pairs
+
+    @property
+    def alike_pairs(self) -> int:
+        """Pairs so far of different answers that are the same to the model."""
+        return self._alike_pairs
 
     def window(self, asked: int | None) -> int:
         """Return how many tokens a pair may have.
@@ -94,18 +111,61 @@ class Engine:
         self, question: str | None, answers: Sequence[str], *, window: int
     ) -> list[str]:
         """Return each clean answer, behind as much of the question as fits."""
-        special = self.loaded.tokenizer.num_special_tokens_to_add(pair=True)
         most = window * _LETTERS  # what is certain to be cut off need not be read
         told = None if question is None else self.clean(question[-most:])
         return [
             side(
                 told,
-                answer[:most],
-                room=(window - special) // 2,
+                answer.strip()[:most],
+                room=self._room(window) // 2,
                 count=lambda text: len(self.tokens(text)),
             )
             for answer in answers
         ]
+
+    def _room(self, window: int) -> int:
+        """Return how many tokens the two texts of a pair have together."""
+        special = self.loaded.tokenizer.num_special_tokens_to_add(pair=True)
+        return int(window - special)
+
+    def fits(self, pair: Pair, *, window: int) -> bool:
+        """Return whether the model sees the whole of both texts."""
+        both = len(self.tokens(pair.first)) + len(self.tokens(pair.second))
+        return both <= self._room(window)
+
+    def too_long(self, answers: Sequence[str], *, window: int) -> list[bool]:
+        """Return which clean answers lose letters before they become tokens."""
+        return [len(answer.strip()) > window * _LETTERS for answer in answers]
+
+    def indistinct(
+        self, answers: Sequence[str], sides: Sequence[str], *, window: int
+    ) -> BoolArray:
+        """Return which different answers are the same to the model.
+
+        Either what makes them different stands where the model does not look, or its
+        vocabulary does not tell it: unknown characters, or words too long for it. That
+        it levels case and spaces is meant.
+
+        Args:
+            answers: The ``m`` clean answers.
+            sides: What :meth:`sides` made of them.
+            window: Tokens of a pair.
+
+        Returns:
+            ``(m, m)`` booleans, symmetric, diagonal False.
+        """
+        most, room = window * _LETTERS, self._room(window)
+        bare = [self.tokens(answer.strip()[:most]) for answer in answers]
+        whole = [self.tokens(text) for text in sides]
+        same = np.zeros((len(answers), len(answers)), dtype=np.bool_)
+        for i, j in combinations(range(len(answers)), 2):
+            alike = bare[i] == bare[j] or look_alike(whole[i], whole[j], room=room)
+            if alike and not spelled_alike(answers[i], answers[j]):
+                same[i, j] = same[j, i] = True
+        if same.any() and not self._told_indistinct:
+            self._told_indistinct = True
+            logger.warning("%r sees no difference between two answers", self._name)
+        return same
 
     def reads(self, text: str) -> bool:
         """Return whether the model knows at least half of a text's tokens."""
@@ -138,7 +198,9 @@ class Engine:
         Raises:
             InputError: The model's numbers are NaN or infinite.
         """
-        keys = {pair: pair_key(str(max_length), *pair) for pair in pairs}
+        keys = {
+            pair: pair_key(str(max_length), pair.first, pair.second) for pair in pairs
+        }
         with self._lock:
             found = {pair: self._known.get(key) for pair, key in keys.items()}
             new = [pair for pair, known in found.items() if known is None]
@@ -184,15 +246,22 @@ class Engine:
 
     def _encode(self, pairs: Sequence[Pair], max_length: int) -> list[dict[str, Any]]:
         """Return the model's inputs for each pair, not yet padded."""
-        firsts, seconds = zip(*pairs, strict=True)
+        firsts, seconds = (
+            [pair.first for pair in pairs],
+            [pair.second for pair in pairs],
+        )
+        self._alike_pairs += sum(pair.alike for pair in pairs)
         tokenizer = self.loaded.tokenizer
-        table = tokenizer(list(firsts), list(seconds), verbose=False)
+        table = tokenizer(firsts, seconds, verbose=False)
         lengths = map(len, table["input_ids"])
-        long = sum(length > max_length for length in lengths)
+        long = sum(
+            length > max_length or pair.cut
+            for length, pair in zip(lengths, pairs, strict=True)
+        )
         if long:
             table = tokenizer(
-                list(firsts),
-                list(seconds),
+                firsts,
+                seconds,
                 truncation="longest_first",
                 max_length=max_length,
             )
@@ -254,7 +323,11 @@ class Engine:
         return inputs
 
 
-ENGINES: MadeOnce[Engine] = MadeOnce()
+_PAUSE = 60.0
+"""Seconds for which a model that cannot be loaded is not tried again: to find that the
+Hub cannot be reached takes most of a minute."""
+
+ENGINES: MadeOnce[Engine] = MadeOnce(pause=_PAUSE)
 """The loaded models of this process, by their ``Source``."""
 
 

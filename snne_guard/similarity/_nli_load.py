@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Collection
+from copy import copy
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from snne_guard._forks import begin_in_forks
-from snne_guard.errors import ConfigurationError, MissingExtraError
+from snne_guard.errors import ConfigurationError, MissingExtraError, SnneGuardError
 
 __all__ = ["Loaded", "MadeOnce", "Source", "best_device", "check_extra", "load"]
 
@@ -208,10 +210,20 @@ Thing = TypeVar("Thing")
 
 
 class MadeOnce(Generic[Thing]):
-    """Things that are made once for each key, by whoever comes first."""
+    """Things that are made once for each key, by whoever comes first.
 
-    def __init__(self) -> None:
+    Args:
+        pause: Seconds for which what could not be made is not tried again.
+        clock: Tells the seconds.
+    """
+
+    def __init__(
+        self, *, pause: float = 0.0, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._made: dict[object, Thing] = {}
+        self._failed: dict[object, tuple[float, SnneGuardError]] = {}
+        self._pause = pause
+        self._clock = clock
         begin_in_forks(self)
 
     def begin(self) -> None:
@@ -219,19 +231,45 @@ class MadeOnce(Generic[Thing]):
         self._lock = threading.Lock()
         self._locks: dict[object, threading.Lock] = {}
 
+    def known(self, key: object) -> Thing | None:
+        """Return the thing of a key if it is made already."""
+        return self._made.get(key)
+
     def get(self, key: object, make: Callable[[], Thing]) -> Thing:
         """Return the thing of a key; who comes meanwhile waits for it.
 
-        What ``make`` raises is raised, and the next one tries again.
+        What ``make`` raises is raised, and an error of ours raised anew at once until
+        the pause is over: else each of many would wait as long as the first one.
         """
-        with self._lock:
-            own = self._locks.setdefault(key, threading.Lock())
-        with own:
+        with self._own(key):
             if key not in self._made:
-                self._made[key] = make()
+                self._raise_failure(key)
+                try:
+                    self._made[key] = make()
+                except SnneGuardError as error:
+                    # The copy keeps no frames, and nothing that they hold.
+                    self._failed[key] = self._clock() + self._pause, copy(error)
+                    raise
             return self._made[key]
 
     def drop(self, key: object) -> None:
-        """Forget the thing of a key; who holds it keeps it."""
-        with self._lock:
+        """Forget the thing of a key, or its failure; who holds it keeps it."""
+        with self._own(key):
             self._made.pop(key, None)
+            self._failed.pop(key, None)
+
+    def _own(self, key: object) -> threading.Lock:
+        with self._lock:
+            return self._locks.setdefault(key, threading.Lock())
+
+    def forgive(self, key: object) -> None:
+        """Let the next one try again at once what could not be made."""
+        with self._own(key):
+            self._failed.pop(key, None)
+
+    def _raise_failure(self, key: object) -> None:
+        if key in self._failed:
+            until, error = self._failed[key]
+            if self._clock() < until:
+                raise copy(error)
+            del self._failed[key]

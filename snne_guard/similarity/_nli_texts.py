@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+import unicodedata
+from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 
-__all__ = ["cut_answer", "defused", "side"]
+__all__ = ["cut_answer", "defused", "look_alike", "side", "spelled_alike"]
 
 
 def cut_answer(answer: str, last_characters: int | None) -> str:
@@ -72,3 +73,43 @@ def side(
         else:
             low = middle + 1
     return f"{question[starts[high] :]} {answer}" if high < len(starts) else answer
+
+
+def spelled_alike(one: str, other: str) -> bool:
+    """Return whether two texts differ in case, spaces and compatible characters alone.
+
+    Example:
+        >>> (
+        ...     spelled_alike("New York", "new  york"),
+        ...     spelled_alike("resume", "resum\u00e9"),
+        ... )
+        (True, False)
+    """
+    return _levelled(one) == _levelled(other)
+
+
+def _levelled(text: str) -> str:
+    return "".join(unicodedata.normalize("NFKC", text).casefold().split())
+
+
+def look_alike(one: Sequence[int], other: Sequence[int], *, room: int) -> bool:
+    """Return whether a model sees the same tokens of two texts.
+
+    Args:
+        one: The tokens of the first text.
+        other: Those of the second one.
+        room: Tokens that both have together. What is longer loses its end, and the
+            longer text more of it.
+
+    Example:
+        >>> look_alike([1, 2, 3, 4], [1, 2, 3, 5], room=8)
+        False
+        >>> look_alike([1, 2, 3, 4], [1, 2, 3, 5], room=6)
+        True
+    """
+    if len(one) + len(other) <= room:
+        return one == other
+    least = min(len(one), len(other), room // 2)
+    most = min(max(len(one), len(other)), room - least)
+    # One token may be seen of the one only, where the room is odd.
+    return most - least <= 1 and one[:least] == other[:least]

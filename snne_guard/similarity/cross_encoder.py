@@ -181,6 +181,7 @@ class CrossEncoder:
             MissingExtraError: A package or the model is not there.
             ConfigurationError: The model has several outputs.
         """
+        ENGINES.forgive(self._source())
         self._engine()
         return self
 

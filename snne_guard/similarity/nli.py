@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from itertools import permutations
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -29,6 +29,22 @@ _NEUTRAL = (0.0, 1.0, 0.0)
 _ENTAILED = (0.0, 0.0, 1.0)
 
 
+class _Reading(NamedTuple):
+    """What a model gets to read of distinct texts.
+
+    Attributes:
+        shared: The model.
+        window: Tokens of a pair.
+        known: Of each text, whether the model knows its characters.
+        pairs: Each ordered pair under its place.
+    """
+
+    shared: Engine
+    window: int
+    known: list[bool]
+    pairs: dict[tuple[int, int], Pair]
+
+
 @dataclass(frozen=True, slots=True)
 class NLI:
     """A sequence-classification model of Hugging Face that compares answers.
@@ -44,9 +60,11 @@ class NLI:
     Of a pair the model reads ``max_length`` tokens. Where question and answer do not
     fit, the question loses its beginning; of answers that do not fit by themselves,
     the ends are not compared (a warning is logged once, and :attr:`cut_pairs` counts
-    them). Two different answers of which one is written in characters that the model
-    does not know count as neutral, since it cannot tell them apart. Equal answers
-    mean the same, without the model.
+    them). Two different answers that the model cannot tell apart count as neutral:
+    where one is written in characters that it does not know, where what differs stands
+    beyond what it reads, and where both become the same tokens though more than case
+    and spaces differs (:attr:`alike_pairs` counts these two). Equal answers mean the
+    same, without the model.
 
     Args:
         model: Name on the Hugging Face Hub, or the path of a folder. Code that comes
@@ -176,10 +194,52 @@ class NLI:
         rows = [place[text] for text in texts]
         return table[np.ix_(rows, rows)]
 
+    def blind_spots(
+        self, texts: Sequence[str], /, *, question: str | None = None
+    ) -> tuple[str, ...]:
+        """Return why the comparison of these texts tells less than it seems.
+
+        It costs as much as cutting them into tokens.
+
+        Args:
+            texts: The ``n`` texts.
+            question: What was asked.
+
+        Returns:
+            ``"answers_cut"`` where the ends of two different texts are not compared,
+            ``"answers_alike"`` where the model cannot tell two of them apart.
+
+        Raises:
+            SnneGuardError: As for the similarity.
+        """
+        distinct = list(distinct_texts(texts))
+        if len(distinct) < 2:  # noqa: PLR2004 - a pair
+            return ()
+        shared, window, known, pairs = self._read(distinct, question)
+        cut = any(
+            pair.cut or not shared.fits(pair, window=window) for pair in pairs.values()
+        )
+        alike = not all(known) or any(pair.alike for pair in pairs.values())
+        spots = (("answers_cut", cut), ("answers_alike", alike))
+        return tuple(code for code, there in spots if there)
+
     @property
     def cut_pairs(self) -> int:
-        """Pairs so far, of all that share the model, whose ends it did not see."""
-        return self._engine().cut_pairs
+        """Pairs so far, of all that share the model, whose ends it did not see.
+
+        0 where the model is not loaded.
+        """
+        shared = ENGINES.known(self._source())
+        return 0 if shared is None else shared.cut_pairs
+
+    @property
+    def alike_pairs(self) -> int:
+        """Pairs so far of different texts that are the same to the shared model.
+
+        0 where the model is not loaded.
+        """
+        shared = ENGINES.known(self._source())
+        return 0 if shared is None else shared.alike_pairs
 
     def load(self) -> NLI:
         """Load the model now rather than at first use, and return this object.
@@ -187,10 +247,14 @@ class NLI:
         A service calls it when it starts, so that no request waits for the model and
         a wrong name fails there.
 
+        Elsewhere, a model that could not be loaded is not tried again for a minute;
+        here it is.
+
         Raises:
             MissingExtraError: A package or the model is not there.
             ConfigurationError: The model is no NLI model.
         """
+        ENGINES.forgive(self._source())
         self._columns(self._engine())
         return self
 
@@ -211,28 +275,37 @@ class NLI:
         names = shared.loaded.id2label
         return class_columns(names, labels, model=os.fspath(self.model))
 
+    def _read(self, distinct: Sequence[str], question: str | None) -> _Reading:
+        shared = self._engine()
+        window = shared.window(self.max_length)
+        answers = [
+            shared.clean(cut_answer(text.strip(), self.last_characters))
+            for text in distinct
+        ]
+        told = question if self.condition_on_question else None
+        sides = shared.sides(told, answers, window=window)
+        alike = shared.indistinct(answers, sides, window=window)
+        cut = shared.too_long(answers, window=window)
+        pairs = {
+            (i, j): Pair(
+                sides[i], sides[j], cut=cut[i] or cut[j], alike=bool(alike[i, j])
+            )
+            for i, j in permutations(range(len(distinct)), 2)
+        }
+        return _Reading(shared, window, [shared.reads(each) for each in answers], pairs)
+
     def _fill(
         self, table: FloatArray, distinct: Sequence[str], question: str | None
     ) -> None:
         """Write what the model says of distinct texts into their table."""
-        shared = self._engine()
+        shared, window, known, pairs = self._read(distinct, question)
         columns = self._columns(shared)
-        window = shared.window(self.max_length)
-        answers = [
-            shared.clean(cut_answer(text, self.last_characters)) for text in distinct
-        ]
-        told = question if self.condition_on_question else None
-        sides = shared.sides(told, answers, window=window)
-        places = list(permutations(range(len(distinct)), 2))
-        known = [shared.reads(answer) for answer in answers]
-        asked = [(i, j) for i, j in places if known[i] and known[j]]
+        asked = [(i, j) for i, j in pairs if known[i] and known[j]]
         found = shared.probabilities(
-            [Pair(sides[i], sides[j]) for i, j in asked],
+            [pairs[place] for place in asked],
             max_length=window,
             batch_size=self.batch_size,
         )
-        for i, j in set(places) - set(asked):
-            table[i, j] = _NEUTRAL
         if asked:
             rows, across = zip(*asked, strict=True)
             ordered = [
@@ -240,3 +313,6 @@ class NLI:
                 for column in columns
             ]
             table[rows, across] = np.stack(ordered, axis=1)
+        for place, pair in pairs.items():
+            if pair.alike or not (known[place[0]] and known[place[1]]):
+                table[place] = _NEUTRAL

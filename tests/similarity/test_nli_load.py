@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import Any
@@ -12,7 +14,7 @@ import pytest
 from transformers import BertConfig, BertModel
 
 from snne_guard.errors import ConfigurationError, MissingExtraError
-from snne_guard.similarity import _nli_load
+from snne_guard.similarity import _nli_engine, _nli_load
 from snne_guard.similarity._nli_load import MadeOnce, Source, load
 from snne_guard.similarity.nli import NLI
 from tests.support.tiny_nli import make_tokenizer, save_model, save_sentencepiece
@@ -56,6 +58,7 @@ def test_the_vocabulary_of_the_papers_model(
     with pytest.raises(ConfigurationError, match="cannot be loaded"):
         NLI(path)(TWO)
     monkeypatch.setattr(_nli_load, "find_spec", find_spec)
+    NLI(path).unload()
     with pytest.raises(MissingExtraError, match="sentencepiece"):
         NLI(path)(TWO)
 
@@ -179,6 +182,75 @@ def test_loaded_again_after_a_failure_or_when_let_go(tmp_path: Path) -> None:
     assert (nli(TWO) == before).all()
     nli.unload()
     assert (nli(TWO) != before).any()
+
+
+def test_a_failure_is_remembered_for_a_while() -> None:
+    now = [0.0]
+    tried: list[float] = []
+    made: MadeOnce[int] = MadeOnce(pause=60.0, clock=lambda: now[0])
+
+    def make() -> int:
+        tried.append(now[0])
+        if len(tried) < 3:
+            needed = "the model"
+            raise MissingExtraError(needed, extra="nli") from OSError(needed)
+        return 1
+
+    for now[0] in (0.0, 1.0, 59.0):
+        with pytest.raises(MissingExtraError, match="the model is not installed"):
+            made.get("key", make)
+    assert tried == [0.0]
+    now[0] = 60.0
+    with pytest.raises(MissingExtraError):
+        made.get("key", make)
+    made.forgive("key")
+    assert made.known("key") is None
+    assert made.get("key", make) == made.known("key") == 1
+    assert tried == [0.0, 60.0, 60.0]
+
+
+def test_a_model_that_is_not_there_is_looked_for_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked: list[Source] = []
+
+    def count(source: Source) -> Any:
+        looked.append(source)
+        return load(source)
+
+    monkeypatch.setattr(_nli_engine, "load", count)
+    nli = NLI(tmp_path / "none")
+    for _ in range(3):
+        with pytest.raises(MissingExtraError, match="hf download"):
+            nli(TWO)
+    assert (nli.cut_pairs, nli.alike_pairs, len(looked)) == (0, 0, 1)
+    with pytest.raises(MissingExtraError):
+        nli.load()
+    assert len(looked) == 2
+
+
+def test_to_let_go_waits_for_who_gets_it() -> None:
+    made: MadeOnce[int] = MadeOnce()
+    inside, leave, gone = threading.Event(), threading.Event(), threading.Event()
+
+    def make() -> int:
+        inside.set()
+        assert leave.wait(20)
+        return 1
+
+    def drop() -> None:
+        made.drop("key")
+        gone.set()
+
+    with ThreadPoolExecutor(2) as pool:
+        got = pool.submit(made.get, "key", make)
+        assert inside.wait(20)
+        dropped = pool.submit(drop)
+        assert not gone.is_set()
+        leave.set()
+        assert got.result(20) == 1
+        dropped.result(20)
+    assert made.known("key") is None
 
 
 def test_what_cannot_be_made_is_tried_again() -> None:
