@@ -34,7 +34,24 @@ _NUMBER = re.compile(
         (?P<unit>[%‰‱]?)""",
     re.VERBOSE,
 )
+_UNIT = re.compile(r"[nµμcdk]?m|in|ft|yd|mi|s|sec|min|h|hr")
 _WHOLE = re.compile(r"-?\d{1,400}")
+_MONTH = (
+    r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?"
+    r"|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\b\.?"
+)
+_DAY = r"\d{1,2}(?:st|nd|rd|th)?"
+_DATE = re.compile(
+    rf"""(?<![\w./-]) (?:
+        \d{{1,2}} ([/.-]) \d{{1,2}} \1 \d{{2,4}}    # 5/1/2024
+      | \d{{4}} ([/.-]) \d{{1,2}} \2 \d{{1,2}}      # 2024-05-01
+      | [12]\d{{3}}-(?:0[1-9]|1[0-2]) (?!\s*=)     # 2024-05
+      | {_MONTH} \s* {_DAY} (?: ,?\s* \d{{4}} )?    # July 4, 1776
+      | {_DAY} \s+ (?:of\s+)? {_MONTH} (?: ,?\s* \d{{4}} )?
+      | {_MONTH} (?:\s+of)? ,?\s* \d{{4}}           # July 1776
+    ) (?!\w | [./-]\d)""",
+    re.VERBOSE,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,9 +122,9 @@ def normalised_text(text: str, /) -> str:
     """Return a text with its case, spacing and outer punctuation levelled.
 
     Compatible characters (NFKC), cases, kinds of dashes and apostrophes are one,
-    every run of white space is a space, and quotes, emphasis, and the marks that end
-    a sentence are taken off both ends. Articles, brackets and what is inside the text
-    stay. A text of nothing but such marks stays as it is.
+    every run of white space is a space, quotes and emphasis are taken off both ends,
+    and the marks that end a sentence off the right one. Articles, brackets and what is
+    inside the text stay. A text of nothing but such marks stays as it is.
 
     Example:
         >>> normalised_text("  “New\u00a0York.” "), normalised_text("?!")
@@ -130,8 +147,9 @@ def stated_number(text: str, /) -> tuple[Fraction, str] | None:
 
     Returns:
         The exact value and ``"%"`` (or ``"‰"``, ``"‱"``) where it is one of a
-        hundred, else ``""``; None where the text states no number, or a power.
-        Currencies and other units are not looked at.
+        hundred, the exponent where its unit has one, as ``"^2"`` of ``25 m^2``, else
+        ``""``; None where the text states no number, or a power. Currencies and other
+        units are not looked at.
 
     Example:
         >>> stated_number("6 * 3 = 18.0")
@@ -142,14 +160,19 @@ def stated_number(text: str, /) -> tuple[Fraction, str] | None:
         ((Fraction(18, 1), '%'), None)
     """
     tokens = unicode_tokens(text)
+    power = ""
     for place in reversed(range(len(tokens))):
         found = _NUMBER.fullmatch(tokens[place])
         if found is None:
             continue
         before = tokens[place - 1] if place else ""
         if before == "^":  # an exponent is not what the text states
-            return None
-        unit = "%" if _is_percent(tokens[place + 1 : place + 3]) else found["unit"]
+            if place == 1 or not _UNIT.fullmatch(tokens[place - 2]):
+                return None
+            power = power or f"^{tokens[place]}"  # but a part of the unit: m^2
+            continue
+        percent = _is_percent(tokens[place + 1 : place + 3])
+        unit = "%" if percent else found["unit"] or power
         value = Fraction(found["value"])
         if found["below"] and 0 < value < 1 and _WHOLE.fullmatch(before):
             whole = int(before)
@@ -163,6 +186,10 @@ def _is_percent(tokens: Sequence[str]) -> bool:
 
 
 def _number_or_text(text: str) -> Hashable:
+    plain = " ".join(prepare(text).split())
+    dates = list(_DATE.finditer(plain))
+    if dates:  # the last number of a date is only a part of what it states
+        return stated_number(plain[dates[-1].end() :]) or normalised_text(text)
     return stated_number(text) or text.strip()
 
 
@@ -180,4 +207,5 @@ normalised = Match("normalised", normalised_text)
 """The same text after :func:`normalised_text`: case, spacing, outer punctuation."""
 
 numeric = Match("numeric", _number_or_text)
-"""The same number by :func:`stated_number`; texts without one, as by ``exact``."""
+"""The same number by :func:`stated_number`; texts without one, as by ``exact``, and
+texts in which a date comes last, as by ``normalised``."""
