@@ -84,7 +84,8 @@ class MethodResult:
         aupr: Area under the precision-recall curve, wrong answers positive.
         e_aurc: Excess area under the risk-coverage curve; lower is better.
         auroc_by_length: AUROC within thirds of answer length, short to long.
-        against_first: AUROC less that of the set's first method, on the same draws.
+        against_first: AUROC, or PRR where the grader does not say which answers are
+            right, less that of the set's first method, on the same draws.
         ece: Expected calibration error of the cross-fitted probability.
         brier: Brier score of the cross-fitted probability.
         uncertainty: Value for each ranked question, in the order of the set's ids.

@@ -10,9 +10,10 @@ import pytest
 
 from snne_guard import score
 from snne_guard.evaluation.comparison.pictures import difference, roc
+from snne_guard.evaluation.comparison.table import to_rows
 from snne_guard.evaluation.comparison.yardstick import Yardstick
 from snne_guard.evaluation.metrics.order import auroc
-from snne_guard.evaluation.results import Curve, Metric
+from snne_guard.evaluation.results import Curve, Evaluation, Metric
 from tests.support.evaluating import by_name, evaluated, questions
 
 
@@ -143,6 +144,24 @@ def test_prr_is_varied_where_nothing_is_right_or_wrong(tmp_path: Path) -> None:
     assert (half["snne[rouge_l]"].prr or Metric(value=None)).value == warm.y[0]
     assert not one.auroc_by_samples
     assert not [told for told in one.warnings if "--ablate" in told]
+
+
+def test_differences_are_of_prr_where_nothing_is_right_or_wrong(tmp_path: Path) -> None:
+    one = evaluated(tmp_path, *graded(30), methods="snne,lex_sim", **GRADED)
+    found = by_name(one)
+    first, other = (found[name] for name in ("snne[rouge_l]", "lex_sim[rouge_l]"))
+    assert first.against_first is None
+    assert first.prr is not None
+    assert other.prr is not None
+    assert other.against_first is not None
+    difference_of_both = (other.prr.value or 0) - (first.prr.value or 0)
+    assert other.against_first.value == pytest.approx(difference_of_both)
+    assert other.against_first.low is not None
+    (row,) = [
+        row for row in to_rows(Evaluation(sets=(one,))) if row["name"] == other.name
+    ]
+    assert row["prr_against_first"] == other.against_first.value
+    assert row["auroc_against_first"] is None
 
 
 def test_what_could_not_be_varied_says_why(tmp_path: Path) -> None:

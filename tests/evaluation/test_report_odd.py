@@ -135,15 +135,31 @@ def test_one_class_has_no_ranking(accuracy: float, why: str) -> None:
 
 
 def test_a_grader_may_know_how_good_answers_are_and_not_which_are_right() -> None:
-    bare = MethodResult(name="snne", method="snne", prr=Metric(value=0.4))
+    best = MethodResult(name="snne", method="snne", prr=Metric(value=0.4))
+    other = MethodResult(
+        name="lex_sim",
+        method="lex_sim",
+        prr=Metric(value=0.3),
+        against_first=Metric(value=-0.1, low=-0.2, high=0.1),
+    )
     found = EvaluatedSet(
-        name="a", path="a", methods=(bare,), ids=("1", "2"), quality=(0.2, 0.9)
+        name="a", path="a", methods=(best, other), ids=("1", "2"), quality=(0.2, 0.9)
     )
-    said = texts(shown(found))
-    assert (
-        "There is no ranking: the grader does not say which answers are right" in said
-    )
+    page = shown(found)
+    said = texts(page)
+    why = "the grader does not say which answers are right"
+    assert f"Ranked by PRR: {why}, so there is no AUROC." in said
+    assert "There is no ranking" not in said
+    assert "Methods on a, the best PRR first" in said
+    assert "PRR less snne's" in said
     assert "0.400" in said
+    assert "itself" in said
+    assert "\N{MINUS SIGN}0.100" in said
+    assert f"AUROC: {why}; By length: {why}; " in said
+    assert f"ECE, Brier: {why}." in said
+    reasons = {e.attributes["title"] for e in page.all("span", **{"class": "none"})}
+    assert "there is nothing to compare" not in reasons
+    assert "this third has no right or no wrong answers" not in reasons
 
 
 def test_a_set_may_have_no_question_and_no_method() -> None:

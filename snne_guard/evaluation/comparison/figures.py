@@ -50,7 +50,7 @@ class Figures:
     Attributes:
         metrics: By the name of the field of ``MethodResult``.
         by_length: AUROC within thirds of answer length.
-        against_first: AUROC less that of the first method.
+        against_first: AUROC, or PRR without one, less that of the first method.
     """
 
     metrics: Mapping[str, Metric]
@@ -172,9 +172,9 @@ def _metric(one: Interval, *, told: bool) -> Metric:
 def _difference(
     found: Bootstrap, name: str, first: str | None, *, told: bool
 ) -> Metric | None:
-    if first is None or name == first or "auroc" not in found.metrics:
+    if first is None or name == first:
         return None
-    one = found.compare(name, first, "auroc")
+    one = found.compare(name, first, "auroc" if "auroc" in found.metrics else "prr")
     value = number(one.difference)
     if not told:
         return Metric(value=value)

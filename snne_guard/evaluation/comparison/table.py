@@ -76,7 +76,10 @@ def _row(one: EvaluatedSet, method: MethodResult, place: int) -> dict[str, Any]:
     }
     for name in _WITH_INTERVAL:
         row |= _ends(name, getattr(method, name))
-    row |= _ends("auroc_against_first", method.against_first)
+    # It is of PRR where the grader does not say which answers are right.
+    graded = method.auroc is None
+    row |= _ends("auroc_against_first", None if graded else method.against_first)
+    row |= _ends("prr_against_first", method.against_first if graded else None)
     thirds = (*method.auroc_by_length, *(None,) * len(_THIRDS))
     for name, third in zip(_THIRDS, thirds, strict=False):
         row[f"auroc_{name}"] = None if third is None else third.value

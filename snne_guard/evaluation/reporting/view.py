@@ -64,7 +64,8 @@ class SetView:
         styles: How the methods look that are drawn.
         evaluated: Its methods, best first.
         others: Those that were not, under what became of them and why.
-        best: The first that is no baseline, None where none has an AUROC.
+        metric: What they are ranked by: AUROC, or PRR where there is no right or wrong.
+        best: The first that is no baseline, None where none could be ranked.
         snne: The first SNNE, None where there is none.
         length: The length of the answer as a method, None where it did not run.
         against: The one that the others' AUROC is compared with, None for nobody.
@@ -83,6 +84,7 @@ class SetView:
     styles: Mapping[str, Style]
     evaluated: tuple[MethodResult, ...]
     others: Mapping[str, tuple[MethodResult, ...]]
+    metric: str
     best: MethodResult | None
     snne: MethodResult | None
     length: MethodResult | None
@@ -103,16 +105,20 @@ def view(found: EvaluatedSet, anchor: str) -> SetView:
     evaluated = tuple(m for m in found.methods if m.status == "evaluated")
     styles = _styles(evaluated)
     ranked = [m for m in evaluated if _value(m.auroc) is not None]
+    graded = not ranked and found.accuracy is None
+    if graded:
+        ranked = [m for m in evaluated if _value(m.prr) is not None]
     return SetView(
         found=found,
         anchor=anchor,
         size=len(found.ids),
         why=_why(found),
-        lone=_LONE,
-        missing=tuple(_missing(evaluated, _why(found))),
+        lone=_why(found) if found.accuracy is None else _LONE,
+        missing=tuple(_missing(found, evaluated)),
         styles=styles,
         evaluated=evaluated,
         others=_grouped(m for m in found.methods if m.status != "evaluated"),
+        metric="PRR" if graded and ranked else "AUROC",
         best=next((m for m in ranked if m.method != LENGTH), None),
         snne=_first(evaluated, "snne"),
         length=_first(evaluated, LENGTH),
@@ -147,17 +153,19 @@ def _why(found: EvaluatedSet) -> str:
     return "it is not known"
 
 
-def _missing(evaluated: Sequence[MethodResult], why: str) -> Iterator[str]:
+def _missing(found: EvaluatedSet, evaluated: Sequence[MethodResult]) -> Iterator[str]:
     """Yield what is shown as a dash, with the reason."""
+    why = _why(found)
+    lone, unlearnt = (why, why) if found.accuracy is None else (_LONE, _UNLEARNT)
     thirds = [[_value(third) for third in m.auroc_by_length] for m in evaluated]
     lacks = {
         f"AUROC: {why}": any(_value(m.auroc) is None for m in evaluated),
-        f"By length: {_LONE}": any(
+        f"By length: {lone}": any(
             len(each) < _THIRDS or None in each for each in thirds
         ),
         "ms: not measured": any(m.milliseconds is None for m in evaluated),
         "calls: not counted": any(m.calls is None for m in evaluated),
-        f"ECE, Brier: {_UNLEARNT}": any(m.ece is None for m in evaluated),
+        f"ECE, Brier: {unlearnt}": any(m.ece is None for m in evaluated),
     }
     yield from (said for said, lacking in lacks.items() if lacking)
 
