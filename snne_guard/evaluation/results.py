@@ -195,7 +195,9 @@ class EvaluatedSet:
         reliability: Observed share of wrong answers by predicted probability.
         hardest: The questions on which score and truth disagree most.
         hardest_by: The method whose score that is.
-        length_clusters_rho: Spearman correlation of answer length and number of groups.
+        length_clusters_rho: Spearman correlation of the mean length of a question's
+            scored answers, in tokens, and their number of groups (figure 1 of the
+            paper).
         ablations: Curves of AUROC, or of PRR without one, by tau, similarity, number
             of answers or temperature, under the name of what varies.
     """

@@ -12,7 +12,7 @@ from snne_guard import score
 from snne_guard.evaluation.comparison.pictures import difference, roc
 from snne_guard.evaluation.comparison.table import to_rows
 from snne_guard.evaluation.comparison.yardstick import Yardstick
-from snne_guard.evaluation.metrics.order import auroc
+from snne_guard.evaluation.metrics.order import auroc, spearman
 from snne_guard.evaluation.results import Curve, Evaluation, Metric
 from tests.support.evaluating import by_name, evaluated, questions
 
@@ -162,6 +162,29 @@ def test_differences_are_of_prr_where_nothing_is_right_or_wrong(tmp_path: Path) 
     ]
     assert row["prr_against_first"] == other.against_first.value
     assert row["auroc_against_first"] is None
+
+
+@pytest.mark.parametrize("include_answer", [True, False])
+def test_mean_length_of_the_scored_answers_and_groups(
+    tmp_path: Path, include_answer: bool
+) -> None:
+    rows = questions(30)
+
+    one = evaluated(tmp_path, *rows, methods="snne", include_answer=include_answer)
+
+    lengths, groups = [], []
+    for fields in rows:
+        texts = [
+            *([fields["main_answer"]] if include_answer else []),
+            *fields["samples"],
+        ]
+        lengths.append(sum(len(text.split()) for text in texts) / len(texts))
+        groups.append(len({*texts}))
+    assert one.n_clusters == tuple(groups)
+    assert one.length_clusters_rho is not None
+    assert one.length_clusters_rho.value == pytest.approx(spearman(lengths, groups))
+    by_answer = spearman(one.answer_length, groups)
+    assert one.length_clusters_rho.value != pytest.approx(by_answer)
 
 
 def test_what_could_not_be_varied_says_why(tmp_path: Path) -> None:

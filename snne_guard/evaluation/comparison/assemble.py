@@ -102,7 +102,7 @@ def _clustered(
         n_clusters=tuple(counts.tolist()),
         clusters_by=scan.clusters.name,
         length_clusters_rho=rank_correlation(
-            standing.answer_length, counts, options.draws
+            standing.mean_length, counts, options.draws
         ),
     )
 

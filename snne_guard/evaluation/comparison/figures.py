@@ -122,8 +122,8 @@ def length_thirds(lengths: IntArray, /) -> tuple[BoolArray, BoolArray, BoolArray
 
 
 def rank_correlation(
-    first: Sequence[float] | IntArray,
-    second: Sequence[float] | IntArray,
+    first: FloatArray | IntArray,
+    second: FloatArray | IntArray,
     options: Draws,
 ) -> Metric:
     """Return Spearman's correlation with its interval over questions."""

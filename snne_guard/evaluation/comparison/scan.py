@@ -19,7 +19,7 @@ from snne_guard.evaluation.recording.lines import decode
 from snne_guard.evaluation.recording.recordings import Recording
 from snne_guard.scorers.relation import Relation
 from snne_guard.similarity.tokens import unicode_tokens
-from snne_guard.types import IntArray
+from snne_guard.types import FloatArray, IntArray
 
 __all__ = ["Scan", "Strip", "recordings_at", "scan"]
 
@@ -54,6 +54,7 @@ class Scan:
         strips: The methods as they are ranked, then what ablations need.
         verdicts: Requests that each judge was sent, over all questions.
         answer_length: Tokens of each delivered answer.
+        mean_length: Mean tokens of the scored answers of each question.
         n_clusters: Groups of equal answers of each question, 0 where unknown.
     """
 
@@ -65,10 +66,12 @@ class Scan:
     strips: Sequence[Strip]
     verdicts: dict[str, int] = field(default_factory=dict[str, int])
     answer_length: IntArray = field(init=False)
+    mean_length: FloatArray = field(init=False)
     n_clusters: IntArray = field(init=False)
 
     def __post_init__(self) -> None:
         self.answer_length = np.zeros(len(self.rows), dtype=np.intp)
+        self.mean_length = np.zeros(len(self.rows))
         self.n_clusters = np.zeros(len(self.rows), dtype=np.intp)
 
     @property
@@ -111,6 +114,8 @@ def scan(
             known=provided.known,
         )
         one.answer_length[at] = len(unicode_tokens(recording.main_answer))
+        lengths = [len(unicode_tokens(text)) for text in materials.members]
+        one.mean_length[at] = np.mean(lengths) if lengths else 0.0
         shared: dict[int | None, Shared] = {None: Shared(materials, provided)}
         failed = frozenset[str]()
         for strip in one.strips:

@@ -25,7 +25,8 @@ class Standing:
         uncertainties: ``(N,)`` for each method, in the order of the plan.
         correct: ``(N,)`` 0 and 1, None where the grader draws no such line.
         quality: ``(N,)`` in [0, 1].
-        answer_length: ``(N,)`` tokens.
+        answer_length: ``(N,)`` tokens of the delivered answer.
+        mean_length: ``(N,)`` mean tokens of the scored answers.
         n_clusters: ``(N,)`` groups of equal answers, None where one is not known.
     """
 
@@ -34,6 +35,7 @@ class Standing:
     correct: IntArray | None
     quality: FloatArray
     answer_length: IntArray
+    mean_length: FloatArray
     n_clusters: IntArray | None
     _wrong: dict[str, FloatArray] = field(default_factory=dict[str, FloatArray])
 
@@ -57,6 +59,7 @@ class Standing:
             else None,
             quality=np.array([grade.quality for grade in grades], dtype=np.float64),
             answer_length=scan.answer_length[kept],
+            mean_length=scan.mean_length[kept],
             n_clusters=scan.n_clusters[kept] if scan.n_clusters[kept].all() else None,
         )
 
