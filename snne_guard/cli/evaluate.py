@@ -216,8 +216,16 @@ def evaluate(
             if path is not None:
                 with atomic_output(path) as write:
                     write(make(evaluation).encode("utf-8", "backslashreplace"))
+    if not _ranked(evaluation):
+        msg = "no question of any file could be ranked"
+        raise failure(msg, status=USAGE)
     if problems.count:
         raise typer.Exit(1)
+
+
+def _ranked(evaluation: Evaluation) -> bool:
+    rows = (method for one in evaluation.sets for method in one.methods)
+    return any(method.status == "evaluated" for method in rows)
 
 
 @contextmanager

@@ -70,12 +70,12 @@ def test_every_set_is_told_apart(tmp_path: Path) -> None:
     assert "samples without the delivered answer" in result.stdout
 
 
-def test_a_file_without_labels_is_told_of_and_no_failure(tmp_path: Path) -> None:
+def test_a_file_without_labels_alone_is_told_of(tmp_path: Path) -> None:
     rows = [{**fields, "label": None} for fields in questions(3)]
 
     result = run(write(tmp_path / "bare.jsonl", *rows), "--methods", "snne")
 
-    assert result.exit_code == 0
+    assert result.exit_code == 2
     assert "beware: no question has a grade" in result.stdout
 
 
@@ -153,6 +153,19 @@ def test_a_file_without_a_recording_is_told_of(tmp_path: Path, labelled: Path) -
 
     assert result.exit_code == 0
     assert result.stderr == f"snne-guard: {empty}: there is no recording in it\n"
+
+
+def test_nothing_to_rank_is_status_2(tmp_path: Path, labelled: Path) -> None:
+    bare = [{**fields, "label": None} for fields in questions(5)]
+    unlabelled = write(tmp_path / "bare.jsonl", *bare)
+    empty = write(tmp_path / "empty.jsonl")
+    options = ("--methods", "snne", "--draws", "5")
+
+    for arguments in ((empty,), (labelled, "--samples", "99"), (unlabelled,)):
+        result = run(*arguments, *options)
+        assert result.exit_code == 2
+        assert "no question of any file could be ranked" in result.stderr
+    assert run(unlabelled, labelled, *options).exit_code == 0
 
 
 def test_the_papers_setting(tmp_path: Path) -> None:

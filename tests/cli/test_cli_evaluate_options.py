@@ -120,7 +120,7 @@ def test_a_field_of_one_file_is_enough_to_split_by(
 
 
 def test_without_a_recording_no_field_is_missed(tmp_path: Path) -> None:
-    assert run(write(tmp_path / "empty.jsonl"), "--by", "dataset").exit_code == 0
+    assert run(write(tmp_path / "empty.jsonl"), "--by", "dataset").exit_code == 2
     assert run(tmp_path, "--by", "dataset").exit_code == 2
 
 
