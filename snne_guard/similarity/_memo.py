@@ -48,6 +48,10 @@ class PairMemo(Generic[Finding]):
         """Keep what is known, under a lock that nobody holds."""
         self._lock = threading.Lock()
 
+    def __reduce__(self) -> tuple[type[PairMemo[Finding]], tuple[int]]:
+        """Copy and pickle it empty: a lock cannot travel, and findings need not."""
+        return type(self), (self._size,)
+
     def get(self, key: bytes) -> Finding | None:
         """Return what was found, None if it is not known."""
         with self._lock:

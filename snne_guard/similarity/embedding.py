@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from snne_guard._forks import begin_in_forks
 from snne_guard.errors import ConfigurationError, InputError, MissingExtraError
 from snne_guard.similarity._memo import PairMemo, pair_key
 from snne_guard.similarity.lexical import distinct_texts
@@ -37,7 +38,8 @@ class Embedding:
             ``n`` texts and returns ``(n, d)`` numbers.
         name: What a method on it is called by; else ``embedding:`` and the model.
         condition_on_question: Whether ``"{question} {text}"`` is embedded, where there
-            is a question, and not the text alone. The name then ends in ``+question``.
+            is a question, and not the text alone. The name, unless given, then ends in
+            ``+question``.
         device: Where a named model runs, such as ``"cuda:0"``; None for the best.
         batch_size: Texts that a sentence-transformers model takes at once.
 
@@ -210,9 +212,18 @@ class _Sentences:
     """A sentence-transformers model, loaded when it is first needed."""
 
     def __init__(self, model: Any, *, device: str | None, batch_size: int) -> None:  # noqa: ANN401
-        self._model, self._device, self._batch_size = model, device, batch_size
+        self._given, self._device, self._batch_size = model, device, batch_size
+        self._model = model
+        begin_in_forks(self)
+
+    def begin(self) -> None:
+        """Keep the model, under a lock that nobody holds."""
         # Its tokenizer cannot serve two threads at once.
         self._lock = threading.Lock()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copy and pickle what was given: a model by its name, and no lock."""
+        return _sentences, (self._given, self._device, self._batch_size)
 
     def __call__(self, texts: list[str]) -> Any:  # noqa: ANN401 - an array or a list
         with self._lock:
@@ -221,6 +232,10 @@ class _Sentences:
             return self._model.encode(
                 texts, batch_size=self._batch_size, show_progress_bar=False
             )
+
+
+def _sentences(model: Any, device: str | None, batch_size: int) -> _Sentences:  # noqa: ANN401
+    return _Sentences(model, device=device, batch_size=batch_size)
 
 
 def _load(name: str, *, device: str | None) -> Any:  # noqa: ANN401 - untyped enough

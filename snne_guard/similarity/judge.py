@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from functools import partial
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 
@@ -100,6 +101,16 @@ class EntailmentJudge:
         self._slots = threading.BoundedSemaphore(self._width)
         self._lock = threading.Lock()
         self._asked: dict[bytes, Future[Verdict]] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a copy needs: no locks, and nothing in flight or counted."""
+        left = {"_slots", "_lock", "_asked", "_calls", "_unclear"}
+        return {key: value for key, value in vars(self).items() if key not in left}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._calls = self._unclear = 0
+        begin_in_forks(self)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(name={self.name.partition(':')[2]!r})"

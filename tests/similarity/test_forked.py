@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import signal
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from snne_guard.similarity import NLI, EntailmentJudge
+from snne_guard.similarity import NLI, Embedding, EntailmentJudge
 from snne_guard.similarity._nli_engine import ENGINES
+from tests.support.tiny_embedding import save_embedding
 from tests.support.tiny_nli import save_model
 
 
@@ -22,11 +24,19 @@ def test_nothing_is_waited_for_that_stayed_in_the_parent(tmp_path: Path) -> None
     judge = EntailmentJudge(lambda _prompt: "entailment", max_concurrency=1)
     judge(["a", "b"])
 
+    embedding = Embedding(save_embedding(tmp_path / "embedding"))
+    embedding(["a", "b"])
+    sentences: Any = embedding._encode
+
     def is_free() -> bool:
         same = (nli(["yes", "no"]) == before).all() and nli(["yes", "a"])[0, 1] < 1
+        same &= embedding(["a", f"b {os.getpid()}"]).shape == (2, 2)
         return bool(same and judge(["a", "b", "c"]).all() and judge.calls == 6)
 
-    held = (ENGINES._lock, shared._lock, shared._known._lock, judge._lock, judge._slots)
+    held = (
+        *(ENGINES._lock, shared._lock, shared._known._lock, judge._lock, judge._slots),
+        *(sentences._lock, embedding._memo._lock),
+    )
     for lock in held:
         lock.acquire()
     child = os.fork()
