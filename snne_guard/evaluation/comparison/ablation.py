@@ -9,6 +9,7 @@ import numpy as np
 
 from snne_guard.errors import ConfigurationError
 from snne_guard.evaluation.comparison.measure import Columns
+from snne_guard.evaluation.comparison.members import WHOLE
 from snne_guard.evaluation.comparison.pictures import difference
 from snne_guard.evaluation.comparison.plan import Planned, Tools, plan_methods
 from snne_guard.evaluation.comparison.scan import Scan, Strip
@@ -72,7 +73,9 @@ def strips(
     """
     running = [one for one in plan if one.status == "evaluated"]
     every = "samples" in wanted
-    fewer = running if every else _headline(running)
+    # What is known of all samples together says nothing of fewer.
+    able = [one for one in running if not one.method.needs & WHOLE]
+    fewer = able if every else _headline(able)
     for size in _sizes(members, every=every) if fewer else ():
         columns = Columns.of(fewer, n)
         yield Strip(columns=columns, tau=tau, n=size, of="samples")

@@ -13,7 +13,11 @@ from typing import Any
 import numpy as np
 
 from snne_guard.errors import InputError
-from snne_guard.evaluation.comparison.members import known_of, malformed
+from snne_guard.evaluation.comparison.members import (
+    first_samples,
+    malformed,
+    recorded_of,
+)
 from snne_guard.evaluation.comparison.plan import Planned
 from snne_guard.evaluation.recording.recordings import Recording
 from snne_guard.scorers.materials import RELATION_NEEDS, Materials
@@ -122,22 +126,34 @@ class Provided:
     failed: Mapping[str, Exception]
 
     @classmethod
-    def of(cls, recording: Recording, providers: Mapping[str, Provider], /) -> Provided:
-        """Ask all providers; one that raises, or gives too few, has nothing."""
+    def of(
+        cls, recording: Recording, providers: Mapping[str, Provider], /, *, n: int
+    ) -> Provided:
+        """Ask all providers; one that raises, or gives too few, has nothing.
+
+        Args:
+            recording: The recording.
+            providers: What meets needs; they see the samples that count, no others.
+            n: How many samples those are.
+        """
+        shown = first_samples(recording, n)
         known: dict[str, Any] = {}
         seconds: dict[str, float] = {}
         failed: dict[str, Exception] = {}
         for need, provide in providers.items():
             began = perf_counter()
             try:
-                found = provide(recording)
+                found = provide(shown)
             except Exception as error:  # noqa: BLE001 - a model may be anyone's
                 failed[need] = error
                 continue
             if found is not None:
                 known[need] = found
                 seconds[need] = perf_counter() - began
-        wrong = malformed(recording, known_of(recording, known))
+        wrong = malformed(recording, recorded_of(recording))
+        wrong = {need: error for need, error in wrong.items() if need not in known}
+        wrong |= malformed(shown, known)
+        known = {need: one for need, one in known.items() if need not in wrong}
         return cls(known, seconds, failed | wrong)
 
 

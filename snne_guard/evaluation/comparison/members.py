@@ -3,20 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from dataclasses import replace
+from typing import Any, cast
 
 from snne_guard.errors import InputError
 from snne_guard.evaluation.recording.recordings import Recording
 from snne_guard.scorers.materials import Materials
 
-__all__ = ["ENOUGH", "common_size", "known_of", "malformed", "materials_of"]
+__all__ = [
+    "ENOUGH",
+    "WHOLE",
+    "common_size",
+    "first_samples",
+    "malformed",
+    "materials_of",
+    "recorded_of",
+]
 
 ENOUGH = 0.95
 """Share of the questions that a method must score: one that is missing more often is
 left out whole, and not question by question."""
 
 _EACH = ("hidden_states", "token_importance")  # one for each text
-_WHOLE = ("p_true_logprob",)
+WHOLE = frozenset({"p_true_logprob"})
+"""Needs that are met for all samples together, and not again for fewer."""
 
 
 def common_size(sizes: Iterable[int], /) -> int:
@@ -53,35 +63,57 @@ def materials_of(
         recording: A recording of at least so many samples that are not empty.
         n_samples: How many of them count.
         include_answer: Whether the delivered answer is a member.
-        known: What else is known, one for the delivered answer and each sample.
+        known: What else is known of these texts; it goes before what is recorded.
     """
-    places = [place for place, one in enumerate(recording.samples) if one.strip()]
-    places = places[:n_samples]
+    places = _places(recording, n_samples)
     logprobs = recording.token_logprobs or (None,) * len(recording.samples)
     rows = [0, *(place + 1 for place in places)]
-    found = known_of(recording, known or {})
-    for need in malformed(recording, found):
-        del found[need]
-    for need in _EACH:
-        if need in found:
-            found[need] = [found[need][row] for row in rows]
+    found = recorded_of(recording)
+    wrong = malformed(recording, found)
+    for need in found.keys() & {*_EACH}:
+        one = found.pop(need)
+        if need not in wrong:
+            found[need] = [one[row] for row in rows]
     return Materials(
         [recording.main_answer, *(recording.samples[place] for place in places)],
         token_logprobs=[recording.main_logprobs, *(logprobs[at] for at in places)],
         question=recording.question,
         include_answer=include_answer,
-        known=found,
+        known={**found, **(known or {})},
     )
 
 
-def known_of(recording: Recording, provided: Mapping[str, Any], /) -> dict[str, Any]:
-    """Return what is known beside the texts: what is recorded, then what is provided.
+def first_samples(recording: Recording, n: int, /) -> Recording:
+    """Return a recording with no more than its first samples that are not empty.
 
-    A field that is null is not there.
+    Fields that have one for each sample, or for each answer, are cut likewise.
     """
-    recorded = {need: recording.extra.get(need) for need in (*_EACH, *_WHOLE)}
-    found = {need: one for need, one in recorded.items() if one is not None}
-    return {**found, **provided}
+    places = _places(recording, n)
+    logprobs = recording.token_logprobs
+    extra = dict(recording.extra)
+    for name, before in (*((need, 1) for need in _EACH), ("tokens", 0)):
+        found: Any = extra.get(name)
+        each = cast("list[Any]", found if isinstance(found, list) else [])
+        if len(each) == before + len(recording.samples):
+            extra[name] = [*each[:before], *(each[before + at] for at in places)]
+    return replace(
+        recording,
+        samples=tuple(recording.samples[at] for at in places),
+        token_logprobs=None
+        if logprobs is None
+        else tuple(logprobs[at] for at in places),
+        extra=extra,
+    )
+
+
+def _places(recording: Recording, n: int) -> list[int]:
+    return [at for at, one in enumerate(recording.samples) if one.strip()][:n]
+
+
+def recorded_of(recording: Recording, /) -> dict[str, Any]:
+    """Return what is recorded beside the texts; a field that is null is not there."""
+    recorded = {need: recording.extra.get(need) for need in (*_EACH, *WHOLE)}
+    return {need: one for need, one in recorded.items() if one is not None}
 
 
 def malformed(

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from snne_guard.evaluation.comparison.figures import Figures, figures
+from snne_guard.evaluation.comparison.members import WHOLE
 from snne_guard.evaluation.comparison.plan import Planned
 from snne_guard.evaluation.comparison.prepare import Options
 from snne_guard.evaluation.comparison.ranking import Ranked
@@ -19,6 +20,7 @@ from snne_guard.types import FloatArray, IntArray
 __all__ = ["results"]
 
 _MILLI = 1e3
+_WITH_ANSWER = MAIN_NEEDS | WHOLE
 
 
 def results(
@@ -100,7 +102,8 @@ def _calls(planned: Planned, scan: Scan, options: Options) -> float:
     needs = planned.method.needs
     if needs <= MAIN_NEEDS - {"main_similarity", "main_entailment"}:
         return 1.0
-    drawn = scan.n_samples + (options.include_answer or bool(needs & MAIN_NEEDS))
+    drawn = scan.n_samples + (options.include_answer or bool(needs & _WITH_ANSWER))
+    drawn += len(needs & WHOLE)  # the model is asked about all of them
     judge = "" if planned.relation is None else planned.relation.name
     return drawn + scan.verdicts.get(judge, 0) / len(scan.rows)
 

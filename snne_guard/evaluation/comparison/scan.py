@@ -106,7 +106,7 @@ def scan(
     for done, (line, recording) in enumerate(found, start=1):
         one, at = places[line]
         before = _requests(one.plan)
-        provided = Provided.of(recording, providers or {})
+        provided = Provided.of(recording, providers or {}, n=one.n_samples)
         materials = materials_of(
             recording,
             one.n_samples,
