@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from rich.console import Console
 from rich.markup import escape
@@ -11,7 +11,11 @@ from rich.table import Table
 
 from snne_guard.cli._console import one_line
 from snne_guard.cli._evaluation_ablations import ablation_tables
-from snne_guard.evaluation.comparison.means import Mean, method_means
+from snne_guard.evaluation.comparison.means import (
+    Mean,
+    comparable,
+    method_means,
+)
 from snne_guard.evaluation.results import EvaluatedSet, Evaluation, MethodResult, Metric
 
 __all__ = ["print_evaluation", "print_means"]
@@ -42,25 +46,32 @@ def print_evaluation(evaluation: Evaluation, console: Console | None = None) -> 
 
 
 def print_means(evaluation: Evaluation, console: Console | None = None) -> None:
-    """Print what each method reaches over all sets together."""
+    """Print what each method reaches over the sets that may be compared."""
     console = Console() if console is None else console
     if not console.is_terminal:
         console.width = max(console.width, _WIDE)
-    labelled = [one for one in evaluation.sets if one.accuracy is not None]
-    title = f"mean of {len(labelled)} sets ± standard deviation between them"
-    console.print(title, style="bold", highlight=False)
+    groups = comparable(evaluation.sets) or {(None, ""): []}
+    for (protocol, grader), sets in groups.items():
+        title = f"mean of {len(sets)} sets ± standard deviation between them"
+        if len(groups) > 1:
+            told = f", answers: {protocol}" if protocol else ""
+            title = f"{title}{told}, right by {grader}"
+        _say(console, title, style="bold")
+        console.print(_means_table(sets))
+
+
+def _means_table(sets: Sequence[EvaluatedSet]) -> Table:
     table = Table(box=None, pad_edge=False)
     for title in ("method", "box"):
         table.add_column(title, no_wrap=True)
     for title in ("sets", "AUROC", "AUARC", "PRR", "normalised"):
         table.add_column(title, justify="right", no_wrap=True)
-    for row in method_means(evaluation.sets):
+    for row in method_means(sets):
         means = (row.auroc, row.auarc, row.prr, row.prr_normalised)
         box = "white" if row.white_box else "black"
-        table.add_row(
-            escape(one_line(row.name)), box, str(row.n_sets), *map(_with_spread, means)
-        )
-    console.print(table)
+        name = escape(one_line(row.name))
+        table.add_row(name, box, str(row.n_sets), *map(_with_spread, means))
+    return table
 
 
 def _say(console: Console, text: str, *, style: str | None = None) -> None:

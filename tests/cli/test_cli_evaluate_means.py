@@ -85,3 +85,32 @@ def test_to_regrade_a_grader_must_be_named(tmp_path: Path) -> None:
 
     assert result.exit_code == 2
     assert "name one with --grader" in result.stderr
+
+
+def test_protocols_are_averaged_apart(tmp_path: Path) -> None:
+    rows = questions(12)
+    for number, fields in enumerate(rows):
+        fields["answer_protocol"] = "draw" if number % 2 else "greedy"
+    path = str(write(tmp_path / "a.jsonl", *rows))
+
+    arguments = [path, "--methods", "snne", "--draws", "2", "--mean"]
+    result = CliRunner().invoke(build_app(), ["evaluate", *arguments])
+
+    assert result.exit_code == 0
+    title = "mean of 1 sets ± standard deviation between them, answers: "
+    assert f"{title}draw, right by label" in result.stdout
+    assert f"{title}greedy, right by label" in result.stdout
+
+
+def test_files_of_one_name_are_told_apart(tmp_path: Path) -> None:
+    names = ["one/a.jsonl", "two/a.jsonl", "two/a.json", "b.jsonl"]
+    paths = [tmp_path / name for name in names]
+    for path in paths:
+        path.parent.mkdir(exist_ok=True)
+        write(path, *questions(3))
+
+    arguments = [*map(str, paths), "--methods", "snne", "--draws", "2"]
+    result = CliRunner().invoke(build_app(), ["evaluate", *arguments])
+
+    lines = result.stdout.splitlines()
+    assert {"one/a", str(paths[1]), str(paths[2]), "b"} <= {*lines}

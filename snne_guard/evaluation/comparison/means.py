@@ -9,7 +9,7 @@ from statistics import fmean, stdev
 
 from snne_guard.evaluation.results import EvaluatedSet, Metric
 
-__all__ = ["Mean", "MethodMeans", "method_means"]
+__all__ = ["Mean", "MethodMeans", "comparable", "method_means"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +47,25 @@ class MethodMeans:
     auarc: Mean
     prr: Mean
     prr_normalised: Mean
+
+
+def comparable(
+    sets: Sequence[EvaluatedSet], /
+) -> dict[tuple[str | None, str], list[EvaluatedSet]]:
+    """Return the sets with labels that may be averaged: by protocol and grader.
+
+    Over answers that came about in other ways, or that were graded otherwise, a mean
+    is a mean of nothing.
+
+    Example:
+        >>> comparable([])
+        {}
+    """
+    found: dict[tuple[str | None, str], list[EvaluatedSet]] = {}
+    for one in sets:
+        if one.accuracy is not None:
+            found.setdefault((one.protocol, one.grader), []).append(one)
+    return found
 
 
 def method_means(sets: Sequence[EvaluatedSet], /) -> tuple[MethodMeans, ...]:

@@ -17,6 +17,7 @@ from snne_guard.evaluation.comparison.cache import SimilarityCache
 from snne_guard.evaluation.comparison.fields import check_field
 from snne_guard.evaluation.comparison.figures import Draws
 from snne_guard.evaluation.comparison.measure import Provider
+from snne_guard.evaluation.comparison.naming import told_apart
 from snne_guard.evaluation.comparison.opening import Opening
 from snne_guard.evaluation.comparison.plan import (
     Tools,
@@ -176,7 +177,7 @@ def evaluate(
     if "temperature" in options.ablate:
         sets = across_temperatures(found)
     return Evaluation(
-        sets=tuple(sets),
+        sets=told_apart(sets),
         settings=_settings(options),
         draws=draws,
         level=level,
