@@ -101,7 +101,7 @@ def test_support_comes_from_entailment_alone(method: str) -> None:
 
 
 @pytest.mark.parametrize("method", OF_CLUSTERS)
-@pytest.mark.parametrize("similarity", ["rouge_l", "structured"])
+@pytest.mark.parametrize("similarity", ["rouge_l", "rouge_l_paper"])
 def test_a_similarity_alone_makes_no_clusters(method: str, similarity: str) -> None:
     with pytest.raises(ConfigurationError, match="which answers mean the same"):
         score(ANSWERS, method=method, similarity=similarity)
