@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from numbers import Real
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -10,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.scorers.clusters import as_cluster_ids
-from snne_guard.scorers.rows import as_floats
+from snne_guard.scorers.rows import as_floats, clipped_logprobs
 from snne_guard.types import FloatArray, IntArray
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "as_token_logprobs",
     "as_vector",
     "check_at_least",
+    "check_number",
     "check_unit",
     "given",
 ]
@@ -30,7 +32,7 @@ __all__ = [
 T = TypeVar("T")
 
 _ROUNDING = 1e-6
-"""How far above 0 rounding at a provider may lift a log-probability."""
+_LARGEST = 1e100
 
 
 def given(value: T | None, /) -> T:
@@ -69,6 +71,9 @@ def as_graph(weights: ArrayLike, /) -> FloatArray:
     if matrix.min() < 0:
         msg = f"expected weights of at least 0, got {matrix.min()}"
         raise InputError(msg)
+    if matrix.max() > _LARGEST:
+        msg = f"expected weights of at most {_LARGEST}, got {matrix.max()}"
+        raise InputError(msg)
     if not (matrix == matrix.T).all():
         gap = float(np.abs(matrix - matrix.T).max())
         if gap > _ROUNDING:
@@ -101,10 +106,7 @@ def as_logprobs(values: ArrayLike, /, *, what: str, n: int | None = None) -> Flo
         InputError: They are none, or one is above 0 by more than rounding.
     """
     vector = as_vector(values, what=what, n=n)
-    if vector.max() > _ROUNDING:
-        msg = f"expected {what} of at most 0, got {vector.max()}"
-        raise InputError(msg)
-    return np.minimum(vector, 0.0)
+    return clipped_logprobs(vector, what=what)
 
 
 class Ragged(NamedTuple):
@@ -168,10 +170,7 @@ def as_token_logprobs(lists: Sequence[ArrayLike], /) -> Ragged:
         InputError: As for ``as_ragged``, or one is above 0 by more than rounding.
     """
     ragged = as_ragged(lists, what="token_logprobs")
-    if ragged.flat.max() > _ROUNDING:
-        msg = f"expected token_logprobs of at most 0, got {ragged.flat.max()}"
-        raise InputError(msg)
-    return ragged._replace(flat=np.minimum(ragged.flat, 0.0))
+    return ragged._replace(flat=clipped_logprobs(ragged.flat, what="token_logprobs"))
 
 
 def as_places(cluster_ids: ArrayLike, /, *, n: int | None = None) -> IntArray:
@@ -188,8 +187,16 @@ def as_places(cluster_ids: ArrayLike, /, *, n: int | None = None) -> IntArray:
     return np.array([places[name] for name in ids], dtype=np.intp)
 
 
+def check_number(value: object, /, *, what: str) -> None:
+    """Raise ConfigurationError unless a value is a number."""
+    if not isinstance(value, Real):
+        msg = f"expected {what} to be a number, got {value!r}"
+        raise ConfigurationError(msg)
+
+
 def check_unit(value: float, /, *, what: str) -> None:
     """Raise ConfigurationError unless a number lies in [0, 1]."""
+    check_number(value, what=what)
     if not 0 <= value <= 1:
         msg = f"expected {what} in [0, 1], got {value!r}"
         raise ConfigurationError(msg)
@@ -199,6 +206,7 @@ def check_at_least(
     value: float, least: float, /, *, what: str, above: bool = False
 ) -> None:
     """Raise ConfigurationError unless a finite number reaches a least one."""
+    check_number(value, what=what)
     if not (value > least if above else value >= least) or not np.isfinite(value):
         word = "above" if above else "of at least"
         msg = f"expected a finite {what} {word} {least}, got {value!r}"

@@ -79,7 +79,8 @@ def _product(surprise: float, main_similarity: ArrayLike) -> float:
     similarity = as_vector(main_similarity, what="main_similarity")
     least, most = float(similarity.min()), float(similarity.max())
     if least < -_ROUNDING or most > 1 + _ROUNDING:
-        msg = f"expected main_similarity in [0, 1], got {least if least < 0 else most}"
+        wrong = least if least < -_ROUNDING else most
+        msg = f"expected main_similarity in [0, 1], got {wrong}"
         raise InputError(msg)
     apart = math.fsum(min(max(1 - one, 0.0), 1.0) for one in similarity.tolist())
     apart /= len(similarity)

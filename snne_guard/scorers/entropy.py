@@ -13,7 +13,7 @@ from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.scorers.clusters import as_cluster_ids
 from snne_guard.scorers.limits import Between
 from snne_guard.scorers.method import FunctionMethod
-from snne_guard.scorers.rows import as_floats, softmax_weights
+from snne_guard.scorers.rows import as_floats, clipped_logprobs, softmax_weights
 from snne_guard.types import MethodInputs
 
 __all__ = [
@@ -133,6 +133,7 @@ def naive_entropy(
     if logprobs.ndim != 1 or not logprobs.size:
         msg = f"expected (n,) mean log-probabilities, got shape {logprobs.shape}"
         raise InputError(msg)
+    logprobs = clipped_logprobs(logprobs, what="mean_logprobs")
     if reading == "normalised":
         return _entropy(softmax_weights(logprobs, n=len(logprobs)).tolist())
     return 0.0 - math.fsum(logprobs.tolist()) / len(logprobs)

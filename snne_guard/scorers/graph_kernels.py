@@ -26,6 +26,7 @@ __all__ = [
 
 _SMALLEST_ROOT = 1e-12
 _SMALLEST = 1e-8
+_TRACE_SLACK = 1e-6
 # Beyond these digits an entropy is rounding, and depends on the order of the answers.
 _DIGITS = 12
 # Larger graphs are decomposed anew, so that what is kept stays small.
@@ -154,7 +155,7 @@ def von_neumann_entropy(kernel: ArrayLike, *, scaled: bool = False) -> float:
         nats: 0 for a kernel of rank one, ln n for the identity over n.
 
     Raises:
-        InputError: The kernel is no square matrix of finite numbers.
+        InputError: The kernel is no square matrix of finite numbers with trace 1.
 
     Example:
         >>> round(von_neumann_entropy([[0.5, 0], [0, 0.5]]), 4)
@@ -163,6 +164,10 @@ def von_neumann_entropy(kernel: ArrayLike, *, scaled: bool = False) -> float:
         1.0
     """
     matrix = as_matrix(kernel, what="kernel")
+    trace = float(np.trace(matrix))
+    if not abs(trace - 1) <= _TRACE_SLACK:
+        msg = f"expected a kernel with trace 1, got trace {trace}"
+        raise InputError(msg)
     entropy, n = entropy_of(matrix), len(matrix)
     return round(entropy / math.log(n), _DIGITS) if scaled and n > 1 else entropy
 

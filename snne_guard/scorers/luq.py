@@ -34,11 +34,22 @@ def _as_hypothesis(matrix: FloatArray) -> FloatArray:
     return matrix.T.copy()
 
 
+_ROUNDING = 1e-9
+
 _READINGS: Mapping[str, Callable[[FloatArray], FloatArray]] = {
     "code": _mirrored,
     "premise": _as_premise,
     "hypothesis": _as_hypothesis,
 }
+
+
+def _as_ratio(ratio: ArrayLike) -> FloatArray:
+    matrix = as_square(ratio)
+    if not (matrix.min() >= -_ROUNDING and matrix.max() <= 1 + _ROUNDING):
+        wrong = matrix.min() if matrix.min() < -_ROUNDING else matrix.max()
+        msg = f"expected support in [0, 1], got {wrong}"
+        raise InputError(msg)
+    return matrix
 
 
 def luq(ratio: ArrayLike) -> float:
@@ -55,7 +66,7 @@ def luq(ratio: ArrayLike) -> float:
         answer, which has no support.
 
     Raises:
-        InputError: The matrix is not square, empty, or holds NaN or ``+inf``.
+        InputError: The matrix is not square, empty, or holds a number outside [0, 1].
 
     Source:
         Zhang et al. 2024, "LUQ: Long-text Uncertainty Quantification for LLMs", with
@@ -65,7 +76,7 @@ def luq(ratio: ArrayLike) -> float:
         >>> luq([[1, 0.75], [0.25, 1]])
         0.5
     """
-    matrix = as_square(ratio)
+    matrix = _as_ratio(ratio)
     n = len(matrix)
     if n == 1:
         return 1.0
@@ -95,7 +106,7 @@ def luq_pair(ratio: ArrayLike, *, reading: Reading = "code") -> float:
         answer, which has no support.
 
     Raises:
-        InputError: The matrix is not square, empty, or holds NaN or ``+inf``.
+        InputError: The matrix is not square, empty, or holds a number outside [0, 1].
         ConfigurationError: ``reading`` is another word.
 
     Source:
@@ -111,7 +122,7 @@ def luq_pair(ratio: ArrayLike, *, reading: Reading = "code") -> float:
     if reading not in _READINGS:
         msg = f"expected reading to be one of {[*_READINGS]}, got {reading!r}"
         raise ConfigurationError(msg)
-    matrix = _READINGS[reading](as_square(ratio))
+    matrix = _READINGS[reading](_as_ratio(ratio))
     np.fill_diagonal(matrix, 0.0)
     return 1 - math.fsum(matrix.max(axis=1).tolist()) / len(matrix)
 
@@ -131,8 +142,8 @@ def luq_sentences(ratio: ArrayLike, answer_of: ArrayLike) -> float:
         A number from 0 to 1. Where each answer is one sentence it is ``luq``.
 
     Raises:
-        InputError: The matrix is not square, empty, or holds NaN or ``+inf``; or the
-            answers are not m whole numbers.
+        InputError: The matrix is not square, empty, or holds a number outside [0, 1];
+            or the answers are not m whole numbers.
 
     Source:
         Zhang et al. 2024, "LUQ: Long-text Uncertainty Quantification for LLMs",
@@ -142,7 +153,7 @@ def luq_sentences(ratio: ArrayLike, answer_of: ArrayLike) -> float:
         >>> luq_sentences([[1, 1, 0.5], [0, 1, 0], [1, 0.5, 1]], [0, 0, 1])
         0.375
     """
-    matrix = as_square(ratio)
+    matrix = _as_ratio(ratio)
     owners = np.asarray(answer_of)
     if owners.shape != (len(matrix),) or owners.dtype.kind not in "iu":
         msg = (

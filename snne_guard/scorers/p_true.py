@@ -11,6 +11,7 @@ from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.scorers.arrays import given
 from snne_guard.scorers.limits import Between
 from snne_guard.scorers.method import FunctionMethod
+from snne_guard.scorers.rows import LOGPROB_SLACK
 from snne_guard.types import Likelihood, MethodInputs
 
 __all__ = [
@@ -26,9 +27,6 @@ __all__ = [
 TRUE = " A"
 """What the model goes on with if it holds the answer for true."""
 _FALSE = " B"
-
-_ROUNDING = 1e-6
-"""How far above 0 rounding may lift a log-probability."""
 
 _ASKED = "Is the possible answer:\nA) True\nB) False\nThe possible answer is:"
 
@@ -80,7 +78,7 @@ def p_true(
         msg = f"expected reading 'fixed' or 'code', got {reading!r}"
         raise ConfigurationError(msg)
     value = float(p_true_logprob)
-    if not value <= _ROUNDING:
+    if not value <= LOGPROB_SLACK:
         msg = f"expected a natural log-probability of at most 0, got {value}"
         raise InputError(msg)
     value = min(value, 0.0)
@@ -168,7 +166,7 @@ def p_true_logprob(
     """
     prompt = p_true_prompt(question, answer, samples, few_shot=p_true_few_shot(shots))
     value = float(likelihood(prompt, TRUE))
-    if not value <= _ROUNDING:
+    if not value <= LOGPROB_SLACK:
         msg = f"expected a log-probability of at most 0 from likelihood, got {value}"
         raise InputError(msg)
     return min(value, 0.0)

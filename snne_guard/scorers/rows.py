@@ -11,7 +11,17 @@ from snne_guard.errors import InputError
 from snne_guard.scorers.bounds import check_tau
 from snne_guard.types import FloatArray
 
-__all__ = ["as_floats", "as_square", "row_logsumexp", "softmax_weights"]
+__all__ = [
+    "LOGPROB_SLACK",
+    "as_floats",
+    "as_square",
+    "clipped_logprobs",
+    "row_logsumexp",
+    "softmax_weights",
+]
+
+LOGPROB_SLACK = 1e-3
+"""How far above 0 rounding at a provider may lift a log-probability."""
 
 # Larger ones are summed up anew, so that what is kept stays small.
 _KEPT_SIZE = 64
@@ -67,6 +77,18 @@ def softmax_weights(mean_logprobs: ArrayLike, *, n: int) -> FloatArray:
     # The difference, not the exponential, keeps exp(-800) from becoming 0 / 0.
     weights: FloatArray = np.exp(logprobs - top)
     return weights
+
+
+def clipped_logprobs(values: FloatArray, /, *, what: str) -> FloatArray:
+    """Return log-probabilities of at most 0, or say which is above by more.
+
+    Raises:
+        InputError: One is above 0 by more than rounding.
+    """
+    if values.max() > LOGPROB_SLACK:
+        msg = f"expected {what} of at most 0, got {values.max()}"
+        raise InputError(msg)
+    return np.minimum(values, 0.0)
 
 
 def as_square(similarity: ArrayLike) -> FloatArray:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from snne_guard.errors import InputError
+from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.scorers.arrays import (
     Ragged,
     as_matrix,
@@ -174,7 +174,7 @@ def _weights(tokens: Ragged, token_importance: Sequence[ArrayLike]) -> FloatArra
         raise InputError(msg)
     least, most = importance.flat.min(), importance.flat.max()
     if least < -_ROUNDING or most > 1 + _ROUNDING:
-        wrong = least if least < 0 else most
+        wrong = least if least < -_ROUNDING else most
         msg = f"expected token_importance in [0, 1], got {wrong}"
         raise InputError(msg)
     return np.minimum(np.maximum(importance.flat, 0.0), 1.0)
@@ -189,7 +189,11 @@ def _shared(entropies: FloatArray, similarity: ArrayLike, *, t: float) -> float:
     if matrix.min() < 0:
         msg = f"expected similarities of at least 0, got {matrix.min()}"
         raise InputError(msg)
-    shares = matrix / t
+    with np.errstate(over="ignore"):
+        shares = matrix / t
+    if not np.isfinite(shares).all():
+        msg = f"expected t that similarities can be divided by, got {t!r}"
+        raise ConfigurationError(msg)
     np.fill_diagonal(shares, 1.0)
     with np.errstate(divide="ignore"):
         logs: FloatArray = np.log(shares) - entropies

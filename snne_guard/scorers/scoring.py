@@ -14,12 +14,11 @@ from snne_guard.scorers.bounds import check_tau
 from snne_guard.scorers.materials import OF_EACH, Materials, check_relation
 from snne_guard.scorers.registry import default_similarity, resolve_method
 from snne_guard.scorers.relation import Relation
+from snne_guard.scorers.rows import LOGPROB_SLACK
 from snne_guard.similarity.with_question import is_unseen
 from snne_guard.types import Method, Score, Similarity
 
 __all__ = ["score", "score_members"]
-
-_LOGPROB_SLACK = 1e-3
 
 
 def score(
@@ -283,7 +282,7 @@ def _checked_tokens(
     if tokens is None:
         return None
     try:
-        wrong = [token for token in tokens if not token <= _LOGPROB_SLACK]
+        wrong = [token for token in tokens if not token <= LOGPROB_SLACK]
         float(sum(tokens))
     except TypeError as error:
         msg = f"expected token_logprobs of answer {position} to be a list of numbers"
@@ -294,7 +293,7 @@ def _checked_tokens(
             f"got {wrong[0]} for answer {position}"
         )
         raise InputError(msg)
-    return tokens if len(tokens) else None
+    return [min(token, 0.0) for token in tokens] if len(tokens) else None
 
 
 def _kind(value: object) -> str:

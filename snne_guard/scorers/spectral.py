@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
+from numbers import Integral
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from snne_guard.errors import ConfigurationError, InputError
+from snne_guard.scorers.arrays import check_number
 from snne_guard.scorers.limits import Between
 from snne_guard.scorers.method import FunctionMethod
 from snne_guard.scorers.rows import as_square
@@ -28,6 +30,7 @@ __all__ = [
 
 # Beyond these digits a spectrum is rounding, and depends on the order of the answers.
 _DIGITS = 12
+_LARGEST = 1e100
 # An eigenvalue that equals the threshold but for rounding is not below it.
 _ROUNDING = 1e-12
 # Larger ones are decomposed anew, so that what is kept stays small.
@@ -74,10 +77,13 @@ def laplacian_spectrum(similarity: ArrayLike) -> Spectrum:
 
 def _spectrum(n: int, data: bytes) -> Spectrum:
     weights = np.frombuffer(data, dtype=np.float64).reshape(n, n)
-    weights = (weights + weights.T) / 2
     if weights.min() < 0:
         msg = f"expected weights of at least 0, got {float(weights.min())}"
         raise InputError(msg)
+    if weights.max() > _LARGEST:
+        msg = f"expected weights of at most {_LARGEST}, got {float(weights.max())}"
+        raise InputError(msg)
+    weights = (weights + weights.T) / 2
     degrees = weights.sum(axis=1)
     if degrees.min() == 0:
         row = int(degrees.argmin())
@@ -184,12 +190,17 @@ def eccentricity(
     """
     spectrum = laplacian_spectrum(similarity)
     n = len(spectrum.values)
+    check_number(threshold, what="threshold")
+    if math.isnan(threshold):
+        msg = "expected a threshold, got NaN"
+        raise ConfigurationError(msg)
+    whole: object = smallest  # whatever its type says
     if smallest is None:
         count = int(np.searchsorted(spectrum.values, threshold - _ROUNDING))
-    elif 1 <= smallest <= n:
+    elif isinstance(whole, Integral) and 1 <= smallest <= n:
         count = smallest
     else:
-        msg = f"expected smallest in 1 to {n}, got {smallest}"
+        msg = f"expected smallest in 1 to {n}, got {smallest!r}"
         raise ConfigurationError(msg)
     chosen = spectrum.vectors[:, :count]
     apart = chosen - chosen.sum(axis=0) / n
