@@ -96,6 +96,25 @@ def test_a_few_rows_that_were_cut_do_not_hide_it() -> None:
     assert answer_among_samples([*cut, *rows[2:]]).suspected
 
 
+@pytest.mark.parametrize(("n", "peak"), [(2, 0.0), (2, 0.3), (3, 0.3), (5, 0.2)])
+def test_a_small_file_tells_too(n: int, peak: float) -> None:
+    for seed in range(20):
+        honest = drawn(40, n, peak=peak, seed=seed)
+        assert not answer_among_samples(honest).suspected
+        assert not answer_among_samples(greedy(honest)).suspected
+        assert answer_among_samples(taken(honest, seed)).suspected
+
+
+def test_answers_of_few_kinds_come_again_whoever_gives_them() -> None:
+    random = np.random.default_rng(0)
+    rows = [
+        answered(one, samples=(two, three))
+        for one, two, three in random.choice(["yes", "no"], (500, 3))
+    ]
+
+    assert not answer_among_samples(rows).suspected
+
+
 def test_too_little_to_tell() -> None:
     assert not answer_among_samples([]).suspected
     one = answered("a", samples=("a", "b"))

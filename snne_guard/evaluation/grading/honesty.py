@@ -15,6 +15,10 @@ _NEARLY_EVERY = 0.98
 _MOST_BY_CHANCE = 0.85
 _DOUBT = 1e-3
 _ENOUGH_SAMPLES = 3
+_ENOUGH_ROWS = 20
+_TINY = 1e-12
+
+_Texts = list[tuple[str, list[str]]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,13 +67,18 @@ def answer_among_samples(recordings: Iterable[Recording], /) -> AnswerAmongSampl
     """Look for recordings whose answer was taken from the samples.
 
     Equal texts alone say nothing: a model that knows repeats itself, and a near greedy
-    answer is the likeliest of all. Two signs remain, and either will do.
+    answer is the likeliest of all. Three signs remain, and any will do.
 
     An answer that comes at most once among at least three samples is an unlikely text.
     If it was drawn apart from them, it is often none of them: in real recordings it is
     exactly one in fewer than three of ten such questions; if it was taken from them,
     in all. It is suspected where it is in 98 % of them and more, and where chance would
     do so less than once in a thousand if it did in 85 % of all questions.
+
+    So it is where every answer of at least twenty questions is one of the samples, and
+    a greedy answer would be so less than once in a thousand, by how often two samples
+    are equal. That tells of small files, and of two samples a question; not of files
+    with so few different texts, as yes and no, that any answer is bound to come again.
 
     The order of the samples says nothing of an answer that was drawn apart, so that
     each place holds it equally often. It is suspected where one place holds it
@@ -85,11 +94,11 @@ def answer_among_samples(recordings: Iterable[Recording], /) -> AnswerAmongSampl
         >>> answer_among_samples(rows).place
         0
     """
-    rows = [
+    every = [
         (row.main_answer.strip(), [sample.strip() for sample in row.samples])
         for row in recordings
-        if len({sample.strip() for sample in row.samples}) > 1
     ]
+    rows = [(answer, samples) for answer, samples in every if len(set(samples)) > 1]
     n = len(rows)
     among = [samples.count(answer) for answer, samples in rows]
     unlikely = [
@@ -100,6 +109,7 @@ def answer_among_samples(recordings: Iterable[Recording], /) -> AnswerAmongSampl
     once, rare = sum(unlikely), len(unlikely)
     place = _place(rows, among)
     taken = once >= _NEARLY_EVERY * rare and _tail(once, rare, _MOST_BY_CHANCE) < _DOUBT
+    taken = taken or _all_hits(every, rows, among)
     return AnswerAmongSamples(
         rows=n,
         share=sum(count > 0 for count in among) / max(n, 1),
@@ -109,6 +119,32 @@ def answer_among_samples(recordings: Iterable[Recording], /) -> AnswerAmongSampl
         place=place,
         suspected=taken or place is not None,
     )
+
+
+def _all_hits(every: _Texts, rows: _Texts, among: list[int]) -> bool:
+    """Return whether all of enough answers are samples, and by more than chance.
+
+    Chance is what a greedy answer would have, the likeliest of all, if all texts but it
+    came once. How likely it is, is known from how often two samples are equal.
+    """
+    if len(rows) < _ENOUGH_ROWS or not all(among):
+        return False
+    different = len({sample for _, samples in rows for sample in samples})
+    if different < _ENOUGH_ROWS:
+        return False  # so few texts that an honest answer is bound to be one of them
+    several = [samples for _, samples in every if len(samples) > 1]
+    likeliest = math.sqrt(sum(map(_equal_pairs, several)) / len(several))
+    log_chance = 0.0
+    for _, samples in rows:
+        all_it = likeliest ** len(samples)
+        none_it = (1 - likeliest) ** len(samples)
+        log_chance += math.log(max(1 - none_it - all_it, _TINY) / (1 - all_it))
+    return log_chance < math.log(_DOUBT)
+
+
+def _equal_pairs(samples: list[str]) -> float:
+    n = len(samples)
+    return sum(one * (one - 1) for one in Counter(samples).values()) / (n * (n - 1))
 
 
 def _repeated(samples: list[str]) -> float:
