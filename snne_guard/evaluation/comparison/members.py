@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
@@ -93,7 +93,7 @@ def first_samples(recording: Recording, n: int, /) -> Recording:
     extra = dict(recording.extra)
     for name, before in (*((need, 1) for need in _EACH), ("tokens", 0)):
         found: Any = extra.get(name)
-        each = cast("list[Any]", found if isinstance(found, list) else [])
+        each = cast("Sequence[Any]", found if isinstance(found, list) else ())
         if len(each) == before + len(recording.samples):
             extra[name] = [*each[:before], *(each[before + at] for at in places)]
     return replace(
