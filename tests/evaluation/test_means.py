@@ -4,8 +4,13 @@ import math
 
 import pytest
 
-from snne_guard.evaluation.comparison.means import method_means
-from snne_guard.evaluation.results import EvaluatedSet, MethodResult, Metric
+from snne_guard.evaluation.comparison.means import comparable, method_means
+from snne_guard.evaluation.results import (
+    EvaluatedSet,
+    Evaluation,
+    MethodResult,
+    Metric,
+)
 
 
 def row(name: str, auroc: float | None, prr: float | None = 0.5) -> MethodResult:
@@ -58,3 +63,20 @@ def test_figures_that_do_not_exist_are_no_zeros() -> None:
     assert math.isnan(only.prr.value)
     assert math.isnan(only.prr_normalised.value)
     assert only.auroc.value == pytest.approx(0.65)
+
+
+def test_sets_without_labels_are_averaged_with_none() -> None:
+    labelled = EvaluatedSet(name="a", path="a.jsonl", accuracy=0.5, protocol="draw")
+    unlabelled = EvaluatedSet(name="b", path="b.jsonl", protocol="draw")
+
+    assert comparable([labelled, unlabelled]) == {("draw", "label"): [labelled]}
+
+
+def test_numbers_that_json_has_no_word_for_are_texts() -> None:
+    result = MethodResult(
+        name="ne", method="ne", uncertainty=(1.0, math.inf, -math.inf, math.nan)
+    )
+
+    (found,) = Evaluation(sets=(of(result),)).to_dict()["sets"]
+
+    assert found["methods"][0]["uncertainty"] == [1.0, "inf", "-inf", "nan"]
