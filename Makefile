@@ -14,7 +14,7 @@ TORCH := torch==2.13.0
 COVERAGE := 100
 # A file of tests stays in one process, where its servers and models are shared. One
 # process more than there are CPUs: many tests wait for a server or a time limit.
-WORKERS = $(shell $(BIN)/python -c 'import os; print(min(4, 1 + (os.cpu_count() or 1)))')
+WORKERS = $(shell n=$$(getconf _NPROCESSORS_ONLN || echo 1); echo $$((n < 3 ? n + 1 : 4)))
 ALL = --numprocesses=$(WORKERS) --dist=loadfile
 
 # The first Python on the PATH that is new enough.
