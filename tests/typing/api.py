@@ -38,36 +38,26 @@ from snne_guard import (
 from snne_guard.decision import CalibratedStop, Policy, Threshold
 from snne_guard.evaluation import (
     DATASETS,
-    GRADERS,
-    AgreementOfGraders,
     BadLine,
     Dataset,
     Draw,
     Drawn,
     Evaluation,
-    Grade,
-    Grader,
     Interval,
-    JudgeGrader,
     Question,
     Recorder,
-    Recording,
     RecordingStore,
-    ReferenceGrader,
     Reliability,
     Tally,
-    agreement,
     auroc,
     bootstrap,
     cross_fitted,
     evaluate,
-    grade_all,
     learn_stop,
     parse_questions,
     prr,
     read_dataset,
     reliability,
-    resolve_grader,
     risk_coverage_curve,
     to_html,
     write_report,
@@ -383,20 +373,3 @@ def metrics(uncertainty: FloatArray) -> None:
     assert_type(cross_fitted(uncertainty, [1, 0]), FloatArray)
     assert_type(reliability([0.5], [1], bins="equal_width"), Reliability)
     reliability([0.5], [1], bins="quantile")  # type: ignore[arg-type]  # no such bins
-
-
-def grades(rows: list[Recording]) -> None:
-    def share(recording: Recording) -> float:
-        return len(recording.main_answer) / 100
-
-    def first_letter(answer: str, references: Sequence[str]) -> float | None:
-        return float(answer[:1] == references[0][:1])
-
-    named: Grader = ReferenceGrader(name="initial", measure=first_letter)
-    assert_type(resolve_grader(named), Grader)
-    assert_type(resolve_grader(share, threshold=0.5), Grader)
-    resolve_grader(3)  # type: ignore[arg-type]  # no grader
-    assert_type(GRADERS["squad_f1"](), Grader)
-    assert_type(grade_all(rows, JudgeGrader(str.upper)), list[Grade | None])
-    found = agreement(grade_all(rows, named), [None])
-    assert_type(found, AgreementOfGraders | None)
