@@ -73,6 +73,8 @@ class Sample:
         misaligned: Whether log-probabilities came whose tokens do not make up the
             text, so that they are left out.
         response_id: The provider's id of the reply, None if it gives none.
+        tokens: The text of each token that ``token_logprobs`` speaks of, U+FFFD for a
+            part of a character; None if unknown.
     """
 
     text: str = field(repr=False)
@@ -84,6 +86,7 @@ class Sample:
     reasoned: bool = False
     misaligned: bool = False
     response_id: str | None = field(default=None, compare=False)
+    tokens: tuple[str, ...] | None = field(default=None, repr=False, compare=False)
 
     @property
     def mean_logprob(self) -> float | None:

@@ -98,6 +98,7 @@ def read_message(
     return Sample(
         text=stripped,
         token_logprobs=logprobs.values,
+        tokens=logprobs.tokens,
         finish_reason=finish,
         model=_first(metadata, _MODEL_KEYS) or model,
         tool_calls=_tool_calls(message),

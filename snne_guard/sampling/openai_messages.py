@@ -130,6 +130,7 @@ def _read_choice(choice: Mapping[str, Any], fields: Mapping[str, Any]) -> Sample
     return Sample(
         text=text,
         token_logprobs=logprobs.values,
+        tokens=logprobs.tokens,
         finish_reason=finish,
         model=_string(fields.get("model")),
         tool_calls=canonical_calls(_chat_calls(message)),
@@ -179,6 +180,7 @@ def _read_output(fields: Mapping[str, Any]) -> Sample:
     return Sample(
         text=text,
         token_logprobs=logprobs.values,
+        tokens=logprobs.tokens,
         finish_reason=finish,
         model=_string(fields.get("model")),
         tool_calls=canonical_calls(calls),

@@ -60,10 +60,13 @@ class Logprobs(NamedTuple):
     Attributes:
         values: In nats, None where there are none that can be used.
         misaligned: Whether there are some, but of other tokens than the text's.
+        tokens: The text of each token, U+FFFD for a part of a character; None where
+            the provider does not say any.
     """
 
     values: tuple[float, ...] | None
     misaligned: bool = False
+    tokens: tuple[str, ...] | None = None
 
 
 def without_thinking(text: str) -> str:
@@ -97,7 +100,7 @@ def read_logprobs(
         >>> read_logprobs(entries, text="Paris").values
         (-0.5, 0.0)
         >>> read_logprobs(entries, text="Rome")
-        Logprobs(values=None, misaligned=True)
+        Logprobs(values=None, misaligned=True, tokens=None)
     """
     if not isinstance(entries, Sequence) or isinstance(entries, str | bytes):
         return Logprobs(None)
@@ -108,7 +111,11 @@ def read_logprobs(
     place = _place(tokens, text, whole=whole or text, reasoned=reasoned)
     if place is None:
         return Logprobs(None, misaligned=True)
-    return Logprobs(tuple(float(cast("float", value)) for value in values[place]))
+    texts = tuple(_bytes_of(token).decode(errors="replace") for token in tokens[place])
+    return Logprobs(
+        tuple(float(cast("float", value)) for value in values[place]),
+        tokens=texts if any(texts) else None,
+    )
 
 
 def canonical_calls(calls: Sequence[tuple[str, object]]) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import string
 from collections.abc import Sequence
 from itertools import accumulate, pairwise
 
@@ -12,6 +13,8 @@ __all__ = ["token_spans"]
 _Span = tuple[int, int]
 _PART = "\ufffd"
 """How a token reads that is a part of a character."""
+_SPACE = f"{string.whitespace}\u2581\u0120\u010a"
+"""White space, and the marks that tokenizers write for it."""
 
 
 def token_spans(text: str, tokens: Sequence[str]) -> list[_Span]:
@@ -50,8 +53,8 @@ def _searched(text: str, tokens: Sequence[str]) -> list[_Span]:
     cursor = strange = 0
     for token in tokens:
         place = text.find(token, cursor) if token else -1
-        if place < 0 and token.strip():
-            token = token.strip()  # noqa: PLW2901 - the same token
+        if place < 0 and (bare := token.strip(_SPACE)):
+            token = bare  # noqa: PLW2901 - the same token
             place = text.find(token, cursor)
         strange += place < 0 and bool(token) and _PART not in token
         found.append(None if place < 0 else (place, place + len(token)))

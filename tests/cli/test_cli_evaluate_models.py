@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,8 @@ from typer.testing import CliRunner, Result
 
 from snne_guard.cli import build_app
 from tests.cli.lines import write
-from tests.support.chat_server import ChatServer, always
+from tests.cli.record_command import ask_for, run_on
+from tests.support.chat_server import ChatServer, Reply, always
 from tests.support.evaluating import questions, row
 from tests.support.tiny_llama import make_model, make_tokenizer
 from tests.support.tiny_nli import save_model
@@ -146,3 +148,29 @@ def test_a_model_that_is_not_there_is_status_2(
 
     assert result.exit_code == 2
     assert told in result.stderr
+
+
+def test_sar_runs_on_a_recording_of_our_own(tmp_path: Path) -> None:
+    alike = save_model(tmp_path / "alike", kind="roberta", labels=["alike"])
+    answers = ["in Paris", "in Rome", "Lyon it is"]
+    source = write(
+        tmp_path / "in.jsonl",
+        *(ask_for(f"city {at}", answers=["in Paris"]) for at in range(6)),
+    )
+    recorded, whole = tmp_path / "recorded.jsonl", tmp_path / "out.json"
+    replies = (Reply(texts=(answers[at % 3],)) for at in itertools.count())
+    with ChatServer(lambda _: next(replies)) as server:
+        drawn = run_on(
+            server, source, recorded, *("--samples", "2", "--max-concurrency", "1")
+        )
+    assert drawn.exit_code == 0, drawn.output
+
+    result = run(
+        *(recorded, "--methods", "all", "--grader", "squad_f1"),
+        *("--cross-encoder", alike, "--json", whole),
+    )
+
+    assert result.exit_code == 0, result.stderr
+    found = methods(whole)
+    for name in (f"sar[cross_encoder:{alike}]", "token_sar"):
+        assert found[name]["status"] == "evaluated", found[name]["why"]

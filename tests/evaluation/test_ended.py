@@ -75,3 +75,14 @@ def test_without_an_answer_the_samples_are_cut_all_the_same() -> None:
     found = ended(Drawn(samples=(reply("a\nb"),)), ("b", "\n"))
     assert found.answer is None
     assert found.samples[0].text == "a"
+
+
+def test_tokens_are_lost_with_their_log_probabilities() -> None:
+    tokens = ("Par", "is")
+    drawn = Drawn(
+        answer=reply("Paris\nx", tokens=tokens),
+        samples=(reply("Paris", tokens=tokens),),
+    )
+    found = ended(drawn, STOP)
+    assert found.answer is not None
+    assert (found.answer.tokens, found.samples[0].tokens) == (None, tokens)

@@ -69,6 +69,23 @@ def test_the_tokens_of_the_text_are_taken(
     assert places(read_logprobs(entries(*tokens), text=text)) == taken
 
 
+@pytest.mark.parametrize(
+    ("text", "tokens", "read"),
+    [
+        ("Paris", [" Par", "is", "<end>"], (" Par", "is")),
+        (
+            "\u6771",
+            [("\\xe6", [0xE6]), ("\\x9d\\xb1", [0x9D, 0xB1])],
+            ("\ufffd", "\ufffd\ufffd"),
+        ),
+        ("Paris", ["", ""], None),
+        ("Paris", ["Rome"], None),
+    ],
+)
+def test_tokens_are_told_as_texts(text: str, tokens: Any, read: Any) -> None:
+    assert read_logprobs(entries(*tokens), text=text).tokens == read
+
+
 def test_tokens_that_do_not_say_what_they_stand_for_are_taken_as_they_are() -> None:
     numbers = [{"token": None, "logprob": -1.0}, {"logprob": -2.0}]
     assert places(read_logprobs(numbers, text="Paris")) == [1, 2]

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Protocol
+
+import numpy as np
 
 from snne_guard.evaluation.comparison.measure import Provider
 from snne_guard.evaluation.recording.recordings import Recording
+from snne_guard.evaluation.recording.token_texts import token_texts
 from snne_guard.scorers.p_true import p_true_logprob
 from snne_guard.types import FloatArray, Likelihood
 
@@ -47,18 +50,20 @@ def weighed(model: Weighs, /) -> Provider:
     """Return what gives ``token_importance``, where a recording has the tokens' texts.
 
     They are the fields ``main_tokens``, a list of texts, and ``tokens``, one such list
-    for each sample, aligned with the log-probabilities.
+    for each sample, aligned with the log-probabilities. A recording in which they are
+    missing for an answer that says something has no ``token_importance``.
     """
 
     def provide(recording: Recording) -> list[FloatArray] | None:
-        main: Any = recording.extra.get("main_tokens")
-        samples: Any = recording.extra.get("tokens")
-        if main is None or samples is None:
-            return None
         texts = (recording.main_answer, *recording.samples)
+        pairs = list(zip(texts, token_texts(recording), strict=True))
+        if any(tokens is None for text, tokens in pairs if text.strip()):
+            return None
         return [
             model.token_importance(recording.question, text, tokens)
-            for text, tokens in zip(texts, (main, *samples), strict=True)
+            if tokens
+            else np.zeros(0)
+            for text, tokens in pairs
         ]
 
     return provide

@@ -11,6 +11,7 @@ from typing import Any
 from snne_guard._version import __version__
 from snne_guard.evaluation.recording.questions import Question
 from snne_guard.evaluation.recording.recordings import Recording
+from snne_guard.evaluation.recording.token_texts import token_texts
 from snne_guard.types import Cost, ResponseSet, Sample
 
 __all__ = ["Drawn", "as_fields", "from_fields"]
@@ -21,6 +22,8 @@ _OF_OTHER_DRAWS = frozenset(
         "samples",
         "main_logprobs",
         "token_logprobs",
+        "main_tokens",
+        "tokens",
         "settings",
         "drawn",
         "failed",
@@ -106,6 +109,11 @@ def as_fields(
     logprobs = [_logprobs(sample) for sample in samples]
     if any(known is not None for known in logprobs):
         fields["token_logprobs"] = logprobs
+    if drawn.answer is not None and (said := _tokens(drawn.answer)) is not None:
+        fields["main_tokens"] = said
+    tokens = [_tokens(sample) for sample in samples]
+    if any(said is not None for said in tokens):
+        fields["tokens"] = tokens
     fields["settings"] = dict(settings)
     fields["drawn"] = _about(drawn)
     return fields
@@ -116,15 +124,25 @@ def from_fields(fields: Mapping[str, Any]) -> Drawn:
     recording = Recording.from_dict({"main_answer": "", **fields})
     about: Mapping[str, Any] = recording.extra["drawn"]
     known = recording.token_logprobs or (None,) * len(recording.samples)
-    members = list(zip(recording.samples, known, strict=True))
+    main_tokens, *tokens = token_texts(recording)
+    members = list(zip(recording.samples, known, tokens, strict=True))
     if answered := "main_answer" in fields:
-        members.insert(0, (recording.main_answer, recording.main_logprobs))
+        main = (recording.main_answer, recording.main_logprobs, main_tokens)
+        members.insert(0, main)
     ends: Sequence[str | None] = about["finish_reasons"]
     # Who drew what is not kept, only who drew at all.
     models: list[str | None] = [*about["models"], *(None for _ in members)]
     replies = [
-        Sample(text=text, token_logprobs=logprobs, finish_reason=end, model=model)
-        for (text, logprobs), end, model in zip(members, ends, models, strict=False)
+        Sample(
+            text=text,
+            token_logprobs=logprobs,
+            finish_reason=end,
+            model=model,
+            tokens=said,
+        )
+        for (text, logprobs, said), end, model in zip(
+            members, ends, models, strict=False
+        )
     ]
     return Drawn(
         answer=replies.pop(0) if answered else None,
@@ -157,3 +175,10 @@ def _logprobs(sample: Sample) -> list[float] | None:
     if not known or not all(map(math.isfinite, known)):
         return None
     return list(known)
+
+
+def _tokens(sample: Sample) -> list[str] | None:
+    # They go with their log-probabilities, and calls are not written as they came.
+    if sample.tokens is None or sample.tool_calls or _logprobs(sample) is None:
+        return None
+    return list(sample.tokens)

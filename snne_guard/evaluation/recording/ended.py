@@ -15,9 +15,9 @@ __all__ = ["ended"]
 def ended(drawn: Drawn, /, stops: Sequence[str]) -> Drawn:
     r"""Return what was drawn with each reply up to the first of some texts, stripped.
 
-    A reply that loses text loses its log-probabilities, since nobody knows here which
-    of them belong to what is left. One that a token limit cut off behind that text is
-    whole now. The reasons follow.
+    A reply that loses text loses its log-probabilities and its tokens, the last of
+    which may reach beyond what is left. One that a token limit cut off behind that
+    text is whole now. The reasons follow.
 
     Args:
         drawn: The answer and the samples.
@@ -60,6 +60,7 @@ def _ended(reply: Sample, stops: Sequence[str]) -> Sample:
         text=text,
         finish_reason="stop",
         token_logprobs=None,
+        tokens=None,
         misaligned=reply.misaligned or reply.token_logprobs is not None,
     )
 
