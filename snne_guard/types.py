@@ -139,21 +139,23 @@ class Score:
         uncertainty: The value mapped to [0, 1]: 0 all alike, 1 all different. None
             where the method has no bounds or the set has one member.
         method: Name of the method that ran, for example ``"snne"``.
-        similarity: Name of the similarity that ran, for example ``"rouge_l"``.
+        similarity: Name of the similarity that ran, for example ``"rouge_l"``; None
+            where the method compares no answers, as perplexity does not.
         tau: Temperature of the similarity's softmax.
         n: Members that were scored.
         reasons: What was not as usual, as reason codes.
-        matrix: The ``(n, n)`` similarity matrix.
+        matrix: The ``(n, n)`` similarity matrix. None where the method compares no
+            answers, so that no similarity is asked, and where nothing was scored.
     """
 
     value: float
     uncertainty: float | None
     method: str
-    similarity: str
+    similarity: str | None
     tau: float
     n: int
     reasons: tuple[str, ...] = ()
-    matrix: FloatArray = field(repr=False, compare=False)
+    matrix: FloatArray | None = field(default=None, repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,7 +168,8 @@ class Assessment:
             ended before it arrived.
         samples: Every further draw that arrived, the unusable ones too.
         scored: Texts of the members that were scored, in the order of the matrix.
-        matrix: Their ``(n, n)`` similarity matrix, None when nothing was scored.
+        matrix: Their ``(n, n)`` similarity matrix, None when nothing was scored or the
+            method compares no answers.
         method: Name of the method that ran, None when nothing was scored.
         score: The method's raw value in its own unit, None when nothing was scored.
         uncertainty: ``u`` in [0, 1], None when nothing was scored.

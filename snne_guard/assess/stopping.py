@@ -115,8 +115,11 @@ class Stopping:
         """Return every verdict that the missing samples could lead to."""
         means = [member.mean_logprob for member in members]
         known = [mean for mean in means if mean is not None]
+        matrix = score.matrix
+        if matrix is None:
+            matrix = np.full((score.n, score.n), np.nan)
         inputs = MethodInputs(
-            similarity=score.matrix,
+            similarity=matrix,
             tau=score.tau,
             mean_logprobs=np.array(known) if len(known) == len(means) else None,
             metric=self.judge.relation_for(members).metric,

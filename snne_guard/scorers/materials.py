@@ -22,6 +22,7 @@ __all__ = [
     "RELATION_NEEDS",
     "Materials",
     "check_relation",
+    "compares_answers",
 ]
 
 LOGPROB_NEEDS = frozenset(
@@ -265,6 +266,17 @@ class Materials:
     def given(self, need: str) -> Any:  # noqa: ANN401 - of many kinds
         """Return what was given of the whole set under the name of a need."""
         return self._known.get(need)
+
+
+def compares_answers(method: Method, /) -> bool:
+    """Return whether a method looks at how the answers relate to one another.
+
+    Example:
+        >>> from snne_guard.scorers import METHODS
+        >>> [compares_answers(METHODS[name]) for name in ("snne", "dse", "perplexity")]
+        [True, True, False]
+    """
+    return not RELATION_NEEDS.isdisjoint(method.needs)
 
 
 def check_relation(method: Method, relation: Relation, /) -> None:

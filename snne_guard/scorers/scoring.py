@@ -7,11 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-
 from snne_guard.errors import InputError
 from snne_guard.scorers.bounds import check_tau
-from snne_guard.scorers.materials import OF_EACH, Materials, check_relation
+from snne_guard.scorers.materials import (
+    OF_EACH,
+    Materials,
+    check_relation,
+    compares_answers,
+)
 from snne_guard.scorers.registry import default_similarity, resolve_method
 from snne_guard.scorers.relation import Relation
 from snne_guard.scorers.rows import LOGPROB_SLACK
@@ -90,11 +93,11 @@ def score(
     complete = bool(used) and having == len(used)
     chosen = resolve_method(method, logprobs=complete)
     if include_answer and not members[0].text.strip():
-        return _unscored(("answer_empty",), chosen.name, relation.name, tau)
+        return _unscored(("answer_empty",), chosen, relation, tau)
     reasons: tuple[str, ...] = ("empty_samples",) if len(used) < len(members) else ()
     if not used:
         reasons = (*reasons, "too_few_samples")
-        return _unscored(reasons, chosen.name, relation.name, tau)
+        return _unscored(reasons, chosen, relation, tau)
     if method == "auto" and having and not complete:
         reasons += ("logprobs_missing",)
     scored = score_members(
@@ -123,6 +126,9 @@ def score_members(
     known: Mapping[str, Any] | None = None,
 ) -> Score:
     """Score texts that all count, with everything already resolved.
+
+    A method that compares no answers, such as perplexity, asks no similarity: the
+    score then has neither a matrix nor a similarity.
 
     Args:
         texts: The members, at least one; with ``delivered`` the first is the delivered
@@ -168,7 +174,7 @@ def score_members(
     if n == 0:
         msg = "expected at least one text to score, got none"
         raise InputError(msg)
-    matrix = materials.similarity(relation)
+    compares = compares_answers(method)
     value = float(method.compute(materials.inputs(method, relation, tau=tau)))
     if math.isnan(value):
         msg = f"expected a number from method {method.name!r}, got NaN"
@@ -181,14 +187,15 @@ def score_members(
         value=value,
         uncertainty=u,
         method=method.name,
-        similarity=relation.name,
+        similarity=relation.name if compares else None,
         tau=float(tau),
         n=n,
         reasons=(
             *_why_none(method, u, n=n, tau=tau),
-            *_blindness(materials.members, relation),
+            *(_blindness(materials.members, relation) if compares else ()),
         ),
-        matrix=matrix,
+        # Kept for those who look at a score, at no price where nobody compares.
+        matrix=materials.similarity(relation) if compares else None,
     )
 
 
@@ -210,17 +217,16 @@ def _blindness(texts: Sequence[str], relation: Relation) -> tuple[str, ...]:
 
 
 def _unscored(
-    reasons: tuple[str, ...], method: str, similarity: str, tau: float
+    reasons: tuple[str, ...], method: Method, relation: Relation, tau: float
 ) -> Score:
     return Score(
         value=math.inf,
         uncertainty=None,
-        method=method,
-        similarity=similarity,
+        method=method.name,
+        similarity=relation.name if compares_answers(method) else None,
         tau=float(tau),
         n=0,
         reasons=reasons,
-        matrix=np.empty((0, 0)),
     )
 
 

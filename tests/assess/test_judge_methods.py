@@ -198,3 +198,16 @@ def test_what_was_compared_in_this_call_tells_the_same_meaning_too() -> None:
         == np.equal.outer(calls, calls).tolist()
     )
     np.testing.assert_array_equal(relation.compare(calls, None), structured(calls))
+
+
+def test_a_method_that_compares_no_answers_has_no_matrix() -> None:
+    def failing(*_texts: object, **_options: object) -> Any:
+        raise RuntimeError
+
+    judge = Judge(policy=Policy(), method="ne", similarity=failing)
+
+    found, _ = judged(LIKELY, UNLIKELY, judge=judge)
+
+    assert found.score == pytest.approx(1.05)
+    assert found.scored == ("Paris", "Lyon")
+    assert found.matrix is None

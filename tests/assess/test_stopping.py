@@ -216,6 +216,25 @@ def test_a_method_of_a_users_own_may_know_its_limits(
     assert "Paris" not in caplog.text
 
 
+def test_a_method_that_compares_no_answers_may_know_its_limits() -> None:
+    class Longest(Own):
+        needs = frozenset({"answers"})
+
+        def compute(self, inputs: MethodInputs, /) -> float:
+            return max(map(len, inputs.answers or ())) / 100
+
+        def partial_bounds(
+            self, inputs: MethodInputs, missing: int, /
+        ) -> list[tuple[float, float]] | None:
+            assert inputs.similarity.shape == (5, 5)
+            assert np.isnan(inputs.similarity).all()
+            return super().partial_bounds(inputs, missing)
+
+    found, _ = call(WORDS + WORDS[:4], policy=POLICY, method=Longest((0.0, 0.4)), **TEN)
+
+    assert (found.n_used, found.matrix) == (5, None)
+
+
 def test_what_a_method_does_not_know_may_be_anything() -> None:
     for value, n_used in ((-1.0, 5), (1.0, 10)):  # u may come out as None
         policy = Policy(threshold=Threshold.fixed(value), min_samples=5)

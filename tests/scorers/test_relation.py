@@ -122,6 +122,7 @@ def test_all_derives_from_probabilities_where_that_is_said() -> None:
 
     found = score(TEXTS, similarity=Derived())
 
+    assert found.matrix is not None
     assert found.matrix[0, 1] == pytest.approx(0.45)
     assert Relation.of(NLI("a model")).derives
 

@@ -46,6 +46,7 @@ def test_the_defaults() -> None:
     assert u == pytest.approx(0.684186, abs=1e-6)
     assert (result.method, result.similarity, result.tau) == ("snne", "rouge_l", 1.0)
     assert (result.n, result.reasons) == (3, ())
+    assert result.matrix is not None
     assert result.matrix.tolist() == PARIS_MATRIX
 
 
@@ -129,7 +130,7 @@ def test_an_empty_answer_is_never_taken_for_confidence(answers: list[str]) -> No
     assert result.uncertainty is None
     assert result.value == math.inf
     assert (result.n, result.reasons) == (0, ("answer_empty",))
-    assert result.matrix.shape == (0, 0)
+    assert result.matrix is None
 
 
 def test_an_empty_first_sample_is_only_a_sample() -> None:
@@ -190,7 +191,7 @@ def test_a_similarity_of_the_user_s_own_gets_the_question() -> None:
     result = score(PARIS, question="Capital?", similarity=watching)
 
     assert seen == [(PARIS, "Capital?")]
-    assert "watching" in result.similarity
+    assert "watching" in str(result.similarity)
     assert result.value == score(PARIS).value
 
 
@@ -337,3 +338,31 @@ def test_letters_that_the_papers_tokenizer_cannot_see_are_named(
     answers: list[str], similarity: str, reasons: tuple[str, ...]
 ) -> None:
     assert score(answers, similarity=similarity).reasons == reasons
+
+
+@pytest.mark.parametrize("method", ["perplexity", "ne", "answer_length"])
+@pytest.mark.parametrize("similarity", ["rouge_l_paper", "asked"])
+def test_a_method_that_compares_no_answers_asks_no_similarity(
+    method: str, similarity: str
+) -> None:
+    def asked(texts: Sequence[str], /, *, question: str | None = None) -> FloatArray:
+        raise AssertionError(texts, question)
+
+    compare: Any = asked if similarity == "asked" else similarity
+    found = score(
+        ["東京", "大阪"], token_logprobs=[[-1], [-2]], method=method, similarity=compare
+    )
+
+    assert (found.similarity, found.matrix) == (None, None)
+    assert "tokenless_answers" not in found.reasons
+    empty = score(["", "x"], method=method, similarity=compare)
+    assert (empty.similarity, empty.matrix) == (None, None)
+
+
+@pytest.mark.parametrize("method", ["snne", "dse", "sum_eigv", "num_set"])
+def test_a_method_that_compares_answers_keeps_what_was_compared(method: str) -> None:
+    found = score(PARIS, method=method, similarity="exact")
+
+    assert found.similarity == "exact"
+    assert found.matrix is not None
+    assert found.matrix.tolist() == PARIS_MATRIX

@@ -244,6 +244,8 @@ async def local_models(name: str) -> None:
 def scores() -> None:
     found = score(["a", "b"], token_logprobs=[[-0.1], [-0.2]], method="auto", tau=1.0)
     assert_type(found, Score)
+    assert_type(found.matrix, FloatArray | None)
+    assert_type(found.similarity, str | None)
     assert_type(found.uncertainty, float | None)
     equivalences: list[Equivalence] = [exact, numeric, Match("first", lambda t: t[:1])]
     assert_type(equivalences[0].equivalent(["a"], question="q"), BoolArray)
