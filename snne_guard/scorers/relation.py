@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.similarity import checked_similarity, resolve_similarity
+from snne_guard.similarity.blindness import blind_spots
 from snne_guard.similarity.entailment import (
     edge_weights,
     entail_similarity,
     equivalence,
 )
 from snne_guard.similarity.lexical import is_metric
-from snne_guard.similarity.with_question import is_paper_rouge
 from snne_guard.types import (
     BoolArray,
     Entailment,
@@ -40,8 +40,8 @@ class Relation:
         entails: Whether it gives the probabilities of entailment.
         derives: Whether these say all that it knows: the similarity is their mean over
             both directions, and they tell which texts mean the same.
-        reads_latin: Whether it sees ``[a-z0-9]`` alone, as rouge-score does.
         metric: Whether 2 (1 - f) / (2 - f) is known to obey the triangle inequality.
+        original: What knows the blind spots, where ``similarity`` stands for it.
 
     Example:
         >>> Relation.of("rouge_l").metric
@@ -53,8 +53,8 @@ class Relation:
     equates: bool = False
     entails: bool = False
     derives: bool = False
-    reads_latin: bool = False
     metric: bool = False
+    original: Similarity | None = None
 
     @classmethod
     def of(
@@ -83,7 +83,6 @@ class Relation:
             equates=callable(getattr(compare, "equivalent", None)),
             entails=entails,
             derives=entails and getattr(compare, "from_probabilities", False) is True,
-            reads_latin=is_paper_rouge(compare),
             metric=is_metric(compare),
         )
 
@@ -98,7 +97,23 @@ class Relation:
         wrapped = wrap(self.similarity)
         if self.equates and not callable(getattr(wrapped, "equivalent", None)):
             return self
-        return replace(self, similarity=wrapped)
+        original = self.similarity if self.original is None else self.original
+        return replace(self, similarity=wrapped, original=original)
+
+    def blind_spots(
+        self, texts: Sequence[str], question: str | None
+    ) -> tuple[str, ...]:
+        """Return reason codes of what the similarity cannot see of the texts.
+
+        Args:
+            texts: The ``n`` texts.
+            question: What was asked.
+
+        Raises:
+            InputError: What it says are no codes.
+        """
+        compare = self.similarity if self.original is None else self.original
+        return blind_spots(compare, texts, question=question)
 
     def compare(
         self,

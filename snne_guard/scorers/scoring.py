@@ -10,6 +10,7 @@ from typing import Any
 from snne_guard.errors import InputError
 from snne_guard.scorers.bounds import check_tau
 from snne_guard.scorers.materials import (
+    MAIN_NEEDS,
     OF_EACH,
     Materials,
     check_relation,
@@ -18,7 +19,6 @@ from snne_guard.scorers.materials import (
 from snne_guard.scorers.registry import default_similarity, resolve_method
 from snne_guard.scorers.relation import Relation
 from snne_guard.scorers.rows import LOGPROB_SLACK
-from snne_guard.similarity.with_question import is_unseen
 from snne_guard.types import Method, Score, Similarity
 
 __all__ = ["score", "score_members"]
@@ -145,8 +145,11 @@ def score_members(
 
     Returns:
         The score. Where its uncertainty is None a reason says why:
-        ``too_few_samples``, ``no_bounds`` or ``tau_too_extreme``; ``tokenless_answers``
-        says that rouge-score sees nothing in an answer of letters or symbols.
+        ``too_few_samples``, ``no_bounds`` or ``tau_too_extreme``. What the similarity
+        cannot see of the texts is named too: ``tokenless_answers`` (rouge-score sees
+        nothing in an answer of letters or symbols), ``answers_cut`` and
+        ``answers_alike`` (of NLI models and cross-encoders), and the codes that a
+        method ``blind_spots`` of a similarity of your own returns.
 
     Raises:
         InputError: There are no texts, the matrix is not one, what the method needs
@@ -192,7 +195,7 @@ def score_members(
         n=n,
         reasons=(
             *_why_none(method, u, n=n, tau=tau),
-            *(_blindness(materials.members, relation) if compares else ()),
+            *_blindness(materials, method, relation),
         ),
         # Kept for those who look at a score, at no price where nobody compares.
         matrix=materials.similarity(relation) if compares else None,
@@ -209,11 +212,15 @@ def _why_none(
     return ("no_bounds" if method.bounds(n, tau=tau) is None else "tau_too_extreme",)
 
 
-def _blindness(texts: Sequence[str], relation: Relation) -> tuple[str, ...]:
-    """Name texts of which rouge-score sees no letter, digit or symbol."""
-    if not relation.reads_latin:
+def _blindness(
+    materials: Materials, method: Method, relation: Relation
+) -> tuple[str, ...]:
+    """Name what the similarity cannot see of the texts that the method looks at."""
+    if not compares_answers(method):
         return ()
-    return ("tokenless_answers",) if any(map(is_unseen, texts)) else ()
+    looked_at = method.needs & MAIN_NEEDS
+    texts = materials.texts if looked_at else materials.members
+    return relation.blind_spots(texts, materials.question)
 
 
 def _unscored(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from itertools import permutations
 from typing import Literal
 
 import numpy as np
@@ -13,6 +12,7 @@ import numpy as np
 from snne_guard.errors import ConfigurationError
 from snne_guard.similarity._nli_engine import ENGINES, Engine, Pair, engine
 from snne_guard.similarity._nli_load import Source, best_device, check_extra
+from snne_guard.similarity._nli_reading import Reading, read_answers
 from snne_guard.similarity._options import check_dtype, check_model_name, check_whole
 from snne_guard.similarity._token_spans import token_spans
 from snne_guard.similarity.lexical import distinct_texts
@@ -35,7 +35,10 @@ class CrossEncoder:
 
     It is a similarity, and it tells how much the meaning of an answer changes without
     each of its tokens, for SAR. The model is loaded once and shared, each pair goes
-    through it once, and batches are sorted by length, as with ``NLI``.
+    through it once, and batches are sorted by length, as with ``NLI``. As there, two
+    different answers that the model cannot tell apart do not count as alike: their
+    similarity is 0 where one is written in characters that it does not know, where
+    what differs stands beyond what it reads, and where both become the same tokens.
 
     Args:
         model: Name on the Hugging Face Hub, or the path of a folder. Code that comes
@@ -95,7 +98,8 @@ class CrossEncoder:
             question: What was asked.
 
         Returns:
-            ``(n, n)`` float64 matrix in [0, 1], symmetric, 1 for equal texts.
+            ``(n, n)`` float64 matrix in [0, 1], symmetric, 1 for equal texts, 0 for
+            different ones that the model cannot tell apart.
 
         Raises:
             InputError: ``texts`` is not a sequence of strings, or the model's numbers
@@ -106,18 +110,41 @@ class CrossEncoder:
         distinct = list(distinct_texts(texts))
         matrix = np.ones((len(distinct), len(distinct)))
         if len(distinct) > 1:
-            shared = self._engine()
-            told = question if self.condition_on_question else None
-            clean = [shared.clean(text) for text in distinct]
-            sides = shared.sides(told, clean, window=shared.window(self.max_length))
-            places = list(permutations(range(len(distinct)), 2))
-            pairs = [Pair(sides[i], sides[j]) for i, j in places]
-            rows, columns = zip(*places, strict=True)
-            matrix[rows, columns] = self._alike(shared, pairs)
+            reading = self._read(distinct, question)
+            if asked := reading.asked:
+                rows, columns = zip(*asked, strict=True)
+                pairs = [reading.pairs[place] for place in asked]
+                matrix[rows, columns] = self._alike(reading.shared, pairs)
+            if alike := reading.alike:
+                rows, columns = zip(*alike, strict=True)
+                matrix[rows, columns] = 0.0
         place = {text: row for row, text in enumerate(distinct)}
         chosen = [place[text] for text in texts]
         both: FloatArray = (matrix + matrix.T) / 2
         return both[np.ix_(chosen, chosen)]
+
+    def blind_spots(
+        self, texts: Sequence[str], /, *, question: str | None = None
+    ) -> tuple[str, ...]:
+        """Return why the comparison of these texts tells less than it seems.
+
+        It costs as much as cutting them into tokens.
+
+        Args:
+            texts: The ``n`` texts.
+            question: What was asked.
+
+        Returns:
+            ``"answers_cut"`` where the ends of two different texts are not compared,
+            ``"answers_alike"`` where the model cannot tell two of them apart.
+
+        Raises:
+            SnneGuardError: As for the similarity.
+        """
+        distinct = list(distinct_texts(texts))
+        if len(distinct) < 2:  # noqa: PLR2004 - a pair
+            return ()
+        return self._read(distinct, question).blind_spots()
 
     def token_importance(
         self,
@@ -204,6 +231,12 @@ class CrossEncoder:
             )
             raise ConfigurationError(msg)
         return shared
+
+    def _read(self, distinct: Sequence[str], question: str | None) -> Reading:
+        shared = self._engine()
+        told = question if self.condition_on_question else None
+        clean = [shared.clean(text) for text in distinct]
+        return read_answers(shared, clean, told, max_length=self.max_length)
 
     def _alike(self, shared: Engine, pairs: Sequence[Pair]) -> FloatArray:
         found = shared.probabilities(

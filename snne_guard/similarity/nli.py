@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from itertools import permutations
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import numpy as np
 
-from snne_guard.similarity._nli_engine import ENGINES, Engine, Pair, engine
+from snne_guard.similarity._nli_engine import ENGINES, Engine, engine
 from snne_guard.similarity._nli_labels import check_labels, class_columns
 from snne_guard.similarity._nli_load import Source, best_device, check_extra
+from snne_guard.similarity._nli_reading import Reading, read_answers
 from snne_guard.similarity._nli_texts import cut_answer
 from snne_guard.similarity._options import check_dtype, check_model_name, check_whole
 from snne_guard.similarity.entailment import entail_similarity, equivalence
@@ -27,22 +27,6 @@ DEFAULT_NLI_MODEL = "microsoft/deberta-v2-xlarge-mnli"
 
 _NEUTRAL = (0.0, 1.0, 0.0)
 _ENTAILED = (0.0, 0.0, 1.0)
-
-
-class _Reading(NamedTuple):
-    """What a model gets to read of distinct texts.
-
-    Attributes:
-        shared: The model.
-        window: Tokens of a pair.
-        known: Of each text, whether the model knows its characters.
-        pairs: Each ordered pair under its place.
-    """
-
-    shared: Engine
-    window: int
-    known: list[bool]
-    pairs: dict[tuple[int, int], Pair]
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,13 +199,7 @@ class NLI:
         distinct = list(distinct_texts(texts))
         if len(distinct) < 2:  # noqa: PLR2004 - a pair
             return ()
-        shared, window, known, pairs = self._read(distinct, question)
-        cut = any(
-            pair.cut or not shared.fits(pair, window=window) for pair in pairs.values()
-        )
-        alike = not all(known) or any(pair.alike for pair in pairs.values())
-        spots = (("answers_cut", cut), ("answers_alike", alike))
-        return tuple(code for code, there in spots if there)
+        return self._read(distinct, question).blind_spots()
 
     @property
     def cut_pairs(self) -> int:
@@ -275,35 +253,25 @@ class NLI:
         names = shared.loaded.id2label
         return class_columns(names, labels, model=os.fspath(self.model))
 
-    def _read(self, distinct: Sequence[str], question: str | None) -> _Reading:
+    def _read(self, distinct: Sequence[str], question: str | None) -> Reading:
         shared = self._engine()
-        window = shared.window(self.max_length)
         answers = [
             shared.clean(cut_answer(text.strip(), self.last_characters))
             for text in distinct
         ]
         told = question if self.condition_on_question else None
-        sides = shared.sides(told, answers, window=window)
-        alike = shared.indistinct(answers, sides, window=window)
-        cut = shared.too_long(answers, window=window)
-        pairs = {
-            (i, j): Pair(
-                sides[i], sides[j], cut=cut[i] or cut[j], alike=bool(alike[i, j])
-            )
-            for i, j in permutations(range(len(distinct)), 2)
-        }
-        return _Reading(shared, window, [shared.reads(each) for each in answers], pairs)
+        return read_answers(shared, answers, told, max_length=self.max_length)
 
     def _fill(
         self, table: FloatArray, distinct: Sequence[str], question: str | None
     ) -> None:
         """Write what the model says of distinct texts into their table."""
-        shared, window, known, pairs = self._read(distinct, question)
-        columns = self._columns(shared)
-        asked = [(i, j) for i, j in pairs if known[i] and known[j]]
-        found = shared.probabilities(
-            [pairs[place] for place in asked],
-            max_length=window,
+        reading = self._read(distinct, question)
+        columns = self._columns(reading.shared)
+        asked = reading.asked
+        found = reading.shared.probabilities(
+            [reading.pairs[place] for place in asked],
+            max_length=reading.window,
             batch_size=self.batch_size,
         )
         if asked:
@@ -313,6 +281,5 @@ class NLI:
                 for column in columns
             ]
             table[rows, across] = np.stack(ordered, axis=1)
-        for place, pair in pairs.items():
-            if pair.alike or not (known[place[0]] and known[place[1]]):
-                table[place] = _NEUTRAL
+        for place in reading.alike:
+            table[place] = _NEUTRAL

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from snne_guard.similarity.blindness import blind_spots, is_unseen
 from snne_guard.similarity.lexical import distinct_texts, rouge_l_paper
-from snne_guard.similarity.tokens import rouge_tokens
 from snne_guard.types import FloatArray, Similarity
 
-__all__ = ["WithQuestion", "is_paper_rouge", "is_unseen"]
+__all__ = ["WithQuestion", "is_paper_rouge"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,25 +58,33 @@ class WithQuestion:
         distinct_texts(texts)
         if question is None:
             return self.similarity(texts, question=question)
-        asked = [f"{question} {text}" for text in texts]
-        found = self.similarity(asked, question=question)
+        found = self.similarity(self._asked(texts, question), question=question)
         if is_paper_rouge(self.similarity):
             blind = np.array([is_unseen(text) for text in texts], dtype=np.bool_)
             alone = blind[:, None] | blind[None, :]
             found = np.where(alone, np.eye(len(texts)), found)
         return found
 
+    def blind_spots(
+        self, texts: Sequence[str], /, *, question: str | None = None
+    ) -> tuple[str, ...]:
+        """Return what the similarity says of its blind spots, the question before each.
 
-def is_unseen(text: str, /) -> bool:
-    """Return whether rouge-score's tokenizer sees none of a text's letters and symbols.
+        Args:
+            texts: The ``n`` answers.
+            question: What was asked.
 
-    Example:
-        >>> is_unseen("東京"), is_unseen("Tokyo 東京"), is_unseen("?!")
-        (True, False, False)
-    """
-    if rouge_tokens(text):
-        return False
-    return any(unicodedata.category(one)[0] in "LNS" for one in text)
+        Returns:
+            Reason codes; none where the similarity knows no blind spots.
+        """
+        # The question's letters would hide that rouge-score sees none in an answer.
+        if question is not None and not is_paper_rouge(self.similarity):
+            texts = self._asked(texts, question)
+        return blind_spots(self.similarity, texts, question=question)
+
+    @staticmethod
+    def _asked(texts: Sequence[str], question: str) -> list[str]:
+        return [f"{question} {text}" for text in texts]
 
 
 def is_paper_rouge(similarity: Similarity, /) -> bool:

@@ -10,7 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from snne_guard.scorers import score
 from snne_guard.similarity._nli_texts import look_alike
+from snne_guard.similarity.cross_encoder import CrossEncoder
 from snne_guard.similarity.nli import NLI
 from tests.support.tiny_nli import save_model
 
@@ -120,3 +122,52 @@ def test_the_same_as_cutting_and_comparing(
     cut = len(one) + len(other) > room
     expected = alike and len(left) + len(right) - 2 * least <= cut
     assert look_alike(one, other, room=room) == expected
+
+
+@pytest.mark.parametrize("method", ["snne", "dse", "luq"])
+def test_a_score_says_what_the_model_could_not_see(yes: NLI, method: str) -> None:
+    found = score([BASE + "yes", BASE + "no"], method=method, similarity=yes)
+
+    assert found.reasons[-2:] == ("answers_cut", "answers_alike")
+    assert score(["yes", "no"], method=method, similarity=yes).reasons == (
+        ("no_bounds",) if found.uncertainty is None else ()
+    )
+    if method == "dse":
+        assert found.uncertainty == pytest.approx(1.0)
+
+
+@pytest.fixture
+def alike(
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> CrossEncoder:
+    """Return a model that finds that everything is alike."""
+    folder = save_model(tmp_path_factory.mktemp("alike"), kind="bert", labels=["alike"])
+    encoder = CrossEncoder(folder)
+    monkeypatch.setattr(
+        encoder._engine(), "_forward", lambda batch: [(0.98,)] * len(batch)
+    )
+    return encoder
+
+
+def test_a_cross_encoder_takes_no_blind_spot_for_likeness(alike: CrossEncoder) -> None:
+    cut, other = BASE + "yes", BASE + "no"
+    strange = "\u6771\u4eac"
+
+    found = alike([cut, other, strange, cut, "Paris", "paris"])
+
+    assert found[0].tolist() == [1, 0, 0, 1, 0.98, 0.98]
+    assert found[2].tolist() == [0, 0, 1, 0, 0, 0]
+    assert found[4, 5] == 0.98
+    assert (found == found.T).all()
+    assert alike.blind_spots([cut, other]) == ("answers_cut", "answers_alike")
+    assert alike.blind_spots([strange, "Paris"]) == ("answers_alike",)
+    assert alike.blind_spots(["Paris", "no"]) == alike.blind_spots([cut, cut]) == ()
+    spots = score([cut, other], similarity=alike)
+    assert spots.uncertainty == pytest.approx(1.0)
+    assert spots.reasons == ("answers_cut", "answers_alike")
+
+
+def test_a_cross_encoder_that_knows_no_characters_asks_nothing(
+    alike: CrossEncoder,
+) -> None:
+    assert alike(["\u6771\u4eac", "\u5317\u4eac"]).tolist() == [[1, 0], [0, 1]]
