@@ -196,14 +196,17 @@ def _tokens(metadata: Mapping[str, Any], at: Sequence[str]) -> list[dict[str, An
         texts = cast("Sequence[object]", metadata.get("tokens") or [])
         pairs = itertools.zip_longest(texts, cast("Sequence[object]", entries))
         return [{"token": token, "logprob": value} for token, value in pairs]
-    return [_token(entry) for entry in cast("Sequence[object]", entries)]
+    return [
+        entry if isinstance(entry, dict) else _token(entry)
+        for entry in cast("Sequence[dict[str, Any] | object]", entries)
+    ]
 
 
 def _token(entry: object) -> dict[str, Any]:
-    if isinstance(entry, Mapping):
-        return as_mapping(cast("object", entry))
     # Ollama's client has a type of its own for it.
-    return {name: getattr(entry, name, None) for name in ("token", "logprob")}
+    return as_mapping(entry) or {
+        name: getattr(entry, name, None) for name in ("token", "logprob")
+    }
 
 
 def _tool_calls(message: BaseMessage) -> str | None:

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, TypeGuard, cast
 
 from snne_guard.errors import InputError
 from snne_guard.similarity import canonical_json
@@ -54,6 +54,10 @@ _LOST = "\N{REPLACEMENT CHARACTER}".encode()
 """What such servers write for a part of a character."""
 
 
+_ROUNDED = 1e-6
+"""Above 0 by no more than this is rounding; NaN is not below it."""
+
+
 class Logprobs(NamedTuple):
     """The log-probabilities of a reply's tokens.
 
@@ -76,7 +80,8 @@ def without_thinking(text: str) -> str:
         >>> without_thinking("<think>France?</think> Paris")
         'Paris'
     """
-    return _THINK.sub("", text, count=1)
+    # Looked for first: almost no reply has any, and the pattern is slow to say so.
+    return _THINK.sub("", text, count=1) if "think>" in text else text
 
 
 def read_logprobs(
@@ -104,18 +109,24 @@ def read_logprobs(
     """
     if not isinstance(entries, Sequence) or isinstance(entries, str | bytes):
         return Logprobs(None)
-    tokens = [as_mapping(entry) for entry in cast("Sequence[object]", entries)]
+    # Every token of every reply passes here, so nothing is called for each of them.
+    tokens: list[dict[str, Any]] = [
+        entry if isinstance(entry, dict) else as_mapping(entry)
+        for entry in cast("Sequence[dict[str, Any] | object]", entries)
+    ]
     values = [token.get("logprob") for token in tokens]
-    if not values or not all(_is_logprob(value) for value in values):
+    if not values or not _are_logprobs(values):
         return Logprobs(None)
-    place = _place(tokens, text, whole=whole or text, reasoned=reasoned)
+    named = [token.get("token") for token in tokens]
+    said = [name if isinstance(name, str) else "" for name in named]
+    joined = "".join(said)
+    if joined == text:  # as nearly always
+        return Logprobs(tuple(map(float, values)), tokens=_told(said))
+    place = _place(tokens, joined, text, whole=whole or text, reasoned=reasoned)
     if place is None:
         return Logprobs(None, misaligned=True)
-    texts = tuple(_bytes_of(token).decode(errors="replace") for token in tokens[place])
-    return Logprobs(
-        tuple(float(cast("float", value)) for value in values[place]),
-        tokens=texts if any(texts) else None,
-    )
+    said = [_bytes_of(token).decode(errors="replace") for token in tokens[place]]
+    return Logprobs(tuple(map(float, values[place])), tokens=_told(said))
 
 
 def canonical_calls(calls: Sequence[tuple[str, object]]) -> str | None:
@@ -158,19 +169,27 @@ def _held(args: object) -> object:
     return args
 
 
-def _is_logprob(value: object) -> bool:
-    return isinstance(value, float | int) and value <= 1e-6  # noqa: PLR2004 - rounding; NaN is not
+def _are_logprobs(values: Sequence[object]) -> TypeGuard[Sequence[float]]:
+    return all(
+        isinstance(value, (float, int)) and value <= _ROUNDED for value in values
+    )
+
+
+def _told(said: list[str]) -> tuple[str, ...] | None:
+    return tuple(said) if any(said) else None
 
 
 def _place(
-    tokens: Sequence[Mapping[str, Any]], text: str, *, whole: str, reasoned: bool
+    tokens: Sequence[Mapping[str, Any]],
+    said: str,
+    text: str,
+    *,
+    whole: str,
+    reasoned: bool,
 ) -> slice | None:
     """Return which tokens a text is made of, None if it is made of others."""
-    said = "".join([_as_text(token.get("token")) for token in tokens])
     if not said and whole == text and not reasoned:
         return slice(None)  # none says what it stands for, so none can be checked
-    if said == text:
-        return slice(None)
     wanted, around = (
         _without_space(each.encode(errors="replace")) for each in (text, whole)
     )
