@@ -14,7 +14,7 @@ from typing import Protocol
 from snne_guard.assess.preflight import Examiner, LateError, Preflight
 from snne_guard.sampling.collect import Draw, Reply, count_by
 from snne_guard.sampling.probes import Ask, Seen
-from snne_guard.sampling.retry import aretrying, retrying
+from snne_guard.sampling.retry import aretried, retried
 
 __all__ = ["AsyncExamination", "AsyncProbe", "Examination", "Probe"]
 
@@ -94,14 +94,13 @@ class Examination(Examiner):
         return replace(probe.look(reply), seconds=time.monotonic() - begun)
 
     def _send(self, probe: Probe, draw: Draw, stop: threading.Event) -> Reply:
-        attempts = min(_ATTEMPTS, self.assessor.plan.max_attempts)
-        for attempt in retrying(
-            attempts=attempts, stop=stop
-        ):  # pragma: no branch - it ends by return or an error
-            with attempt, self.assessor.limiter.hold():
+        def send() -> Reply:
+            with self.assessor.limiter.hold():
                 self.count()
                 return probe.send(draw)
-        raise AssertionError  # pragma: no cover - the loop returns or raises
+
+        attempts = min(_ATTEMPTS, self.assessor.plan.max_attempts)
+        return retried(send, attempts=attempts, stop=stop)
 
 
 class AsyncExamination(Examiner):
@@ -147,12 +146,10 @@ class AsyncExamination(Examiner):
         return replace(probe.look(reply), seconds=time.monotonic() - begun)
 
     async def _send(self, probe: AsyncProbe, draw: Draw) -> Reply:
+        async def send() -> Reply:
+            async with self.assessor.limiter.ahold():
+                self.count()
+                return await probe.send(draw)
+
         attempts = min(_ATTEMPTS, self.assessor.plan.max_attempts)
-        async for attempt in aretrying(
-            attempts=attempts
-        ):  # pragma: no branch - it ends by return or an error
-            with attempt:
-                async with self.assessor.limiter.ahold():
-                    self.count()
-                    return await probe.send(draw)
-        raise AssertionError  # pragma: no cover - the loop returns or raises
+        return await aretried(send, attempts=attempts)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from snne_guard.assess.switch import DISABLED_VARIABLE, disabled
@@ -14,7 +15,7 @@ from snne_guard.evaluation import Drawn, Question
 from snne_guard.evaluation.data.prompts import fewest
 from snne_guard.evaluation.recording.ended import ended
 from snne_guard.sampling.prices import Prices
-from snne_guard.sampling.retry import aretrying
+from snne_guard.sampling.retry import aretried
 from snne_guard.types import Assessment, SampleEvent
 
 if TYPE_CHECKING:
@@ -161,22 +162,19 @@ class GuardDraw:
         """Draw one question."""
         guard = self._guard(n_samples, tries=tries)
         messages = self.settings.messages(question)
-        async for attempt in aretrying(
-            attempts=self.max_attempts
-        ):  # pragma: no branch - it ends by return or an error
-            with attempt:
-                assessment = await guard.aassess(messages)
-                reasons = (r for r in assessment.reasons if r not in _DECIDING)
-                drawn = Drawn(
-                    answer=assessment.answer,
-                    samples=assessment.samples,
-                    reasons=tuple(reasons),
-                    cost=assessment.cost,
-                    error=self.causes.of(assessment.id),
-                )
-                stops = self.settings.stop
-                return drawn if stops is None else ended(drawn, stops)
-        raise AssertionError  # pragma: no cover - the loop returns or raises
+        assessment = await aretried(
+            partial(guard.aassess, messages), attempts=self.max_attempts
+        )
+        reasons = (r for r in assessment.reasons if r not in _DECIDING)
+        drawn = Drawn(
+            answer=assessment.answer,
+            samples=assessment.samples,
+            reasons=tuple(reasons),
+            cost=assessment.cost,
+            error=self.causes.of(assessment.id),
+        )
+        stops = self.settings.stop
+        return drawn if stops is None else ended(drawn, stops)
 
     def _guard(self, n_samples: int, *, tries: int) -> SNNEGuard:
         settings = self.settings

@@ -13,7 +13,7 @@ from typing import Protocol
 from snne_guard.sampling.breaker import Circuit, ShedError
 from snne_guard.sampling.collect import Collector, Draw, Reply, count_by
 from snne_guard.sampling.limiter import Limiter
-from snne_guard.sampling.retry import aretrying, perhaps_billed, rejects, retrying
+from snne_guard.sampling.retry import aretried, perhaps_billed, rejects, retried
 from snne_guard.types import Cost, Sample
 
 __all__ = ["DrawListener", "TaskDraws", "ThreadDraws"]
@@ -191,20 +191,21 @@ class ThreadDraws:
             self._launch(follow)
 
     def _attempt(self, draw: Draw) -> Reply:
-        for attempt in retrying(
-            attempts=self._draws.max_attempts, stop=self._stopped
-        ):  # pragma: no branch - it ends by return or an error
-            with attempt, self._draws.limiter.hold():
-                self._draws.admit()
-                self._count(draw)
-                try:
-                    return self._send(draw)
-                except BaseException as error:
-                    with self._lock:
-                        if not self._stopped.is_set():
-                            self._draws.came_to_nothing(draw, error)
-                    raise
-        raise AssertionError  # pragma: no cover - the loop returns or raises
+        attempts = self._draws.max_attempts
+        send = partial(self._send_in_place, draw)
+        return retried(send, attempts=attempts, stop=self._stopped)
+
+    def _send_in_place(self, draw: Draw) -> Reply:
+        with self._draws.limiter.hold():
+            self._draws.admit()
+            self._count(draw)
+            try:
+                return self._send(draw)
+            except BaseException as error:
+                with self._lock:
+                    if not self._stopped.is_set():
+                        self._draws.came_to_nothing(draw, error)
+                raise
 
     def _count(self, draw: Draw) -> None:
         with self._lock:
@@ -298,7 +299,7 @@ class TaskDraws:
         """End what is in flight and wait until it has ended."""
         self.unfinished = self.unfinished or bool(self._draws.flying)
         self._stopped = True
-        tasks = list(self._tasks)
+        tasks = [task for task in self._tasks if not task.done()]
         for task in tasks:
             task.cancel()
         if tasks:
@@ -334,18 +335,19 @@ class TaskDraws:
         self._launch(follow)
 
     async def _attempt(self, draw: Draw) -> Reply:
-        async for attempt in aretrying(attempts=self._draws.max_attempts):
-            with attempt:
-                async with self._draws.limiter.ahold():
-                    self._draws.admit()
-                    self._count(draw)
-                    try:
-                        return await self._send(draw)
-                    except BaseException as error:
-                        if not self._stopped:
-                            self._draws.came_to_nothing(draw, error)
-                        raise
-        raise AssertionError  # pragma: no cover - the loop returns or raises
+        send = partial(self._send_in_place, draw)
+        return await aretried(send, attempts=self._draws.max_attempts)
+
+    async def _send_in_place(self, draw: Draw) -> Reply:
+        async with self._draws.limiter.ahold():
+            self._draws.admit()
+            self._count(draw)
+            try:
+                return await self._send(draw)
+            except BaseException as error:
+                if not self._stopped:
+                    self._draws.came_to_nothing(draw, error)
+                raise
 
     def _count(self, draw: Draw) -> None:
         if self._stopped:

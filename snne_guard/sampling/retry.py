@@ -7,9 +7,9 @@ import math
 import re
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from tenacity import (
     AsyncRetrying,
@@ -21,15 +21,17 @@ from tenacity import (
 )
 
 __all__ = [
-    "aretrying",
+    "aretried",
     "blamed",
     "is_bad_request",
     "is_transient",
     "perhaps_billed",
     "rejects",
+    "retried",
     "retry_after",
-    "retrying",
 ]
+
+T = TypeVar("T")
 
 MAX_RETRY_AFTER = 60.0
 """Seconds; a provider that asks for more has failed as far as one call can tell."""
@@ -214,17 +216,53 @@ def retry_after(error: BaseException) -> float | None:
     return seconds
 
 
-def retrying(*, attempts: int, stop: threading.Event) -> Retrying:
-    """Return tenacity's loop for threads; ``stop`` ends it, also while it waits."""
-    return Retrying(
+def retried(send: Callable[[], T], *, attempts: int, stop: threading.Event) -> T:
+    """Return what a request brings, sent again where what failed may pass.
+
+    Args:
+        send: Sends the request.
+        attempts: How often it is sent at most.
+        stop: Ends this, also while it waits.
+
+    Raises:
+        Exception: What the last request failed with.
+
+    Example:
+        >>> retried(lambda: "Paris", attempts=4, stop=threading.Event())
+        'Paris'
+    """
+    faults: list[Exception] = []
+    try:
+        return send()
+    except Exception as error:  # noqa: BLE001 - raised again in the loop below
+        faults.append(error)
+
+    def again() -> T:
+        if faults:  # only what has failed is worth the loop, so it begins with that
+            raise faults.pop()
+        return send()
+
+    loop = Retrying(
         **_options(attempts, stop),
         sleep=lambda seconds: cast("None", stop.wait(float(seconds))),
     )
+    return loop(again)
 
 
-def aretrying(*, attempts: int) -> AsyncRetrying:
-    """Return tenacity's loop for tasks; cancelling the task ends it."""
-    return AsyncRetrying(**_options(attempts, None))
+async def aretried(send: Callable[[], Awaitable[T]], *, attempts: int) -> T:
+    """Do the same in a task; cancelling it ends this, also while it waits."""
+    faults: list[Exception] = []
+    try:
+        return await send()
+    except Exception as error:  # noqa: BLE001 - raised again in the loop below
+        faults.append(error)
+
+    async def again() -> T:
+        if faults:
+            raise faults.pop()
+        return await send()
+
+    return await AsyncRetrying(**_options(attempts, None))(again)
 
 
 def _options(attempts: int, stop: threading.Event | None) -> dict[str, Any]:

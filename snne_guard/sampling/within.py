@@ -78,6 +78,8 @@ async def awithin(asking: Awaitable[T], seconds: float | None) -> T:
     Raises:
         OutOfTimeError: If it did not return within ``seconds``.
     """
+    if seconds is None:
+        return await asking
     limit = asyncio.timeout(seconds)
     try:
         async with limit:

@@ -10,8 +10,8 @@ import pytest
 
 from snne_guard.sampling.retry import (
     MAX_RETRY_AFTER,
-    aretrying,
-    retrying,
+    aretried,
+    retried,
 )
 from tests.sampling.provider_errors import ProviderError, answered
 
@@ -34,18 +34,12 @@ def run(
 ) -> str:
     """Send in the loop of either twin."""
     if way == "threads":
-        for attempt in retrying(attempts=attempts, stop=stop):
-            with attempt:
-                return send()
-        raise AssertionError
+        return retried(send, attempts=attempts, stop=stop)
 
-    async def tasks() -> str:
-        async for attempt in aretrying(attempts=attempts):
-            with attempt:
-                return send()
-        raise AssertionError
+    async def asend() -> str:
+        return send()
 
-    return asyncio.run(tasks())
+    return asyncio.run(aretried(asend, attempts=attempts))
 
 
 WAYS = pytest.mark.parametrize("way", ["threads", "tasks"])
@@ -165,13 +159,11 @@ def test_after_a_stop_nothing_is_tried_again() -> None:
 async def test_cancelling_the_task_ends_a_wait_at_once() -> None:
     failed = asyncio.Event()
 
-    async def work() -> None:
-        async for attempt in aretrying(attempts=2):
-            with attempt:
-                failed.set()
-                raise answered(429, retry_after="60")
+    async def send() -> None:
+        failed.set()
+        raise answered(429, retry_after="60")
 
-    task = asyncio.create_task(work())
+    task = asyncio.create_task(aretried(send, attempts=2))
     await asyncio.wait_for(failed.wait(), 10)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
