@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from typing import Any, Literal, Self
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, Self
 
 from langchain_core.language_models import LanguageModelInput
 from langchain_core.messages import AIMessage, BaseMessage
@@ -205,14 +207,7 @@ class SNNEGuard(Measuring):
             SamplingError: If it could not be scored and ``on_error="raise"``.
             GuardTimeoutError: If it did not come within ``timeout``.
         """
-
-        def run(
-            value: LanguageModelInput, run_manager: object, config: RunnableConfig
-        ) -> AIMessage:
-            del run_manager  # LangChain tells by the signature what to pass
-            return GuardedCall(self.request(value, config, kwargs)).run()
-
-        return self._call_with_config(run, input, config)
+        return self._call_with_config(_Run(self, kwargs), input, config)
 
     async def ainvoke(
         self,
@@ -221,14 +216,7 @@ class SNNEGuard(Measuring):
         **kwargs: Any,
     ) -> AIMessage:
         """Do what ``invoke`` does without blocking the event loop."""
-
-        async def run(
-            value: LanguageModelInput, run_manager: object, config: RunnableConfig
-        ) -> AIMessage:
-            del run_manager
-            return await AsyncGuardedCall(self.request(value, config, kwargs)).run()
-
-        return await self._acall_with_config(run, input, config)
+        return await self._acall_with_config(_AsyncRun(self, kwargs), input, config)
 
     def stream(
         self,
@@ -308,3 +296,39 @@ class SNNEGuard(Measuring):
 
     def _structured_on(self, model: ChatRunnable) -> SNNEGuard:
         return self.on(model, tool_calls="score", structured=True)
+
+
+def _takes(
+    value: LanguageModelInput, run_manager: object, config: RunnableConfig
+) -> None:
+    """Have the signature by which LangChain tells what to pass."""
+
+
+@dataclass(frozen=True)
+class _Call:
+    """What LangChain runs; it need not work out the signature at each call."""
+
+    __signature__: ClassVar = inspect.signature(_takes)
+    guard: SNNEGuard
+    kwargs: dict[str, Any]
+
+
+class _Run(_Call):
+    """A call in threads."""
+
+    def __call__(
+        self, value: LanguageModelInput, run_manager: object, config: RunnableConfig
+    ) -> AIMessage:
+        del run_manager
+        return GuardedCall(self.guard.request(value, config, self.kwargs)).run()
+
+
+class _AsyncRun(_Call):
+    """A call in tasks."""
+
+    async def __call__(
+        self, value: LanguageModelInput, run_manager: object, config: RunnableConfig
+    ) -> AIMessage:
+        del run_manager
+        request = self.guard.request(value, config, self.kwargs)
+        return await AsyncGuardedCall(request).run()
