@@ -74,7 +74,7 @@ class Books:
         # Until it ends it is in flight: perhaps billed, and nobody knows.
         self._answer_cost = Cost(attempts=1, lower_bound=True)
         self._assessor.circuit.began()
-        self._assessor.observers.sample_started(self._event("answer"))
+        self._tell("answer", ended=False)
 
     def answer_repeated(self) -> None:
         """Note that the answer is asked for once more, with fewer options."""
@@ -94,8 +94,7 @@ class Books:
         )
         self._brakes.answered(answer, cost, error)
         samples = (answer,) if answer is not None else ()
-        event = self._event("answer", samples=samples, error=error, cost=cost)
-        self._assessor.observers.sample_ended(event)
+        self._tell("answer", ended=True, samples=samples, error=error, cost=cost)
 
     def answer_given(self, answer: Sample, *, cost: Cost) -> None:
         """Note an answer that was there already, and what it took elsewhere."""
@@ -112,20 +111,22 @@ class Books:
         cost: Cost | None = None,
     ) -> None:
         """Pass on what happens to the samples."""
-        event = self._event("sample", draw, samples=samples, error=error, cost=cost)
-        observers = self._assessor.observers
-        (observers.sample_ended if ended else observers.sample_started)(event)
+        self._tell("sample", draw, ended=ended, samples=samples, error=error, cost=cost)
 
-    def _event(
+    def _tell(
         self,
         role: Literal["answer", "sample"],
         draw: Draw = _ANSWER,
         *,
+        ended: bool,
         samples: tuple[Sample, ...] = (),
         error: BaseException | None = None,
         cost: Cost | None = None,
-    ) -> SampleEvent:
-        return SampleEvent(
+    ) -> None:
+        observers = self._assessor.observers
+        if not observers.listening:
+            return
+        event = SampleEvent(
             assessment_id=self.id,
             role=role,
             index=draw.index,
@@ -136,6 +137,7 @@ class Books:
             model=self._brief.model,
             provider=self._brief.provider,
         )
+        (observers.sample_ended if ended else observers.sample_started)(event)
 
     @property
     def _concurrent(self) -> bool:

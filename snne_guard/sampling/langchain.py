@@ -104,8 +104,10 @@ class _Seen(BaseCallbackHandler):
         seen = cls()
         return seen, [seen, *silent()] if draw.n > 1 else silent()
 
-    def on_chat_model_start(self, *_args: Any, **_kwargs: Any) -> None:  # noqa: ANN401 - LangChain's signature
-        """Take no note; without it LangChain would write the messages out as text."""
+    @property
+    def ignore_chat_model(self) -> bool:
+        """Always: it need not know that a request goes out."""
+        return True
 
     def on_llm_end(self, response: LLMResult, **kwargs: Any) -> None:  # noqa: ANN401, ARG002 - LangChain's signature
         self.output = dict(response.llm_output or {})
