@@ -29,8 +29,11 @@ _NO_MARKS = str.maketrans(SYMBOL + CURRENCY + SOLO, "   ")
 _UNREMARKABLE = (
     b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ \t\r\n.,;:?'\"()[]{}_@`\\"
 )
+# Every alternative begins with one of the characters that are looked ahead for, which
+# spares the others at all other places.
 _SPECIAL = re.compile(
-    r"(?<![A-Za-z0-9])[0-9]|[$%+#<>=^|~*]|&&|![\w(]|-[(]|(?<!\w)-\w|-(?!\w)|/[(0-9]|[0-9)]/"
+    r"(?=[-0-9$%+#<>=^|~*&!/)])"
+    r"(?:(?<![A-Za-z0-9])[0-9]|[$%+#<>=^|~*]|&&|![\w(]|-[(]|(?<!\w)-\w|-(?!\w)|/[(0-9]|[0-9)]/)"
 )
 
 
