@@ -52,12 +52,11 @@ class Equivalence(Similarity, Protocol):
 
 
 class Entailment(Similarity, Protocol):
-    """A similarity that is made of how far one text entails another."""
+    """A similarity that can also say how far one text entails another.
 
-    @property
-    def strict(self) -> bool:
-        """Whether two texts mean the same only where each entails the other."""
-        ...
+    Where it does not say itself which texts mean the same (see ``Equivalence``), each
+    must entail the other, unless it has an attribute ``strict`` that is False.
+    """
 
     def probabilities(
         self, texts: Sequence[str], /, *, question: str | None = None

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryFile
 
 from snne_guard.cli._console import note
 from snne_guard.errors import ConfigurationError
+from snne_guard.evaluation.comparison.files import each_once as once
+from snne_guard.evaluation.comparison.files import same_file
 
 __all__ = ["Setting", "check_options", "check_outputs", "each_once", "names"]
 
@@ -101,21 +103,15 @@ def check_outputs(inputs: Sequence[str], outputs: Mapping[str, Path | None]) -> 
         if path is None:
             continue
         for name in inputs:
-            if _same(path, Path(name)):
+            if same_file(path, name):
                 msg = f"{option} {path} is a recording that is read; name another file"
                 raise ConfigurationError(msg)
         for other, earlier in taken.items():
-            if _same(path, Path(earlier)):
+            if same_file(path, earlier):
                 msg = f"{other} and {option} name the same file, {path}"
                 raise ConfigurationError(msg)
         taken[option] = os.fspath(path)
         _check_writable(option, path)
-
-
-def _same(one: Path, other: Path) -> bool:
-    if one.exists() and other.exists():
-        return one.samefile(other)
-    return one.resolve() == other.resolve()
 
 
 def _check_writable(option: str, path: Path) -> None:
@@ -135,13 +131,11 @@ def _check_writable(option: str, path: Path) -> None:
         raise ConfigurationError(msg) from error
 
 
-def each_once(files: Sequence[str]) -> Iterator[str]:
-    """Yield each file once, and tell of those that were named again."""
-    seen: list[Path] = []
-    for name in files:
-        path = Path(name)
-        if any(_same(path, one) for one in seen):
-            note(f"{name}: the same file is named again; it counts once")
-            continue
-        seen.append(path)
-        yield name
+def each_once(files: Sequence[str]) -> list[str]:
+    """Return each file once, and tell of those that were named again."""
+    return once(
+        files,
+        on_again=lambda name: note(
+            f"{name}: the same file is named again; it counts once"
+        ),
+    )

@@ -12,6 +12,7 @@ from rich.table import Table
 from snne_guard.cli._console import one_line
 from snne_guard.cli._evaluation_ablations import ablation_tables
 from snne_guard.evaluation.comparison.means import (
+    Kind,
     Mean,
     comparable,
     method_means,
@@ -21,6 +22,10 @@ from snne_guard.evaluation.results import EvaluatedSet, Evaluation, MethodResult
 __all__ = ["print_evaluation", "print_means"]
 
 _WIDE = 140
+_GRADED = (
+    "no AUROC: these answers are graded better or worse, not right or wrong; PRR is "
+    "the figure to look at"
+)
 
 
 def print_evaluation(evaluation: Evaluation, console: Console | None = None) -> None:
@@ -37,6 +42,8 @@ def print_evaluation(evaluation: Evaluation, console: Console | None = None) -> 
         ranked = [row for row in one.methods if row.status == "evaluated"]
         if ranked:
             console.print(_table(ranked, wide=wide))
+        if one.graded:
+            _say(console, _GRADED)
         for line in _unranked(one):
             _say(console, line)
         for title, table in ablation_tables(one):
@@ -50,12 +57,13 @@ def print_means(evaluation: Evaluation, console: Console | None = None) -> None:
     console = Console() if console is None else console
     if not console.is_terminal:
         console.width = max(console.width, _WIDE)
-    groups = comparable(evaluation.sets) or {(None, ""): []}
-    for (protocol, grader), sets in groups.items():
+    groups = comparable(evaluation.sets) or {Kind(): []}
+    for kind, sets in groups.items():
         title = f"mean of {len(sets)} sets ± standard deviation between them"
-        if len(groups) > 1:
-            told = f", answers: {protocol}" if protocol else ""
-            title = f"{title}{told}, right by {grader}"
+        if len(groups) > 1 or kind.graded:
+            told = f", answers: {kind.protocol}" if kind.protocol else ""
+            how = "graded" if kind.graded else "right"
+            title = f"{title}{told}, {how} by {kind.grader}"
         _say(console, title, style="bold")
         console.print(_means_table(sets))
 

@@ -173,7 +173,7 @@ def evaluate(
             paper=paper, similarity=similarity, tau=tau, without_answer=without_answer
         )
         check_outputs(files, outputs)
-        files = [*each_once(files)]
+        files = each_once(files)
         asked = Models.of(
             nli=nli,
             embedding=embedding,

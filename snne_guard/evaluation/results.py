@@ -232,6 +232,16 @@ class EvaluatedSet:
         default_factory=dict[str, tuple[Curve, ...]], repr=False
     )
 
+    @property
+    def graded(self) -> bool:
+        """Whether its answers are better or worse, not right or wrong: PRR ranks them.
+
+        AUROC and what else tells right answers from wrong ones do not exist then.
+        """
+        return self.accuracy is None and any(
+            row.prr is not None and row.prr.value is not None for row in self.methods
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evaluation:

@@ -114,3 +114,44 @@ def test_files_of_one_name_are_told_apart(tmp_path: Path) -> None:
 
     lines = result.stdout.splitlines()
     assert {"one/a", str(paths[1]), str(paths[2]), "b"} <= {*lines}
+
+
+def test_graded_answers_are_told_and_averaged_by_prr(tmp_path: Path) -> None:
+    paths = []
+    for run in range(2):
+        rows = questions(12, seed=run)
+        for number, fields in enumerate(rows):
+            del fields["label"]
+            fields["answers"] = [fields["main_answer"] + " so" * (number % 4)]
+        paths.append(str(write(tmp_path / f"run{run}.jsonl", *rows)))
+    labelled = str(write(tmp_path / "right.jsonl", *questions(12)))
+
+    options = ["--methods", "snne", "--draws", "2", "--mean", "--grader", "rouge_l"]
+    result = CliRunner().invoke(build_app(), ["evaluate", *paths, labelled, *options])
+
+    assert result.exit_code == 0, result.output
+    told = "no AUROC: these answers are graded better or worse, not right or wrong"
+    assert result.stdout.count(told) == 2
+    lines = result.stdout.splitlines()
+    title = "mean of 2 sets ± standard deviation between them, graded by "
+    start = next(at for at, line in enumerate(lines) if line.startswith(title))
+    cells = lines[start + 2].split()
+    assert cells[:4] == ["snne[rouge_l]", "black", "2", "-"]
+    assert cells.count("±") == 3
+    title = "mean of 1 sets ± standard deviation between them, right by "
+    assert any(line.startswith(title) for line in lines)
+
+
+def test_means_of_graded_answers_alone_say_by_whom(tmp_path: Path) -> None:
+    rows = questions(12)
+    for number, fields in enumerate(rows):
+        del fields["label"]
+        fields["answers"] = [fields["main_answer"] + " so" * (number % 4)]
+    path = str(write(tmp_path / "a.jsonl", *rows))
+
+    options = ["--methods", "snne", "--draws", "2", "--mean", "--grader", "rouge_l"]
+    result = CliRunner().invoke(build_app(), ["evaluate", path, *options])
+
+    assert (
+        "mean of 1 sets ± standard deviation between them, graded by" in result.stdout
+    )

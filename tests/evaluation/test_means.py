@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from snne_guard.evaluation.comparison.means import comparable, method_means
+from snne_guard.evaluation.comparison.means import Kind, comparable, method_means
 from snne_guard.evaluation.results import (
     EvaluatedSet,
     Evaluation,
@@ -27,7 +27,7 @@ def row(name: str, auroc: float | None, prr: float | None = 0.5) -> MethodResult
 
 
 def of(*rows: MethodResult) -> EvaluatedSet:
-    return EvaluatedSet(name="s", path="s.jsonl", methods=rows)
+    return EvaluatedSet(name="s", path="s.jsonl", methods=rows, accuracy=0.5)
 
 
 def test_each_set_counts_once() -> None:
@@ -69,7 +69,33 @@ def test_sets_without_labels_are_averaged_with_none() -> None:
     labelled = EvaluatedSet(name="a", path="a.jsonl", accuracy=0.5, protocol="draw")
     unlabelled = EvaluatedSet(name="b", path="b.jsonl", protocol="draw")
 
-    assert comparable([labelled, unlabelled]) == {("draw", "label"): [labelled]}
+    assert comparable([labelled, unlabelled]) == {Kind("draw", "label"): [labelled]}
+
+
+def graded(*rows: MethodResult) -> EvaluatedSet:
+    return EvaluatedSet(name="g", path="g.jsonl", grader="rouge_l", methods=rows)
+
+
+def of_prr(name: str, value: float | None) -> MethodResult:
+    return MethodResult(name=name, method=name, prr=Metric(value=value))
+
+
+def test_answers_that_are_better_or_worse_are_averaged_by_prr() -> None:
+    sets = [graded(of_prr("snne", 0.7), of_prr("ne", 0.9)), graded(of_prr("snne", 0.5))]
+    missing = graded(of_prr("snne", None))
+    right = of(row("snne", 0.6))
+
+    assert comparable([*sets, missing, right]) == {
+        Kind(None, "rouge_l", graded=True): sets,
+        Kind(None, "label"): [right],
+    }
+    assert ([one.graded for one in sets], missing.graded) == ([True, True], False)
+    first, second = method_means([*sets, missing])
+    assert (first.name, first.n_sets, second.name) == ("snne", 2, "ne")
+    assert first.prr.value == pytest.approx(0.6)
+    assert math.isnan(first.auroc.value)
+    best, other = method_means(sets[:1])
+    assert (best.name, other.name) == ("ne", "snne")
 
 
 def test_numbers_that_json_has_no_word_for_are_texts() -> None:

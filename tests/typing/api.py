@@ -281,12 +281,29 @@ def likelihoods(client: OpenAI, model: HuggingFaceModel) -> None:
     Shot(question="2 + 2?", answer="4")  # type: ignore[call-arg]  # correct or not
 
 
+class Entails:
+    """All that an entailment of one's own must have."""
+
+    def __call__(
+        self, texts: Sequence[str], /, *, question: str | None = None
+    ) -> FloatArray:
+        return self.probabilities(texts, question=question)[:, :, 2]
+
+    def probabilities(
+        self, texts: Sequence[str], /, *, question: str | None = None
+    ) -> FloatArray:
+        del question
+        return np.zeros((len(texts), len(texts), 3))
+
+
 def relations(chat: BaseChatModel, client: OpenAI) -> None:
     nli = NLI("microsoft/deberta-base-mnli", device="cpu", strict=False)
     assert_type(nli(["a", "b"], question="q"), FloatArray)
     assert_type(nli.load(), NLI)
     entailment: Entailment = nli
     assert_type(entailment.probabilities(["a", "b"]), FloatArray)
+    own: Entailment = Entails()
+    assert_type(score(["a", "b"], method="dse", similarity=own), Score)
     ask: Generate = ChatGenerate(chat.bind(stop=["x"]))
     judge = EntailmentJudge(ask, name="j", max_concurrency=2)
     same: tuple[Equivalence, ...] = (nli, judge)

@@ -6,10 +6,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
+from typing import NamedTuple
 
 from snne_guard.evaluation.results import EvaluatedSet, Metric
 
-__all__ = ["Mean", "MethodMeans", "comparable", "method_means"]
+__all__ = ["Kind", "Mean", "MethodMeans", "comparable", "method_means"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +34,8 @@ class MethodMeans:
     Attributes:
         name: What ran.
         white_box: Whether it needs what only the model's owner can see.
-        n_sets: Sets that it was evaluated on, with a figure for AUROC.
+        n_sets: Sets that it was evaluated on, with a figure for AUROC, or for PRR where
+            the answers are graded.
         auroc: Mean AUROC.
         auarc: Mean AUARC.
         prr: Mean of the paper's PRR.
@@ -49,10 +51,22 @@ class MethodMeans:
     prr_normalised: Mean
 
 
-def comparable(
-    sets: Sequence[EvaluatedSet], /
-) -> dict[tuple[str | None, str], list[EvaluatedSet]]:
-    """Return the sets with labels that may be averaged: by protocol and grader.
+class Kind(NamedTuple):
+    """What sets have in common whose figures may be averaged.
+
+    Attributes:
+        protocol: How their answers came about, None where nobody says.
+        grader: Who graded them.
+        graded: Whether they are better or worse, so that PRR alone ranks them.
+    """
+
+    protocol: str | None = None
+    grader: str = ""
+    graded: bool = False
+
+
+def comparable(sets: Sequence[EvaluatedSet], /) -> dict[Kind, list[EvaluatedSet]]:
+    """Return the sets with labels or grades that may be averaged, by their kind.
 
     Over answers that came about in other ways, or that were graded otherwise, a mean
     is a mean of nothing.
@@ -61,22 +75,27 @@ def comparable(
         >>> comparable([])
         {}
     """
-    found: dict[tuple[str | None, str], list[EvaluatedSet]] = {}
+    found: dict[Kind, list[EvaluatedSet]] = {}
     for one in sets:
-        if one.accuracy is not None:
-            found.setdefault((one.protocol, one.grader), []).append(one)
+        if one.accuracy is not None or one.graded:
+            kind = Kind(one.protocol, one.grader, one.graded)
+            found.setdefault(kind, []).append(one)
     return found
 
 
 def method_means(sets: Sequence[EvaluatedSet], /) -> tuple[MethodMeans, ...]:
     """Return what each method reaches over sets, best AUROC first.
 
+    Where the answers of the sets are graded, and neither right nor wrong, there is no
+    AUROC, and the best PRR comes first.
+
     Over data sets that is what the paper's tables hold, over repeated runs its figures
     after the plus-minus sign. A method that is missing on some of the sets is compared
     with no other: those on the most sets come first.
 
     Args:
-        sets: The sets; one without labels counts for no method.
+        sets: The sets, all of one kind; one without labels or grades counts for no
+            method.
 
     Example:
         >>> method_means([])
@@ -85,14 +104,21 @@ def method_means(sets: Sequence[EvaluatedSet], /) -> tuple[MethodMeans, ...]:
     found: dict[tuple[str, bool], list[list[Metric | None]]] = {}
     for one in sets:
         for row in one.methods:
-            if row.auroc is not None and row.auroc.value is not None:
+            ranks = row.prr if one.graded else row.auroc
+            if ranks is not None and ranks.value is not None:
                 figures = [row.auroc, row.auarc, row.prr, row.prr_normalised]
                 found.setdefault((row.name, row.white_box), []).append(figures)
     means = [
         _means(name, rows, white_box=white_box)
         for (name, white_box), rows in found.items()
     ]
-    return tuple(sorted(means, key=lambda one: (-one.n_sets, -one.auroc.value)))
+    return tuple(sorted(means, key=lambda one: (-one.n_sets, -_first(one))))
+
+
+def _first(means: MethodMeans) -> float:
+    """Return what a method is ranked by."""
+    auroc = means.auroc.value
+    return means.prr.value if math.isnan(auroc) else auroc
 
 
 def _means(

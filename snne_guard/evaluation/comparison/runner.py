@@ -16,6 +16,7 @@ from snne_guard.evaluation.comparison.assemble import assemble
 from snne_guard.evaluation.comparison.cache import SimilarityCache
 from snne_guard.evaluation.comparison.fields import check_field
 from snne_guard.evaluation.comparison.figures import Draws
+from snne_guard.evaluation.comparison.files import each_once
 from snne_guard.evaluation.comparison.measure import Provider
 from snne_guard.evaluation.comparison.naming import told_apart
 from snne_guard.evaluation.comparison.opening import Opening
@@ -72,7 +73,7 @@ def evaluate(
     that are shown a third time; nothing but numbers is kept of a question.
 
     Args:
-        paths: Files of recordings.
+        paths: Files of recordings; one that is named again counts once.
         methods: ``"all"``, names with commas between them, or names and methods of
             your own. ``"dse"`` is the method on every relation at hand,
             ``"dse[exact]"`` on that one; ``"module:object"`` is one of your own, and
@@ -158,7 +159,7 @@ def evaluate(
     )
     # Before a line is read.
     plan_methods(methods, Tools(graded=options.graded, equal=()))
-    files = [paths] if isinstance(paths, str | os.PathLike) else [*paths]
+    files = each_once([paths] if isinstance(paths, str | os.PathLike) else paths)
     if by is not None:
         check_field(files, by)
     with ExitStack() as stack:
