@@ -24,6 +24,7 @@ call them the same:
 - A text of mere punctuation is one token, so that ``?`` is not ``!``.
 """
 
+from snne_guard.similarity.content import content_f1
 from snne_guard.similarity.cross_encoder import CrossEncoder
 from snne_guard.similarity.embedding import Embedding
 from snne_guard.similarity.exact import (
@@ -58,6 +59,7 @@ __all__ = [
     "WithQuestion",
     "canonical_json",
     "checked_similarity",
+    "content_f1",
     "exact",
     "normalised",
     "normalised_text",

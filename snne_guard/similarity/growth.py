@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
+from snne_guard.similarity.content import ContentPairs, content_f1
 from snne_guard.similarity.lexical import LexicalSet, rouge_l, rouge_l_paper
 from snne_guard.similarity.structured import StructuredPairs, structured
 from snne_guard.similarity.tokens import TokenizerName
@@ -16,7 +17,7 @@ __all__ = ["Growth"]
 class Growth:
     """What was compared already in the set of one guarded call; for one thread.
 
-    A text that joins the set costs one row of ROUGE-L and of the structured
+    A text that joins the set costs one row of ROUGE-L, content F1 and the structured
     similarity. Any other similarity gets the whole set again, but never the same set
     twice.
 
@@ -96,5 +97,6 @@ _GROWING: tuple[tuple[Similarity, Callable[[], Similarity]], ...] = (
     (rouge_l, partial(_Lexical, "unicode")),
     (rouge_l_paper, partial(_Lexical, "rouge")),
     (structured, _Structured),
+    (content_f1, ContentPairs),
 )
 """What compares a growing set in place of a similarity of this library."""

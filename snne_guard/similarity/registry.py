@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from snne_guard.errors import ConfigurationError, InputError
+from snne_guard.similarity.content import content_f1
 from snne_guard.similarity.cross_encoder import DEFAULT_CROSS_ENCODER, CrossEncoder
 from snne_guard.similarity.embedding import Embedding
 from snne_guard.similarity.exact import exact, normalised, numeric
@@ -27,6 +28,7 @@ SIMILARITIES: Mapping[str, Similarity] = MappingProxyType(
         "rouge_l_paper": rouge_l_paper,
         "rouge_l+question": WithQuestion(rouge_l, "rouge_l+question"),
         "rouge_l_paper+question": WithQuestion(rouge_l_paper, "rouge_l_paper+question"),
+        "content_f1": content_f1,
         "structured": structured,
         "exact": exact,
         "normalised": normalised,
@@ -85,9 +87,9 @@ def resolve_similarity(
         Traceback (most recent call last):
         ...
         snne_guard.errors.ConfigurationError: expected similarity to be a callable or
-        one of ['exact', 'normalised', 'numeric', 'rouge_l', 'rouge_l+question',
-        'rouge_l_paper', 'rouge_l_paper+question', 'structured', 'nli:MODEL',
-        'embedding:MODEL', 'cross_encoder:MODEL'], got 'cosine'
+        one of ['content_f1', 'exact', 'normalised', 'numeric', 'rouge_l',
+        'rouge_l+question', 'rouge_l_paper', 'rouge_l_paper+question', 'structured',
+        'nli:MODEL', 'embedding:MODEL', 'cross_encoder:MODEL'], got 'cosine'
     """
     if similarity is None:
         similarity = _DEFAULT

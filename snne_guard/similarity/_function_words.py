@@ -1,0 +1,106 @@
+"""Words that bind a sentence together, and such that alone may turn it round."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from importlib.resources import files
+from types import MappingProxyType
+
+__all__ = [
+    "CONTRACTIONS",
+    "FUNCTION_WORDS",
+    "NEGATIONS",
+    "NUMBER_WORDS",
+    "OPPOSITES",
+    "OR",
+    "QUALIFIERS",
+    "UNITS",
+    "YES",
+    "language_of",
+]
+
+
+def _lists() -> dict[str, list[str]]:
+    """Return the words of each list of ``words.txt``, in order."""
+    lists: dict[str, list[str]] = {}
+    found: list[str] = []
+    text = files("snne_guard.similarity").joinpath("words.txt").read_text(encoding="utf-8")
+    for line in text.splitlines():
+        if line.endswith(":"):
+            found = lists[line[:-1]] = []
+        elif not line.startswith("#"):
+            found += line.split()
+    return lists
+
+
+_LISTS = _lists()
+
+
+def _by_language(kind: str) -> Mapping[str, frozenset[str]]:
+    named = (key.split(".") for key in _LISTS if key.startswith(f"{kind}."))
+    return MappingProxyType(
+        {code: frozenset(_LISTS[f"{kind}.{code}"]) for _, code in named}
+    )
+
+
+FUNCTION_WORDS = _by_language("function")
+"""Articles, pronouns, auxiliaries, prepositions and conjunctions, casefolded, by the
+language's code."""
+
+OR = _by_language("or")
+"""What stands between choices that a question offers, by the language's code."""
+
+NEGATIONS = frozenset(_LISTS["negations"])
+"""Words that turn a statement round, of all the languages."""
+
+YES = frozenset(_LISTS["yes"])
+"""Words that affirm, of all the languages."""
+
+CONTRACTIONS = frozenset(_LISTS["contractions"])
+"""What stands before ``'t`` in English."""
+
+OPPOSITES = frozenset(_LISTS["opposites"])
+"""Words with a counterpart that says the contrary."""
+
+QUALIFIERS = frozenset(_LISTS["qualifiers"])
+"""Words that make another statement of a number, also where one answer alone has
+them."""
+
+UNITS = frozenset(_LISTS["units"])
+"""What a number counts or measures: five miles are not five kilometres."""
+
+NUMBER_WORDS: Mapping[str, str] = MappingProxyType(
+    {word: str(number) for number, word in enumerate(_LISTS["numbers"], 2)}
+)
+"""English words for small numbers to their digits, without "one", which is a pronoun as
+often."""
+
+_LANGUAGES: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        word: tuple(code for code, words in FUNCTION_WORDS.items() if word in words)
+        for word in frozenset[str]().union(*FUNCTION_WORDS.values())
+    }
+)
+
+
+def language_of(words: Iterable[str]) -> str | None:
+    """Return the language whose function words a text has most of.
+
+    Args:
+        words: The casefolded words.
+
+    Returns:
+        The language's code; None where two have as many, or none has any.
+
+    Example:
+        >>> language_of("what is the capital of france".split())
+        'en'
+        >>> language_of(["paris"]) is None
+        True
+    """
+    counts = Counter(code for word in words for code in _LANGUAGES.get(word, ()))
+    ranked = counts.most_common(2)
+    if not ranked or (len(ranked) > 1 and ranked[0][1] == ranked[1][1]):
+        return None
+    return ranked[0][0]

@@ -1,0 +1,209 @@
+"""Content F1: pairs that overlap of words takes for one another, a literal oracle."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from snne_guard.errors import InputError
+from snne_guard.similarity import SIMILARITIES, content_f1, rouge_l
+from snne_guard.similarity._content_words import Answer, Question
+from snne_guard.similarity._function_words import (
+    FUNCTION_WORDS,
+    NEGATIONS,
+    NUMBER_WORDS,
+    OPPOSITES,
+    QUALIFIERS,
+    UNITS,
+    YES,
+    language_of,
+)
+from snne_guard.similarity.content import ContentPairs
+from snne_guard.similarity.growth import Growth
+from tests.support.content_cases import ALIKE, DIFFERENT
+
+WORDS = st.sampled_from(
+    [
+        *("Paris", "Lyon", "paris", "the", "is", "older", "than", "or", "der", "ist"),
+        *("not", "isn't", "yes", "no", "up", "down", "before"),
+        *("5", "6.0", "6", "km", "miles", "5%", "$", "東京", "Müller"),
+    ]
+)
+TEXTS = st.lists(WORDS, max_size=8).map(" ".join) | st.text(max_size=12)
+QUESTIONS = st.none() | st.lists(WORDS, max_size=6).map(" ".join)
+
+
+def alike(one: str, other: str, question: str | None = None) -> float:
+    return float(content_f1([one, other], question=question)[0, 1])
+
+
+@pytest.mark.parametrize(("question", "one", "other"), DIFFERENT)
+def test_different_answers_are_not_alike(
+    question: str | None, one: str, other: str
+) -> None:
+    assert alike(one, other, question) <= 0.5
+
+
+@pytest.mark.parametrize(("question", "one", "other"), ALIKE)
+def test_like_answers_are(question: str | None, one: str, other: str) -> None:
+    assert alike(one, other, question) >= 0.6
+
+
+def test_word_overlap_fails_most_of_the_table() -> None:
+    taken = [rouge_l([one, other])[0, 1] > 0.5 for _, one, other in DIFFERENT]
+    assert len(DIFFERENT) >= 40
+    assert sum(taken) > 20
+
+
+def heaviest(left: list[tuple[str, int]], right: list[tuple[str, int]]) -> int:
+    """Longest common subsequence of words, each as often as it weighs; by hand."""
+    one = [word for word, weight in left for _ in range(weight)]
+    other = [word for word, weight in right for _ in range(weight)]
+    best = [[0] * (len(other) + 1) for _ in range(len(one) + 1)]
+    for i, a in enumerate(one, 1):
+        for j, b in enumerate(other, 1):
+            best[i][j] = (
+                best[i - 1][j - 1] + 1
+                if a == b
+                else max(best[i - 1][j], best[i][j - 1])
+            )
+    return best[-1][-1]
+
+
+def oracle(one: str, other: str, question: str | None) -> float:
+    left, right, asked = Answer.read(one), Answer.read(other), Question.read(question)
+    if left.tokens == right.tokens:
+        return 1.0
+    if not left.tokens or not right.tokens:
+        return 0.0
+    language = asked.language or language_of([*left.tokens, *right.tokens])
+
+    def weight(word: str) -> int:
+        if word in asked.words and word in left.tokens and word in right.tokens:
+            return 2
+        if word in left.essential or word in right.essential:
+            return 24
+        if language is not None and word in FUNCTION_WORDS[language]:
+            return 1
+        return 24 if word in left.names or word in right.names else 8
+
+    a = [(word, weight(word)) for word in left.tokens]
+    b = [(word, weight(word)) for word in right.tokens]
+    common = heaviest(a, b)
+    x, y = sum(n for _, n in a), sum(n for _, n in b)
+    found = (2 * common / (x + y) + common / min(x, y)) / 2
+    shared = {word for word in asked.words if word in left.words & right.words}
+    pairs = [
+        (left.numbers - shared, right.numbers - shared),
+        (left.units, right.units),
+        (left.words & OPPOSITES, right.words & OPPOSITES),
+    ]
+    conflict = (
+        bool(left.words & NEGATIONS) != bool(right.words & NEGATIONS)
+        or (left.words & QUALIFIERS) != (right.words & QUALIFIERS)
+        or any(p and q and p - q and q - p for p, q in pairs)
+    )
+    return found / 2 if conflict else found
+
+
+@given(one=TEXTS, other=TEXTS, question=QUESTIONS)
+def test_it_is_the_heaviest_common_subsequence(
+    one: str, other: str, question: str | None
+) -> None:
+    expected = oracle(one, other, question)
+    assert alike(one, other, question) == pytest.approx(expected, abs=1e-12)
+
+
+@given(texts=st.lists(TEXTS, max_size=6), question=QUESTIONS)
+def test_a_value_depends_on_the_pair_alone(
+    texts: list[str], question: str | None
+) -> None:
+    matrix = content_f1(texts, question=question)
+    n = len(texts)
+    assert matrix.shape == (n, n)
+    assert matrix.dtype == np.float64
+    assert ((matrix >= 0) & (matrix <= 1)).all()
+    assert (matrix == matrix.T).all()
+    assert (matrix.diagonal() == 1).all()
+    for row in range(n):
+        for column in range(row):
+            assert matrix[row, column] == alike(texts[column], texts[row], question)
+
+
+@given(texts=st.lists(TEXTS, min_size=1, max_size=5), question=QUESTIONS)
+def test_a_growing_set_gives_the_same(texts: list[str], question: str | None) -> None:
+    grown = Growth().over(content_f1)
+    for size in range(len(texts) + 1):
+        found = grown(texts[:size], question=question)
+        assert (found == content_f1(texts[:size], question=question)).all()
+
+
+def test_pairs_are_compared_once_a_question() -> None:
+    pairs = ContentPairs()
+    answers = ["Paris, France", "Lyon, France"]
+    before = pairs(answers)
+    after = pairs(answers, question="Where in France?")
+    assert after[0, 1] < before[0, 1]
+    assert (pairs(answers) == before).all()
+
+
+def test_case_of_a_letter_and_grouping_of_digits_make_no_difference() -> None:
+    assert alike("PARIS", "paris") == 1
+    assert alike("1,200.50", "1200.5") == 1
+    assert alike("3.0 km", "three km") == 1
+    assert alike("It isn't so", "it is not so") < 1
+    assert alike("don't", "do not") < 1
+
+
+def test_an_empty_answer_is_like_no_other() -> None:
+    assert content_f1(["", " ", "a"]).tolist() == [[1, 1, 0], [1, 1, 0], [0, 0, 1]]
+    assert content_f1([]).shape == (0, 0)
+
+
+def test_more_words_than_there_are_before_the_surrogates() -> None:
+    many = " ".join(f"word{n}" for n in range(0xD800 + 10))
+    assert 0.5 < alike(many, f"word{0xD800 + 3}") < 0.6  # all of it is in the other
+
+
+@pytest.mark.parametrize("texts", ["one text", ["a", None]])
+def test_texts_must_be_texts(texts: list[str]) -> None:
+    with pytest.raises(InputError, match="expected"):
+        content_f1(texts)
+
+
+def test_it_has_a_name() -> None:
+    assert SIMILARITIES["content_f1"] is content_f1
+
+
+def test_words_that_may_be_an_answer_are_no_function_words() -> None:
+    closed = frozenset[str]().union(*FUNCTION_WORDS.values())
+    answers = YES | OPPOSITES | QUALIFIERS | frozenset(NUMBER_WORDS)
+    assert answers & closed == {"da", "vor"} & answers & closed
+    assert not NEGATIONS & FUNCTION_WORDS["en"]
+    assert UNITS & FUNCTION_WORDS["en"] == {"am", "m"}  # units behind a number alone
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("what is the capital of france", "en"),
+        ("was ist die hauptstadt von frankreich", "de"),
+        ("quelle est la capitale de la france", "fr"),
+        ("cuál es la capital de francia", "es"),
+        ("qual è la capitale della francia", "it"),
+        ("qual é a capital da frança", "pt"),
+        ("wat is de hoofdstad van frankrijk", "nl"),
+        ("vad är huvudstaden i frankrike", "sv"),
+        ("какая столица франции и где", "ru"),
+        ("paris", None),
+        ("東 京", None),
+        ("", None),
+        ("de", None),
+    ],
+)
+def test_the_language_is_the_one_of_most_function_words(
+    text: str, language: str | None
+) -> None:
+    assert language_of(text.split()) == language
