@@ -43,6 +43,7 @@ def test_names() -> None:
         "rouge_l_paper": rouge_l_paper,
         "rouge_l+question": WithQuestion(rouge_l, "rouge_l+question"),
         "rouge_l_paper+question": WithQuestion(rouge_l_paper, "rouge_l_paper+question"),
+        "content_f1": package.content_f1,
         "structured": structured,
         "exact": package.exact,
         "normalised": package.normalised,
