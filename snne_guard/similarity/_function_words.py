@@ -25,8 +25,8 @@ def _lists() -> dict[str, list[str]]:
     """Return the words of each list of ``words.txt``, in order."""
     lists: dict[str, list[str]] = {}
     found: list[str] = []
-    text = files("snne_guard.similarity").joinpath("words.txt").read_text(encoding="utf-8")
-    for line in text.splitlines():
+    source = files("snne_guard.similarity") / "words.txt"
+    for line in source.read_text(encoding="utf-8").splitlines():
         if line.endswith(":"):
             found = lists[line[:-1]] = []
         elif not line.startswith("#"):
