@@ -105,14 +105,52 @@ def test_a_small_file_tells_too(n: int, peak: float) -> None:
         assert answer_among_samples(taken(honest, seed)).suspected
 
 
-def test_answers_of_few_kinds_come_again_whoever_gives_them() -> None:
-    random = np.random.default_rng(0)
-    rows = [
-        answered(one, samples=(two, three))
-        for one, two, three in random.choice(["yes", "no"], (500, 3))
-    ]
+def kinds(
+    questions: int, n: int, *, texts: int, peak: float | None, seed: int
+) -> list[Recording]:
+    """Return questions that have so few answers: yes and no, or options by name.
 
-    assert not answer_among_samples(rows).suspected
+    The likeliest has the probability ``peak``, or any from 0.5 to 1 without.
+    """
+    random = np.random.default_rng(seed)
+    rows: list[Recording] = []
+    for number in range(questions):
+        likely = random.uniform(0.5, 1) if peak is None else peak
+        rest = [(1 - likely) / (texts - 1)] * (texts - 1)
+        names = ["yes", "no", "unknown"][:texts]
+        if number % 2:
+            names = [f"{name} {number}" for name in names]  # of this question alone
+        drawn_ = random.choice(names, n + 1, p=[likely, *rest]).tolist()
+        rows.append(
+            replace(answered(drawn_[0], samples=tuple(drawn_[1:])), answers=(names[0],))
+        )
+    return rows
+
+
+@pytest.mark.parametrize("texts", [2, 3])
+@pytest.mark.parametrize("peak", [0.5, 0.7, 0.9, 0.97, None])
+@pytest.mark.parametrize("n", [2, 3, 5, 10])
+def test_answers_of_few_kinds_come_again_whoever_gives_them(
+    n: int, peak: float | None, texts: int
+) -> None:
+    for questions in (30, 300):
+        for seed in range(2):
+            rows = kinds(questions, n, texts=texts, peak=peak, seed=seed)
+            likeliest = [
+                replace(row, main_answer=(row.answers or ("",))[0]) for row in rows
+            ]
+            assert not answer_among_samples(rows).suspected
+            assert not answer_among_samples(likeliest).suspected
+
+
+@pytest.mark.parametrize(("n", "peak"), [(2, 0.5), (2, 0.7), (3, 0.5), (3, 0.6)])
+def test_answers_of_few_kinds_that_were_taken_never_miss(n: int, peak: float) -> None:
+    for seed in range(2):
+        rows = kinds(500, n, texts=2, peak=peak, seed=seed)
+        found = answer_among_samples(taken(rows, seed))
+        assert found.suspected
+        assert found.warning is not None
+        assert "seems to be one of the samples" in found.warning
 
 
 def test_too_little_to_tell() -> None:
@@ -136,5 +174,9 @@ def test_real_recordings_and_what_they_would_be_otherwise(name: str) -> None:
     assert not found.suspected
     assert found.once < 0.3 * found.at_most_once
     assert answer_among_samples(taken(rows)).suspected
+    for n in (2, 3):
+        few = [replace(row, samples=row.samples[:n]) for row in rows]
+        assert not answer_among_samples(few).suspected
+        assert answer_among_samples(taken(few)).suspected
     first = [replace(row, main_answer=row.samples[0]) for row in rows]
     assert answer_among_samples(first).place == 0

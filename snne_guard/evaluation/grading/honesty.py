@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from statistics import fmean
 
 from snne_guard.evaluation.recording.recordings import Recording
 
@@ -16,7 +17,7 @@ _MOST_BY_CHANCE = 0.85
 _DOUBT = 1e-3
 _ENOUGH_SAMPLES = 3
 _ENOUGH_ROWS = 20
-_TINY = 1e-12
+_TWICE = 2
 
 _Texts = list[tuple[str, list[str]]]
 
@@ -69,16 +70,21 @@ def answer_among_samples(recordings: Iterable[Recording], /) -> AnswerAmongSampl
     Equal texts alone say nothing: a model that knows repeats itself, and a near greedy
     answer is the likeliest of all. Three signs remain, and any will do.
 
+    It is one of them more often than chance allows. Whatever the answer, it misses all
+    n samples at least as often as the likeliest text would, (1 - q)^n, and by how often
+    two samples are equal q is known from above. It is suspected where 98 % of at least
+    twenty answers and more are among their samples, and chance would do so less than
+    once in a thousand. That tells of small files, of two samples a question, and of
+    answers of few kinds, such as yes and no.
+
     An answer that comes at most once among at least three samples is an unlikely text.
     If it was drawn apart from them, it is often none of them: in real recordings it is
     exactly one in fewer than three of ten such questions; if it was taken from them,
     in all. It is suspected where it is in 98 % of them and more, and where chance would
-    do so less than once in a thousand if it did in 85 % of all questions.
-
-    So it is where every answer of at least twenty questions is one of the samples, and
-    a greedy answer would be so less than once in a thousand, by how often two samples
-    are equal. That tells of small files, and of two samples a question; not of files
-    with so few different texts, as yes and no, that any answer is bound to come again.
+    do so less than once in a thousand if it did in 85 % of all questions. That tells of
+    likely texts too, but is no sign where the samples themselves, each compared with
+    the others, are so in more than 85 %: of texts as few as yes and no any one comes
+    again.
 
     The order of the samples says nothing of an answer that was drawn apart, so that
     each place holds it equally often. It is suspected where one place holds it
@@ -108,8 +114,12 @@ def answer_among_samples(recordings: Iterable[Recording], /) -> AnswerAmongSampl
     ]
     once, rare = sum(unlikely), len(unlikely)
     place = _place(rows, among)
-    taken = once >= _NEARLY_EVERY * rare and _tail(once, rare, _MOST_BY_CHANCE) < _DOUBT
-    taken = taken or _all_hits(every, rows, among)
+    taken = (
+        once >= _NEARLY_EVERY * rare
+        and _tail(once, rare, _MOST_BY_CHANCE) < _DOUBT
+        and _once_by_chance(rows) <= _MOST_BY_CHANCE
+    )
+    taken = taken or _too_many_hits(every)
     return AnswerAmongSamples(
         rows=n,
         share=sum(count > 0 for count in among) / max(n, 1),
@@ -121,25 +131,43 @@ def answer_among_samples(recordings: Iterable[Recording], /) -> AnswerAmongSampl
     )
 
 
-def _all_hits(every: _Texts, rows: _Texts, among: list[int]) -> bool:
-    """Return whether all of enough answers are samples, and by more than chance.
+def _once_by_chance(rows: _Texts) -> float:
+    """Return how often a sample that equals at most one of the others equals one.
 
-    Chance is what a greedy answer would have, the likeliest of all, if all texts but it
-    came once. How likely it is, is known from how often two samples are equal.
+    As with the answer, only others that differ count; 1 where there are none.
     """
-    if len(rows) < _ENOUGH_ROWS or not all(among):
-        return False
-    different = len({sample for _, samples in rows for sample in samples})
-    if different < _ENOUGH_ROWS:
-        return False  # so few texts that an honest answer is bound to be one of them
-    several = [samples for _, samples in every if len(samples) > 1]
-    likeliest = math.sqrt(sum(map(_equal_pairs, several)) / len(several))
-    log_chance = 0.0
+    once = never = 0
     for _, samples in rows:
-        all_it = likeliest ** len(samples)
-        none_it = (1 - likeliest) ** len(samples)
-        log_chance += math.log(max(1 - none_it - all_it, _TINY) / (1 - all_it))
-    return log_chance < math.log(_DOUBT)
+        counts = Counter(samples)
+        kinds, single = len(counts), [c for c in counts.values() if c == 1]
+        twice = sum(2 for c in counts.values() if c == _TWICE)
+        # Without a text that comes once, the others are of one kind fewer.
+        never += len(single) if kinds > _TWICE else 0
+        once += twice
+    return once / (once + never) if once + never else 1.0
+
+
+def _too_many_hits(every: _Texts) -> bool:
+    """Return whether more answers are among their samples than chance allows.
+
+    How likely the likeliest text is in the mean is at most the root of how often two
+    samples are equal. The chance of a hit is concave in it, so that the mean bounds
+    the chance of all hits.
+    """
+    asked = [(answer, samples) for answer, samples in every if samples]
+    several = [samples for _, samples in asked if len(samples) > 1]
+    if len(several) < _ENOUGH_ROWS:
+        return False
+    hits = sum(answer in samples for answer, samples in asked)
+    # One pair more than there are, since it is known from few.
+    one_more = fmean(1 / math.comb(len(samples), 2) for samples in several)
+    equal = (sum(map(_equal_pairs, several)) + one_more) / len(several)
+    likeliest = math.sqrt(min(equal, 1.0))
+    chance = sum(1 - (1 - likeliest) ** len(samples) for _, samples in asked)
+    share = chance / len(asked)
+    if hits < _NEARLY_EVERY * len(asked):
+        return False
+    return _tail(hits, len(asked), share) < _DOUBT
 
 
 def _equal_pairs(samples: list[str]) -> float:
