@@ -102,6 +102,8 @@ class MethodInputs:
         cluster_ids: ``(n,)`` numbers from 0 of the groups of equal meaning.
         entailment: ``(n, n, 3)`` probabilities of contradiction, neutrality and
             entailment of premise and hypothesis; the diagonal means nothing.
+        sentence_entailment: ``(m, m, 3)`` the same of all sentences of all answers.
+        sentence_of: ``(m,)`` which answer, from 0, each of these sentences is in.
         graph: ``(n, n)`` symmetric weights of the edges between answers, at least 0,
             diagonal 0.
         hidden_states: ``(n, d)`` vectors of the answers.
@@ -126,6 +128,8 @@ class MethodInputs:
     token_logprobs: tuple[FloatArray, ...] | None = field(default=None, repr=False)
     cluster_ids: IntArray | None = None
     entailment: FloatArray | None = field(default=None, repr=False)
+    sentence_entailment: FloatArray | None = field(default=None, repr=False)
+    sentence_of: IntArray | None = field(default=None, repr=False)
     graph: FloatArray | None = field(default=None, repr=False)
     hidden_states: FloatArray | None = field(default=None, repr=False)
     token_importance: tuple[FloatArray, ...] | None = field(default=None, repr=False)
@@ -142,7 +146,7 @@ class Method(Protocol):
 
     @property
     def name(self) -> str:
-        """Its key in ``METHODS``."""
+        """Its key in ``METHODS`` or ``READINGS``, or a name of your own."""
         ...
 
     @property

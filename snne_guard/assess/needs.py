@@ -17,7 +17,9 @@ from snne_guard.types import Method, ResponseSet, Sample
 
 __all__ = ["check_needs", "lacking"]
 
-_MET = LOGPROB_NEEDS | RELATION_NEEDS | MAIN_NEEDS | {"answers", "question"}
+_MET = (
+    LOGPROB_NEEDS | RELATION_NEEDS | MAIN_NEEDS | {"answers", "question", "sentence_of"}
+)
 """What a guard knows of a response set."""
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from snne_guard.assess.judge import Judge
 from snne_guard.decision import CalibratedStop, Verdict
 from snne_guard.sampling.agreement import suspect
-from snne_guard.scorers import METHODS, uncertainty_range
+from snne_guard.scorers import resolve_method, uncertainty_range
 from snne_guard.scorers.registry import without_logprobs
 from snne_guard.similarity.growth import Growth
 from snne_guard.types import Method, MethodInputs, ResponseSet, Sample, Score
@@ -136,7 +136,7 @@ class Stopping:
         if not isinstance(own, str) and own.name == score.method:
             ran = own
         else:
-            ran = METHODS[score.method]
+            ran = resolve_method(score.method, logprobs=True)
         # A sample without log-probabilities would have another one take its place.
         other = without_logprobs(ran)
         return [ran] if other is None else [ran, other]

@@ -49,8 +49,9 @@ def evaluate(
     methods: Annotated[
         str,
         typer.Option(
-            help="all, or names with commas: dse on all it can run on, dse[exact] on "
-            "that, module:object for your own."
+            help="all, readings (how else the paper and its sources can be read), or "
+            "names with commas: dse on all it can run on, dse[exact] on that, "
+            "module:object for your own."
         ),
     ] = "all",
     similarity: Annotated[

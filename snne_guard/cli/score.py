@@ -24,7 +24,7 @@ from snne_guard.cli._summary import Summary
 from snne_guard.decision import Policy, accept_threshold
 from snne_guard.errors import InputError
 from snne_guard.evaluation import BadLine, Recording, parse_recordings
-from snne_guard.scorers import METHODS, resolve_method
+from snne_guard.scorers import METHODS, READINGS, resolve_method
 from snne_guard.scorers import score as score_answers
 from snne_guard.scorers.bounds import check_tau
 from snne_guard.scorers.materials import check_relation
@@ -48,7 +48,12 @@ def score(
         Path | None,
         typer.Option("--output", "-o", help="Write each line with its u added."),
     ] = None,
-    method: Annotated[str, typer.Option(help=f"auto, {', '.join(METHODS)}.")] = "auto",
+    method: Annotated[
+        str,
+        typer.Option(
+            help=f"auto, {', '.join(METHODS)}; other readings: {', '.join(READINGS)}."
+        ),
+    ] = "auto",
     similarity: Annotated[
         str | None, typer.Option(help=f"{', '.join((*SIMILARITIES, *_WITH_MODEL))}.")
     ] = None,

@@ -68,7 +68,7 @@ class MethodResult:
 
     Attributes:
         name: What ran, for example ``"dse[exact]"``.
-        method: Its key in ``METHODS``, or the name of the user's own.
+        method: Its key in ``METHODS`` or ``READINGS``, or the name of the user's own.
         similarity: What compared the answers, None where nothing does.
         white_box: Whether it needs what only the model's owner can see.
         source: Paper and equation, or URL.

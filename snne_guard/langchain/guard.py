@@ -55,8 +55,9 @@ class SNNEGuard(Measuring):
         include_answer: Whether the answer is one of them; else ``n`` samples are drawn
             besides it.
         temperature: Sampling temperature of the samples.
-        method: A name in ``METHODS``, a method of your own, or ``"auto"``: WSNNE where
-            the provider gives log-probabilities, else SNNE, settled once.
+        method: A name in ``METHODS`` or ``READINGS``, a method of your own, or
+            ``"auto"``: WSNNE where the provider gives log-probabilities, else SNNE,
+            settled once.
         similarity: What compares the answers: a name in ``SIMILARITIES``, ``"nli"``,
             ``"nli:MODEL"``, ``"embedding:MODEL"``, a callable of your own, or None for
             the method's default (``"rouge_l"`` for SNNE and WSNNE).

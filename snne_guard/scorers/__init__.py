@@ -9,6 +9,7 @@ from snne_guard.scorers.certificate import (
 )
 from snne_guard.scorers.clusters import component_clusters, greedy_clusters
 from snne_guard.scorers.cocoa import cocoa_msp, cocoa_ppl
+from snne_guard.scorers.contrast import snne_clustered
 from snne_guard.scorers.density import semantic_density
 from snne_guard.scorers.eigen_score import eigen_score
 from snne_guard.scorers.entropy import (
@@ -41,6 +42,7 @@ from snne_guard.scorers.p_true import (
     p_true_logprob,
     p_true_prompt,
 )
+from snne_guard.scorers.readings import READINGS
 from snne_guard.scorers.registry import METHODS, resolve_method
 from snne_guard.scorers.sar import sar, sent_sar, token_sar
 from snne_guard.scorers.scoring import score, score_members
@@ -56,6 +58,7 @@ from snne_guard.scorers.vote import vote_share
 
 __all__ = [
     "METHODS",
+    "READINGS",
     "FunctionMethod",
     "PartlyBounded",
     "Shot",
@@ -101,6 +104,7 @@ __all__ = [
     "sent_sar",
     "sequence_probability",
     "snne",
+    "snne_clustered",
     "snne_partial_bounds",
     "token_sar",
     "uncertainty",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import sys
 from typing import Protocol, runtime_checkable
 
@@ -24,8 +23,6 @@ __all__ = [
 ]
 
 _ULPS = 16 * sys.float_info.epsilon
-_MOST = 1e-3
-"""Largest mean log-probability that rounding at a provider makes of one near 0."""
 
 
 @runtime_checkable
@@ -103,7 +100,7 @@ def wsnne_partial_bounds(
     Args:
         similarity: ``(m, m)`` matrix as for ``snne_partial_bounds``.
         mean_logprobs: ``(m,)`` mean token log-probabilities, in nats. Those of the
-            missing members are taken to be at most 0, and 0.001 of rounding.
+            missing members are taken to be at most 0.
         missing: Members that join them, 0 or more.
         tau: Temperature of the softmax, above 0.
 
@@ -160,10 +157,10 @@ def wsnne_limits(
     """
     logs = row_logsumexp(similarity, tau=tau)
     weights = softmax_weights(mean_logprobs, n=len(logs))
-    top = as_floats(mean_logprobs, what="mean_logprobs").max()
+    top = min(as_floats(mean_logprobs, what="mean_logprobs").max(), 0.0)
     total = float(weights.sum() * np.exp(top))
     known, alone = _rows(logs, missing, tau=tau)
-    joined = np.arange(missing + 1)[:, None] * math.exp(_MOST)
+    joined = np.arange(missing + 1.0)[:, None]
     # Where the known members weigh nothing, the others have all the weight.
     share = np.divide(
         joined, joined + total, out=np.zeros_like(joined), where=joined > 0

@@ -13,7 +13,13 @@ from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.scorers.clusters import as_cluster_ids
 from snne_guard.scorers.limits import Between
 from snne_guard.scorers.method import FunctionMethod
-from snne_guard.scorers.rows import as_floats, clipped_logprobs, softmax_weights
+from snne_guard.scorers.rows import (
+    WeightsReading,
+    answer_weights,
+    as_floats,
+    clipped_logprobs,
+    softmax_weights,
+)
 from snne_guard.types import MethodInputs
 
 __all__ = [
@@ -30,27 +36,37 @@ __all__ = [
 # Sums are exact (fsum), so that sets which differ only in their order tie.
 
 
-def semantic_entropy(cluster_ids: ArrayLike, mean_logprobs: ArrayLike) -> float:
+def semantic_entropy(
+    cluster_ids: ArrayLike,
+    mean_logprobs: ArrayLike,
+    *,
+    reading: WeightsReading = "code",
+) -> float:
     r"""Return the semantic entropy: clusters weighted by how likely their members are.
 
     .. math::
         SE = -\sum_C P(C) \ln P(C), \quad
         P(C) = \sum_{i \in C} \mathrm{softmax}(\ell)_i
 
-    As in the authors' code the mean log-probability is exponentiated; the paper prints
-    it as it is. Here it is stable however small the log-probabilities are.
+    As in the authors' code the mean log-probability is exponentiated by default; the
+    paper prints it as it is. Here it is stable however small the log-probabilities are.
 
     Args:
         cluster_ids: ``(n,)`` cluster of each answer, n >= 1.
         mean_logprobs: ``(n,)`` mean token log-probabilities in nats; ``-inf`` is weight
             0, unless all are: then the weights are equal.
+        reading: ``"code"``: the weights above. ``"printed"``: ``l_i / sum_j l_j``, as
+            the paper prints them, for comparison alone: the least likely answer weighs
+            most, and ``-inf`` all there is.
 
     Returns:
         The entropy in nats, from 0 (one cluster) to the logarithm of their number.
 
     Raises:
         InputError: The clusters are not whole numbers, or the log-probabilities not as
-            many, or one is NaN or ``+inf``.
+            many, or one is NaN, ``+inf`` or above 0; or all are 0 in the reading
+            ``"printed"``, in which that is 0 / 0.
+        ConfigurationError: ``reading`` is another word.
 
     Source:
         Farquhar et al. 2024, "Detecting hallucinations in large language models using
@@ -59,9 +75,11 @@ def semantic_entropy(cluster_ids: ArrayLike, mean_logprobs: ArrayLike) -> float:
     Example:
         >>> round(semantic_entropy([0, 1], [-0.2024, -1.2176]), 4)
         0.5792
+        >>> round(semantic_entropy([0, 1], [-0.2024, -1.2176], reading="printed"), 4)
+        0.4095
     """
     ids = as_cluster_ids(cluster_ids)
-    weights = softmax_weights(mean_logprobs, n=len(ids)).tolist()
+    weights = answer_weights(mean_logprobs, n=len(ids), reading=reading).tolist()
     members: defaultdict[int, list[float]] = defaultdict(list)
     for cluster, weight in zip(ids, weights, strict=True):
         members[cluster].append(weight)

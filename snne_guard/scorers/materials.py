@@ -13,6 +13,7 @@ from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.scorers.clusters import greedy_clusters
 from snne_guard.scorers.method import check_found
 from snne_guard.scorers.relation import Relation
+from snne_guard.scorers.sentences import sentence_owners, sentences_of
 from snne_guard.types import BoolArray, FloatArray, IntArray, Method, MethodInputs
 
 __all__ = [
@@ -35,6 +36,7 @@ RELATION_NEEDS = frozenset(
         "similarity",
         "cluster_ids",
         "entailment",
+        "sentence_entailment",
         "graph",
         "main_similarity",
         "main_entailment",
@@ -50,6 +52,8 @@ MAIN_NEEDS = frozenset(
 
 OF_EACH = frozenset({"hidden_states", "token_importance"})
 """Needs that are handed in, one entry for each text."""
+
+_ENTAILED = frozenset({"entailment", "main_entailment", "sentence_entailment"})
 
 AnyScalar = TypeVar("AnyScalar", bound=np.generic)
 _Known = Mapping[str, Any]
@@ -212,6 +216,18 @@ class Materials:
         found: FloatArray = self._parts[key]
         return found
 
+    def sentence_entailment(self, relation: Relation) -> FloatArray | None:
+        """Return that of the members' sentences, None where there is none."""
+        if not relation.entails:
+            return None
+        sentences = sentences_of(self.members)
+        if self._whole is None:
+            return relation.probabilities(sentences, self.question)
+        # A part has the first texts of the whole, and so the first sentences.
+        whole = self._whole.part("sentence_entailment", relation)
+        found: FloatArray = whole[: len(sentences), : len(sentences)]
+        return found
+
     def _corner(self, whole: NDArray[AnyScalar]) -> NDArray[AnyScalar]:
         size = len(self.texts)
         return whole[:size, :size]
@@ -294,10 +310,16 @@ def check_relation(method: Method, relation: Relation, /) -> None:
             f"got {relation.name!r}"
         )
         raise ConfigurationError(msg)
-    if needs & {"entailment", "main_entailment"} and not relation.entails:
+    if needs & _ENTAILED and not relation.entails:
         msg = (
             f"expected a similarity with the probabilities of entailment for method "
             f"{method.name!r}, such as 'nli', got {relation.name!r}"
+        )
+        raise ConfigurationError(msg)
+    if getattr(method, "with_question", False) and not relation.with_question:
+        msg = (
+            f"expected a similarity with the question in front of the answers for "
+            f"method {method.name!r}, such as 'rouge_l+question', got {relation.name!r}"
         )
         raise ConfigurationError(msg)
 
@@ -359,6 +381,8 @@ _FIND: Mapping[str, Callable[[Materials, Relation], Any]] = MappingProxyType(
         "p_true_logprob": lambda materials, _: materials.given("p_true_logprob"),
         "question": lambda materials, _: materials.question,
         "sample_mean_logprobs": lambda materials, _: _means(materials.sample_tokens()),
+        "sentence_entailment": Materials.sentence_entailment,
+        "sentence_of": lambda materials, _: sentence_owners(materials.members),
         "similarity": Materials.similarity,
         "token_importance": lambda materials, _: materials.known("token_importance"),
         "token_logprobs": lambda materials, _: _arrays(materials.tokens()),

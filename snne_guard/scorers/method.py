@@ -48,7 +48,7 @@ class FunctionMethod:
     """A ``Method`` made of pure functions.
 
     Attributes:
-        name: Key in ``METHODS``.
+        name: Key in ``METHODS`` or ``READINGS``.
         source: Paper and equation, or URL.
         function: Inputs to raw value, higher is more uncertain.
         limits: Smallest and largest value for n members, None where it has none.
@@ -59,6 +59,7 @@ class FunctionMethod:
         needs: Fields of ``MethodInputs`` that must be there.
         white_box: Whether it needs what only the model's owner can see.
         default_similarity: Name of the similarity that it takes where none is given.
+        with_question: Whether that must be one with the question before the answers.
 
     Example:
         >>> import numpy as np
@@ -83,6 +84,7 @@ class FunctionMethod:
     needs: frozenset[str] = frozenset({"similarity"})
     white_box: bool = False
     default_similarity: str = "rouge_l"
+    with_question: bool = False
 
     def compute(self, inputs: MethodInputs, /) -> float:
         """Return the raw value.

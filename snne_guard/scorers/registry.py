@@ -21,6 +21,7 @@ from snne_guard.scorers.likelihood import (
 from snne_guard.scorers.luq import LUQ, LUQ_PAIR
 from snne_guard.scorers.method import FunctionMethod
 from snne_guard.scorers.p_true import P_TRUE
+from snne_guard.scorers.readings import READINGS
 from snne_guard.scorers.sar import SAR, SENT_SAR, TOKEN_SAR
 from snne_guard.scorers.snne import SNNE, WSNNE
 from snne_guard.scorers.spectral import DEG, ECCEN, SUM_EIGV
@@ -88,7 +89,8 @@ def resolve_method(method: str | Method, /, *, logprobs: bool) -> Method:
     """Return the method that an option means.
 
     Args:
-        method: A key of ``METHODS``, ``"auto"`` or a method of the user's own.
+        method: A key of ``METHODS`` or ``READINGS``, ``"auto"`` or a method of the
+            user's own.
         logprobs: Whether log-probabilities are at hand, which settles ``"auto"``:
             WSNNE with them, SNNE without.
 
@@ -104,7 +106,12 @@ def resolve_method(method: str | Method, /, *, logprobs: bool) -> Method:
     name = method
     if name == "auto":
         name = "wsnne" if logprobs else "snne"
-    if name not in METHODS:
-        msg = f"expected method 'auto', a Method or one of {[*METHODS]}, got {name!r}"
-        raise ConfigurationError(msg)
-    return METHODS[name]
+    if name in METHODS:
+        return METHODS[name]
+    if name in READINGS:
+        return READINGS[name]
+    msg = (
+        f"expected method 'auto', a Method, one of {[*METHODS]} or one of the readings "
+        f"{[*READINGS]}, got {name!r}"
+    )
+    raise ConfigurationError(msg)

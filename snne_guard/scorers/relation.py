@@ -18,6 +18,7 @@ from snne_guard.similarity.entailment import (
     equivalence,
 )
 from snne_guard.similarity.lexical import is_metric
+from snne_guard.similarity.with_question import WithQuestion
 from snne_guard.types import (
     BoolArray,
     Entailment,
@@ -40,6 +41,7 @@ class Relation:
         entails: Whether it gives the probabilities of entailment.
         derives: Whether these say all that it knows: the similarity is their mean over
             both directions, and they tell which texts mean the same.
+        with_question: Whether it compares the answers with the question before each.
         metric: Whether 2 (1 - f) / (2 - f) is known to obey the triangle inequality.
         original: What knows the blind spots, where ``similarity`` stands for it.
 
@@ -53,6 +55,7 @@ class Relation:
     equates: bool = False
     entails: bool = False
     derives: bool = False
+    with_question: bool = False
     metric: bool = False
     original: Similarity | None = None
 
@@ -83,8 +86,21 @@ class Relation:
             equates=callable(getattr(compare, "equivalent", None)),
             entails=entails,
             derives=entails and getattr(compare, "from_probabilities", False) is True,
+            with_question=isinstance(compare, WithQuestion),
             metric=is_metric(compare),
         )
+
+    def asked(self) -> Relation:
+        """Return the relation with the question in front of the answers.
+
+        Example:
+            >>> Relation.of("rouge_l").asked().name
+            'rouge_l+question'
+        """
+        if self.with_question:
+            return self
+        name = f"{self.name}+question"
+        return Relation.of(WithQuestion(self.similarity, name))
 
     def through(self, wrap: Callable[[Similarity], Similarity]) -> Relation:
         """Return the relation whose similarity is another one that gives the same.

@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from functools import lru_cache
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from snne_guard.errors import InputError
+from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.scorers.bounds import check_tau
 from snne_guard.types import FloatArray
 
 __all__ = [
     "LOGPROB_SLACK",
+    "WeightsReading",
+    "answer_weights",
     "as_floats",
     "as_square",
     "clipped_logprobs",
+    "printed_weights",
     "row_logsumexp",
     "softmax_weights",
 ]
+
+WeightsReading = Literal["code", "printed"]
 
 LOGPROB_SLACK = 1e-3
 """How far above 0 rounding at a provider may lift a log-probability."""
@@ -66,17 +73,76 @@ _remembered = lru_cache(maxsize=8)(_row_logsumexp)
 
 
 def softmax_weights(mean_logprobs: ArrayLike, *, n: int) -> FloatArray:
-    """Return the ``(n,)`` softmax of the log-probabilities, the largest weight 1."""
-    logprobs = as_floats(mean_logprobs, what="mean_logprobs")
-    if logprobs.shape != (n,):
-        msg = f"expected {n} mean log-probabilities, got shape {logprobs.shape}"
-        raise InputError(msg)
+    """Return the ``(n,)`` softmax of the log-probabilities, the largest weight 1.
+
+    Raises:
+        InputError: They are not n numbers, NaN or ``+inf`` is among them, or one is
+            above 0 by more than rounding.
+    """
+    logprobs = _as_mean_logprobs(mean_logprobs, n=n)
     top = logprobs.max()
     if np.isneginf(top):
         return np.ones_like(logprobs)
     # The difference, not the exponential, keeps exp(-800) from becoming 0 / 0.
     weights: FloatArray = np.exp(logprobs - top)
     return weights
+
+
+def printed_weights(mean_logprobs: ArrayLike, *, n: int) -> FloatArray:
+    """Return the ``(n,)`` ratios of the log-probabilities themselves, the largest 1.
+
+    So the paper prints them. The numbers are negative, their ratios positive, and the
+    least likely answer weighs most; where some are ``-inf``, these weigh alone.
+
+    Raises:
+        InputError: As for ``softmax_weights``, or all are 0, which is 0 / 0.
+    """
+    logprobs = _as_mean_logprobs(mean_logprobs, n=n)
+    least = logprobs.min()
+    if least == 0:
+        msg = (
+            "expected a mean log-probability below 0 for weights as the paper prints "
+            f"them, got {n} that are 0"
+        )
+        raise InputError(msg)
+    if np.isneginf(least):
+        return np.isneginf(logprobs).astype(np.float64)
+    weights: FloatArray = logprobs / least
+    return weights
+
+
+_WEIGHTS: Mapping[str, Callable[..., FloatArray]] = {
+    "code": softmax_weights,
+    "printed": printed_weights,
+}
+
+
+def answer_weights(
+    mean_logprobs: ArrayLike, *, n: int, reading: WeightsReading
+) -> FloatArray:
+    """Return how much each of n answers weighs, the heaviest 1.
+
+    Args:
+        mean_logprobs: ``(n,)`` mean token log-probabilities in nats.
+        n: How many there must be.
+        reading: ``"code"``: ``softmax_weights``; ``"printed"``: ``printed_weights``.
+
+    Raises:
+        InputError: As for these two.
+        ConfigurationError: ``reading`` is another word.
+    """
+    if reading not in _WEIGHTS:
+        msg = f"expected reading to be one of {[*_WEIGHTS]}, got {reading!r}"
+        raise ConfigurationError(msg)
+    return _WEIGHTS[reading](mean_logprobs, n=n)
+
+
+def _as_mean_logprobs(mean_logprobs: ArrayLike, *, n: int) -> FloatArray:
+    logprobs = as_floats(mean_logprobs, what="mean_logprobs")
+    if logprobs.shape != (n,):
+        msg = f"expected {n} mean log-probabilities, got shape {logprobs.shape}"
+        raise InputError(msg)
+    return clipped_logprobs(logprobs, what="mean_logprobs")
 
 
 def clipped_logprobs(values: FloatArray, /, *, what: str) -> FloatArray:

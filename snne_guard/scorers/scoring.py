@@ -51,9 +51,9 @@ def score(
         include_answer: Whether ``answers[0]`` is the delivered answer. False means that
             all of them are samples and the delivered answer is not among them; every
             one is scored in either case.
-        method: Name in ``METHODS``, a ``Method`` of your own, or ``"auto"``: WSNNE
-            where every scored answer has log-probabilities, else SNNE (reason
-            ``logprobs_missing`` if only some have).
+        method: Name in ``METHODS`` or ``READINGS``, a ``Method`` of your own, or
+            ``"auto"``: WSNNE where every scored answer has log-probabilities, else
+            SNNE (reason ``logprobs_missing`` if only some have).
         similarity: What compares the answers: a name in ``SIMILARITIES``, ``"nli"``
             or ``"nli:MODEL"``, ``"embedding:MODEL"``, a callable of your own, or None
             for the method's default (ROUGE-L for SNNE).

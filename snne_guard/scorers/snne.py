@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from snne_guard.scorers.bounds import bounds, uncertainty
 from snne_guard.scorers.certificate import snne_limits, wsnne_limits
 from snne_guard.scorers.method import FunctionMethod
-from snne_guard.scorers.rows import row_logsumexp, softmax_weights
+from snne_guard.scorers.rows import WeightsReading, answer_weights, row_logsumexp
 from snne_guard.types import FloatArray, MethodInputs
 
 __all__ = ["SNNE", "WSNNE", "snne", "wsnne"]
@@ -59,6 +59,7 @@ def wsnne(
     *,
     tau: float = 1.0,
     include_self: bool = True,
+    reading: WeightsReading = "code",
 ) -> float:
     r"""Return SNNE with each answer weighted by how likely the model finds it.
 
@@ -67,7 +68,8 @@ def wsnne(
         w = \mathrm{softmax}(\ell)
 
     The paper prints the mean log-probability itself as the weight; its code takes the
-    exponential, and so does this. With equal log-probabilities WSNNE is SNNE.
+    exponential, and so does this by default. With equal log-probabilities WSNNE is
+    SNNE.
 
     Args:
         similarity: ``(n, n)`` matrix f as for ``snne``.
@@ -75,14 +77,19 @@ def wsnne(
             ``-inf`` is weight 0, unless all are: then the weights are equal.
         tau: Temperature of the softmax, above 0.
         include_self: Whether ``j = i`` is in the inner sum.
+        reading: ``"code"``: the weights above. ``"printed"``: ``l_i / sum_j l_j``, as
+            the paper prints them, for comparison alone: the least likely answer weighs
+            most, and ``-inf`` all there is.
 
     Returns:
         The entropy in nats, within the same bounds as SNNE.
 
     Raises:
         InputError: As for ``snne``, or the log-probabilities are not n numbers, or one
-            is NaN or ``+inf``.
-        ConfigurationError: tau is not a finite number above 0.
+            is NaN, ``+inf`` or above 0; or all are 0 in the reading ``"printed"``, in
+            which that is 0 / 0.
+        ConfigurationError: tau is not a finite number above 0, or ``reading`` is
+            another word.
 
     Source:
         The paper named at ``snne``, section on white-box use.
@@ -91,9 +98,12 @@ def wsnne(
         >>> f = [[1, 0.5, 0], [0.5, 1, 0], [0, 0, 1]]
         >>> round(wsnne(f, [-0.2, -0.7, -1.5]), 4)
         -1.6616
+        >>> round(wsnne(f, [-0.2, -0.7, -1.5], reading="printed"), 4)
+        -1.6
     """
     rows = row_logsumexp(similarity, tau=tau, include_self=include_self)
-    return -_weighted_mean(rows, softmax_weights(mean_logprobs, n=len(rows)))
+    weights = answer_weights(mean_logprobs, n=len(rows), reading=reading)
+    return -_weighted_mean(rows, weights)
 
 
 def _weighted_mean(rows: FloatArray, weights: FloatArray) -> float:

@@ -33,6 +33,8 @@ _DIGITS = 12
 _LARGEST = 1e100
 # An eigenvalue that equals the threshold but for rounding is not below it.
 _ROUNDING = 1e-12
+# Two eigenvalues nearer than this are the same one but for rounding.
+_ALIKE = 1e-9
 # Larger ones are decomposed anew, so that what is kept stays small.
 _KEPT_SIZE = 64
 
@@ -171,7 +173,9 @@ def eccentricity(
         similarity: ``(n, n)`` weights as for ``laplacian_spectrum``.
         threshold: Eigenvalues below it count.
         smallest: Take so many of the smallest eigenvalues instead, as the paper's text
-            has it. Where the next one is equal the result is not defined.
+            has it. Where the next one is equal, which vectors are the first is not
+            defined; all with that eigenvalue then count by the share that is taken, as
+            they do on average over their bases.
 
     Returns:
         A number from 0 (all alike) to ``sqrt(n - 1)`` (nothing in common).
@@ -196,15 +200,25 @@ def eccentricity(
         raise ConfigurationError(msg)
     whole: object = smallest  # whatever its type says
     if smallest is None:
-        count = int(np.searchsorted(spectrum.values, threshold - _ROUNDING))
+        shares = (spectrum.values < threshold - _ROUNDING).astype(np.float64)
     elif isinstance(whole, Integral) and 1 <= smallest <= n:
-        count = smallest
+        shares = _smallest(spectrum.values, smallest)
     else:
         msg = f"expected smallest in 1 to {n}, got {smallest!r}"
         raise ConfigurationError(msg)
-    chosen = spectrum.vectors[:, :count]
+    chosen = spectrum.vectors[:, shares > 0]
     apart = chosen - chosen.sum(axis=0) / n
-    return round(math.sqrt(float((apart * apart).sum())), _DIGITS)
+    squares = (apart * apart).sum(axis=0) * shares[shares > 0]
+    return round(math.sqrt(float(squares.sum())), _DIGITS)
+
+
+def _smallest(values: FloatArray, k: int) -> FloatArray:
+    """Return by how much each of ascending eigenvalues is among the k smallest."""
+    below = values < values[k - 1] - _ALIKE
+    equal = ~below & (values <= values[k - 1] + _ALIKE)
+    shared = (k - np.count_nonzero(below)) / np.count_nonzero(equal)
+    shares: FloatArray = below + shared * equal
+    return shares
 
 
 def _sum_eigv(inputs: MethodInputs) -> float:

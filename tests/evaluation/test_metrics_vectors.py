@@ -121,6 +121,32 @@ def test_oracle_and_random_are_the_ends() -> None:
             assert random == close(area["random_exact(=mean normalised quality)"])
 
 
+def test_the_random_order_that_lm_polygraph_draws() -> None:
+    """Their shuffles have the number that they say, by our area of each."""
+    said = (
+        "random_lmpolygraph"
+        "(1000 shuffles, np.random.seed(42), legacy RandomState.shuffle)"
+    )
+    for case in cases():
+        _, quality = arrays(case)
+        n = len(quality)
+        order, random = np.arange(n), np.random.RandomState(42)
+        drawn = np.empty((1000, n), dtype=np.intp)
+        for row in drawn:
+            random.shuffle(order)
+            row[:] = order
+        span = quality.max() - quality.min()
+        grades = (quality - quality.min()) / span if span else np.full(n, 0.5)
+        # Of each shuffle the mean quality of the k most certain, for all k.
+        kept = grades[drawn.argsort(axis=1)].cumsum(axis=1) / np.arange(1, n + 1)
+        for rejection in (1.0, 0.5):
+            areas = kept[:, n - int(rejection * n) :].mean(axis=1)
+            area = case["expected"][f"maxrej={rejection}"]
+            assert areas.mean() == close(area[said]), case["id"]
+            first = prr(drawn[0], quality, normalised=False, max_rejection=rejection)
+            assert first == close(areas[0]), case["id"]
+
+
 def test_nan_is_refused_where_the_authors_skip_it() -> None:
     case = next(case for case in cases() if case["id"] == "nan_uncertainty_skipped")
     uncertainty = [float(value) for value in case["uncertainty"]]

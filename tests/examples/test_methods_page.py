@@ -7,8 +7,11 @@ from typing import Any
 
 import pytest
 
-from snne_guard.scorers import METHODS
+from snne_guard import scorers
+from snne_guard.scorers import METHODS, READINGS
+from snne_guard.similarity import entailment
 from tests.examples.doc_pages import DOCS, table
+from tests.scorers.test_vectors_readings import EQUAL
 from tests.support.reference_vectors import NEEDS_VECTORS, vectors
 
 PAGE = DOCS / "methods.md"
@@ -19,7 +22,10 @@ def quoted(cell: str) -> list[str]:
 
 
 def rows(second: str) -> dict[str, list[str]]:
-    """Return the rows of a table of methods by name; the page has three of them."""
+    """Return the rows of a table of methods by name; the page has three of them.
+
+    A bar within a cell is written with a stroke before it.
+    """
     text = PAGE.read_text(encoding="utf-8")
     lines = text.splitlines()
     (start,) = (i for i, line in enumerate(lines) if line.startswith(second))
@@ -27,13 +33,15 @@ def rows(second: str) -> dict[str, list[str]]:
     for line in lines[start + 2 :]:
         if not line.startswith("|"):
             break
-        cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
+        parts = re.split(r"(?<!\\)\|", line.strip().strip("|"))
+        cells = [cell.strip().replace("\\|", "|") for cell in parts]
         found[cells[0].strip("`")] = cells
     return found
 
 
 FORMULAS = "| method | formula |"
 NEEDS = "| method | needs |"
+OTHERS = "| reading | what is built |"
 
 
 def test_every_method_is_in_both_tables() -> None:
@@ -69,8 +77,33 @@ def keys_of(value: Any) -> set[str]:
 @NEEDS_VECTORS
 @pytest.mark.parametrize("name", METHODS)
 def test_what_a_method_equals_is_in_the_vectors(name: str) -> None:
-    known = set[str]().union(
-        *(keys_of(case["expected"]) for case in vectors()["cases"])
-    )
+    assert set(quoted(rows(NEEDS)[name][4])) <= known_keys()
 
-    assert set(quoted(rows(NEEDS)[name][4])) <= known
+
+def known_keys() -> set[str]:
+    found = (keys_of(case["expected"]) for case in vectors()["cases"])
+    return set(vectors()["theorems"][0]).union(*found)
+
+
+@NEEDS_VECTORS
+@pytest.mark.parametrize("name", READINGS)
+def test_what_a_reading_equals_is_in_the_vectors(name: str) -> None:
+    keys = quoted(rows(OTHERS)[name][3])
+
+    assert set(keys) <= known_keys()
+    compared = EQUAL.get(name)
+    if compared is not None:
+        # The keys that say which number it is, from the outer to the inner one.
+        path, _ = compared
+        assert path[-1] in keys
+
+
+def test_every_reading_is_in_the_table_with_a_function_that_there_is() -> None:
+    table_rows = rows(OTHERS)
+
+    assert sorted(table_rows) == sorted(READINGS)
+    for cells in table_rows.values():
+        for call in quoted(cells[4]):
+            name = call.partition("(")[0]
+            known = hasattr(scorers, name) or hasattr(entailment, name)
+            assert known or name.startswith("similarity="), call

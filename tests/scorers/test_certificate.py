@@ -108,7 +108,7 @@ def test_the_limits_of_wsnne_are_reached_by_certain_members(
     known = data.draw(
         st.lists(st.floats(-5, 0), min_size=len(matrix), max_size=len(matrix))
     )
-    logprobs = [*known, *[1e-3] * missing]
+    logprobs = [*known, *[0.0] * missing]
     low, high = wsnne_partial_bounds(matrix, known, missing, tau=tau)
     alike, unlike = (completed(matrix, missing, value) for value in (1.0, 0.0))
     assert low == pytest.approx(wsnne(alike, logprobs, tau=tau))

@@ -10,7 +10,7 @@ from typing import Any, cast
 from snne_guard.errors import ConfigurationError
 from snne_guard.evaluation._importing import import_object
 from snne_guard.evaluation.results import Status
-from snne_guard.scorers import METHODS
+from snne_guard.scorers import METHODS, READINGS
 from snne_guard.scorers.materials import RELATION_NEEDS, check_relation
 from snne_guard.scorers.registry import default_similarity
 from snne_guard.scorers.relation import Relation
@@ -28,6 +28,8 @@ __all__ = [
 
 BASELINE = "answer_length"
 """The method that is in every table, so that nobody takes length for uncertainty."""
+
+_GROUPS: Mapping[str, Mapping[str, Method]] = {"all": METHODS, "readings": READINGS}
 
 _SPEC = re.compile(r"(?P<method>[^\[\],]+)(?:\[(?P<relation>[^\[\]]+)\])?")
 _NAME = re.compile(r"[^\[\],]+")
@@ -64,6 +66,8 @@ class Tools:
     def relations(self, method: Method) -> Iterator[Relation]:
         """Yield the relations on which a method makes sense, without a model first."""
         own = self.equal if "cluster_ids" in method.needs else self.graded
+        if getattr(method, "with_question", False):
+            own = tuple(relation.asked() for relation in own)
         for relation in (*own, *self.models):
             try:
                 check_relation(method, relation)
@@ -97,10 +101,10 @@ def plan_methods(
     """Return what is to run, each once, in the order in which it was asked for.
 
     Args:
-        methods: ``"all"``, names with commas between them, or a sequence of names and
-            methods of your own. A name is a key of ``METHODS`` or ``module:object``;
-            with ``[relation]`` behind it the method runs on that one, else on every
-            one at hand.
+        methods: ``"all"``, ``"readings"``, names with commas between them, or a
+            sequence of names and methods of your own. A name is a key of ``METHODS`` or
+            ``READINGS``, or ``module:object``; with ``[relation]`` behind it the method
+            runs on that one, else on every one at hand.
         tools: What is at hand.
 
     Raises:
@@ -141,8 +145,8 @@ def _asked(
     for one in asked:
         if not isinstance(one, str):
             yield _own(one, "a method of your own"), None
-        elif one == "all":
-            yield from ((method, None) for method in METHODS.values())
+        elif one in _GROUPS:
+            yield from ((method, None) for method in _GROUPS[one].values())
         else:
             yield _parsed(one, named)
 
@@ -182,10 +186,14 @@ def relation_of(name: str, /) -> Relation:
 
 
 def _method(name: str) -> Method:
-    if name in METHODS:
-        return METHODS[name]
+    for known in _GROUPS.values():
+        if name in known:
+            return known[name]
     if ":" not in name:
-        msg = f"expected 'all', module:object or one of {[*METHODS]}, got {name!r}"
+        msg = (
+            f"expected 'all', 'readings', module:object, one of {[*METHODS]} or one of "
+            f"the readings {[*READINGS]}, got {name!r}"
+        )
         raise ConfigurationError(msg)
     return _own(import_object(name), repr(name))
 
@@ -212,10 +220,11 @@ def _own(found: Any, what: str) -> Method:  # noqa: ANN401 - whatever a user has
 
 def _check_names(methods: Iterable[Method]) -> None:
     """Refuse two methods under one name: each would hide the other."""
-    known: dict[str, Method] = {**METHODS}
+    ours: dict[str, Method] = {**METHODS, **READINGS}
+    known = dict(ours)
     for method in methods:
         if known.setdefault(method.name, method) is not method:
-            whose = "this library" if method.name in METHODS else "another of your own"
+            whose = "this library" if method.name in ours else "another of your own"
             msg = f"a method of {whose} is named {method.name!r} too; rename yours"
             raise ConfigurationError(msg)
 

@@ -74,10 +74,11 @@ def evaluate(
 
     Args:
         paths: Files of recordings; one that is named again counts once.
-        methods: ``"all"``, names with commas between them, or names and methods of
-            your own. ``"dse"`` is the method on every relation at hand,
-            ``"dse[exact]"`` on that one; ``"module:object"`` is one of your own, and
-            in brackets a similarity of your own.
+        methods: ``"all"`` (``METHODS``), ``"readings"`` (``READINGS``), names with
+            commas between them, or names and methods of your own. ``"dse"`` is the
+            method on every relation at hand, ``"dse[exact]"`` on that one;
+            ``"module:object"`` is one of your own, and in brackets a similarity of your
+            own.
         similarity: What compares answers word by word; one or several.
         models: Similarities behind which a model is: ``"nli:MODEL"``,
             ``"embedding:MODEL"`` or objects.
