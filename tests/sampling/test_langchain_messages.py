@@ -126,6 +126,7 @@ def test_log_probabilities_are_read_from_both_forms() -> None:
     assert read_message(with_logprobs("Paris", found)).token_logprobs == (-0.5, 0.0)
     listed = found["content"]
     assert read_message(with_logprobs("Paris", listed)).token_logprobs == (-0.5, 0.0)
+    assert read_message(with_logprobs("Paris", listed)).tokens == ("Pa", "ris")
 
 
 @pytest.mark.parametrize(

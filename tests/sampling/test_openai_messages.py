@@ -141,6 +141,7 @@ def test_log_probabilities_are_the_text_s_own() -> None:
     listed = {"content": entries("<think>", "hm", "</think>", "Par", "is")}
     sample = only(completion(choice("<think>hm</think>Paris", logprobs=listed)))
     assert (sample.token_logprobs, sample.misaligned) == ((-1.0, -1.0), False)
+    assert "".join(sample.tokens or ()) == sample.text
     sample = only(completion(choice("Rome", logprobs=listed)))
     assert (sample.token_logprobs, sample.misaligned) == (None, True)
     assert only(completion(choice("Rome", logprobs=None))).token_logprobs is None
@@ -227,6 +228,7 @@ def test_the_text_of_a_response_is_that_of_its_messages() -> None:
 def test_log_probabilities_of_all_parts_are_put_together() -> None:
     one, two = said("Par", logprobs=entries("Par")), said("is", logprobs=entries("is"))
     assert response(one, two).token_logprobs == (-1.0, -1.0)
+    assert "".join(response(one, two).tokens or ()) == response(one, two).text
     assert response(one, said("is")).misaligned
     assert response(said("Paris")).token_logprobs is None
 

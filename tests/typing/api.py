@@ -300,6 +300,7 @@ def relations(chat: BaseChatModel, client: OpenAI) -> None:
     nli = NLI("microsoft/deberta-base-mnli", device="cpu", strict=False)
     assert_type(nli(["a", "b"], question="q"), FloatArray)
     assert_type(nli.load(), NLI)
+    assert_type(nli.blind_spots(["a"], question="q"), tuple[str, ...])
     entailment: Entailment = nli
     assert_type(entailment.probabilities(["a", "b"]), FloatArray)
     own: Entailment = Entails()
