@@ -199,26 +199,27 @@ def eccentricity(
         msg = "expected a threshold, got NaN"
         raise ConfigurationError(msg)
     whole: object = smallest  # whatever its type says
+    shares: float | FloatArray = 1.0
     if smallest is None:
-        shares = (spectrum.values < threshold - _ROUNDING).astype(np.float64)
+        count = int(np.searchsorted(spectrum.values, threshold - _ROUNDING))
     elif isinstance(whole, Integral) and 1 <= smallest <= n:
-        shares = _smallest(spectrum.values, smallest)
+        count, shares = _smallest(spectrum.values, smallest)
     else:
         msg = f"expected smallest in 1 to {n}, got {smallest!r}"
         raise ConfigurationError(msg)
-    chosen = spectrum.vectors[:, shares > 0]
+    chosen = spectrum.vectors[:, :count]
     apart = chosen - chosen.sum(axis=0) / n
-    squares = (apart * apart).sum(axis=0) * shares[shares > 0]
-    return round(math.sqrt(float(squares.sum())), _DIGITS)
+    return round(math.sqrt(float((apart * apart * shares).sum())), _DIGITS)
 
 
-def _smallest(values: FloatArray, k: int) -> FloatArray:
-    """Return by how much each of ascending eigenvalues is among the k smallest."""
-    below = values < values[k - 1] - _ALIKE
-    equal = ~below & (values <= values[k - 1] + _ALIKE)
-    shared = (k - np.count_nonzero(below)) / np.count_nonzero(equal)
-    shares: FloatArray = below + shared * equal
-    return shares
+def _smallest(values: FloatArray, k: int) -> tuple[int, FloatArray]:
+    """Return how many of ascending eigenvalues count, and by how much each does."""
+    last = float(values[k - 1])
+    below = int(np.searchsorted(values, last - _ALIKE))
+    count = int(np.searchsorted(values, last + _ALIKE, side="right"))
+    shares = np.ones(count)
+    shares[below:] = (k - below) / (count - below)
+    return count, shares
 
 
 def _sum_eigv(inputs: MethodInputs) -> float:

@@ -73,6 +73,7 @@ from snne_guard.sampling.openai_generate import OpenAIGenerate
 from snne_guard.sampling.openai_likelihood import OpenAILikelihood
 from snne_guard.scorers import (
     METHODS,
+    READINGS,
     Shot,
     eigen_score,
     greedy_clusters,
@@ -258,6 +259,8 @@ def scores() -> None:
     assert_type(uncertainty(-1.0, 2), float | None)
     method: Method = METHODS["dse"]
     assert_type(method.bounds(3), tuple[float, float] | None)
+    other: Method = READINGS["wsnne_printed"]
+    assert_type(other.needs, frozenset[str])
     assert_type(METHODS["snne"].compute(MethodInputs(similarity=matrix)), float)
     clusters = greedy_clusters(exact.equivalent(["a", "b"]))
     assert_type(clusters, IntArray)
