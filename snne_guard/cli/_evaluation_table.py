@@ -22,10 +22,6 @@ from snne_guard.evaluation.results import EvaluatedSet, Evaluation, MethodResult
 __all__ = ["print_evaluation", "print_means"]
 
 _WIDE = 140
-_GRADED = (
-    "no AUROC: these answers are graded better or worse, not right or wrong; PRR is "
-    "the figure to look at"
-)
 
 
 def print_evaluation(evaluation: Evaluation, console: Console | None = None) -> None:
@@ -42,8 +38,6 @@ def print_evaluation(evaluation: Evaluation, console: Console | None = None) -> 
         ranked = [row for row in one.methods if row.status == "evaluated"]
         if ranked:
             console.print(_table(ranked, wide=wide))
-        if one.graded:
-            _say(console, _GRADED)
         for line in _unranked(one):
             _say(console, line)
         for title, table in ablation_tables(one):

@@ -130,7 +130,7 @@ def test_graded_answers_are_told_and_averaged_by_prr(tmp_path: Path) -> None:
     result = CliRunner().invoke(build_app(), ["evaluate", *paths, labelled, *options])
 
     assert result.exit_code == 0, result.output
-    told = "no AUROC: these answers are graded better or worse, not right or wrong"
+    told = "not which are right: there is no AUROC, and PRR is the figure to look at"
     assert result.stdout.count(told) == 2
     lines = result.stdout.splitlines()
     title = "mean of 2 sets ± standard deviation between them, graded by "

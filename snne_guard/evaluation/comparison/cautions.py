@@ -54,7 +54,10 @@ def warnings_of(
         return
     yield from _same_words(standing, grader, plan)
     if standing.correct is None:
-        yield "the grader says how good answers are but not which are right: no AUROC"
+        yield (
+            "the grader says how good answers are but not which are right: there is no "
+            "AUROC, and PRR is the figure to look at"
+        )
     elif len(set(standing.correct.tolist())) < _KINDS:
         kind = "right" if standing.correct[0] else "wrong"
         yield f"all answers are {kind}: there is nothing to tell apart, so no AUROC"
