@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from functools import cache
 
+import gguf
+import pytest
+
 from snne_guard.langchain.embedded import _model_file
 from snne_guard.sampling.huggingface import HuggingFaceModel
 
@@ -18,4 +21,7 @@ def smollm2() -> HuggingFaceModel:
         MissingExtraError: If the file is not installed.
     """
     file = _model_file()
-    return HuggingFaceModel.from_pretrained(str(file.parent), gguf_file=file.name)
+    with pytest.MonkeyPatch.context() as patch:
+        # transformers reads the whole file three times, seconds each.
+        patch.setattr(gguf, "GGUFReader", cache(gguf.GGUFReader))
+        return HuggingFaceModel.from_pretrained(str(file.parent), gguf_file=file.name)
