@@ -1,5 +1,6 @@
 """Similarity matrix and log-probabilities to a score of how far answers spread."""
 
+from snne_guard.scorers.anchored import anchored_snne, anchored_wsnne
 from snne_guard.scorers.bounds import bounds, uncertainty
 from snne_guard.scorers.certificate import (
     PartlyBounded,
@@ -35,6 +36,7 @@ from snne_guard.scorers.likelihood import (
 )
 from snne_guard.scorers.luq import luq, luq_pair, luq_sentences
 from snne_guard.scorers.method import FunctionMethod
+from snne_guard.scorers.mixture import Mixture
 from snne_guard.scorers.p_true import (
     Shot,
     p_true,
@@ -60,9 +62,12 @@ __all__ = [
     "METHODS",
     "READINGS",
     "FunctionMethod",
+    "Mixture",
     "PartlyBounded",
     "Shot",
     "Spectrum",
+    "anchored_snne",
+    "anchored_wsnne",
     "answer_length",
     "bounds",
     "cluster_kernel",

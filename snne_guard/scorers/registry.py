@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from snne_guard.errors import ConfigurationError
+from snne_guard.scorers.anchored import ANCHORED_SNNE, ANCHORED_WSNNE
 from snne_guard.scorers.cocoa import COCOA_MSP, COCOA_PPL
 from snne_guard.scorers.density import SEMANTIC_DENSITY
 from snne_guard.scorers.eigen_score import EIGEN_SCORE
@@ -20,6 +21,7 @@ from snne_guard.scorers.likelihood import (
 )
 from snne_guard.scorers.luq import LUQ, LUQ_PAIR
 from snne_guard.scorers.method import FunctionMethod
+from snne_guard.scorers.mixture import Mixture
 from snne_guard.scorers.p_true import P_TRUE
 from snne_guard.scorers.readings import READINGS
 from snne_guard.scorers.sar import SAR, SENT_SAR, TOKEN_SAR
@@ -38,6 +40,7 @@ __all__ = [
 
 _ALL = (
     *(SNNE, WSNNE),
+    *(ANCHORED_SNNE, ANCHORED_WSNNE),
     *(SE, DSE, NE, NUM_SET),
     *(LEX_SIM, VOTE_SHARE),
     *(SUM_EIGV, DEG, ECCEN),
@@ -54,7 +57,9 @@ METHODS: Mapping[str, FunctionMethod] = MappingProxyType(
 )
 """The methods of this library by the name that a guard or ``score`` takes."""
 
-WITHOUT_LOGPROBS: Mapping[str, str] = MappingProxyType({"wsnne": "snne", "se": "dse"})
+WITHOUT_LOGPROBS: Mapping[str, str] = MappingProxyType(
+    {"wsnne": "snne", "se": "dse", "anchored_wsnne": "anchored_snne"}
+)
 """What scores in a method's place, on the same scale, where log-probabilities are
 missing."""
 
@@ -89,23 +94,29 @@ def resolve_method(method: str | Method, /, *, logprobs: bool) -> Method:
     """Return the method that an option means.
 
     Args:
-        method: A key of ``METHODS`` or ``READINGS``, ``"auto"`` or a method of the
-            user's own.
+        method: A key of ``METHODS`` or ``READINGS``, several of them with ``+``
+            between, which is a :class:`Mixture`, ``"auto"`` or a method of the user's
+            own.
         logprobs: Whether log-probabilities are at hand, which settles ``"auto"``:
             WSNNE with them, SNNE without.
 
     Raises:
-        ConfigurationError: The name is unknown.
+        ConfigurationError: The name is unknown, or a method to mix has no limits.
 
     Example:
         >>> resolve_method("auto", logprobs=False).name
         'snne'
+        >>> resolve_method("snne+anchored_snne", logprobs=False).name
+        'snne+anchored_snne'
     """
     if not isinstance(method, str):
         return method
     name = method
     if name == "auto":
         name = "wsnne" if logprobs else "snne"
+    if "+" in name:
+        parts = name.split("+")
+        return Mixture(tuple(resolve_method(part, logprobs=logprobs) for part in parts))
     if name in METHODS:
         return METHODS[name]
     if name in READINGS:
