@@ -3,7 +3,8 @@
 A local server, in a process of its own, answers each request after 200 ms. A thousand
 guarded calls send two requests each, for the answer and for all samples; a bare
 ``abatch`` sends as many of either kind, with as many in flight. Both run in four
-quarters that take turns; the objects that are alive after the guard's first quarter
+quarters that take turns, and the CPU time of this process is that of the quarter that
+took the least; the objects that are alive after the guard's first quarter
 are compared with those after its last. The exit status is 1 if a target is missed.
 
     python -m benchmarks.throughput
@@ -14,14 +15,12 @@ from __future__ import annotations
 import asyncio
 import gc
 import sys
-import time
-from collections.abc import Awaitable
 
 from langchain_core.language_models import LanguageModelInput
 from langchain_core.runnables import RunnableConfig
 from langchain_openai import ChatOpenAI
 
-from benchmarks.guard_overhead import DELAY, QUESTION, N, served
+from benchmarks.guard_overhead import DELAY, QUESTION, N, Taken, served, taken
 from snne_guard import SNNEGuard
 
 CALLS = 1000  # guarded calls
@@ -30,12 +29,6 @@ AT_ONCE = 32  # requests in flight
 LEAST = 0.9  # of the bare calls' throughput
 MOST_GROWTH = 100  # objects more after the last quarter than after the first
 REQUESTS = 2  # of a guarded call
-
-
-async def timed(run: Awaitable[object]) -> float:
-    start = time.perf_counter()
-    await run
-    return time.perf_counter() - start
 
 
 async def bare(model: ChatOpenAI, calls: int) -> None:
@@ -63,22 +56,31 @@ def alive() -> int:
 
 async def main() -> int:
     calls = CALLS // QUARTERS
-    ours, theirs, objects = 0.0, 0.0, list[int]()
+    ours, theirs, objects = list[Taken](), list[Taken](), list[int]()
     with served("--delay", str(DELAY)) as model:
         guard = SNNEGuard(model, n=N, schedule="concurrent", max_concurrency=AT_ONCE)
         await guarded(guard, AT_ONCE)  # opens the connections, settles what comes back
         for _ in range(QUARTERS):
-            theirs += await timed(bare(model, calls))
-            ours += await timed(guarded(guard, calls))
+            theirs.append(await taken(bare(model, calls)))
+            ours.append(await taken(guarded(guard, calls)))
             objects.append(alive())
-    share, growth = theirs / ours, objects[-1] - objects[0]
-    requests = CALLS * REQUESTS
+    rate, bare_rate = (
+        CALLS * REQUESTS / sum(quarter.time for quarter in quarters)
+        for quarters in (ours, theirs)
+    )
+    share, growth = rate / bare_rate, objects[-1] - objects[0]
+    cpu, bare_cpu = (
+        Taken.least(quarters).cpu / calls * 1000 for quarters in (ours, theirs)
+    )
     fast, flat = share >= LEAST, growth <= MOST_GROWTH
-    print(f"{CALLS} guarded calls, {AT_ONCE} of {requests} requests in flight")
+    print(f"{CALLS} guarded calls, {AT_ONCE} of {CALLS * REQUESTS} requests in flight")
     print(
-        f"{share:>6.3f}  of the bare throughput: {requests / ours:.0f} over "
-        f"{requests / theirs:.0f} requests a second; least {LEAST}  "
-        f"{'ok' if fast else 'MISSED'}"
+        f"{share:>6.3f}  of the bare throughput: {rate:.0f} over {bare_rate:.0f} "
+        f"requests a second; least {LEAST}  {'ok' if fast else 'MISSED'}"
+    )
+    print(
+        f"{cpu / bare_cpu:>6.3f}  of the bare calls' CPU time: {cpu:.1f} over "
+        f"{bare_cpu:.1f} ms a guarded call; no target"
     )
     print(
         f"{growth:>+6d}  objects after {CALLS} calls over those after {calls}; most "
