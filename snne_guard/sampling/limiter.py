@@ -79,7 +79,7 @@ class Limiter:
         ticket = self._enter()
         if ticket is not None:
             try:
-                await asyncio.wrap_future(ticket)
+                await _called(ticket)
             except BaseException:
                 self._give_up(ticket)
                 raise
@@ -111,6 +111,35 @@ class Limiter:
                     ticket.set_result(None)
                     return
             self._held -= 1
+
+
+async def _called(ticket: Future[None]) -> None:
+    """Wait until a ticket is called, by this event loop or by anybody.
+
+    ``asyncio.wrap_future`` would have the loop wake itself through a socket each time.
+    """
+    loop = asyncio.get_running_loop()
+    waiter: asyncio.Future[None] = loop.create_future()
+
+    def wake() -> None:
+        if not waiter.done():
+            waiter.set_result(None)
+
+    def call(_ticket: Future[None]) -> None:
+        if _running() is loop:
+            wake()
+        elif not loop.is_closed():
+            loop.call_soon_threadsafe(wake)
+
+    ticket.add_done_callback(call)
+    await waiter
+
+
+def _running() -> asyncio.AbstractEventLoop | None:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
 
 
 def _check(limit: object) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import pickle
 import threading
 from concurrent.futures import CancelledError
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -102,6 +103,38 @@ def test_several_event_loops_share_the_places() -> None:
     assert room.visits == 200
     assert room.peak <= 3
     assert free_places(limiter, 3) == 3
+
+
+async def test_a_thread_that_leaves_wakes_the_loop_that_waits() -> None:
+    limiter = Limiter(1)
+
+    async def enter() -> str:
+        async with limiter.ahold():
+            return "in"
+
+    held = limiter.hold()
+    held.__enter__()
+    task = asyncio.create_task(enter())
+    await asyncio.sleep(0)
+    await asyncio.to_thread(held.__exit__, None, None, None)
+    assert await asyncio.wait_for(task, 60) == "in"
+
+
+def test_a_loop_that_is_closed_is_not_woken(caplog: pytest.LogCaptureFixture) -> None:
+    limiter = Limiter(1)
+
+    async def wait() -> None:
+        async with limiter.ahold():
+            raise AssertionError
+
+    loop = asyncio.new_event_loop()
+    with limiter.hold():
+        task = loop.create_task(wait())
+        loop.run_until_complete(asyncio.sleep(0))
+        loop.close()
+    assert "exception" not in caplog.text
+    coroutine: Any = task.get_coro()
+    coroutine.close()
 
 
 async def test_without_a_limit_nobody_waits() -> None:
