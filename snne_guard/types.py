@@ -145,7 +145,8 @@ class Score:
         n: Members that were scored.
         reasons: What was not as usual, as reason codes.
         matrix: The ``(n, n)`` similarity matrix. None where the method compares no
-            answers, so that no similarity is asked, and where nothing was scored.
+            answers, or their sentences alone, so that no similarity is asked for it,
+            and where nothing was scored.
     """
 
     value: float

@@ -12,6 +12,7 @@ from snne_guard.scorers.bounds import check_tau
 from snne_guard.scorers.materials import (
     MAIN_NEEDS,
     OF_EACH,
+    RELATION_NEEDS,
     Materials,
     check_relation,
     compares_answers,
@@ -19,6 +20,7 @@ from snne_guard.scorers.materials import (
 from snne_guard.scorers.registry import default_similarity, resolve_method
 from snne_guard.scorers.relation import Relation
 from snne_guard.scorers.rows import LOGPROB_SLACK
+from snne_guard.scorers.sentences import sentences_of
 from snne_guard.types import Method, Score, Similarity
 
 __all__ = ["score", "score_members"]
@@ -197,8 +199,8 @@ def score_members(
             *_why_none(method, u, n=n, tau=tau),
             *_blindness(materials, method, relation),
         ),
-        # Kept for those who look at a score, at no price where nobody compares.
-        matrix=materials.similarity(relation) if compares else None,
+        # Kept for those who look at a score, where the answers are compared anyway.
+        matrix=materials.similarity(relation) if _compares_whole(method) else None,
     )
 
 
@@ -212,6 +214,11 @@ def _why_none(
     return ("no_bounds" if method.bounds(n, tau=tau) is None else "tau_too_extreme",)
 
 
+def _compares_whole(method: Method) -> bool:
+    """Return whether a method compares whole answers, and not their sentences alone."""
+    return bool(method.needs & RELATION_NEEDS - {"sentence_entailment"})
+
+
 def _blindness(
     materials: Materials, method: Method, relation: Relation
 ) -> tuple[str, ...]:
@@ -220,6 +227,8 @@ def _blindness(
         return ()
     looked_at = method.needs & MAIN_NEEDS
     texts = materials.texts if looked_at else materials.members
+    if not _compares_whole(method):
+        texts = tuple(sentences_of(texts))
     return relation.blind_spots(texts, materials.question)
 
 

@@ -11,12 +11,13 @@ import pytest
 from snne_guard.assess import Judge
 from snne_guard.decision import Policy
 from snne_guard.errors import InputError
-from snne_guard.scorers import score
+from snne_guard.scorers import READINGS, score
 from snne_guard.scorers.relation import Relation
 from snne_guard.similarity import WithQuestion, rouge_l, rouge_l_paper
 from snne_guard.similarity.blindness import blind_spots
 from snne_guard.similarity.growth import Growth
 from snne_guard.types import FloatArray, ResponseSet, Sample
+from tests.support.entailing import Contains
 
 
 class Short:
@@ -69,6 +70,32 @@ def test_only_texts_that_are_looked_at_are_asked_about() -> None:
 
     assert reasons("snne") == ("no_threshold",)
     assert reasons("cocoa_msp") == ("no_threshold", "no_bounds", "answers_cut")
+
+
+def test_a_method_on_sentences_asks_about_sentences_alone() -> None:
+    asked: list[list[str]] = []
+
+    class Sentences(Contains):
+        def __call__(
+            self, texts: Sequence[str], /, *, question: str | None = None
+        ) -> FloatArray:
+            raise AssertionError(texts, question)
+
+        def blind_spots(
+            self, texts: Sequence[str], /, *, question: str | None = None
+        ) -> tuple[str, ...]:
+            del question
+            asked.append([*texts])
+            return ()
+
+    found = score(
+        ["Paris. It is.", "Lyon."],
+        method=READINGS["luq_sentences"],
+        similarity=Sentences(),
+    )
+
+    assert (found.similarity, found.matrix) == ("nli:contains", None)
+    assert asked == [["Paris.", "It is.", "Lyon."]]
 
 
 @pytest.mark.parametrize("codes", ["answers_cut", (1,)])
