@@ -143,7 +143,7 @@ class GuardedCall:
         return self._answered(message)
 
     def _answered(self, message: BaseMessage) -> BaseMessage:
-        self._message = self._request.own(message)
+        self._message = message
         self._sample = sample = read_message(message)
         self._session.answer_ended(sample, cost=cost_of(message, (sample,)))
         return message
@@ -237,9 +237,8 @@ class GuardedCall:
         return assessment, verdict, replacement
 
     def _ask_user(self, assessment: Assessment) -> tuple[Verdict, AIMessage | None]:
-        result = self._core.on_uncertain(
-            self._session.policy, assessment, self._message
-        )
+        answer = None if self._message is None else self._request.own(self._message)
+        result = self._core.on_uncertain(self._session.policy, assessment, answer)
         if inspect.iscoroutine(result):
             result.close()
             msg = "an async on_uncertain needs ainvoke, abatch or astream"

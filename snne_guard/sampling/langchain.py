@@ -148,7 +148,7 @@ class Samples(_Samples):
         raise AssertionError  # pragma: no cover - a route has at least one candidate
 
     def _ask(self, index: int, draw: Draw) -> Reply:
-        settings = self.settings()
+        settings = asked = self.settings()
         while True:
             try:
                 reply = self._generate(index, draw, settings)
@@ -159,7 +159,7 @@ class Samples(_Samples):
                 settings = amended
                 one_more_request()
             else:
-                settings.learn(self.memory, asked=self.settings())
+                settings.learn(self.memory, asked=asked)
                 return reply
 
     def _generate(self, index: int, draw: Draw, settings: Settings) -> Reply:
@@ -206,7 +206,7 @@ class AsyncSamples(_Samples):
         raise AssertionError  # pragma: no cover - a route has at least one candidate
 
     async def _ask(self, index: int, draw: Draw) -> Reply:
-        settings = self.settings()
+        settings = asked = self.settings()
         while True:
             try:
                 reply = await self._generate(index, draw, settings)
@@ -217,7 +217,7 @@ class AsyncSamples(_Samples):
                 settings = amended
                 one_more_request()
             else:
-                settings.learn(self.memory, asked=self.settings())
+                settings.learn(self.memory, asked=asked)
                 return reply
 
     async def _generate(self, index: int, draw: Draw, settings: Settings) -> Reply:
