@@ -37,9 +37,9 @@ os.environ |= {
     "HF_HUB_OFFLINE": "1",
 }
 
-# Before anything of OpenMP is loaded: its threads sleep while they wait. Where torch
-# has loaded it, they would spin, and the embedded model take twenty times as long.
-os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+# Before torch loads OpenMP, whose threads then spin while they wait for one another.
+# Beside other processes of tests, the embedded model takes up to 20 times as long.
+os.environ.setdefault("OMP_THREAD_LIMIT", "1")
 
 
 class NetworkRefusedError(RuntimeError):

@@ -180,11 +180,8 @@ def test_exit_does_not_wait_for_a_request_in_flight(embedded: ChatOpenAI) -> Non
     assert (done.returncode, done.stdout, done.stderr) == (0, "bye\n", "")
 
 
-def test_the_environment_is_as_before_after_the_start(
-    embedded: ChatOpenAI, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_environment_is_as_before_after_the_start(embedded: ChatOpenAI) -> None:
     assert embedded.max_tokens == 32
-    monkeypatch.delenv("OMP_WAIT_POLICY", raising=False)
     assert "GOMP_SPINCOUNT" not in os.environ
     with module._sleeping_barriers():
         assert os.environ["GOMP_SPINCOUNT"] == "1000"
@@ -195,7 +192,6 @@ def test_the_environment_is_as_before_after_the_start(
 def test_the_user_s_own_openmp_settings_stay(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delenv("OMP_WAIT_POLICY", raising=False)
     monkeypatch.setenv(name, "active")
     before = dict(os.environ)
     with module._sleeping_barriers():
