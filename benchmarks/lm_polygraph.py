@@ -61,7 +61,9 @@ def questions() -> list[list[str]]:
 
 
 OURS: dict[str, Callable[[list[str]], object]] = {
-    "score(answers)": lambda texts: score(texts, include_answer=False, method="snne"),
+    "score(answers)": lambda texts: score(
+        texts, include_answer=False, similarity="rouge_l", method="snne"
+    ),
     "snne(rouge_l(answers))": lambda texts: snne(rouge_l(texts)),
     "snne(rouge_l_paper(answers))": lambda texts: snne(rouge_l_paper(texts)),
 }

@@ -100,6 +100,7 @@ def uncertainty(
     found = score(
         texts,
         token_logprobs=logprobs if weighted else None,
+        question=row.question,
         include_answer=not paper,
         similarity="rouge_l_paper" if paper else None,
     )

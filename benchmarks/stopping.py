@@ -98,7 +98,7 @@ def paths_of(known: Sequence[Recording], rng: np.random.Generator) -> FloatArray
         replace(recording, samples=tuple(shuffled(recording, rng)))
         for recording in known
     ]
-    return uncertainty_paths(mixed, rounds=range(FIRST, N + 1))
+    return uncertainty_paths(mixed, rounds=range(FIRST, N + 1), similarity="rouge_l")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -96,6 +96,8 @@ class MethodInputs:
         mean_logprobs: ``(n,)`` mean token log-probabilities in nats.
         metric: Whether 2 (1 - f) / (2 - f) obeys the triangle inequality, as it does
             for ROUGE-L; it sharpens what is known of a set with missing members.
+        anchor: Share of SNNE's weight that lies on the first member, the delivered
+            answer, before the rest is shared out among all.
         answers: The ``n`` texts.
         question: What was asked.
         token_logprobs: For each answer the log-probabilities of its tokens in nats.
@@ -123,6 +125,7 @@ class MethodInputs:
     tau: float = 1.0
     mean_logprobs: FloatArray | None = None
     metric: bool = False
+    anchor: float = 0.0
     answers: tuple[str, ...] | None = field(default=None, repr=False)
     question: str | None = field(default=None, repr=False)
     token_logprobs: tuple[FloatArray, ...] | None = field(default=None, repr=False)

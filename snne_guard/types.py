@@ -147,6 +147,8 @@ class Score:
         matrix: The ``(n, n)`` similarity matrix. None where the method compares no
             answers, or their sentences alone, so that no similarity is asked for it,
             and where nothing was scored.
+        anchor: Share of the weight that SNNE and WSNNE put on the delivered answer
+            before the rest is shared out; 0 in the paper.
     """
 
     value: float
@@ -157,6 +159,7 @@ class Score:
     n: int
     reasons: tuple[str, ...] = ()
     matrix: FloatArray | None = field(default=None, repr=False, compare=False)
+    anchor: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,8 +20,10 @@ _ANSWER = Draw(index=0, n=1)
 _GRACE = 1.0
 """Seconds in which a set that came at the very end may still be scored."""
 
-_INLINE_CHARACTERS = 4_000
-"""Sets with fewer characters are scored on the event loop: a thread costs more."""
+_INLINE_CHARACTERS = 2_000
+_INLINE_MEMBERS = 20
+"""Smaller sets are scored on the event loop: handing them to a thread takes longer.
+Comparing takes the square of both, some 3 seconds for ten texts of 5,000 words."""
 
 
 class Books:
@@ -222,23 +224,29 @@ class Books:
         )
         return self._stopped
 
-    def _is_quick(self, answer: Sample) -> bool:
-        """Return whether scoring takes less than handing it to a thread."""
+    def _scores_at_once(self, answer: Sample) -> bool:
+        """Return whether few and short texts meet no code but the library's own."""
         members = (answer, *self._collector.samples)
         size = sum(len(m.text) + len(m.tool_calls or "") for m in members)
-        stopping = self._assessor.stopping
-        light = self._assessor.judge.light and (stopping is None or stopping.light)
-        return size < _INLINE_CHARACTERS and light
+        small = size < _INLINE_CHARACTERS and len(members) <= _INLINE_MEMBERS
+        return small and self._assessor.judge.light
 
-    @property
-    def _scoring_time(self) -> float | None:
+    def _is_quick(self, answer: Sample) -> bool:
+        """Return whether scoring takes less than handing it to a thread."""
+        stopping = self._assessor.stopping
+        light = stopping is None or stopping.light
+        return light and self._scores_at_once(answer)
+
+    def _scoring_time(self, answer: Sample) -> float | None:
         """Seconds that scoring may take, None for no limit.
 
-        What runs no model and nobody else's code is over at once. The rest has what is
-        left of the whole call, and a moment at least.
+        What is over at once needs none. The rest has what is left of the whole call,
+        and a moment at least.
         """
         left = self._clock.remaining()
-        return None if left is None or self._assessor.judge.light else max(left, _GRACE)
+        return (
+            None if left is None or self._scores_at_once(answer) else max(left, _GRACE)
+        )
 
     def _skipped(self, answer: Sample, reason: str) -> tuple[Assessment, Verdict]:
         judge = self._assessor.judge

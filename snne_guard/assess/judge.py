@@ -16,7 +16,7 @@ from snne_guard.scorers import resolve_method, score_members
 from snne_guard.scorers.materials import LOGPROB_NEEDS, MAIN_NEEDS, check_relation
 from snne_guard.scorers.registry import default_similarity, without_logprobs
 from snne_guard.scorers.relation import Relation
-from snne_guard.similarity import rouge_l, rouge_l_paper
+from snne_guard.similarity import content_f1, rouge_l, rouge_l_paper
 from snne_guard.similarity.growth import Growth
 from snne_guard.types import (
     Assessment,
@@ -59,7 +59,7 @@ def unusable(sample: Sample, *, tool_calls: ToolRule) -> str | None:
     return "truncated" if sample.truncated else None
 
 
-_QUICK: tuple[Similarity, ...] = (rouge_l, rouge_l_paper)
+_QUICK: tuple[Similarity, ...] = (rouge_l, rouge_l_paper, content_f1)
 """Similarities that take no time that anyone would notice."""
 
 _PAIR = 2

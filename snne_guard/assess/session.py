@@ -76,13 +76,13 @@ class Session(Books):
         self.stop()
         judged = partial(self._judged, answer, late=not settled)
         try:
-            return within(judged, self._scoring_time)
+            return within(judged, self._scoring_time(answer))
         except OutOfTimeError:
             return self._skipped(answer, reason="scoring_late")
 
     def _settles(self, answer: Sample) -> bool:
         try:
-            return within(partial(self._enough, answer), self._scoring_time)
+            return within(partial(self._enough, answer), self._scoring_time(answer))
         except OutOfTimeError:
             return False
 
@@ -160,14 +160,14 @@ class AsyncSession(Books):
         await self.stop()
         judged = self._off_loop(answer, self._judged, answer, late=not settled)
         try:
-            return await awithin(judged, self._scoring_time)
+            return await awithin(judged, self._scoring_time(answer))
         except OutOfTimeError:
             return self._skipped(answer, reason="scoring_late")
 
     async def _settles(self, answer: Sample) -> bool:
         enough = self._off_loop(answer, self._enough, answer)
         try:
-            return await awithin(enough, self._scoring_time)
+            return await awithin(enough, self._scoring_time(answer))
         except OutOfTimeError:
             return False
 

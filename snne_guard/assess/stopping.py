@@ -123,6 +123,7 @@ class Stopping:
             tau=score.tau,
             mean_logprobs=np.array(known) if len(known) == len(means) else None,
             metric=self.judge.relation_for(members).metric,
+            anchor=score.anchor,
         )
         return {
             self.judge.policy.scored(u, method=method.name)

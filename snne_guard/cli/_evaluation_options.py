@@ -23,12 +23,12 @@ class Setting:
     """What is compared, and how.
 
     Attributes:
-        similarity: Names of what compares answers word by word.
+        similarity: Names of what compares answers word by word, None for the usual.
         tau: Temperature of the similarity's softmax.
         include_answer: Whether the delivered answer is a member of the scored set.
     """
 
-    similarity: Sequence[str]
+    similarity: Sequence[str] | None
     tau: float
     include_answer: bool
 
@@ -49,7 +49,7 @@ class Setting:
         """
         named = None if similarity is None else names(similarity)
         if named == []:
-            msg = "--similarity names nothing; leave it off for rouge_l"
+            msg = "--similarity names nothing; leave it off for the usual"
             raise ConfigurationError(msg)
         if paper and named not in (None, [_PAPER_SIMILARITY]):
             msg = f"--paper compares by {_PAPER_SIMILARITY}; leave --similarity off"
@@ -58,7 +58,7 @@ class Setting:
             msg = f"--paper sets tau to 1, got --tau {tau:g}; leave one of them off"
             raise ConfigurationError(msg)
         return cls(
-            similarity=named or [_PAPER_SIMILARITY if paper else "rouge_l"],
+            similarity=[_PAPER_SIMILARITY] if paper else named,
             tau=1.0 if tau is None else tau,
             include_answer=not (paper or without_answer),
         )

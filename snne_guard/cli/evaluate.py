@@ -57,8 +57,8 @@ def evaluate(
     similarity: Annotated[
         str | None,
         typer.Option(
-            help="What compares answers word by word; several with commas; rouge_l "
-            "unless given."
+            help="What compares answers word by word; several with commas; rouge_l, "
+            "and content_f1 for SNNE and its like, unless given."
         ),
     ] = None,
     without_answer: Annotated[

@@ -33,7 +33,7 @@ def fit_stop(
     confidence: float = 0.9,
     seed: int = 0,
     method: str = "snne",
-    similarity: str = "rouge_l",
+    similarity: str = "content_f1",
     tau: float = 1.0,
     include_answer: bool = True,
     temperature: float = 1.0,

@@ -79,7 +79,7 @@ class CalibratedStop:
     accept_at_most: tuple[float | None, ...]
     reject_at_least: tuple[float | None, ...]
     method: str = "snne"
-    similarity: str = "rouge_l"
+    similarity: str = "content_f1"
     tau: float = 1.0
     include_answer: bool = True
     temperature: float = 1.0

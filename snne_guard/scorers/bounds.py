@@ -8,7 +8,7 @@ import sys
 
 from snne_guard.errors import ConfigurationError, InputError
 
-__all__ = ["bounds", "check_tau", "uncertainty"]
+__all__ = ["bounds", "check_anchor", "check_tau", "uncertainty"]
 
 _ROUNDING = 1e-9
 # Below this many representable steps between the bounds u would be noise.
@@ -23,6 +23,17 @@ def check_tau(tau: float) -> None:
         valid = False
     if not valid:
         msg = f"expected tau to be a finite number above 0, got {tau!r}"
+        raise ConfigurationError(msg)
+
+
+def check_anchor(anchor: float) -> None:
+    """Raise ConfigurationError unless the anchor is a number in [0, 1]."""
+    try:
+        valid = 0 <= anchor <= 1 and not isinstance(anchor, bool | str)
+    except TypeError:
+        valid = False
+    if not valid:
+        msg = f"expected an anchor in [0, 1], got {anchor!r}"
         raise ConfigurationError(msg)
 
 

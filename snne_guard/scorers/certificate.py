@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from snne_guard.errors import InputError
+from snne_guard.scorers.bounds import check_anchor
 from snne_guard.scorers.rows import as_floats, row_logsumexp, softmax_weights
 from snne_guard.scorers.triangle import MOST_MEMBERS, triangle_bounds
 from snne_guard.types import FloatArray, Method, MethodInputs
@@ -122,7 +123,13 @@ def wsnne_partial_bounds(
 
 
 def snne_limits(
-    similarity: ArrayLike, missing: int, /, *, tau: float, metric: bool = False
+    similarity: ArrayLike,
+    missing: int,
+    /,
+    *,
+    tau: float,
+    metric: bool = False,
+    anchor: float = 0.0,
 ) -> FloatArray:
     """Return the limits for none, one, ... all of the missing members.
 
@@ -132,6 +139,7 @@ def snne_limits(
         tau: As for ``snne_partial_bounds``.
         metric: Whether the similarity comes from a distance: then the smaller limit
             may be sharper.
+        anchor: As for ``snne``.
 
     Returns:
         ``(missing + 1, 2)`` smallest and largest SNNE, in nats.
@@ -144,13 +152,26 @@ def snne_limits(
     if metric and missing and tau >= 1 and small:
         sharper = triangle_bounds(np.asarray(similarity), missing, tau=tau)
         limits[1:, 0] = np.maximum(limits[1:, 0], sharper)
-    return limits
+    return _anchored(limits, known, anchor)
 
 
 def wsnne_limits(
-    similarity: ArrayLike, mean_logprobs: ArrayLike, missing: int, /, *, tau: float
+    similarity: ArrayLike,
+    mean_logprobs: ArrayLike,
+    missing: int,
+    /,
+    *,
+    tau: float,
+    anchor: float = 0.0,
 ) -> FloatArray:
     """Return the limits for none, one, ... all of the missing members.
+
+    Args:
+        similarity: As for ``wsnne_partial_bounds``.
+        mean_logprobs: As for ``wsnne_partial_bounds``.
+        missing: As for ``wsnne_partial_bounds``.
+        tau: As for ``wsnne_partial_bounds``.
+        anchor: As for ``wsnne``.
 
     Returns:
         ``(missing + 1, 2)`` smallest and largest WSNNE, in nats.
@@ -167,7 +188,7 @@ def wsnne_limits(
     )
     mean = (known * (weights / weights.sum())[:, None]).sum(axis=1)
     limits: FloatArray = -((1 - share) * mean + share * alone)
-    return limits
+    return _anchored(limits, known, anchor)
 
 
 def uncertainty_range(
@@ -211,6 +232,16 @@ def uncertainty_range(
                 return None
             found.append(min(max(u + way * _ULPS, 0.0), 1.0))
     return min(found), max(found)
+
+
+def _anchored(limits: FloatArray, known: FloatArray, anchor: float) -> FloatArray:
+    """Return the limits with a share of the weight on the row of the first member.
+
+    Both parts are at their limit for the same outcome, so what was attained still is.
+    """
+    check_anchor(anchor)
+    mixed: FloatArray = (1 - anchor) * limits - anchor * known[:, 0]
+    return mixed if anchor else limits
 
 
 def _rows(

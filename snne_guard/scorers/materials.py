@@ -159,7 +159,10 @@ class Materials:
         check_found(method, found)
         if "similarity" not in needs:
             found["similarity"] = self._unseen()
-        return MethodInputs(tau=tau, metric=relation.metric, **found)
+        anchor = 0.0
+        if self.delivered and not self._first and getattr(method, "anchors", False):
+            anchor = relation.anchor
+        return MethodInputs(tau=tau, metric=relation.metric, anchor=anchor, **found)
 
     def part(self, need: str, relation: Relation, /) -> Any:  # noqa: ANN401 - of many kinds
         """Return one part, None where it is not known.

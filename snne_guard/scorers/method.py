@@ -60,6 +60,7 @@ class FunctionMethod:
         white_box: Whether it needs what only the model's owner can see.
         default_similarity: Name of the similarity that it takes where none is given.
         with_question: Whether that must be one with the question before the answers.
+        anchors: Whether it heeds ``MethodInputs.anchor``.
 
     Example:
         >>> import numpy as np
@@ -85,6 +86,7 @@ class FunctionMethod:
     white_box: bool = False
     default_similarity: str = "rouge_l"
     with_question: bool = False
+    anchors: bool = False
 
     def compute(self, inputs: MethodInputs, /) -> float:
         """Return the raw value.

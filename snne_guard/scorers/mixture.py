@@ -80,6 +80,11 @@ class Mixture:
         return any(method.white_box for method in self.methods)
 
     @property
+    def anchors(self) -> bool:
+        """Whether a part heeds the anchor."""
+        return any(getattr(method, "anchors", False) for method in self.methods)
+
+    @property
     def default_similarity(self) -> str:
         """Name of the similarity that the first part takes where none is given."""
         own: str = getattr(self.methods[0], "default_similarity", "rouge_l")

@@ -69,7 +69,7 @@ def default_similarity(method: Method, /) -> str:
 
     Example:
         >>> default_similarity(METHODS["snne"])
-        'rouge_l'
+        'content_f1'
     """
     own: str = getattr(method, "default_similarity", "rouge_l")
     return own

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.similarity import checked_similarity, resolve_similarity
 from snne_guard.similarity.blindness import blind_spots
+from snne_guard.similarity.content import content_f1
 from snne_guard.similarity.entailment import (
     edge_weights,
     entail_similarity,
@@ -29,6 +30,8 @@ from snne_guard.types import (
 
 __all__ = ["Relation"]
 
+_ANCHOR = 0.3
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Relation:
@@ -43,6 +46,8 @@ class Relation:
             both directions, and they tell which texts mean the same.
         with_question: Whether it compares the answers with the question before each.
         metric: Whether 2 (1 - f) / (2 - f) is known to obey the triangle inequality.
+        anchor: Share of SNNE's weight that lies on the delivered answer where it is a
+            member, as evidence has it for this similarity.
         original: What knows the blind spots, where ``similarity`` stands for it.
 
     Example:
@@ -57,6 +62,7 @@ class Relation:
     derives: bool = False
     with_question: bool = False
     metric: bool = False
+    anchor: float = 0.0
     original: Similarity | None = None
 
     @classmethod
@@ -88,6 +94,7 @@ class Relation:
             derives=entails and getattr(compare, "from_probabilities", False) is True,
             with_question=isinstance(compare, WithQuestion),
             metric=is_metric(compare),
+            anchor=_ANCHOR if compare is content_f1 else 0.0,
         )
 
     def asked(self) -> Relation:

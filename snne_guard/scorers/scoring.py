@@ -58,7 +58,7 @@ def score(
             SNNE (reason ``logprobs_missing`` if only some have).
         similarity: What compares the answers: a name in ``SIMILARITIES``, ``"nli"``
             or ``"nli:MODEL"``, ``"embedding:MODEL"``, a callable of your own, or None
-            for the method's default (ROUGE-L for SNNE).
+            for the method's default (content F1 for SNNE).
         tau: Temperature of the similarity's softmax, None for 1.
         known: What a method needs and nobody can work out from the answers, under the
             name of the need: ``hidden_states``, ``token_importance``, one entry for
@@ -80,7 +80,7 @@ def score(
     Example:
         >>> result = score(["Paris", "Paris", "Lyon"])
         >>> round(result.value, 4), round(result.uncertainty, 4), result.method
-        (-1.7585, 0.6842, 'snne')
+        (-1.7895, 0.6309, 'snne')
     """
     tau = 1.0 if tau is None else tau
     check_tau(tau)
@@ -180,7 +180,8 @@ def score_members(
         msg = "expected at least one text to score, got none"
         raise InputError(msg)
     compares = compares_answers(method)
-    value = float(method.compute(materials.inputs(method, relation, tau=tau)))
+    inputs = materials.inputs(method, relation, tau=tau)
+    value = float(method.compute(inputs))
     if math.isnan(value):
         msg = f"expected a number from method {method.name!r}, got NaN"
         raise InputError(msg)
@@ -201,6 +202,7 @@ def score_members(
         ),
         # Kept for those who look at a score, where the answers are compared anyway.
         matrix=materials.similarity(relation) if _compares_whole(method) else None,
+        anchor=inputs.anchor,
     )
 
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from snne_guard.scorers.bounds import bounds, uncertainty
+from snne_guard.scorers.bounds import bounds, check_anchor, uncertainty
 from snne_guard.scorers.certificate import snne_limits, wsnne_limits
 from snne_guard.scorers.method import FunctionMethod
 from snne_guard.scorers.rows import WeightsReading, answer_weights, row_logsumexp
@@ -17,7 +17,11 @@ __all__ = ["SNNE", "WSNNE", "snne", "wsnne"]
 
 
 def snne(
-    similarity: ArrayLike, *, tau: float = 1.0, include_self: bool = True
+    similarity: ArrayLike,
+    *,
+    tau: float = 1.0,
+    include_self: bool = True,
+    anchor: float = 0.0,
 ) -> float:
     r"""Return the Semantic Nearest Neighbor Entropy of a set of answers.
 
@@ -29,6 +33,9 @@ def snne(
         tau: Temperature of the softmax, above 0. Values are comparable at equal n
             and tau only.
         include_self: Whether ``j = i`` is in the inner sum, as in the paper.
+        anchor: Share in [0, 1] of the outer mean's weight that lies on the first
+            answer before the rest is shared out among all; 0, as in the paper, for
+            none. At 1 it ranks as ``anchored_snne``.
 
     Returns:
         The entropy in nats, higher is more uncertain. It is usually negative: with f in
@@ -39,18 +46,20 @@ def snne(
     Raises:
         InputError: The matrix is not square, empty, or holds NaN or ``+inf``; or
             similarity / tau leaves the range of a float.
-        ConfigurationError: tau is not a finite number above 0.
+        ConfigurationError: tau is not a finite number above 0, or the anchor is not in
+            [0, 1].
 
     Source:
         Nguyen, Payani, Mirzasoleiman 2025, "Beyond Semantic Entropy: Boosting LLM
-        Uncertainty Quantification with Pairwise Semantic Similarity".
+        Uncertainty Quantification with Pairwise Semantic Similarity"; the anchor is
+        this library's.
 
     Example:
         >>> round(snne([[1, 0.5, 0], [0.5, 1, 0], [0, 0, 1]]), 4)
         -1.6373
     """
     rows = row_logsumexp(similarity, tau=tau, include_self=include_self)
-    return -_weighted_mean(rows, np.ones_like(rows))
+    return -_anchored_mean(rows, np.ones_like(rows), anchor)
 
 
 def wsnne(
@@ -60,6 +69,7 @@ def wsnne(
     tau: float = 1.0,
     include_self: bool = True,
     reading: WeightsReading = "code",
+    anchor: float = 0.0,
 ) -> float:
     r"""Return SNNE with each answer weighted by how likely the model finds it.
 
@@ -80,6 +90,7 @@ def wsnne(
         reading: ``"code"``: the weights above. ``"printed"``: ``l_i / sum_j l_j``, as
             the paper prints them, for comparison alone: the least likely answer weighs
             most, and ``-inf`` all there is.
+        anchor: As for ``snne``.
 
     Returns:
         The entropy in nats, within the same bounds as SNNE.
@@ -88,8 +99,7 @@ def wsnne(
         InputError: As for ``snne``, or the log-probabilities are not n numbers, or one
             is NaN, ``+inf`` or above 0; or all are 0 in the reading ``"printed"``, in
             which that is 0 / 0.
-        ConfigurationError: tau is not a finite number above 0, or ``reading`` is
-            another word.
+        ConfigurationError: As for ``snne``, or ``reading`` is another word.
 
     Source:
         The paper named at ``snne``, section on white-box use.
@@ -103,7 +113,15 @@ def wsnne(
     """
     rows = row_logsumexp(similarity, tau=tau, include_self=include_self)
     weights = answer_weights(mean_logprobs, n=len(rows), reading=reading)
-    return -_weighted_mean(rows, weights)
+    return -_anchored_mean(rows, weights, anchor)
+
+
+def _anchored_mean(rows: FloatArray, weights: FloatArray, anchor: float) -> float:
+    check_anchor(anchor)
+    if anchor:
+        weights = (1 - anchor) / math.fsum(weights) * weights
+        weights[0] += anchor
+    return _weighted_mean(rows, weights)
 
 
 def _weighted_mean(rows: FloatArray, weights: FloatArray) -> float:
@@ -119,23 +137,31 @@ def _weighted_mean(rows: FloatArray, weights: FloatArray) -> float:
 
 
 def _snne(inputs: MethodInputs) -> float:
-    return snne(inputs.similarity, tau=inputs.tau)
+    return snne(inputs.similarity, tau=inputs.tau, anchor=inputs.anchor)
 
 
 def _wsnne(inputs: MethodInputs) -> float:
     logprobs = inputs.mean_logprobs
     assert logprobs is not None  # noqa: S101 - FunctionMethod checked what it needs
-    return wsnne(inputs.similarity, logprobs, tau=inputs.tau)
+    return wsnne(inputs.similarity, logprobs, tau=inputs.tau, anchor=inputs.anchor)
 
 
 def _snne_partial(inputs: MethodInputs, missing: int) -> FloatArray:
-    return snne_limits(inputs.similarity, missing, tau=inputs.tau, metric=inputs.metric)
+    return snne_limits(
+        inputs.similarity,
+        missing,
+        tau=inputs.tau,
+        metric=inputs.metric,
+        anchor=inputs.anchor,
+    )
 
 
 def _wsnne_partial(inputs: MethodInputs, missing: int) -> FloatArray:
     logprobs = inputs.mean_logprobs
     assert logprobs is not None  # noqa: S101 - FunctionMethod checked what it needs
-    return wsnne_limits(inputs.similarity, logprobs, missing, tau=inputs.tau)
+    return wsnne_limits(
+        inputs.similarity, logprobs, missing, tau=inputs.tau, anchor=inputs.anchor
+    )
 
 
 _PAPER = "Nguyen, Payani, Mirzasoleiman 2025, Beyond Semantic Entropy"
@@ -147,6 +173,8 @@ SNNE = FunctionMethod(
     limits=bounds,
     mapping=uncertainty,
     partial=_snne_partial,
+    default_similarity="content_f1",
+    anchors=True,
 )
 """SNNE, the diagonal in, as the paper has it."""
 
@@ -159,5 +187,7 @@ WSNNE = FunctionMethod(
     partial=_wsnne_partial,
     needs=frozenset({"similarity", "mean_logprobs"}),
     white_box=True,
+    default_similarity="content_f1",
+    anchors=True,
 )
 """WSNNE, weights as in the authors' code."""

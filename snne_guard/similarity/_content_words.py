@@ -1,60 +1,57 @@
-"""What each word of an answer weighs when it is compared with another answer."""
+"""The words of an answer, and which of them matter whatever was asked."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from snne_guard.similarity._function_words import (
     CONTRACTIONS,
-    FUNCTION_WORDS,
+    GRAMMAR,
     NEGATIONS,
     NUMBER_WORDS,
     OPPOSITES,
-    OR,
+    PARTS_OF_NEGATIONS,
     QUALIFIERS,
+    SPELLINGS,
     UNITS,
     YES,
-    language_of,
 )
 from snne_guard.similarity.tokens import unicode_tokens
 
-__all__ = ["ESSENTIAL", "FUNCTION", "SHARED", "WORD", "Answer", "Question"]
-
-FUNCTION, SHARED, WORD, ESSENTIAL = 1, 2, 8, 24
-"""Weights of a function word, of a word of the question that both answers have, of any
-other word, and of a name, a number, a unit, a symbol or a word that says yes or no."""
+__all__ = ["Answer", "canonical_words", "names_in"]
 
 _NO_WORDS = frozenset[str]()
 _ESSENTIAL = NEGATIONS | YES | OPPOSITES | QUALIFIERS
 _LETTERS = re.compile(r"[^\W\d_]+")
-_SHARES = frozenset("%\u2030")
-_OPERATORS = frozenset("/-+*=")
-_LISTED = re.compile(r"([^\W\d_]+),")
+_ENDS = re.compile(r"[.!?:\n\u3002]")
+_ABBREVIATION = re.compile(r"\b(?:[^\W\d_]\. ?){2,}")
+_MINUS = re.compile(r"(?<=[\w)]) - (?=(?:\d|\w\b|\())")
 _ZEROS = re.compile(r"(?<=\d)\.0+(?!\d)|(\.\d*?[1-9])0+(?!\d)")
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The words of one answer, and which of them matter whatever was asked.
+    """What one answer says.
 
     Attributes:
         tokens: The words in order.
         words: Each of them once.
-        numbers: Those that hold a digit.
-        units: What the numbers count or measure, signs of currencies too.
-        essential: Numbers, units, symbols and words that say yes or no.
-        names: Words with a capital letter.
-        negated: Whether a word turns the statement round.
+        numbers: Those that hold a digit, in order.
+        essential: Numbers, units, symbols and words that say yes or no, or have an
+            opposite.
+        names: Words with a capital that nothing else explains.
+        qualifiers: Words that make another statement of what they stand beside.
+        negated: Whether something turns the statement round.
     """
 
     tokens: tuple[str, ...]
     words: frozenset[str]
-    numbers: frozenset[str]
-    units: frozenset[str]
+    numbers: tuple[str, ...]
     essential: frozenset[str]
     names: frozenset[str]
+    qualifiers: frozenset[str]
     negated: bool
 
     @classmethod
@@ -63,120 +60,95 @@ class Answer:
 
         Example:
             >>> answer = Answer.read("It wasn't Paris; it cost 5.0 million dollars")
-            >>> sorted(answer.numbers), sorted(answer.units), answer.negated
-            (['5'], ['dollars', 'million'], True)
-            >>> sorted(answer.names)
-            ['it', 'paris']
+            >>> answer.numbers, answer.negated, sorted(answer.names)
+            (('5',), True, ['paris'])
+            >>> sorted(answer.essential)
+            ['$', '5', 'million', 'not']
         """
-        tokens = tuple(_canonical(unicode_tokens(text)))
+        tokens = tuple(canonical_words(text))
         words = frozenset(tokens)
-        # Most answers are words alone.
-        odd = [word for word in words if not word.isalpha()]
-        numbers = frozenset(word for word in odd if _has_digit(word))
-        symbols = frozenset(word for word in odd if not any(map(str.isalnum, word)))
-        units = frozenset(_units(tokens)) if odd else _NO_WORDS
+        essential = words & _ESSENTIAL
+        numbers: tuple[str, ...] = ()
+        # Most answers are letters alone.
+        if not "".join(tokens).isalpha():
+            odd = frozenset(word for word in words if not word.isalpha())
+            numbers = tuple(word for word in tokens if _has_digit(word))
+            symbols = {word for word in odd if not any(map(str.isalnum, word))}
+            essential |= {*numbers, *symbols, *_units(tokens)}
         return cls(
             tokens=tokens,
             words=words,
             numbers=numbers,
-            units=units,
-            essential=numbers | units | symbols | words & _ESSENTIAL,
-            names=frozenset(_names(text)),
-            negated=not words.isdisjoint(NEGATIONS),
-        )
-
-    def conflicts(self, other: Answer, shared: Collection[str]) -> bool:
-        """Return whether two answers say what cannot both be said.
-
-        Args:
-            other: The other answer.
-            shared: Words of the question that both have, which tell nothing.
-        """
-        return bool(
-            self.negated != other.negated
-            or _differ(
-                self.numbers.difference(shared), other.numbers.difference(shared)
-            )
-            or _differ(self.units, other.units)
-            or _differ(self.words & OPPOSITES, other.words & OPPOSITES)
-            or (self.words ^ other.words) & QUALIFIERS
+            essential=essential,
+            names=frozenset(names_in(text)),
+            qualifiers=words & QUALIFIERS,
+            negated=not words.isdisjoint(NEGATIONS)
+            or any(part in text for part in PARTS_OF_NEGATIONS),
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
-    """What was asked, as far as it says which words of an answer are news.
+def canonical_words(text: str, /) -> Iterator[str]:
+    """Give the words of a text; numbers, units and negations spelled in one way.
 
-    Attributes:
-        words: Words that tell nothing where both answers have them.
-        language: Its language, None where it is not known.
+    Example:
+        >>> list(canonical_words("The U.S. can't pay 5.0 % or $20"))
+        ['the', 'us', 'can', 'not', 'pay', '5', '%', 'or', '20', '$']
     """
-
-    words: frozenset[str]
-    language: str | None
-
-    @classmethod
-    def read(cls, text: str | None) -> Question:
-        """Return what a question holds; None is no question.
-
-        Words that it offers as answers are no mere repetition in an answer: yes and
-        no, and what stands around an "or", with all names of such a question.
-
-        Example:
-            >>> sorted(Question.read("What is the capital of France?").words)
-            ['capital', 'france', 'is', 'of', 'the', 'what']
-            >>> sorted(Question.read("Which is older, Paris or Lyon?").words)
-            ['is', 'or', 'which']
-        """
-        if text is None:
-            return cls(_NO_WORDS, None)
-        tokens = list(_canonical(unicode_tokens(text)))
-        language = language_of(tokens)
-        words = frozenset(tokens) - NEGATIONS - YES
-        return cls(words - _offered(text, tokens, language), language)
-
-    def weights(
-        self, one: Answer, other: Answer, shared: Collection[str]
-    ) -> dict[str, int]:
-        """Return what each word of two answers weighs.
-
-        Args:
-            one: An answer.
-            other: Another one.
-            shared: What :meth:`shared` gives for the two.
-        """
-        language = self.language or language_of(one.tokens + other.tokens)
-        function = FUNCTION_WORDS.get(language or "", _NO_WORDS)
-        essential = one.essential | other.essential
-        names = one.names | other.names
-        weights = {
-            word: ESSENTIAL
-            if word in essential
-            else FUNCTION
-            if word in function
-            else ESSENTIAL
-            if word in names
-            else WORD
-            for word in one.words | other.words
-        }
-        return {**weights, **dict.fromkeys(shared, SHARED)}
-
-    def shared(self, one: Answer, other: Answer) -> frozenset[str]:
-        """Return the words of the question that both answers have."""
-        return self.words & one.words & other.words
-
-
-def _canonical(tokens: Sequence[str]) -> Iterator[str]:
-    """Spell numbers and English negations in one way."""
-    before = ""
-    for word in tokens:
-        if word == "t" and before in CONTRACTIONS:
+    if "." in text:
+        text = _ABBREVIATION.sub(_joined, text)
+    if " - " in text:
+        text = _MINUS.sub(" minus ", text)
+    before, held, measured = "", "", False
+    for word in unicode_tokens(text):
+        if _has_digit(word):
+            yield from (part for part in (*_number(word), held) if part)
+            held, measured = "", True
+        elif word == "$" and not held:
+            held = word  # to come behind the number, so that $5 is 5 dollars
+        elif word == "t" and before in CONTRACTIONS:
             yield "not"
-        elif _has_digit(word):
-            yield _ZEROS.sub(r"\1", word)
+        elif word == "cannot":
+            yield from ("can", "not")
         else:
-            yield NUMBER_WORDS.get(word, word)
+            unit = SPELLINGS.get(word, word) if measured else word
+            measured = word in NUMBER_WORDS or (measured and unit in UNITS)
+            yield NUMBER_WORDS.get(unit, unit)
         before = word
+    if held:
+        yield held
+
+
+def names_in(text: str, /) -> Iterator[str]:
+    """Give the words whose capital is that of a name, casefolded.
+
+    A word of grammar is one where no sentence starts with it, as in "World War I".
+
+    Example:
+        >>> list(names_in("He saw Queen Elizabeth I. The WHO and I agree"))
+        ['queen', 'elizabeth', 'i', 'who']
+    """
+    shouted = text.isupper()
+    before, end = "", 0
+    for found in _LETTERS.finditer(text):
+        word = found[0]
+        if word[0].isupper():
+            starts = not before or _ENDS.search(text, end, found.start()) is not None
+            pronoun = word == "I" and not before[:1].isupper()
+            folded = word.casefold()
+            if folded not in GRAMMAR or not (starts or shouted or pronoun):
+                yield folded
+        before, end = word, found.end()
+
+
+def _joined(letters: re.Match[str]) -> str:
+    """Return U.S. and J. K. as one word."""
+    return letters[0].replace(".", "").replace(" ", "") + " "
+
+
+def _number(word: str) -> tuple[str, str]:
+    """Return a number without idle zeros, and a sign of shares behind it."""
+    share = word[-1] if word[-1] in "%\u2030" else ""
+    return _ZEROS.sub(r"\1", word.removesuffix(share) if share else word), share
 
 
 def _has_digit(word: str) -> bool:
@@ -184,41 +156,12 @@ def _has_digit(word: str) -> bool:
 
 
 def _units(tokens: Sequence[str]) -> Iterator[str]:
-    """Give the units behind numbers, however many, and the signs of currencies."""
+    """Give the units behind numbers, however many of them."""
     measured = False
     for word in tokens:
         if _has_digit(word):
             measured = True
-            if word[-1] in _SHARES:
-                yield word[-1]
-        else:
+        elif word.isalnum():
             measured = measured and word in UNITS
-            sign = len(word) == 1 and not word.isalnum() and word not in _OPERATORS
-            if measured or sign:
+            if measured:
                 yield word
-
-
-def _names(text: str) -> Iterator[str]:
-    """Give the words with a capital, casefolded."""
-    return (word.casefold() for word in _LETTERS.findall(text) if word[0].isupper())
-
-
-def _offered(text: str, tokens: Sequence[str], language: str | None) -> frozenset[str]:
-    """Return the words that stand around an "or" or before a comma of its list."""
-    marks = OR.get(language or "", _NO_WORDS)
-    if marks.isdisjoint(tokens):
-        return _NO_WORDS
-    function = FUNCTION_WORDS.get(language or "", _NO_WORDS)
-    offered = {word.casefold() for word in _LISTED.findall(text)}
-    offered.update(_names(text))
-    for place, token in enumerate(tokens):
-        if token in marks:
-            before = [word for word in tokens[:place] if word not in function]
-            after = [word for word in tokens[place + 1 :] if word not in function]
-            offered.update(before[-1:], after[:1])
-    return frozenset(offered) - function
-
-
-def _differ(some: frozenset[str], others: frozenset[str]) -> bool:
-    """Return whether neither holds all of the other, both holding something."""
-    return bool(some and others) and not (some <= others or others <= some)

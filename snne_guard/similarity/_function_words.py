@@ -10,11 +10,14 @@ from types import MappingProxyType
 __all__ = [
     "CONTRACTIONS",
     "FUNCTION_WORDS",
+    "GRAMMAR",
     "NEGATIONS",
     "NUMBER_WORDS",
     "OPPOSITES",
     "OR",
+    "PARTS_OF_NEGATIONS",
     "QUALIFIERS",
+    "SPELLINGS",
     "UNITS",
     "YES",
     "language_of",
@@ -48,11 +51,18 @@ FUNCTION_WORDS = _by_language("function")
 """Articles, pronouns, auxiliaries, prepositions and conjunctions, casefolded, by the
 language's code."""
 
+GRAMMAR = frozenset[str]().union(*FUNCTION_WORDS.values())
+"""The function words of all the languages."""
+
 OR = _by_language("or")
-"""What stands between choices that a question offers, by the language's code."""
+"""What stands between choices that a question offers, by the language's code; ``*`` is
+any language."""
 
 NEGATIONS = frozenset(_LISTS["negations"])
 """Words that turn a statement round, of all the languages."""
+
+PARTS_OF_NEGATIONS = tuple(_LISTS["negation.parts"])
+"""What turns a statement round inside a word, or as several tokens."""
 
 YES = frozenset(_LISTS["yes"])
 """Words that affirm, of all the languages."""
@@ -67,7 +77,17 @@ QUALIFIERS = frozenset(_LISTS["qualifiers"])
 """Words that make another statement of a number, also where one answer alone has
 them."""
 
-UNITS = frozenset(_LISTS["units"])
+SPELLINGS: Mapping[str, str] = MappingProxyType(
+    {
+        word: key.removeprefix("spelling.")
+        for key, words in _LISTS.items()
+        if key.startswith("spelling.")
+        for word in words
+    }
+)
+"""Other spellings of a unit behind a number."""
+
+UNITS = frozenset(_LISTS["units"]) | frozenset(SPELLINGS.values())
 """What a number counts or measures: five miles are not five kilometres."""
 
 NUMBER_WORDS: Mapping[str, str] = MappingProxyType(
@@ -79,7 +99,7 @@ often."""
 _LANGUAGES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         word: tuple(code for code, words in FUNCTION_WORDS.items() if word in words)
-        for word in frozenset[str]().union(*FUNCTION_WORDS.values())
+        for word in GRAMMAR
     }
 )
 

@@ -7,13 +7,16 @@ from collections.abc import Sequence
 import numpy as np
 from rapidfuzz.distance import LCSseq
 
-from snne_guard.similarity._content_words import Answer, Question
+from snne_guard.similarity._content_question import Question
+from snne_guard.similarity._content_words import Answer
 from snne_guard.similarity.lexical import distinct_texts
 from snne_guard.types import FloatArray
 
 __all__ = ["ContentPairs", "content_f1"]
 
 _CONFLICT = 0.5
+_MANY = 2000
+_COARSE = 8
 _SURROGATES = range(0xD800, 0xE000)  # no characters of their own in a str to compare
 
 
@@ -33,11 +36,15 @@ def content_f1(texts: Sequence[str], /, *, question: str | None = None) -> Float
     forgives, by half, that one answer says more than the other.
 
     A word of the question that both answers have weighs 2, unless the question offers
-    it as an answer (around an "or"); an article, a pronoun or another function word 1,
-    where the language is known; a name, a number, a unit, a symbol, yes, no or a word
-    that has an opposite 24; any other word 8. c is 1, and 1/2 where two answers cannot
-    both be right as they stand: one of them alone says no, or each has a number, a
-    unit or one of two opposites that the other one has not.
+    it as an answer (around an "or") or the answers have such words in another order;
+    an article, a pronoun or another function word 1, where the language is known; a
+    name, a number, a unit, a symbol, yes, no or a word that has an opposite 24; any
+    other word 8. Of more than 2,000 words together only the last two kinds count, for 3
+    and 1.
+
+    c is 1; half of it where one answer alone says no or qualifies, or each has a number
+    that the other has not; and half again where each has any word, function words
+    aside, that the other has not.
 
     A value depends on the two texts and the question alone. Names are told by a capital
     letter, so texts in scripts without capitals have none. The language is that of the
@@ -62,9 +69,9 @@ def content_f1(texts: Sequence[str], /, *, question: str | None = None) -> Float
     Example:
         >>> answers = ["The capital of France is Paris", "Paris", "It is Lyon"]
         >>> content_f1(answers, question="What is the capital of France?").round(2)
-        array([[1.  , 0.79, 0.06],
+        array([[1.  , 0.79, 0.03],
                [0.79, 1.  , 0.  ],
-               [0.06, 0.  , 1.  ]])
+               [0.03, 0.  , 1.  ]])
     """
     return ContentPairs()(texts, question=question)
 
@@ -131,10 +138,15 @@ class ContentPairs:
             return 0.0
         shared = self._question.shared(left, right)
         weights = self._question.weights(left, right, shared)
+        if len(left.tokens) + len(right.tokens) > _MANY:
+            # The time grows with the square of the weights.
+            coarse = {word: weight // _COARSE for word, weight in weights.items()}
+            if any(map(coarse.get, left.words)) and any(map(coarse.get, right.words)):
+                weights = coarse
         # A word as often as it weighs: the longest common subsequence is the heaviest.
         heavy = {word: self._characters[word] * n for word, n in weights.items()}
         a = "".join([heavy[word] for word in left.tokens])
         b = "".join([heavy[word] for word in right.tokens])
         common: int = LCSseq.similarity(a, b)
         found = common / (len(a) + len(b)) + common / min(len(a), len(b)) / 2
-        return found * _CONFLICT if left.conflicts(right, shared) else found
+        return found * _CONFLICT ** self._question.conflicts(left, right)

@@ -25,11 +25,12 @@ from tests.assess.judging import (
 
 
 def wsnne(matrix: list[list[float]], logprobs: list[float]) -> float:
-    """Return WSNNE written out, the slow oracle."""
+    """Return WSNNE with 0.3 on the answer written out, the slow oracle."""
     weights = [math.exp(value) for value in logprobs]
     total = sum(weights)
     rows = [math.log(sum(math.exp(f) for f in row)) for row in matrix]
-    return -sum(w / total * row for w, row in zip(weights, rows, strict=True))
+    mean = sum(w / total * row for w, row in zip(weights, rows, strict=True))
+    return -0.7 * mean - 0.3 * rows[0]
 
 
 # --- scores --------------------------------------------------------------------------
@@ -37,13 +38,21 @@ def wsnne(matrix: list[list[float]], logprobs: list[float]) -> float:
 
 def test_literal_scores() -> None:
     found, _ = judged(PARIS, PARIS, LYON)
-    assert found.score == pytest.approx(-1.7585, abs=5e-5)
-    assert found.uncertainty == pytest.approx(0.6842, abs=5e-5)
+    assert found.score == pytest.approx(-1.7895, abs=5e-5)  # 0.7 of -1.7585 is SNNE's
+    assert found.uncertainty == pytest.approx(0.6309, abs=5e-5)
     assert found.method == "snne"
     assert found.matrix is not None
     assert found.matrix.tolist() == [[1, 1, 0], [1, 1, 0], [0, 0, 1]]
     assert judged(PARIS, PARIS)[0].uncertainty == 0.0
     assert judged(PARIS, LYON)[0].uncertainty == 1.0
+
+
+def test_the_paper_s_similarity_has_the_paper_s_values() -> None:
+    found, _ = judged(
+        PARIS, PARIS, LYON, judge=Judge(policy=Policy(), similarity="rouge_l")
+    )
+    assert found.score == pytest.approx(-1.7585, abs=5e-5)
+    assert found.uncertainty == pytest.approx(0.6842, abs=5e-5)
 
 
 def test_log_probabilities_weigh_the_members() -> None:
@@ -58,7 +67,7 @@ def test_log_probabilities_weigh_the_members() -> None:
 def test_a_mean_is_weighed_not_a_sum() -> None:
     long = Sample(text="Paris", token_logprobs=(-0.5,) * 10)
     found, _ = judged(long, certain("Paris", -0.5), certain("Lyon", -0.5))
-    assert found.score == pytest.approx(-1.7585, abs=5e-5)
+    assert found.score == pytest.approx(-1.7895, abs=5e-5)
 
 
 @pytest.mark.parametrize("tau", [0.1, 1, 7.5, np.float32(2.0)])
@@ -186,6 +195,7 @@ def test_a_similarity_of_the_users_own_is_given_the_question() -> None:
     [
         ({}, True),
         ({"similarity": "rouge_l", "method": "snne"}, True),
+        ({"similarity": "content_f1"}, True),
         ({"similarity": "structured"}, False),
         ({"tool_calls": "score"}, False),
         ({"similarity": with_ones}, False),

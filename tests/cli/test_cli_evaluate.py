@@ -48,8 +48,9 @@ def test_the_table(labelled: Path) -> None:
     assert ranked.split()[1] == "black"
     assert ranked.count("(") == 4
     assert any(
-        line == "not ranked: wsnne[rouge_l]: token log-probabilities are missing on 30 "
-        "of 30 questions"
+        line
+        == "not ranked: wsnne[content_f1], wsnne[rouge_l]: token log-probabilities "
+        "are missing on 30 of 30 questions"
         for line in rest
     )
 

@@ -34,7 +34,7 @@ def test_means_over_runs(tmp_path: Path) -> None:
     start = lines.index("mean of 3 sets ± standard deviation between them")
     assert lines[start + 1].split()[:4] == ["method", "box", "sets", "AUROC"]
     names = {line.split()[0]: line for line in lines[start + 2 :] if line}
-    assert set(names) == {"snne[rouge_l]", "answer_length"}
+    assert set(names) == {"snne[content_f1]", "snne[rouge_l]", "answer_length"}
     assert names["snne[rouge_l]"].split()[1:3] == ["black", "3"]
     assert names["snne[rouge_l]"].count("±") == 4
 
@@ -136,7 +136,7 @@ def test_graded_answers_are_told_and_averaged_by_prr(tmp_path: Path) -> None:
     title = "mean of 2 sets ± standard deviation between them, graded by "
     start = next(at for at, line in enumerate(lines) if line.startswith(title))
     cells = lines[start + 2].split()
-    assert cells[:4] == ["snne[rouge_l]", "black", "2", "-"]
+    assert cells[:4] == ["snne[content_f1]", "black", "2", "-"]
     assert cells.count("±") == 3
     title = "mean of 1 sets ± standard deviation between them, right by "
     assert any(line.startswith(title) for line in lines)

@@ -60,7 +60,7 @@ def test_the_output_has_each_line_with_its_u_added(
     assert added.pop("version")
     assert added == {
         "method": "snne",
-        "similarity": "rouge_l",
+        "similarity": "content_f1",
         "tau": 1.0,
         "score": expected.value,
         "uncertainty": expected.uncertainty,
@@ -151,7 +151,10 @@ def test_the_similarity_and_tau_are_used(recordings: Path, tmp_path: Path) -> No
 
     added = read(output)[1]["snne_guard"]
     assert (added["similarity"], added["tau"]) == ("rouge_l_paper", 0.1)
-    assert added["score"] == score_answers(["Paris", "Paris", "x"], tau=0.1).value
+    expected = score_answers(
+        ["Paris", "Paris", "x"], similarity="rouge_l_paper", tau=0.1
+    )
+    assert added["score"] == expected.value
 
 
 def test_a_threshold_decides(recordings: Path, tmp_path: Path) -> None:

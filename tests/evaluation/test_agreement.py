@@ -131,6 +131,7 @@ def test_which_similarities_look_at_words() -> None:
         assert not is_lexical(other)  # type: ignore[arg-type]
     assert is_lexical(Words())  # type: ignore[arg-type]
     assert is_lexical(rouge_l)
+    assert is_lexical("content_f1")
 
 
 def test_a_warning_needs_both() -> None:

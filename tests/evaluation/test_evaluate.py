@@ -24,22 +24,69 @@ def test_a_method_says_what_score_says(tmp_path: Path, include_answer: bool) -> 
 
     one = evaluated(tmp_path, *rows, include_answer=include_answer, tau=0.5)
 
-    for name in ("snne", "lex_sim"):
+    for name, similarity in (
+        ("snne", "content_f1"),
+        ("snne", "rouge_l"),
+        ("lex_sim", "rouge_l"),
+    ):
         expected = [
             score(
                 [fields["main_answer"], *fields["samples"]]
                 if include_answer
                 else fields["samples"],
+                question=fields["question"],
                 include_answer=include_answer,
                 method=name,
+                similarity=similarity,
                 tau=0.5,
             ).value
             for fields in rows
         ]
-        found = by_name(one)[f"{name}[rouge_l]"]
+        found = by_name(one)[f"{name}[{similarity}]"]
         assert found.uncertainty == tuple(expected)
         assert found.auroc is not None
         assert found.auroc.value == auroc(expected, [one["label"] for one in rows])
+
+
+def test_what_a_guard_runs_by_default_has_a_row(tmp_path: Path) -> None:
+    rows = questions(12)
+    found = by_name(evaluated(tmp_path, *rows, methods="snne"))
+    expected = [
+        score(
+            [fields["main_answer"], *fields["samples"]], question=fields["question"]
+        ).value
+        for fields in rows
+    ]
+    assert {*found} == {"snne[content_f1]", "snne[rouge_l]", "answer_length"}
+    assert found["snne[content_f1]"].uncertainty == tuple(expected)
+
+
+@pytest.mark.parametrize("similarity", ["rouge_l", "content_f1", "rouge_l_paper"])
+def test_a_similarity_that_is_named_runs_alone(tmp_path: Path, similarity: str) -> None:
+    one = evaluated(
+        tmp_path, *questions(12), methods="snne,lex_sim", similarity=similarity
+    )
+    assert {*by_name(one)} == {
+        f"snne[{similarity}]",
+        f"lex_sim[{similarity}]",
+        "answer_length",
+    }
+
+
+def test_a_mixture_is_evaluated_by_its_name(tmp_path: Path) -> None:
+    rows = questions(12)
+    mixture = "snne+anchored_snne"
+    found = by_name(evaluated(tmp_path, *rows, methods=mixture))
+    expected = [
+        score(
+            [fields["main_answer"], *fields["samples"]],
+            question=fields["question"],
+            method=mixture,
+            similarity="rouge_l",
+        ).value
+        for fields in rows
+    ]
+    assert found[f"{mixture}[rouge_l]"].uncertainty == tuple(expected)
 
 
 def test_the_best_come_first_and_length_is_among_them(tmp_path: Path) -> None:
@@ -70,7 +117,9 @@ def test_every_figure_has_an_interval_around_it(tmp_path: Path) -> None:
 
 
 def test_methods_are_compared_with_the_first_on_the_same_draws(tmp_path: Path) -> None:
-    one = evaluated(tmp_path, *questions(60), methods=["snne", "snne[normalised]"])
+    one = evaluated(
+        tmp_path, *questions(60), methods=["snne[rouge_l]", "snne[normalised]"]
+    )
 
     methods = by_name(one)
     first, other = methods["snne[rouge_l]"], methods["snne[normalised]"]
@@ -128,7 +177,12 @@ def test_thirds_of_answer_length_are_ranked_apart(tmp_path: Path) -> None:
 
 
 def test_groups_of_equal_answers_are_counted(tmp_path: Path) -> None:
-    one = evaluated(tmp_path, row("a", "Yes.", "no"), row("b", "x", "y", label=0))
+    one = evaluated(
+        tmp_path,
+        row("a", "Yes.", "no"),
+        row("b", "x", "y", label=0),
+        similarity="rouge_l",
+    )
 
     assert one.clusters_by == "normalised"
     assert one.n_clusters == (2, 3)
@@ -143,7 +197,7 @@ def test_the_hardest_questions_come_with_their_answers(tmp_path: Path) -> None:
 
     one = evaluated(tmp_path, *rows, methods="snne")
 
-    assert one.hardest_by == "snne[rouge_l]"
+    assert one.hardest_by == "snne[content_f1]"
     worst, next_worst, *_ = one.hardest
     assert (worst.id, worst.correct, worst.rank) == ("sure and wrong", False, 0.0)
     assert worst.samples == ("yes", "yes")

@@ -22,8 +22,11 @@ def named(curves: tuple[Curve, ...], label: str) -> Curve:
     return found
 
 
+@pytest.mark.parametrize("similarity", ["content_f1", "rouge_l"])
 @pytest.mark.parametrize("include_answer", [True, False])
-def test_auroc_by_number_of_answers(tmp_path: Path, include_answer: bool) -> None:
+def test_auroc_by_number_of_answers(
+    tmp_path: Path, include_answer: bool, similarity: str
+) -> None:
     rows = questions(30)
 
     one = evaluated(
@@ -35,17 +38,22 @@ def test_auroc_by_number_of_answers(tmp_path: Path, include_answer: bool) -> Non
     )
 
     sizes = (2.0, 3.0, 4.0, 5.0)[: 4 if include_answer else 3]
-    curve = named(one.ablations["samples"], "snne[rouge_l]")
+    curve = named(one.ablations["samples"], f"snne[{similarity}]")
     assert curve.x == sizes
     assert curve.counts == (30,) * len(sizes)
     for size, value in zip(sizes, curve.y, strict=True):
-        texts = [
-            [fields["main_answer"], *fields["samples"]]
-            if include_answer
-            else fields["samples"]
+        u = [
+            score(
+                [*[fields["main_answer"]] * include_answer, *fields["samples"]][
+                    : int(size)
+                ],
+                question=fields["question"],
+                include_answer=include_answer,
+                method="snne",
+                similarity=similarity,
+            ).value
             for fields in rows
         ]
-        u = [score(text[: int(size)], method="snne").value for text in texts]
         assert value == auroc(u, [fields["label"] for fields in rows])
     assert named(one.ablations["samples"], "dse[normalised]").x == sizes
 
@@ -54,7 +62,7 @@ def test_a_few_methods_have_that_curve_at_any_rate(tmp_path: Path) -> None:
     one = evaluated(tmp_path, *questions(12, n_samples=9), methods="all")
 
     labels = [curve.label for curve in one.auroc_by_samples]
-    assert labels == ["snne[rouge_l]", "dse[exact]", "lex_sim[rouge_l]"]
+    assert labels == ["snne[content_f1]", "dse[exact]", "lex_sim[rouge_l]"]
     assert one.auroc_by_samples[0].x == (2.0, 3.0, 5.0, 9.0, 10.0)
     assert "samples" not in one.ablations
 
@@ -64,8 +72,10 @@ def test_auroc_by_tau(tmp_path: Path) -> None:
 
     one = evaluated(tmp_path, *rows, methods="snne,lex_sim", ablate=["tau"])
 
-    (curve,) = one.ablations["tau"]
-    assert (curve.label, curve.x) == ("snne[rouge_l]", (0.1, 1.0, 10.0, 100.0))
+    labels = [curve.label for curve in one.ablations["tau"]]
+    assert labels == ["snne[content_f1]", "snne[rouge_l]"]
+    curve = named(one.ablations["tau"], "snne[rouge_l]")
+    assert curve.x == (0.1, 1.0, 10.0, 100.0)
     for tau, value in zip(curve.x, curve.y, strict=True):
         at_tau = evaluated(tmp_path, *rows, methods="snne", tau=tau)
         expected = by_name(at_tau)["snne[rouge_l]"].auroc
@@ -79,6 +89,7 @@ def test_auroc_by_similarity(tmp_path: Path) -> None:
     one = evaluated(tmp_path, *rows, methods="snne,dse", ablate=["similarity"])
 
     curves = one.ablations["similarity"]
+    assert [curve.label for curve in curves].count("snne[content_f1]") == 1
     assert {curve.label for curve in curves} >= {
         "snne[rouge_l]",
         "snne[rouge_l_paper]",
@@ -130,7 +141,7 @@ def test_prr_is_varied_where_nothing_is_right_or_wrong(tmp_path: Path) -> None:
     assert one.correct == ()
     assert {*one.ablations} == {"tau", "similarity", "samples", "temperature"}
     assert {c.metric for each in one.ablations.values() for c in each} == {"prr"}
-    (curve,) = one.ablations["tau"]
+    curve = named(one.ablations["tau"], "snne[rouge_l]")
     for tau, value in zip(curve.x, curve.y, strict=True):
         at_tau = evaluated(tmp_path, *rows, methods="snne", tau=tau, **GRADED)
         expected = by_name(at_tau)["snne[rouge_l]"].prr
@@ -147,7 +158,13 @@ def test_prr_is_varied_where_nothing_is_right_or_wrong(tmp_path: Path) -> None:
 
 
 def test_differences_are_of_prr_where_nothing_is_right_or_wrong(tmp_path: Path) -> None:
-    one = evaluated(tmp_path, *graded(30), methods="snne,lex_sim", **GRADED)
+    one = evaluated(
+        tmp_path,
+        *graded(30),
+        methods="snne,lex_sim",
+        similarity="rouge_l",
+        **GRADED,
+    )
     found = by_name(one)
     first, other = (found[name] for name in ("snne[rouge_l]", "lex_sim[rouge_l]"))
     assert first.against_first is None
@@ -226,8 +243,8 @@ def test_snne_less_se_by_clusters(tmp_path: Path) -> None:
 
     found = one.ablations["snne_minus_se_by_clusters"]
     assert [curve.label for curve in found] == [
-        "snne[rouge_l] - dse[exact]",
-        "snne[rouge_l] - dse[normalised]",
+        "snne[content_f1] - dse[exact]",
+        "snne[content_f1] - dse[normalised]",
     ]
     assert sum(found[0].counts) == 40
 
@@ -258,7 +275,7 @@ def test_long_curves_are_thinned_and_keep_their_ends() -> None:
 def test_every_ranked_method_has_its_curves(tmp_path: Path) -> None:
     one = evaluated(tmp_path, *questions(40), methods="snne,dse[exact]")
 
-    labels = ["snne[rouge_l]", "dse[exact]", "answer_length"]
+    labels = ["snne[content_f1]", "snne[rouge_l]", "dse[exact]", "answer_length"]
     for curves in (one.roc, one.risk_coverage, one.reliability, one.auroc_by_clusters):
         assert [curve.label for curve in curves] == labels
     assert sum(one.reliability[0].counts) == 40

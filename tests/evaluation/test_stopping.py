@@ -47,7 +47,8 @@ def test_each_value_is_the_score_of_the_members_so_far(
         if not enough or (include_answer and texts[0] == " "):
             assert math.isnan(found)
         else:
-            assert found == pytest.approx(score(used).uncertainty)
+            expected = score(used, question="Where?", include_answer=include_answer)
+            assert found == pytest.approx(expected.uncertainty)
 
 
 def test_wsnne_takes_the_log_probabilities_of_the_members() -> None:
@@ -68,6 +69,16 @@ def test_wsnne_takes_the_log_probabilities_of_the_members() -> None:
         InputError, match="recording 'r1': expected mean_logprobs for method 'wsnne'"
     ):
         uncertainty_paths([unknown], rounds=(2, 4), method="wsnne")
+
+
+def test_the_similarity_is_told_what_was_asked() -> None:
+    texts = ["The capital is Paris", "The capital is Lyon"]
+    asked = recording(*texts, question="What is the capital?")
+    unasked = recording(*texts, question="Where?")
+    paths = uncertainty_paths([asked, unasked], rounds=(2,))
+    expected = score(texts, question="What is the capital?").uncertainty
+    assert paths[0, 0] == pytest.approx(expected)
+    assert paths[0, 0] > paths[1, 0]  # words of the question weigh less
 
 
 def test_a_recording_with_too_few_samples_is_named() -> None:
@@ -120,7 +131,7 @@ def test_a_rule_is_learnt_from_a_file_and_carries_its_settings(tmp_path: Path) -
     assert rule.settings == {
         "n": 10,
         "method": "snne",
-        "similarity": "rouge_l",
+        "similarity": "content_f1",
         "tau": 0.5,
         "rounds": (3, 5, 10),
         "include_answer": True,

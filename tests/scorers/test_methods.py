@@ -37,8 +37,8 @@ DISTANCE = FunctionMethod(
 @pytest.mark.parametrize(
     ("name", "needs", "white_box", "similarity"),
     [
-        ("snne", {"similarity"}, False, "rouge_l"),
-        ("wsnne", {"similarity", "mean_logprobs"}, True, "rouge_l"),
+        ("snne", {"similarity"}, False, "content_f1"),
+        ("wsnne", {"similarity", "mean_logprobs"}, True, "content_f1"),
         ("se", {"cluster_ids", "mean_logprobs"}, True, "nli"),
         ("dse", {"cluster_ids"}, False, "nli"),
         ("ne", {"mean_logprobs"}, True, "rouge_l"),
@@ -94,7 +94,7 @@ def test_each_is_under_its_name_and_asks_for_what_there_is(name: str) -> None:
 
     assert method.name == name
     assert method.needs
-    assert method.needs <= fields - {"tau", "metric"}
+    assert method.needs <= fields - {"tau", "metric", "anchor"}
     assert re.search(r"\b20\d\d\b|https://", method.source)
     assert pickle.loads(pickle.dumps(method)) == method  # noqa: S301 - ours
 

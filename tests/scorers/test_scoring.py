@@ -37,15 +37,16 @@ def constant(value: float) -> FunctionMethod:
 def test_the_defaults() -> None:
     result = score(PARIS)
 
-    # Row sums 2e + 1 twice and e + 2.
-    expected = -(2 * math.log(2 * math.e + 1) + math.log(math.e + 2)) / 3
+    # Row sums 2e + 1 twice and e + 2; the row of the answer has 0.3 of the weight.
+    answer, lyon = math.log(2 * math.e + 1), math.log(math.e + 2)
+    expected = -0.7 * (2 * answer + lyon) / 3 - 0.3 * answer
     assert result.value == pytest.approx(expected, abs=1e-12)
     neighbours = (math.exp(-expected) - math.e) / 2
     u = (math.e - neighbours) / (math.e - 1)
     assert result.uncertainty == pytest.approx(u, abs=1e-12)
-    assert u == pytest.approx(0.684186, abs=1e-6)
-    assert (result.method, result.similarity, result.tau) == ("snne", "rouge_l", 1.0)
-    assert (result.n, result.reasons) == (3, ())
+    assert u == pytest.approx(0.630918, abs=1e-6)
+    assert (result.method, result.similarity, result.tau) == ("snne", "content_f1", 1.0)
+    assert (result.n, result.reasons, result.anchor) == (3, (), 0.3)
     assert result.matrix is not None
     assert result.matrix.tolist() == PARIS_MATRIX
 
@@ -59,14 +60,33 @@ def test_log_probabilities_bring_wsnne() -> None:
     result = score(PARIS, token_logprobs=LOGPROBS)
 
     assert result.method == "wsnne"
-    assert result.value == wsnne(PARIS_MATRIX, [-0.1, -0.2, -2.0])
+    weights = [math.exp(mean) for mean in (-0.1, -0.2, -2.0)]
+    answer, lyon = math.log(2 * math.e + 1), math.log(math.e + 2)
+    rows = [w * row for w, row in zip(weights, [answer, answer, lyon], strict=True)]
+    expected = -0.7 * sum(rows) / sum(weights) - 0.3 * answer
+    assert result.value == pytest.approx(expected, abs=1e-12)
+    assert result.value == wsnne(PARIS_MATRIX, [-0.1, -0.2, -2.0], anchor=0.3)
     assert result.reasons == ()
 
 
-def test_without_include_answer_all_are_samples_and_all_are_scored() -> None:
-    whole, alone = score(PARIS), score(PARIS, include_answer=False)
+def test_the_paper_s_similarity_has_the_paper_s_values() -> None:
+    named: dict[str, Any] = {"similarity": "rouge_l"}
+    found = score(PARIS, **named)
 
-    assert (alone.value, alone.n) == (whole.value, 3)
+    assert (found.value, found.anchor) == (snne(PARIS_MATRIX), 0.0)
+    assert found.uncertainty == pytest.approx(0.684186, abs=1e-6)
+    weighted = score(PARIS, token_logprobs=LOGPROBS, **named)
+    assert weighted.value == wsnne(PARIS_MATRIX, [-0.1, -0.2, -2.0])
+
+
+def test_without_include_answer_all_are_samples_and_all_are_scored() -> None:
+    alone = score(PARIS, include_answer=False)
+
+    # The first one is no delivered answer: no weight lies on it before the others'.
+    assert (alone.value, alone.n, alone.anchor) == (snne(PARIS_MATRIX), 3, 0.0)
+    again = score(["Lyon", "Paris", "Paris"], include_answer=False)
+    assert again.value == pytest.approx(alone.value, abs=1e-15)
+    assert score(PARIS).value < alone.value < score(["Lyon", "Paris", "Paris"]).value
 
 
 @pytest.mark.parametrize("missing", [None, []])
@@ -165,7 +185,7 @@ def test_tau_is_used_and_told() -> None:
     result = score(PARIS, tau=0.1)
 
     assert result.tau == 0.1
-    assert result.value == snne(PARIS_MATRIX, tau=0.1)
+    assert result.value == snne(PARIS_MATRIX, tau=0.1, anchor=0.3)
     assert result.uncertainty == uncertainty(result.value, 3, tau=0.1)
 
 
@@ -192,7 +212,7 @@ def test_a_similarity_of_the_user_s_own_gets_the_question() -> None:
 
     assert seen == [(PARIS, "Capital?")]
     assert "watching" in str(result.similarity)
-    assert result.value == score(PARIS).value
+    assert (result.value, result.anchor) == (snne(PARIS_MATRIX), 0.0)
 
 
 @pytest.mark.parametrize(
@@ -311,7 +331,7 @@ def test_score_members_scores_every_text_as_it_is() -> None:
     )
 
     assert (result.n, result.reasons) == (3, ())
-    assert result.value == score(PARIS).value
+    assert result.value == snne(PARIS_MATRIX)
 
 
 def test_score_members_needs_a_text() -> None:

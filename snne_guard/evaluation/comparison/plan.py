@@ -12,7 +12,7 @@ from snne_guard.evaluation._importing import import_object
 from snne_guard.evaluation.results import Status
 from snne_guard.scorers import METHODS, READINGS
 from snne_guard.scorers.materials import RELATION_NEEDS, check_relation
-from snne_guard.scorers.registry import default_similarity
+from snne_guard.scorers.registry import default_similarity, resolve_method
 from snne_guard.scorers.relation import Relation
 from snne_guard.similarity.registry import FAMILIES
 from snne_guard.types import Method
@@ -55,6 +55,7 @@ class Tools:
         models: Relations behind which a model is.
         given: Needs that the recordings or a provider meet.
         named: What a name in brackets means, where it is made already.
+        usual: Similarities that run for those methods alone which take them by default.
     """
 
     graded: tuple[Relation, ...]
@@ -62,13 +63,16 @@ class Tools:
     models: tuple[Relation, ...] = ()
     given: frozenset[str] = frozenset()
     named: Mapping[str, Relation] = field(default_factory=dict[str, Relation])
+    usual: tuple[Relation, ...] = ()
 
     def relations(self, method: Method) -> Iterator[Relation]:
         """Yield the relations on which a method makes sense, without a model first."""
         own = self.equal if "cluster_ids" in method.needs else self.graded
         if getattr(method, "with_question", False):
             own = tuple(relation.asked() for relation in own)
-        for relation in (*own, *self.models):
+        default = default_similarity(method)
+        usual = (one for one in self.usual if one.name == default)
+        for relation in (*usual, *own, *self.models):
             try:
                 check_relation(method, relation)
             except ConfigurationError:
@@ -189,6 +193,8 @@ def _method(name: str) -> Method:
     for known in _GROUPS.values():
         if name in known:
             return known[name]
+    if "+" in name:
+        return resolve_method(name, logprobs=True)
     if ":" not in name:
         msg = (
             f"expected 'all', 'readings', module:object, one of {[*METHODS]} or one of "

@@ -32,6 +32,7 @@ class Options:
     Attributes:
         methods: Which methods.
         graded: Similarities that run without a model.
+        usual: Such that run for the methods alone which take them by default.
         models: Relations behind which a model is.
         named: What names in brackets behind methods mean.
         providers: What meets needs that recordings do not.
@@ -50,6 +51,7 @@ class Options:
 
     methods: str | Sequence[str | Method] = "all"
     graded: tuple[Relation, ...] = ()
+    usual: tuple[Relation, ...] = ()
     models: tuple[Relation, ...] = ()
     named: Mapping[str, Relation] = field(default_factory=dict[str, Relation])
     providers: Mapping[str, Provider] = field(default_factory=dict[str, Provider])
@@ -132,6 +134,7 @@ def _tools(part: Part, options: Options) -> Tools:
     }
     return Tools(
         graded=options.graded,
+        usual=options.usual,
         equal=tuple(Relation.of(one) for one in equal),
         models=options.models,
         named=options.named,

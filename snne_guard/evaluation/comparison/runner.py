@@ -42,12 +42,15 @@ __all__ = ["evaluate"]
 
 StrPath = str | os.PathLike[str]
 
+_USUAL = "content_f1"
+"""What methods take by default that take no model."""
+
 
 def evaluate(
     paths: StrPath | Iterable[StrPath],
     *,
     methods: str | Sequence[str | Method] = "all",
-    similarity: str | Similarity | Sequence[str | Similarity] = "rouge_l",
+    similarity: str | Similarity | Sequence[str | Similarity] | None = None,
     models: Sequence[str | Similarity] = (),
     providers: Mapping[str, Provider] | None = None,
     include_answer: bool = True,
@@ -79,7 +82,9 @@ def evaluate(
             method on every relation at hand, ``"dse[exact]"`` on that one;
             ``"module:object"`` is one of your own, and in brackets a similarity of your
             own.
-        similarity: What compares answers word by word; one or several.
+        similarity: What compares answers word by word; one or several. None for
+            ``"rouge_l"``, and for SNNE and its like what they take by default beside
+            it.
         models: Similarities behind which a model is: ``"nli:MODEL"``,
             ``"embedding:MODEL"`` or objects.
         providers: What meets a need that recordings do not, under its name:
@@ -133,7 +138,7 @@ def evaluate(
         ...     _ = path.write_text("\n".join(lines))
         ...     found = evaluate(path, methods="snne", draws=10)
         >>> found.sets[0].methods[0].name, found.sets[0].methods[0].auroc.value
-        ('snne[rouge_l]', 1.0)
+        ('snne[content_f1]', 1.0)
     """
     check_tau(tau)
     if samples is not None and samples < 1:
@@ -142,6 +147,7 @@ def evaluate(
     options = Options(
         methods=methods,
         graded=tuple(_relation(one) for one in _several(similarity)),
+        usual=() if similarity is not None else (_relation(_USUAL),),
         models=tuple(_relation(one) for one in models),
         providers=providers or {},
         include_answer=include_answer,
@@ -159,7 +165,7 @@ def evaluate(
         on_progress=on_progress,
     )
     # Before a line is read.
-    plan_methods(methods, Tools(graded=options.graded, equal=()))
+    plan_methods(methods, Tools(graded=options.graded, usual=options.usual, equal=()))
     files = each_once([paths] if isinstance(paths, str | os.PathLike) else paths)
     if by is not None:
         check_field(files, by)
@@ -172,6 +178,7 @@ def evaluate(
             options,
             models=tuple(map(opening.model, models)),
             graded=tuple(map(opening.other, _several(similarity))),
+            usual=() if similarity is not None else (opening.other(_USUAL),),
             named={one: opening.other(one) for one in names_in_brackets(methods)},
         )
         found = [one for path in files for one in _evaluated(path, options)]
@@ -217,8 +224,10 @@ def _evaluated(path: StrPath, options: Options) -> Iterator[tuple[EvaluatedSet, 
 
 
 def _several(
-    similarity: str | Similarity | Sequence[str | Similarity],
+    similarity: str | Similarity | Sequence[str | Similarity] | None,
 ) -> Sequence[str | Similarity]:
+    if similarity is None:
+        return ["rouge_l"]
     if isinstance(similarity, str) or callable(similarity):
         return [similarity]
     return similarity

@@ -21,6 +21,7 @@ _LEXICAL = frozenset(
         "rouge_l+question",
         "rouge_l_paper",
         "rouge_l_paper+question",
+        "content_f1",
         "structured",
         "exact",
         "normalised",
