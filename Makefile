@@ -14,7 +14,8 @@ TORCH := torch==2.13.0
 COVERAGE := 100
 # A file of tests stays in one process, where its servers and models are shared. Files go
 # in their own order: by the number of tests, the slow ones would come last, to one process.
-ALL := --numprocesses=auto --maxprocesses=4 --dist=loadfile --no-loadscope-reorder
+# Tests wait for a third of their time, so two cores carry three processes.
+ALL := --numprocesses=3 --dist=loadfile --no-loadscope-reorder
 
 # The first Python on the PATH that is new enough.
 PYTHON ?= $(shell for python in python3.11 python3 python3.12 python3.13 python3.14; do \

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from snne_guard.sampling.agreement import agreement_logprob
 from snne_guard.sampling.probes import Abilities, Observations, Seen, texts_of
+from snne_guard.similarity.tokens import unicode_tokens
 
 __all__ = ["Case", "Cause", "Finding", "Status"]
 
@@ -183,6 +184,9 @@ def _means(seen: Sequence[Seen]) -> list[float]:
 
 
 def _beginning(a: str, b: str) -> int:
-    """Return how many characters two texts begin with alike."""
-    pairs = zip(a, b, strict=False)
+    """Return how many words two texts begin with alike.
+
+    Not characters: words of one kind share some by chance.
+    """
+    pairs = zip(unicode_tokens(a), unicode_tokens(b), strict=False)
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))

@@ -67,6 +67,12 @@ MISALIGNED = Seen(reply=Reply(samples=(Sample(text="b", misaligned=True),)))
             "ignored",
             "differ at 0 as much as at 1",
         ),
+        (  # some first letters are alike, by chance, and no word
+            good(cold=[seen("stone", logprobs=None), seen("storm", logprobs=None)]),
+            {},
+            "ignored",
+            "differ at 0 as much as at 1",
+        ),
         (
             good(cold=[seen("x", logprobs=None), seen("y", logprobs=None)]),
             {},
