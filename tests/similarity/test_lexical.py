@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Literal
 
 import numpy as np
@@ -306,3 +307,11 @@ def test_a_str_of_another_type_is_a_text() -> None:
         __slots__ = ()
 
     assert rouge_l([Text("a b"), "a"])[0, 1] == pytest.approx(2 / 3)
+
+
+def test_long_texts_give_the_same_beside_an_event_loop() -> None:
+    texts = ["word " * 300, "word " * 200 + "other " * 100]
+    with ThreadPoolExecutor(1) as pool:
+        beside = pool.submit(rouge_l, texts).result()
+    assert (beside == rouge_l(texts)).all()
+    assert beside[0, 1] == pytest.approx(2 / 3)
