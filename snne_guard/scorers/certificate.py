@@ -240,8 +240,10 @@ def _anchored(limits: FloatArray, known: FloatArray, anchor: float) -> FloatArra
     Both parts are at their limit for the same outcome, so what was attained still is.
     """
     check_anchor(anchor)
+    if not anchor:
+        return limits
     mixed: FloatArray = (1 - anchor) * limits - anchor * known[:, 0]
-    return mixed if anchor else limits
+    return mixed
 
 
 def _rows(

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from snne_guard import score
 from snne_guard.errors import ConfigurationError, InputError
-from snne_guard.scorers import METHODS, Mixture, resolve_method
+from snne_guard.scorers import METHODS, READINGS, Mixture, resolve_method
 from snne_guard.types import Method
 
 PARTS = ("snne", "anchored_snne", "lex_sim")
@@ -107,3 +107,14 @@ def test_an_unknown_part_is_refused(name: str) -> None:
 def test_wrong_values(value: float) -> None:
     with pytest.raises(InputError, match=r"\[0, 1\]"):
         Mixture(methods("snne", "lex_sim")).uncertainty(value, 3)
+
+
+def test_the_anchor_is_told_of_those_who_heed_it() -> None:
+    answers = ["Paris", "Lyon", "Paris"]
+
+    def told(method: str) -> float:
+        return score(answers, method=method, similarity="content_f1").anchor
+
+    assert told("snne") == told("snne+anchored_snne") == 0.3
+    assert told("snne_without_self") == told("anchored_snne") == told("lex_sim") == 0
+    assert not any(method.anchors for method in READINGS.values())

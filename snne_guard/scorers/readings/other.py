@@ -23,5 +23,5 @@ def other_reading(
 ) -> FunctionMethod:
     """Return a method as it is but for its name, its function and what is changed."""
     source = f"{base.source}; {says}"
-    parts = {"partial": None, **changes}
+    parts = {"partial": None, "anchors": False, **changes}
     return replace(base, name=name, source=source, function=function, **parts)
