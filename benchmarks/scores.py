@@ -15,7 +15,6 @@ from __future__ import annotations
 import argparse
 import hashlib
 import math
-import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -24,6 +23,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks import certificate
 from snne_guard import score
 from snne_guard.evaluation import (
     LabelsFirst,
@@ -180,8 +180,8 @@ def read(path: Path) -> list[Recording]:
 
 
 def shared() -> dict[str, list[Recording]]:
-    """Return the sets of the folder that SNNE_GUARD_SHARED names."""
-    folder = Path(os.environ.get("SNNE_GUARD_SHARED", ".")) / "data"
+    """Return the sets of the shared folder, which SNNE_GUARD_SHARED may name."""
+    folder = certificate.SHARED / "data"
     paths = {name: folder / file for name, file in FILES.items()}
     found = {name: read(path) for name, path in paths.items() if path.exists()}
     if (folder / QWEN).exists():

@@ -8,15 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import scores, scores_search
-from benchmarks.certificate import SHARED
+from benchmarks import certificate, scores, scores_search
 from tests.examples.doc_pages import DOCS
 
 PAGE = (DOCS / "scores.md").read_text(encoding="utf-8")
 README = (DOCS.parent / "README.md").read_text(encoding="utf-8")
 
 recorded = pytest.mark.skipif(
-    not (SHARED / "data" / scores.QWEN).is_file(),
+    not (certificate.SHARED / "data" / scores.QWEN).is_file(),
     reason="the recordings are not there; SNNE_GUARD_SHARED names their folder",
 )
 
@@ -63,7 +62,7 @@ def test_the_gains_on_the_odd_half_too(
 def test_without_recordings_it_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setenv("SNNE_GUARD_SHARED", str(tmp_path))
+    monkeypatch.setattr(certificate, "SHARED", tmp_path)
     for program in (scores, scores_search):
         monkeypatch.setattr(sys, "argv", ["program"])
         assert program.main() == 0
