@@ -10,6 +10,7 @@ from snne_guard.scorers.certificate import (
 )
 from snne_guard.scorers.clusters import component_clusters, greedy_clusters
 from snne_guard.scorers.cocoa import cocoa_msp, cocoa_ppl
+from snne_guard.scorers.combination import COMBINED, Combination, fit_combination
 from snne_guard.scorers.contrast import snne_clustered
 from snne_guard.scorers.density import semantic_density
 from snne_guard.scorers.eigen_score import eigen_score
@@ -59,8 +60,10 @@ from snne_guard.scorers.spectral import (
 from snne_guard.scorers.vote import vote_share
 
 __all__ = [
+    "COMBINED",
     "METHODS",
     "READINGS",
+    "Combination",
     "FunctionMethod",
     "Mixture",
     "PartlyBounded",
@@ -79,6 +82,7 @@ __all__ = [
     "eccentricity",
     "eigen_score",
     "eigenvalue_sum",
+    "fit_combination",
     "greedy_clusters",
     "heat_kernel",
     "kle_full",
