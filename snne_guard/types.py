@@ -178,7 +178,11 @@ class Assessment:
         score: The method's raw value in its own unit, None when nothing was scored.
         uncertainty: ``u`` in [0, 1], None when nothing was scored.
         threshold: Largest ``u`` that is accepted, None when none was set.
-        certified: Whether that threshold carries a statistical promise.
+        certified: Whether that threshold carries a statistical promise that holds for
+            this very call: for its method, its number of members and its model.
+        p_wrong: Probability that the answer is wrong, in (0, 1); None where no
+            calibration says so.
+        p_wrong_interval: Its 90 % band, lower end first.
         decision: What was decided, None when no threshold was set.
         n_requested: Members that were asked for: n, less ``cost.samples_saved``.
         n_used: Members that were scored.
@@ -187,6 +191,8 @@ class Assessment:
         question: What the user asks; all of the last message unless told otherwise.
         run_id: The LangChain run that it belongs to: the guard's own, or around
             ``assess`` the one that called it. None outside of any.
+        audit: Whether the answer was picked for a check by hand; None where nothing
+            watches the guard.
         raw: The answer as the provider's client gave it (a ``ChatCompletion``, a
             ``Response``), where the guard delivers nothing else, and the model's
             ``AIMessage`` where a callable ``on_uncertain`` is asked; else None.
@@ -202,6 +208,8 @@ class Assessment:
     uncertainty: float | None = None
     threshold: float | None = None
     certified: bool = False
+    p_wrong: float | None = None
+    p_wrong_interval: tuple[float, float] | None = None
     decision: Decision | None = None
     n_requested: int = 0
     n_used: int = 0
@@ -209,12 +217,14 @@ class Assessment:
     cost: Cost = field(default_factory=Cost)
     question: str | None = field(default=None, repr=False)
     run_id: str | None = None
+    audit: bool | None = None
     raw: Any = field(default=None, repr=False, compare=False)
 
     def to_metadata(self) -> dict[str, Any]:
         """Return the plain dict that a delivered message carries: no text in it."""
         from snne_guard._version import __version__
 
+        band = self.p_wrong_interval
         return {
             "id": self.id,
             "method": self.method,
@@ -222,11 +232,14 @@ class Assessment:
             "uncertainty": self.uncertainty,
             "threshold": self.threshold,
             "certified": self.certified,
+            "p_wrong": self.p_wrong,
+            "p_wrong_interval": None if band is None else list(band),
             "decision": self.decision,
             "n_requested": self.n_requested,
             "n_used": self.n_used,
             "reasons": list(self.reasons),
             "cost": self.cost.to_dict(),
+            "audit": self.audit,
             "version": __version__,
         }
 

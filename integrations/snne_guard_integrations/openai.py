@@ -55,12 +55,18 @@ class AssessmentRecord(TypedDict):
         uncertainty: ``u`` in [0, 1], 0: all answers alike; None when nothing was
             scored.
         threshold: Largest ``u`` that is accepted, None when none was set.
-        certified: Whether that threshold carries a statistical promise.
+        certified: Whether that threshold carries a statistical promise that holds for
+            this very call.
+        p_wrong: Probability that the answer is wrong, None where no calibration says
+            so.
+        p_wrong_interval: Its 90 % band, lower end first.
         decision: What was decided, None when no threshold was set.
         n_requested: Members that were asked for.
         n_used: Members that were scored.
         reasons: What was not as usual, as reason codes.
         cost: What the call took.
+        audit: Whether the answer was picked for a check by hand, None where nothing
+            watches the guard.
         version: The version of snne-guard.
     """
 
@@ -70,11 +76,14 @@ class AssessmentRecord(TypedDict):
     uncertainty: float | None
     threshold: float | None
     certified: bool
+    p_wrong: float | None
+    p_wrong_interval: list[float] | None
     decision: Decision | None
     n_requested: int
     n_used: int
     reasons: list[str]
     cost: CostRecord
+    audit: bool | None
     version: str
 
 

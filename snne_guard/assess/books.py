@@ -7,6 +7,7 @@ from typing import Literal
 
 from snne_guard.assess.brakes import Brakes
 from snne_guard.assess.brief import CHOSEN_SKIPS, Assessor, Brief
+from snne_guard.assess.watching import watched
 from snne_guard.decision import Policy, Verdict
 from snne_guard.sampling.clock import Clock
 from snne_guard.sampling.collect import Collector, Draw
@@ -201,6 +202,11 @@ class Books:
             settle_logprobs=lambda seen: memory.settle_logprobs(seen=seen),
             growth=self._growth,
         )
+
+    def _watched(self, found: tuple[Assessment, Verdict]) -> tuple[Assessment, Verdict]:
+        """Return what is found once what watches the guard has seen it."""
+        watch = self._assessor.watch
+        return found if watch is None else watched(watch, *found, policy=self.policy)
 
     @property
     def _saved(self) -> int:

@@ -14,6 +14,7 @@ from snne_guard.assess.judge import Judge
 from snne_guard.assess.observe import ObserverHub
 from snne_guard.assess.stopping import Stopping
 from snne_guard.assess.switch import disabled
+from snne_guard.assess.watching import Watch
 from snne_guard.sampling.breaker import Circuit
 from snne_guard.sampling.budget import Ledger
 from snne_guard.sampling.limiter import Limiter
@@ -46,6 +47,7 @@ class Assessor:
         circuit: Whether the provider is failing.
         sample_when: Says of a call's messages whether samples are worth their cost.
         question: Says what the user asks in them, None for all of the last message.
+        watch: Sees every verdict before it is told, None where nothing does.
     """
 
     plan: SamplingPlan
@@ -59,6 +61,13 @@ class Assessor:
     circuit: Circuit = field(default_factory=Circuit)
     sample_when: Callable[[Any], object] | None = None
     question: Callable[[Any], object] | None = None
+    watch: Watch | None = None
+
+    @property
+    def may_withhold(self) -> bool:
+        """Whether an answer can fail to reach the application."""
+        watches = self.watch is not None and self.watch.may_withhold
+        return watches or self.judge.may_withhold
 
     def for_answer(self, answer: Sample) -> Assessor:
         """Return what holds for this answer; see ``Judge.for_answer``."""

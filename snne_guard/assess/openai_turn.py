@@ -40,7 +40,7 @@ class _Turn(Generic[C, S]):
     @property
     def holds(self) -> bool:
         """Whether the answer may be withheld: then show nothing before the decision."""
-        withholds = self._core.assessor.judge.may_withhold
+        withholds = self._core.assessor.may_withhold
         return withholds and self._call.skip not in CHOSEN_SKIPS
 
     @property

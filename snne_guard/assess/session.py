@@ -62,6 +62,9 @@ class Session(Books):
 
     def finish(self, answer: Sample) -> tuple[Assessment, Verdict]:
         """Wait for the samples within the limits, score, decide."""
+        return self._watched(self._found(answer))
+
+    def _found(self, answer: Sample) -> tuple[Assessment, Verdict]:
         self._assessor = self._assessor.for_answer(answer)
         if self._skips(answer) is None and self._brakes.release(self._collector):
             self._clock.begin_samples()
@@ -146,6 +149,13 @@ class AsyncSession(Books):
 
     async def finish(self, answer: Sample) -> tuple[Assessment, Verdict]:
         """Wait for the samples within the limits, score, decide."""
+        found = await self._found(answer)
+        watch = self._assessor.watch
+        if watch is None or watch.light:
+            return self._watched(found)
+        return await off_loop(partial(self._watched, found))
+
+    async def _found(self, answer: Sample) -> tuple[Assessment, Verdict]:
         self._assessor = self._assessor.for_answer(answer)
         if self._skips(answer) is None and self._brakes.release(self._collector):
             self._clock.begin_samples()

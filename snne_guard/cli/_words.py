@@ -35,6 +35,7 @@ _REASONS = {
     "empty_samples": "empty samples were left out",
     "logprobs_missing": "token log-probabilities were missing, so SNNE was used",
     "mixed_models": "not all replies come from the same model",
+    "monitor_failed": "what watches the guard failed",
     "no_threshold": "no threshold is set",
     "not_sampled": "this call was not chosen for sampling",
     "over_budget": "the budget did not allow all samples",

@@ -87,13 +87,22 @@ class Policy:
             or self.on_error == "raise"
         )
 
-    def scored(self, uncertainty: float | None, *, method: str = "") -> Verdict:
-        """Return the verdict on an answer whose set was scored with ``method``."""
+    def scored(
+        self, uncertainty: float | None, *, method: str = "", covered: bool = True
+    ) -> Verdict:
+        """Return the verdict on an answer whose set was scored.
+
+        Args:
+            uncertainty: Its ``u``, None where it has none.
+            method: Name of the method that ran.
+            covered: Whether the threshold was made for such a set; if not, the answer
+                counts as uncertain whatever its ``u``.
+        """
         if self.threshold is None:
             return Verdict(decision=None)
         u = math.inf if uncertainty is None else uncertainty
-        if self.threshold.method not in {None, method}:
-            # The promise holds for another method: this u may not be accepted by it.
+        if not covered or self.threshold.method not in {None, method}:
+            # The threshold is for other sets: this u may not be accepted by it.
             u = max(u, math.nextafter(self.threshold.value, math.inf))
         if u <= self.threshold.value:
             return Verdict(decision="accept")

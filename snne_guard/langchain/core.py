@@ -168,7 +168,7 @@ class Request:
         self.messages = to_messages(self.value)
         self.model, self.route = self.core.routed(self.config)
         self.skip, self.reasons = self._skip()
-        withholds = self.core.assessor.judge.may_withhold
+        withholds = self.core.assessor.may_withhold
         self.hold = withholds and self.skip not in CHOSEN_SKIPS
         self.quiet = self.hold or self.outer_run
         self.context = quiet_context()

@@ -39,11 +39,14 @@ METADATA_KEYS = [
     "uncertainty",
     "threshold",
     "certified",
+    "p_wrong",
+    "p_wrong_interval",
     "decision",
     "n_requested",
     "n_used",
     "reasons",
     "cost",
+    "audit",
     "version",
 ]
 
