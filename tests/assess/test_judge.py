@@ -240,7 +240,7 @@ def test_the_record_holds_what_came_and_why() -> None:
 
 def test_the_record_of_a_call_that_is_not_scored() -> None:
     responses = ResponseSet(answer=CALL, reasons=("first",), n_requested=5)
-    certified = Threshold(value=0.5, certified=True)
+    certified = Threshold(value=0.5, kind="error_rate", status="certified", level=0.1)
     judge = Judge(policy=Policy(threshold=certified))
     verdict = Verdict(decision="unscored")
     found = judge.record(

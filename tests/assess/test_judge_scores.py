@@ -127,7 +127,9 @@ def test_without_need_for_log_probabilities_nothing_is_settled() -> None:
 
 
 def test_a_threshold_certified_for_wsnne_accepts_no_snne() -> None:
-    certified = Threshold(value=0.5, certified=True, method="wsnne")
+    certified = Threshold(
+        value=0.5, kind="error_rate", status="certified", level=0.1, method="wsnne"
+    )
     judge = Judge(policy=Policy(threshold=certified))
     whole = [certain("Paris", -0.1), certain("Paris", -0.2)]
     found, _ = judged(*whole, judge=judge, settle_logprobs=lambda _seen: True)

@@ -143,7 +143,9 @@ def test_what_a_function_decides_is_not_foreseen() -> None:
 
 def test_a_threshold_certified_for_another_method_accepts_nothing_early() -> None:
     # A missing sample without log-probabilities would end in SNNE, and be uncertain.
-    threshold = Threshold(value=0.9, certified=True, method="wsnne")
+    threshold = Threshold(
+        value=0.9, kind="error_rate", status="certified", level=0.1, method="wsnne"
+    )
     policy = Policy(threshold=threshold, min_samples=5)
     found, _ = call(["Paris"] * 10, policy=policy, method="wsnne", **TEN)
     assert (found.n_used, found.decision) == (10, "accept")

@@ -92,14 +92,18 @@ def test_a_pair_refuses_above_the_second_limit(
 def test_a_promise_for_one_method_accepts_no_score_of_another(
     method: str, u: float | None
 ) -> None:
-    certified = Threshold(value=0.5, certified=True, method="wsnne")
+    certified = Threshold(
+        value=0.5, kind="error_rate", status="certified", level=0.1, method="wsnne"
+    )
     policy = Policy(threshold=certified, on_uncertain="refuse")
     assert pair(policy.scored(u, method=method)) == REFUSE
     assert pair(policy.scored(0.5, method="wsnne")) == ACCEPT
 
 
 def test_the_score_of_another_method_is_only_just_uncertain() -> None:
-    certified = Threshold(value=0.5, certified=True, method="wsnne")
+    certified = Threshold(
+        value=0.5, kind="error_rate", status="certified", level=0.1, method="wsnne"
+    )
     policy = Policy(threshold=certified, refuse_above=0.75, on_uncertain="flag")
     assert pair(policy.scored(0.1, method="snne")) == FLAG
     assert pair(policy.scored(0.9, method="snne")) == REFUSE

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from typing import Any
 
@@ -27,7 +28,7 @@ def test_anything_else_is_no_threshold(value: float) -> None:
 
 
 def test_a_chosen_threshold_promises_nothing() -> None:
-    assert Threshold.fixed(1) == Threshold(value=1.0, certified=False, method=None)
+    assert Threshold.fixed(1) == Threshold(value=1.0)
     assert type(Threshold.fixed(1).value) is float
 
 
@@ -54,7 +55,9 @@ def test_what_a_user_gives_is_split_into_two_limits(
 
 
 def test_a_threshold_object_passes_as_it_is() -> None:
-    certified = Threshold(value=0.2, certified=True, method="wsnne")
+    certified = Threshold(
+        value=0.2, kind="error_rate", status="certified", level=0.1, method="wsnne"
+    )
     assert accept_threshold(certified) == (certified, None)
     assert accept_threshold(certified)[0] is certified
 
@@ -90,3 +93,11 @@ def test_a_pair_is_accepted_in_order_only(first: float, second: float) -> None:
     if low < high:
         with pytest.raises(ConfigurationError):
             accept_threshold((high, low))
+
+
+def test_a_promise_for_an_error_rate_is_kept_in_what_is_stored() -> None:
+    u = [step / 200 for step in range(200)]
+    found = Threshold.for_error_rate(u, [score < 0.5 for score in u], alpha=0.1)
+    assert found.certified
+    assert "at most 10 % of the accepted answers are wrong" in found.statement
+    assert Threshold.from_dict(json.loads(json.dumps(found.to_dict()))) == found

@@ -1,0 +1,264 @@
+"""Which ``u`` may be accepted so that a promise about errors holds.
+
+All functions take ``u`` that rise and tell which answers are wrong, as
+``graded_answers`` returns them, and only count; ``Threshold`` puts it into words.
+"""
+
+from __future__ import annotations
+
+import math
+import zlib
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from snne_guard.decision.bounds import critical_counts, least_trials
+from snne_guard.types import FloatArray
+
+__all__ = [
+    "Accepted",
+    "by_approximate_grid",
+    "by_pilot",
+    "by_ranks",
+    "ends_of",
+    "first_accepted",
+    "joint_error",
+]
+
+BoolArray = NDArray[np.bool_]
+
+_STARTS = 3
+"""Times the least count of accepted answers at which the first threshold is tested."""
+_GRID = 50
+"""Quantiles of the scores that the approximate sequence tests."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Accepted:
+    """What a threshold accepts of the answers that it was chosen on.
+
+    Attributes:
+        value: The largest accepted ``u``, -1.0 where nothing may be accepted.
+        n: Answers that it accepts.
+        wrong: Those of them that are wrong.
+    """
+
+    value: float = -1.0
+    n: int = 0
+    wrong: int = 0
+
+
+def first_accepted(n: int, *, alpha: float, delta: float) -> int:
+    """Return how many accepted answers the first test should have.
+
+    It depends on no score and on no label: three times the least count that can show
+    anything, or two thirds of few answers.
+
+    Args:
+        n: Graded answers.
+        alpha: The error rate that is to be shown.
+        delta: Largest p-value at which it is.
+
+    Example:
+        >>> first_accepted(300, alpha=0.1, delta=0.1)
+        66
+    """
+    least = least_trials(alpha, delta)
+    return min(_STARTS * least, max(least, 2 * n // 3))
+
+
+def by_ranks(
+    u: FloatArray, wrong: BoolArray, *, alpha: float, delta: float
+) -> Accepted:
+    """Test upwards from the score of a rank that was fixed beforehand.
+
+    The rank, ``first_accepted`` plus one, depends on neither scores nor labels. Given
+    the score of that rank, the answers below are draws from all answers with a lower
+    score: so the first test, on these alone, is exact. Where it passes, every larger
+    score is tested, until one fails. The promise holds for any distribution of scores
+    and errors: where the error among accepted passes alpha, it equals alpha (ties
+    taken in random order), so below that point too the errors are binomial, however
+    many answers lie there; ``docs/guarantees.md`` has the proof.
+
+    Args:
+        u: ``(n,)`` uncertainties, rising.
+        wrong: ``(n,)`` whether the answer is wrong.
+        alpha: Largest error among accepted answers, in (0, 1).
+        delta: Probability that the promise fails, in (0, 1).
+
+    Returns:
+        What may be accepted.
+
+    Example:
+        >>> u = np.linspace(0, 1, 101)
+        >>> by_ranks(u, u > 0.75, alpha=0.1, delta=0.1)
+        Accepted(value=0.79, n=80, wrong=4)
+    """
+    n = len(u)
+    first = first_accepted(n, alpha=alpha, delta=delta)
+    if first >= n or np.isinf(u[first]):
+        return Accepted()
+    below = int(np.searchsorted(u, float(u[first]), side="left"))
+    allowed = critical_counts(n, alpha, delta)
+    if below and _drawn(u, wrong, below=below, n=first) > allowed[first]:
+        return Accepted()
+    return _upwards(u, wrong, allowed, least=first + 1)
+
+
+def by_pilot(
+    u: FloatArray, wrong: BoolArray, *, pilot: FloatArray, alpha: float, delta: float
+) -> Accepted:
+    """Test upwards from a quantile of scores that are not among the graded ones.
+
+    Args:
+        u: ``(n,)`` uncertainties, rising.
+        wrong: ``(n,)`` whether the answer is wrong.
+        pilot: ``(m,)`` uncertainties of other answers, rising.
+        alpha: Largest error among accepted answers, in (0, 1).
+        delta: Probability that the promise fails, in (0, 1).
+
+    Returns:
+        What may be accepted.
+
+    Example:
+        >>> u = np.linspace(0, 1, 101)
+        >>> by_pilot(u, u > 0.75, pilot=u, alpha=0.1, delta=0.1)
+        Accepted(value=0.79, n=80, wrong=4)
+    """
+    first = first_accepted(len(u), alpha=alpha, delta=delta)
+    place = min(len(pilot), math.ceil(first / len(u) * len(pilot))) - 1
+    start = float(pilot[place])
+    if math.isinf(start):
+        return Accepted()
+    allowed = critical_counts(len(u), alpha, delta)
+    n = int(np.searchsorted(u, start, side="right"))
+    errors = int(wrong[:n].sum())
+    if errors > allowed[n]:
+        return Accepted()
+    # The answers between the start and the next score are certified with it.
+    onwards = _upwards(u, wrong, allowed, least=n + 1)
+    return onwards if onwards.n else Accepted(value=start, n=n, wrong=errors)
+
+
+def by_approximate_grid(
+    u: FloatArray, wrong: BoolArray, *, alpha: float, delta: float
+) -> Accepted:
+    """Test quantiles of the graded answers' own scores.
+
+    That is no sequence fixed beforehand, so the promise is approximate; with many
+    labels it accepts a little more, since it tests fewer thresholds.
+
+    Args:
+        u: ``(n,)`` uncertainties, rising.
+        wrong: ``(n,)`` whether the answer is wrong.
+        alpha: Largest error among accepted answers, in (0, 1).
+        delta: Probability that the promise fails, in (0, 1).
+
+    Returns:
+        What may be accepted.
+
+    Example:
+        >>> u = np.linspace(0, 1, 101)
+        >>> by_approximate_grid(u, u > 0.75, alpha=0.1, delta=0.1)
+        Accepted(value=0.78, n=79, wrong=3)
+    """
+    n = len(u)
+    first = first_accepted(n, alpha=alpha, delta=delta)
+    ranks = np.unique(np.ceil(np.arange(1, _GRID + 1) * n / _GRID).astype(np.intp))
+    allowed = critical_counts(n, alpha, delta)
+    return _upwards(u, wrong, allowed, least=first, ranks=ranks)
+
+
+def joint_error(u: FloatArray, wrong: BoolArray, *, alpha: float) -> Accepted:
+    """Accept as long as few of all answers are accepted and wrong.
+
+    Conformal risk control (Angelopoulos and others 2022, arXiv 2208.02814, equation
+    4): the largest score at which the accepted wrong answers and one more are at most
+    alpha of the graded answers and one more.
+
+    Args:
+        u: ``(n,)`` uncertainties, rising.
+        wrong: ``(n,)`` whether the answer is wrong.
+        alpha: Largest expected share of answers that are accepted and wrong.
+
+    Returns:
+        What may be accepted.
+
+    Example:
+        >>> u = np.linspace(0, 1, 101)
+        >>> joint_error(u, u > 0.75, alpha=0.1)
+        Accepted(value=0.84, n=85, wrong=9)
+    """
+    # Without the tolerance 0.1 * 30 would be less than 3.
+    spare = math.floor(alpha * (len(u) + 1) + 1e-9) - 1
+    if spare < 0:
+        return Accepted()
+    ends, counts, errors = ends_of(u, wrong)
+    return _at(ends, counts, errors, int(np.searchsorted(errors, spare, side="right")))
+
+
+def _upwards(
+    u: FloatArray,
+    wrong: BoolArray,
+    allowed: NDArray[np.int64],
+    *,
+    least: int,
+    ranks: NDArray[np.intp] | None = None,
+) -> Accepted:
+    """Return the last score of those that pass in a row.
+
+    Args:
+        u: Rising.
+        wrong: Whether the answer is wrong.
+        allowed: How many may be wrong for each count of accepted answers.
+        least: Accepted answers of the first score that is tested.
+        ranks: Ranks whose scores are tested; None tests all.
+    """
+    ends, counts, errors = ends_of(u, wrong)
+    tested = np.flatnonzero(counts >= least)
+    if ranks is not None:
+        tested = np.intersect1d(tested, np.searchsorted(counts, ranks))
+    failed = tested[errors[tested] > allowed[counts[tested]]]
+    passed = tested[tested < failed[0]] if failed.size else tested
+    return _at(ends, counts, errors, int(passed[-1]) + 1 if passed.size else 0)
+
+
+def _drawn(u: FloatArray, wrong: BoolArray, *, below: int, n: int) -> int:
+    """Return how many of the first ``n`` answers are wrong, ties in random order.
+
+    The draw depends on the scores alone, so that it can neither favour a label nor be
+    repeated until it pleases.
+    """
+    end = int(np.searchsorted(u, float(u[below]), side="right"))
+    tied = int(wrong[below:end].sum())
+    rng = np.random.default_rng(zlib.crc32(u.tobytes()))
+    drawn = rng.hypergeometric(tied, end - below - tied, n - below)
+    return int(wrong[:below].sum()) + int(drawn)
+
+
+def ends_of(
+    u: FloatArray, wrong: BoolArray
+) -> tuple[FloatArray, NDArray[np.intp], NDArray[np.intp]]:
+    """Return the distinct finite scores, and how many they accept and wrongly so.
+
+    Example:
+        >>> u = np.array([0.1, 0.1, 0.3, np.inf])
+        >>> ends_of(u, np.array([True, False, True, True]))
+        (array([0.1, 0.3]), array([2, 3]), array([1, 2]))
+    """
+    last = np.append(u[1:] != u[:-1], [True]) & np.isfinite(u)
+    places = np.flatnonzero(last)
+    return u[places], places + 1, np.cumsum(wrong, dtype=np.intp)[places]
+
+
+def _at(
+    ends: FloatArray, counts: NDArray[np.intp], errors: NDArray[np.intp], passed: int
+) -> Accepted:
+    """Return what the last of so many scores accepts."""
+    if not passed:
+        return Accepted()
+    last = passed - 1
+    return Accepted(
+        value=float(ends[last]), n=int(counts[last]), wrong=int(errors[last])
+    )
