@@ -16,6 +16,7 @@ from snne_guard.decision.graded import check_share, graded_answers, uncertaintie
 from snne_guard.decision.risk_control import (
     Accepted,
     by_approximate_grid,
+    by_joint_error,
     by_pilot,
     by_ranks,
     ends_of,
@@ -23,7 +24,13 @@ from snne_guard.decision.risk_control import (
 from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.types import FloatArray
 
-__all__ = ["error_rate", "labels_for_error_rate"]
+__all__ = [
+    "coverage",
+    "error_rate",
+    "false_refusal",
+    "joint_error",
+    "labels_for_error_rate",
+]
 
 Fields = dict[str, Any]
 """Keyword arguments of a ``Threshold``."""
@@ -31,6 +38,8 @@ Search = Callable[..., Accepted]
 
 _LEAST = 10
 """Graded answers below which nothing is promised."""
+_CLOSE = 1e-9
+"""Without it a rank such as 0.9 * 100 could be rounded up to 91."""
 _CONFIDENCE = 0.9
 """Of the interval around the share of accepted answers."""
 
@@ -80,6 +89,74 @@ def error_rate(
             "labels_needed": None if needed is None else min(needed, len(u)),
         }
     )
+
+
+def joint_error(uncertainty: ArrayLike, correct: ArrayLike, *, alpha: float) -> Fields:
+    """Return what ``Threshold.for_joint_error`` holds; its arguments are the same."""
+    alpha = check_share("alpha", alpha)
+    u, wrong = graded_answers(uncertainty, correct)
+    n = len(u)
+    fields: Fields = {"kind": "joint_error", "level": alpha, "n_labels": n}
+    least = max(_LEAST, math.ceil(1 / alpha - _CLOSE) - 1)
+    if n < least:
+        return fields | _nothing("too_few_labels", labels_needed=least)
+    _check_classes(wrong)
+    found = by_joint_error(u, wrong, alpha=alpha)
+    if found.n:
+        return fields | _certified(found, n=n) | {"labels_needed": least}
+    _, _, errors = ends_of(u, wrong)
+    first = int(errors[0]) if errors.size else n  # the wrong ones of the smallest u
+    gap = alpha - first / n
+    return fields | _nothing(
+        "infeasible",
+        best_level=(first + 1) / (n + 1) if first < n else None,
+        labels_needed=math.ceil((1 - alpha) / gap) if gap > 0 else None,
+    )
+
+
+def false_refusal(uncertainty: ArrayLike, correct: ArrayLike, *, beta: float) -> Fields:
+    """Return what ``Threshold.for_false_refusal`` holds; its arguments are the same."""
+    beta = check_share("beta", beta)
+    u, wrong = graded_answers(uncertainty, correct)
+    n = len(u)
+    fields: Fields = {"kind": "false_refusal", "level": beta, "n_labels": n}
+    right = u[~wrong]
+    least = math.ceil(1 / beta - _CLOSE) - 1  # correct answers
+    needed = max(_LEAST, math.ceil(least * n / max(len(right), 1)))
+    if n < _LEAST or 0 < len(right) < least:
+        return fields | _nothing("too_few_labels", labels_needed=needed)
+    _check_classes(wrong)
+    rank = math.ceil((len(right) + 1) * (1 - beta) - _CLOSE)
+    value = float(right[rank - 1])
+    if math.isinf(value):
+        finite = int(np.isfinite(right).sum())
+        best = 1 - finite / (len(right) + 1)
+        return fields | _nothing("infeasible", best_level=best)
+    found = _accepted(u, wrong, value)
+    return fields | _certified(found, n=n) | {"labels_needed": needed}
+
+
+def coverage(uncertainty: ArrayLike, *, accept: float) -> Fields:
+    """Return what ``Threshold.for_coverage`` holds; its arguments are the same."""
+    accept = check_share("accept", accept)
+    u = np.sort(uncertainties(uncertainty))
+    n = len(u)
+    fields: Fields = {"kind": "coverage", "level": accept, "n_labels": n}
+    least = max(_LEAST, math.ceil(accept / (1 - accept) - _CLOSE))
+    if n < least:
+        return fields | _nothing("too_few_labels", labels_needed=least)
+    rank = math.ceil((n + 1) * accept - _CLOSE)
+    value = float(u[rank - 1])
+    if math.isinf(value):
+        best = int(np.isfinite(u).sum()) / (n + 1)
+        return fields | _nothing("infeasible", best_level=best or None)
+    found = _accepted(u, np.zeros(n, dtype=np.bool_), value)
+    tail = (1 - _CONFIDENCE) / 2
+    # The share below the score of a rank is Beta distributed; ties add to it.
+    low = 1 - upper_bound(n - rank, n, tail)
+    high = 1 - upper_bound(n - found.n, n, 1 - tail)
+    shares = {"acceptance_interval": (low, high), "labels_needed": least}
+    return fields | _certified(found, n=n) | shares
 
 
 def labels_for_error_rate(
@@ -146,6 +223,11 @@ def _check_classes(wrong: NDArray[np.bool_]) -> None:
             "the answers"
         )
         raise InputError(msg)
+
+
+def _accepted(u: FloatArray, wrong: NDArray[np.bool_], value: float) -> Accepted:
+    n = int(np.searchsorted(u, value, side="right"))
+    return Accepted(value=value, n=n, wrong=int(wrong[:n].sum()))
 
 
 def _nothing(status: str, **fields: object) -> Fields:

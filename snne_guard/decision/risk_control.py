@@ -8,22 +8,26 @@ from __future__ import annotations
 
 import math
 import zlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from snne_guard.decision.bounds import critical_counts, least_trials
+from snne_guard.decision.graded import check_share, graded_answers
 from snne_guard.types import FloatArray
 
 __all__ = [
     "Accepted",
+    "Exploration",
     "by_approximate_grid",
+    "by_joint_error",
     "by_pilot",
     "by_ranks",
     "ends_of",
+    "exploratory",
     "first_accepted",
-    "joint_error",
 ]
 
 BoolArray = NDArray[np.bool_]
@@ -47,6 +51,25 @@ class Accepted:
     value: float = -1.0
     n: int = 0
     wrong: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exploration:
+    """What an error rate would cost; all of them together carry one promise.
+
+    Attributes:
+        alpha: The error rate among accepted answers.
+        value: The largest ``u`` that would be accepted, -1.0 where none would.
+        acceptance: Share of the graded answers that would be accepted.
+        n_accepted: How many that are.
+        n_wrong: Those of them that are wrong.
+    """
+
+    alpha: float
+    value: float
+    acceptance: float
+    n_accepted: int
+    n_wrong: int
 
 
 def first_accepted(n: int, *, alpha: float, delta: float) -> int:
@@ -170,7 +193,7 @@ def by_approximate_grid(
     return _upwards(u, wrong, allowed, least=first, ranks=ranks)
 
 
-def joint_error(u: FloatArray, wrong: BoolArray, *, alpha: float) -> Accepted:
+def by_joint_error(u: FloatArray, wrong: BoolArray, *, alpha: float) -> Accepted:
     """Accept as long as few of all answers are accepted and wrong.
 
     Conformal risk control (Angelopoulos and others 2022, arXiv 2208.02814, equation
@@ -187,7 +210,7 @@ def joint_error(u: FloatArray, wrong: BoolArray, *, alpha: float) -> Accepted:
 
     Example:
         >>> u = np.linspace(0, 1, 101)
-        >>> joint_error(u, u > 0.75, alpha=0.1)
+        >>> by_joint_error(u, u > 0.75, alpha=0.1)
         Accepted(value=0.84, n=85, wrong=9)
     """
     # Without the tolerance 0.1 * 30 would be less than 3.
@@ -196,6 +219,56 @@ def joint_error(u: FloatArray, wrong: BoolArray, *, alpha: float) -> Accepted:
         return Accepted()
     ends, counts, errors = ends_of(u, wrong)
     return _at(ends, counts, errors, int(np.searchsorted(errors, spare, side="right")))
+
+
+def exploratory(
+    uncertainty: ArrayLike,
+    correct: ArrayLike,
+    *,
+    delta: float = 0.1,
+    alphas: Sequence[float] = (0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3),
+) -> tuple[Exploration, ...]:
+    """Return what several error rates would cost, under one promise for all of them.
+
+    Each is certified with a share of ``delta`` (Bonferroni): with probability at least
+    1 - ``delta`` all of them hold at once, so any may be looked at, and even taken. A
+    single error rate that was declared beforehand accepts more.
+
+    Args:
+        uncertainty: ``(n,)`` as for ``Threshold.for_error_rate``.
+        correct: ``(n,)`` likewise.
+        delta: Probability that one of them fails, in (0, 1).
+        alphas: The error rates, each in (0, 1).
+
+    Returns:
+        One for each error rate, in the order given.
+
+    Raises:
+        InputError: As for ``Threshold.for_error_rate``, but that labels of one kind
+            and few labels are taken.
+        ConfigurationError: delta or an error rate is not in (0, 1).
+
+    Example:
+        >>> u = np.linspace(0, 1, 201)
+        >>> for one in exploratory(u, u < 0.7, alphas=(0.05, 0.2)):
+        ...     print(one.alpha, round(one.value, 3), round(one.acceptance, 2))
+        0.05 0.705 0.71
+        0.2 0.815 0.82
+    """
+    share = check_share("delta", delta) / len(alphas)
+    checked = [check_share("alpha", alpha) for alpha in alphas]
+    u, wrong = graded_answers(uncertainty, correct)
+    found = [by_ranks(u, wrong, alpha=alpha, delta=share) for alpha in checked]
+    return tuple(
+        Exploration(
+            alpha=alpha,
+            value=one.value,
+            acceptance=one.n / len(u),
+            n_accepted=one.n,
+            n_wrong=one.wrong,
+        )
+        for alpha, one in zip(checked, found, strict=True)
+    )
 
 
 def _upwards(

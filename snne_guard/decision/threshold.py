@@ -14,7 +14,12 @@ from snne_guard.decision.stored import read_fields
 from snne_guard.decision.wording import statement
 from snne_guard.errors import ConfigurationError
 
-__all__ = ["Kind", "Sequence", "Status", "Threshold", "accept_threshold"]
+__all__ = [
+    "Kind",
+    "Sequence",
+    "Status",
+    "Threshold",
+]
 
 Kind = Literal["fixed", "error_rate", "joint_error", "false_refusal", "coverage"]
 """What is promised."""
@@ -214,53 +219,112 @@ class Threshold:
         )
         return cls(**found, method=method)
 
+    @classmethod
+    def for_joint_error(
+        cls,
+        uncertainty: ArrayLike,
+        correct: ArrayLike,
+        *,
+        alpha: float,
+        method: str | None = None,
+    ) -> Self:
+        """Return the threshold at which few of all answers are accepted and wrong.
 
-def accept_threshold(
-    threshold: float | Threshold | tuple[float, float] | None,
-) -> tuple[Threshold | None, float | None]:
-    """Split what a user gives as ``threshold`` into the two limits on ``u``.
+        The promise, for questions drawn like the graded ones: on average over their
+        draw, at most the share ``alpha`` of all answers is accepted and wrong
+        (conformal risk control, Angelopoulos and others 2022, arXiv 2208.02814). That
+        is less than a bound on the error among the accepted answers, which is
+        ``alpha`` divided by the share accepted; but it needs few labels.
 
-    Returns:
-        The threshold for acceptance, None if none was given; and the ``u`` above which
-        an answer is always refused, None if there is no such limit.
+        Args:
+            uncertainty: ``(n,)`` as for ``for_error_rate``.
+            correct: ``(n,)`` likewise.
+            alpha: Largest share of all answers that is accepted and wrong, in (0, 1).
+            method: Name of the method whose ``u`` it is for, None for any.
 
-    Raises:
-        ConfigurationError: If it is no threshold, or the pair is out of order.
+        Returns:
+            The threshold; ``status`` says whether the labels allow it.
 
-    Example:
-        >>> accept_threshold((0.3, 0.7))[1]
-        0.7
-    """
-    if threshold is None or isinstance(threshold, Threshold):
-        return threshold, None
-    if isinstance(threshold, tuple | list):
-        accept, refuse = _pair(threshold)
-        return Threshold.fixed(accept), refuse
-    return Threshold.fixed(_number(threshold)), None
+        Raises:
+            InputError: As for ``for_error_rate``.
+            ConfigurationError: alpha is not in (0, 1).
 
+        Example:
+            >>> u = [step / 50 for step in range(50)]
+            >>> correct = [score < 0.7 for score in u]
+            >>> Threshold.for_joint_error(u, correct, alpha=0.1).value
+            0.76
+        """
+        found = promises.joint_error(uncertainty, correct, alpha=alpha)
+        return cls(**found, method=method)
 
-def _number(value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        msg = (
-            "threshold must be a number in [0, 1], a Threshold, an (accept, refuse) "
-            f"pair or None; got {value!r}"
-        )
-        raise ConfigurationError(msg)
-    return float(value)
+    @classmethod
+    def for_false_refusal(
+        cls,
+        uncertainty: ArrayLike,
+        correct: ArrayLike,
+        *,
+        beta: float,
+        method: str | None = None,
+    ) -> Self:
+        """Return the threshold above which few correct answers lie.
 
+        The promise, for questions drawn like the graded ones: on average over their
+        draw, at most the share ``beta`` of the correct answers has a larger ``u``
+        (split conformal prediction: the score of a rank among the correct answers).
+        It says nothing of the wrong ones, so it is made for the second of two
+        thresholds, above which an answer is refused.
 
-def _pair(values: tuple[float, ...] | list[float]) -> tuple[float, float]:
-    if len(values) != 2:  # noqa: PLR2004 - a pair
-        msg = f"threshold as a pair is (accept, refuse); got {len(values)} values"
-        raise ConfigurationError(msg)
-    accept, refuse = (Threshold.fixed(_number(value)).value for value in values)
-    if accept > refuse:
-        msg = (
-            "threshold as a pair is (accept, refuse) with accept <= refuse; "
-            f"got ({accept!r}, {refuse!r})"
-        )
-        raise ConfigurationError(msg)
-    return accept, refuse
+        Args:
+            uncertainty: ``(n,)`` as for ``for_error_rate``.
+            correct: ``(n,)`` likewise.
+            beta: Largest share of the correct answers that is refused, in (0, 1).
+            method: Name of the method whose ``u`` it is for, None for any.
+
+        Returns:
+            The threshold; ``status`` says whether the labels allow it.
+
+        Raises:
+            InputError: As for ``for_error_rate``.
+            ConfigurationError: beta is not in (0, 1).
+
+        Example:
+            >>> u = [step / 50 for step in range(50)]
+            >>> correct = [score < 0.7 for score in u]
+            >>> Threshold.for_false_refusal(u, correct, beta=0.1).value
+            0.64
+        """
+        found = promises.false_refusal(uncertainty, correct, beta=beta)
+        return cls(**found, method=method)
+
+    @classmethod
+    def for_coverage(
+        cls, uncertainty: ArrayLike, *, accept: float, method: str | None = None
+    ) -> Self:
+        """Return the threshold that accepts a share of answers; it needs no labels.
+
+        The promise, for questions drawn like those scored: on average over their
+        draw, at least the share ``accept`` of answers has ``u <= value``. It says
+        nothing of errors.
+
+        Args:
+            uncertainty: ``(n,)`` as for ``for_error_rate``.
+            accept: Share of the answers to accept, in (0, 1).
+            method: Name of the method whose ``u`` it is for, None for any.
+
+        Returns:
+            The threshold; ``status`` says whether the scores allow it.
+
+        Raises:
+            InputError: There are no scores, or one is NaN or outside [0, 1].
+            ConfigurationError: ``accept`` is not in (0, 1).
+
+        Example:
+            >>> found = Threshold.for_coverage([s / 99 for s in range(100)], accept=0.8)
+            >>> round(found.value, 2), found.n_accepted
+            (0.81, 81)
+        """
+        return cls(**promises.coverage(uncertainty, accept=accept), method=method)
 
 
 def _check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:

@@ -53,9 +53,9 @@ def _joint_error(one: Threshold) -> str:
 def _false_refusal(one: Threshold) -> str:
     return (
         f"On average over the draw of the graded questions, at most "
-        f"{percent(one.level or 0)} of the correct answers are not accepted; accepted "
-        f"are those with u <= {one.value:.4g}, {percent(one.acceptance or 0)} of the "
-        f"answers ({_seen(one)})."
+        f"{percent(one.level or 0)} of the correct answers are refused, those with "
+        f"u > {one.value:.4g}; {percent(one.acceptance or 0)} of the answers are not "
+        f"({_seen(one, 'not refused')})."
     )
 
 
@@ -80,7 +80,7 @@ _PROMISES = {
 
 def _no_promise(one: Threshold) -> str:
     asked = _ASKED[one.kind].format(percent(one.level or 0))
-    labels = "scores" if one.kind == "coverage" else "labels"
+    labels = _LABELS[one.kind]
     if one.status == "too_few_labels":
         return (
             f"Nothing is accepted: {one.n_labels} {labels} are too few for {asked}; "
@@ -92,6 +92,12 @@ def _no_promise(one: Threshold) -> str:
     )
 
 
+_LABELS = {
+    "error_rate": "labels",
+    "joint_error": "labels",
+    "false_refusal": "labels",
+    "coverage": "scores",
+}
 _ASKED = {
     "error_rate": "an error rate of {} among accepted answers",
     "joint_error": "{} accepted and wrong answers",
@@ -103,24 +109,24 @@ _ASKED = {
 def _outlook(one: Threshold) -> str:
     """Say what would have been possible, or what it would take."""
     parts: list[str] = []
+    why = (
+        "even the answers with the smallest u are wrong too often"
+        if one.kind in {"error_rate", "joint_error"}
+        else "too many answers could not be scored"
+    )
     if one.best_level is not None:
         parts.append(
-            f"The lowest that they would have allowed is {percent(one.best_level)}."
+            f"The nearest that they would have allowed is {percent(one.best_level)}."
         )
     if one.labels_needed is not None:
         parts.append(f"It would take about {one.labels_needed} labels like these.")
     else:
-        parts.append(
-            "More labels like these would not do: even the answers with the smallest "
-            "u are wrong too often."
-        )
+        parts.append(f"More {_LABELS[one.kind]} like these would not do: {why}.")
     return " ".join(parts)
 
 
-def _seen(one: Threshold) -> str:
-    return (
-        f"{one.n_wrong} wrong of {one.n_accepted} accepted among {one.n_labels} graded"
-    )
+def _seen(one: Threshold, kept: str = "accepted") -> str:
+    return f"{one.n_wrong} wrong of {one.n_accepted} {kept} among {one.n_labels} graded"
 
 
 def _nearly(one: Threshold) -> str:
