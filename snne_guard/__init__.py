@@ -14,11 +14,13 @@ if TYPE_CHECKING:
     from snne_guard.assess.openai import AsyncOpenAIGuard, OpenAIGuard
     from snne_guard.assess.openai_turn import AsyncOpenAITurn, OpenAITurn
     from snne_guard.assess.settings import GuardSettings
+    from snne_guard.decision import Monitor, SqliteStore
     from snne_guard.errors import (
         ConfigurationError,
         GuardTimeoutError,
         InputError,
         MissingExtraError,
+        MonitorStoreError,
         SamplingError,
         ScoringError,
         SnneGuardError,
@@ -45,6 +47,8 @@ _HOMES = {
     "GuardedChatModel": "langchain",
     "InputError": "errors",
     "MissingExtraError": "errors",
+    "Monitor": "decision",
+    "MonitorStoreError": "errors",
     "OpenAIGuard": "assess.openai",
     "OpenAISampler": "sampling.openai",
     "OpenAITurn": "assess.openai_turn",
@@ -56,6 +60,7 @@ _HOMES = {
     "Score": "types",
     "ScoringError": "errors",
     "SnneGuardError": "errors",
+    "SqliteStore": "decision",
     "TransformersChatModel": "langchain",
     "UncertainAnswerError": "errors",
     "__version__": "_version",
@@ -77,6 +82,8 @@ __all__ = [
     "GuardedChatModel",
     "InputError",
     "MissingExtraError",
+    "Monitor",
+    "MonitorStoreError",
     "OpenAIGuard",
     "OpenAISampler",
     "OpenAITurn",
@@ -88,6 +95,7 @@ __all__ = [
     "Score",
     "ScoringError",
     "SnneGuardError",
+    "SqliteStore",
     "TransformersChatModel",
     "UncertainAnswerError",
     "__version__",

@@ -5,6 +5,7 @@ SnneGuardError
 ├── InputError (ValueError)           data that cannot be scored: shapes, NaN, lengths
 ├── MissingExtraError (ImportError)   an optional package or model file is missing
 ├── ScoringError                      a model that compares answers failed
+├── MonitorStoreError                 a monitor's state cannot be read or kept
 ├── SamplingError                     too few members of the response set
 ├── GuardTimeoutError (TimeoutError)  no answer within the guard's time limit
 └── UncertainAnswerError              the answer was withheld; only when asked for
@@ -20,6 +21,7 @@ __all__ = [
     "GuardTimeoutError",
     "InputError",
     "MissingExtraError",
+    "MonitorStoreError",
     "SamplingError",
     "ScoringError",
     "SnneGuardError",
@@ -111,6 +113,14 @@ class GuardTimeoutError(SnneGuardError, TimeoutError):
     def __init__(self, message: str, *, timeout: float = 0.0) -> None:
         super().__init__(message)
         self.timeout = timeout
+
+
+class MonitorStoreError(SnneGuardError):
+    """The state of a monitor cannot be read or kept; what was there is intact.
+
+    The file is not one of this library's, is damaged, or is held by another process
+    for too long.
+    """
 
 
 class UncertainAnswerError(SnneGuardError):

@@ -15,6 +15,7 @@ MADE = [
     errors.InputError("no"),
     errors.MissingExtraError("xllamacpp", extra="demo", command="make demo"),
     errors.ScoringError("the judge failed"),
+    errors.MonitorStoreError("held by another process"),
     errors.SamplingError("few", n_used=1, needed=3, reasons=("samples_failed",)),
     errors.GuardTimeoutError("late", timeout=2.0),
     errors.UncertainAnswerError("held", uncertainty=0.9, threshold=0.4),

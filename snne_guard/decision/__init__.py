@@ -2,8 +2,12 @@
 
 from snne_guard.decision.fit_stop import fit_stop
 from snne_guard.decision.limits import accept_threshold, threshold_pair
+from snne_guard.decision.monitor import Monitor, OnStale
+from snne_guard.decision.monitor_status import MonitorStatus, WatchState
+from snne_guard.decision.monitor_store import MemoryStore, MonitorStore
 from snne_guard.decision.policy import REFUSAL, Policy, Verdict
 from snne_guard.decision.risk_control import Exploration, exploratory
+from snne_guard.decision.sqlite_store import SqliteStore
 from snne_guard.decision.stopping import CalibratedStop
 from snne_guard.decision.threshold import Threshold
 
@@ -11,9 +15,16 @@ __all__ = [
     "REFUSAL",
     "CalibratedStop",
     "Exploration",
+    "MemoryStore",
+    "Monitor",
+    "MonitorStatus",
+    "MonitorStore",
+    "OnStale",
     "Policy",
+    "SqliteStore",
     "Threshold",
     "Verdict",
+    "WatchState",
     "accept_threshold",
     "exploratory",
     "fit_stop",
