@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["COMMANDS", "app", "build_app", "main"]
 
-COMMANDS = ("ask", "demo", "doctor", "evaluate", "record", "score")
+COMMANDS = ("ask", "demo", "doctor", "evaluate", "label", "record", "score")
 """The commands, in the order of the help."""
 
 

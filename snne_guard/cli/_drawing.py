@@ -63,6 +63,7 @@ class DrawSettings:
     stop: tuple[str, ...] | None = None
     dataset: Mapping[str, Any] | None = None
     completion: bool = False
+    prompt_version: str | None = None
     send_stop: bool = True
 
     def to_dict(self) -> dict[str, Any]:

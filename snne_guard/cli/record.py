@@ -63,6 +63,10 @@ def record(
             "--completion", help="An hf: model goes on with the text: no chat template."
         ),
     ] = False,
+    prompt_version: Annotated[
+        str | None,
+        typer.Option(help="Your name for this prompt: a calibration is bound to it."),
+    ] = None,
     dataset: Annotated[
         str | None, typer.Option(help=f"Of the paper: {', '.join(DATASETS)}.")
     ] = None,
@@ -127,6 +131,7 @@ def record(
                 seed=seed,
                 stop=None if not stop else tuple(map(_written, stop)),
                 completion=completion,
+                prompt_version=prompt_version,
                 send_stop=send_stop,
             )
         )

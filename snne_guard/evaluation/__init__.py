@@ -34,6 +34,13 @@ from snne_guard.evaluation.grading.squad import (
     squad_normalised,
 )
 from snne_guard.evaluation.grading.user_grader import FunctionGrader, import_function
+from snne_guard.evaluation.labelling.labels import (
+    Label,
+    Labels,
+    answer_digest,
+    labels_path,
+)
+from snne_guard.evaluation.labelling.store import LabelStore
 from snne_guard.evaluation.metrics.calibration_error import brier, brier_skill, ece
 from snne_guard.evaluation.metrics.cross_fit import cross_fitted
 from snne_guard.evaluation.metrics.curves import precision_recall_curve, roc_curve
@@ -107,7 +114,10 @@ __all__ = [
     "HardQuestion",
     "Interval",
     "JudgeGrader",
+    "Label",
     "LabelGrader",
+    "LabelStore",
+    "Labels",
     "LabelsFirst",
     "MethodResult",
     "Metric",
@@ -121,6 +131,7 @@ __all__ = [
     "Tally",
     "agreement",
     "answer_among_samples",
+    "answer_digest",
     "auarc",
     "aupr",
     "aurc",
@@ -143,6 +154,7 @@ __all__ = [
     "is_unanswerable",
     "judge_prompt",
     "labels_by_tokens",
+    "labels_path",
     "learn_stop",
     "numeric_match",
     "parse_questions",

@@ -49,6 +49,7 @@ def test_answers_and_samples_are_recorded(two: Path, output: Path) -> None:
         "stop": None,
         "dataset": None,
         "completion": False,
+        "prompt_version": None,
     }
     drawn = rows["a"]["drawn"]
     assert drawn["models"] == ["small"]
@@ -130,6 +131,7 @@ def test_options_reach_the_model_and_the_file(two: Path, output: Path) -> None:
         "stop": None,
         "dataset": None,
         "completion": False,
+        "prompt_version": None,
     }
     money = row["drawn"]["cost"]["money"]
     assert money > 0
@@ -231,6 +233,7 @@ def test_odd_samples_are_recorded_and_named(tmp_path: Path, output: Path) -> Non
     [row] = read(output)
     assert row["samples"] == ["", "cut", "no", "fine"]
     assert row["drawn"]["finish_reasons"][1:] == list(odd.finish_reasons or ())
+    assert row["drawn"]["kinds"] == [None, None, None, "refused", None]
     reasons = {"empty_samples", "truncated_samples", "refused_samples"}
     assert set(row["drawn"]["reasons"]) == reasons
     assert all(f"{reason} 1" in result.stdout for reason in reasons)

@@ -60,6 +60,7 @@ def test_the_prompt_is_the_papers_and_so_are_the_settings(
             "stop": ["\n\n\n\n", "\n\n\n", "\n\n", "\n", "Question:", "Context:"],
             "dataset": {"name": "triviaqa", "shots": 5, "seed": 10},
             "completion": False,
+            "prompt_version": None,
         }
     assert {tuple(request.texts) for request in requests} == {
         (row["prompt"],) for row in rows.values()

@@ -81,6 +81,7 @@ def test_a_line_says_what_was_drawn(tmp_path: Path) -> None:
     assert about == {
         "models": ["m-1"],
         "finish_reasons": ["stop", "length", None, None, None],
+        "kinds": [None, None, None, "tool_calls", None],
         "reasons": ["truncated_samples"],
     }
     assert recorded(output) == ["7"]

@@ -44,6 +44,21 @@ def test_there_is_no_field_where_none_is_known() -> None:
     assert not fields.keys() & {"main_tokens", "tokens"}
 
 
+def test_what_kind_of_reply_each_was_is_read_back() -> None:
+    refused = Sample(text="I cannot", refused=True)
+    thought = Sample(text="", reasoned=True)
+    drawn = Drawn(answer=PARIS, samples=(refused, CALL, thought, ROME))
+
+    fields = as_fields(ASKED, drawn, {})
+    again = from_fields(fields)
+
+    assert fields["drawn"]["kinds"] == [None, "refused", "tool_calls", "reasoned", None]
+    assert [one.refused for one in again.samples] == [True, False, False, False]
+    assert [one.tool_calls for one in again.samples] == [None, "[1]", None, None]
+    assert [one.reasoned for one in again.samples] == [False, False, True, False]
+    assert "kinds" not in as_fields(ASKED, Drawn(answer=PARIS), {})["drawn"]
+
+
 @pytest.mark.parametrize(
     ("fields", "told"),
     [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -14,7 +14,7 @@ from snne_guard.evaluation.recording.recordings import Recording
 from snne_guard.evaluation.recording.token_texts import token_texts
 from snne_guard.types import Cost, ResponseSet, Sample
 
-__all__ = ["Drawn", "as_fields", "from_fields"]
+__all__ = ["Drawn", "as_fields", "from_fields", "of_kind"]
 
 _OF_OTHER_DRAWS = frozenset(
     {
@@ -130,18 +130,22 @@ def from_fields(fields: Mapping[str, Any]) -> Drawn:
         main = (recording.main_answer, recording.main_logprobs, main_tokens)
         members.insert(0, main)
     ends: Sequence[str | None] = about["finish_reasons"]
+    kinds: Sequence[str | None] = about.get("kinds") or [None] * len(members)
     # Who drew what is not kept, only who drew at all.
     models: list[str | None] = [*about["models"], *(None for _ in members)]
     replies = [
-        Sample(
-            text=text,
-            token_logprobs=logprobs,
-            finish_reason=end,
-            model=model,
-            tokens=said,
+        of_kind(
+            Sample(
+                text=text,
+                token_logprobs=logprobs,
+                finish_reason=end,
+                model=model,
+                tokens=said,
+            ),
+            kind,
         )
-        for (text, logprobs, said), end, model in zip(
-            members, ends, models, strict=False
+        for (text, logprobs, said), end, model, kind in zip(
+            members, ends, models, kinds, strict=False
         )
     ]
     return Drawn(
@@ -152,12 +156,34 @@ def from_fields(fields: Mapping[str, Any]) -> Drawn:
     )
 
 
+def of_kind(reply: Sample, kind: str | None, /) -> Sample:
+    """Return a reply whose text is known as the kind of reply that it was.
+
+    Args:
+        reply: It, as a recording has it.
+        kind: ``"refused"``, ``"tool_calls"``, ``"reasoned"`` or None.
+    """
+    if kind == "tool_calls":
+        return replace(reply, tool_calls=reply.text)
+    return replace(reply, refused=kind == "refused", reasoned=kind == "reasoned")
+
+
+def _kind(reply: Sample) -> str | None:
+    if reply.refused:
+        return "refused"
+    if reply.tool_calls is not None:
+        return "tool_calls"
+    return "reasoned" if reply.reasoned and not reply.text.strip() else None
+
+
 def _about(drawn: Drawn) -> dict[str, Any]:
     members = [m for m in (drawn.answer, *drawn.samples) if m is not None]
+    kinds = [_kind(member) for member in members]
     return {
         "at": datetime.now(UTC).isoformat(timespec="seconds"),
         "models": list(dict.fromkeys(m.model for m in members if m.model)),
         "finish_reasons": [member.finish_reason for member in members],
+        **({"kinds": kinds} if any(kinds) else {}),
         "reasons": list(drawn.reasons),
         "cost": drawn.cost.to_dict(),
         "version": __version__,

@@ -1,0 +1,91 @@
+"""Keys as somebody presses them, or the first letter of each line of a pipe."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections import deque
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
+
+if sys.platform == "win32":  # pragma: no cover - Windows
+    import msvcrt
+else:
+    import termios
+
+__all__ = ["Keys", "opened_keys"]
+
+_ESCAPE, _INTERRUPT, _END = "\x1b", "\x03", "\x04"
+_CHUNK = 1024
+_LOCAL, _CHARACTERS = 3, 6  # places in what tcgetattr returns
+
+
+class Keys:
+    """Gives one key after another.
+
+    Args:
+        read: Waits for keys and returns them, nothing at the end.
+    """
+
+    def __init__(self, read: Callable[[], str]) -> None:
+        self._ahead: deque[str] = deque()
+        self._read = read
+
+    def next(self) -> str | None:
+        """Return the next key, in lower case; None when there will be none.
+
+        Raises:
+            KeyboardInterrupt: It is Ctrl-C.
+        """
+        while not self._ahead:
+            read = self._read()
+            if not read:
+                return None
+            if not read.startswith(_ESCAPE):  # or it is an arrow, say
+                self._ahead.extend(read)
+        key = self._ahead.popleft()
+        if key == _INTERRUPT:
+            raise KeyboardInterrupt
+        return None if key == _END else key.lower()
+
+
+@contextmanager
+def opened_keys() -> Generator[Keys]:
+    """Yield the keys of standard input.
+
+    On a terminal a key counts as soon as it is pressed, is not shown, and what was
+    typed ahead is not lost; it is as it was when this ends. Elsewhere each line is a
+    key, its first letter.
+    """
+    if not sys.stdin.isatty():
+        yield Keys(_line)
+    elif sys.platform == "win32":  # pragma: no cover - Windows
+        yield Keys(msvcrt.getwch)
+    else:
+        terminal = sys.stdin.fileno()
+        before, single = (termios.tcgetattr(terminal) for _ in range(2))
+        # Ctrl-C is a key here: it comes between two labels, and not into one.
+        single[_LOCAL] &= ~(termios.ECHO | termios.ICANON | termios.ISIG)
+        single[_CHARACTERS][termios.VMIN] = 1
+        single[_CHARACTERS][termios.VTIME] = 0
+        # Not TCSAFLUSH, which is usual: it drops what was typed ahead.
+        termios.tcsetattr(terminal, termios.TCSADRAIN, single)
+        try:
+            yield Keys(lambda: _pressed(terminal))
+        finally:
+            with suppress(termios.error):  # the terminal was closed
+                termios.tcsetattr(terminal, termios.TCSADRAIN, before)
+
+
+def _pressed(terminal: int) -> str:
+    try:
+        return os.read(terminal, _CHUNK).decode("utf-8", "replace")
+    except OSError:  # the terminal was closed
+        return ""
+
+
+def _line() -> str:
+    for line in sys.stdin:
+        if line.strip():
+            return line.strip()[0]
+    return ""

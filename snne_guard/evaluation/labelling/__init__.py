@@ -1,0 +1,1 @@
+"""Labels that people give to recorded answers, and in which order they are asked."""
