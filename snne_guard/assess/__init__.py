@@ -2,6 +2,7 @@
 
 from snne_guard.assess.brief import CHOSEN_SKIPS, Assessor, Brief
 from snne_guard.assess.build import Shared, build_assessor
+from snne_guard.assess.calibrated import calibration_of, settings_of
 from snne_guard.assess.judge import Judge, ToolRule
 from snne_guard.assess.observe import ObserverHub
 from snne_guard.assess.session import AsyncSession, Session
@@ -26,6 +27,8 @@ __all__ = [
     "Stopping",
     "ToolRule",
     "build_assessor",
+    "calibration_of",
     "disabled",
+    "settings_of",
     "withholding_error",
 ]

@@ -278,7 +278,11 @@ class Books:
             samples=self._collector.samples,
             threshold=None if threshold is None else threshold.value,
             n_requested=self._assessor.plan.n,
-            reasons=(*self._brief.reasons, reason),
+            reasons=(
+                *self._assessor.judge.standing_reasons,
+                *self._brief.reasons,
+                reason,
+            ),
             cost=self._cost(),
             question=self._brief.question,
             run_id=self._brief.run_id,

@@ -69,6 +69,13 @@ class Assessor:
         watches = self.watch is not None and self.watch.may_withhold
         return watches or self.judge.may_withhold
 
+    def on_model(self, name: str) -> Assessor:
+        """Return the same for another model, known by its name."""
+        binding = self.judge.binding
+        if binding is None:
+            return self
+        return replace(self, judge=replace(self.judge, binding=binding.on(name)))
+
     def for_answer(self, answer: Sample) -> Assessor:
         """Return what holds for this answer; see ``Judge.for_answer``."""
         judge = self.judge.for_answer(answer)

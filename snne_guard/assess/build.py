@@ -8,10 +8,16 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar, cast
 
 from snne_guard.assess.brief import Assessor
+from snne_guard.assess.calibrated import bind, with_calibration
 from snne_guard.assess.judge import Judge
 from snne_guard.assess.observe import ObserverHub
 from snne_guard.assess.stopping import Stopping, StopRule
-from snne_guard.decision import CalibratedStop, Policy, accept_threshold
+from snne_guard.decision import (
+    CalibratedStop,
+    Calibration,
+    Policy,
+    accept_threshold,
+)
 from snne_guard.errors import ConfigurationError
 from snne_guard.sampling import Breaker, Budget, Limiter, Prices, SamplingPlan
 from snne_guard.sampling.breaker import BREAKER, Circuit
@@ -92,17 +98,24 @@ class Shared:
 
 
 def build_assessor(
-    options: Mapping[str, Any], shared: Shared | None = None
+    options: Mapping[str, Any],
+    shared: Shared | None = None,
+    *,
+    model: str | None = None,
 ) -> tuple[Assessor, Shared]:
     """Return what samples, scores and decides, and what it shares with others.
 
     Args:
         options: The options of a guard by name, all of them.
         shared: What it is to share, None to begin anew.
+        model: Name of the model that is asked, None where that is not known yet.
 
     Raises:
-        ConfigurationError: If an option makes no sense, alone or with another one.
+        ConfigurationError: If an option makes no sense, alone or with another one, or
+            differs from what the calibration was made for.
+        InputError: If the file of the calibration holds none, or was changed.
     """
+    options = with_calibration(options)
     plan = SamplingPlan(
         **{name: options[name] for name in _PLAN}, rounds=_rounds(options)
     )
@@ -122,6 +135,7 @@ def build_assessor(
         tool_calls=options["tool_calls"],
         temperature=plan.temperature,
     )
+    judge = bind(options, plan, judge, model=model)
     assessor = Assessor(
         plan=plan,
         judge=judge,
@@ -163,7 +177,7 @@ def _stopping(
             "nothing that fewer samples could settle"
         )
         raise ConfigurationError(msg)
-    if stopping is None:
+    if stopping is None or judge.binding is not None:
         return None
     if isinstance(rule, CalibratedStop):
         _check_learnt(rule, plan, judge)
@@ -227,7 +241,10 @@ def _plain(
 
 
 def _policy(options: Mapping[str, Any], plan: SamplingPlan) -> Policy:
+    calibration: Calibration | None = options.get("calibration")
     accept, refuse_above = accept_threshold(options["threshold"])
+    if calibration is not None:
+        accept, refuse_above = calibration.limits
     rule = options["tool_calls"]
     actions = [options["on_uncertain"], getattr(rule, "on_uncertain", None)]
     if "fallback" in actions and options["fallback"] is None:

@@ -8,6 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from numbers import Real
 
+from snne_guard.assess.binding import Binding, Standing, standing
+from snne_guard.assess.members import ToolRule, members_of, unusable
 from snne_guard.assess.needs import check_needs, lacking
 from snne_guard.decision import Policy, Verdict
 from snne_guard.errors import ConfigurationError
@@ -25,39 +27,11 @@ from snne_guard.types import (
     Sample,
     Score,
     Similarity,
-    ToolCalls,
 )
 
 __all__ = ["Judge", "ToolRule", "unusable"]
 
 logger = logging.getLogger(__name__)
-
-ToolRule = ToolCalls | Policy | Callable[[Sample], ToolCalls | Policy]
-"""What is done with an answer that calls tools: ``"skip"``, ``"score"``, a policy of
-its own (it is scored then), or a function that says which of these holds for it.
-Where the function has an attribute ``may_withhold`` that is false, no answer is held
-back for its sake."""
-
-
-def unusable(sample: Sample, *, tool_calls: ToolRule) -> str | None:
-    """Return why a reply cannot be compared with others, None if it can.
-
-    Args:
-        sample: The reply.
-        tool_calls: Whether calls of tools are compared.
-
-    Returns:
-        ``"refused"``, ``"tool_calls"``, ``"reasoning_only"``, ``"empty"`` or
-        ``"truncated"``.
-    """
-    if sample.refused:
-        return "refused"
-    if sample.tool_calls is not None and tool_calls == "skip":
-        return "tool_calls"
-    if sample.tool_calls is None and not sample.text.strip():
-        return "reasoning_only" if sample.reasoned else "empty"
-    return "truncated" if sample.truncated else None
-
 
 _QUICK: tuple[Similarity, ...] = (rouge_l, rouge_l_paper, content_f1)
 """Similarities that take no time that anyone would notice."""
@@ -65,20 +39,7 @@ _QUICK: tuple[Similarity, ...] = (rouge_l, rouge_l_paper, content_f1)
 _PAIR = 2
 """Members without which nothing can differ."""
 
-_SAMPLE_REASONS = {
-    "refused": "refused_samples",
-    "tool_calls": "tool_call_samples",
-    "truncated": "truncated_samples",
-    "reasoning_only": "reasoning_only_samples",
-    "empty": "empty_samples",
-}
-_ANSWER_REASONS = {
-    "refused": "answer_refused",
-    "tool_calls": "tool_calls",
-    "truncated": "answer_truncated",
-    "reasoning_only": "answer_reasoning_only",
-    "empty": "answer_empty",
-}
+_UNSCORED = Standing()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,6 +55,7 @@ class Judge:
         tau: Temperature of the similarity's softmax, None for the method's default.
         tool_calls: Whether answers that call tools are scored, and by which policy.
         temperature: What samples are drawn at.
+        binding: What is held to for the sake of a calibration, None without one.
 
     Raises:
         ConfigurationError: If a name is unknown, or a threshold is set for a method
@@ -106,6 +68,7 @@ class Judge:
     tau: float | None = None
     tool_calls: ToolRule = "skip"
     temperature: float = 1.0
+    binding: Binding | None = None
 
     def __post_init__(self) -> None:
         if not callable(self.tool_calls):
@@ -139,6 +102,11 @@ class Judge:
             policies.append(self.tool_calls)
         return any(policy.threshold is not None for policy in policies)
 
+    @property
+    def standing_reasons(self) -> tuple[str, ...]:
+        """What every assessment says for the sake of a calibration."""
+        return () if self.binding is None else self.binding.standing_reasons
+
     def for_answer(self, answer: Sample) -> Judge:
         """Return the judge of this answer: one that calls tools may have its own.
 
@@ -158,7 +126,8 @@ class Judge:
             return replace(self, tool_calls=rule)
         least = max(rule.min_samples, self.policy.min_samples)
         policy = replace(rule, min_samples=least)
-        return replace(self, policy=policy, tool_calls="score")
+        # A policy of their own is not that of the calibration.
+        return replace(self, policy=policy, tool_calls="score", binding=None)
 
     @property
     def wants_logprobs(self) -> bool:
@@ -218,6 +187,7 @@ class Judge:
         # A set that was stopped has all the members that were to decide.
         least = _PAIR if responses.stopped else self.policy.min_samples
         score: Score | None = None
+        stands = _UNSCORED
         if used is None:
             verdict = self.policy.unscored()
         elif len(used) < least:
@@ -235,8 +205,11 @@ class Judge:
                 reasons += (*lacking(method, used, responses), "scoring_failed")
                 verdict = self.policy.unscored()
             else:
-                reasons += score.reasons
-                verdict = self.policy.scored(score.uncertainty, method=score.method)
+                stands = standing(self.policy, self.binding, score, used, responses)
+                reasons += score.reasons + stands.reasons
+                verdict = self.policy.scored(
+                    score.uncertainty, method=score.method, covered=stands.covered
+                )
         base = self.record(
             responses, assessment_id=assessment_id, run_id=run_id, verdict=verdict
         )
@@ -249,6 +222,7 @@ class Judge:
             uncertainty=score.uncertainty if score else None,
             n_used=len(used or ()),
             reasons=tuple(dict.fromkeys((*base.reasons, *reasons))),
+            **stands.reading,
         )
         return assessment, verdict
 
@@ -263,13 +237,12 @@ class Judge:
     ) -> Assessment:
         """Return the assessment of a call whose set is not scored."""
         threshold = self.policy.threshold
-        missing = ("no_threshold",) if threshold is None else ()
+        missing = ("no_threshold",) if threshold is None else self.standing_reasons
         return Assessment(
             id=assessment_id,
             answer=responses.answer,
             samples=responses.samples,
             threshold=None if threshold is None else threshold.value,
-            certified=threshold is not None and threshold.certified,
             decision=verdict.decision,
             n_requested=responses.n_requested,
             reasons=(*missing, *responses.reasons, *reasons),
@@ -285,24 +258,7 @@ class Judge:
 
         With them the reasons, as codes, for which others left the set.
         """
-        answer = responses.answer
-        used: list[Sample] = []
-        reasons: list[str] = []
-        for sample in responses.samples:
-            problem = unusable(sample, tool_calls=self.tool_calls)
-            if problem is None:
-                used.append(sample)
-            else:
-                reasons.append(_SAMPLE_REASONS[problem])
-        if len({member.model for member in (answer, *used) if member.model}) > 1:
-            reasons.append("mixed_models")
-        problem = unusable(answer, tool_calls=self.tool_calls)
-        if problem is not None:
-            reasons.append(_ANSWER_REASONS[problem])
-        # A cut-off answer is what the application gets, so it stays and is compared.
-        if problem not in {None, "truncated"}:
-            return None, tuple(reasons)
-        return [answer, *used] if responses.include_answer else used, tuple(reasons)
+        return members_of(responses, tool_calls=self.tool_calls)
 
     def score(
         self,

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from copy import copy
-from typing import TYPE_CHECKING, Any, Self, Unpack
+from os import PathLike
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, Unpack
 
 from snne_guard.assess.build import build_assessor
+from snne_guard.assess.calibrated import calibration_of
 from snne_guard.assess.openai_core import OpenAICore
 from snne_guard.assess.openai_preflight import apreflight, preflight
 from snne_guard.assess.openai_turn import AsyncOpenAITurn, OpenAITurn
 from snne_guard.assess.preflight import Preflight
 from snne_guard.assess.settings import PAPER, GuardSettings, complete
+from snne_guard.decision import Calibration
 from snne_guard.sampling.openai import ApiName
 from snne_guard.sampling.openai_calls import AsyncCall, Call
 from snne_guard.sampling.openai_messages import Messages
@@ -23,14 +26,53 @@ if TYPE_CHECKING:
 
 __all__ = ["AsyncOpenAIGuard", "OpenAIGuard"]
 
+ClientT = TypeVar("ClientT")
 
-class _Guard:
+
+class _Guard(Generic[ClientT]):
     """What both twins share: they are made and shown alike."""
 
     def __init__(self, endpoint: Endpoint, settings: Mapping[str, Any]) -> None:
-        assessor, _ = build_assessor(complete(settings, owner=type(self).__name__))
+        assessor, _ = build_assessor(
+            complete(settings, owner=type(self).__name__),
+            model=endpoint.model or None,
+        )
         self._core = OpenAICore(endpoint=endpoint, assessor=assessor)
         self._settings = settings
+
+    @classmethod
+    def from_calibration(
+        cls,
+        client: ClientT,
+        calibration: Calibration | str | PathLike[str],
+        /,
+        *,
+        model: str | None = None,
+        api: ApiName = "chat",
+        options: Mapping[str, Any] | None = None,
+        **settings: Unpack[GuardSettings],
+    ) -> Self:
+        """Return a guard with the settings and the threshold of a calibration.
+
+        Args:
+            client: As for the class.
+            calibration: What ``snne-guard calibrate`` made, or the path of its file.
+            model: Name of the model that it was made for.
+            api: As for the class.
+            options: As for the class.
+            **settings: As for the class; one that differs from the calibration is
+                refused, unless ``allow_mismatch=True`` is among them.
+
+        Raises:
+            ConfigurationError: If the model or a setting differs from what it was made
+                for; the message lists all that do.
+            InputError: If the file holds no calibration, or was changed.
+            OSError: If the file cannot be read.
+        """
+        made: Any = {**calibration_of(calibration).guard_settings(), **settings}
+        build: Any = cls  # both twins take the same
+        guard: Self = build(client, model=model, api=api, options=options, **made)
+        return guard
 
     @property
     def observer_failures(self) -> int:
@@ -62,7 +104,7 @@ class _Guard:
         return f"{type(self).__name__}({asked}{''.join(shown)})"
 
 
-class OpenAIGuard(_Guard):
+class OpenAIGuard(_Guard["openai.OpenAI"]):
     """Asks a model of the OpenAI API, and measures how sure it is of its answer.
 
     The question is asked once as you would ask it, and ``n - 1`` times more at
@@ -218,7 +260,7 @@ class OpenAIGuard(_Guard):
             return error or assessment
 
 
-class AsyncOpenAIGuard(_Guard):
+class AsyncOpenAIGuard(_Guard["openai.AsyncOpenAI"]):
     """The twin of ``OpenAIGuard`` for ``openai.AsyncOpenAI``.
 
     Args:

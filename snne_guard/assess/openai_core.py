@@ -57,8 +57,9 @@ class OpenAICore:
             return self
         key = (endpoint.api.name, endpoint.model)
         memory = self.memories.setdefault(key, Memory())
+        assessor = self.assessor.on_model(endpoint.model)
         other = replace(
-            self, endpoint=endpoint, assessor=replace(self.assessor, memory=memory)
+            self, endpoint=endpoint, assessor=replace(assessor, memory=memory)
         )
         return self._others.setdefault(key, other)
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from os import PathLike
 from types import MappingProxyType
 from typing import Any, Literal, TypedDict
 
 from snne_guard.assess.judge import ToolRule
 from snne_guard.assess.stopping import StopRule
-from snne_guard.decision import Threshold
+from snne_guard.decision import Calibration, Threshold
+from snne_guard.decision.limits import Limit
 from snne_guard.errors import ConfigurationError
 from snne_guard.sampling import Breaker, Budget, Prices
 from snne_guard.sampling.breaker import BREAKER
@@ -42,6 +44,13 @@ class GuardSettings(TypedDict, total=False):
         tau: Temperature of the similarity's softmax, above 0; None for 1.
         threshold: Largest ``u`` that is accepted, in [0, 1]; a ``Threshold``; a pair
             ``(accept, refuse)``; or None, which measures only.
+        calibration: What ``snne-guard calibrate`` made, or the path of its file, in
+            place of a threshold: the guard must have its settings, which
+            ``from_calibration`` takes over.
+        allow_mismatch: Whether settings may differ from those of the calibration; then
+            nothing is certified, and every assessment says so.
+        prompt_version: What you call the prompt, to be compared with what it was called
+            when the calibration was made.
         on_uncertain: What an answer that is not accepted leads to: the decision
             ``"flag"``, ``"refuse"`` or ``"fallback"``, an ``UncertainAnswerError``
             (``"raise"``), or a callable that gets the ``Assessment`` and returns one
@@ -82,7 +91,10 @@ class GuardSettings(TypedDict, total=False):
     method: str | Method
     similarity: str | Similarity | None
     tau: float | None
-    threshold: float | Threshold | tuple[float, float] | None
+    threshold: float | Threshold | tuple[Limit, Limit] | None
+    calibration: Calibration | str | PathLike[str] | None
+    allow_mismatch: bool
+    prompt_version: str | None
     on_uncertain: OnUncertain | Callable[[Assessment], Any]
     on_error: OnError
     tool_calls: ToolRule
@@ -113,6 +125,9 @@ DEFAULTS: Mapping[str, Any] = MappingProxyType(
         "similarity": None,
         "tau": None,
         "threshold": None,
+        "calibration": None,
+        "allow_mismatch": False,
+        "prompt_version": None,
         "on_uncertain": "flag",
         "on_error": "uncertain",
         "tool_calls": "skip",

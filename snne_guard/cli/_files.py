@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import secrets
-import shutil
 import sys
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
+from snne_guard._atomic import atomic_output
 from snne_guard.errors import ConfigurationError
 
 __all__ = ["LineSource", "atomic_output", "open_input", "refuse_same_file"]
@@ -57,28 +56,3 @@ def refuse_same_file(stream: IO[bytes], output: Path) -> None:
     if os.path.samestat(source, output.stat()):
         msg = f"--output {output} is the input itself; give it another name"
         raise ConfigurationError(msg)
-
-
-@contextmanager
-def atomic_output(output: Path | None) -> Generator[Callable[[bytes], object]]:
-    """Yield a function that writes; the file appears when all went well.
-
-    Until then the bytes are in a hidden file beside it, which is removed on an error.
-    Without an output what is written goes nowhere.
-    """
-    if output is None:
-        yield len
-        return
-    # Through a link, so that the link stays one.
-    target = output.resolve()
-    partial = target.with_name(f".{target.name}.{secrets.token_hex(4)}.partial")
-    try:
-        with partial.open("xb") as stream:
-            yield stream.write
-            stream.flush()
-            os.fsync(stream.fileno())
-        if target.exists():
-            shutil.copymode(target, partial)
-        partial.replace(target)
-    finally:
-        partial.unlink(missing_ok=True)

@@ -31,6 +31,8 @@ _REASONS = {
     "answer_reasoning_only": "the answer is reasoning without a result",
     "answer_refused": "the provider refused to answer",
     "answer_truncated": "the answer was cut off by the token limit",
+    "calibration_mismatch": "the calibration was made for other settings, so "
+    "nothing is certified",
     "cancelled": "the call was cancelled",
     "empty_samples": "empty samples were left out",
     "logprobs_missing": "token log-probabilities were missing, so SNNE was used",
@@ -57,6 +59,9 @@ _REASONS = {
     "too_few_samples": "too few replies could be compared",
     "tool_call_samples": "samples that call tools were left out",
     "tool_calls": "the answer calls tools",
+    "uncalibrated_method": "another method ran than was calibrated",
+    "uncalibrated_model": "another model replied than was calibrated",
+    "uncalibrated_set": "the set is not a whole one, as was calibrated",
     "truncated_samples": "samples cut off by the token limit were left out",
 }
 

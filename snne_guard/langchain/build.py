@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from snne_guard.assess import Shared, build_assessor
 from snne_guard.langchain.core import GuardCore
-from snne_guard.sampling.langchain_models import check_model
+from snne_guard.sampling.langchain_models import check_model, model_name
 
 __all__ = ["build", "described"]
 
@@ -20,6 +20,8 @@ _SHOWN = (
     "temperature",
     "tau",
     "threshold",
+    "allow_mismatch",
+    "prompt_version",
     "on_error",
     "tool_calls",
     "min_samples",
@@ -45,10 +47,13 @@ def build(
         ConfigurationError: If an option makes no sense, alone or with another one.
     """
     check_model(options["model"])
-    assessor, shared = build_assessor(options, shared)
+    model = options["model"]
+    named = options["calibration"] is not None and not options["chosen"]
+    name = model_name(model) if named else None
+    assessor, shared = build_assessor(options, shared, model=name)
     fallback = options["fallback"]
     core = GuardCore(
-        model=options["model"],
+        model=model,
         assessor=assessor,
         fallback=None if fallback is None else coerce_to_runnable(fallback),
         refusal=options["refusal"],

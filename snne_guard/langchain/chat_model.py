@@ -140,7 +140,11 @@ class GuardedChatModel(BaseChatModel):
         if said is None and not chooses:
             return self
         model = pin(self.guard.model, config) if chooses else self.guard.model
-        options: dict[str, Any] = {} if said is None else {"question": _always(said)}
+        # Whether a calibration is for the chosen model shows in its replies, as where
+        # the guard itself is called.
+        options: dict[str, Any] = {"chosen": chooses or self.guard.chosen}
+        if said is not None:
+            options["question"] = _always(said)
         return self.model_copy(update={"guard": self.guard.on(model, **options)})
 
     def bind_tools(

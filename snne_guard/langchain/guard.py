@@ -5,14 +5,16 @@ from __future__ import annotations
 import inspect
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from os import PathLike
 from typing import Any, ClassVar, Literal, Self
 
 from langchain_core.language_models import LanguageModelInput
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.runnables import Runnable, RunnableConfig
 
-from snne_guard.assess import PAPER, StopRule, ToolRule
-from snne_guard.decision import REFUSAL, Threshold
+from snne_guard.assess import PAPER, StopRule, ToolRule, calibration_of
+from snne_guard.decision import REFUSAL, Calibration, Threshold
+from snne_guard.decision.limits import Limit
 from snne_guard.errors import ConfigurationError
 from snne_guard.langchain.acall import AsyncGuardedCall
 from snne_guard.langchain.build import build
@@ -64,6 +66,13 @@ class SNNEGuard(Measuring):
         tau: Temperature of the similarity's softmax, above 0; None for 1.
         threshold: Largest ``u`` that is accepted, in [0, 1]; a ``Threshold``; a pair
             ``(accept, refuse)``; or None, which measures only.
+        calibration: What ``snne-guard calibrate`` made, or the path of its file, in
+            place of a threshold: the guard must have its settings, which
+            ``from_calibration`` takes over.
+        allow_mismatch: Whether settings may differ from those of the calibration; then
+            nothing is certified, and every assessment says so.
+        prompt_version: What you call the prompt, to be compared with what it was called
+            when the calibration was made.
         on_uncertain: What happens to an answer that is not accepted: ``"flag"``,
             ``"refuse"``, ``"fallback"``, ``"raise"``, or a callable that gets the
             ``Assessment`` and returns one of these words or a message to send instead.
@@ -114,7 +123,9 @@ class SNNEGuard(Measuring):
             texts of samples. Their runs and token counts they see in any case.
 
     Raises:
-        ConfigurationError: If an option makes no sense, alone or with another one.
+        ConfigurationError: If an option makes no sense, alone or with another one, or
+            differs from what the calibration was made for.
+        InputError: If the file of the calibration holds none, or was changed.
 
     Example:
         >>> from langchain_core.language_models import FakeListChatModel
@@ -137,7 +148,10 @@ class SNNEGuard(Measuring):
         method: str | Method = "auto",
         similarity: str | Similarity | None = None,
         tau: float | None = None,
-        threshold: float | Threshold | tuple[float, float] | None = None,
+        threshold: float | Threshold | tuple[Limit, Limit] | None = None,
+        calibration: Calibration | str | PathLike[str] | None = None,
+        allow_mismatch: bool = False,
+        prompt_version: str | None = None,
         on_uncertain: OnUncertain | Callable[[Assessment], Any] = "flag",
         fallback: Runnable[Any, Any] | Callable[..., Any] | None = None,
         refusal: str = REFUSAL,
@@ -172,7 +186,15 @@ class SNNEGuard(Measuring):
         if unknown:
             msg = f"SNNEGuard has no option {', '.join(map(repr, unknown))}"
             raise ConfigurationError(msg)
-        options: dict[str, Any] = {"structured": False, **given, **internal}
+        if calibration is not None:
+            # Read once: a guard that is made from this one has the same.
+            given["calibration"] = calibration_of(calibration)
+        options: dict[str, Any] = {
+            "structured": False,
+            "chosen": False,
+            **given,
+            **internal,
+        }
         core, options["shared"] = build(options, internal.get("shared"))
         super().__init__(**options)
         self._core = core
@@ -189,6 +211,30 @@ class SNNEGuard(Measuring):
             **options: Options of ``SNNEGuard`` that the paper is silent on.
         """
         return cls(model, **{**PAPER, **options})
+
+    @classmethod
+    def from_calibration(
+        cls,
+        model: ChatRunnable,
+        calibration: Calibration | str | PathLike[str],
+        **options: Any,
+    ) -> SNNEGuard:
+        """Return a guard with the settings and the threshold of a calibration.
+
+        Args:
+            model: The chat model that it was made for.
+            calibration: What ``snne-guard calibrate`` made, or the path of its file.
+            **options: Options of ``SNNEGuard``; one that differs from the calibration
+                is refused, unless ``allow_mismatch=True`` is among them.
+
+        Raises:
+            ConfigurationError: If the model or an option differs from what it was made
+                for; the message lists all that do.
+            InputError: If the file holds no calibration, or was changed.
+            OSError: If the file cannot be read.
+        """
+        made = calibration_of(calibration)
+        return cls(model, **{**made.guard_settings(), **options})
 
     def invoke(
         self,

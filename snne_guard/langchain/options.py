@@ -35,6 +35,9 @@ class GuardOptions(RunnableSerializable[LanguageModelInput, AIMessage]):
     similarity: Any = None
     tau: float | None = None
     threshold: Any = None
+    calibration: Any = None
+    allow_mismatch: bool = False
+    prompt_version: Any = None
     on_uncertain: Any = "flag"
     fallback: Any = None
     refusal: str = REFUSAL
@@ -58,6 +61,7 @@ class GuardOptions(RunnableSerializable[LanguageModelInput, AIMessage]):
     observers: tuple[Any, ...] = ()
     trace_samples: bool = True
     structured: bool = Field(default=False, repr=False)
+    chosen: bool = Field(default=False, repr=False)
     shared: Any = Field(default=None, repr=False, exclude=True)
 
     _core: GuardCore = PrivateAttr()

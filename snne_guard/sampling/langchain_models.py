@@ -28,6 +28,7 @@ __all__ = [
     "check_model",
     "has_choices",
     "is_open",
+    "model_name",
     "pin",
     "quiet_copy",
     "resolve",
@@ -149,6 +150,18 @@ def has_choices(model: ChatRunnable) -> bool:
     if isinstance(model, RunnableBindingBase):
         return has_choices(model.bound)
     return not isinstance(model, BaseChatModel)
+
+
+def model_name(model: ChatRunnable) -> str | None:
+    """Return what tracers call the model behind a runnable.
+
+    None where there are several, where it depends on the configuration of the call, or
+    where it has no name.
+    """
+    if has_choices(model):
+        return None
+    names = {candidate.names({})[0] for candidate in resolve(model)}
+    return names.pop() if len(names) == 1 else None
 
 
 def is_open(model: object) -> bool:

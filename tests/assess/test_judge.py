@@ -247,7 +247,8 @@ def test_the_record_of_a_call_that_is_not_scored() -> None:
         responses, assessment_id="an id", verdict=verdict, reasons=("tool_calls",)
     )
     assert found.reasons == ("first", "tool_calls")
-    assert (found.decision, found.threshold, found.certified) == ("unscored", 0.5, True)
+    assert (found.decision, found.threshold) == ("unscored", 0.5)
+    assert not found.certified  # the promise is of answers that were scored
     bare = Judge(policy=Policy()).record(
         responses, assessment_id="an id", verdict=Verdict(decision=None)
     )

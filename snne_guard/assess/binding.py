@@ -1,0 +1,128 @@
+"""Whether a scored set is one that the guard's threshold was made for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from snne_guard.decision import Calibration, Policy
+from snne_guard.types import ResponseSet, Sample, Score
+
+__all__ = ["Binding", "Standing", "standing"]
+
+_NOTHING: Mapping[str, Any] = {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """How a scored set stands to what the threshold was made for.
+
+    Attributes:
+        covered: Whether an answer may be accepted by the threshold at all.
+        reasons: What is not as it was, as reason codes.
+        reading: What the assessment says besides: ``certified``, and ``p_wrong`` and
+            ``p_wrong_interval`` where they are known.
+    """
+
+    covered: bool = True
+    reasons: tuple[str, ...] = ()
+    reading: Mapping[str, Any] = field(default_factory=lambda: _NOTHING)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Binding:
+    """What a guard holds to at each call for the sake of its calibration.
+
+    Attributes:
+        calibration: What it decides by.
+        settings: Its own settings, by the names in ``decision.calibration.BOUND``; the
+            model under the name by which it is asked, or left out if nobody knows it.
+        stages: Members of a set that may be accepted.
+        differs: Settings that are not the calibration's, which the user allows.
+        lenient: Whether the user allows another model too.
+    """
+
+    calibration: Calibration
+    settings: Mapping[str, Any]
+    stages: frozenset[int]
+    differs: tuple[str, ...] = ()
+    lenient: bool = False
+
+    def on(self, model: str | None) -> Binding:
+        """Return the same for a guard that asks a model by another name."""
+        return replace(self, settings={**self.settings, "model": model})
+
+    @property
+    def standing_reasons(self) -> tuple[str, ...]:
+        """What every assessment says."""
+        return ("calibration_mismatch",) if self.differs else ()
+
+    def objections(
+        self, score: Score, members: Sequence[Sample], responses: ResponseSet
+    ) -> tuple[str, ...]:
+        """Return why a set is none that it was made for, as reason codes.
+
+        Args:
+            score: Its score.
+            members: Those that were scored.
+            responses: The set that they are from.
+        """
+        reasons: tuple[str, ...] = ()
+        used, here = len(members), self.settings
+        if used not in self.stages or used != responses.n_requested:
+            reasons += ("uncalibrated_set",)
+        same = score.method == here["method"] and score.similarity == here["similarity"]
+        if not same:
+            reasons += ("uncalibrated_method",)
+        names = {responses.answer.model, *(member.model for member in members)}
+        if not all(map(self._knows, names)):
+            reasons += ("uncalibrated_model",)
+        return reasons
+
+    def _knows(self, name: str | None) -> bool:
+        if "model" in self.differs:
+            return True
+        if name is not None:
+            return self.calibration.is_reply_of(name)
+        # A reply without a name is as good as the name by which it was asked for.
+        return self.calibration.is_model(self.settings.get("model"))
+
+
+def standing(
+    policy: Policy,
+    binding: Binding | None,
+    score: Score,
+    members: Sequence[Sample],
+    responses: ResponseSet,
+) -> Standing:
+    """Return how a scored set stands to what the threshold was made for.
+
+    A threshold without a calibration says itself for which method it was made, and
+    nothing else: then only whole sets count as certified.
+
+    Args:
+        policy: What is decided by.
+        binding: What the guard holds to, None without a calibration.
+        score: The score of the set.
+        members: Those that were scored.
+        responses: The set that they are from.
+    """
+    threshold, u = policy.threshold, score.uncertainty
+    if threshold is None:
+        return Standing()
+    promised = threshold.certified and threshold.method in {None, score.method}
+    if binding is None:
+        whole = len(members) >= responses.n_requested and not responses.stopped
+        return Standing(reading={"certified": promised and whole and u is not None})
+    objections = binding.objections(score, members, responses)
+    reasons = binding.standing_reasons + objections
+    lenient = binding.lenient and objections == ("uncalibrated_model",)
+    reading: dict[str, Any] = {}
+    if not reasons and u is not None:
+        reading["certified"] = promised
+        reads = binding.calibration.probability.get(len(members))
+        if reads is not None:
+            p, low, high = reads(u)
+            reading["p_wrong"], reading["p_wrong_interval"] = p, (low, high)
+    return Standing(covered=not objections or lenient, reasons=reasons, reading=reading)
