@@ -23,7 +23,7 @@ from snne_guard.scorers.relation import Relation
 
 QUESTIONS, N, WORDS = 1000, 10, 60
 ROUNDS = 10
-CHUNK = 5  # questions timed in turn
+CHUNK = 20  # questions timed in turn, more than the last ones that are remembered
 SHOWN = 100  # questions for the time of each method
 TARGET = 3.0  # at most this many times the time of SNNE alone
 

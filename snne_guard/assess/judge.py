@@ -15,7 +15,7 @@ from snne_guard.decision import Policy, Verdict
 from snne_guard.errors import ConfigurationError
 from snne_guard.sampling.agreement import suspect, words_of
 from snne_guard.scorers import resolve_method, score_members
-from snne_guard.scorers.materials import LOGPROB_NEEDS, MAIN_NEEDS, check_relation
+from snne_guard.scorers.needs import LOGPROB_NEEDS, MAIN_NEEDS, check_relation
 from snne_guard.scorers.registry import default_similarity, without_logprobs
 from snne_guard.scorers.relation import Relation
 from snne_guard.similarity import content_f1, rouge_l, rouge_l_paper

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from snne_guard.errors import ConfigurationError
-from snne_guard.scorers.materials import (
+from snne_guard.scorers.needs import (
     LOGPROB_NEEDS,
     MAIN_NEEDS,
     RELATION_NEEDS,

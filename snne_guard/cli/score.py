@@ -27,7 +27,7 @@ from snne_guard.evaluation import BadLine, Recording, parse_recordings
 from snne_guard.scorers import METHODS, READINGS, resolve_method
 from snne_guard.scorers import score as score_answers
 from snne_guard.scorers.bounds import check_tau
-from snne_guard.scorers.materials import check_relation
+from snne_guard.scorers.needs import check_relation
 from snne_guard.scorers.registry import default_similarity
 from snne_guard.scorers.relation import Relation
 from snne_guard.similarity import SIMILARITIES

@@ -13,7 +13,8 @@ from snne_guard.decision import CalibratedStop, fit_stop
 from snne_guard.errors import InputError
 from snne_guard.evaluation.recording.recordings import Recording, read_recordings
 from snne_guard.scorers import resolve_method
-from snne_guard.scorers.materials import Materials, check_relation
+from snne_guard.scorers.materials import Materials
+from snne_guard.scorers.needs import check_relation
 from snne_guard.scorers.registry import default_similarity
 from snne_guard.scorers.relation import Relation
 from snne_guard.types import FloatArray, Method, Similarity

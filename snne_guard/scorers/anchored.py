@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from snne_guard.errors import InputError
@@ -12,8 +11,8 @@ from snne_guard.scorers.arrays import as_vector, given
 from snne_guard.scorers.bounds import check_tau
 from snne_guard.scorers.limits import Between
 from snne_guard.scorers.method import FunctionMethod
-from snne_guard.scorers.rows import clipped_logprobs, softmax_weights
-from snne_guard.types import FloatArray, MethodInputs
+from snne_guard.scorers.rows import clipped_logprobs, likelihoods
+from snne_guard.types import MethodInputs
 
 __all__ = ["ANCHORED_SNNE", "ANCHORED_WSNNE", "anchored_snne", "anchored_wsnne"]
 
@@ -53,7 +52,7 @@ def anchored_snne(main_similarity: ArrayLike, *, tau: float = 1.0) -> float:
         -0.7038
     """
     similarity = _similarity(main_similarity)
-    return _pooled(similarity, np.ones_like(similarity), tau=tau)
+    return _pooled(similarity, [1.0] * len(similarity), tau=tau)
 
 
 def anchored_wsnne(
@@ -90,30 +89,29 @@ def anchored_wsnne(
     logprobs = as_vector(
         sample_mean_logprobs, what="sample_mean_logprobs", n=len(similarity)
     )
-    logprobs = clipped_logprobs(logprobs, what="sample_mean_logprobs")
-    return _pooled(similarity, softmax_weights(logprobs, n=len(logprobs)), tau=tau)
+    weights = likelihoods(clipped_logprobs(logprobs, what="sample_mean_logprobs"))
+    return _pooled(similarity, weights.tolist(), tau=tau)
 
 
-def _similarity(values: ArrayLike) -> FloatArray:
-    similarity = as_vector(values, what="main_similarity")
-    outside = similarity[(similarity < -_ROUNDING) | (similarity > 1 + _ROUNDING)]
-    if outside.size:
-        msg = f"expected main_similarity in [0, 1], got {float(outside[0])}"
+def _similarity(values: ArrayLike) -> list[float]:
+    similarity: list[float] = as_vector(values, what="main_similarity").tolist()
+    if min(similarity) < -_ROUNDING or max(similarity) > 1 + _ROUNDING:
+        wrong = next(
+            one for one in similarity if not -_ROUNDING <= one <= 1 + _ROUNDING
+        )
+        msg = f"expected main_similarity in [0, 1], got {wrong}"
         raise InputError(msg)
-    return similarity.clip(0.0, 1.0)
+    return [min(max(one, 0.0), 1.0) for one in similarity]
 
 
-def _pooled(similarity: FloatArray, weights: FloatArray, *, tau: float) -> float:
+def _pooled(similarity: list[float], weights: list[float], *, tau: float) -> float:
     check_tau(tau)
-    similarity, weights = similarity[weights > 0], weights[weights > 0]
-    most = float(similarity.max())
+    pairs = [pair for pair in zip(similarity, weights, strict=True) if pair[1] > 0]
+    most = max(pairs)[0]
     # Around the largest, so that nothing overflows however small tau is; expm1 keeps
     # small differences however large it is, and exact sums know no order.
-    short = [math.expm1((one - most) / tau) for one in similarity.tolist()]
-    parts = [
-        part * weight for part, weight in zip(short, weights.tolist(), strict=True)
-    ]
-    mean = math.fsum(parts) / math.fsum(weights.tolist())
+    parts = [math.expm1((one - most) / tau) * weight for one, weight in pairs]
+    mean = math.fsum(parts) / math.fsum(weights)
     return min(max(-most - tau * math.log1p(mean), -1.0), 0.0)
 
 

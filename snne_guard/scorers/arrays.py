@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from numbers import Real
 from typing import NamedTuple, TypeVar
@@ -12,6 +13,7 @@ from numpy.typing import ArrayLike
 from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.scorers.clusters import as_cluster_ids
 from snne_guard.scorers.rows import as_floats, clipped_logprobs
+from snne_guard.scorers.small import all_finite, is_symmetric, max_of, min_of
 from snne_guard.types import FloatArray, IntArray
 
 __all__ = [
@@ -26,6 +28,7 @@ __all__ = [
     "check_at_least",
     "check_number",
     "check_unit",
+    "check_weights",
     "given",
 ]
 
@@ -51,7 +54,7 @@ def as_matrix(values: ArrayLike, /, *, what: str) -> FloatArray:
         matrix: FloatArray = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
         matrix = as_floats(values, what=what)
-    if not np.isfinite(matrix).all():
+    if not all_finite(matrix):
         as_floats(matrix, what=what)  # says what is wrong, unless it is -inf
         msg = f"expected {what} of finite numbers, got -inf"
         raise InputError(msg)
@@ -68,13 +71,8 @@ def as_graph(weights: ArrayLike, /) -> FloatArray:
         InputError: They are not finite, below 0 or not symmetric.
     """
     matrix = as_matrix(weights, what="weights")
-    if matrix.min() < 0:
-        msg = f"expected weights of at least 0, got {matrix.min()}"
-        raise InputError(msg)
-    if matrix.max() > _LARGEST:
-        msg = f"expected weights of at most {_LARGEST}, got {matrix.max()}"
-        raise InputError(msg)
-    if not (matrix == matrix.T).all():
+    check_weights(matrix)
+    if not is_symmetric(matrix):
         gap = float(np.abs(matrix - matrix.T).max())
         if gap > _ROUNDING:
             msg = f"expected symmetric weights, got a pair {gap} apart"
@@ -83,6 +81,17 @@ def as_graph(weights: ArrayLike, /) -> FloatArray:
     graph = matrix.copy()
     graph.flat[:: len(graph) + 1] = 0.0
     return graph
+
+
+def check_weights(weights: FloatArray, /) -> None:
+    """Raise InputError where the weight of an edge is below 0 or beyond all measure."""
+    least, most = min_of(weights), max_of(weights)
+    if least < 0:
+        msg = f"expected weights of at least 0, got {least}"
+        raise InputError(msg)
+    if most > _LARGEST:
+        msg = f"expected weights of at most {_LARGEST}, got {most}"
+        raise InputError(msg)
 
 
 def as_vector(values: ArrayLike, /, *, what: str, n: int | None = None) -> FloatArray:
@@ -141,19 +150,20 @@ def as_ragged(lists: Sequence[ArrayLike], /, *, what: str) -> Ragged:
         arrays = [np.asarray(tokens, dtype=np.float64) for tokens in lists]
     except (TypeError, ValueError):
         arrays = _each_checked(lists, what=what)
-    for place, array in enumerate(arrays):
-        if array.ndim != 1 or not array.size:
+    shapes = [array.shape for array in arrays]
+    for place, shape in enumerate(shapes):
+        if len(shape) != 1 or not shape[0]:
             msg = (
                 f"expected {what} of at least one token for answer {place}, "
-                f"got shape {array.shape}"
+                f"got shape {shape}"
             )
             raise InputError(msg)
     flat = np.concatenate(arrays)
     # All at once, and one by one only to say which answer is wrong.
-    if not flat.max() < np.inf:
+    if not max_of(flat) < math.inf:
         _each_checked(lists, what=what)
-    lengths = np.array([len(array) for array in arrays])
-    return Ragged(flat, np.cumsum(lengths) - lengths, lengths)
+    lengths = np.array([length for (length,) in shapes])
+    return Ragged(flat, lengths.cumsum() - lengths, lengths)
 
 
 def _each_checked(lists: Sequence[ArrayLike], *, what: str) -> list[FloatArray]:
@@ -207,7 +217,7 @@ def check_at_least(
 ) -> None:
     """Raise ConfigurationError unless a finite number reaches a least one."""
     check_number(value, what=what)
-    if not (value > least if above else value >= least) or not np.isfinite(value):
+    if not (value > least if above else value >= least) or value == math.inf:
         word = "above" if above else "of at least"
         msg = f"expected a finite {what} {word} {least}, got {value!r}"
         raise ConfigurationError(msg)

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from snne_guard.errors import InputError
+from snne_guard.scorers.small import is_symmetric
 from snne_guard.types import BoolArray, IntArray
 
 __all__ = ["as_cluster_ids", "component_clusters", "greedy_clusters"]
@@ -111,7 +112,7 @@ def _as_relation(equivalent: ArrayLike) -> BoolArray:
             f"got {relation.dtype} of shape {relation.shape}"
         )
         raise InputError(msg)
-    if not np.array_equal(relation, relation.T):
+    if not is_symmetric(relation):
         i, j = (int(index) for index in np.argwhere(relation != relation.T)[0])
         msg = f"expected a symmetric relation, but ({i}, {j}) is not ({j}, {i})"
         raise InputError(msg)

@@ -76,13 +76,13 @@ def cocoa_ppl(main_logprobs: ArrayLike, main_similarity: ArrayLike) -> float:
 
 
 def _product(surprise: float, main_similarity: ArrayLike) -> float:
-    similarity = as_vector(main_similarity, what="main_similarity")
-    least, most = float(similarity.min()), float(similarity.max())
+    similarity = as_vector(main_similarity, what="main_similarity").tolist()
+    least, most = min(similarity), max(similarity)
     if least < -_ROUNDING or most > 1 + _ROUNDING:
         wrong = least if least < -_ROUNDING else most
         msg = f"expected main_similarity in [0, 1], got {wrong}"
         raise InputError(msg)
-    apart = math.fsum(min(max(1 - one, 0.0), 1.0) for one in similarity.tolist())
+    apart = math.fsum(min(max(1 - one, 0.0), 1.0) for one in similarity)
     apart /= len(similarity)
     # 0 also where the answer has no probability at all: the samples agree with it.
     return surprise * apart if apart else 0.0

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from snne_guard.errors import InputError
 from snne_guard.scorers.arrays import as_graph, as_matrix, as_places, check_at_least
 from snne_guard.scorers.rows import softmax_weights
+from snne_guard.scorers.small import min_of
 from snne_guard.types import FloatArray, IntArray
 
 __all__ = [
@@ -136,7 +137,7 @@ def normalised_kernel(kernel: ArrayLike) -> FloatArray:
             below 0.
     """
     matrix = as_matrix(kernel, what="kernel")
-    least = float(np.diagonal(matrix).min())
+    least = min_of(matrix.diagonal())
     if least < 0:
         msg = f"expected a kernel with a diagonal of at least 0, got {least}"
         raise InputError(msg)
@@ -215,9 +216,9 @@ def _spectrum(weights: ArrayLike, *, normalised: bool) -> tuple[FloatArray, Floa
 
 
 def _decomposed(n: int, data: bytes, normalised: bool) -> tuple[FloatArray, FloatArray]:  # noqa: FBT001 - a key
-    graph = as_graph(np.frombuffer(data, dtype=np.float64).reshape(n, n))
-    degrees = graph.sum(axis=1)
-    laplacian = -graph
+    laplacian = as_graph(np.frombuffer(data).reshape(n, n))
+    degrees = laplacian.sum(axis=1)
+    np.negative(laplacian, out=laplacian)
     laplacian.flat[:: n + 1] = degrees
     if normalised:
         # Nodes without edges keep a row of zeros.
@@ -226,7 +227,7 @@ def _decomposed(n: int, data: bytes, normalised: bool) -> tuple[FloatArray, Floa
         # One side after the other: the product of two scales may overflow.
         laplacian = laplacian * scale[:, None] * scale
     values, basis = np.linalg.eigh(laplacian)
-    values = np.maximum(values, 0.0)
+    np.maximum(values, 0.0, out=values)
     values.flags.writeable = basis.flags.writeable = False
     return values, basis
 

@@ -98,8 +98,10 @@ def perplexity(main_logprobs: ArrayLike) -> float:
         1.2214
     """
     logprobs = as_logprobs(main_logprobs, what="main_logprobs").tolist()
-    with np.errstate(over="ignore"):
-        return float(np.exp(-math.fsum(logprobs) / len(logprobs)))
+    try:
+        return math.exp(-math.fsum(logprobs) / len(logprobs))
+    except OverflowError:
+        return math.inf
 
 
 def answer_length(main_answer: str) -> float:

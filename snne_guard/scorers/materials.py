@@ -2,58 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from snne_guard.errors import ConfigurationError, InputError
+from snne_guard.errors import InputError
+from snne_guard.scorers.bounds import check_tau
 from snne_guard.scorers.clusters import greedy_clusters
 from snne_guard.scorers.method import check_found
+from snne_guard.scorers.needs import OF_EACH, RELATION_NEEDS
 from snne_guard.scorers.relation import Relation
 from snne_guard.scorers.sentences import sentence_owners, sentences_of
 from snne_guard.types import BoolArray, FloatArray, IntArray, Method, MethodInputs
 
-__all__ = [
-    "LOGPROB_NEEDS",
-    "MAIN_NEEDS",
-    "OF_EACH",
-    "RELATION_NEEDS",
-    "Materials",
-    "check_relation",
-    "compares_answers",
-]
-
-LOGPROB_NEEDS = frozenset(
-    {"mean_logprobs", "token_logprobs", "main_logprobs", "sample_mean_logprobs"}
-)
-"""Needs that only token log-probabilities can meet."""
-
-RELATION_NEEDS = frozenset(
-    {
-        "similarity",
-        "cluster_ids",
-        "entailment",
-        "sentence_entailment",
-        "graph",
-        "main_similarity",
-        "main_entailment",
-    }
-)
-"""Needs that depend on what compares the answers; with one of them its name belongs to
-the name of what ran."""
-
-MAIN_NEEDS = frozenset(
-    {"main_answer", "main_entailment", "main_logprobs", "main_similarity"}
-)
-"""Needs that the delivered answer alone can meet."""
-
-OF_EACH = frozenset({"hidden_states", "token_importance"})
-"""Needs that are handed in, one entry for each text."""
-
-_ENTAILED = frozenset({"entailment", "main_entailment", "sentence_entailment"})
+__all__ = ["Materials"]
 
 AnyScalar = TypeVar("AnyScalar", bound=np.generic)
 _Known = Mapping[str, Any]
@@ -105,6 +70,7 @@ class Materials:
         self._known: _Known = {} if known is None else known
         self._parts: dict[tuple[str, str, int], Any] = {}
         self._relations: dict[int, Relation] = {}
+        self._inputs: dict[Hashable, MethodInputs] = {}
         self._whole: Materials | None = None
 
     def first(self, n: int, /) -> Materials:
@@ -145,6 +111,8 @@ class Materials:
     ) -> MethodInputs:
         """Return what a method needs, and nothing else.
 
+        Methods with the same needs get the same.
+
         Args:
             method: Who asks.
             relation: What compares the answers.
@@ -152,17 +120,25 @@ class Materials:
 
         Raises:
             InputError: Something that the method needs is not known of this set.
-            ConfigurationError: The relation cannot give what the method needs.
+            ConfigurationError: The relation cannot give what the method needs, or tau
+                is not a finite number above 0.
         """
-        needs = method.needs
-        found = {need: self._part(need, relation) for need in needs}
-        check_found(method, found)
-        if "similarity" not in needs:
-            found["similarity"] = self._unseen()
-        anchor = 0.0
-        if self.delivered and not self._first and getattr(method, "anchors", False):
-            anchor = relation.anchor
-        return MethodInputs(tau=tau, metric=relation.metric, anchor=anchor, **found)
+        check_tau(tau)
+        needs = frozenset(method.needs)
+        anchored = self.delivered and not self._first
+        anchor = (
+            relation.anchor if anchored and getattr(method, "anchors", False) else 0.0
+        )
+        key = needs, self._key("", relation), float(tau), anchor
+        if key not in self._inputs:
+            found = {need: self._part(need, relation) for need in needs}
+            check_found(method, found)
+            if "similarity" not in needs:
+                found["similarity"] = self._unseen()
+            self._inputs[key] = MethodInputs(
+                tau=tau, metric=relation.metric, anchor=anchor, **found
+            )
+        return self._inputs[key]
 
     def part(self, need: str, relation: Relation, /) -> Any:  # noqa: ANN401 - of many kinds
         """Return one part, None where it is not known.
@@ -285,46 +261,6 @@ class Materials:
     def given(self, need: str) -> Any:  # noqa: ANN401 - of many kinds
         """Return what was given of the whole set under the name of a need."""
         return self._known.get(need)
-
-
-def compares_answers(method: Method, /) -> bool:
-    """Return whether a method looks at how the answers relate to one another.
-
-    Example:
-        >>> from snne_guard.scorers import METHODS
-        >>> [compares_answers(METHODS[name]) for name in ("snne", "dse", "perplexity")]
-        [True, True, False]
-    """
-    return not RELATION_NEEDS.isdisjoint(method.needs)
-
-
-def check_relation(method: Method, relation: Relation, /) -> None:
-    """Raise ConfigurationError where a relation cannot give what a method needs.
-
-    Example:
-        >>> from snne_guard.scorers import METHODS
-        >>> check_relation(METHODS["snne"], Relation.of("rouge_l"))
-    """
-    needs = method.needs
-    if "cluster_ids" in needs and not (relation.equates or relation.entails):
-        msg = (
-            f"expected a similarity that says which answers mean the same for method "
-            f"{method.name!r}, as 'exact', 'numeric' and 'nli' do, "
-            f"got {relation.name!r}"
-        )
-        raise ConfigurationError(msg)
-    if needs & _ENTAILED and not relation.entails:
-        msg = (
-            f"expected a similarity with the probabilities of entailment for method "
-            f"{method.name!r}, such as 'nli', got {relation.name!r}"
-        )
-        raise ConfigurationError(msg)
-    if getattr(method, "with_question", False) and not relation.with_question:
-        msg = (
-            f"expected a similarity with the question in front of the answers for "
-            f"method {method.name!r}, such as 'rouge_l+question', got {relation.name!r}"
-        )
-        raise ConfigurationError(msg)
 
 
 def _complete(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -32,15 +32,21 @@ class Mapping01(Protocol):
 
 def check_needs(method: Method, inputs: MethodInputs, /) -> None:
     """Raise InputError where something that the method needs is missing."""
-    check_found(method, {need: getattr(inputs, need, None) for need in method.needs})
+    missing = [need for need in method.needs if getattr(inputs, need, None) is None]
+    if missing:
+        raise _lacking(method, missing)
 
 
 def check_found(method: Method, found: Mapping[str, object], /) -> None:
     """Raise InputError where a need was met with None."""
-    for need in sorted(found):
-        if found[need] is None:
-            msg = f"expected {need} for method {method.name!r}, got none"
-            raise InputError(msg)
+    missing = [need for need, value in found.items() if value is None]
+    if missing:
+        raise _lacking(method, missing)
+
+
+def _lacking(method: Method, missing: Sequence[str]) -> InputError:
+    msg = f"expected {min(missing)} for method {method.name!r}, got none"
+    return InputError(msg)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from snne_guard.errors import ConfigurationError, InputError
+from snne_guard.scorers.small import is_symmetric
 from snne_guard.similarity import checked_similarity, resolve_similarity
 from snne_guard.similarity.blindness import blind_spots
 from snne_guard.similarity.content import content_f1
@@ -18,6 +19,7 @@ from snne_guard.similarity.entailment import (
     entail_similarity,
     equivalence,
 )
+from snne_guard.similarity.exact import Match
 from snne_guard.similarity.lexical import is_metric
 from snne_guard.similarity.with_question import WithQuestion
 from snne_guard.types import (
@@ -154,6 +156,8 @@ class Relation:
         Raises:
             InputError: What came back is no similarity matrix.
         """
+        if isinstance(self.similarity, Match):
+            return self.similarity(texts)  # by its making there is nothing to check
         found: Any
         if self.derives and probabilities is not None:
             found = entail_similarity(probabilities)
@@ -199,6 +203,8 @@ class Relation:
         if not self.equates:
             msg = f"similarity {self.name!r} does not say which answers mean the same"
             raise ConfigurationError(msg)
+        if isinstance(self.similarity, Match):
+            return self.similarity.equivalent(texts)
         same = cast("Equivalence", self.similarity)
         return _checked_truth(same.equivalent(texts, question=question), len(texts))
 
@@ -222,12 +228,10 @@ def _checked_truth(values: Any, n: int) -> BoolArray:  # noqa: ANN401 - unchecke
     if found.shape != (n, n):
         msg = f"expected {(n, n)} truth values, got shape {found.shape}"
         raise InputError(msg)
-    # NaN and every number but 0 would pass for True, and so for the same meaning.
-    if found.dtype.kind not in "biuf" or not np.isin(found, (0, 1)).all():
-        msg = "expected truth values or 0 and 1 of which texts mean the same, got "
-        raise InputError(msg + _oddest(found))
+    if found.dtype != np.bool_:
+        _check_zero_or_one(found)
     same: BoolArray = found.astype(np.bool_)
-    if not (same == same.T).all():
+    if not is_symmetric(same):
         msg = "expected symmetric truth values of which texts mean the same"
         raise InputError(msg)
     if not same.diagonal().all():
@@ -236,7 +240,13 @@ def _checked_truth(values: Any, n: int) -> BoolArray:  # noqa: ANN401 - unchecke
     return same
 
 
-def _oddest(found: NDArray[Any]) -> str:
-    if found.dtype.kind not in "biuf":
-        return f"{found.dtype}"
-    return f"{found[~np.isin(found, (0, 1))][0]}"
+def _check_zero_or_one(found: NDArray[Any]) -> None:
+    # NaN and every number but 0 would pass for True, and so for the same meaning.
+    number = found.dtype.kind in "iuf"
+    odd = found[~np.isin(found, (0, 1))] if number else found.ravel()
+    if odd.size:
+        msg = (
+            "expected truth values or 0 and 1 of which texts mean the same, "
+            f"got {odd[0] if number else found.dtype}"
+        )
+        raise InputError(msg)

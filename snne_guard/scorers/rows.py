@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Literal
@@ -11,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.scorers.bounds import check_tau
+from snne_guard.scorers.small import all_finite, max_of
 from snne_guard.types import FloatArray
 
 __all__ = [
@@ -20,6 +22,7 @@ __all__ = [
     "as_floats",
     "as_square",
     "clipped_logprobs",
+    "likelihoods",
     "printed_weights",
     "row_logsumexp",
     "softmax_weights",
@@ -79,9 +82,13 @@ def softmax_weights(mean_logprobs: ArrayLike, *, n: int) -> FloatArray:
         InputError: They are not n numbers, NaN or ``+inf`` is among them, or one is
             above 0 by more than rounding.
     """
-    logprobs = _as_mean_logprobs(mean_logprobs, n=n)
-    top = logprobs.max()
-    if np.isneginf(top):
+    return likelihoods(_as_mean_logprobs(mean_logprobs, n=n))
+
+
+def likelihoods(logprobs: FloatArray, /) -> FloatArray:
+    """Return the same of log-probabilities that were checked already."""
+    top = max_of(logprobs)
+    if top == -math.inf:
         return np.ones_like(logprobs)
     # The difference, not the exponential, keeps exp(-800) from becoming 0 / 0.
     weights: FloatArray = np.exp(logprobs - top)
@@ -151,10 +158,11 @@ def clipped_logprobs(values: FloatArray, /, *, what: str) -> FloatArray:
     Raises:
         InputError: One is above 0 by more than rounding.
     """
-    if values.max() > LOGPROB_SLACK:
-        msg = f"expected {what} of at most 0, got {values.max()}"
+    most = max_of(values)
+    if most > LOGPROB_SLACK:
+        msg = f"expected {what} of at most 0, got {most}"
         raise InputError(msg)
-    return np.minimum(values, 0.0)
+    return np.minimum(values, 0.0) if most > 0 else values
 
 
 def as_square(similarity: ArrayLike) -> FloatArray:
@@ -173,7 +181,7 @@ def as_floats(values: ArrayLike, *, what: str) -> FloatArray:
     except (TypeError, ValueError) as error:
         msg = f"expected {what} to be numbers, got {type(values).__name__}"
         raise InputError(msg) from error
-    if np.isfinite(floats).all():
+    if all_finite(floats):
         return floats
     for name, wrong in (("NaN", np.isnan(floats)), ("+inf", np.isposinf(floats))):
         if wrong.any():

@@ -18,6 +18,7 @@ from snne_guard.scorers.arrays import (
     given,
 )
 from snne_guard.scorers.method import FunctionMethod
+from snne_guard.scorers.small import max_of, min_of
 from snne_guard.types import FloatArray, MethodInputs
 
 __all__ = ["SAR", "SENT_SAR", "TOKEN_SAR", "sar", "sent_sar", "token_sar"]
@@ -172,7 +173,7 @@ def _weights(tokens: Ragged, token_importance: Sequence[ArrayLike]) -> FloatArra
     if got != expected:
         msg = f"expected token_importance of {expected} tokens, got {got}"
         raise InputError(msg)
-    least, most = importance.flat.min(), importance.flat.max()
+    least, most = min_of(importance.flat), max_of(importance.flat)
     if least < -_ROUNDING or most > 1 + _ROUNDING:
         wrong = least if least < -_ROUNDING else most
         msg = f"expected token_importance in [0, 1], got {wrong}"
@@ -186,28 +187,29 @@ def _shared(entropies: FloatArray, similarity: ArrayLike, *, t: float) -> float:
     if len(matrix) != len(entropies):
         msg = f"expected a similarity of {len(entropies)} answers, got {len(matrix)}"
         raise InputError(msg)
-    if matrix.min() < 0:
-        msg = f"expected similarities of at least 0, got {matrix.min()}"
+    least = min_of(matrix)
+    if least < 0:
+        msg = f"expected similarities of at least 0, got {least}"
         raise InputError(msg)
-    with np.errstate(over="ignore"):
-        shares = matrix / t
-    if not np.isfinite(shares).all():
+    if math.isinf(max_of(matrix) / float(t)):
         msg = f"expected t that similarities can be divided by, got {t!r}"
         raise ConfigurationError(msg)
-    np.fill_diagonal(shares, 1.0)
+    shares = matrix / t
+    shares.flat[:: len(shares) + 1] = 1.0
     with np.errstate(divide="ignore"):
         logs: FloatArray = np.log(shares) - entropies
     # In sorted order the sums do not depend on the order of the answers.
     logs.sort(axis=1)
-    top = logs[:, -1]
-    if top.min() == -math.inf:
+    top = logs[:, -1:].copy()
+    if min_of(top) == -math.inf:
         return math.inf
-    sums = np.log(np.exp(logs - top[:, None]).sum(axis=1)) + top
-    return -_mean(sums)
+    logs -= top
+    sums = np.exp(logs, out=logs).sum(axis=1)
+    return -_mean(np.log(sums) + top[:, 0])
 
 
 def _mean(values: FloatArray) -> float:
-    return math.fsum(values) / len(values)
+    return math.fsum(values.tolist()) / len(values)
 
 
 def _sar(inputs: MethodInputs) -> float:

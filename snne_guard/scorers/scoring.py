@@ -9,11 +9,11 @@ from typing import Any
 
 from snne_guard.errors import InputError
 from snne_guard.scorers.bounds import check_tau
-from snne_guard.scorers.materials import (
+from snne_guard.scorers.materials import Materials
+from snne_guard.scorers.needs import (
     MAIN_NEEDS,
     OF_EACH,
     RELATION_NEEDS,
-    Materials,
     check_relation,
     compares_answers,
 )

@@ -59,7 +59,7 @@ def snne(
         -1.6373
     """
     rows = row_logsumexp(similarity, tau=tau, include_self=include_self)
-    return -_anchored_mean(rows, np.ones_like(rows), anchor)
+    return -_anchored_mean(rows, np.ones(len(rows)), anchor)
 
 
 def wsnne(
@@ -119,21 +119,22 @@ def wsnne(
 def _anchored_mean(rows: FloatArray, weights: FloatArray, anchor: float) -> float:
     check_anchor(anchor)
     if anchor:
-        weights = (1 - anchor) / math.fsum(weights) * weights
+        weights = (1 - anchor) / math.fsum(weights.tolist()) * weights
         weights[0] += anchor
     return _weighted_mean(rows, weights)
 
 
 def _weighted_mean(rows: FloatArray, weights: FloatArray) -> float:
     # A weight of 0 takes its row out, also where the row is -inf.
-    rows, weights = rows[weights > 0], weights[weights > 0]
-    base = float(rows.max())
-    if np.isneginf(rows).any():
+    pairs = zip(rows.tolist(), weights.tolist(), strict=True)
+    weighty: list[tuple[float, float]] = [pair for pair in pairs if pair[1] > 0]
+    base = max(weighty)[0]
+    if min(weighty)[0] == -math.inf:
         return -math.inf
     # Around a base and summed exactly: equal rows give exactly their value, so that
     # answers that are all alike get u = 0 and not 1e-16, in any order.
-    with np.errstate(over="ignore"):
-        return base + math.fsum(weights / math.fsum(weights) * (rows - base))
+    total = math.fsum(weight for _, weight in weighty)
+    return base + math.fsum(weight / total * (row - base) for row, weight in weighty)
 
 
 def _snne(inputs: MethodInputs) -> float:

@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from snne_guard.errors import ConfigurationError, InputError
-from snne_guard.scorers.arrays import check_number
+from snne_guard.scorers.arrays import check_number, check_weights
 from snne_guard.scorers.limits import Between
 from snne_guard.scorers.method import FunctionMethod
 from snne_guard.scorers.rows import as_square
+from snne_guard.scorers.small import min_of
 from snne_guard.types import FloatArray, MethodInputs
 
 __all__ = [
@@ -30,7 +31,6 @@ __all__ = [
 
 # Beyond these digits a spectrum is rounding, and depends on the order of the answers.
 _DIGITS = 12
-_LARGEST = 1e100
 # An eigenvalue that equals the threshold but for rounding is not below it.
 _ROUNDING = 1e-12
 # Two eigenvalues nearer than this are the same one but for rounding.
@@ -79,15 +79,10 @@ def laplacian_spectrum(similarity: ArrayLike) -> Spectrum:
 
 def _spectrum(n: int, data: bytes) -> Spectrum:
     weights = np.frombuffer(data, dtype=np.float64).reshape(n, n)
-    if weights.min() < 0:
-        msg = f"expected weights of at least 0, got {float(weights.min())}"
-        raise InputError(msg)
-    if weights.max() > _LARGEST:
-        msg = f"expected weights of at most {_LARGEST}, got {float(weights.max())}"
-        raise InputError(msg)
+    check_weights(weights)
     weights = (weights + weights.T) / 2
     degrees = weights.sum(axis=1)
-    if degrees.min() == 0:
+    if min_of(degrees) == 0:
         row = int(degrees.argmin())
         msg = f"expected no row of zeros, got one at {row}"
         raise InputError(msg)
@@ -201,7 +196,7 @@ def eccentricity(
     whole: object = smallest  # whatever its type says
     shares: float | FloatArray = 1.0
     if smallest is None:
-        count = int(np.searchsorted(spectrum.values, threshold - _ROUNDING))
+        count = int(spectrum.values.searchsorted(threshold - _ROUNDING))
     elif isinstance(whole, Integral) and 1 <= smallest <= n:
         count, shares = _smallest(spectrum.values, smallest)
     else:
@@ -209,7 +204,7 @@ def eccentricity(
         raise ConfigurationError(msg)
     chosen = spectrum.vectors[:, :count]
     apart = chosen - chosen.sum(axis=0) / n
-    return round(math.sqrt(float((apart * apart * shares).sum())), _DIGITS)
+    return round(math.sqrt(float(np.vdot(apart * shares, apart))), _DIGITS)
 
 
 def _smallest(values: FloatArray, k: int) -> tuple[int, FloatArray]:

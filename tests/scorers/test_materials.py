@@ -8,8 +8,9 @@ import pytest
 
 from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.scorers import METHODS
-from snne_guard.scorers.materials import Materials, check_relation
+from snne_guard.scorers.materials import Materials
 from snne_guard.scorers.method import FunctionMethod
+from snne_guard.scorers.needs import check_relation
 from snne_guard.scorers.relation import Relation
 from snne_guard.similarity import rouge_l
 from snne_guard.types import BoolArray, FloatArray

@@ -20,7 +20,8 @@ from snne_guard.evaluation.comparison.members import (
 )
 from snne_guard.evaluation.comparison.plan import Planned
 from snne_guard.evaluation.recording.recordings import Recording
-from snne_guard.scorers.materials import RELATION_NEEDS, Materials
+from snne_guard.scorers.materials import Materials
+from snne_guard.scorers.needs import RELATION_NEEDS
 from snne_guard.scorers.relation import Relation
 from snne_guard.types import FloatArray
 

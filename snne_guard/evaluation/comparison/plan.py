@@ -11,7 +11,7 @@ from snne_guard.errors import ConfigurationError
 from snne_guard.evaluation._importing import import_object
 from snne_guard.evaluation.results import Status
 from snne_guard.scorers import METHODS, READINGS
-from snne_guard.scorers.materials import RELATION_NEEDS, check_relation
+from snne_guard.scorers.needs import RELATION_NEEDS, check_relation
 from snne_guard.scorers.registry import default_similarity, resolve_method
 from snne_guard.scorers.relation import Relation
 from snne_guard.similarity.registry import FAMILIES

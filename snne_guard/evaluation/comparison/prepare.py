@@ -13,7 +13,7 @@ from snne_guard.evaluation.comparison.plan import Planned, Tools, plan_methods
 from snne_guard.evaluation.comparison.scan import Scan, Strip
 from snne_guard.evaluation.comparison.survey import OnProblem, Part, Row
 from snne_guard.evaluation.grading.grade import Grader, LabelGrader
-from snne_guard.scorers.materials import LOGPROB_NEEDS, RELATION_NEEDS
+from snne_guard.scorers.needs import LOGPROB_NEEDS, RELATION_NEEDS
 from snne_guard.scorers.relation import Relation
 from snne_guard.similarity import SIMILARITIES
 from snne_guard.similarity.exact import exact, normalised, numeric

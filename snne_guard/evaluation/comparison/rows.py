@@ -14,7 +14,7 @@ from snne_guard.evaluation.comparison.scan import Scan
 from snne_guard.evaluation.comparison.standing import Standing
 from snne_guard.evaluation.metrics.calibration_error import brier, ece
 from snne_guard.evaluation.results import MethodResult
-from snne_guard.scorers.materials import MAIN_NEEDS
+from snne_guard.scorers.needs import MAIN_NEEDS
 from snne_guard.types import FloatArray, IntArray
 
 __all__ = ["results"]
