@@ -13,7 +13,7 @@ from snne_guard.decision import Calibration
 from snne_guard.errors import ConfigurationError
 from snne_guard.sampling import SamplingPlan
 from snne_guard.scorers import Combination
-from snne_guard.scorers.materials import compares_answers
+from snne_guard.scorers.needs import compares_answers
 
 __all__ = ["bind", "calibration_of", "settings_of", "with_calibration"]
 

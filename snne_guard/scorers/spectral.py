@@ -204,7 +204,8 @@ def eccentricity(
         raise ConfigurationError(msg)
     chosen = spectrum.vectors[:, :count]
     apart = chosen - chosen.sum(axis=0) / n
-    return round(math.sqrt(float(np.vdot(apart * shares, apart))), _DIGITS)
+    squares: FloatArray = apart * apart * shares
+    return round(math.sqrt(float(squares.sum())), _DIGITS)
 
 
 def _smallest(values: FloatArray, k: int) -> tuple[int, FloatArray]:
