@@ -7,7 +7,7 @@ from typing import Literal
 
 from snne_guard.assess.brakes import Brakes
 from snne_guard.assess.brief import CHOSEN_SKIPS, Assessor, Brief
-from snne_guard.assess.watching import watched
+from snne_guard.assess.watching import Watch, unwatched, watched
 from snne_guard.decision import Policy, Verdict
 from snne_guard.sampling.clock import Clock
 from snne_guard.sampling.collect import Collector, Draw
@@ -43,6 +43,7 @@ class Books:
         self.id = brief.id
         self.assessment: Assessment | None = None
         self._assessor, self._brief = assessor, brief
+        self._usual = assessor.judge.policy
         rounds = assessor.sample_rounds(batch=brief.batch)
         self._brakes = Brakes(assessor, brief)
         self._collector = Collector(rounds[-1], batch=brief.batch, rounds=rounds)
@@ -203,10 +204,28 @@ class Books:
             growth=self._growth,
         )
 
+    @property
+    def _watch(self) -> Watch | None:
+        """Who is to see the verdict: nobody where an answer has a policy of its own."""
+        return self._assessor.watch if self.policy is self._usual else None
+
     def _watched(self, found: tuple[Assessment, Verdict]) -> tuple[Assessment, Verdict]:
         """Return what is found once what watches the guard has seen it."""
-        watch = self._assessor.watch
+        watch = self._watch
         return found if watch is None else watched(watch, *found, policy=self.policy)
+
+    def _unwatched(
+        self, found: tuple[Assessment, Verdict]
+    ) -> tuple[Assessment, Verdict]:
+        """Return what is found where what watches the guard was too slow."""
+        watch = self._watch
+        return found if watch is None else unwatched(watch, *found, policy=self.policy)
+
+    @property
+    def _watching_time(self) -> float | None:
+        """Seconds that what watches the guard may take, None for no limit."""
+        left = self._clock.remaining()
+        return None if left is None else max(left, _GRACE)
 
     @property
     def _saved(self) -> int:

@@ -10,6 +10,7 @@ from typing import Any, TypeVar, cast
 from snne_guard.assess.brief import Assessor
 from snne_guard.assess.calibrated import bind, with_calibration
 from snne_guard.assess.judge import Judge
+from snne_guard.assess.monitoring import watching
 from snne_guard.assess.observe import ObserverHub
 from snne_guard.assess.stopping import Stopping, StopRule
 from snne_guard.decision import (
@@ -148,6 +149,7 @@ def build_assessor(
         circuit=shared.circuit,
         sample_when=_plain("sample_when", "a bool", options),
         question=_plain("question", "a text", options),
+        watch=watching(options, judge.policy.threshold),
     )
     return assessor, shared
 

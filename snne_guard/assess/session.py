@@ -62,7 +62,13 @@ class Session(Books):
 
     def finish(self, answer: Sample) -> tuple[Assessment, Verdict]:
         """Wait for the samples within the limits, score, decide."""
-        return self._watched(self._found(answer))
+        found = self._found(answer)
+        if self._watch is None or self._watch.light:
+            return self._watched(found)
+        try:
+            return within(partial(self._watched, found), self._watching_time)
+        except OutOfTimeError:
+            return self._unwatched(found)
 
     def _found(self, answer: Sample) -> tuple[Assessment, Verdict]:
         self._assessor = self._assessor.for_answer(answer)
@@ -150,10 +156,13 @@ class AsyncSession(Books):
     async def finish(self, answer: Sample) -> tuple[Assessment, Verdict]:
         """Wait for the samples within the limits, score, decide."""
         found = await self._found(answer)
-        watch = self._assessor.watch
-        if watch is None or watch.light:
+        if self._watch is None or self._watch.light:
             return self._watched(found)
-        return await off_loop(partial(self._watched, found))
+        seen = off_loop(partial(self._watched, found))
+        try:
+            return await awithin(seen, self._watching_time)
+        except OutOfTimeError:
+            return self._unwatched(found)
 
     async def _found(self, answer: Sample) -> tuple[Assessment, Verdict]:
         self._assessor = self._assessor.for_answer(answer)

@@ -9,7 +9,7 @@ from typing import Any, Literal, TypedDict
 
 from snne_guard.assess.judge import ToolRule
 from snne_guard.assess.stopping import StopRule
-from snne_guard.decision import Calibration, Threshold
+from snne_guard.decision import Calibration, Monitor, Threshold
 from snne_guard.decision.limits import Limit
 from snne_guard.errors import ConfigurationError
 from snne_guard.sampling import Breaker, Budget, Prices
@@ -81,6 +81,8 @@ class GuardSettings(TypedDict, total=False):
         budget: What guarded calls may spend; samples that would go over are not drawn.
         breaker: When the provider counts as failing, so that samples are shed before
             answers; None for never.
+        monitor: Watches the calibration in use: picks answers for audits, and says
+            when the threshold no longer fits. None for nobody.
         observers: Objects with any of ``on_sample_start``, ``on_sample_end`` and
             ``on_assessment``.
     """
@@ -113,6 +115,7 @@ class GuardSettings(TypedDict, total=False):
     prices: Prices | None
     budget: Budget | None
     breaker: Breaker | None
+    monitor: Monitor | None
     observers: Sequence[Observer]
 
 
@@ -146,6 +149,7 @@ DEFAULTS: Mapping[str, Any] = MappingProxyType(
         "prices": None,
         "budget": None,
         "breaker": BREAKER,
+        "monitor": None,
         "observers": (),
     }
 )

@@ -9,7 +9,7 @@ from typing import Literal, Protocol
 from snne_guard.decision import Policy, Verdict
 from snne_guard.types import Assessment, OnUncertain
 
-__all__ = ["Doubt", "Watch", "watched"]
+__all__ = ["Doubt", "Watch", "unwatched", "watched"]
 
 logger = logging.getLogger(__name__)
 
@@ -46,6 +46,10 @@ class Watch(Protocol):
         """
         ...
 
+    def missed(self, assessment: Assessment, /) -> tuple[Assessment, Doubt | None]:
+        """Return the same for one that ``see`` failed on, or was too slow for."""
+        ...
+
 
 def watched(
     watch: Watch, assessment: Assessment, verdict: Verdict, *, policy: Policy
@@ -53,7 +57,7 @@ def watched(
     """Return an assessment and its verdict after ``watch`` has seen it.
 
     Args:
-        watch: Who looks. One that fails changes nothing but the reasons.
+        watch: Who looks.
         assessment: What was found.
         verdict: What was decided.
         policy: What was decided by.
@@ -63,8 +67,21 @@ def watched(
     except Exception as error:  # noqa: BLE001 - its store may be anyone's code
         # An answer that was paid for is not lost to it.
         logger.warning("the monitor failed with %s", type(error).__name__)
-        reasons = (*assessment.reasons, "monitor_failed")
-        return replace(assessment, reasons=reasons), verdict
+        return unwatched(watch, assessment, verdict, policy=policy)
+    return _doubted(seen, verdict, doubt, policy)
+
+
+def unwatched(
+    watch: Watch, assessment: Assessment, verdict: Verdict, *, policy: Policy
+) -> tuple[Assessment, Verdict]:
+    """Return the same where ``watch`` could not see it."""
+    missed, doubt = watch.missed(assessment)
+    return _doubted(missed, verdict, doubt, policy)
+
+
+def _doubted(
+    seen: Assessment, verdict: Verdict, doubt: Doubt | None, policy: Policy
+) -> tuple[Assessment, Verdict]:
     if doubt is None or verdict.decision != "accept":
         return seen, verdict
     if doubt == "uncertain":

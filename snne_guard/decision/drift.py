@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from snne_guard.errors import InputError
 
-__all__ = ["BINS", "DriftTest"]
+__all__ = ["BINS", "DriftTest", "kept", "shares_and_factors"]
 
 BINS = 1024
 """Steps of ``u`` that are told apart; it bounds the memory."""
@@ -106,7 +106,7 @@ class DriftTest:
     @property
     def value(self) -> float:
         """What a capital of 1 has become: the evidence that scores have changed."""
-        return math.fsum(self.capital) + _kept(self.n_scores)
+        return math.fsum(self.capital) + kept(self.n_scores)
 
     def add(self, uncertainty: float, chance: float) -> None:
         """Bet on the next score.
@@ -123,10 +123,12 @@ class DriftTest:
         total = self.n_reference + self.n_scores + 1
         above = sum(self.counts[place + 1 :])
         p_value = (above + chance * self.counts[place]) / total
-        fresh = _kept(self.n_scores) - _kept(self.n_scores + 1)
+        fresh = kept(self.n_scores) - kept(self.n_scores + 1)
         self.capital = [
-            min((before + bet.share * fresh) * _factor(bet, p_value), _MOST)
-            for before, bet in zip(self.capital, _BETS, strict=True)
+            min((before + share * fresh) * factor, _MOST)
+            for before, share, factor in zip(
+                self.capital, *shares_and_factors(p_value), strict=True
+            )
         ]
         self.n_scores += 1
 
@@ -137,9 +139,14 @@ class DriftTest:
         return _BETS[best].words
 
 
-def _kept(n_scores: int) -> float:
-    """Return the share of the first capital that is not laid out yet."""
+def kept(n_scores: int) -> float:
+    """Return the share of the first capital that is left after so many scores."""
     return 1.0 / (1.0 + math.log1p(n_scores / _WAIT))
+
+
+def shares_and_factors(p_value: float) -> tuple[list[float], list[float]]:
+    """Return the bets' shares of the capital, and what each makes of 1."""
+    return [bet.share for bet in _BETS], [_factor(bet, p_value) for bet in _BETS]
 
 
 def _factor(bet: _Bet, p_value: float) -> float:

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import hashlib
 import math
+import os
 import secrets
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
+from snne_guard.decision.calibration import Calibration
 from snne_guard.decision.drift import DriftTest
 from snne_guard.decision.monitor_state import KEPT, MonitorState
 from snne_guard.decision.monitor_status import Levels, MonitorStatus
 from snne_guard.decision.monitor_store import MemoryStore, MonitorStore
+from snne_guard.decision.threshold import Threshold
 from snne_guard.errors import ConfigurationError, InputError
 
-__all__ = ["Monitor", "OnStale"]
+__all__ = ["Monitor", "OnStale", "audited_rate"]
 
 OnStale = Literal["uncertain", "accept", "flag", "refuse", "fallback", "raise"]
 """What becomes of answers whose calibration is stale: they count as uncertain, are
@@ -90,13 +93,42 @@ class Monitor:
         if not _is_name(name):
             msg = f"name must be a text that is not empty; got {name!r}"
             raise ConfigurationError(msg)
-        self.name, self.on_stale, self.audit_rate = name, on_stale, audit_rate
+        self.name, self.audit_rate = name, audit_rate
+        self.on_stale: OnStale = on_stale
         self._drift_level, self._audit_level = drift_level, audit_level
         self.store: MonitorStore = MemoryStore() if store is None else store
         self._seed = seed
         self._given = (reference, alpha)
         self._bound: tuple[Sequence[float] | None, float | None] | None = None
         self._begin(reference, alpha)
+
+    @classmethod
+    def for_calibration(
+        cls,
+        calibration: Calibration | str | os.PathLike[str],
+        **options: Any,  # noqa: ANN401 - those of the class
+    ) -> Monitor:
+        """Return a monitor of a calibration, for a process without a guard.
+
+        A process that only reports shares the store with those that have guards.
+
+        Args:
+            calibration: What the guards have, or the path of its file.
+            **options: Options of ``Monitor``: ``store`` and ``name`` as theirs.
+
+        Raises:
+            ConfigurationError: If an option makes no sense.
+            InputError: If the file holds no calibration, or was changed.
+            OSError: If the file cannot be read.
+        """
+        made = calibration
+        if not isinstance(made, Calibration):
+            made = Calibration.load(made)
+        known: dict[str, Any] = {
+            "reference": made.reference,
+            "alpha": audited_rate(made.threshold),
+        }
+        return cls(**{**known, **options})
 
     def bind(self, *, reference: Sequence[float] | None, alpha: float | None) -> None:
         """Take from a calibration what was not given; a guard does so when it is made.
@@ -272,6 +304,16 @@ class Monitor:
         if state.alarm is None and (alarm := self.levels.alarm(state)):
             state.alarm = alarm
             state.since = datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def audited_rate(threshold: Threshold | None) -> float | None:
+    """Return the share of wrong answers among the accepted that is promised.
+
+    None where something else is, such as a share of all answers, or nothing.
+    """
+    if threshold is None or threshold.kind != "error_rate":
+        return None
+    return threshold.level
 
 
 def _check_share(name: str, value: object, *, whole: bool) -> None:

@@ -13,7 +13,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.runnables import Runnable, RunnableConfig
 
 from snne_guard.assess import PAPER, StopRule, ToolRule, calibration_of
-from snne_guard.decision import REFUSAL, Calibration, Threshold
+from snne_guard.decision import REFUSAL, Calibration, Monitor, Threshold
 from snne_guard.decision.limits import Limit
 from snne_guard.errors import ConfigurationError
 from snne_guard.langchain.acall import AsyncGuardedCall
@@ -117,6 +117,8 @@ class SNNEGuard(Measuring):
         budget: What guarded calls may spend; samples that would go over are not drawn.
         breaker: When the provider counts as failing, so that samples are shed before
             answers; None for never.
+        monitor: Watches the calibration in use: picks answers for audits, and says
+            when the threshold no longer fits. None for nobody.
         observers: Objects with any of ``on_sample_start``, ``on_sample_end`` and
             ``on_assessment``.
         trace_samples: Whether callback handlers, LangSmith among them, may see the
@@ -172,6 +174,7 @@ class SNNEGuard(Measuring):
         prices: Prices | None = None,
         budget: Budget | None = None,
         breaker: Breaker | None = BREAKER,
+        monitor: Monitor | None = None,
         observers: Sequence[Observer] = (),
         trace_samples: bool = True,
         **internal: Any,

@@ -58,6 +58,7 @@ class GuardOptions(RunnableSerializable[LanguageModelInput, AIMessage]):
     prices: Any = None
     budget: Any = None
     breaker: Any = BREAKER
+    monitor: Any = None
     observers: tuple[Any, ...] = ()
     trace_samples: bool = True
     structured: bool = Field(default=False, repr=False)

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from snne_guard.assess import Judge
+from snne_guard.assess import Judge, books
 from snne_guard.assess.watching import Doubt
 from snne_guard.decision import Policy, Threshold
 from snne_guard.sampling import Draw, Reply
 from snne_guard.types import Assessment, Cost, Sample
-from tests.assess.sessions import WAYS, Setting
+from tests.assess.sessions import CALLING, WAYS, Setting
 
 pytestmark = pytest.mark.usefixtures("patient_observers")
 
@@ -37,6 +37,10 @@ class Looking:
         self.threads.append(threading.get_ident())
         reasons = (*assessment.reasons, "looked_at")
         return replace(assessment, audit=True, reasons=reasons), self.doubt
+
+    def missed(self, assessment: Assessment) -> tuple[Assessment, Doubt | None]:
+        reasons = (*assessment.reasons, "missed_it")
+        return replace(assessment, reasons=reasons), self.doubt
 
 
 class Failing(Looking):
@@ -111,16 +115,66 @@ def test_a_doubt_changes_nothing_of_what_is_not_accepted(way: str) -> None:
     )
 
 
+class Stuck(Looking):
+    """Does not come back before it is let go."""
+
+    def __init__(self, doubt: Doubt | None = None) -> None:
+        super().__init__(doubt, light=False)
+        self.go = threading.Event()
+
+    def see(self, assessment: Assessment) -> tuple[Assessment, Doubt | None]:
+        assert self.go.wait(60)
+        return super().see(assessment)
+
+
 @WAYS
-def test_one_that_fails_loses_no_answer(
-    way: str, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize(
+    ("doubt", "decision"), [(None, "accept"), ("uncertain", "refuse")]
+)
+def test_one_that_fails_loses_no_answer_and_says_itself_what_follows(
+    way: str, doubt: Doubt | None, decision: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    found, verdict = watched(way, Failing()).call()
-    assert (found.decision, verdict.action) == ("accept", "deliver")
-    assert (found.reasons, found.audit) == (("monitor_failed",), None)
+    found, verdict = watched(way, Failing(doubt)).call()
+    assert (found.decision, verdict.decision) == (decision, decision)
+    assert (found.reasons, found.audit) == (("missed_it",), None)
     assert [record.getMessage() for record in caplog.records] == [
         "the monitor failed with OSError"
     ]
+
+
+@WAYS
+def test_one_that_is_slow_is_not_waited_for_beyond_the_time_limit(
+    way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(books, "_GRACE", 0.05)
+    stuck = Stuck("uncertain")
+    found, verdict = watched(way, stuck, timeout=0.05).call()
+    stuck.go.set()
+    assert (found.decision, verdict.action) == ("refuse", "refuse")
+    assert "missed_it" in found.reasons
+
+
+@WAYS
+def test_within_the_time_limit_it_is_waited_for(way: str) -> None:
+    found, _ = watched(way, Looking(light=False), timeout=60.0).call()
+    assert (found.reasons, found.audit) == (("looked_at",), True)
+
+
+@WAYS
+def test_an_answer_with_a_policy_of_its_own_is_none_of_its_business(way: str) -> None:
+    watch = Looking("uncertain")
+    setting = watched(way, watch)
+    own = Policy(threshold=Threshold.fixed(0.9))
+    judge = replace(setting.assessor.judge, tool_calls=own)
+    setting.assessor = replace(setting.assessor, judge=judge)
+
+    def call_too(draw: Draw) -> Reply:
+        return Reply(samples=(CALLING,) * draw.n, cost=Cost(calls=1))
+
+    found, _ = setting.call(CALLING, send=call_too)
+    assert (found.decision, found.threshold, watch.seen) == ("accept", 0.9, [])
+    found, _ = setting.call()
+    assert (found.decision, len(watch.seen)) == ("refuse", 1)
 
 
 @pytest.mark.parametrize("withholds", [True, False])
