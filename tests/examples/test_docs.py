@@ -93,8 +93,12 @@ def compare(block: Block, page: Path, printed: str) -> None:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 @pytest.mark.usefixtures("provider")
 def test_every_block_runs_and_prints_what_the_page_says(
-    page: Path, request: pytest.FixtureRequest
+    page: Path,
+    request: pytest.FixtureRequest,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.chdir(tmp_path)  # where pages leave their files
     namespace: dict[str, Any] = {"model": ChatOpenAI(model="gpt-4.1-mini")}
     printed: str | None = None
     for block in blocks(page):
