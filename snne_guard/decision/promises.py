@@ -20,6 +20,7 @@ from snne_guard.decision.risk_control import (
     by_pilot,
     by_ranks,
     ends_of,
+    score_of_share,
 )
 from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.types import FloatArray
@@ -39,7 +40,7 @@ Search = Callable[..., Accepted]
 _LEAST = 10
 """Graded answers below which nothing is promised."""
 _CLOSE = 1e-9
-"""Without it a rank such as 0.9 * 100 could be rounded up to 91."""
+"""Without it 1 / 0.1 could be more than 10."""
 _CONFIDENCE = 0.9
 """Of the interval around the share of accepted answers."""
 
@@ -126,8 +127,7 @@ def false_refusal(uncertainty: ArrayLike, correct: ArrayLike, *, beta: float) ->
     if n < _LEAST or 0 < len(right) < least:
         return fields | _nothing("too_few_labels", labels_needed=needed)
     _check_classes(wrong)
-    rank = math.ceil((len(right) + 1) * (1 - beta) - _CLOSE)
-    value = float(right[rank - 1])
+    value = score_of_share(right, 1 - beta)
     if math.isinf(value):
         finite = int(np.isfinite(right).sum())
         best = 1 - finite / (len(right) + 1)
@@ -145,14 +145,14 @@ def coverage(uncertainty: ArrayLike, *, accept: float) -> Fields:
     least = max(_LEAST, math.ceil(accept / (1 - accept) - _CLOSE))
     if n < least:
         return fields | _nothing("too_few_labels", labels_needed=least)
-    rank = math.ceil((n + 1) * accept - _CLOSE)
-    value = float(u[rank - 1])
+    value = score_of_share(u, accept)
     if math.isinf(value):
         best = int(np.isfinite(u).sum()) / (n + 1)
         return fields | _nothing("infeasible", best_level=best or None)
     found = _accepted(u, np.zeros(n, dtype=np.bool_), value)
     tail = (1 - _CONFIDENCE) / 2
     # The share below the score of a rank is Beta distributed; ties add to it.
+    rank = math.ceil((n + 1) * accept - _CLOSE)
     low = 1 - upper_bound(n - rank, n, tail)
     high = 1 - upper_bound(n - found.n, n, 1 - tail)
     shares = {"acceptance_interval": (low, high), "labels_needed": least}

@@ -28,14 +28,17 @@ __all__ = [
     "ends_of",
     "exploratory",
     "first_accepted",
+    "score_of_share",
 ]
 
 BoolArray = NDArray[np.bool_]
 
+_CLOSE = 1e-9
+"""Without it 0.29 * 100 would be less than 29, and 0.07 * 100 more than 7."""
 _STARTS = 3
 """Times the least count of accepted answers at which the first threshold is tested."""
 _GRID = 50
-"""Quantiles of the scores that the approximate sequence tests."""
+"""Quantiles that are tested, where it is quantiles."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,7 +135,9 @@ def by_ranks(
 def by_pilot(
     u: FloatArray, wrong: BoolArray, *, pilot: FloatArray, alpha: float, delta: float
 ) -> Accepted:
-    """Test upwards from a quantile of scores that are not among the graded ones.
+    """Test quantiles of scores that are not among the graded ones, upwards.
+
+    The first is the one up to which ``first_accepted`` graded answers are expected.
 
     Args:
         u: ``(n,)`` uncertainties, rising.
@@ -142,26 +147,24 @@ def by_pilot(
         delta: Probability that the promise fails, in (0, 1).
 
     Returns:
-        What may be accepted.
+        What may be accepted; its value is one of the pilot's.
 
     Example:
         >>> u = np.linspace(0, 1, 101)
         >>> by_pilot(u, u > 0.75, pilot=u, alpha=0.1, delta=0.1)
-        Accepted(value=0.79, n=80, wrong=4)
+        Accepted(value=0.78, n=79, wrong=3)
     """
-    first = first_accepted(len(u), alpha=alpha, delta=delta)
-    place = min(len(pilot), math.ceil(first / len(u) * len(pilot))) - 1
-    start = float(pilot[place])
-    if math.isinf(start):
-        return Accepted()
-    allowed = critical_counts(len(u), alpha, delta)
-    n = int(np.searchsorted(u, start, side="right"))
-    errors = int(wrong[:n].sum())
-    if errors > allowed[n]:
-        return Accepted()
-    # The answers between the start and the next score are certified with it.
-    onwards = _upwards(u, wrong, allowed, least=n + 1)
-    return onwards if onwards.n else Accepted(value=start, n=n, wrong=errors)
+    n, m = len(u), len(pilot)
+    first = first_accepted(n, alpha=alpha, delta=delta)
+    # Where some cannot be scored so many may not be expected: then it is all scores.
+    scored = int(np.isfinite(pilot).sum())
+    start = max(1, min(math.ceil(first / n * m - _CLOSE), scored))
+    ranks = np.append(_grid_ranks(m), start)
+    grid = np.unique(pilot[ranks[(ranks >= start) & (ranks <= scored)] - 1])
+    counts = np.searchsorted(u, grid, side="right")
+    errors = np.append(0, np.cumsum(wrong, dtype=np.intp))[counts]
+    failed = np.flatnonzero(errors > critical_counts(n, alpha, delta)[counts])
+    return _at(grid, counts, errors, int(failed[0]) if failed.size else len(grid))
 
 
 def by_approximate_grid(
@@ -188,9 +191,8 @@ def by_approximate_grid(
     """
     n = len(u)
     first = first_accepted(n, alpha=alpha, delta=delta)
-    ranks = np.unique(np.ceil(np.arange(1, _GRID + 1) * n / _GRID).astype(np.intp))
     allowed = critical_counts(n, alpha, delta)
-    return _upwards(u, wrong, allowed, least=first, ranks=ranks)
+    return _upwards(u, wrong, allowed, least=first, ranks=_grid_ranks(n))
 
 
 def by_joint_error(u: FloatArray, wrong: BoolArray, *, alpha: float) -> Accepted:
@@ -213,12 +215,32 @@ def by_joint_error(u: FloatArray, wrong: BoolArray, *, alpha: float) -> Accepted
         >>> by_joint_error(u, u > 0.75, alpha=0.1)
         Accepted(value=0.84, n=85, wrong=9)
     """
-    # Without the tolerance 0.1 * 30 would be less than 3.
-    spare = math.floor(alpha * (len(u) + 1) + 1e-9) - 1
+    spare = math.floor(alpha * (len(u) + 1) + _CLOSE) - 1
     if spare < 0:
         return Accepted()
     ends, counts, errors = ends_of(u, wrong)
     return _at(ends, counts, errors, int(np.searchsorted(errors, spare, side="right")))
+
+
+def score_of_share(u: FloatArray, share: float) -> float:
+    """Return the score that a new draw does not exceed with such a probability.
+
+    Split conformal prediction: of one more draw like these, every rank is equally
+    probable; ties only raise the probability.
+
+    Args:
+        u: ``(n,)`` scores, rising.
+        share: The least probability, in (0, 1).
+
+    Returns:
+        The score; ``inf`` where there are too few scores for such a share.
+
+    Example:
+        >>> score_of_share(np.arange(1, 100) / 100, 0.9)
+        0.9
+    """
+    rank = math.ceil((len(u) + 1) * share - _CLOSE)
+    return float(u[rank - 1]) if rank <= len(u) else math.inf
 
 
 def exploratory(
@@ -295,6 +317,11 @@ def _upwards(
     failed = tested[errors[tested] > allowed[counts[tested]]]
     passed = tested[tested < failed[0]] if failed.size else tested
     return _at(ends, counts, errors, int(passed[-1]) + 1 if passed.size else 0)
+
+
+def _grid_ranks(n: int) -> NDArray[np.intp]:
+    """Return the ranks of evenly spread quantiles of ``n`` scores."""
+    return np.unique(np.ceil(np.arange(1, _GRID + 1) * n / _GRID).astype(np.intp))
 
 
 def _drawn(u: FloatArray, wrong: BoolArray, *, below: int, n: int) -> int:

@@ -17,7 +17,7 @@ from scipy.stats import binom
 
 from snne_guard.decision import Threshold
 from snne_guard.decision.bounds import critical_counts
-from snne_guard.decision.risk_control import ends_of
+from snne_guard.decision.risk_control import first_accepted
 
 # One minus MAPIE's own precision, which it would multiply to 8.0000001 errors, and 9.
 ERROR_AMONG_ACCEPTED = BinaryRisk(
@@ -58,28 +58,29 @@ def valid(draw: Draw, grid: NDArray[np.float64], how: str, alpha: float) -> list
 
 @pytest.mark.parametrize("digits", [9, 2, 1])
 @pytest.mark.parametrize("alpha", [0.05, 0.1, 0.2])
-def test_a_fixed_sequence_from_a_pilot_ends_where_mapies_does(
+def test_a_fixed_sequence_over_a_grid_ends_where_mapies_does(
     alpha: float, digits: int
 ) -> None:
-    compared = 0
+    compared = certified = 0
     for seed in range(8):
         u, wrong = answers(seed, digits=digits)
-        start = float(np.quantile(u, 0.4, method="lower"))
-        ours = Threshold.for_error_rate(u, ~wrong, alpha=alpha, pilot=[start])
-        ends, counts, errors = ends_of(u, wrong)
-        # Between scores, so that rounding does not decide who is accepted.
-        after = (ends + np.append(ends[1:], 1)) / 2
-        tested = after[ends >= start]
-        theirs = valid((u, wrong), tested, "fixed_sequence", alpha)
-        accepted = int(counts[after == theirs[-1]][0]) if theirs else 0
+        grid = np.linspace(0.1551, 0.9551, 41)
+        ours = Threshold.for_error_rate(u, ~wrong, alpha=alpha, pilot=grid)
+        counts = np.searchsorted(u, grid, side="right")
+        errors = np.append(0, np.cumsum(wrong))[counts]
+        first = first_accepted(len(u), alpha=alpha, delta=0.1) / len(u)
+        tested = np.arange(1, len(grid) + 1) >= first * len(grid)
+        theirs = valid((u, wrong), grid[tested], "fixed_sequence", alpha)
         # MAPIE multiplies a rate by n and rounds up: 7.000000000000001 errors are 8.
         theirs_counted = np.ceil(counts * (errors / counts))
         allowed = critical_counts(len(u), alpha, 0.1)[counts]
-        differ = (theirs_counted > allowed) & (errors <= allowed) & (ends >= start)
-        if not (differ & (counts <= ours.n_accepted)).any():
-            assert ours.n_accepted == accepted
+        differ = tested & (theirs_counted > allowed) & (errors <= allowed)
+        if not (differ & (grid <= ours.value)).any():
+            assert ours.value == (theirs[-1] if theirs else -1.0)
             compared += 1
-    assert compared >= 3
+            certified += ours.certified
+    assert compared >= 6
+    assert certified >= (0 if alpha < 0.1 else 4)
 
 
 @pytest.mark.parametrize("seed", [0, 1])

@@ -104,19 +104,27 @@ def test_by_ranks_with_ties_accepts_whole_groups_that_pass(
 
 @SETTINGS
 @given(draw=draws(), pilot=draws(), alpha=LEVELS, delta=DELTAS)
-def test_by_pilot_starts_at_a_quantile_of_the_pilot(
+def test_by_pilot_tests_quantiles_of_the_pilot(
     draw: Draw, pilot: Draw, alpha: float, delta: float
 ) -> None:
     u, wrong = draw
     options = {"alpha": alpha, "delta": delta}
-    share = first_accepted(len(u), **options) / len(u)
     scores = pilot[0].tolist()
-    start = scores[min(len(scores), math.ceil(share * len(scores))) - 1]
-    onwards = sorted({score for score in u.tolist() if start < score <= 1})
-    value = -1.0
-    if start <= 1:
-        value = climb(draw, [start, *onwards], **options)
-    assert by_pilot(u, wrong, pilot=pilot[0], **options) == counted(draw, value)
+    m = len(scores)
+    scored = [score for score in scores if score <= 1]
+    quantiles = {scores[math.ceil(step * m / 50) - 1] for step in range(1, 51)}
+    first = first_accepted(len(u), **options)
+    # The least score up to which so many are expected, else the largest.
+    enough = [
+        score
+        for place, score in enumerate(scored, start=1)
+        if place * len(u) >= first * m
+    ]
+    start = [*enough, *scored[-1:]][0] if scored else 2.0
+    tested = sorted({start, *(score for score in quantiles if start <= score <= 1)})
+    value = climb(draw, tested, **options) if scored else -1.0
+    found = by_pilot(u, wrong, pilot=pilot[0], **options)
+    assert found == (counted(draw, value) if value >= 0 else Accepted())
 
 
 @SETTINGS
