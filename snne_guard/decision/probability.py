@@ -58,7 +58,7 @@ class ProbabilityMap:
         >>> u = [step / 100 for step in range(100)]
         >>> reads = fit_probability(u, [score < 0.6 for score in u])
         >>> p, low, high = reads(0.1)
-        >>> 0 < low < p < high < 0.2
+        >>> 0 < low <= p <= high < 0.2
         True
     """
 
