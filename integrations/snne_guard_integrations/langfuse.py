@@ -96,6 +96,8 @@ class LangfuseObserver:
             "method": assessment.method,
             "score": assessment.score,
             "threshold": assessment.threshold,
+            "certified": assessment.certified,
+            "p_wrong": assessment.p_wrong,
             "reasons": list(assessment.reasons),
             **said,
         }

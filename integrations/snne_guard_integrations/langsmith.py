@@ -122,6 +122,8 @@ def _source(assessment: Assessment) -> dict[str, Any]:
         "method": assessment.method,
         "score": assessment.score,
         "threshold": assessment.threshold,
+        "certified": assessment.certified,
+        "p_wrong": assessment.p_wrong,
         "decision": assessment.decision,
         "reasons": list(assessment.reasons),
     }

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from os import PathLike
+from typing import Any, cast
 
 from snne_guard.assess.binding import Binding
 from snne_guard.assess.judge import Judge
@@ -31,8 +31,8 @@ def calibration_of(calibration: object) -> Calibration:
     """
     if isinstance(calibration, Calibration):
         return calibration
-    if isinstance(calibration, str | os.PathLike):
-        return Calibration.load(calibration)
+    if isinstance(calibration, str | PathLike):
+        return Calibration.load(cast("str | PathLike[str]", calibration))
     msg = (
         "calibration must be a Calibration or the path of the file of one; "
         f"got {calibration!r}"

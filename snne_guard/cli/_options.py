@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -9,8 +10,10 @@ import typer
 __all__ = [
     "AsJson",
     "BaseUrl",
+    "Calibration",
     "Model",
     "Prices",
+    "PromptVersion",
     "SampleTemperature",
     "Seed",
     "Strict",
@@ -36,6 +39,13 @@ Seed = Annotated[
 ]
 Threshold = Annotated[
     float | None, typer.Option(help="Largest u that is accepted, in [0, 1].")
+]
+Calibration = Annotated[
+    Path | None,
+    typer.Option(help="File of a calibration, in place of --threshold and settings."),
+]
+PromptVersion = Annotated[
+    str | None, typer.Option(help="Your name for the prompt, for --calibration.")
 ]
 Prices = Annotated[
     str | None,

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from snne_guard.types import Assessment, Cost, Decision
 
-__all__ = ["DECISIONS", "cost_in_words", "decision_in_words", "reasons_in_words"]
+__all__ = [
+    "DECISIONS",
+    "cost_in_words",
+    "decision_in_words",
+    "p_wrong_in_words",
+    "reasons_in_words",
+]
 
 DECISIONS: dict[Decision | None, tuple[str, str]] = {
     "accept": ("ACCEPTED", "green"),
@@ -15,6 +21,9 @@ DECISIONS: dict[Decision | None, tuple[str, str]] = {
     None: ("MEASURED", "cyan"),
 }
 """The word in capitals and its colour."""
+
+_NEARLY = 0.01
+"""So close to 0 or 1 a share in whole per cents would say too much."""
 
 _CONSEQUENCES: dict[Decision | None, str] = {
     "accept": "the answer is delivered",
@@ -77,7 +86,25 @@ def decision_in_words(assessment: Assessment) -> str:
     if threshold is None:
         return f"u = {u:.2f}; {follows}."
     side = "is within" if u <= threshold else "is above"
-    return f"u = {u:.2f} {side} the threshold {threshold:.2f}: {follows}."
+    # A threshold accepts only sets like those that it was made for.
+    other = u <= threshold and assessment.decision in {"flag", "refuse", "fallback"}
+    why = ", which is not for this one" if other else ""
+    return f"u = {u:.2f} {side} the threshold {threshold:.2f}{why}: {follows}."
+
+
+def p_wrong_in_words(assessment: Assessment) -> str:
+    """Return how probable it is that the answer is wrong, empty where nobody knows."""
+    p, band = assessment.p_wrong, assessment.p_wrong_interval
+    if p is None or band is None:
+        return ""
+    low, high = (_per_cent(end) for end in band)
+    return f"wrong with a probability of {_per_cent(p)} % ({low} to {high} %)"
+
+
+def _per_cent(share: float) -> str:
+    """Return a share in per cent, never as 0 or 100."""
+    digits = 1 if min(share, 1 - share) < _NEARLY else 0
+    return f"{100 * share:.{digits}f}"
 
 
 def reasons_in_words(assessment: Assessment) -> str:

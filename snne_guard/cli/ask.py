@@ -18,6 +18,7 @@ from snne_guard.cli._asking import (
 )
 from snne_guard.cli._console import failure, reported_errors
 from snne_guard.cli._models import chat_model
+from snne_guard.decision import Calibration
 from snne_guard.sampling.prices import Prices
 from snne_guard.types import Assessment, Sample
 
@@ -35,6 +36,7 @@ class Uncertain(StrEnum):
 
 
 def ask(
+    context: typer.Context,
     question: Annotated[str, typer.Argument(help="What to ask.")],
     *,
     model: _options.Model = None,
@@ -48,6 +50,8 @@ def ask(
         ),
     ] = None,
     threshold: _options.Threshold = None,
+    calibration: _options.Calibration = None,
+    prompt_version: _options.PromptVersion = None,
     on_uncertain: Annotated[
         Uncertain, typer.Option(help="What is done above the threshold.")
     ] = Uncertain.flag,
@@ -67,6 +71,9 @@ def ask(
     --system is given it is shown that answers are to be short. Keys are read from
     the environment (OPENAI_API_KEY, ...), never from the command line.
 
+    With --calibration all that it was made for is taken from its file, and the answer
+    comes with a probability of being wrong; other options must be the same.
+
     Exit status: 0 accepted, flagged or only measured; 1 the model failed; 2 wrong
     usage; 3 the answer was held back.
     """
@@ -79,16 +86,25 @@ def ask(
     with reported_errors():
         priced = None if prices is None else Prices.parse(prices)
         chat = chat_model(model, base_url=base_url, seed=seed, console=console)
-        arrivals = Arrivals(n, console=console)
+        made = None if calibration is None else Calibration.load(calibration)
+        members = n if made is None else made.settings.get("n") or n
+        arrivals = Arrivals(members, console=console)
+        settings: dict[str, Any] = {
+            "n": n,
+            "rounds": _rounds(rounds),
+            "threshold": threshold,
+            "temperature": temperature,
+            "method": method,
+            "similarity": similarity,
+        }
+        if made is not None:
+            given = {name: settings[name] for name in settings if _said(context, name)}
+            settings = {**made.guard_settings(), **given}
         guard = SNNEGuard(
             chat,
-            n=n,
-            rounds=_rounds(rounds),
-            threshold=threshold,
+            **settings,
+            prompt_version=prompt_version,
             on_uncertain=on_uncertain.value,
-            temperature=temperature,
-            method=method,
-            similarity=similarity,
             prices=priced,
             observers=(arrivals,),
         )
@@ -106,6 +122,12 @@ def ask(
         Console(highlight=False).print(page)
     if held_back:
         raise typer.Exit(HELD_BACK)
+
+
+def _said(context: typer.Context, name: str) -> bool:
+    """Return whether the user has given an option."""
+    source = context.get_parameter_source(name)
+    return source is not None and source.name != "DEFAULT"
 
 
 def _rounds(given: str | None) -> tuple[int, ...] | None:

@@ -16,6 +16,7 @@ from snne_guard.cli._words import (
     DECISIONS,
     cost_in_words,
     decision_in_words,
+    p_wrong_in_words,
     reasons_in_words,
 )
 from snne_guard.types import Assessment, FloatArray, Sample
@@ -106,6 +107,9 @@ class AssessmentView:
             page.add_row("Similarity", _heat_map(matrix, groups, glyphs))
         if self.assessment.uncertainty is not None:
             page.add_row("Spread", _bar(self.assessment, glyphs))
+        reading = p_wrong_in_words(self.assessment)
+        if reading:
+            page.add_row("Reading", Text(reading))
         page.add_row("Decision", self._decision())
         page.add_row("Cost", Text(cost_in_words(self.assessment.cost)))
         yield page

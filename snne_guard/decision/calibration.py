@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any, Self
+from types import MappingProxyType, NoneType
+from typing import Any, Self, cast
 
 from snne_guard._atomic import atomic_output
 from snne_guard._version import __version__
@@ -112,11 +112,9 @@ class Calibration:
             raise ConfigurationError(msg)
         _check_names(self.settings)
         settings = {name: _plain(value) for name, value in self.settings.items()}
-        for name, held in (
-            ("settings", settings),
-            ("probability", dict(self.probability)),
-        ):
-            object.__setattr__(self, name, MappingProxyType(held))
+        maps = dict(self.probability)
+        object.__setattr__(self, "settings", MappingProxyType(settings))
+        object.__setattr__(self, "probability", MappingProxyType(maps))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Rebuild from its fields: mappings that cannot be changed do not travel."""
@@ -315,11 +313,11 @@ class Calibration:
 
 
 _KINDS: dict[str, Any] = {
-    "settings": Mapping,
-    "threshold": Mapping,
-    "refuse": Mapping | None,
-    "probability": Mapping,
-    "combination": Mapping | None,
+    "settings": dict,
+    "threshold": dict,
+    "refuse": (dict, NoneType),
+    "probability": dict,
+    "combination": (dict, NoneType),
     "reference": list,
     "tries": int,
     "labels": str | None,
@@ -347,8 +345,7 @@ def _restored(content: dict[str, Any]) -> Calibration:
 def _plain(value: Any) -> Any:  # noqa: ANN401 - of a setting
     """Return a setting as JSON has it, so that it is the same after a file."""
     if isinstance(value, list | tuple):
-        items: Any = value
-        return [_plain(item) for item in items]
+        return [_plain(item) for item in cast("Iterable[Any]", value)]
     if value is None or isinstance(value, str | int | float):
         return value
     msg = f"expected a calibration's settings to be plain values, got {value!r}"

@@ -35,7 +35,15 @@ from snne_guard import (
     TransformersChatModel,
     score,
 )
-from snne_guard.decision import CalibratedStop, Policy, Threshold
+from snne_guard.decision import (
+    CalibratedStop,
+    Calibration,
+    Policy,
+    ProbabilityMap,
+    Threshold,
+    fit_probability,
+    probability_maps,
+)
 from snne_guard.evaluation import (
     DATASETS,
     BadLine,
@@ -153,10 +161,27 @@ def decide(assessment: Assessment) -> str:
     return "refuse" if assessment.n_used < 4 else "flag"
 
 
+def calibrating(path: Path) -> None:
+    reads = fit_probability(np.zeros(3), [True, False, 1])
+    assert_type(reads, ProbabilityMap)
+    assert_type(reads(0.5), tuple[float, float, float])
+    maps = probability_maps({5: ([0.1], [1])})
+    made = Calibration(settings={}, threshold=Threshold.fixed(0.4), probability=maps)
+    made.save(path)
+    assert_type(Calibration.load(path), Calibration)
+    assert_type(made.check({}), tuple[str, ...])
+    made.tries = 2  # type: ignore[misc]  # it is frozen
+
+
 def guards(model: BaseChatModel) -> None:
     guard = SNNEGuard(model)
     assert_type(guard, SNNEGuard)
     SNNEGuard(model, n=3, threshold=0.5, on_uncertain="refuse", observers=[Print()])
+    kept = SNNEGuard.from_calibration(model, Path("guard.json"), on_uncertain="flag")
+    assert_type(kept, SNNEGuard)
+    SNNEGuard(model, calibration="guard.json", allow_mismatch=True, prompt_version="2")
+    SNNEGuard(model, calibration=3)  # type: ignore[arg-type]
+    SNNEGuard(model, threshold=(Threshold.fixed(0.4), 0.7))
     SNNEGuard(model, threshold=Threshold.fixed(0.4), on_uncertain=decide)
     SNNEGuard(
         model, threshold=(0.3, 0.7), similarity=same_words, schedule="answer_first"
@@ -203,6 +228,9 @@ async def without_langchain(
     OpenAIGuard(client, model="m", question=str).assess("x", question="x", seed=1)
     OpenAIGuard(client, model="m", thresold=0.4)  # type: ignore[call-arg]  # a typo
     OpenAIGuard(tasks, model="m")  # type: ignore[arg-type]  # of the other kind
+    bound = OpenAIGuard.from_calibration(client, "guard.json", model="m", n=5)
+    assert_type(bound, OpenAIGuard)
+    OpenAIGuard.from_calibration(tasks, "guard.json")  # type: ignore[arg-type]
     asynchronous = AsyncOpenAIGuard(tasks, model="m", observers=[Print()])
     assert_type(
         await asynchronous.assess([{"role": "user", "content": "x"}]), Assessment
