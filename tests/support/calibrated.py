@@ -46,7 +46,12 @@ def calibration(value: float = 0.4, **fields: Any) -> Calibration:
     own = {name: fields.pop(name) for name in _FIELDS if name in fields}
     settings = {**SETTINGS, **fields}
     threshold = certified(value, method=settings["method"])
-    made: dict[str, Any] = {"threshold": threshold, "probability": {5: READS}, **own}
+    made: dict[str, Any] = {
+        "threshold": threshold,
+        "probability": {5: READS},
+        "created": "2026-01-31T12:00:00+00:00",
+        **own,
+    }
     return Calibration(settings=settings, **made)
 
 
