@@ -19,7 +19,16 @@ if TYPE_CHECKING:
 
 __all__ = ["COMMANDS", "app", "build_app", "main"]
 
-COMMANDS = ("ask", "demo", "doctor", "evaluate", "label", "record", "score")
+COMMANDS = (
+    "ask",
+    "calibrate",
+    "demo",
+    "doctor",
+    "evaluate",
+    "label",
+    "record",
+    "score",
+)
 """The commands, in the order of the help."""
 
 

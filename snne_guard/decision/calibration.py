@@ -62,6 +62,7 @@ class Calibration:
         tries: How often thresholds were made from the same labels, this one included.
             What is kept of several has the promise of none.
         labels: Digest of the labels, None where nobody has taken it.
+        graders: Who graded, and how many answers.
         created: When it was made, as ISO 8601 in UTC.
         version: The version of snne-guard that made it.
 
@@ -94,6 +95,7 @@ class Calibration:
     reference: tuple[float, ...] = ()
     tries: int = 1
     labels: str | None = None
+    graders: Mapping[str, int] = field(default_factory=dict[str, int])
     created: str = field(default_factory=_now)
     version: str = __version__
 
@@ -115,6 +117,8 @@ class Calibration:
         maps = dict(self.probability)
         object.__setattr__(self, "settings", MappingProxyType(settings))
         object.__setattr__(self, "probability", MappingProxyType(maps))
+        graders = dict(self.graders)
+        object.__setattr__(self, "graders", MappingProxyType(graders))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Rebuild from its fields: mappings that cannot be changed do not travel."""
@@ -242,6 +246,7 @@ class Calibration:
             "reference": list(self.reference),
             "tries": self.tries,
             "labels": self.labels,
+            "graders": dict(self.graders),
             "created": self.created,
             "version": self.version,
         }
@@ -321,6 +326,7 @@ _KINDS: dict[str, Any] = {
     "reference": list,
     "tries": int,
     "labels": str | None,
+    "graders": Mapping,
     "created": str,
     "version": str,
 }

@@ -1,5 +1,8 @@
 """Recorded answers, how they are read, and what an uncertainty is worth on them."""
 
+from snne_guard.evaluation.calibrating.calibrate import calibrate, run_calibration
+from snne_guard.evaluation.calibrating.promise import Promise
+from snne_guard.evaluation.calibrating.results import CalibrationRun
 from snne_guard.evaluation.comparison.runner import evaluate
 from snne_guard.evaluation.comparison.table import to_csv, to_rows
 from snne_guard.evaluation.data.dataset_reader import read_dataset
@@ -100,6 +103,7 @@ __all__ = [
     "BertScoreGrader",
     "Bins",
     "Bootstrap",
+    "CalibrationRun",
     "Comparison",
     "Curve",
     "Dataset",
@@ -121,6 +125,7 @@ __all__ = [
     "LabelsFirst",
     "MethodResult",
     "Metric",
+    "Promise",
     "Prompt",
     "Question",
     "Recorder",
@@ -140,6 +145,7 @@ __all__ = [
     "both_lexical",
     "brier",
     "brier_skill",
+    "calibrate",
     "cross_fitted",
     "dataset_named",
     "e_aurc",
@@ -171,6 +177,7 @@ __all__ = [
     "risk_coverage_curve",
     "roc_curve",
     "rouge_l_f1",
+    "run_calibration",
     "spearman",
     "squad_contains",
     "squad_exact_match",

@@ -15,9 +15,14 @@ from snne_guard.evaluation.reporting import text
 from snne_guard.evaluation.reporting.view import LENGTH, view
 from snne_guard.evaluation.results import Evaluation
 
-__all__ = ["page"]
+__all__ = ["environment", "page"]
 
-_TEMPLATES = ("report.html.j2", "report_set.html.j2", "report.css")
+_TEMPLATES = (
+    "report.html.j2",
+    "report_set.html.j2",
+    "calibration.html.j2",
+    "report.css",
+)
 _JOINT = re.compile(r"(?<=[_:/])(?=\w\w)|(?=\[)")
 
 
@@ -27,7 +32,7 @@ def page(evaluation: Evaluation) -> str:
         name: json.dumps(value, ensure_ascii=False, default=str)
         for name, value in evaluation.settings.items()
     }
-    made = _environment().get_template(_TEMPLATES[0])
+    made = environment().get_template(_TEMPLATES[0])
     return text.clean(
         made.render(
             evaluation=evaluation,
@@ -41,7 +46,8 @@ def page(evaluation: Evaluation) -> str:
     )
 
 
-def _environment() -> Environment:
+def environment() -> Environment:
+    """Return what makes pages of the templates."""
     home = resources.files("snne_guard.evaluation.reporting")
     sources = {
         name: home.joinpath(name).read_text(encoding="utf-8") for name in _TEMPLATES

@@ -1,0 +1,1 @@
+"""From recordings and grades to a calibration that a guard starts from."""

@@ -1,0 +1,309 @@
+"""From recordings and grades to a calibration, with the evidence behind it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from snne_guard.assess.calibrated import settings_of
+from snne_guard.decision import Calibration, exploratory, probability_maps
+from snne_guard.errors import InputError
+from snne_guard.evaluation.calibrating.cautions import cautions
+from snne_guard.evaluation.calibrating.drawn_alike import DrawnAlike, drawn_alike
+from snne_guard.evaluation.calibrating.graded import (
+    Answers,
+    Recordings,
+    graded,
+    read_answers,
+)
+from snne_guard.evaluation.calibrating.promise import Promise
+from snne_guard.evaluation.calibrating.results import CalibrationRun
+from snne_guard.evaluation.calibrating.scoring import Scoring, settled_method
+from snne_guard.evaluation.grading.grade import Grader
+from snne_guard.evaluation.grading.user_grader import GradeFunction
+from snne_guard.evaluation.labelling.order import random_order
+from snne_guard.evaluation.recording.recordings import Recording
+from snne_guard.sampling import SamplingPlan
+from snne_guard.types import FloatArray, IntArray, Method, Similarity
+
+__all__ = ["calibrate", "counted", "run_calibration"]
+
+_FEWEST = 10
+"""Graded answers without which there is nothing to learn."""
+
+
+def calibrate(
+    recordings: Recordings | Sequence[str | os.PathLike[str]],
+    /,
+    *,
+    error_rate: float | None = None,
+    joint_error: float | None = None,
+    false_refusal: float | None = None,
+    coverage: float | None = None,
+    delta: float = 0.1,
+    **options: Any,  # noqa: ANN401 - passed on
+) -> Calibration:
+    """Make a calibration of recordings.
+
+    Args:
+        recordings: A file of recordings, several, or the recordings themselves; the
+            labels that people gave are looked for beside each file.
+        error_rate: Largest share of wrong answers among the accepted ones.
+        joint_error: Largest share of all answers that is accepted and wrong.
+        false_refusal: Largest share of the right answers that is not accepted; beside
+            ``error_rate`` it makes a second threshold, above which is refused.
+        coverage: Share of all answers that is to be accepted; needs no labels.
+        delta: Probability that the error rate is higher all the same.
+        options: Options of ``run_calibration``, which has the evidence too.
+
+    Returns:
+        The calibration: ``SNNEGuard.from_calibration(model, calibration)``.
+
+    Raises:
+        ConfigurationError: An option makes no sense.
+        InputError: The recordings or their labels can promise nothing.
+        OSError: A file cannot be read.
+
+    Example:
+        >>> rows = [
+        ...     Recording(
+        ...         id=str(n),
+        ...         question=f"What is {n}?",
+        ...         main_answer="a",
+        ...         samples=("a", "a") if n % 3 else ("b", "c"),
+        ...         label=1 if n % 3 else 0,
+        ...     )
+        ...     for n in range(120)
+        ... ]
+        >>> made = calibrate(rows, error_rate=0.1)
+        >>> made.threshold.status, made.threshold.n_accepted, made.settings["n"]
+        ('certified', 80, 3)
+    """
+    promise = Promise(
+        error_rate=error_rate,
+        joint_error=joint_error,
+        false_refusal=false_refusal,
+        coverage=coverage,
+        delta=delta,
+    )
+    return run_calibration(recordings, promise, **options).calibration
+
+
+def run_calibration(
+    recordings: Recordings | Sequence[str | os.PathLike[str]],
+    promise: Promise,
+    /,
+    *,
+    pilot: Recordings | None = None,
+    labels: str | os.PathLike[str] | None = None,
+    grader: str | Grader | GradeFunction = "label",
+    method: str | Method = "snne",
+    similarity: str | Similarity | None = None,
+    tau: float | None = None,
+    n: int | None = None,
+    include_answer: bool = True,
+    bare_question: bool = False,
+    model: str | None = None,
+    prompt_version: str | None = None,
+) -> CalibrationRun:
+    """Make a calibration of recordings, and return what it was made of too.
+
+    ``u`` comes from the very code that a guard runs. An answer whose set lacks a
+    member, or whose samples agree as independent draws would not, counts as one that is
+    never accepted, which is what the guard does with it.
+
+    Args:
+        recordings: As for ``calibrate``.
+        promise: What is asked for, declared before the labels are looked at.
+        pilot: Recordings of other questions, whose scores fix where the tests of an
+            error rate start; no labels are needed.
+        labels: Where the labels of the only file are, None for beside it.
+        grader: What grades an answer without a label: a name, a function, an object;
+            ``"label"``: nothing, so that only answers with a label count.
+        method: As the guard will have it; ``"auto"``: WSNNE where every recording has
+            all log-probabilities, else SNNE; ``"calibrated"``: a combination of
+            methods, learnt from one half of the graded answers and certified on the
+            other.
+        similarity: As the guard will have it.
+        tau: As the guard will have it.
+        n: Members of the response set; None for all that were recorded.
+        include_answer: Whether the delivered answer is one of them.
+        bare_question: Whether the guard is told the question alone, by its option
+            ``question``; else the whole message, with the context in front of it.
+        model: Name of the model, where the recordings do not say it.
+        prompt_version: The user's name for the prompt, where they do not say it.
+
+    Raises:
+        ConfigurationError: An option makes no sense.
+        InputError: The recordings or their labels can promise nothing.
+        OSError: A file cannot be read.
+    """
+    answers = graded(read_answers(_each(recordings), labels=labels), grader=grader)
+    if not answers.recordings:
+        msg = "expected recordings to make a calibration of, got none"
+        raise InputError(msg)
+    wanted = None if n is None else max(n - int(include_answer), 1)
+    alike = drawn_alike(answers.recordings, n_samples=wanted)
+    kept, correct = _kept(answers, promise)
+    alike = replace(
+        alike,
+        model=alike.model if model is None else model,
+        prompt_version=alike.prompt_version
+        if prompt_version is None
+        else prompt_version,
+    )
+    learnt = method == "calibrated"
+    scoring = Scoring.of(
+        n=alike.n_samples + int(include_answer) if n is None else n,
+        include_answer=include_answer,
+        bare=bare_question,
+        temperature=alike.temperature,
+        method="snne" if learnt else settled_method(method, kept),
+        similarity=similarity,
+        tau=tau,
+    )
+    settings = _settings(scoring, alike)  # an n that is none ends here
+    n_fitted = 0
+    if learnt:
+        fitting, kept, correct = _halves(kept, correct)
+        scoring = scoring.combined(*fitting)
+        settings = _settings(scoring, alike)
+        n_fitted = len(fitting[0])
+    u, why = scoring.uncertainties(kept)
+    started = None if pilot is None else _pilot(pilot, scoring, answers)
+    accept, refuse = promise.thresholds(
+        u, correct, method=settings["method"], pilot=started
+    )
+    calibration = Calibration(
+        settings=settings,
+        threshold=accept,
+        refuse=None if refuse is None or not refuse.certified else refuse,
+        probability=probability_maps({scoring.n: (u, correct)}) if len(correct) else {},
+        combination=scoring.combination,
+        labels=answers.digest if answers.graders else None,
+        graders=answers.graders,
+    )
+    both = 0 < int(correct.sum()) < len(correct)
+    return CalibrationRun(
+        calibration=calibration,
+        ids=tuple(row.id for row in kept),
+        uncertainty=u,
+        correct=correct,
+        n_read=len(answers.recordings),
+        n_fitted=n_fitted,
+        ungraded=sum(one is None for one in answers.correct),
+        skipped=answers.skipped,
+        n_pilot=0 if started is None else len(started),
+        graders=answers.graders,
+        unacceptable=why,
+        exploration=exploratory(u, correct, delta=promise.delta) if both else (),
+        warnings=cautions(answers, alike, kept),
+    )
+
+
+def counted(made: Calibration, previous: Calibration | None, /) -> Calibration:
+    """Return a calibration that says how often the same labels were used so far.
+
+    Args:
+        made: The new one.
+        previous: The one in whose place it comes. Made in the same way it is the same
+            one; made of the same labels in another way, this is one try more.
+    """
+    if previous is None or made.labels is None or previous.labels != made.labels:
+        return made
+    same = _told(made) == _told(previous)
+    return replace(made, tries=previous.tries + (not same))
+
+
+def _told(calibration: Calibration) -> dict[str, Any]:
+    content = calibration.to_dict()
+    for name in ("tries", "created", "version"):
+        del content[name]
+    return content
+
+
+def _each(
+    recordings: Recordings | Sequence[str | os.PathLike[str]],
+) -> list[Recordings]:
+    if isinstance(recordings, str | os.PathLike):
+        return [recordings]
+    listed = list(recordings)
+    if all(isinstance(one, Recording) for one in listed):
+        return [[one for one in listed if isinstance(one, Recording)]]
+    return [one for one in listed if not isinstance(one, Recording)]
+
+
+def _kept(answers: Answers, promise: Promise) -> tuple[list[Recording], IntArray]:
+    """Return the answers that the promise is made by, and their grades."""
+    if not promise.needs_labels and not all(one is not None for one in answers.correct):
+        return list(answers.recordings), np.empty(0, dtype=np.intp)
+    pairs = [
+        (row, grade)
+        for row, grade in zip(answers.recordings, answers.correct, strict=True)
+        if grade is not None
+    ]
+    if len(pairs) < _FEWEST:
+        msg = (
+            f"expected at least {_FEWEST} graded answers, got {len(pairs)} among "
+            f"{len(answers.recordings)} recordings; grade them by hand with snne-guard "
+            "label, or name a grader, such as squad_f1 for short answers with "
+            "references"
+        )
+        raise InputError(msg)
+    return [row for row, _ in pairs], np.array([grade for _, grade in pairs])
+
+
+def _halves(
+    kept: Sequence[Recording], correct: IntArray
+) -> tuple[tuple[list[Recording], IntArray], list[Recording], IntArray]:
+    """Return what a combination is learnt from, and what it is certified on.
+
+    Which is which goes by the ids alone.
+    """
+    grades = dict(zip((row.id for row in kept), correct.tolist(), strict=True))
+    order = random_order(kept, seed=1)
+    first, second = order[: len(order) // 2], order[len(order) // 2 :]
+    one, other = (
+        np.array([grades[row.id] for row in part], dtype=np.intp)
+        for part in (first, second)
+    )
+    return (first, one), second, other
+
+
+def _settings(scoring: Scoring, alike: DrawnAlike) -> dict[str, Any]:
+    plan = SamplingPlan(
+        n=scoring.n,
+        include_answer=scoring.include_answer,
+        temperature=alike.temperature,
+    )
+    settings = settings_of(
+        plan, scoring.judge, model=alike.model, prompt_version=alike.prompt_version
+    )
+    return {**settings, "reply_models": list(alike.reply_models)}
+
+
+def _pilot(pilot: Recordings, scoring: Scoring, answers: Answers) -> FloatArray:
+    """Return ``u`` of other answers than those that are graded.
+
+    Raises:
+        InputError: They are the same ones, or drawn in another way.
+    """
+    rows = [row for found, _ in read_answers([pilot]) for row in found]
+    if not rows:
+        msg = "expected recordings in the pilot, got none"
+        raise InputError(msg)
+    known = {row.id for row in answers.recordings}
+    same = [row.id for row in rows if row.id in known]
+    if same:
+        msg = (
+            f"expected a pilot of other questions; {len(same)} of its ids are among "
+            f"the recordings too, such as {same[0]!r}"
+        )
+        raise InputError(msg)
+    wanted = scoring.n - int(scoring.include_answer)
+    drawn_alike([answers.recordings[0], *rows], n_samples=wanted)
+    return scoring.uncertainties(rows)[0]

@@ -1,0 +1,77 @@
+"""What a reader of a promise must know about the answers that it was made by."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from snne_guard.evaluation.calibrating.drawn_alike import DrawnAlike
+from snne_guard.evaluation.calibrating.graded import Answers, repeated
+from snne_guard.evaluation.grading.honesty import answer_among_samples
+from snne_guard.evaluation.labelling.labels import HAND
+from snne_guard.evaluation.recording.recordings import Recording
+
+__all__ = ["cautions"]
+
+
+def cautions(
+    answers: Answers, alike: DrawnAlike, kept: Sequence[Recording]
+) -> tuple[str, ...]:
+    """Return what is to be said beside a promise, in sentences.
+
+    Args:
+        answers: The recordings and their grades.
+        alike: How they were drawn.
+        kept: Those that the promise is made by.
+    """
+    return (*_of_labels(answers), *_of_questions(kept), *_of_model(alike))
+
+
+def _of_labels(answers: Answers) -> Iterator[str]:
+    ungraded = sum(one is None for one in answers.correct)
+    if answers.skipped:
+        yield (
+            f"{answers.skipped} answers were skipped by hand: the promise is about "
+            "answers that can be graded"
+        )
+    if ungraded and answers.partial:
+        yield (
+            f"{ungraded} recordings have no label and nobody says how the others were "
+            "picked: the promise holds only if that was at random"
+        )
+    machines = {
+        name: count
+        for name, count in answers.graders.items()
+        if name not in {HAND, "label"}
+    }
+    if machines:
+        told = ", ".join(f"{name} {count}" for name, count in machines.items())
+        yield (
+            f"grades of a program ({told}): what is promised is how often that program "
+            "calls an answer wrong"
+        )
+
+
+def _of_questions(kept: Sequence[Recording]) -> Iterator[str]:
+    again = repeated(kept)
+    if again:
+        yield (
+            f"{again} questions were asked before among the same recordings: answers "
+            "to the same question are no independent evidence, so the promise is "
+            "weaker than it says"
+        )
+    taken = answer_among_samples(kept).warning
+    if taken:
+        yield taken
+
+
+def _of_model(alike: DrawnAlike) -> Iterator[str]:
+    if alike.model is None:
+        yield (
+            "the recordings do not say which model answered, so a guard cannot tell "
+            "whether it asks the same one"
+        )
+    if len(alike.reply_models) > 1:
+        yield (
+            f"replies carried several names of models ({', '.join(alike.reply_models)}"
+            "): the promise is about the same mixture of them"
+        )

@@ -1,0 +1,90 @@
+"""Recordings that were not all drawn in one way can promise nothing together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from snne_guard.errors import InputError
+from snne_guard.evaluation.calibrating.drawn_alike import DrawnAlike, drawn_alike
+from tests.support.calibrating import asked
+
+
+def test_how_they_were_drawn_is_read_off_them() -> None:
+    settings = {"model": "openai:m", "temperature": 0.7, "prompt_version": "v3"}
+    one = asked("1", settings=settings | {"seed": 1}, drawn={"models": ["m-1"]})
+    two = asked(
+        "2", settings=settings | {"seed": 2}, drawn={"models": ["m-1", "m-2", 3]}
+    )
+    assert drawn_alike([one, two]) == DrawnAlike(
+        model="openai:m",
+        prompt_version="v3",
+        temperature=0.7,
+        reply_models=("m-1", "m-2"),
+        n_samples=2,
+        known=True,
+    )
+
+
+def test_recordings_that_say_nothing_are_alike() -> None:
+    found = drawn_alike(
+        [asked("1"), asked("2", drawn=3), asked("3", drawn={"models": 4})]
+    )
+    assert found.model is None
+    assert (found.temperature, found.reply_models, found.known) == (1.0, (), False)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("model", "prompt_version", "system", "temperature", "answer_temperature"),
+        *("max_tokens", "stop", "completion"),
+    ],
+)
+def test_each_setting_that_matters_must_be_the_same(name: str) -> None:
+    rows = [
+        asked(n, settings={name: value}) for n, value in zip("12", (1, 2), strict=True)
+    ]
+    with pytest.raises(InputError, match=rf"they differ in {name}: 1 \(1\), 2 \(1\)$"):
+        drawn_alike(rows)
+
+
+def test_all_that_differs_is_listed() -> None:
+    rows = [
+        asked("1", settings={"model": "a", "temperature": 1.0}),
+        asked("2", settings={"model": "b" * 99, "temperature": 0.5}, samples=["a"]),
+        asked("3"),
+    ]
+    with pytest.raises(InputError) as error:
+        drawn_alike(rows)
+    for told in (
+        'model: "a" (1), "bbb',
+        "…",
+        "not said (1)",
+        "temperature: 1.0 (1), 0.5 (1)",
+        "samples: 2 (2), 1 (1)",
+    ):
+        assert told in str(error.value)
+
+
+def test_more_samples_than_are_needed_do_no_harm() -> None:
+    rows = [asked("1"), asked("2", samples=["a"])]
+    assert drawn_alike(rows, n_samples=1).n_samples == 1
+    with pytest.raises(
+        InputError, match="2 samples of each question; 1 have fewer, such"
+    ):
+        drawn_alike(rows, n_samples=2)
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ({"model": 3}, '"model" in the settings of a recording to be a text'),
+        ({"temperature": "hot"}, '"temperature" in the settings of a recording'),
+        ({"temperature": True}, '"temperature" in the settings of a recording'),
+    ],
+)
+def test_settings_that_are_none(settings: dict[str, Any], told: str) -> None:
+    with pytest.raises(InputError, match=told):
+        drawn_alike([asked("1", settings=settings)])
