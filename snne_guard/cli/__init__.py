@@ -21,6 +21,7 @@ __all__ = ["COMMANDS", "app", "build_app", "main"]
 
 COMMANDS = (
     "ask",
+    "audit",
     "calibrate",
     "demo",
     "doctor",

@@ -7,13 +7,16 @@ import math
 import os
 import secrets
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
 from typing import Any, Literal, get_args
 
 from snne_guard.decision.calibration import Calibration
 from snne_guard.decision.drift import DriftTest
-from snne_guard.decision.monitor_state import KEPT, MonitorState
-from snne_guard.decision.monitor_status import Levels, MonitorStatus
+from snne_guard.decision.monitor_state import MonitorState
+from snne_guard.decision.monitor_status import (
+    MonitorStatus,
+    raise_alarm,
+    status_of,
+)
 from snne_guard.decision.monitor_store import MemoryStore, MonitorStore
 from snne_guard.decision.threshold import Threshold
 from snne_guard.errors import ConfigurationError, InputError
@@ -95,12 +98,15 @@ class Monitor:
             raise ConfigurationError(msg)
         self.name, self.audit_rate = name, audit_rate
         self.on_stale: OnStale = on_stale
-        self._drift_level, self._audit_level = drift_level, audit_level
+        self.drift_level, self.audit_level = float(drift_level), float(audit_level)
         self.store: MonitorStore = MemoryStore() if store is None else store
         self._seed = seed
         self._given = (reference, alpha)
         self._bound: tuple[Sequence[float] | None, float | None] | None = None
         self._begin(reference, alpha)
+
+    def __repr__(self) -> str:
+        return f"Monitor(key={self.key!r}, store={self.store!r})"
 
     @classmethod
     def for_calibration(
@@ -177,7 +183,7 @@ class Monitor:
             test = state.drift
             if uncertainty is not None and state.alarm is None:
                 test.add(uncertainty, state.chance("tie", test.n_scores))
-            self._alarm(state)
+            raise_alarm(state)
             withheld = state.alarm is not None and self.on_stale != "accept"
             if withheld or not accepted:
                 return False
@@ -209,28 +215,12 @@ class Monitor:
                 reported otherwise before.
             MonitorStoreError: If the state cannot be read or kept.
         """
-        if correct not in {True, False}:
+        if correct not in (True, False):
             msg = f"correct must be True or False; got {correct!r}"
             raise InputError(msg)
 
         def change(state: MonitorState) -> bool:
-            before = state.reported.get(assessment_id)
-            if before is None and assessment_id not in state.pending:
-                msg = (
-                    f"no answer with the id {assessment_id!r} waits for an audit by "
-                    f"the monitor {self.name!r}: it was not picked, or {KEPT} others "
-                    "were since, or another calibration was watched then"
-                )
-                raise InputError(msg)
-            if before is None:
-                state.remember(assessment_id, correct=bool(correct))
-            elif before is not bool(correct):
-                word = "right" if before else "wrong"
-                msg = (
-                    f"the answer {assessment_id!r} was reported to be {word} before, "
-                    "and has counted as that"
-                )
-                raise InputError(msg)
+            state.report(assessment_id, correct=bool(correct))
             return False
 
         return self._update(change)
@@ -272,10 +262,8 @@ class Monitor:
     def _begin(self, reference: Sequence[float] | None, alpha: float | None) -> None:
         scores = [score for score in map(float, reference or ()) if score != math.inf]
         self._drift = DriftTest.after(scores)
-        self.levels = Levels(
-            alpha=alpha, drift=self._drift_level, audit=self._audit_level
-        )
-        about = f"{alpha} {self._drift.counts}".encode()
+        self.alpha = None if alpha is None else float(alpha)
+        about = f"{self.alpha} {self._drift.counts}".encode()
         digest = hashlib.blake2b(about, digest_size=8).hexdigest()
         self.key = f"{self.name}/{digest}"
 
@@ -292,18 +280,15 @@ class Monitor:
 
         def in_text(text: str | None) -> str:
             state = self._new() if text is None else MonitorState.from_text(text)
+            state.alpha = self.alpha
+            state.drift_level, state.audit_level = self.drift_level, self.audit_level
             audit = change(state)
-            self._alarm(state)
-            found[:] = [self.levels.status(state, audit=audit)]
+            raise_alarm(state)
+            found[:] = [status_of(state, audit=audit)]
             return state.to_text()
 
         self.store.update(self.key, in_text)
         return found[0]
-
-    def _alarm(self, state: MonitorState) -> None:
-        if state.alarm is None and (alarm := self.levels.alarm(state)):
-            state.alarm = alarm
-            state.since = datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def audited_rate(threshold: Threshold | None) -> float | None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeGuard, cast, get_args
 
 from snne_guard.decision.drift import BINS, DriftTest
-from snne_guard.errors import MonitorStoreError
+from snne_guard.errors import InputError, MonitorStoreError
 
 __all__ = ["KEPT", "Alarm", "MonitorState"]
 
@@ -32,6 +32,10 @@ class MonitorState:
     Attributes:
         seed: Where its random numbers come from.
         drift: The test on the scores.
+        alpha: Share of wrong answers among the accepted that is promised, None where
+            nothing is.
+        drift_level: Probability of a false alarm by the test on scores.
+        audit_level: Probability of a false alarm by the test on audits.
         n_accepted: Answers that were accepted.
         n_picked: How many of them were picked for an audit.
         n_right: How many of those were reported to be right.
@@ -44,6 +48,9 @@ class MonitorState:
 
     seed: str
     drift: DriftTest
+    alpha: float | None = None
+    drift_level: float = 0.05
+    audit_level: float = 0.05
     n_accepted: int = 0
     n_picked: int = 0
     n_right: int = 0
@@ -68,8 +75,29 @@ class MonitorState:
         """How many were reported."""
         return self.n_right + self.n_wrong
 
-    def remember(self, assessment_id: str, *, correct: bool) -> None:
-        """Move an id from those that wait to those that were reported."""
+    def report(self, assessment_id: str, *, correct: bool) -> None:
+        """Count a report on an answer that was picked; see ``Monitor.report``.
+
+        Raises:
+            InputError: If it waits for none, or was reported otherwise before.
+        """
+        before = self.reported.get(assessment_id)
+        if before is not None:
+            if before is not correct:
+                word = "right" if before else "wrong"
+                msg = (
+                    f"the answer {assessment_id!r} was reported to be {word} before, "
+                    "and has counted as that"
+                )
+                raise InputError(msg)
+            return
+        if assessment_id not in self.pending:
+            msg = (
+                f"no answer with the id {assessment_id!r} waits for an audit: it was "
+                f"not picked, or {KEPT} others were since, or another calibration was "
+                "watched then"
+            )
+            raise InputError(msg)
         self.pending.remove(assessment_id)
         while len(self.reported) >= KEPT:
             del self.reported[next(iter(self.reported))]
@@ -133,6 +161,10 @@ def _is_count(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
+def _is_share(value: object) -> bool:
+    return isinstance(value, float) and 0.0 < value < 1.0
+
+
 def _is_text(value: object) -> bool:
     return isinstance(value, str)
 
@@ -160,6 +192,9 @@ def _are_reports(value: object) -> bool:
 
 _PLAIN: Mapping[str, Callable[[Any], bool]] = {
     "seed": _is_text,
+    "alpha": lambda value: value is None or _is_share(value),
+    "drift_level": _is_share,
+    "audit_level": _is_share,
     "n_accepted": _is_count,
     "n_picked": _is_count,
     "n_right": _is_count,

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Literal
 
 from snne_guard.decision.audit import audit_evidence
 from snne_guard.decision.monitor_state import Alarm, MonitorState
 
-__all__ = ["Levels", "MonitorStatus", "WatchState"]
+__all__ = ["MonitorStatus", "WatchState", "raise_alarm", "status_of"]
 
 WatchState = Literal["ok", "watch", "stale"]
 """How far a calibration can be believed."""
@@ -53,73 +54,64 @@ class MonitorStatus:
     audit: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Levels:
-    """What is promised, and how sure an alarm is to be.
+def raise_alarm(state: MonitorState) -> None:
+    """Note that a test has reached its limit, where one has."""
+    if state.alarm is None and (alarm := _alarm(state)):
+        state.alarm = alarm
+        state.since = datetime.now(UTC).isoformat(timespec="seconds")
 
-    Attributes:
-        alpha: Share of wrong answers among the accepted, None if nothing is promised.
-        drift: Probability of a false alarm by the test on scores.
-        audit: Probability of a false alarm by the test on audits.
+
+def status_of(state: MonitorState, *, audit: bool = False) -> MonitorStatus:
+    """Return what is made of a state.
+
+    Args:
+        state: What was seen.
+        audit: Whether the last answer was picked for an audit.
     """
+    audited = _audited(state)
+    word, why = _judged(state, audited)
+    return MonitorStatus(
+        state=word,
+        reason=why,
+        n_reference=state.drift.n_reference,
+        n_scores=state.drift.n_scores,
+        drift_evidence=state.drift.value,
+        n_accepted=state.n_accepted,
+        n_picked=state.n_picked,
+        n_pending=len(state.pending),
+        n_reported=state.n_reported,
+        n_wrong=state.n_wrong,
+        audit_evidence=audited,
+        since=state.since,
+        audit=audit,
+    )
 
-    alpha: float | None
-    drift: float
-    audit: float
 
-    def alarm(self, state: MonitorState) -> Alarm | None:
-        """Return which test has reached its limit, None if neither has."""
-        audited = self._audited(state)
-        if audited is not None and audited * self.audit >= 1.0:
-            return "audit"
-        return "drift" if state.drift.value * self.drift >= 1.0 else None
+def _alarm(state: MonitorState) -> Alarm | None:
+    audited = _audited(state)
+    if audited is not None and audited * state.audit_level >= 1.0:
+        return "audit"
+    return "drift" if state.drift.value * state.drift_level >= 1.0 else None
 
-    def status(self, state: MonitorState, *, audit: bool) -> MonitorStatus:
-        """Return what is made of a state.
 
-        Args:
-            state: What was seen.
-            audit: Whether the last answer was picked for an audit.
-        """
-        audited = self._audited(state)
-        word, why = self._judged(state, audited)
-        return MonitorStatus(
-            state=word,
-            reason=why,
-            n_reference=state.drift.n_reference,
-            n_scores=state.drift.n_scores,
-            drift_evidence=state.drift.value,
-            n_accepted=state.n_accepted,
-            n_picked=state.n_picked,
-            n_pending=len(state.pending),
-            n_reported=state.n_reported,
-            n_wrong=state.n_wrong,
-            audit_evidence=audited,
-            since=state.since,
-            audit=audit,
+def _audited(state: MonitorState) -> float | None:
+    if state.alpha is None:
+        return None
+    return audit_evidence(state.n_reported, state.n_wrong, alpha=state.alpha)
+
+
+def _judged(state: MonitorState, audited: float | None) -> tuple[WatchState, str]:
+    near = audited is not None and audited**2 * state.audit_level >= 1.0
+    if state.alarm == "audit" or (state.alarm is None and near):
+        return "stale" if state.alarm else "watch", (
+            f"{state.n_wrong} of {state.n_reported} audited answers were wrong, "
+            f"and {state.alpha or 0.0:.3g} of all accepted ones may be: evidence "
+            f"{audited or 0.0:.3g}, alarm at {1 / state.audit_level:.3g}"
         )
-
-    def _audited(self, state: MonitorState) -> float | None:
-        if self.alpha is None:
-            return None
-        return audit_evidence(state.n_reported, state.n_wrong, alpha=self.alpha)
-
-    def _judged(
-        self, state: MonitorState, audited: float | None
-    ) -> tuple[WatchState, str]:
-        if state.alarm == "audit" or (state.alarm is None and self._near(audited)):
-            return "stale" if state.alarm else "watch", (
-                f"{state.n_wrong} of {state.n_reported} audited answers were wrong, "
-                f"and {self.alpha or 0.0:.3g} of all accepted ones may be: evidence "
-                f"{audited or 0.0:.3g}, alarm at {1 / self.audit:.3g}"
-            )
-        drift = state.drift
-        if state.alarm == "drift" or drift.value**2 * self.drift >= 1.0:
-            return "stale" if state.alarm else "watch", (
-                f"after {drift.n_scores} answers the uncertainties are {drift.words}: "
-                f"evidence {drift.value:.3g}, alarm at {1 / self.drift:.3g}"
-            )
-        return "ok", "nothing speaks against the calibration"
-
-    def _near(self, audited: float | None) -> bool:
-        return audited is not None and audited**2 * self.audit >= 1.0
+    drift = state.drift
+    if state.alarm == "drift" or drift.value**2 * state.drift_level >= 1.0:
+        return "stale" if state.alarm else "watch", (
+            f"after {drift.n_scores} answers the uncertainties are {drift.words}: "
+            f"evidence {drift.value:.3g}, alarm at {1 / state.drift_level:.3g}"
+        )
+    return "ok", "nothing speaks against the calibration"

@@ -169,7 +169,7 @@ def test_a_guard_gives_its_monitor_what_its_threshold_promises(
     assessor, _ = build_assessor(given)
     assert isinstance(assessor.watch, Monitored)
     assert assessor.watch.monitor is monitor
-    assert monitor.levels.alpha == alpha
+    assert monitor.alpha == alpha
     assert build_assessor(complete({}, owner="Guard"))[0].watch is None
 
 

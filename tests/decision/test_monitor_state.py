@@ -17,7 +17,7 @@ def state() -> MonitorState:
     made.drift.add(0.3, 0.5)
     made.n_accepted, made.n_picked = 5, 2
     made.pending.extend(["a", "b"])
-    made.remember("a", correct=False)
+    made.report("a", correct=False)
     made.alarm, made.since = "drift", "2026-01-01T00:00:00+00:00"
     return made
 
@@ -44,6 +44,8 @@ def test_chances_follow_from_seed_purpose_and_number() -> None:
         ({"kind": "another"}, "not one of this library"),
         ({"version": 2}, "its format is 2, and this version reads format 1"),
         ({"version": None}, "its format is None"),
+        ({"alpha": 1.0}, "'alpha' in it makes no sense"),
+        ({"drift_level": None}, "'drift_level' in it makes no sense"),
         ({"seed": 1}, "'seed' in it makes no sense"),
         ({"n_wrong": -1}, "'n_wrong' in it makes no sense"),
         ({"n_right": True}, "'n_right' in it makes no sense"),

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 import numpy as np
 import pytest
 
 from benchmarks import monitor
 from benchmarks.certificate import MissedTargets
+from snne_guard.decision import OnStale
 from snne_guard.decision.drift import DriftTest
 from tests.examples.doc_pages import DOCS
 
@@ -37,6 +40,12 @@ def test_the_false_alarms_are_what_is_printed(
     assert len(lines) == 3
     assert [line for line in lines if line not in PAGE] == []
     assert missed.status() == 0
+
+
+def test_every_word_for_a_stale_calibration_is_on_the_page() -> None:
+    table = PAGE[PAGE.index("| `on_stale` | what happens |") :][2:5]
+    words = [word for row in table for word in get_args(OnStale) if f'"{word}"' in row]
+    assert sorted(words) == sorted(get_args(OnStale))
 
 
 def test_a_change_is_printed_as_a_row_of_the_table(

@@ -17,6 +17,7 @@ from snne_guard import (
     UncertainAnswerError,
 )
 from snne_guard.langchain import is_refusal
+from tests.support.calibrated import calibration
 from tests.support.chat_server import ChatServer, always, chat_openai
 from tests.support.guarding import DIFFER, WAYS, WHOLE, ask, record, split
 
@@ -124,3 +125,22 @@ def test_the_openai_guard_has_one_too() -> None:
         stale = OpenAIGuard(client, model="m", threshold=0.5, monitor=alarmed())
         found = stale.assess([{"role": "user", "content": "x"}])
     assert (found.decision, found.reasons) == ("flag", ("calibration_stale",))
+
+
+def test_a_calibrated_guard_is_certified_until_its_calibration_is_stale() -> None:
+    monitor = Monitor(audit_rate=1.0)
+    made = calibration(reference=tuple(step / 500 for step in range(500)))
+    with ChatServer(PARIS) as server:
+        guard = SNNEGuard.from_calibration(chat_openai(server), made, monitor=monitor)
+        found = record(guard.invoke("x"))
+        assert (found["certified"], found["audit"]) == (True, True)
+        assert monitor.alpha == made.threshold.level
+        assert monitor.status().n_reference == 500
+        ids = [found["id"]]
+        while monitor.status().state != "stale":
+            monitor.report(ids[-1], correct=False)
+            found = record(guard.invoke("x"))
+            ids.append(found["id"])
+    assert (found["certified"], found["decision"]) == (False, "flag")
+    assert found["reasons"] == ["calibration_stale"]
+    assert len(ids) < 10

@@ -25,6 +25,7 @@ from snne_guard import (
     Budget,
     Cost,
     GuardedChatModel,
+    Monitor,
     OpenAIGuard,
     OpenAISampler,
     OpenAITurn,
@@ -32,15 +33,19 @@ from snne_guard import (
     ResponseSet,
     Score,
     SNNEGuard,
+    SqliteStore,
     TransformersChatModel,
     score,
 )
 from snne_guard.decision import (
     CalibratedStop,
     Calibration,
+    MonitorStatus,
+    MonitorStore,
     Policy,
     ProbabilityMap,
     Threshold,
+    WatchState,
     fit_probability,
     probability_maps,
 )
@@ -403,6 +408,19 @@ def agents(model: BaseChatModel) -> None:
     node.invoke(state)
     route = route_on_uncertainty(accept="done", uncertain="person")
     assert_type(route, Callable[[Any], str])
+
+
+def monitors(model: BaseChatModel, path: Path) -> None:
+    store: MonitorStore = SqliteStore(path)
+    monitor = Monitor(alpha=0.1, store=store, on_stale="refuse")
+    Monitor(on_stale="ignore")  # type: ignore[arg-type]  # no such word
+    SNNEGuard(model, monitor=monitor)
+    SNNEGuard(model, monitor="monitor.db")  # type: ignore[arg-type]  # a Monitor
+    assert_type(monitor.report("id", correct=True), MonitorStatus)
+    monitor.report("id")  # type: ignore[call-arg]  # right or wrong?
+    assert_type(monitor.status().state, WatchState)
+    assert_type(monitor.pending(), tuple[str, ...])
+    assert_type(Monitor.for_calibration(path), Monitor)
 
 
 def evaluations(path: Path) -> None:
