@@ -8,9 +8,11 @@ import contextlib
 import importlib
 import inspect
 import io
+import itertools
 import json
 import re
 import runpy
+import shlex
 import types
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,10 +21,11 @@ from xml.etree import ElementTree as ET
 
 import pytest
 from langchain_openai import ChatOpenAI
+from typer.testing import CliRunner
 
 from benchmarks import cost_model, latency
 from snne_guard import SNNEGuard
-from snne_guard.cli import COMMANDS
+from snne_guard.cli import COMMANDS, build_app
 from snne_guard.types import Assessment, Decision, OnError, OnUncertain, ToolCalls
 from tests.examples.doc_pages import (
     DOCS,
@@ -90,6 +93,20 @@ def compare(block: Block, page: Path, printed: str) -> None:
         pytest.fail(f"{where}: the page says\n{block.text}\nand it is\n{printed}")
 
 
+def command_of(block: Block) -> list[str] | None:
+    """Return the words of a command that needs nothing but what a clone holds."""
+    if block.language != "bash" or "snne-guard calibrate examples/" not in block.text:
+        return None
+    return shlex.split(block.text.replace("\\\n", " "))[1:]
+
+
+def run(command: list[str]) -> str:
+    """Return what a command says, without the spaces at the ends of lines."""
+    done = CliRunner(env={"COLUMNS": "100"}).invoke(build_app(), command)
+    assert done.exit_code == 0, done.output
+    return "\n".join(map(str.rstrip, done.stdout.split("\n")))
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 @pytest.mark.usefixtures("provider")
 def test_every_block_runs_and_prints_what_the_page_says(
@@ -99,9 +116,12 @@ def test_every_block_runs_and_prints_what_the_page_says(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(tmp_path)  # where pages leave their files
+    Path("examples").symlink_to(ROOT / "examples")
     namespace: dict[str, Any] = {"model": ChatOpenAI(model="gpt-4.1-mini")}
     printed: str | None = None
-    for block in blocks(page):
+    found = [*blocks(page), None]
+    for block, behind in itertools.pairwise(found):
+        assert block is not None
         if block.language == "python":
             assert not printed, f"{page.name}: {printed!r} is printed but not shown"
             if "embedded_model" in block.text:
@@ -109,6 +129,11 @@ def test_every_block_runs_and_prints_what_the_page_says(
             if "meta-llama" in block.text:
                 request.getfixturevalue("hub")
             printed = execute(block, page, namespace)
+        elif (command := command_of(block)) is not None:
+            if behind is not None and behind.language == "text" and behind.follows:
+                printed = run(command)
+            else:  # much is said that a page may leave out
+                run(command)
         elif block.language == "text" and block.follows and printed is not None:
             compare(block, page, printed)
             printed = None

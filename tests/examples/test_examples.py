@@ -13,6 +13,7 @@ from tests.support.examples import EXAMPLES, printed, run
 PATHS = sorted(EXAMPLES.glob("*.py"))
 NAMES = {
     "agent",
+    "calibrated",
     "chain",
     "fallback",
     "methods",
@@ -121,3 +122,26 @@ def test_the_openai_package_alone_shows_only_what_was_accepted() -> None:
     assert cup.endswith("of Ebnat?")
     assert withheld == "(not sure)"
     assert flagged.startswith("flag, u=")
+
+
+def test_a_threshold_from_graded_answers_refuses_what_the_text_does_not_say() -> None:
+    lines = printed("calibrated")
+    start = lines.index("drawn now: 20, as recorded: 20") + 1
+    assert lines[start].startswith("CERTIFIED  With a probability of at least 90 %")
+    said = " ".join(lines[start : start + 3])
+    assert "at most 20 % of the accepted answers are wrong" in said
+    accepted = re.search(r"([1-9]\d*) accepted among 200 graded", said)
+    assert accepted is not None
+    assert int(accepted[1]) >= 40
+
+    asked = [at for at, line in enumerate(lines) if line.endswith("?")]
+    assert len(asked) == 4
+    replies = [lines[at + 1] for at in asked]
+    found = [lines[at + 2] for at in asked]
+    assert "Ilse Grau" in replies[0]
+    assert replies[1] == replies[2] == REFUSAL
+    for line in found:
+        assert re.fullmatch(
+            r"(accept|refuse), certified: True, u=\d\.\d\d, wrong with about \d+%", line
+        )
+    assert [line.split(",")[0] for line in found[:3]] == ["accept", "refuse", "refuse"]
