@@ -159,7 +159,7 @@ def calibrate(
             prompt_version=prompt_version,
         )
         run = replace(run, calibration=counted(run.calibration, previous))
-        said = told.tried(run, new_file=previous is None)
+        said = told.tried(run, previous=previous)
         run.calibration.save(out)
         if report is not None:
             with atomic_output(report) as write:

@@ -96,6 +96,10 @@ def test_tries_on_the_same_labels_are_told(source: Path, out: Path) -> None:
     assert "these labels were used 2 times, in different ways" in told(second)
     assert Calibration.load(out).tries == 2
     assert "used 3 times" in told(run(source, *RATE, "--out", out, "--n", "4"))
+    write(source, *rows(301))
+    more = run(source, *RATE, "--out", out)
+    assert "this one replaces was made of other labels: to grade more" in told(more)
+    assert Calibration.load(out).tries == 1
 
 
 def test_labels_by_hand_are_used_and_skipped_ones_told(

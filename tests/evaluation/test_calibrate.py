@@ -81,7 +81,7 @@ def test_it_is_bound_to_how_they_were_drawn_and_scored() -> None:
 
 @pytest.mark.parametrize("kind", ["joint_error", "false_refusal", "coverage"])
 def test_other_promises(kind: str) -> None:
-    made = calibrate(ROWS, **{kind: 0.2})
+    made = run_calibration(ROWS, Promise(**{kind: 0.2})).calibration
     assert (made.threshold.kind, made.threshold.level) == (kind, 0.2)
     assert made.threshold.certified
     assert made.refuse is None

@@ -52,11 +52,13 @@ from snne_guard.decision import (
 from snne_guard.evaluation import (
     DATASETS,
     BadLine,
+    CalibrationRun,
     Dataset,
     Draw,
     Drawn,
     Evaluation,
     Interval,
+    Promise,
     Question,
     Recorder,
     RecordingStore,
@@ -64,6 +66,7 @@ from snne_guard.evaluation import (
     Tally,
     auroc,
     bootstrap,
+    calibrate,
     cross_fitted,
     evaluate,
     learn_stop,
@@ -72,6 +75,7 @@ from snne_guard.evaluation import (
     read_dataset,
     reliability,
     risk_coverage_curve,
+    run_calibration,
     to_html,
     write_report,
 )
@@ -429,6 +433,17 @@ def evaluations(path: Path) -> None:
     assert_type(to_html(found), str)
     write_report(found, path)
     write_report(found)  # type: ignore[call-arg]  # where to?
+
+
+def calibrations(path: Path) -> None:
+    made = calibrate(path, error_rate=0.1, pilot=path, grader="squad_f1", n=5)
+    assert_type(made, Calibration)
+    assert_type(calibrate([path, path], coverage=0.8), Calibration)
+    found = run_calibration([path], Promise(error_rate=0.1, delta=0.05), tau=None)
+    assert_type(found, CalibrationRun)
+    assert_type(found.uncertainty, FloatArray)
+    calibrate(path, error_rate=0.1, threshold=0.4)  # type: ignore[call-arg]  # its own
+    Promise(error="0.1")  # type: ignore[call-arg]  # of what?
 
 
 def metrics(uncertainty: FloatArray) -> None:

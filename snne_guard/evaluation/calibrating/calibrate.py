@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from snne_guard.evaluation.calibrating.graded import (
     graded,
     read_answers,
 )
+from snne_guard.evaluation.calibrating.options import CalibrationOptions
 from snne_guard.evaluation.calibrating.promise import Promise
 from snne_guard.evaluation.calibrating.results import CalibrationRun
 from snne_guard.evaluation.calibrating.scoring import Scoring, settled_method
@@ -45,7 +46,7 @@ def calibrate(
     false_refusal: float | None = None,
     coverage: float | None = None,
     delta: float = 0.1,
-    **options: Any,  # noqa: ANN401 - passed on
+    **options: Unpack[CalibrationOptions],
 ) -> Calibration:
     """Make a calibration of recordings.
 
@@ -58,7 +59,8 @@ def calibrate(
             ``error_rate`` it makes a second threshold, above which is refused.
         coverage: Share of all answers that is to be accepted; needs no labels.
         delta: Probability that the error rate is higher all the same.
-        options: Options of ``run_calibration``, which has the evidence too.
+        options: Those of ``run_calibration``, which returns the evidence too; see
+            ``CalibrationOptions``.
 
     Returns:
         The calibration: ``SNNEGuard.from_calibration(model, calibration)``.

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from snne_guard.decision import Calibration
 from snne_guard.decision.risk_control import ends_of
 from snne_guard.decision.wording import percent
 from snne_guard.evaluation.calibrating.results import CalibrationRun
@@ -62,12 +63,12 @@ def _counted(counts: Counter[str]) -> str:
     return ", ".join(f"{name} {n}" for name, n in counts.most_common())
 
 
-def tried(run: CalibrationRun, *, new_file: bool) -> str | None:
+def tried(run: CalibrationRun, *, previous: Calibration | None) -> str | None:
     """Say how often the same labels were used, as far as anybody can know.
 
     Args:
         run: What was done.
-        new_file: Whether there was no earlier calibration in the place of this one.
+        previous: The calibration in whose place this one comes, None for none.
     """
     tries = run.calibration.tries
     if run.calibration.labels is None:
@@ -77,11 +78,16 @@ def tried(run: CalibrationRun, *, new_file: bool) -> str | None:
             f"these labels were used {tries} times, in different ways: the promise is "
             "that of one declared beforehand, and the best of several has none"
         )
-    if new_file:
+    if previous is None:
         return (
             "nothing is known of other tries on these labels: they are counted in the "
             "file that a calibration replaces, and here there was none. If you tried "
             "several and keep the best, it has no promise"
+        )
+    if previous.labels not in {None, run.calibration.labels}:
+        return (
+            "the calibration that this one replaces was made of other labels: to grade "
+            "more answers until a promise holds makes it weaker than it says"
         )
     return None
 

@@ -61,7 +61,10 @@ def _risk(run: CalibrationRun) -> Chart | None:
     curves = [curve]
     styles = {curve.label: Style(ink=0)}
     if chosen is not None:
-        curves.append(Curve(label=told.CHOSEN, x=(chosen[0],), y=(chosen[1],)))
+        share, error = chosen
+        # A line from the axis to the point, since the point alone is small.
+        drop = Curve(label=told.CHOSEN, x=(share, share), y=(0.0, error))
+        curves.append(drop)
         styles = {told.CHOSEN: Style(ink=7, width=2.4), **styles}
     return lines(
         Lines(
@@ -75,6 +78,7 @@ def _risk(run: CalibrationRun) -> Chart | None:
             x_label="share accepted",
             y_label="share wrong",
             reference=() if level is None else ((0.0, level), (1.0, level)),
+            few=True,
         ),
         curves,
         styles,
