@@ -6,8 +6,11 @@ import hashlib
 import math
 import os
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike
 
 from snne_guard.decision.calibration import Calibration
 from snne_guard.decision.drift import DriftTest
@@ -72,7 +75,7 @@ class Monitor:
     def __init__(
         self,
         *,
-        reference: Sequence[float] | None = None,
+        reference: ArrayLike | None = None,
         alpha: float | None = None,
         store: MonitorStore | None = None,
         name: str = "default",
@@ -102,7 +105,7 @@ class Monitor:
         self.store: MonitorStore = MemoryStore() if store is None else store
         self._seed = seed
         self._given = (reference, alpha)
-        self._bound: tuple[Sequence[float] | None, float | None] | None = None
+        self._bound: tuple[ArrayLike | None, float | None] | None = None
         self._begin(reference, alpha)
 
     def __repr__(self) -> str:
@@ -136,7 +139,7 @@ class Monitor:
         }
         return cls(**{**known, **options})
 
-    def bind(self, *, reference: Sequence[float] | None, alpha: float | None) -> None:
+    def bind(self, *, reference: ArrayLike | None, alpha: float | None) -> None:
         """Take from a calibration what was not given; a guard does so when it is made.
 
         Args:
@@ -175,9 +178,12 @@ class Monitor:
             accepted: Whether it was accepted.
 
         Raises:
-            InputError: If the uncertainty is no number in [0, 1].
+            InputError: If the uncertainty is no number in [0, 1], or the id no text.
             MonitorStoreError: If the state cannot be read or kept.
         """
+        if not _is_name(assessment_id):
+            msg = f"an id must be a text that is not empty; got {assessment_id!r}"
+            raise InputError(msg)
 
         def change(state: MonitorState) -> bool:
             test = state.drift
@@ -259,9 +265,10 @@ class Monitor:
         """
         self.store.update(self.key, lambda _: self._new().to_text())
 
-    def _begin(self, reference: Sequence[float] | None, alpha: float | None) -> None:
-        scores = [score for score in map(float, reference or ()) if score != math.inf]
-        self._drift = DriftTest.after(scores)
+    def _begin(self, reference: ArrayLike | None, alpha: float | None) -> None:
+        given = () if reference is None else reference
+        scores = np.asarray(given, dtype=np.float64).ravel()
+        self._drift = DriftTest.after(scores[scores != math.inf].tolist())
         self.alpha = None if alpha is None else float(alpha)
         about = f"{self.alpha} {self._drift.counts}".encode()
         digest = hashlib.blake2b(about, digest_size=8).hexdigest()

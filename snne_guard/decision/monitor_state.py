@@ -129,6 +129,9 @@ class MonitorState:
         """
         fields = _parsed(text)
         drift = fields["drift"]
+        if sum(drift["counts"]) != drift["n_reference"] + drift["n_scores"]:
+            why = "its counts do not add up"
+            raise _unreadable(why)
         return cls(
             **{name: fields[name] for name in _PLAIN},
             pending=deque(fields["pending"], maxlen=KEPT),

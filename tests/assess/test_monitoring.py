@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -150,6 +152,22 @@ def test_what_waits_for_a_disk_is_waited_for_elsewhere(
     found, _ = setting.call()
     assert (found.decision, found.audit) == ("accept", True)
     assert monitor.report(found.id, correct=True).n_reported == 1
+
+
+@WAYS
+def test_a_file_that_is_held_for_too_long_is_a_state_that_nobody_knows(
+    way: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "monitor.db"
+    monitor = Monitor(store=SqliteStore(path, timeout=0.05))
+    setting = Setting(way)
+    setting.assessor = replace(setting.assessor, watch=Monitored(monitor=monitor))
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        found, _ = setting.call()
+    assert (found.decision, found.reasons) == ("refuse", ("monitor_failed",))
+    found, _ = setting.call()  # it is free again
+    assert (found.decision, found.reasons) == ("accept", ())
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,11 @@ import pickle
 from datetime import datetime
 from typing import Any
 
+import numpy as np
 import pytest
 
 from snne_guard import ConfigurationError, InputError, Monitor, MonitorStoreError
-from snne_guard.decision import MemoryStore, monitor_status
+from snne_guard.decision import MemoryStore, monitor_state, monitor_status
 
 STEADY = [step / 500 for step in range(500)]
 
@@ -160,20 +161,22 @@ def test_an_answer_that_was_not_picked_cannot_be_reported() -> None:
         monitor.report("a1", correct=True)
 
 
-def test_a_thousand_audits_are_remembered() -> None:
+def test_only_so_many_audits_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert monitor_state.KEPT == 1000
+    monkeypatch.setattr(monitor_state, "KEPT", 20)
     monitor = Monitor(alpha=0.5, audit_rate=1.0)
-    for number in range(1002):
+    for number in range(22):
         monitor.note(f"a{number}", uncertainty=None, accepted=True)
-    assert len(monitor.pending()) == 1000
-    with pytest.raises(InputError, match="'a1' waits"):
+    assert len(monitor.pending()) == 20
+    with pytest.raises(InputError, match=r"'a1' waits .* or 20 others were since"):
         monitor.report("a1", correct=True)
-    for number in range(2, 1002):
+    for number in range(2, 22):
         monitor.report(f"a{number}", correct=True)
     monitor.note("last", uncertainty=None, accepted=True)
     monitor.report("last", correct=True)
     with pytest.raises(InputError, match="'a2' waits"):  # forgotten by now
         monitor.report("a2", correct=True)
-    assert monitor.report("a3", correct=True).n_reported == 1001
+    assert monitor.report("a3", correct=True).n_reported == 21
 
 
 def test_a_score_that_is_none_leaves_everything_as_it_was() -> None:
@@ -181,6 +184,12 @@ def test_a_score_that_is_none_leaves_everything_as_it_was() -> None:
     with pytest.raises(InputError, match=r"in \[0, 1\]; got nan"):
         monitor.note("a1", uncertainty=math.nan, accepted=True)
     assert monitor.status().n_accepted == 0
+    for wrong in ("", None, 5):
+        with pytest.raises(InputError, match="an id must be a text"):
+            monitor.note(wrong, uncertainty=0.1, accepted=True)  # type: ignore[arg-type]
+    assert monitor.pending() == ()
+    assert Monitor(reference=np.array([0.1, 0.2])).status().n_reference == 2
+    assert Monitor(reference=np.array([])).key == Monitor().key
     assert Monitor(reference=[0.1, math.inf]).status().n_reference == 1
     with pytest.raises(InputError):
         Monitor(reference=[0.1, -1.0])

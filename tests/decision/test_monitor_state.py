@@ -86,6 +86,13 @@ def test_a_martingale_that_was_changed_is_refused(change: dict[str, Any]) -> Non
         MonitorState.from_text(json.dumps(fields))
 
 
+def test_counts_that_do_not_add_up_are_refused() -> None:
+    fields = json.loads(state().to_text())
+    fields["drift"]["n_scores"] += 1
+    with pytest.raises(MonitorStoreError, match="its counts do not add up"):
+        MonitorState.from_text(json.dumps(fields))
+
+
 @pytest.mark.parametrize("cut", [0, 1, 100, -1])
 def test_a_state_that_was_cut_off_is_refused(cut: int) -> None:
     with pytest.raises(MonitorStoreError, match="it is no JSON"):

@@ -36,6 +36,7 @@ def test_the_threshold_is_that_of_the_scores_and_labels() -> None:
     assert run.calibration.threshold == expected
     assert expected.certified
     assert run.uncertainty.tolist() == u
+    assert run.calibration.reference == tuple(u)  # what a monitor compares with
     assert run.correct.tolist() == correct.tolist()
     assert run.calibration.probability[5].n_labels == 300
     assert run.graders == {"label": 300}
@@ -137,6 +138,7 @@ def test_what_can_never_be_accepted_counts_as_such() -> None:
         "answer_refused": 1,
     }
     assert run.calibration.threshold.n_labels == 303
+    assert len(run.calibration.reference) == 300
 
 
 def test_log_probabilities_settle_auto() -> None:

@@ -186,6 +186,7 @@ def run_calibration(
         refuse=None if refuse is None or not refuse.certified else refuse,
         probability=probability_maps({scoring.n: (u, correct)}) if len(correct) else {},
         combination=scoring.combination,
+        reference=tuple(u[np.isfinite(u)].tolist()),
         labels=answers.digest if answers.graders else None,
         graders=answers.graders,
     )
