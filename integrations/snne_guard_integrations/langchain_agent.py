@@ -9,7 +9,7 @@ from langchain_core.language_models import BaseChatModel, FakeListChatModel
 from langchain_core.messages import AIMessage
 
 from snne_guard import Assessment, ConfigurationError, SNNEGuard
-from snne_guard.decision import Policy, Threshold, accept_threshold
+from snne_guard.decision import Calibration, Policy, Threshold, accept_threshold
 from snne_guard_integrations._extras import required
 from snne_guard_integrations._review import Held
 from snne_guard_integrations._turns import (
@@ -48,7 +48,7 @@ __all__ = ["OnUncertainTurn", "UncertaintyMiddleware", "UncertaintyState"]
 OnUncertainTurn = Literal["flag", "refuse", "fallback", "interrupt", "raise"]
 """What is done with an uncertain turn; ``"interrupt"`` asks a person."""
 
-Limit = float | Threshold | tuple[float, float] | None
+Limit = float | Threshold | tuple[float | Threshold, float | Threshold] | None
 Action = OnUncertainTurn | Callable[[Assessment], Any]
 
 
@@ -142,9 +142,8 @@ class UncertaintyMiddleware(AgentMiddleware[UncertaintyState, Any, Any]):
         # LangChain's own way to ask another model leaves out what only this one takes.
         self._other = None if fallback is None else ModelFallbackMiddleware(fallback)
         on_error = options.get("on_error", "uncertain")
-        answers = _policy(
-            "threshold", threshold, "on_uncertain", on_uncertain, on_error
-        )
+        limit = _calibrated(options) if threshold is None else threshold
+        answers = _policy("threshold", limit, "on_uncertain", on_uncertain, on_error)
         tools = _policy(
             "tool_threshold",
             tool_threshold,
@@ -283,6 +282,17 @@ class UncertaintyMiddleware(AgentMiddleware[UncertaintyState, Any, Any]):
     ) -> dict[str, Any] | None:
         """Do what ``after_model`` does."""
         return self.after_model(state, runtime)
+
+
+def _calibrated(options: dict[str, Any]) -> Limit:
+    """Return the limits of the calibration among the options, None without one."""
+    made = options.get("calibration")
+    if made is None:
+        return None
+    if not isinstance(made, Calibration):
+        made = options["calibration"] = Calibration.load(made)
+    accept, refuse = made.limits
+    return accept if refuse is None else (accept, refuse)
 
 
 def _policy(

@@ -15,7 +15,6 @@ _FREE = ((0, 1, 2), (1, 2), (0, 2), (2,))
 """Coefficients that are not held at 0: where one would be negative, the best one on the
 border is on a line or a point of it."""
 _ENOUGH = 1e-8
-_MOST_STEPS = 100
 
 
 def fit_beta(
@@ -61,22 +60,21 @@ def _newton(
     """Return ``(regressions, columns)`` where each penalised loss is least."""
     total, size = wrong + right, features.shape[1]
     outer = (features[:, :, None] * features[:, None, :]).reshape(-1, size * size)
-    found = np.zeros((len(wrong), size))
+    found: FloatArray = np.zeros((len(wrong), size))
     loss = _loss(features, wrong, right, ridge, found)
-    for _ in range(_MOST_STEPS):
+    step: FloatArray = found + 1
+    while np.abs(step).max(initial=0) > _ENOUGH:
         chances = 0.5 * (1 + np.tanh(0.5 * (found @ features.T)))
         slope = (total * chances - wrong) @ features + ridge * found
         weights = total * chances * (1 - chances)
         curve = (weights @ outer).reshape(-1, size, size) + np.diag(ridge)
-        step = np.linalg.solve(curve, slope[..., None])[..., 0]
+        step = np.asarray(np.linalg.solve(curve, slope[..., None])[..., 0], np.float64)
         # Far from the least a whole step may go too far.
         there = _loss(features, wrong, right, ridge, found - step)
         while (worse := there > loss).any() and np.abs(step[worse]).max() > _ENOUGH:
             step[worse] /= 2
             there = _loss(features, wrong, right, ridge, found - step)
         found, loss = found - step, there
-        if not step.size or np.abs(step).max() <= _ENOUGH:
-            break
     return found
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,6 +24,7 @@ from tests.support.agents import (
     saying,
     turns,
 )
+from tests.support.calibrated import calibration, certified
 from tests.support.chat_server import ChatServer, Reply, ToolCall, chat_openai, error
 from tests.support.guarding import WHOLE, Witness, is_sample
 
@@ -61,6 +63,25 @@ def test_without_a_threshold_it_only_measures(way: str) -> None:
     (record,) = state["uncertainty"]
     assert record["decision"] is None
     assert record["uncertainty"] > 0.9
+
+
+@pytest.mark.parametrize("way", WHOLE)
+def test_it_keeps_to_a_calibration(way: str, tmp_path: Path) -> None:
+    path = tmp_path / "guard.json"
+    made = calibration(n=3, refuse=certified(0.95))
+    made.save(path)
+    settings = {**made.guard_settings(), "calibration": str(path)}
+    for script, decision in ((CERTAIN, "accept"), (UNCERTAIN, "refuse")):
+        with ChatServer(script) as server:
+            middleware = UncertaintyMiddleware(**settings, on_uncertain="refuse")
+            state = run(agent_on(server, middleware), way)
+        (record,) = state["uncertainty"]
+        assert (record["decision"], record["certified"]) == (decision, True)
+    with (
+        ChatServer(CERTAIN) as server,
+        pytest.raises(ConfigurationError, match="model was 'test-model', here"),
+    ):
+        run(agent_on(server, middleware, model={"model": "other"}), way)
 
 
 @pytest.mark.parametrize("way", WHOLE)
