@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import ctypes
 import importlib
 import importlib.util
 import os
@@ -32,6 +33,7 @@ _SLOTS = 10  # the largest n= of one request
 _TOKENS_PER_SLOT = 2048
 _MOST_THREADS = 8  # more than that costs such a small model more than it brings
 _GOODBYES = 20
+_OPENMP = "libgomp.so.1"
 
 _lock = threading.Lock()
 _running: list[Any] = []  # the server of this process, once it was started
@@ -102,7 +104,8 @@ def embedded_server_url() -> str:
 
 
 def _start() -> Any:
-    with _sleeping_barriers():
+    with _sleeping_barriers() as asleep:
+        threads = _threads() if asleep else 1
         llama = _import_llama()
         settings = llama.CommonParams()
         settings.model.path = str(_model_file())
@@ -117,26 +120,44 @@ def _start() -> Any:
         settings.endpoint_slots = False  # it would show what others asked
         settings.cors_origins = ""  # no web page may read answers
         for cpu in (settings.cpuparams, settings.cpuparams_batch):
-            cpu.n_threads = _threads()
+            cpu.n_threads = threads
             cpu.poll = 0
         return llama.Server(settings)
 
 
 @contextmanager
-def _sleeping_barriers() -> Generator[None]:
+def _sleeping_barriers() -> Generator[bool]:
     """Have OpenMP's threads sleep soon while they wait for one another.
 
     Spinning, its default, makes a call 20 times slower once anything else wants
     a core. OpenMP reads the variable when it is loaded, so it is set only then.
+
+    Yields:
+        Whether they will: not where torch, say, has loaded it before. A single thread
+        waits for none.
     """
     if "GOMP_SPINCOUNT" in os.environ or "OMP_WAIT_POLICY" in os.environ:
-        yield
-        return
-    os.environ["GOMP_SPINCOUNT"] = "1000"
+        yield True  # as the user wants it
+    elif _is_loaded(_OPENMP):
+        yield False
+    else:
+        os.environ["GOMP_SPINCOUNT"] = "1000"
+        try:
+            yield True
+        finally:
+            del os.environ["GOMP_SPINCOUNT"]
+
+
+def _is_loaded(library: str) -> bool:
+    """Return whether a shared library is in this process already."""
+    only_if_there = getattr(os, "RTLD_NOLOAD", None)
+    if only_if_there is None:  # pragma: no cover - Windows, whose OpenMP is another
+        return False
     try:
-        yield
-    finally:
-        del os.environ["GOMP_SPINCOUNT"]
+        ctypes.CDLL(library, mode=only_if_there)
+    except OSError:
+        return False
+    return True
 
 
 def _import_llama() -> Any:

@@ -180,12 +180,26 @@ def test_exit_does_not_wait_for_a_request_in_flight(embedded: ChatOpenAI) -> Non
     assert (done.returncode, done.stdout, done.stderr) == (0, "bye\n", "")
 
 
-def test_the_environment_is_as_before_after_the_start(embedded: ChatOpenAI) -> None:
+def test_the_environment_is_as_before_after_the_start(
+    embedded: ChatOpenAI, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert embedded.max_tokens == 32
     assert "GOMP_SPINCOUNT" not in os.environ
-    with module._sleeping_barriers():
+    monkeypatch.setattr(module, "_OPENMP", "libsnne-nowhere.so.1")
+    with module._sleeping_barriers() as asleep:
+        assert asleep
         assert os.environ["GOMP_SPINCOUNT"] == "1000"
     assert "GOMP_SPINCOUNT" not in os.environ
+
+
+def test_threads_that_another_library_set_to_spin_are_not_used(
+    embedded: ChatOpenAI,
+) -> None:
+    # The server has loaded it by now, as torch may have done before.
+    assert embedded.max_tokens == 32
+    with module._sleeping_barriers() as asleep:
+        assert not asleep
+        assert "GOMP_SPINCOUNT" not in os.environ
 
 
 @pytest.mark.parametrize("name", ["GOMP_SPINCOUNT", "OMP_WAIT_POLICY"])
@@ -194,7 +208,8 @@ def test_the_user_s_own_openmp_settings_stay(
 ) -> None:
     monkeypatch.setenv(name, "active")
     before = dict(os.environ)
-    with module._sleeping_barriers():
+    with module._sleeping_barriers() as asleep:
+        assert asleep
         assert dict(os.environ) == before
     assert dict(os.environ) == before
 

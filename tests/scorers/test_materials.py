@@ -149,6 +149,18 @@ def test_a_method_that_forgot_to_say_what_it_needs_gets_no_number() -> None:
     assert np.isnan(inputs.similarity).all()
 
 
+def test_methods_with_the_same_needs_get_the_same() -> None:
+    materials = Materials(TEXTS, question="Capital?")
+    rouge, exact = Relation.of("rouge_l"), Relation.of("exact")
+    first = materials.inputs(METHODS["lex_sim"], rouge)
+
+    assert materials.inputs(METHODS["deg"], rouge) is first
+    assert materials.inputs(METHODS["deg"], rouge, tau=2.0).tau == 2.0
+    assert materials.inputs(METHODS["deg"], exact).similarity[0, 1] == 0.0
+    unseen = of(materials, rouge, "answers").similarity
+    assert of(materials, rouge, "question").similarity is unseen
+
+
 def test_each_relation_runs_once_whoever_asks() -> None:
     model, same = Entailing(), Same()
     materials = Materials(TEXTS, include_answer=False)
