@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from pathlib import Path
 from types import TracebackType
 from typing import Self
 
@@ -13,15 +14,25 @@ from rich.console import Console
 from rich.progress import (
     BarColumn,
     DownloadColumn,
+    MofNCompleteColumn,
     Progress,
     ProgressColumn,
+    TaskID,
     TextColumn,
     TimeRemainingColumn,
 )
 
 from snne_guard.errors import SnneGuardError
 
-__all__ = ["Bar", "byte_progress", "failure", "note", "one_line", "reported_errors"]
+__all__ = [
+    "Bar",
+    "byte_progress",
+    "count_progress",
+    "failure",
+    "note",
+    "one_line",
+    "reported_errors",
+]
 
 USAGE = 2
 """Exit status where nothing was done: a wrong option, a file that is not there."""
@@ -115,3 +126,29 @@ def byte_progress() -> Progress:
         transient=True,
         disable=not sys.stderr.isatty(),
     )
+
+
+@contextmanager
+def count_progress() -> Generator[Callable[[str, int, int], None]]:
+    """Show how far each of several things is, where someone is looking.
+
+    What is yielded takes its name, how much of it is done, and how much there is.
+    """
+    console = Console(stderr=True)
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+    )
+    hidden = not console.is_terminal
+    with Progress(*columns, console=console, transient=True, disable=hidden) as shown:
+        tasks: dict[str, TaskID] = {}
+
+        def update(what: str, done: int, total: int) -> None:
+            if what not in tasks:
+                # The file's name alone, so that the bar beside it has room.
+                tasks[what] = shown.add_task(one_line(Path(what).name), total=total)
+            shown.update(tasks[what], completed=done)
+
+        yield update

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -10,7 +11,7 @@ import typer
 from rich.console import Console
 
 from snne_guard.cli._calibration_view import CalibrationView
-from snne_guard.cli._console import note, reported_errors
+from snne_guard.cli._console import count_progress, note, reported_errors
 from snne_guard.cli._evaluation_options import check_outputs, each_once
 from snne_guard.cli._files import atomic_output
 from snne_guard.cli._graders import named_grader, tell_judges
@@ -143,21 +144,24 @@ def calibrate(
         check_outputs([str(one) for one in read], {"--out": out, "--report": report})
         previous = _previous(out)
         chosen = named_grader(grader, base_url=base_url)
-        run = run_calibration(
-            each_once(recordings),
-            promise,
-            pilot=pilot,
-            labels=labels,
-            grader=chosen,
-            method=method,
-            similarity=similarity,
-            tau=tau,
-            n=n,
-            include_answer=not without_answer,
-            bare_question=bare_question,
-            model=model,
-            prompt_version=prompt_version,
-        )
+        files = each_once(recordings)
+        with count_progress() as on_progress:
+            run = run_calibration(
+                files,
+                promise,
+                pilot=pilot,
+                labels=labels,
+                grader=chosen,
+                method=method,
+                similarity=similarity,
+                tau=tau,
+                n=n,
+                include_answer=not without_answer,
+                bare_question=bare_question,
+                model=model,
+                prompt_version=prompt_version,
+                on_progress=partial(on_progress, files[0]),
+            )
         run = replace(run, calibration=counted(run.calibration, previous))
         said = told.tried(run, previous=previous)
         run.calibration.save(out)

@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TaskID,
-    TextColumn,
-    TimeRemainingColumn,
-)
 
 from snne_guard.cli import _options
-from snne_guard.cli._console import USAGE, failure, note, one_line, reported_errors
+from snne_guard.cli._console import (
+    USAGE,
+    count_progress,
+    failure,
+    note,
+    reported_errors,
+)
 from snne_guard.cli._evaluation_models import Models, cache_folder
 from snne_guard.cli._evaluation_options import (
     Setting,
@@ -160,7 +157,11 @@ def evaluate(
     ]
     outputs = {"--csv": csv, "--json": json_file, "--html": html}
     # As in `score`: a file that is wrong is status 1, a wrong option status 2.
-    with reported_errors(), _reported_lines(strict=strict), _progress() as on_progress:
+    with (
+        reported_errors(),
+        _reported_lines(strict=strict),
+        count_progress() as on_progress,
+    ):
         if html is not None:
             check_report_extra()
         check_options(
@@ -247,29 +248,6 @@ class Problems:
         """Tell of one."""
         self.count += 1
         note(f"{path}: line {line}: {message}")
-
-
-@contextmanager
-def _progress() -> Generator[Callable[[str, int, int], None]]:
-    """Show how far each file is, where someone is looking."""
-    console = Console(stderr=True)
-    columns = (
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-    )
-    hidden = not console.is_terminal
-    with Progress(*columns, console=console, transient=True, disable=hidden) as shown:
-        tasks: dict[str, TaskID] = {}
-
-        def update(what: str, done: int, total: int) -> None:
-            if what not in tasks:
-                # The file's name alone, so that the bar beside it has room.
-                tasks[what] = shown.add_task(one_line(Path(what).name), total=total)
-            shown.update(tasks[what], completed=done)
-
-        yield update
 
 
 def _to_json(evaluation: Evaluation) -> str:

@@ -44,6 +44,16 @@ def test_the_threshold_is_that_of_the_scores_and_labels() -> None:
     assert calibrate(ROWS, error_rate=0.15).threshold == expected
 
 
+def test_how_far_it_is_can_be_watched() -> None:
+    told: list[tuple[int, int]] = []
+
+    def on_progress(done: int, total: int) -> None:
+        told.append((done, total))
+
+    calibrate(ROWS[:30], joint_error=0.2, on_progress=on_progress)
+    assert told == [(done, 30) for done in range(1, 31)]
+
+
 def test_it_is_bound_to_how_they_were_drawn_and_scored() -> None:
     made = calibrate(ROWS, error_rate=0.15)
     assert made.settings == {

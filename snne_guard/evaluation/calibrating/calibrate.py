@@ -23,7 +23,11 @@ from snne_guard.evaluation.calibrating.graded import (
 from snne_guard.evaluation.calibrating.options import CalibrationOptions
 from snne_guard.evaluation.calibrating.promise import Promise
 from snne_guard.evaluation.calibrating.results import CalibrationRun
-from snne_guard.evaluation.calibrating.scoring import Scoring, settled_method
+from snne_guard.evaluation.calibrating.scoring import (
+    OnProgress,
+    Scoring,
+    settled_method,
+)
 from snne_guard.evaluation.grading.grade import Grader
 from snne_guard.evaluation.grading.user_grader import GradeFunction
 from snne_guard.evaluation.labelling.order import random_order
@@ -111,6 +115,7 @@ def run_calibration(
     bare_question: bool = False,
     model: str | None = None,
     prompt_version: str | None = None,
+    on_progress: OnProgress | None = None,
 ) -> CalibrationRun:
     """Make a calibration of recordings, and return what it was made of too.
 
@@ -138,6 +143,7 @@ def run_calibration(
             ``question``; else the whole message, with the context in front of it.
         model: Name of the model, where the recordings do not say it.
         prompt_version: The user's name for the prompt, where they do not say it.
+        on_progress: Told how many recordings are scored, and of how many.
 
     Raises:
         ConfigurationError: An option makes no sense.
@@ -175,7 +181,7 @@ def run_calibration(
         scoring = scoring.combined(*fitting)
         settings = _settings(scoring, alike)
         n_fitted = len(fitting[0])
-    u, why = scoring.uncertainties(kept)
+    u, why = scoring.uncertainties(kept, on_progress)
     started = None if pilot is None else _pilot(pilot, scoring, answers)
     accept, refuse = promise.thresholds(
         u, correct, method=settings["method"], pilot=started

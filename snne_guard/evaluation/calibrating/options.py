@@ -6,6 +6,7 @@ import os
 from typing import TypedDict
 
 from snne_guard.evaluation.calibrating.graded import Recordings
+from snne_guard.evaluation.calibrating.scoring import OnProgress
 from snne_guard.evaluation.grading.grade import Grader
 from snne_guard.evaluation.grading.user_grader import GradeFunction
 from snne_guard.types import Method, Similarity
@@ -34,6 +35,7 @@ class CalibrationOptions(TypedDict, total=False):
             ``question``; else the whole message, with the context in front of it.
         model: Name of the model, where the recordings do not say it.
         prompt_version: The user's name for the prompt, where they do not say it.
+        on_progress: Told how many recordings are scored, and of how many.
     """
 
     pilot: Recordings | None
@@ -47,3 +49,4 @@ class CalibrationOptions(TypedDict, total=False):
     bare_question: bool
     model: str | None
     prompt_version: str | None
+    on_progress: OnProgress | None

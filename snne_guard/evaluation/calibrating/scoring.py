@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,7 +13,7 @@ import numpy as np
 from snne_guard.assess.judge import Judge
 from snne_guard.decision import Policy, Threshold
 from snne_guard.errors import InputError
-from snne_guard.evaluation.calibrating.judged import judged, response_set
+from snne_guard.evaluation.calibrating.judged import Judged, judged, response_set
 from snne_guard.evaluation.recording.recordings import Recording
 from snne_guard.sampling.agreement import words_of
 from snne_guard.scorers import COMBINED, Combination, fit_combination
@@ -21,7 +21,10 @@ from snne_guard.scorers.combination import part_values
 from snne_guard.scorers.materials import Materials
 from snne_guard.types import FloatArray, IntArray, Method, Similarity
 
-__all__ = ["Scoring", "settled_method"]
+__all__ = ["OnProgress", "Scoring", "settled_method"]
+
+OnProgress = Callable[[int, int], object]
+"""Told how much is done, and of how much."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,23 +73,24 @@ class Scoring:
         return cls(n=n, include_answer=include_answer, bare=bare, judge=judge)
 
     def uncertainties(
-        self, recordings: Sequence[Recording]
+        self,
+        recordings: Sequence[Recording],
+        on_progress: OnProgress | None = None,
     ) -> tuple[FloatArray, Counter[str]]:
         """Return ``u`` of each, ``inf`` where it can never be accepted, and why.
+
+        Args:
+            recordings: Those to score.
+            on_progress: Told how many are scored, and of how many.
 
         Raises:
             InputError: None can be scored; what a recording says of itself is odd.
         """
-        found = [
-            judged(
-                row,
-                self.judge,
-                n=self.n,
-                include_answer=self.include_answer,
-                bare=self.bare,
-            )
-            for row in recordings
-        ]
+        found: list[Judged] = []
+        for row in recordings:
+            found.append(self._judged(row))
+            if on_progress is not None:
+                on_progress(len(found), len(recordings))
         u = np.array([one.uncertainty for one in found], dtype=np.float64)
         why = Counter(
             code for one in found if math.isinf(one.uncertainty) for code in one.reasons
@@ -96,6 +100,15 @@ class Scoring:
             msg = f"no recording could be scored as a guard would score it: {told}"
             raise InputError(msg)
         return u, why
+
+    def _judged(self, recording: Recording) -> Judged:
+        return judged(
+            recording,
+            self.judge,
+            n=self.n,
+            include_answer=self.include_answer,
+            bare=self.bare,
+        )
 
     def combined(self, recordings: Sequence[Recording], correct: IntArray) -> Scoring:
         """Return the scoring by a combination that is learnt from graded answers.
