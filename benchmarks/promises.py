@@ -25,6 +25,7 @@ from functools import partial
 
 import numpy as np
 
+from benchmarks._promise_cascade import report_cascade
 from benchmarks._promise_means import report_exploring, report_means
 from benchmarks._promise_recordings import report_recordings
 from benchmarks._promise_truths import (
@@ -260,6 +261,7 @@ def main() -> int:
     report_broken(missed, draws=draws)
     report_means(missed, draws=draws)
     report_exploring(missed, draws=draws)
+    report_cascade(missed, draws=draws // 10)
     report_recordings()
     return missed.status()
 

@@ -1,6 +1,8 @@
 """From an uncertainty to a decision."""
 
 from snne_guard.decision.calibration import Calibration
+from snne_guard.decision.cascade import Cascade
+from snne_guard.decision.fit_cascade import fit_cascade
 from snne_guard.decision.fit_stop import fit_stop
 from snne_guard.decision.limits import accept_threshold, threshold_pair
 from snne_guard.decision.monitor import Monitor, OnStale
@@ -21,6 +23,7 @@ __all__ = [
     "REFUSAL",
     "CalibratedStop",
     "Calibration",
+    "Cascade",
     "Exploration",
     "MemoryStore",
     "Monitor",
@@ -35,6 +38,7 @@ __all__ = [
     "WatchState",
     "accept_threshold",
     "exploratory",
+    "fit_cascade",
     "fit_probability",
     "fit_stop",
     "probability_maps",

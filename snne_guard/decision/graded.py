@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.types import FloatArray
 
-__all__ = ["check_share", "graded_answers", "uncertainties"]
+__all__ = ["check_share", "graded_answers", "labels_of", "uncertainties"]
 
 
 def check_share(name: str, value: object) -> float:
@@ -82,7 +82,7 @@ def graded_answers(
         >>> graded_answers([0.5, 0.1], [0, 1])
         (array([0.1, 0.5]), array([False,  True]))
     """
-    labels = _labels(correct)
+    labels = labels_of(correct)
     u = uncertainties(uncertainty)
     if len(u) != len(labels):
         msg = (
@@ -94,7 +94,16 @@ def graded_answers(
     return u[order], labels[order] == 0
 
 
-def _labels(correct: ArrayLike) -> FloatArray:
+def labels_of(correct: ArrayLike, /) -> FloatArray:
+    """Return labels as an array of 0 (wrong) and 1 (correct).
+
+    Raises:
+        InputError: There are none, or one is neither.
+
+    Example:
+        >>> labels_of([True, False])
+        array([1., 0.])
+    """
     try:
         labels = np.asarray(correct, dtype=np.float64)
     except (TypeError, ValueError) as error:
