@@ -160,4 +160,4 @@ def test_where_all_may_be_accepted_all_are() -> None:
     paths, correct = questions(400)
     plan = fit_cascade(paths, correct, rounds=ROUNDS, alpha=0.6)
     assert plan.promise.acceptance == pytest.approx(1.0, abs=0.02)
-    assert plan.mean_members == 3
+    assert plan.mean_members == pytest.approx(3, abs=0.1)
