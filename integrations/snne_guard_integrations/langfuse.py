@@ -98,6 +98,7 @@ class LangfuseObserver:
             "threshold": assessment.threshold,
             "certified": assessment.certified,
             "p_wrong": assessment.p_wrong,
+            "audit": assessment.audit,
             "reasons": list(assessment.reasons),
             **said,
         }

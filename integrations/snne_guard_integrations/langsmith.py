@@ -124,6 +124,7 @@ def _source(assessment: Assessment) -> dict[str, Any]:
         "threshold": assessment.threshold,
         "certified": assessment.certified,
         "p_wrong": assessment.p_wrong,
+        "audit": assessment.audit,
         "decision": assessment.decision,
         "reasons": list(assessment.reasons),
     }

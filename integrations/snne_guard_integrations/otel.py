@@ -342,6 +342,7 @@ def _assessed(assessment: Assessment) -> Attributes:
             "snne_guard.threshold": assessment.threshold,
             "snne_guard.certified": assessment.certified,
             "snne_guard.p_wrong": assessment.p_wrong,
+            "snne_guard.audit": assessment.audit,
             "snne_guard.decision": assessment.decision,
             "snne_guard.n_used": assessment.n_used,
             "snne_guard.reasons": assessment.reasons,

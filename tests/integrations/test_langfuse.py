@@ -81,6 +81,7 @@ def test_scores_are_on_the_guard_s_own_observation(way: str) -> None:
     found = record(message)
     assert number["id"] == f"{found['id']}-uncertainty"
     assert number["metadata"]["assessment_id"] == found["id"]
+    assert number["metadata"]["audit"] == found["audit"]
     assert paths == {"/api/public/otel/v1/traces", "/api/public/scores"}
     basic = base64.b64encode(f"{fuse.key}:sk-lf-test".encode()).decode()
     assert keys == {f"Basic {basic}"}

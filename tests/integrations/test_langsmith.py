@@ -83,6 +83,7 @@ def test_feedback_is_on_the_run_of_the_guard(way: str, *, as_model: bool) -> Non
     assert found["session_id"] == smith.project_id
     source = found["feedback_source"]["metadata"]
     assert source["assessment_id"] == record(message)["id"]
+    assert source["audit"] == record(message)["audit"]
     assert UUID(found["id"]) == UUID(record(message)["id"])
     assert {each.headers["x-api-key"] for each in smith.requests} == {"lsv2_test"}
 

@@ -10,7 +10,7 @@ import pytest
 from langchain_core.messages import AIMessage
 from opentelemetry.trace import SpanKind, StatusCode
 
-from snne_guard import SNNEGuard
+from snne_guard import Monitor, SNNEGuard
 from snne_guard.types import Assessment, Cost, Sample, SampleEvent
 from snne_guard_integrations import otel
 from snne_guard_integrations.otel import OpenTelemetryObserver
@@ -122,6 +122,22 @@ def test_without_a_caller_s_span_one_of_its_own_holds_them_together() -> None:
     assert all(span.parent == root.get_span_context() for span in inner)
     starts = [span.start_time for span in inner]
     assert root.start_time == min(start for start in starts if start is not None)
+
+
+def test_an_answer_that_is_picked_for_an_audit_can_be_found() -> None:
+    telemetry = Telemetry()
+    with ChatServer(always("Paris")) as server:
+        guard = guarded(server, telemetry)
+        guard.invoke(QUESTION)
+        watched = guard.on(guard.model, threshold=0.5, monitor=Monitor(audit_rate=1.0))
+        message = watched.invoke(QUESTION)
+    first, second = (
+        attributes(span) for span in telemetry.spans if span.parent is None
+    )
+    assert "snne_guard.audit" not in first
+    assert second["snne_guard.audit"] is True
+    found = message.response_metadata["snne_guard"]
+    assert second["snne_guard.assessment.id"] == found["id"]
 
 
 @pytest.mark.parametrize("way", WHOLE)
