@@ -10,6 +10,14 @@ from contextlib import contextmanager, suppress
 
 if sys.platform == "win32":  # pragma: no cover - Windows
     import msvcrt
+
+    def _pressed_on_windows() -> str:
+        key = msvcrt.getwch()
+        if key in {"\x00", "\xe0"}:  # an arrow, say: its second half follows
+            msvcrt.getwch()
+            return "\x1b"
+        return key
+
 else:
     import termios
 
@@ -60,7 +68,7 @@ def opened_keys() -> Generator[Keys]:
     if not sys.stdin.isatty():
         yield Keys(_line)
     elif sys.platform == "win32":  # pragma: no cover - Windows
-        yield Keys(msvcrt.getwch)
+        yield Keys(_pressed_on_windows)
     else:
         terminal = sys.stdin.fileno()
         before, single = (termios.tcgetattr(terminal) for _ in range(2))

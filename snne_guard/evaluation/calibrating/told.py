@@ -118,11 +118,10 @@ def curve(run: CalibrationRun) -> Curve | None:
 
 def chosen_point(run: CalibrationRun) -> tuple[float, float] | None:
     """Return share accepted and error there, None where nothing is."""
-    accepted = run.uncertainty <= run.calibration.threshold.value
-    if not len(run.correct) or not accepted.any():
+    one = run.calibration.threshold
+    if not len(run.correct) or not one.n_accepted:
         return None
-    wrong = 1 - float(run.correct[accepted].mean())
-    return float(accepted.mean()), wrong
+    return one.n_accepted / one.n_labels, one.n_wrong / one.n_accepted
 
 
 def costs(run: CalibrationRun) -> list[tuple[str, str, str, str]]:
