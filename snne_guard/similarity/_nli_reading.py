@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from itertools import permutations
 from typing import NamedTuple
 
 from snne_guard.similarity._nli_engine import Engine, Pair
+from snne_guard.similarity.lexical import distinct_texts
 
-__all__ = ["Reading", "read_answers"]
+__all__ = ["Reader", "Reading", "read_answers"]
 
 
 class Reading(NamedTuple):
@@ -48,6 +50,39 @@ class Reading(NamedTuple):
         )
         reasons: tuple[str, ...] = ("answers_cut",) if cut else ()
         return (*reasons, "answers_alike") if self.alike else reasons
+
+
+class Reader(ABC):
+    """A similarity that a model of pairs makes, which tells what it cannot see."""
+
+    __slots__ = ()
+
+    def blind_spots(
+        self, texts: Sequence[str], /, *, question: str | None = None
+    ) -> tuple[str, ...]:
+        """Return why the comparison of these texts tells less than it seems.
+
+        It costs as much as cutting them into tokens.
+
+        Args:
+            texts: The ``n`` texts.
+            question: What was asked.
+
+        Returns:
+            ``"answers_cut"`` where the ends of two different texts are not compared,
+            ``"answers_alike"`` where the model cannot tell two of them apart.
+
+        Raises:
+            SnneGuardError: As for the similarity.
+        """
+        distinct = list(distinct_texts(texts))
+        if len(distinct) < 2:  # noqa: PLR2004 - a pair
+            return ()
+        return self._read(distinct, question).blind_spots()
+
+    @abstractmethod
+    def _read(self, distinct: Sequence[str], question: str | None) -> Reading:
+        """Return what the model gets to read of distinct texts."""
 
 
 def read_answers(

@@ -12,7 +12,7 @@ import numpy as np
 from snne_guard.errors import ConfigurationError
 from snne_guard.similarity._nli_engine import ENGINES, Engine, Pair, engine
 from snne_guard.similarity._nli_load import Source, best_device, check_extra
-from snne_guard.similarity._nli_reading import Reading, read_answers
+from snne_guard.similarity._nli_reading import Reader, Reading, read_answers
 from snne_guard.similarity._options import check_dtype, check_model_name, check_whole
 from snne_guard.similarity._token_spans import token_spans
 from snne_guard.similarity.lexical import distinct_texts
@@ -30,7 +30,7 @@ _ONE_TOKEN = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class CrossEncoder:
+class CrossEncoder(Reader):
     """A Hugging Face model with one output that says how alike two texts are.
 
     It is a similarity, and it tells how much the meaning of an answer changes without
@@ -122,29 +122,6 @@ class CrossEncoder:
         chosen = [place[text] for text in texts]
         both: FloatArray = (matrix + matrix.T) / 2
         return both[np.ix_(chosen, chosen)]
-
-    def blind_spots(
-        self, texts: Sequence[str], /, *, question: str | None = None
-    ) -> tuple[str, ...]:
-        """Return why the comparison of these texts tells less than it seems.
-
-        It costs as much as cutting them into tokens.
-
-        Args:
-            texts: The ``n`` texts.
-            question: What was asked.
-
-        Returns:
-            ``"answers_cut"`` where the ends of two different texts are not compared,
-            ``"answers_alike"`` where the model cannot tell two of them apart.
-
-        Raises:
-            SnneGuardError: As for the similarity.
-        """
-        distinct = list(distinct_texts(texts))
-        if len(distinct) < 2:  # noqa: PLR2004 - a pair
-            return ()
-        return self._read(distinct, question).blind_spots()
 
     def token_importance(
         self,

@@ -12,7 +12,7 @@ import numpy as np
 from snne_guard.similarity._nli_engine import ENGINES, Engine, engine
 from snne_guard.similarity._nli_labels import check_labels, class_columns
 from snne_guard.similarity._nli_load import Source, best_device, check_extra
-from snne_guard.similarity._nli_reading import Reading, read_answers
+from snne_guard.similarity._nli_reading import Reader, Reading, read_answers
 from snne_guard.similarity._nli_texts import cut_answer
 from snne_guard.similarity._options import check_dtype, check_model_name, check_whole
 from snne_guard.similarity.entailment import entail_similarity, equivalence
@@ -30,7 +30,7 @@ _ENTAILED = (0.0, 0.0, 1.0)
 
 
 @dataclass(frozen=True, slots=True)
-class NLI:
+class NLI(Reader):
     """A sequence-classification model of Hugging Face that compares answers.
 
     It is a similarity (how far two answers entail each other), an equivalence (which
@@ -177,29 +177,6 @@ class NLI:
         place = {text: row for row, text in enumerate(distinct)}
         rows = [place[text] for text in texts]
         return table[np.ix_(rows, rows)]
-
-    def blind_spots(
-        self, texts: Sequence[str], /, *, question: str | None = None
-    ) -> tuple[str, ...]:
-        """Return why the comparison of these texts tells less than it seems.
-
-        It costs as much as cutting them into tokens.
-
-        Args:
-            texts: The ``n`` texts.
-            question: What was asked.
-
-        Returns:
-            ``"answers_cut"`` where the ends of two different texts are not compared,
-            ``"answers_alike"`` where the model cannot tell two of them apart.
-
-        Raises:
-            SnneGuardError: As for the similarity.
-        """
-        distinct = list(distinct_texts(texts))
-        if len(distinct) < 2:  # noqa: PLR2004 - a pair
-            return ()
-        return self._read(distinct, question).blind_spots()
 
     @property
     def cut_pairs(self) -> int:
