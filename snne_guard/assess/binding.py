@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from snne_guard.decision import Calibration, Policy
+from snne_guard.decision import Calibration, Policy, Threshold
 from snne_guard.types import ResponseSet, Sample, Score
 
 __all__ = ["Binding", "Standing", "standing"]
@@ -23,11 +23,13 @@ class Standing:
         reasons: What is not as it was, as reason codes.
         reading: What the assessment says besides: ``certified``, and ``p_wrong`` and
             ``p_wrong_interval`` where they are known.
+        threshold: That of a set of as many members, None for the policy's own.
     """
 
     covered: bool = True
     reasons: tuple[str, ...] = ()
     reading: Mapping[str, Any] = field(default_factory=lambda: _NOTHING)
+    threshold: Threshold | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +59,11 @@ class Binding:
     def standing_reasons(self) -> tuple[str, ...]:
         """What every assessment says."""
         return ("calibration_mismatch",) if self.differs else ()
+
+    def limit(self, members: int) -> Threshold:
+        """Return the threshold for a set of so many members."""
+        found = self.calibration.threshold_of(members)
+        return replace(found, method=None) if "method" in self.differs else found
 
     def objections(
         self, score: Score, members: Sequence[Sample], responses: ResponseSet
@@ -115,14 +122,24 @@ def standing(
     if binding is None:
         whole = len(members) >= responses.n_requested and not responses.stopped
         return Standing(reading={"certified": promised and whole and u is not None})
+    calibration, used = binding.calibration, len(members)
     objections = binding.objections(score, members, responses)
     reasons = binding.standing_reasons + objections
-    lenient = binding.lenient and objections == ("uncalibrated_model",)
     reading: dict[str, Any] = {}
+    own: Threshold | None = None
+    if calibration.cascade is not None:
+        own = binding.limit(used)
+        reading["threshold"] = own.value
     if not reasons and u is not None:
         reading["certified"] = promised
-        reads = binding.calibration.probability.get(len(members))
+        reads = calibration.probability.get(used)
         if reads is not None:
             p, low, high = reads(u)
             reading["p_wrong"], reading["p_wrong_interval"] = p, (low, high)
-    return Standing(covered=not objections or lenient, reasons=reasons, reading=reading)
+    lenient = binding.lenient and objections == ("uncalibrated_model",)
+    return Standing(
+        covered=not objections or lenient,
+        reasons=reasons,
+        reading=reading,
+        threshold=own,
+    )

@@ -179,7 +179,13 @@ def _stopping(
             "nothing that fewer samples could settle"
         )
         raise ConfigurationError(msg)
-    if stopping is None or judge.binding is not None:
+    if judge.binding is not None:
+        # What is promised holds for this plan, or for whole sets.
+        cascade = judge.binding.calibration.cascade
+        if cascade is None or plan.rounds is None:
+            return None
+        return Stopping(judge=judge, certificate=False, rule=cascade)
+    if stopping is None:
         return None
     if isinstance(rule, CalibratedStop):
         _check_learnt(rule, plan, judge)

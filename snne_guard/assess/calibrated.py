@@ -153,7 +153,7 @@ def bind(
     binding = Binding(
         calibration=calibration,
         settings=settings,
-        stages=frozenset({plan.n}),
+        stages=frozenset(plan.rounds or (plan.n,)),
         differs=calibration.check(settings, allow_mismatch=lenient),
         lenient=lenient,
     )

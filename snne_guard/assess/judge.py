@@ -126,8 +126,10 @@ class Judge:
             return replace(self, tool_calls=rule)
         least = max(rule.min_samples, self.policy.min_samples)
         policy = replace(rule, min_samples=least)
-        # A policy of their own is not that of the calibration.
-        return replace(self, policy=policy, tool_calls="score", binding=None)
+        # A threshold of their own is not that of the calibration.
+        same = rule.threshold == self.policy.threshold
+        binding = self.binding if same else None
+        return replace(self, policy=policy, tool_calls="score", binding=binding)
 
     @property
     def wants_logprobs(self) -> bool:
@@ -208,7 +210,10 @@ class Judge:
                 stands = standing(self.policy, self.binding, score, used, responses)
                 reasons += score.reasons + stands.reasons
                 verdict = self.policy.scored(
-                    score.uncertainty, method=score.method, covered=stands.covered
+                    score.uncertainty,
+                    method=score.method,
+                    covered=stands.covered,
+                    threshold=stands.threshold,
                 )
         base = self.record(
             responses, assessment_id=assessment_id, run_id=run_id, verdict=verdict

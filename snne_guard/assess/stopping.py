@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from snne_guard.assess.judge import Judge
-from snne_guard.decision import CalibratedStop, Verdict
+from snne_guard.decision import CalibratedStop, Cascade, Verdict
 from snne_guard.sampling.agreement import suspect
 from snne_guard.scorers import resolve_method, uncertainty_range
 from snne_guard.scorers.registry import without_logprobs
@@ -49,7 +49,7 @@ class Stopping:
     @property
     def light(self) -> bool:
         """Whether it runs no code but the library's own."""
-        return self.rule is None or isinstance(self.rule, CalibratedStop)
+        return self.rule is None or isinstance(self.rule, CalibratedStop | Cascade)
 
     def under(self, judge: Judge) -> Stopping | None:
         """Return the same for an answer with another judge, None where none can be."""

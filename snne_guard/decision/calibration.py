@@ -13,6 +13,7 @@ from typing import Any, Self, cast
 
 from snne_guard._atomic import atomic_output
 from snne_guard._version import __version__
+from snne_guard.decision.cascade import Cascade
 from snne_guard.decision.limits import accept_threshold
 from snne_guard.decision.probability import ProbabilityMap
 from snne_guard.decision.sealed import read_sealed, sealed
@@ -56,6 +57,8 @@ class Calibration:
             ``reply_models``, the names of the model that its replies carried.
         threshold: Largest accepted ``u``, with its promise.
         refuse: ``u`` above which an answer is always refused, None for no such limit.
+        cascade: The plan of rounds whose promise the threshold is, None where all
+            members are drawn at once.
         probability: Members of the set, to what reads P(wrong) from ``u`` of as many.
         combination: What ``method="calibrated"`` was learnt as, for that method.
         reference: ``u`` of the graded answers, for a monitor to compare new ones with.
@@ -88,6 +91,7 @@ class Calibration:
     settings: Mapping[str, Any]
     threshold: Threshold
     refuse: Threshold | None = None
+    cascade: Cascade | None = None
     probability: Mapping[int, ProbabilityMap] = field(
         default_factory=dict[int, ProbabilityMap]
     )
@@ -105,6 +109,7 @@ class Calibration:
             msg = f"a calibration's settings are {[*BOUND]}; got {unknown} as well"
             raise ConfigurationError(msg)
         _ = self.limits
+        self._check_cascade()
         for u in self.reference:
             if not 0 <= u <= 1:
                 msg = f"expected a reference of u in [0, 1]; got {u!r}"
@@ -120,6 +125,28 @@ class Calibration:
         graders = dict(self.graders)
         object.__setattr__(self, "graders", MappingProxyType(graders))
 
+    def _check_cascade(self) -> None:
+        rounds, plan = self.settings.get("rounds"), self.cascade
+        planned = None if plan is None else list(plan.rounds)
+        if rounds is not None and list(rounds) != planned:
+            msg = (
+                "a calibration with rounds needs the plan that says when they end, "
+                f"one for {list(rounds)}; got one for {planned}"
+            )
+            raise ConfigurationError(msg)
+        if plan is not None and (rounds is None or plan.promise != self.threshold):
+            msg = (
+                "a calibration with a plan has its rounds among the settings, and its "
+                "promise as the threshold"
+            )
+            raise ConfigurationError(msg)
+
+    def threshold_of(self, members: int, /) -> Threshold:
+        """Return the threshold for a set of so many members."""
+        return (
+            self.threshold if self.cascade is None else self.cascade.threshold(members)
+        )
+
     def __reduce__(self) -> tuple[Any, ...]:
         """Rebuild from its fields: mappings that cannot be changed do not travel."""
         return (_restored, (self.to_dict(),))
@@ -134,8 +161,8 @@ class Calibration:
 
     @property
     def statement(self) -> str:
-        """The promise of the threshold, or why there is none, in plain words."""
-        return self.threshold.statement
+        """The promise, or why there is none, in plain words."""
+        return (self.cascade or self.threshold).statement
 
     def guard_settings(self) -> dict[str, Any]:
         """Return the settings of a guard that it is for, itself among them.
@@ -238,6 +265,7 @@ class Calibration:
             "settings": dict(self.settings),
             "threshold": self.threshold.to_dict(),
             "refuse": None if self.refuse is None else self.refuse.to_dict(),
+            "cascade": None if self.cascade is None else self.cascade.to_dict(),
             "probability": {
                 str(members): found.to_dict()
                 for members, found in self.probability.items()
@@ -271,12 +299,13 @@ class Calibration:
             if not isinstance(content[name], kinds) or content[name] is True:
                 msg = f"expected another type of {name}, got {content[name]!r}"
                 raise InputError(msg)
-        refuse = content["refuse"]
+        refuse, cascade = content["refuse"], content["cascade"]
         try:
             return cls(
                 **{name: content[name] for name in names - _READ},
                 threshold=Threshold.from_dict(content["threshold"]),
                 refuse=None if refuse is None else Threshold.from_dict(refuse),
+                cascade=None if cascade is None else Cascade.from_dict(cascade),
                 reference=tuple(map(float, content["reference"])),
                 probability={
                     int(members): ProbabilityMap.from_dict(found)
@@ -321,6 +350,7 @@ _KINDS: dict[str, Any] = {
     "settings": dict,
     "threshold": dict,
     "refuse": (dict, NoneType),
+    "cascade": (dict, NoneType),
     "probability": dict,
     "combination": (dict, NoneType),
     "reference": list,
@@ -330,7 +360,7 @@ _KINDS: dict[str, Any] = {
     "created": str,
     "version": str,
 }
-_READ = {"threshold", "refuse", "probability", "reference"}
+_READ = {"threshold", "refuse", "cascade", "probability", "reference"}
 
 
 def _check_names(settings: Mapping[str, Any]) -> None:

@@ -88,7 +88,12 @@ class Policy:
         )
 
     def scored(
-        self, uncertainty: float | None, *, method: str = "", covered: bool = True
+        self,
+        uncertainty: float | None,
+        *,
+        method: str = "",
+        covered: bool = True,
+        threshold: Threshold | None = None,
     ) -> Verdict:
         """Return the verdict on an answer whose set was scored.
 
@@ -97,14 +102,16 @@ class Policy:
             method: Name of the method that ran.
             covered: Whether the threshold was made for such a set; if not, the answer
                 counts as uncertain whatever its ``u``.
+            threshold: The one for a set of as many members, None for the policy's own.
         """
         if self.threshold is None:
             return Verdict(decision=None)
+        limit = self.threshold if threshold is None else threshold
         u = math.inf if uncertainty is None else uncertainty
-        if not covered or self.threshold.method not in {None, method}:
+        if not covered or limit.method not in {None, method}:
             # The threshold is for other sets: this u may not be accepted by it.
-            u = max(u, math.nextafter(self.threshold.value, math.inf))
-        if u <= self.threshold.value:
+            u = max(u, math.nextafter(limit.value, math.inf))
+        if u <= limit.value:
             return Verdict(decision="accept")
         return self._uncertain(u)
 

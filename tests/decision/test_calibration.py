@@ -16,7 +16,7 @@ import pytest
 from snne_guard import ConfigurationError, InputError
 from snne_guard.decision import Calibration, Threshold
 from snne_guard.decision.calibration import BOUND
-from tests.support.calibrated import READS, SETTINGS, calibration, certified
+from tests.support.calibrated import READS, SETTINGS, calibration, certified, plan
 
 Change = Callable[[dict[str, Any]], object]
 
@@ -33,6 +33,7 @@ def test_what_is_saved_is_what_is_loaded(tmp_path: Path) -> None:
         refuse=certified(0.8, kind="false_refusal", delta=None),
         combination={"parts": ["snne"]},
         rounds=(3, 5),
+        cascade=plan(),
         reference=(0.0, 0.5),
         tries=3,
         labels="sha256:0f",
@@ -42,9 +43,11 @@ def test_what_is_saved_is_what_is_loaded(tmp_path: Path) -> None:
     loaded = Calibration.load(path)
     assert loaded == made
     assert loaded.settings["rounds"] == [3, 5]
+    assert loaded.cascade == plan()
     assert loaded.probability[5] == READS
     assert (loaded.threshold, loaded.tries) == (certified(), 3)
-    assert loaded.statement == certified().statement
+    assert loaded.statement == plan().statement
+    assert calibration().statement == certified().statement
     text = path.read_text()
     loaded.save(path)
     assert path.read_text() == text
@@ -173,6 +176,7 @@ def test_a_file_is_replaced_whole_or_not_at_all(
         ({"reference": [None]}, "expected a calibration"),
         ({"probability": {"five": READS.to_dict()}}, "expected a calibration"),
         ({"probability": {"5": {}}}, "missing"),
+        ({"cascade": {}}, "a cascade with a promise"),
         ({"created": None}, "another type of created"),
         ({"more": 1}, "unknown: \\['more'\\]"),
     ],
@@ -188,7 +192,7 @@ def test_contents_that_make_no_sense_are_refused(
 
 
 def test_settings_like_its_own_are_taken() -> None:
-    made = calibration(rounds=(3, 5), temperature=1)
+    made = calibration(rounds=(3, 5), cascade=plan(), temperature=1)
     here = {**SETTINGS, "rounds": [3, 5], "temperature": 1.0}
     assert made.check(here) == ()
     assert made.check({}) == ()  # what a guard cannot know is looked at in each call
@@ -224,6 +228,29 @@ def test_all_that_differs_is_listed() -> None:
     ):
         assert expected in told
     assert calibration().check(here, allow_mismatch=True) == BOUND
+
+
+def test_a_set_of_each_size_has_its_threshold() -> None:
+    made = calibration(rounds=(3, 5), cascade=plan())
+    limits = [made.threshold_of(members).value for members in (2, 3, 4, 5)]
+    assert limits == [-1.0, 0.1, -1.0, 0.4]
+    assert calibration().threshold_of(3) == certified()
+
+
+@pytest.mark.parametrize(
+    ("fields", "told"),
+    [
+        ({"rounds": (3, 5)}, r"needs the plan .* for \[3, 5\]; got one for None"),
+        ({"cascade": plan()}, "has its rounds among the settings"),
+        ({"rounds": (2, 5), "cascade": plan()}, r"\[2, 5\]; got one for \[3, 5\]"),
+        ({"rounds": (3, 5), "cascade": plan(0.3)}, "its promise as the threshold"),
+    ],
+)
+def test_a_plan_is_of_the_rounds_and_the_threshold(
+    fields: dict[str, Any], told: str
+) -> None:
+    with pytest.raises(ConfigurationError, match=told):
+        calibration(**fields)
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from snne_guard.decision import Calibration, Threshold, fit_probability
+from snne_guard.decision import Calibration, Cascade, Threshold, fit_probability
 
-__all__ = ["READS", "SETTINGS", "calibration", "certified"]
+__all__ = ["READS", "SETTINGS", "calibration", "certified", "plan"]
 
 SETTINGS: dict[str, Any] = {
     "model": "test-model",
@@ -55,9 +55,22 @@ def calibration(value: float = 0.4, **fields: Any) -> Calibration:
     return Calibration(settings=settings, **made)
 
 
+def plan(value: float = 0.4, **fields: Any) -> Cascade:
+    """Return a plan of two rounds, of three members and of five."""
+    made: dict[str, Any] = {
+        "rounds": (3, 5),
+        "accept_at_most": (0.1, value),
+        "reject_at_least": (0.9,),
+        "promise": certified(value),
+        **fields,
+    }
+    return Cascade(**made)
+
+
 _FIELDS = (
     "threshold",
     "refuse",
+    "cascade",
     "probability",
     "combination",
     "reference",
