@@ -14,7 +14,7 @@ from snne_guard.assess.needs import check_needs, lacking
 from snne_guard.decision import Policy, Verdict
 from snne_guard.errors import ConfigurationError
 from snne_guard.sampling.agreement import suspect, words_of
-from snne_guard.scorers import resolve_method, score_members
+from snne_guard.scorers import Combination, resolve_method, score_members
 from snne_guard.scorers.needs import LOGPROB_NEEDS, MAIN_NEEDS, check_relation
 from snne_guard.scorers.registry import default_similarity, without_logprobs
 from snne_guard.scorers.relation import Relation
@@ -142,7 +142,8 @@ class Judge:
         # JSON of any size and depth takes its time, and a model much more of it.
         compare = self.relation_for().similarity
         quick = any(compare is own for own in _QUICK)
-        return isinstance(self.method, str) and self.tool_calls == "skip" and quick
+        ours = isinstance(self.method, str | Combination)
+        return ours and self.tool_calls == "skip" and quick
 
     def relation_for(self, members: Sequence[Sample] = ()) -> Relation:
         """Return what compares these members."""

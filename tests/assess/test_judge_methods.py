@@ -10,6 +10,7 @@ import pytest
 from snne_guard.assess import Judge
 from snne_guard.decision import Policy
 from snne_guard.errors import ConfigurationError
+from snne_guard.scorers import Combination
 from snne_guard.scorers.method import FunctionMethod
 from snne_guard.scorers.relation import Relation
 from snne_guard.similarity import rouge_l, structured
@@ -108,10 +109,16 @@ def test_a_method_without_bounds_takes_no_threshold() -> None:
         Judge(policy=limited(0.5), method="ne")
 
 
+COMBINED = Combination(
+    parts=("snne",), coefficients=(1.0,), intercept=0.0, ranges=((0.0, 1.0),)
+)
+
+
 @pytest.mark.parametrize(
     ("options", "light"),
     [
         ({"method": "lex_sim"}, True),
+        ({"method": COMBINED}, True),
         ({"method": "dse", "similarity": "exact"}, False),
         ({"method": own("similarity")}, False),
     ],

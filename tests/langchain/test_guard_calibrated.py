@@ -225,6 +225,22 @@ def test_an_answer_that_could_not_be_scored_is_not_certified() -> None:
     assert found["reasons"] == ["answer_empty"]
 
 
+def test_a_fallback_is_outside_of_the_promise_unless_it_is_guarded_itself() -> None:
+    def other(_messages: Any) -> AIMessage:
+        return AIMessage("Perhaps Paris")
+
+    with ChatServer(split("Paris", DIFFER)) as server:
+        bare = calibrated(server, on_uncertain="fallback", fallback=other)
+        outer = record(bare.invoke(QUESTION))
+        assert (outer["decision"], outer.get("fallback")) == ("fallback", None)
+        second = SNNEGuard.from_calibration(
+            FakeListChatModel(responses=["Paris"]), calibration(model=None)
+        )
+        guarded = calibrated(server, on_uncertain="fallback", fallback=second)
+        inner = record(guarded.invoke(QUESTION))["fallback"]
+    assert (inner["decision"], inner["certified"]) == ("accept", True)
+
+
 # --- tools and structured output -----------------------------------------------------
 
 
