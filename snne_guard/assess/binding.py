@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -39,7 +40,8 @@ class Binding:
     Attributes:
         calibration: What it decides by.
         settings: Its own settings, by the names in ``decision.calibration.BOUND``; the
-            model under the name by which it is asked, or left out if nobody knows it.
+            model under the name by which it is asked, None if it has no name, or left
+            out where it may be any of several.
         stages: Members of a set that may be accepted.
         differs: Settings that are not the calibration's, which the user allows.
         lenient: Whether the user allows another model too.
@@ -51,9 +53,13 @@ class Binding:
     differs: tuple[str, ...] = ()
     lenient: bool = False
 
-    def on(self, model: str | None) -> Binding:
-        """Return the same for a guard that asks a model by another name."""
-        return replace(self, settings={**self.settings, "model": model})
+    def on(self, models: AbstractSet[str | None]) -> Binding:
+        """Return the same for a call that asks models by these names."""
+        settings = dict(self.settings)
+        settings.pop("model", None)
+        if len(models) == 1:
+            [settings["model"]] = models
+        return replace(self, settings=settings)
 
     @property
     def standing_reasons(self) -> tuple[str, ...]:
@@ -92,8 +98,12 @@ class Binding:
             return True
         if name is not None:
             return self.calibration.is_reply_of(name)
+        if "model" not in self.settings:
+            return False
         # A reply without a name is as good as the name by which it was asked for.
-        return self.calibration.is_model(self.settings.get("model"))
+        asked = self.settings["model"]
+        made = self.calibration
+        return made.is_model(asked) and made.is_reply_of(asked)
 
 
 def standing(

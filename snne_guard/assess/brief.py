@@ -6,6 +6,7 @@ import inspect
 import logging
 import uuid
 from collections.abc import Callable, Sequence
+from collections.abc import Set as AbstractSet
 from contextvars import Context
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -69,12 +70,16 @@ class Assessor:
         watches = self.watch is not None and self.watch.may_withhold
         return watches or self.judge.may_withhold
 
-    def on_model(self, name: str) -> Assessor:
-        """Return the same for another model, known by its name."""
+    def on_models(self, names: AbstractSet[str | None]) -> Assessor:
+        """Return the same for a call of other models.
+
+        Args:
+            names: By which it asks whoever may answer, None for one without a name.
+        """
         binding = self.judge.binding
         if binding is None:
             return self
-        return replace(self, judge=replace(self.judge, binding=binding.on(name)))
+        return replace(self, judge=replace(self.judge, binding=binding.on(names)))
 
     def for_answer(self, answer: Sample) -> Assessor:
         """Return what holds for this answer; see ``Judge.for_answer``."""

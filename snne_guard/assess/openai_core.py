@@ -57,7 +57,7 @@ class OpenAICore:
             return self
         key = (endpoint.api.name, endpoint.model)
         memory = self.memories.setdefault(key, Memory())
-        assessor = self.assessor.on_model(endpoint.model)
+        assessor = self.assessor.on_models({endpoint.model})
         other = replace(
             self, endpoint=endpoint, assessor=replace(assessor, memory=memory)
         )

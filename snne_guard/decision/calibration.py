@@ -214,7 +214,7 @@ class Calibration:
             return name is made
         return name in self._replies or made == name or made.endswith(f":{name}")
 
-    def is_reply_of(self, name: str, /) -> bool:
+    def is_reply_of(self, name: str | None, /) -> bool:
         """Return whether a reply that carries the name of a model is from its own.
 
         Where the replies that it was made from carried names, it must be one of them:
@@ -223,6 +223,8 @@ class Calibration:
         """
         if self._replies:
             return name in self._replies
+        if name is None:
+            return self.is_model(None)
         undated = _DATED.sub("", name)
         return any(map(self.is_model, (name, undated)))
 

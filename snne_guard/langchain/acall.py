@@ -46,7 +46,7 @@ class AsyncGuardedCall:
         self._message: BaseMessage | None = None
         self._log = AsyncRunLog(**request.log_options())
         samples = AsyncSamples(**request.sample_options()).listen(self._log)
-        self._session = AsyncSession(self._core.assessor, request.brief(), samples.send)
+        self._session = AsyncSession(request.assessor, request.brief(), samples.send)
 
     async def assess(self, answer: AIMessage | str | None = None) -> Assessment:
         """Draw what is not given, score and decide; deliver nothing."""

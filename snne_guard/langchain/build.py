@@ -10,7 +10,12 @@ from pydantic import BaseModel
 
 from snne_guard.assess import Shared, build_assessor
 from snne_guard.langchain.core import GuardCore
-from snne_guard.sampling.langchain_models import check_model, model_name
+from snne_guard.sampling.langchain_models import (
+    check_model,
+    has_choices,
+    model_name,
+    model_names,
+)
 
 __all__ = ["build", "described"]
 
@@ -51,6 +56,8 @@ def build(
     named = options["calibration"] is not None and not options["chosen"]
     name = model_name(model) if named else None
     assessor, shared = build_assessor(options, shared, model=name)
+    if not has_choices(model):
+        assessor = assessor.on_models(model_names(model))
     fallback = options["fallback"]
     core = GuardCore(
         model=model,

@@ -48,7 +48,7 @@ class GuardedCall:
         self._message: BaseMessage | None = None
         self._log = RunLog(**request.log_options())
         samples = Samples(**request.sample_options()).listen(self._log)
-        self._session = Session(self._core.assessor, request.brief(), samples.send)
+        self._session = Session(request.assessor, request.brief(), samples.send)
 
     def assess(self, answer: AIMessage | str | None = None) -> Assessment:
         """Draw what is not given, score and decide; deliver nothing."""

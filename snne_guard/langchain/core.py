@@ -167,6 +167,7 @@ class Request:
     def __post_init__(self) -> None:
         self.messages = to_messages(self.value)
         self.model, self.route = self.core.routed(self.config)
+        self.assessor = self._assessor()
         self.skip, self.reasons = self._skip()
         withholds = self.core.assessor.may_withhold
         self.hold = withholds and self.skip not in CHOSEN_SKIPS
@@ -331,6 +332,14 @@ class Request:
             if self.core.assessor.observers.listening
             else (None, None)
         )
+
+    def _assessor(self) -> Assessor:
+        """Return what assesses this call, which may ask another model than the rest."""
+        assessor = self.core.assessor
+        if assessor.judge.binding is None or (self.core.fixed and not self.kwargs):
+            return assessor
+        asked = {each.names(self.kwargs)[0] for each in self.route.candidates}
+        return assessor.on_models(asked)
 
     def _skip(self) -> tuple[str | None, tuple[str, ...]]:
         skip, reasons = self.core.assessor.skip(self.messages)

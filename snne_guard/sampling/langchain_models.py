@@ -29,6 +29,7 @@ __all__ = [
     "has_choices",
     "is_open",
     "model_name",
+    "model_names",
     "pin",
     "quiet_copy",
     "resolve",
@@ -160,8 +161,13 @@ def model_name(model: ChatRunnable) -> str | None:
     """
     if has_choices(model):
         return None
-    names = {candidate.names({})[0] for candidate in resolve(model)}
+    names = model_names(model)
     return names.pop() if len(names) == 1 else None
+
+
+def model_names(model: ChatRunnable) -> set[str | None]:
+    """Return what tracers call the models behind a pinned runnable."""
+    return {candidate.names({})[0] for candidate in resolve(model)}
 
 
 def is_open(model: object) -> bool:
