@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from benchmarks import certificate, promises
-from benchmarks._promise_means import EASY, report_means
+from benchmarks._promise_cascade import report_cascade
+from benchmarks._promise_means import EASY, report_exploring, report_means
 from benchmarks._promise_recordings import report_recordings
 from benchmarks._promise_truths import Binormal
 from benchmarks.certificate import MissedTargets
@@ -27,8 +28,15 @@ def test_some_lines_of_its_tables_are_those_that_are_printed() -> None:
 def test_it_tells_of_all_questions_that_were_tried(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    for report in (promises.report_measured, promises.report_broken, report_means):
-        report(MissedTargets(), draws=2)
+    reports = (
+        promises.report_measured,
+        promises.report_broken,
+        report_means,
+        report_exploring,
+        report_cascade,
+    )
+    for report in reports:
+        report(MissedTargets(), draws=1)
     lines = capsys.readouterr().out.splitlines()
     heads = {line.split(" | ")[0] + " | " for line in lines if line.startswith("| ")}
     told = "\n".join(PAGE)

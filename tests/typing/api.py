@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, assert_type
+from typing import Any, Literal, assert_type
 
 import numpy as np
 from langchain.agents.middleware import AgentMiddleware
@@ -40,14 +40,19 @@ from snne_guard import (
 from snne_guard.decision import (
     CalibratedStop,
     Calibration,
+    Cascade,
+    Exploration,
     MonitorStatus,
     MonitorStore,
     Policy,
     ProbabilityMap,
     Threshold,
     WatchState,
+    exploratory,
+    fit_cascade,
     fit_probability,
     probability_maps,
+    threshold_pair,
 )
 from snne_guard.evaluation import (
     DATASETS,
@@ -394,6 +399,24 @@ async def guarded_clients(
         assert_type(turn, OpenAITurn)
         assert_type(turn.ask(lambda: completion), ChatCompletion)
         assert_type(turn.finish(completion), Assessment)
+
+
+def promises(u: FloatArray, paths: list[list[float]]) -> None:
+    found = Threshold.for_error_rate(u, [True, False], alpha=0.1, pilot=[0.1])
+    assert_type(found, Threshold)
+    assert_type(
+        found.status, Literal["fixed", "certified", "infeasible", "too_few_labels"]
+    )
+    assert_type(Threshold.for_coverage([0.1], accept=0.5).labels_needed, int | None)
+    assert_type(
+        threshold_pair(u, [1], alpha=0.1, beta=0.1), tuple[Threshold, Threshold]
+    )
+    assert_type(exploratory(u, [1]), tuple[Exploration, ...])
+    plan = fit_cascade(paths, [1], rounds=(3, 10), alpha=0.1)
+    assert_type(plan, Cascade)
+    assert_type(plan.threshold(3), Threshold)
+    Threshold.for_error_rate(u, [1], 0.1)  # type: ignore[call-arg]  # alpha by its name
+    Threshold.for_joint_error(u, [1])  # type: ignore[call-arg]  # what is bearable?
 
 
 def agents(model: BaseChatModel) -> None:
