@@ -17,7 +17,12 @@ from snne_guard.cli._labelling import Labelling, count_labels
 from snne_guard.errors import ConfigurationError
 from snne_guard.evaluation import BadLine, Recording, parse_recordings, read_recordings
 from snne_guard.evaluation.comparison.files import same_file
-from snne_guard.evaluation.labelling.labels import Labels, Order, labels_path
+from snne_guard.evaluation.labelling.labels import (
+    LABEL_ORDER,
+    Labels,
+    Order,
+    labels_path,
+)
 from snne_guard.evaluation.labelling.order import hardest_first, random_order
 from snne_guard.evaluation.labelling.store import LabelStore
 from snne_guard.evaluation.recording.lines import decode
@@ -193,4 +198,5 @@ def _with_label(line: bytes, row: Recording | BadLine, labels: Labels) -> bytes:
     if said is None or said.label is None:
         return line
     fields = decode(line.removeprefix(b"\xef\xbb\xbf"))
-    return json.dumps({**fields, "label": said.label}).encode() + b"\n"
+    added = {"label": said.label, LABEL_ORDER: said.order}
+    return json.dumps({**fields, **added}).encode() + b"\n"

@@ -129,6 +129,23 @@ def test_labels_of_the_hardest_are_refused(tmp_path: Path, out: Path) -> None:
     assert not out.exists()
 
 
+@pytest.mark.parametrize("order", [[], ["--hardest-first"]])
+def test_labels_in_a_copy_of_the_recording_say_how_they_were_picked(
+    tmp_path: Path, out: Path, order: list[str]
+) -> None:
+    source = write(tmp_path / "r.jsonl", *rows(60, label=None))
+    copy = tmp_path / "copy.jsonl"
+    command = ["label", str(source), "--output", str(copy), *order]
+    CliRunner().invoke(build_app(), command, input="r\nr\nw\n" * 15)
+    result = run(copy, "--error-rate", "0.45", "--out", out)
+    if order:
+        assert result.exit_code == 2
+        assert "45 labels were given with the most uncertain answers" in told(result)
+    else:
+        assert "graded by label 45" in told(result)
+        assert "nobody says how" not in told(result)
+
+
 def test_a_grader_and_a_pilot(tmp_path: Path, out: Path) -> None:
     source = write(tmp_path / "r.jsonl", *rows(300, label=None))
     pilot = write(tmp_path / "p.jsonl", *rows(100, seed=8, label=None))

@@ -15,6 +15,8 @@ from snne_guard.evaluation.grading.registry import grade_all, resolve_grader
 from snne_guard.evaluation.grading.user_grader import GradeFunction
 from snne_guard.evaluation.labelling.labels import (
     HAND,
+    LABEL_ORDER,
+    Label,
     Labels,
     answer_digest,
     labels_path,
@@ -126,18 +128,15 @@ def graded(
     skipped, partial = 0, False
     for recordings, labels in given:
         said = [labels.of(row) for row in recordings]
-        hard = sum(one is not None and one.order == "hardest_first" for one in said)
-        if hard:
-            msg = (
-                f"{hard} labels were given with the most uncertain answers first: what "
-                "they say of the error rate is not true of all answers, so nothing can "
-                "be promised by them. Label at random, into another file: snne-guard "
-                "label RECORDING --labels FILE"
-            )
-            raise InputError(msg)
+        _refuse_hardest(recordings, said)
         skipped += sum(one is not None and one.label is None for one in said)
+        # Some say themselves how they were picked: `snne-guard label --output` did.
         own = sum(row.label is not None for row in recordings)
-        partial = partial or 0 < own < len(recordings)
+        unknown = sum(
+            row.label is not None and row.extra.get(LABEL_ORDER) != "random"
+            for row in recordings
+        )
+        partial = partial or (unknown > 0 and own < len(recordings))
         rows += [labels.on(row) for row in recordings]
         by_hand += [one is not None and one.label is not None for one in said]
     chosen = resolve_grader(grader)
@@ -163,6 +162,32 @@ def graded(
         skipped=skipped,
         partial=partial,
     )
+
+
+def _refuse_hardest(
+    recordings: Sequence[Recording], said: Sequence[Label | None]
+) -> None:
+    """Raise InputError if labels were given hardest first, in whichever file.
+
+    Args:
+        recordings: With labels of their own, which may say how they were picked.
+        said: What people said of each in a file of labels.
+    """
+    orders = [
+        (None if row.label is None else row.extra.get(LABEL_ORDER))
+        if one is None or one.label is None
+        else one.order
+        for row, one in zip(recordings, said, strict=True)
+    ]
+    hard = orders.count("hardest_first")
+    if hard:
+        msg = (
+            f"{hard} labels were given with the most uncertain answers first: what "
+            "they say of the error rate is not true of all answers, so nothing can "
+            "be promised by them. Label at random, into another file: snne-guard "
+            "label RECORDING --labels FILE"
+        )
+        raise InputError(msg)
 
 
 def repeated(recordings: Iterable[Recording], /) -> int:

@@ -22,6 +22,7 @@ from snne_guard.evaluation.recording.recordings import Recording
 
 __all__ = [
     "HAND",
+    "LABEL_ORDER",
     "Label",
     "Labels",
     "Order",
@@ -32,6 +33,9 @@ __all__ = [
 
 HAND = "hand"
 """What the grader of labels that were given by a person is called."""
+
+LABEL_ORDER = "label_order"
+"""The field beside ``label`` in a recording that says how it was picked."""
 
 Order = Literal["random", "hardest_first"]
 """How answers were picked to be labelled."""

@@ -28,6 +28,7 @@ _OF_OTHER_DRAWS = frozenset(
         "drawn",
         "failed",
         "label",
+        "label_order",
         "snne_guard",
     }
 )
