@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +11,17 @@ import numpy as np
 import pytest
 
 from snne_guard.decision import Calibration, Threshold
-from snne_guard.errors import ConfigurationError, InputError
+from snne_guard.errors import (
+    ConfigurationError,
+    InputError,
+    MissingExtraError,
+    ScoringError,
+)
 from snne_guard.evaluation import Recording, calibrate, run_calibration
 from snne_guard.evaluation.calibrating.calibrate import counted
 from snne_guard.evaluation.calibrating.promise import Promise
 from snne_guard.scorers import Combination, score
+from snne_guard.types import FloatArray
 from tests.cli.lines import write
 from tests.support.calibrating import asked, recordings, rows
 
@@ -165,6 +173,28 @@ def test_a_method_that_lacks_what_it_needs() -> None:
     )
     with pytest.raises(InputError, match=told):
         calibrate(ROWS, error_rate=0.15, method="wsnne")
+
+
+def test_a_similarity_that_fails_ends_it() -> None:
+    # Its answers would be missing for another reason than their u.
+    def broken(answers: Sequence[str], *, question: str | None = None) -> FloatArray:
+        if "b9" in answers:
+            msg = f"a secret of {question}"
+            raise ValueError(msg)
+        return np.eye(len(answers))
+
+    rows_ = [replace(row, samples=("b9", *row.samples[1:])) for row in ROWS[:20]]
+    told = f"{rows_[0].id!r} could not be scored: the similarity or the method raised"
+    with pytest.raises(ScoringError, match=f"{told} ValueError") as caught:
+        calibrate(rows_, error_rate=0.3, similarity=broken)
+    assert "secret" not in str(caught.value)
+
+    def lacking(answers: Sequence[str], *, question: str | None = None) -> FloatArray:
+        package = f"what reads {len(answers)} answers to {question}"
+        raise MissingExtraError(package, extra="transformers")
+
+    with pytest.raises(MissingExtraError):
+        calibrate(rows_, error_rate=0.3, similarity=lacking)
 
 
 def test_a_combination_is_learnt_from_one_half_and_certified_on_the_other() -> None:

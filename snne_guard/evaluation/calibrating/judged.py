@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
 from snne_guard.assess.judge import Judge
-from snne_guard.errors import InputError
+from snne_guard.assess.needs import lacking
+from snne_guard.errors import InputError, ScoringError, SnneGuardError
 from snne_guard.evaluation.calibrating.drawn_alike import reply_models
 from snne_guard.evaluation.recording.drawn import of_kind
 from snne_guard.evaluation.recording.questions import Question
 from snne_guard.evaluation.recording.recordings import Recording
-from snne_guard.types import ResponseSet, Sample
+from snne_guard.similarity.growth import Growth
+from snne_guard.types import ResponseSet, Sample, Score
 
-__all__ = ["Judged", "judged", "response_set"]
+__all__ = ["Judged", "StrictJudge", "judged", "response_set"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +36,39 @@ class Judged:
     n_used: int
     method: str | None
     reasons: tuple[str, ...]
+
+
+class StrictJudge(Judge):
+    """A guard's judge for whom a similarity that fails is an error.
+
+    A guard accepts no answer that it could not score. In a calibration such answers
+    would be missing among the accepted ones for another reason than ``u``: where the
+    similarity works again, a guard would accept answers that were never looked at.
+    """
+
+    def score(
+        self,
+        members: Sequence[Sample],
+        responses: ResponseSet,
+        settle_logprobs: Callable[[bool], bool],
+        growth: Growth | None = None,
+    ) -> Score | None:
+        """Return the score of members, None where log-probabilities are missing.
+
+        Raises:
+            ScoringError: The similarity or the method failed.
+            MissingExtraError: A package that one of them needs is not installed.
+        """
+        if lacking(self.resolve(logprobs=True), members, responses):
+            return super().score(members, responses, settle_logprobs, growth)
+        try:
+            return self._score(members, responses, settle_logprobs, growth)
+        except SnneGuardError:
+            raise
+        except Exception as error:
+            # Its message may hold a text that was compared.
+            msg = f"the similarity or the method raised {type(error).__name__}"
+            raise ScoringError(msg) from error
 
 
 def judged(

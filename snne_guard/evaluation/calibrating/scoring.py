@@ -10,10 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from snne_guard.assess.judge import Judge
 from snne_guard.decision import Policy, Threshold
-from snne_guard.errors import InputError
-from snne_guard.evaluation.calibrating.judged import Judged, judged, response_set
+from snne_guard.errors import InputError, ScoringError
+from snne_guard.evaluation.calibrating.judged import (
+    Judged,
+    StrictJudge,
+    judged,
+    response_set,
+)
 from snne_guard.evaluation.recording.recordings import Recording
 from snne_guard.sampling.agreement import words_of
 from snne_guard.scorers import COMBINED, Combination, fit_combination
@@ -41,7 +45,7 @@ class Scoring:
     n: int
     include_answer: bool
     bare: bool
-    judge: Judge
+    judge: StrictJudge
 
     @classmethod
     def of(
@@ -60,7 +64,7 @@ class Scoring:
         Raises:
             ConfigurationError: An option makes no sense.
         """
-        judge = Judge(
+        judge = StrictJudge(
             # A threshold, so that a method without limits ends here.
             policy=Policy(
                 threshold=Threshold.fixed(0.0), min_samples=max(2, math.ceil(n / 2))
@@ -85,6 +89,8 @@ class Scoring:
 
         Raises:
             InputError: None can be scored; what a recording says of itself is odd.
+            ScoringError: The similarity or the method failed.
+            MissingExtraError: A package that one of them needs is not installed.
         """
         found: list[Judged] = []
         for row in recordings:
@@ -102,13 +108,17 @@ class Scoring:
         return u, why
 
     def _judged(self, recording: Recording) -> Judged:
-        return judged(
-            recording,
-            self.judge,
-            n=self.n,
-            include_answer=self.include_answer,
-            bare=self.bare,
-        )
+        try:
+            return judged(
+                recording,
+                self.judge,
+                n=self.n,
+                include_answer=self.include_answer,
+                bare=self.bare,
+            )
+        except ScoringError as error:
+            msg = f"recording {recording.id!r} could not be scored: {error}"
+            raise ScoringError(msg) from error
 
     def combined(self, recordings: Sequence[Recording], correct: IntArray) -> Scoring:
         """Return the scoring by a combination that is learnt from graded answers.
