@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from snne_guard.cli._console import failure
+
 __all__ = [
     "AsJson",
     "BaseUrl",
@@ -19,6 +21,7 @@ __all__ = [
     "Strict",
     "System",
     "Threshold",
+    "read_rounds",
 ]
 
 Model = Annotated[
@@ -55,3 +58,14 @@ Strict = Annotated[bool, typer.Option("--strict", help="Stop at the first bad li
 AsJson = Annotated[
     bool, typer.Option("--json", help="Print one JSON object and nothing else.")
 ]
+
+
+def read_rounds(given: str | None) -> tuple[int, ...] | None:
+    """Read what --rounds says."""
+    if given is None:
+        return None
+    try:
+        return tuple(int(members) for members in given.split(","))
+    except ValueError:
+        told = f"--rounds must be whole numbers such as 5,8,10; got {given!r}"
+        raise failure(told) from None

@@ -91,7 +91,7 @@ def ask(
         arrivals = Arrivals(members, console=console)
         settings: dict[str, Any] = {
             "n": n,
-            "rounds": _rounds(rounds),
+            "rounds": _options.read_rounds(rounds),
             "threshold": threshold,
             "temperature": temperature,
             "method": method,
@@ -128,17 +128,6 @@ def _said(context: typer.Context, name: str) -> bool:
     """Return whether the user has given an option."""
     source = context.get_parameter_source(name)
     return source is not None and source.name != "DEFAULT"
-
-
-def _rounds(given: str | None) -> tuple[int, ...] | None:
-    """Read what --rounds says."""
-    if given is None:
-        return None
-    try:
-        return tuple(int(members) for members in given.split(","))
-    except ValueError:
-        told = f"--rounds must be whole numbers such as 5,8,10; got {given!r}"
-        raise failure(told) from None
 
 
 def _messages(

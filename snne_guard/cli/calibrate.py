@@ -15,6 +15,7 @@ from snne_guard.cli._console import count_progress, note, reported_errors
 from snne_guard.cli._evaluation_options import check_outputs, each_once
 from snne_guard.cli._files import atomic_output
 from snne_guard.cli._graders import named_grader, tell_judges
+from snne_guard.cli._options import read_rounds
 from snne_guard.decision import Calibration
 from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.evaluation.calibrating import told
@@ -100,6 +101,12 @@ def calibrate(
         int | None,
         typer.Option(min=2, help="Members of the set; else all that were recorded."),
     ] = None,
+    rounds: Annotated[
+        str | None,
+        typer.Option(
+            help="Members after each round, as 3,5,10: the whole plan is certified."
+        ),
+    ] = None,
     without_answer: Annotated[
         bool, typer.Option("--without-answer", help="Score the samples alone.")
     ] = False,
@@ -156,6 +163,7 @@ def calibrate(
                 similarity=similarity,
                 tau=tau,
                 n=n,
+                rounds=read_rounds(rounds),
                 include_answer=not without_answer,
                 bare_question=bare_question,
                 model=model,

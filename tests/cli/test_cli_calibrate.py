@@ -167,6 +167,22 @@ def test_two_thresholds_and_the_version_of_the_prompt(source: Path, out: Path) -
     assert made.settings["model"] == "k"
 
 
+def test_a_plan_of_rounds(tmp_path: Path, out: Path) -> None:
+    source = write(tmp_path / "r.jsonl", *rows(600, seed=5))
+    report = tmp_path / "a.html"
+    options = ["--rounds", "2,3,5", "--report", str(report)]
+    result = run(source, *RATE, "--out", out, *options)
+    assert result.exit_code == 0, result.output
+    made = Calibration.load(out)
+    assert made.cascade is not None
+    assert made.statement in told(result)
+    assert "plan learnt from 240 of them, tested on 360;" in told(result)
+    assert "of 5 members on average" in report.read_text("utf-8")
+    wrong = run(source, *RATE, "--out", out, "--rounds", "2;5")
+    assert wrong.exit_code == 2
+    assert "--rounds must be whole numbers such as 5,8,10; got '2;5'" in told(wrong)
+
+
 def test_a_combination(source: Path, out: Path) -> None:
     result = run(source, *RATE, "--out", out, "--method", "calibrated")
     assert result.exit_code == 0, result.output

@@ -85,3 +85,31 @@ def test_the_guard_decides_as_the_calibration_says(tmp_path: Path) -> None:
                 chat_openai(server, model="large"), out, prompt_version="v1"
             )
         assert any(map(is_sample, server.requests))
+
+
+def test_a_plan_of_rounds_runs_as_it_was_certified(tmp_path: Path) -> None:
+    """The guard stops where the plan says so, and accepts what was counted."""
+    many = 400
+    asked = [
+        {"id": f"q{n}", "question": f"Who is number {n}?", "answers": [f"name{n}"]}
+        for n in range(1, many + 1)
+    ]
+    questions = write(tmp_path / "questions.jsonl", *asked)
+    recorded, out = tmp_path / "answers.jsonl", tmp_path / "guard.json"
+    with ChatServer(split(answer, samples)) as server:
+        assert run_on(server, questions, recorded, "--samples", "4").exit_code == 0
+        command = [str(recorded), "--error-rate", "0.2", "--grader", "squad_em"]
+        options = ["--rounds", "2,5", "--out", str(out)]
+        result = CliRunner().invoke(build_app(), ["calibrate", *command, *options])
+        assert result.exit_code == 0, result.output
+        plan = Calibration.load(out).cascade
+        assert plan is not None
+
+        guard = SNNEGuard.from_calibration(chat_openai(server, model="small"), out)
+        for number in (2, 3, 5, 10):
+            said = record(guard.invoke(f"Who is number {number}?"))
+            place = [2, 5].index(said["n_used"])
+            limit = plan.accept_at_most[place]
+            accepted = limit is not None and said["uncertainty"] <= limit
+            assert (said["decision"] == "accept") == accepted
+            assert said["certified"], said["reasons"]

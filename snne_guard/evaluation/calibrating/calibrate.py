@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Unpack
 
@@ -26,6 +26,8 @@ from snne_guard.evaluation.calibrating.results import CalibrationRun
 from snne_guard.evaluation.calibrating.scoring import (
     OnProgress,
     Scoring,
+    check_rounds,
+    early_stages,
     settled_method,
 )
 from snne_guard.evaluation.grading.grade import Grader
@@ -111,6 +113,7 @@ def run_calibration(
     similarity: str | Similarity | None = None,
     tau: float | None = None,
     n: int | None = None,
+    rounds: Sequence[int] | None = None,
     include_answer: bool = True,
     bare_question: bool = False,
     model: str | None = None,
@@ -138,6 +141,9 @@ def run_calibration(
         similarity: As the guard will have it.
         tau: As the guard will have it.
         n: Members of the response set; None for all that were recorded.
+        rounds: Members of the set after each round, the last n: the whole plan of
+            rounds, stops and thresholds is then certified end to end, for an error
+            rate. None draws all at once.
         include_answer: Whether the delivered answer is one of them.
         bare_question: Whether the guard is told the question alone, by its option
             ``question``; else the whole message, with the context in front of it.
@@ -154,6 +160,9 @@ def run_calibration(
     if not answers.recordings:
         msg = "expected recordings to make a calibration of, got none"
         raise InputError(msg)
+    if rounds is not None:
+        last = check_rounds(rounds)[-1]
+        n = last if n is None else n
     wanted = None if n is None else max(n - int(include_answer), 1)
     alike = drawn_alike(answers.recordings, n_samples=wanted)
     kept, correct = _kept(answers, promise)
@@ -174,23 +183,22 @@ def run_calibration(
         similarity=similarity,
         tau=tau,
     )
-    settings = _settings(scoring, alike)  # an n that is none ends here
+    settings = _settings(scoring, alike, rounds)  # an n that is none ends here
     n_fitted = 0
     if learnt:
         fitting, kept, correct = _halves(kept, correct)
         scoring = scoring.combined(*fitting)
-        settings = _settings(scoring, alike)
+        settings = _settings(scoring, alike, rounds)
         n_fitted = len(fitting[0])
     u, why = scoring.uncertainties(kept, on_progress)
     started = None if pilot is None else _pilot(pilot, scoring, answers)
-    accept, refuse = promise.thresholds(
-        u, correct, method=settings["method"], pilot=started
+    stages = {**early_stages(scoring, kept, rounds or ()), scoring.n: u}
+    decided = _decided(
+        promise, stages, correct, method=settings["method"], pilot=started
     )
     calibration = Calibration(
         settings=settings,
-        threshold=accept,
-        refuse=None if refuse is None or not refuse.certified else refuse,
-        probability=probability_maps({scoring.n: (u, correct)}) if len(correct) else {},
+        **decided,
         combination=scoring.combination,
         reference=tuple(u[np.isfinite(u)].tolist()),
         labels=answers.digest if answers.graders else None,
@@ -212,6 +220,27 @@ def run_calibration(
         exploration=exploratory(u, correct, delta=promise.delta) if both else (),
         warnings=cautions(answers, alike, kept),
     )
+
+
+def _decided(
+    promise: Promise,
+    stages: Mapping[int, FloatArray],
+    correct: IntArray,
+    *,
+    method: str,
+    pilot: FloatArray | None,
+) -> dict[str, Any]:
+    """Return what a calibration decides by, and what it reads P(wrong) from."""
+    graded_stages = {members: (u, correct) for members, u in stages.items()}
+    maps = probability_maps(graded_stages) if len(correct) else {}
+    if len(stages) > 1:
+        plan = promise.cascade(stages, correct, method=method, pilot=pilot)
+        return {"threshold": plan.promise, "cascade": plan, "probability": maps}
+    [u] = stages.values()
+    accept, refuse = promise.thresholds(u, correct, method=method, pilot=pilot)
+    if refuse is not None and not refuse.certified:
+        refuse = None
+    return {"threshold": accept, "refuse": refuse, "probability": maps}
 
 
 def counted(made: Calibration, previous: Calibration | None, /) -> Calibration:
@@ -283,9 +312,12 @@ def _halves(
     return (first, one), second, other
 
 
-def _settings(scoring: Scoring, alike: DrawnAlike) -> dict[str, Any]:
+def _settings(
+    scoring: Scoring, alike: DrawnAlike, rounds: Sequence[int] | None
+) -> dict[str, Any]:
     plan = SamplingPlan(
         n=scoring.n,
+        rounds=rounds,
         include_answer=scoring.include_answer,
         temperature=alike.temperature,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import TypedDict
 
 from snne_guard.evaluation.calibrating.graded import Recordings
@@ -30,6 +31,9 @@ class CalibrationOptions(TypedDict, total=False):
         similarity: As the guard will have it.
         tau: As the guard will have it.
         n: Members of the response set; None for all that were recorded.
+        rounds: Members of the set after each round, the last n: the whole plan of
+            rounds, stops and thresholds is then certified end to end, for an error
+            rate. None draws all at once.
         include_answer: Whether the delivered answer is one of them.
         bare_question: Whether the guard is told the question alone, by its option
             ``question``; else the whole message, with the context in front of it.
@@ -45,6 +49,7 @@ class CalibrationOptions(TypedDict, total=False):
     similarity: str | Similarity | None
     tau: float | None
     n: int | None
+    rounds: Sequence[int] | None
     include_answer: bool
     bare_question: bool
     model: str | None

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from snne_guard.decision import Threshold
+import numpy as np
+
+from snne_guard.decision import Cascade, Threshold, fit_cascade
 from snne_guard.decision.graded import check_share
 from snne_guard.decision.limits import threshold_pair
 from snne_guard.errors import ConfigurationError
@@ -70,6 +73,45 @@ class Promise:
     def needs_labels(self) -> bool:
         """Whether it is about errors."""
         return self.coverage is None
+
+    def cascade(
+        self,
+        stages: Mapping[int, FloatArray],
+        correct: IntArray,
+        *,
+        method: str,
+        pilot: FloatArray | None = None,
+    ) -> Cascade:
+        """Return a plan of rounds, stops and thresholds that holds to an error rate.
+
+        Args:
+            stages: Members of the set after each round, to ``(n,)`` uncertainties.
+            correct: ``(n,)`` the grades.
+            method: Name of the method whose ``u`` it is.
+            pilot: None; there is no use for one.
+
+        Raises:
+            InputError: As ``fit_cascade``.
+            ConfigurationError: Something else is asked for, or there is a pilot.
+        """
+        if (
+            self.error_rate is None
+            or self.false_refusal is not None
+            or pilot is not None
+        ):
+            msg = (
+                "rounds are certified for error_rate alone, without a pilot; leave "
+                "rounds off for anything else"
+            )
+            raise ConfigurationError(msg)
+        return fit_cascade(
+            np.column_stack([*stages.values()]),
+            correct,
+            rounds=tuple(stages),
+            alpha=self.error_rate,
+            delta=self.delta,
+            method=method,
+        )
 
     def thresholds(
         self,

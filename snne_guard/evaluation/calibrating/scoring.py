@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from snne_guard.decision import Policy, Threshold
-from snne_guard.errors import InputError, ScoringError
+from snne_guard.errors import ConfigurationError, InputError, ScoringError
 from snne_guard.evaluation.calibrating.judged import (
     Judged,
     StrictJudge,
@@ -25,7 +25,7 @@ from snne_guard.scorers.combination import part_values
 from snne_guard.scorers.materials import Materials
 from snne_guard.types import FloatArray, IntArray, Method, Similarity
 
-__all__ = ["OnProgress", "Scoring", "settled_method"]
+__all__ = ["OnProgress", "Scoring", "check_rounds", "early_stages", "settled_method"]
 
 OnProgress = Callable[[int, int], object]
 """Told how much is done, and of how much."""
@@ -75,6 +75,11 @@ class Scoring:
             temperature=temperature,
         )
         return cls(n=n, include_answer=include_answer, bare=bare, judge=judge)
+
+    def stage(self, members: int) -> Scoring:
+        """Return the scoring of a set that ends after a round of so many members."""
+        policy = replace(self.judge.policy, min_samples=2)
+        return replace(self, n=members, judge=replace(self.judge, policy=policy))
 
     def uncertainties(
         self,
@@ -189,3 +194,28 @@ def settled_method(
         for row in recordings
     )
     return "wsnne" if known else "snne"
+
+
+def check_rounds(rounds: Sequence[int]) -> Sequence[int]:
+    """Return rounds, of which there must be two at least.
+
+    Raises:
+        ConfigurationError: There are fewer.
+    """
+    if len(rounds) < 2:  # noqa: PLR2004 - one round is no plan
+        msg = (
+            "rounds must be members of the set after each of at least two rounds, "
+            f"such as (3, 5, 10); got {rounds!r}"
+        )
+        raise ConfigurationError(msg)
+    return rounds
+
+
+def early_stages(
+    scoring: Scoring, recordings: Sequence[Recording], rounds: Sequence[int]
+) -> dict[int, FloatArray]:
+    """Return ``u`` of the sets as they are after each round but the last."""
+    return {
+        members: scoring.stage(members).uncertainties(recordings)[0]
+        for members in rounds[:-1]
+    }

@@ -48,6 +48,11 @@ def facts(run: CalibrationRun) -> Iterator[tuple[str, str]]:
     if run.ungraded:
         skipped = f", {run.skipped} of them skipped by hand" if run.skipped else ""
         yield "left out", f"{run.ungraded} of {run.n_read} without a grade{skipped}"
+    if made.cascade is not None:
+        plan = made.cascade
+        parts = f"learnt from {plan.n_fit} of them, tested on {plan.promise.n_labels}"
+        members = f"{plan.mean_members or 0:.1f} of {plan.n} members on average"
+        yield "plan", f"{parts}; {members}"
     if run.n_pilot:
         yield "pilot", f"{run.n_pilot} answers, of which no grade was looked at"
     lost = int(np.isinf(run.uncertainty).sum())
