@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -26,16 +27,20 @@ def word(request: Request) -> int:
     return int(numbers[-1])
 
 
+def texts_of(number: int) -> tuple[str, ...]:
+    """Return the answer to a question, and its samples."""
+    right = f"name{number}"
+    kept = 4 if number % 5 else number % 3
+    others = tuple(f"other{n} {number}" for n in range(4 - kept))
+    return ("wrong" if number % 5 == 0 else right, *((right,) * kept), *others)
+
+
 def answer(request: Request) -> Reply:
-    number = word(request)
-    return Reply(texts=("wrong",) if number % 5 == 0 else (f"name{number}",))
+    return Reply(texts=texts_of(word(request))[:1])
 
 
 def samples(request: Request) -> Reply:
-    number = word(request)
-    kept = 4 if number % 5 else number % 3
-    texts = [f"name{number}"] * kept + [f"other{n} {number}" for n in range(4 - kept)]
-    return Reply(texts=tuple(texts))
+    return Reply(texts=texts_of(word(request))[1:])
 
 
 def test_the_guard_decides_as_the_calibration_says(tmp_path: Path) -> None:
@@ -89,27 +94,31 @@ def test_the_guard_decides_as_the_calibration_says(tmp_path: Path) -> None:
 
 def test_a_plan_of_rounds_runs_as_it_was_certified(tmp_path: Path) -> None:
     """The guard stops where the plan says so, and accepts what was counted."""
-    many = 400
-    asked = [
-        {"id": f"q{n}", "question": f"Who is number {n}?", "answers": [f"name{n}"]}
-        for n in range(1, many + 1)
-    ]
-    questions = write(tmp_path / "questions.jsonl", *asked)
-    recorded, out = tmp_path / "answers.jsonl", tmp_path / "guard.json"
+    recorded = write(tmp_path / "answers.jsonl", *map(row, range(1, 401)))
+    out = tmp_path / "guard.json"
+    command = ["calibrate", str(recorded), "--error-rate", "0.2", "--rounds", "2,5"]
+    result = CliRunner().invoke(build_app(), [*command, "--out", str(out)])
+    assert result.exit_code == 0, result.output
+    plan = Calibration.load(out).cascade
+    assert plan is not None
     with ChatServer(split(answer, samples)) as server:
-        assert run_on(server, questions, recorded, "--samples", "4").exit_code == 0
-        command = [str(recorded), "--error-rate", "0.2", "--grader", "squad_em"]
-        options = ["--rounds", "2,5", "--out", str(out)]
-        result = CliRunner().invoke(build_app(), ["calibrate", *command, *options])
-        assert result.exit_code == 0, result.output
-        plan = Calibration.load(out).cascade
-        assert plan is not None
-
         guard = SNNEGuard.from_calibration(chat_openai(server, model="small"), out)
         for number in (2, 3, 5, 10):
             said = record(guard.invoke(f"Who is number {number}?"))
-            place = [2, 5].index(said["n_used"])
-            limit = plan.accept_at_most[place]
+            limit = plan.accept_at_most[[2, 5].index(said["n_used"])]
             accepted = limit is not None and said["uncertainty"] <= limit
             assert (said["decision"] == "accept") == accepted
             assert said["certified"], said["reasons"]
+
+
+def row(number: int) -> dict[str, Any]:
+    """Return what a recording of a question holds."""
+    return {
+        "id": f"q{number}",
+        "question": f"Who is number {number}?",
+        "main_answer": texts_of(number)[0],
+        "samples": list(texts_of(number)[1:]),
+        "label": int(number % 5 > 0),
+        "settings": {"model": "openai:small", "temperature": 1.0},
+        "drawn": {"models": ["small"]},
+    }
