@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
+from io import TextIOWrapper
 from typing import TYPE_CHECKING
 
 from snne_guard.errors import MissingExtraError
@@ -70,6 +71,11 @@ def main() -> None:
     except MissingExtraError as error:
         sys.stderr.write(f"snne-guard: {error}\n")
         sys.exit(2)
+    # What a stream cannot encode must not end the program: replies are in any script,
+    # and a pipe of Windows knows 256 letters.
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     program()
 
 

@@ -17,8 +17,9 @@ from snne_guard.evaluation.calibrating.results import CalibrationRun
 __all__ = ["CalibrationView", "RiskPicture"]
 
 _COLUMNS, _ROWS = 56, 11
-_TOP = 0.05
-"""The axis of errors reaches at least so far."""
+_LEFT, _RIGHT = 8, 9  # of the axis' numbers, and of its name
+_TOPS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8)
+"""How far the axis of errors may reach, or else to 1; half of it is as round."""
 
 _STATUS = {
     "certified": ("CERTIFIED", "green"),
@@ -45,16 +46,18 @@ class RiskPicture:
         self, console: Console, options: ConsoleOptions
     ) -> Iterator[RenderableType]:
         dot, mark, limit = ("*", "O", "-") if options.ascii_only else ("•", "◆", "┄")
-        top = max(_TOP, self.level or 0, *(error for _, error in self.curve)) * 1.05
-        grid = [[(" ", "")] * _COLUMNS for _ in range(_ROWS)]
+        largest = max(self.level or 0, *(error for _, error in self.curve))
+        top = next((one for one in _TOPS if largest <= one), 1.0)
+        columns = max(12, min(_COLUMNS, options.max_width - _LEFT - _RIGHT))
+        grid = [[(" ", "")] * columns for _ in range(_ROWS)]
 
         def place(share: float, error: float) -> tuple[int, int]:
             row = round((1 - error / top) * (_ROWS - 1))
-            return row, round(share * (_COLUMNS - 1))
+            return row, round(share * (columns - 1))
 
         if self.level is not None:
             row, _ = place(0, self.level)
-            grid[row] = [(limit, "yellow")] * _COLUMNS
+            grid[row] = [(limit, "yellow")] * columns
         for share, error in self.curve:
             row, column = place(share, error)
             grid[row][column] = (dot, "cyan")
@@ -69,14 +72,18 @@ class RiskPicture:
             for character, style in line:
                 text.append(character, style=f"not dim {style}".strip())
             text.append("\n")
-        text.append(" " * 8 + f"{'0 %':<{_COLUMNS - 5}}100 %", style="not dim")
-        text.append(" accepted\n")
-        text.append(" " * 8)
-        text.append(mark, style="not dim bold red")
-        text.append(" chosen")
+        text.append(" " * _LEFT + f"{'0 %':<{columns - 5}}100 %", style="not dim")
+        text.append(" accepted")
+        told: list[tuple[str, str, str]] = []
+        if self.chosen is not None:
+            told.append((mark, "bold red", " chosen"))
         if self.level is not None:
-            text.append(f"   {limit}{limit}", style="not dim yellow")
-            text.append(f" asked for: {percent(self.level)}")
+            asked_for = f" asked for: {percent(self.level)}"
+            told.append((limit * 2, "yellow", asked_for))
+        for number, (sign, style, words) in enumerate(told):
+            text.append("   " if number else f"\n{' ' * _LEFT}")
+            text.append(sign, style=f"not dim {style}")
+            text.append(words)
         yield text
 
 
@@ -138,7 +145,7 @@ def _grid(rows: Iterator[tuple[str, str]]) -> Table:
 def _costs(run: CalibrationRun) -> Table:
     table = Table(box=None, pad_edge=False)
     for title in ("error rate", "u up to", "accepted", "not accepted"):
-        table.add_column(title, justify="right", no_wrap=True)
+        table.add_column(title, justify="right", overflow="fold")
     for row in told.costs(run):
         table.add_row(*row)
     return table

@@ -209,8 +209,12 @@ def _show(run: CalibrationRun, out: Path) -> None:
     if not console.is_terminal:
         console.width = max(console.width, _WIDE)
     console.print(CalibrationView(run=run))
+    made = run.calibration
+    if not made.threshold.certified:
+        typer.echo(f"\nwritten to {out}; a guard with it accepts nothing")
+        return
     typer.echo(f"\nwritten to {out}; two lines of Python use it:\n")
     typer.echo("    from snne_guard import SNNEGuard")
-    version = run.calibration.settings.get("prompt_version")
+    version = made.settings.get("prompt_version")
     more = "" if version is None else f", prompt_version={version!r}"
     typer.echo(f"    guard = SNNEGuard.from_calibration(model, {str(out)!r}{more})")

@@ -1,5 +1,7 @@
 """The base of the command: help, the missing extra, ``python -m``."""
 
+import io
+import json
 import runpy
 import sys
 from pathlib import Path
@@ -33,6 +35,27 @@ def test_the_app_is_built_when_asked_for() -> None:
     assert CliRunner().invoke(snne_guard.cli.app, ["--help"]).exit_code == 0
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         _ = snne_guard.cli.nothing
+
+
+def test_a_stream_of_few_letters_takes_texts_in_any_script(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = tmp_path / "r.jsonl"
+    fields = {"id": "1", "question": "Où?", "main_answer": "東京", "samples": ["x"]}
+    source.write_text(json.dumps(fields), "utf-8")
+    raw = io.BytesIO()
+    monkeypatch.setattr(sys, "stdin", io.StringIO("q"))
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(raw, encoding="cp1252"))
+    monkeypatch.setattr(sys, "argv", ["snne-guard", "label", str(source)])
+
+    with pytest.raises(SystemExit) as ended:
+        main()
+
+    sys.stdout.flush()
+    assert ended.value.code == 0
+    shown = raw.getvalue().decode("cp1252")
+    assert "Où?" in shown
+    assert r"\u6771\u4eac" in shown
 
 
 @pytest.fixture
