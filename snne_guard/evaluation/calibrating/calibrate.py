@@ -10,7 +10,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from snne_guard.assess.calibrated import settings_of
-from snne_guard.decision import Calibration, exploratory, probability_maps
+from snne_guard.decision import Calibration, Cascade, exploratory, probability_maps
 from snne_guard.errors import InputError
 from snne_guard.evaluation.calibrating.cautions import cautions
 from snne_guard.evaluation.calibrating.drawn_alike import DrawnAlike, drawn_alike
@@ -200,7 +200,6 @@ def run_calibration(
         settings=settings,
         **decided,
         combination=scoring.combination,
-        reference=tuple(u[np.isfinite(u)].tolist()),
         labels=answers.digest if answers.graders else None,
         graders=answers.graders,
     )
@@ -231,16 +230,43 @@ def _decided(
     pilot: FloatArray | None,
 ) -> dict[str, Any]:
     """Return what a calibration decides by, and what it reads P(wrong) from."""
-    graded_stages = {members: (u, correct) for members, u in stages.items()}
-    maps = probability_maps(graded_stages) if len(correct) else {}
     if len(stages) > 1:
         plan = promise.cascade(stages, correct, method=method, pilot=pilot)
-        return {"threshold": plan.promise, "cascade": plan, "probability": maps}
-    [u] = stages.values()
+        return {"threshold": plan.promise, **_in_use(plan, stages, correct)}
+    [(n, u)] = stages.items()
+    maps = probability_maps({n: (u, correct)}) if len(correct) else {}
     accept, refuse = promise.thresholds(u, correct, method=method, pilot=pilot)
     if refuse is not None and not refuse.certified:
         refuse = None
-    return {"threshold": accept, "refuse": refuse, "probability": maps}
+    return {
+        "threshold": accept,
+        "refuse": refuse,
+        "probability": maps,
+        "reference": tuple(u[np.isfinite(u)].tolist()),
+    }
+
+
+def _in_use(
+    plan: Cascade, stages: Mapping[int, FloatArray], correct: IntArray
+) -> dict[str, Any]:
+    """Return what a guard meets that goes by a plan.
+
+    What a later round says of answers that an earlier one has settled is never read,
+    and what such a guard sees of ``u`` is where each answer ends.
+    """
+    paths = np.column_stack([*stages.values()])
+    ends, _ = plan.replay(paths)
+    reaching = {
+        members: (u[ends >= place], correct[ends >= place])
+        for place, (members, u) in enumerate(stages.items())
+        if (ends >= place).any()
+    }
+    seen = paths[np.arange(len(paths)), ends]
+    return {
+        "cascade": plan,
+        "probability": probability_maps(reaching),
+        "reference": tuple(seen[np.isfinite(seen)].tolist()),
+    }
 
 
 def counted(made: Calibration, previous: Calibration | None, /) -> Calibration:
