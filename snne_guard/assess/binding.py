@@ -10,7 +10,13 @@ from typing import Any
 from snne_guard.decision import Calibration, Policy, Threshold
 from snne_guard.types import ResponseSet, Sample, Score
 
-__all__ = ["Binding", "Standing", "standing"]
+__all__ = ["ALLOWED", "TEMPERATURE_UNSET", "Binding", "Standing", "standing"]
+
+TEMPERATURE_UNSET = "temperature_unset"
+"""Reason code, and setting of a calibration, where no temperature was taken."""
+
+ALLOWED = frozenset({"uncalibrated_model", "uncalibrated_temperature"})
+"""Objections that a user may wave aside, since ``u`` still is of the same kind."""
 
 _NOTHING: Mapping[str, Any] = {}
 
@@ -88,6 +94,9 @@ class Binding:
         same = score.method == here["method"] and score.similarity == here["similarity"]
         if not same:
             reasons += ("uncalibrated_method",)
+        unset = TEMPERATURE_UNSET in responses.reasons
+        if unset != bool(self.calibration.settings.get(TEMPERATURE_UNSET)):
+            reasons += ("uncalibrated_temperature",)
         names = {responses.answer.model, *(member.model for member in members)}
         if not all(map(self._knows, names)):
             reasons += ("uncalibrated_model",)
@@ -146,7 +155,7 @@ def standing(
         if reads is not None:
             p, low, high = reads(u)
             reading["p_wrong"], reading["p_wrong_interval"] = p, (low, high)
-    lenient = binding.lenient and objections == ("uncalibrated_model",)
+    lenient = binding.lenient and ALLOWED.issuperset(objections)
     return Standing(
         covered=not objections or lenient,
         reasons=reasons,

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from snne_guard.assess.binding import ALLOWED
 from snne_guard.assess.watching import Doubt
 from snne_guard.decision import Calibration, MemoryStore, Monitor, Threshold
 from snne_guard.decision.monitor import audited_rate
@@ -58,7 +59,7 @@ class Monitored:
 
     def _is_other(self, assessment: Assessment) -> bool:
         reasons = assessment.reasons
-        other = not self.any_model and "uncalibrated_model" in reasons
+        other = not self.any_model and not ALLOWED.isdisjoint(reasons)
         return other or not _OTHER_SETS.isdisjoint(reasons)
 
     def missed(self, assessment: Assessment, /) -> tuple[Assessment, Doubt | None]:

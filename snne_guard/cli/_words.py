@@ -71,6 +71,8 @@ _REASONS = {
     "tool_call_samples": "samples that call tools were left out",
     "tool_calls": "the answer calls tools",
     "uncalibrated_method": "another method ran than was calibrated",
+    "uncalibrated_temperature": "samples were drawn at another temperature than was "
+    "calibrated",
     "uncalibrated_model": "another model replied than was calibrated",
     "uncalibrated_set": "the set is not a whole one, as was calibrated",
     "truncated_samples": "samples cut off by the token limit were left out",

@@ -35,6 +35,9 @@ BOUND = (
 )
 """The settings that a guard must share with its calibration."""
 
+_SEEN = ("reply_models", "temperature_unset")
+"""What shows in each call only."""
+
 _DATED = re.compile(r"[-@](19|20)\d\d-?\d\d-?\d\d$")
 _KIND = "snne_guard.Calibration"
 _FORMAT = 1
@@ -54,7 +57,8 @@ class Calibration:
 
     Attributes:
         settings: What it was made for, by the names in ``BOUND``; besides them
-            ``reply_models``, the names of the model that its replies carried.
+            ``reply_models``, the names of the model that its replies carried, and
+            ``temperature_unset``, True where the provider took no temperature.
         threshold: Largest accepted ``u``, with its promise.
         refuse: ``u`` above which an answer is always refused, None for no such limit.
         cascade: The plan of rounds whose promise the threshold is, None where all
@@ -104,7 +108,7 @@ class Calibration:
     version: str = __version__
 
     def __post_init__(self) -> None:
-        unknown = sorted(set(self.settings) - {*BOUND, "reply_models"})
+        unknown = sorted(set(self.settings) - {*BOUND, *_SEEN})
         if unknown:
             msg = f"a calibration's settings are {[*BOUND]}; got {unknown} as well"
             raise ConfigurationError(msg)

@@ -365,3 +365,10 @@ def test_several_files_are_one_set(tmp_path: Path) -> None:
     made = calibrate(paths, error_rate=0.15)
     assert made.threshold == calibrate(ROWS, error_rate=0.15).threshold
     assert calibrate(paths[0], error_rate=0.3).threshold.n_labels == 150
+
+
+def test_it_is_bound_to_a_provider_that_takes_no_temperature() -> None:
+    drawn = {"models": ["m-1"], "reasons": ["temperature_unset", "suspect_agreement"]}
+    run = run_calibration(recordings(60, drawn=drawn), Promise(error_rate=0.4))
+    assert run.calibration.settings["temperature_unset"] is True
+    assert "the samples of 60 recordings agree" in " ".join(run.warnings)

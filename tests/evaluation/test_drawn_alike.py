@@ -88,3 +88,11 @@ def test_more_samples_than_are_needed_do_no_harm() -> None:
 def test_settings_that_are_none(settings: dict[str, Any], told: str) -> None:
     with pytest.raises(InputError, match=told):
         drawn_alike([asked("1", settings=settings)])
+
+
+def test_whether_the_temperature_was_taken_must_be_the_same() -> None:
+    taken, left = asked("1"), asked("2", drawn={"reasons": ["temperature_unset"]})
+    assert not drawn_alike([taken]).temperature_unset
+    assert drawn_alike([left, left]).temperature_unset
+    with pytest.raises(InputError, match="differ in temperature taken: true"):
+        drawn_alike([taken, left])

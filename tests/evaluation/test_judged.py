@@ -56,9 +56,11 @@ def test_a_recorded_set_is_judged_as_the_drawn_one(
 ) -> None:
     asked_ = Question.from_dict({"id": "1", "question": "Where?", "context": "Here."})
     n = 3 + int(include)
+    # A guard asks for log-probabilities only where its method uses them.
+    lost: dict[str, Any] = {} if method == "wsnne" else {"token_logprobs": None}
     drawn = ResponseSet(
-        answer=answer,
-        samples=tuple(samples),
+        answer=replace(answer, **lost),
+        samples=tuple(replace(sample, **lost) for sample in samples),
         n_requested=n,
         include_answer=include,
         question=asked_.prompt,
@@ -76,6 +78,20 @@ def test_a_recorded_set_is_judged_as_the_drawn_one(
     assert found.uncertainty == (math.inf if u is None else u)
     assert (found.n_used, found.method) == (expected.n_used, expected.method)
     assert ("no_threshold", *found.reasons) == expected.reasons
+
+
+def test_what_a_guard_cannot_see_keeps_no_answer_from_being_accepted() -> None:
+    unlikely = Sample(text="Paris, France", token_logprobs=(-9.0, -9.0))
+    drawn = Drawn(answer=unlikely, samples=(unlikely,) * 3)
+    fields = as_fields(Question.from_dict({"id": "1", "question": "?"}), drawn, {})
+    row = Recording.from_dict(fields)
+
+    def u(method: str) -> float:
+        judge = replace(JUDGE, method=method)
+        return judged(row, judge, n=4, include_answer=True, bare=True).uncertainty
+
+    # Such agreement shows in log-probabilities alone, and SNNE asks for none.
+    assert (u("wsnne"), u("snne")) == (math.inf, 0.0)
 
 
 def test_the_first_samples_are_taken() -> None:

@@ -210,10 +210,11 @@ def test_a_model_chosen_by_the_call_is_looked_at_in_its_replies() -> None:
 
 def test_a_model_without_a_name_fits_only_a_calibration_without_one() -> None:
     nameless = FakeListChatModel(responses=["Paris"])
-    made = calibration(model=None)
+    made = calibration(model=None, temperature_unset=True)
     guard = SNNEGuard.from_calibration(nameless, made)
     assert record(guard.invoke(QUESTION))["certified"]
-    named = SNNEGuard.from_calibration(nameless, calibration())
+    other = calibration(temperature_unset=True)
+    named = SNNEGuard.from_calibration(nameless, other)
     found = record(named.invoke(QUESTION))
     assert (found["decision"], found["certified"]) == ("flag", False)
     assert found["reasons"] == ["temperature_unset", "uncalibrated_model"]
@@ -234,7 +235,8 @@ def test_a_fallback_is_outside_of_the_promise_unless_it_is_guarded_itself() -> N
         outer = record(bare.invoke(QUESTION))
         assert (outer["decision"], outer.get("fallback")) == ("fallback", None)
         second = SNNEGuard.from_calibration(
-            FakeListChatModel(responses=["Paris"]), calibration(model=None)
+            FakeListChatModel(responses=["Paris"]),
+            calibration(model=None, temperature_unset=True),
         )
         guarded = calibrated(server, on_uncertain="fallback", fallback=second)
         inner = record(guarded.invoke(QUESTION))["fallback"]

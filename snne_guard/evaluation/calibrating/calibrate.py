@@ -9,6 +9,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
+from snne_guard.assess.binding import TEMPERATURE_UNSET
 from snne_guard.assess.calibrated import settings_of
 from snne_guard.decision import Calibration, Cascade, exploratory, probability_maps
 from snne_guard.errors import InputError
@@ -350,7 +351,8 @@ def _settings(
     settings = settings_of(
         plan, scoring.judge, model=alike.model, prompt_version=alike.prompt_version
     )
-    return {**settings, "reply_models": list(alike.reply_models)}
+    unset = {TEMPERATURE_UNSET: True} if alike.temperature_unset else {}
+    return {**settings, **unset, "reply_models": list(alike.reply_models)}
 
 
 def _pilot(pilot: Recordings, scoring: Scoring, answers: Answers) -> FloatArray:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from snne_guard.evaluation.calibrating.drawn_alike import DrawnAlike
+from snne_guard.evaluation.calibrating.drawn_alike import DrawnAlike, reasons_of
 from snne_guard.evaluation.calibrating.graded import Answers, repeated
 from snne_guard.evaluation.grading.honesty import answer_among_samples
 from snne_guard.evaluation.labelling.labels import HAND
@@ -23,7 +23,12 @@ def cautions(
         alike: How they were drawn.
         kept: Those that the promise is made by.
     """
-    return (*_of_labels(answers), *_of_questions(kept), *_of_model(alike))
+    return (
+        *_of_labels(answers),
+        *_of_questions(kept),
+        *_of_samples(kept),
+        *_of_model(alike),
+    )
 
 
 def _of_labels(answers: Answers) -> Iterator[str]:
@@ -62,6 +67,16 @@ def _of_questions(kept: Sequence[Recording]) -> Iterator[str]:
     taken = answer_among_samples(kept).warning
     if taken:
         yield taken
+
+
+def _of_samples(kept: Sequence[Recording]) -> Iterator[str]:
+    alike = sum("suspect_agreement" in reasons_of(row) for row in kept)
+    if alike:
+        yield (
+            f"the samples of {alike} recordings agree as independent draws would not: "
+            "perhaps a cache answered, or the temperature was ignored; a guard sees it "
+            "only by log-probabilities, which it asks for where its method uses them"
+        )
 
 
 def _of_model(alike: DrawnAlike) -> Iterator[str]:

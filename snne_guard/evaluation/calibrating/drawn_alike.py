@@ -8,10 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
+from snne_guard.assess.binding import TEMPERATURE_UNSET
 from snne_guard.errors import InputError
 from snne_guard.evaluation.recording.recordings import Recording
 
-__all__ = ["DrawnAlike", "drawn_alike"]
+__all__ = ["DrawnAlike", "drawn_alike", "reasons_of", "reply_models"]
 
 _ALIKE = (
     "model",
@@ -37,6 +38,7 @@ class DrawnAlike:
         model: Name of the model, None where no recording says it.
         prompt_version: The user's name for the prompt, None for none.
         temperature: Of the samples.
+        temperature_unset: Whether the provider did not take it.
         reply_models: Names of the model that the replies carried.
         n_samples: Samples of each.
         known: Whether the recordings say how they were drawn at all.
@@ -45,6 +47,7 @@ class DrawnAlike:
     model: str | None
     prompt_version: str | None
     temperature: float
+    temperature_unset: bool = False
     reply_models: tuple[str, ...]
     n_samples: int
     known: bool
@@ -83,6 +86,9 @@ def drawn_alike(
     found: dict[str, Counter[str]] = {
         name: Counter(_shown(row, name) for row in recordings) for name in _ALIKE
     }
+    found["temperature taken"] = Counter(
+        json.dumps(TEMPERATURE_UNSET not in reasons_of(row)) for row in recordings
+    )
     if n_samples is None:
         found["samples"] = Counter(str(len(row.samples)) for row in recordings)
     told = [
@@ -101,6 +107,7 @@ def drawn_alike(
         model=_text(settings, "model"),
         prompt_version=_text(settings, "prompt_version"),
         temperature=_temperature(settings),
+        temperature_unset=TEMPERATURE_UNSET in reasons_of(recordings[0]),
         reply_models=tuple(
             dict.fromkeys(name for row in recordings for name in reply_models(row))
         ),
@@ -111,12 +118,21 @@ def drawn_alike(
 
 def reply_models(recording: Recording, /) -> list[str]:
     """Return the names of models that the replies of a recording carried."""
+    return _listed(recording, "models")
+
+
+def reasons_of(recording: Recording, /) -> list[str]:
+    """Return what was not as usual when a recording was drawn, as reason codes."""
+    return _listed(recording, "reasons")
+
+
+def _listed(recording: Recording, name: str) -> list[str]:
     drawn: Any = recording.extra.get("drawn")
     about = cast("dict[str, Any]", drawn) if isinstance(drawn, dict) else {}
-    names: Any = about.get("models")
-    if not isinstance(names, list):
+    words: Any = about.get(name)
+    if not isinstance(words, list):
         return []
-    return [name for name in cast("list[object]", names) if isinstance(name, str)]
+    return [word for word in cast("list[object]", words) if isinstance(word, str)]
 
 
 def _enough(recordings: Sequence[Recording], wanted: int | None) -> int:

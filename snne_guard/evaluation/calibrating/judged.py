@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from snne_guard.assess.judge import Judge
@@ -84,6 +84,10 @@ def judged(
         bare: As for ``response_set``.
     """
     responses = response_set(recording, n=n, include_answer=include_answer, bare=bare)
+    if not judge.wants_logprobs:
+        # A guard does not ask for them then, so that it cannot see by them either
+        # which samples agree more than chance allows.
+        responses = _without_logprobs(responses)
     found, _ = judge.judge(responses, assessment_id=recording.id)
     expected = judge.resolve(logprobs=True).name
     reasons = tuple(code for code in found.reasons if code != "no_threshold")
@@ -147,6 +151,14 @@ def response_set(
         include_answer=include_answer,
         question=_question(recording, bare=bare),
     )
+
+
+def _without_logprobs(responses: ResponseSet) -> ResponseSet:
+    answer, *samples = (
+        replace(reply, token_logprobs=None)
+        for reply in (responses.answer, *responses.samples)
+    )
+    return replace(responses, answer=answer, samples=tuple(samples))
 
 
 def _question(recording: Recording, *, bare: bool) -> str | None:
