@@ -22,6 +22,8 @@ def smollm2() -> HuggingFaceModel:
     """
     file = _model_file()
     with pytest.MonkeyPatch.context() as patch:
-        # transformers reads the whole file three times, seconds each.
-        patch.setattr(gguf, "GGUFReader", cache(gguf.GGUFReader))
+        # transformers reads the whole file three times, and makes the same table of
+        # names for each of 397 modules: seconds each.
+        for name in ("GGUFReader", "get_tensor_name_map"):
+            patch.setattr(gguf, name, cache(getattr(gguf, name)))
         return HuggingFaceModel.from_pretrained(str(file.parent), gguf_file=file.name)
