@@ -47,6 +47,7 @@ def test_the_sentence_the_counts_and_the_two_lines(source: Path, out: Path) -> N
     assert made.statement in said
     for part in (
         "CERTIFIED",
+        "reply models m-1 ",
         "graded by label 300",
         "model openai:m",
         "similarity content_f1",
@@ -122,7 +123,7 @@ def test_labels_by_hand_are_used_and_skipped_ones_told(
     assert "beware: 2 answers were skipped by hand" in told(result)
     other = run(source, *RATE, "--out", out, "--labels", tmp_path / "none.jsonl")
     assert other.exit_code == 2
-    assert "at least 10 graded answers, got 0 among 60 recordings" in told(other)
+    assert "none.jsonl: No such file or directory" in told(other)
 
 
 def test_labels_of_the_hardest_are_refused(tmp_path: Path, out: Path) -> None:
@@ -164,6 +165,10 @@ def test_a_grader_and_a_pilot(tmp_path: Path, out: Path) -> None:
 
 def test_two_thresholds_and_the_version_of_the_prompt(source: Path, out: Path) -> None:
     options = ["--false-refusal", "0.05", "--prompt-version", "v3", "--model", "k"]
+    other = run(source, *RATE, "--out", out, *options)
+    assert other.exit_code == 2
+    assert "the recordings say model 'openai:m', and not 'k'" in told(other)
+    write(source, *rows(300, settings={"temperature": 1.0}))
     result = run(source, *RATE, "--out", out, *options)
     assert result.exit_code == 0, result.output
     made = Calibration.load(out)

@@ -78,7 +78,7 @@ def test_it_is_bound_to_how_they_were_drawn_and_scored() -> None:
     }
     assert made.guard_settings()["n"] == 5
     own = calibrate(
-        ROWS,
+        recordings(300, settings={"temperature": 1.0}),
         error_rate=0.15,
         n=3,
         include_answer=False,
@@ -122,6 +122,13 @@ def test_a_coverage_needs_no_labels() -> None:
     assert (run.calibration.labels, len(run.correct), run.exploration) == (None, 0, ())
     assert len(run.uncertainty) == 50
     assert run_calibration(ROWS, Promise(coverage=0.6)).exploration
+
+
+def test_grades_of_some_answers_are_nothing_to_a_coverage() -> None:
+    some = [*recordings(30), *recordings(30, seed=4, label=None)]
+    run = run_calibration(some, Promise(coverage=0.5))
+    assert (run.calibration.labels, run.graders, run.warnings) == (None, {}, ())
+    assert run.calibration.threshold.n_labels == 60
 
 
 def test_what_can_never_be_accepted_counts_as_such() -> None:
@@ -266,7 +273,7 @@ def test_a_pilot_that_is_none() -> None:
     ("given", "told"),
     [
         ({}, "got none"),
-        ({"error_rate": 0.1, "coverage": 0.5}, "got .'error_rate', 'coverage'."),
+        ({"error_rate": 0.1, "coverage": 0.5}, "got error_rate and coverage"),
         ({"error_rate": 0.0}, "error_rate must be above 0 and below 1"),
         ({"coverage": 1.0}, "coverage must be above 0 and below 1"),
         ({"error_rate": 0.1, "delta": 1.0}, "delta must be above 0 and below 1"),
@@ -322,7 +329,7 @@ def test_what_a_reader_must_know_is_said() -> None:
     run = run_calibration(some, Promise(error_rate=0.3))
     told = " ".join(run.warnings)
     for part in (
-        "60 recordings have no label and nobody says how the others were picked",
+        "60 of the recordings have no label and nobody says how the others were picked",
         "59 questions were asked before",
         "do not say which model answered",
         "several names of models (m-1, m-2)",

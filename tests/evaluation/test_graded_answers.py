@@ -89,6 +89,9 @@ def test_labels_are_found_beside_each_file(tmp_path: Path) -> None:
                 )
     assert graded(read_answers(paths)).correct == (1, None, 1, None)
     named = tmp_path / "other.jsonl"
+    with pytest.raises(FileNotFoundError):
+        read_answers(paths[:1], labels=named)
+    named.touch()
     assert graded(read_answers(paths[:1], labels=named)).correct == (None, None)
     with pytest.raises(ConfigurationError, match="got several recordings"):
         read_answers(paths, labels=named)

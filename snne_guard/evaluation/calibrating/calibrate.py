@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Unpack
@@ -14,7 +15,7 @@ from snne_guard.assess.calibrated import settings_of
 from snne_guard.decision import Calibration, Cascade, exploratory, probability_maps
 from snne_guard.errors import InputError
 from snne_guard.evaluation.calibrating.cautions import cautions
-from snne_guard.evaluation.calibrating.drawn_alike import DrawnAlike, drawn_alike
+from snne_guard.evaluation.calibrating.drawn_alike import DrawnAlike, drawn_alike, named
 from snne_guard.evaluation.calibrating.graded import (
     Answers,
     Recordings,
@@ -167,13 +168,8 @@ def run_calibration(
     wanted = None if n is None else max(n - int(include_answer), 1)
     alike = drawn_alike(answers.recordings, n_samples=wanted)
     kept, correct = _kept(answers, promise)
-    alike = replace(
-        alike,
-        model=alike.model if model is None else model,
-        prompt_version=alike.prompt_version
-        if prompt_version is None
-        else prompt_version,
-    )
+    graders = answers.graders if len(correct) else Counter[str]()
+    alike = named(alike, model=model, prompt_version=prompt_version)
     learnt = method == "calibrated"
     scoring = Scoring.of(
         n=alike.n_samples + int(include_answer) if n is None else n,
@@ -201,8 +197,8 @@ def run_calibration(
         settings=settings,
         **decided,
         combination=scoring.combination,
-        labels=answers.digest if answers.graders else None,
-        graders=answers.graders,
+        labels=answers.digest if graders else None,
+        graders=graders,
     )
     both = 0 < int(correct.sum()) < len(correct)
     return CalibrationRun(
@@ -215,10 +211,10 @@ def run_calibration(
         ungraded=sum(one is None for one in answers.correct),
         skipped=answers.skipped,
         n_pilot=0 if started is None else len(started),
-        graders=answers.graders,
+        graders=graders,
         unacceptable=why,
         exploration=exploratory(u, correct, delta=promise.delta) if both else (),
-        warnings=cautions(answers, alike, kept),
+        warnings=cautions(answers, alike, kept, labelled=bool(graders)),
     )
 
 

@@ -14,7 +14,7 @@ __all__ = ["cautions"]
 
 
 def cautions(
-    answers: Answers, alike: DrawnAlike, kept: Sequence[Recording]
+    answers: Answers, alike: DrawnAlike, kept: Sequence[Recording], *, labelled: bool
 ) -> tuple[str, ...]:
     """Return what is to be said beside a promise, in sentences.
 
@@ -22,9 +22,11 @@ def cautions(
         answers: The recordings and their grades.
         alike: How they were drawn.
         kept: Those that the promise is made by.
+        labelled: Whether the promise is made by their grades.
     """
+    of_labels = _of_labels(answers) if labelled else ()
     return (
-        *_of_labels(answers),
+        *of_labels,
         *_of_questions(kept),
         *_of_samples(kept),
         *_of_model(alike),
@@ -35,13 +37,13 @@ def _of_labels(answers: Answers) -> Iterator[str]:
     ungraded = sum(one is None for one in answers.correct)
     if answers.skipped:
         yield (
-            f"{answers.skipped} answers were skipped by hand: the promise is about "
+            f"{_were(answers.skipped, 'answer')} skipped by hand: the promise is about "
             "answers that can be graded"
         )
     if ungraded and answers.partial:
         yield (
-            f"{ungraded} recordings have no label and nobody says how the others were "
-            "picked: the promise holds only if that was at random"
+            f"{ungraded} of the recordings have no label and nobody says how the "
+            "others were picked: the promise holds only if that was at random"
         )
     machines = {
         name: count
@@ -60,9 +62,9 @@ def _of_questions(kept: Sequence[Recording]) -> Iterator[str]:
     again = repeated(kept)
     if again:
         yield (
-            f"{again} questions were asked before among the same recordings: answers "
-            "to the same question are no independent evidence, so the promise is "
-            "weaker than it says"
+            f"{_were(again, 'question')} asked before among the same recordings: "
+            "answers to the same question are no independent evidence, so the promise "
+            "is weaker than it says"
         )
     taken = answer_among_samples(kept).warning
     if taken:
@@ -82,11 +84,15 @@ def _of_samples(kept: Sequence[Recording]) -> Iterator[str]:
 def _of_model(alike: DrawnAlike) -> Iterator[str]:
     if alike.model is None:
         yield (
-            "the recordings do not say which model answered, so a guard cannot tell "
-            "whether it asks the same one"
+            "the recordings do not say which model answered, and a guard whose model "
+            "has a name does not start from such a calibration: say it (--model)"
         )
     if len(alike.reply_models) > 1:
         yield (
             f"replies carried several names of models ({', '.join(alike.reply_models)}"
             "): the promise is about the same mixture of them"
         )
+
+
+def _were(count: int, what: str) -> str:
+    return f"1 {what} was" if count == 1 else f"{count} {what}s were"

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from snne_guard.assess.binding import TEMPERATURE_UNSET
-from snne_guard.errors import InputError
+from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.evaluation.recording.recordings import Recording
 
-__all__ = ["DrawnAlike", "drawn_alike", "reasons_of", "reply_models"]
+__all__ = ["DrawnAlike", "drawn_alike", "named", "reasons_of", "reply_models"]
 
 _ALIKE = (
     "model",
@@ -114,6 +114,41 @@ def drawn_alike(
         n_samples=_enough(recordings, n_samples),
         known=recordings[0].settings is not None,
     )
+
+
+def named(
+    alike: DrawnAlike, /, *, model: str | None = None, prompt_version: str | None = None
+) -> DrawnAlike:
+    """Return how recordings were drawn, with what they do not say themselves.
+
+    Args:
+        alike: How they were drawn, as far as they say it.
+        model: Name of the model, None where the user says none.
+        prompt_version: The user's name for the prompt, likewise.
+
+    Raises:
+        ConfigurationError: The recordings say something else.
+
+    Example:
+        >>> row = Recording(id="1", question="?", main_answer="a", samples=("a",))
+        >>> named(drawn_alike([row]), model="mine").model
+        'mine'
+    """
+    return replace(
+        alike,
+        model=_either("model", alike.model, model),
+        prompt_version=_either("prompt_version", alike.prompt_version, prompt_version),
+    )
+
+
+def _either(name: str, recorded: str | None, said: str | None) -> str | None:
+    if said is not None and recorded not in {None, said}:
+        msg = (
+            f"the recordings say {name} {recorded!r}, and not {said!r}: a calibration "
+            "is bound to what they were drawn with"
+        )
+        raise ConfigurationError(msg)
+    return recorded if said is None else said
 
 
 def reply_models(recording: Recording, /) -> list[str]:

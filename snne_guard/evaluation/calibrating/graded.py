@@ -80,6 +80,8 @@ def read_answers(
     if labels is not None and len(recordings) > 1:
         msg = "labels= is the file of one recording's labels; got several recordings"
         raise ConfigurationError(msg)
+    if labels is not None:
+        Path(labels).stat()  # one that is named is there
     found: list[tuple[list[Recording], Labels]] = []
     for given in recordings:
         if isinstance(given, str | os.PathLike):

@@ -48,7 +48,8 @@ class Promise:
         if len(given) != 1 and not pair:
             msg = (
                 "expected one of error_rate, joint_error, false_refusal and coverage, "
-                f"or the first with false_refusal; got {[*given] or 'none'}"
+                "or error_rate and false_refusal together; got "
+                f"{' and '.join(given) or 'none'}"
             )
             raise ConfigurationError(msg)
         for name, value in {**given, "delta": self.delta}.items():

@@ -29,9 +29,9 @@ __all__ = [
 
 CHOSEN = "chosen threshold"
 EXPLORED = (
-    "What other error rates would cost, to explore: all of them are tested at once, "
+    "To explore, and not to choose from afterwards: all of them are tested at once, "
     "each under a share of delta, so that all hold together, and so each accepts less "
-    "than the same rate declared alone. Which one you asked for was declared before."
+    "than the same rate declared alone."
 )
 
 
@@ -45,7 +45,7 @@ def facts(run: CalibrationRun) -> Iterator[tuple[str, str]]:
         yield "graded by", _counted(run.graders)
     else:
         yield "scored", f"{len(run.uncertainty)} answers; no labels are needed"
-    if run.ungraded:
+    if run.ungraded and len(run.correct):
         skipped = f", {run.skipped} of them skipped by hand" if run.skipped else ""
         yield "left out", f"{run.ungraded} of {run.n_read} without a grade{skipped}"
     if made.cascade is not None:
@@ -60,8 +60,13 @@ def facts(run: CalibrationRun) -> Iterator[tuple[str, str]]:
         yield "never accepted", f"{lost} ({_counted(run.unacceptable)})"
     for name, value in made.settings.items():
         if value not in (None, []):
-            shown = value if isinstance(value, str) else json.dumps(value)
+            listed = isinstance(value, list) and all(isinstance(v, str) for v in value)
+            shown = ", ".join(value) if listed else _shown(value)
             yield name.replace("_", " "), shown
+
+
+def _shown(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 def _counted(counts: Counter[str]) -> str:
