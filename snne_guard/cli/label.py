@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from shlex import quote
 from typing import Annotated
 
 import typer
@@ -93,7 +94,11 @@ def label(
         with LabelStore(kept) as store:
             if store.torn:
                 note(f"{store.torn} bytes of a torn line are now in {kept}.torn")
-            rows = [row for row in rows if regrade or row.label is None]
+            open_ = [row for row in rows if regrade or row.label is None]
+            if len(open_) < len(rows):
+                told = f"{len(rows) - len(open_)} of {len(rows)} answers have a label"
+                note(f"{told} in the recording; --regrade asks for them too")
+            rows = open_
             _check_order(store.labels, rows, order, kept)
             _tell_others(store.labels, rows)
             asked = _asked(store.labels, rows, skipped=skipped)
@@ -117,9 +122,17 @@ def label(
     for word, count in counts.items():
         typer.echo(f"{word:<12} {count}")
     typer.echo(f"labels       {kept}")
+    if not hardest and counts["right"] + counts["wrong"]:
+        note(_next(recording, labels))
     if hardest:
         note("labels that were picked hardest first are to learn from: no promise")
     raise typer.Exit(status or int(bad))
+
+
+def _next(recording: Path, labels: Path | None) -> str:
+    named = "" if labels is None else f" --labels {quote(str(labels))}"
+    command = f"snne-guard calibrate {quote(str(recording))}{named}"
+    return f"a threshold of these labels: {command} --error-rate 0.1 --out guard.json"
 
 
 def _check_files(recording: Path, kept: Path, output: Path | None) -> None:
@@ -161,7 +174,9 @@ def _check_order(
 def _tell_others(labels: Labels, rows: Sequence[Recording]) -> None:
     other = sum(row.id in labels.by_id and labels.of(row) is None for row in rows)
     if other:
-        note(f"{other} labels are of other answers to the same questions: asked again")
+        many = f"{other} labels are of other answers to the same questions"
+        one = "1 label is of another answer to the same question"
+        note(f"{one if other == 1 else many}: asked again")
 
 
 def _before(

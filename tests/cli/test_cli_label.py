@@ -64,6 +64,12 @@ def test_answers_are_graded_and_the_recording_stays(source: Path) -> None:
         "left         1",
         f"labels       {source.with_name('r.labels.jsonl')}",
     ]
+    told = " ".join(result.stderr.split())
+    assert f"snne-guard calibrate {source} --error-rate 0.1 --out guard.json" in told
+    named = source.with_name("x y.jsonl")
+    told = " ".join(run(source, "--labels", named, keys="rq").stderr.split())
+    assert f"{source} --labels '{named}' --error-rate" in told
+    assert "calibrate" not in run(source, "--labels", f"{named}2", keys="q").stderr
 
 
 def test_the_same_command_goes_on(source: Path) -> None:
@@ -185,6 +191,7 @@ def test_the_two_orders_are_kept_apart(source: Path, first: list[str]) -> None:
 def test_a_label_that_the_recording_has_stays_unless_asked_for(tmp_path: Path) -> None:
     source = write(tmp_path / "r.jsonl", {**A, "label": 1}, B)
     result = run(source, keys="w")
+    assert "1 of 2 answers have a label in the recording; --regrade" in result.stderr
     assert shown(result) == ["b"]
     assert shown(run(source, "--regrade", keys="w")) == ["a"]
     assert labels(source) == {"b": 0, "a": 0}
@@ -194,9 +201,12 @@ def test_labels_of_other_answers_are_told_and_asked_again(source: Path) -> None:
     run(source, keys="rrrr")
     write(source, {**A, "main_answer": "New."}, B, C, D)
     result = run(source, keys="w")
-    assert "1 labels are of other answers to the same questions" in result.stderr
+    assert "1 label is of another answer to the same question" in result.stderr
     assert shown(result) == ["a"]
     assert labels(source)["a"] == 0
+    write(source, *({**each, "main_answer": "Newer."} for each in (A, B, C, D)))
+    told = run(source, keys="q").stderr
+    assert "4 labels are of other answers to the same questions" in told
 
 
 def test_the_recording_is_written_with_its_labels(source: Path) -> None:

@@ -6,6 +6,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -60,12 +61,12 @@ def facts(run: CalibrationRun) -> Iterator[tuple[str, str]]:
         yield "never accepted", f"{lost} ({_counted(run.unacceptable)})"
     for name, value in made.settings.items():
         if value not in (None, []):
-            listed = isinstance(value, list) and all(isinstance(v, str) for v in value)
-            shown = ", ".join(value) if listed else _shown(value)
-            yield name.replace("_", " "), shown
+            yield name.replace("_", " "), _shown(name, value)
 
 
-def _shown(value: object) -> str:
+def _shown(name: str, value: Any) -> str:  # noqa: ANN401 - it is from JSON
+    if name == "reply_models":
+        return ", ".join(value)
     return value if isinstance(value, str) else json.dumps(value)
 
 
