@@ -320,7 +320,7 @@ class Calibration:
             )
         except InputError:
             raise
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, OverflowError) as error:
             msg = f"expected a calibration: {error}"
             raise InputError(msg) from error
 

@@ -277,8 +277,8 @@ def exploratory(
         0.05 0.705 0.71
         0.2 0.815 0.82
     """
-    share = check_share("delta", delta) / len(alphas)
     checked = [check_share("alpha", alpha) for alpha in alphas]
+    share = check_share("delta", delta) / max(len(checked), 1)
     u, wrong = graded_answers(uncertainty, correct)
     found = [by_ranks(u, wrong, alpha=alpha, delta=share) for alpha in checked]
     return tuple(

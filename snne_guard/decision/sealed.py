@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any, NoReturn, cast
 
 from snne_guard.errors import InputError
 
@@ -51,7 +52,7 @@ def read_sealed(raw: bytes, /, *, kind: str, version: int) -> dict[str, Any]:
             changed since it was written.
     """
     try:
-        loaded = json.loads(raw, parse_constant=_no_number)
+        loaded = json.loads(raw, parse_constant=_no_number, parse_float=_finite)
     except ValueError as error:
         msg = f"it is no JSON, perhaps cut off ({error})"
         raise InputError(msg) from error
@@ -81,9 +82,14 @@ def read_sealed(raw: bytes, /, *, kind: str, version: int) -> dict[str, Any]:
     return {name: value for name, value in whole.items() if name not in _HEAD}
 
 
-def _no_number(name: str) -> None:
+def _no_number(name: str) -> NoReturn:
     msg = f"{name} is no number of JSON"
     raise ValueError(msg)
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    return number if math.isfinite(number) else _no_number(text)
 
 
 def _checksum(content: Mapping[str, Any]) -> str:

@@ -177,6 +177,7 @@ def test_a_file_is_replaced_whole_or_not_at_all(
         ({"probability": {"five": READS.to_dict()}}, "expected a calibration"),
         ({"probability": {"5": {}}}, "missing"),
         ({"cascade": {}}, "a cascade with a promise"),
+        ({"threshold": {**certified().to_dict(), "value": 10**400}}, "too large"),
         ({"created": None}, "another type of created"),
         ({"more": 1}, "unknown: \\['more'\\]"),
     ],
@@ -186,6 +187,15 @@ def test_contents_that_make_no_sense_are_refused(
 ) -> None:
     with pytest.raises(InputError, match=told):
         Calibration.from_dict({**calibration().to_dict(), **change})
+
+
+@pytest.mark.parametrize("number", ["1e999", "-1e999", "NaN", "Infinity"])
+def test_a_number_that_is_none_is_refused(tmp_path: Path, number: str) -> None:
+    file = tmp_path / "guard.json"
+    calibration(0.4).save(file)
+    file.write_text(file.read_text().replace('"value": 0.4', f'"value": {number}'))
+    with pytest.raises(InputError, match="no JSON"):
+        Calibration.load(file)
 
 
 # --- what it was made for ------------------------------------------------------------

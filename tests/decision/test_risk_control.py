@@ -220,6 +220,10 @@ def test_exploring_shares_delta_among_the_error_rates() -> None:
     assert found[0].value < found[-1].value
 
 
+def test_no_error_rates_cost_nothing() -> None:
+    assert exploratory([0.1, 0.2], [1, 0], alphas=()) == ()
+
+
 def test_exploring_checks_what_it_gets() -> None:
     with pytest.raises(InputError, match="no labels"):
         exploratory([], [])
