@@ -122,7 +122,7 @@ class CalibrationView:
             )
         if self.run.exploration:
             yield Text()
-            yield Text("what other error rates would cost", style="dim")
+            yield Text("What other error rates would cost", style="dim")
             yield Text(told.EXPLORED, style="dim")
             yield _costs(self.run)
         if readings := told.readings(self.run):

@@ -84,13 +84,15 @@ def _described(watched: Watched) -> str:
     status = watched.status
     since = "" if status.since is None else f" since {status.since}"
     seen = (
-        f"{status.n_scores} answers scored, {status.n_accepted} accepted, "
+        f"answers: {status.n_scores} scored, {status.n_accepted} accepted, "
         f"{status.n_picked} picked for an audit"
     )
     reports = (
         f"{status.n_reported} reported, {status.n_wrong} of them wrong, "
         f"{status.n_pending} waiting"
     )
-    told = (status.reason, seen, reports, *map(one_line, watched.pending))
+    wait = ("wait for --right or --wrong:",) if watched.pending else ()
+    ids = (f"  {one_line(name)}" for name in watched.pending)
+    told = (status.reason, seen, reports, *wait, *ids)
     lines = [f"{one_line(watched.key)}: {status.state}{since}", *told]
     return "\n  ".join(lines)

@@ -8,6 +8,7 @@ from typing import Literal
 
 from snne_guard.decision.audit import audit_evidence
 from snne_guard.decision.monitor_state import Alarm, MonitorState
+from snne_guard.decision.wording import percent
 
 __all__ = ["MonitorStatus", "WatchState", "raise_alarm", "status_of"]
 
@@ -105,7 +106,7 @@ def _judged(state: MonitorState, audited: float | None) -> tuple[WatchState, str
     if state.alarm == "audit" or (state.alarm is None and near):
         return "stale" if state.alarm else "watch", (
             f"{state.n_wrong} of {state.n_reported} audited answers were wrong, "
-            f"and {state.alpha or 0.0:.3g} of all accepted ones may be: evidence "
+            f"and {percent(state.alpha or 0.0)} of all accepted ones may be: evidence "
             f"{audited or 0.0:.3g}, alarm at {1 / state.audit_level:.3g}"
         )
     drift = state.drift

@@ -38,13 +38,14 @@ def test_it_shows_what_was_seen_and_what_waits(path: Path) -> None:
     assert result.exit_code == 0
     lines = result.stdout.splitlines()
     assert lines[0].startswith("another/")
-    assert lines[2] == "  1 answers scored, 0 accepted, 0 picked for an audit"
+    assert lines[2] == "  answers: 1 scored, 0 accepted, 0 picked for an audit"
     assert lines[4].startswith("chat/")
     assert lines[4].endswith(": ok")
     assert lines[5] == "  nothing speaks against the calibration"
     assert lines[7:] == [
         "  0 reported, 0 of them wrong, 6 waiting",
-        *(f"  a{number}" for number in range(6)),
+        "  wait for --right or --wrong:",
+        *(f"    a{number}" for number in range(6)),
     ]
 
 

@@ -73,7 +73,7 @@ def test_wrong_answers_are_watched_and_then_stale() -> None:
     audited(monitor, [True, True, False, False, False])
     assert monitor.status().state == "watch"
     assert monitor.status().reason.startswith(
-        "3 of 5 audited answers were wrong, and 0.1 of all accepted ones may be: "
+        "3 of 5 audited answers were wrong, and 10 % of all accepted ones may be: "
     )
     audited(monitor, [False])
     status = monitor.status()

@@ -42,7 +42,7 @@ def facts(run: CalibrationRun) -> Iterator[tuple[str, str]]:
     if len(run.correct):
         wrong = len(run.correct) - int(run.correct.sum())
         tested = "" if not run.n_fitted else f", besides {run.n_fitted} to learn from"
-        yield "graded", f"{len(run.correct)} answers{tested}, {wrong} of them wrong"
+        yield "graded", f"{len(run.correct)} answers, {wrong} of them wrong{tested}"
         yield "graded by", _counted(run.graders)
     else:
         yield "scored", f"{len(run.uncertainty)} answers; no labels are needed"
