@@ -46,6 +46,7 @@ def test_a_stream_of_few_letters_takes_texts_in_any_script(
     raw = io.BytesIO()
     monkeypatch.setattr(sys, "stdin", io.StringIO("q"))
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(raw, encoding="cp1252"))
+    monkeypatch.setattr(sys, "stderr", io.StringIO())  # takes any letter
     monkeypatch.setattr(sys, "argv", ["snne-guard", "label", str(source)])
 
     with pytest.raises(SystemExit) as ended:

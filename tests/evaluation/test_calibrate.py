@@ -180,6 +180,9 @@ def test_a_method_that_lacks_what_it_needs() -> None:
     )
     with pytest.raises(InputError, match=told):
         calibrate(ROWS, error_rate=0.15, method="wsnne")
+    # What nothing stands in for is no failure of the similarity either.
+    with pytest.raises(InputError, match=f"{told}, scoring_failed 300"):
+        calibrate(ROWS, error_rate=0.15, method="mean_sequence_probability")
 
 
 def test_a_similarity_that_fails_ends_it() -> None:

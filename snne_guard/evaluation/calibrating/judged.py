@@ -60,7 +60,7 @@ class StrictJudge(Judge):
             MissingExtraError: A package that one of them needs is not installed.
         """
         if lacking(self.resolve(logprobs=True), members, responses):
-            return super().score(members, responses, settle_logprobs, growth)
+            return None
         try:
             return self._score(members, responses, settle_logprobs, growth)
         except SnneGuardError:
