@@ -129,9 +129,13 @@ class CalibrationView:
             yield Text()
             yield Text("P(wrong) by u, with a 90 % band; a reading, and no promise")
             yield _grid(
-                (f"u = {u:.2f}", f"{percent(p)} ({percent(low)} to {percent(high)})")
+                (f"u = {u:.2f}", f"{_tenths(p)} ({_tenths(low)} to {_tenths(high)})")
                 for u, p, low, high in readings
             )
+
+
+def _tenths(share: float) -> str:
+    return f"{100 * share:.1f} %"
 
 
 def _grid(rows: Iterator[tuple[str, str]]) -> Table:

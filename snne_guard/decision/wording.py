@@ -118,10 +118,15 @@ def _outlook(one: Threshold) -> str:
         parts.append(
             f"The nearest that they would have allowed is {percent(one.best_level)}."
         )
-    if one.labels_needed is not None:
+    if one.labels_needed is None:
+        parts.append(f"More {_LABELS[one.kind]} like these would not do: {why}.")
+    elif one.labels_needed > one.n_labels:
         parts.append(f"It would take about {one.labels_needed} labels like these.")
     else:
-        parts.append(f"More {_LABELS[one.kind]} like these would not do: {why}.")
+        parts.append(
+            "As many labels from questions like these allow it in about every second "
+            "draw, and not in this one."
+        )
     return " ".join(parts)
 
 

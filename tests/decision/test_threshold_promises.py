@@ -333,3 +333,16 @@ def test_a_chosen_one_says_that_it_promises_nothing() -> None:
         "promises nothing."
     )
     assert not replace(Threshold.fixed(0.4), method="snne").certified
+
+
+def test_labels_that_would_do_in_another_draw_are_not_called_too_few() -> None:
+    # The lowest scores happen to be wrong, so that the first test fails; all in all
+    # 8 % of the answers are, which as many labels show as a rule.
+    u = [step / 300 for step in range(300)]
+    wrong = set(range(0, 40, 2)) | {299, 298, 297, 296}
+    correct = [place not in wrong for place in range(300)]
+    found = Threshold.for_error_rate(u, correct, alpha=0.15)
+    assert found.status == "infeasible"
+    assert found.labels_needed is not None
+    assert found.labels_needed <= 300
+    assert "in about every second draw, and not in this one" in found.statement
