@@ -24,25 +24,26 @@ from tests.support.examining import GOOD, WAYS, examined, statuses
 from tests.support.guarding import record
 
 COLD = {"variation": "ignored", "temperature": "ignored", "seed": "unknown"}
+DRAWN = Sampler()  # one for all of its requests, which draw on
 
 
 def misaligned(request: Request) -> Reply:
-    return replace(Sampler()(request), logprobs=[[-1.0] * 3])
+    return replace(DRAWN(request), logprobs=[[-1.0] * 3])
 
 
 def positive(request: Request) -> Reply:
-    reply = Sampler()(request)
+    reply = DRAWN(request)
     assert reply.texts is not None
     values = [[0.5] * len(str(text).split()) for text in reply.texts]
     return replace(reply, logprobs=values)
 
 
 def capped(request: Request) -> Reply:
-    return replace(Sampler()(request), choices=min(2, request.n))
+    return replace(DRAWN(request), choices=min(2, request.n))
 
 
 def uncounted(request: Request) -> Reply:
-    return replace(Sampler()(request), usage=None)
+    return replace(DRAWN(request), usage=None)
 
 
 DEAF = frozenset({"n", "temperature", "logprobs"})
