@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from snne_guard.decision.rounds import Limits, check_rounds, ends_early, limit_or, walk
 from snne_guard.decision.stored import read_fields
 from snne_guard.decision.threshold import Threshold
 from snne_guard.decision.wording import percent
@@ -17,8 +17,6 @@ from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.types import Score
 
 __all__ = ["Cascade"]
-
-Limits = tuple[float | None, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,13 +56,8 @@ class Cascade:
     mean_rounds: float | None = None
 
     def __post_init__(self) -> None:
-        rounds, early = self.rounds, len(self.rounds) - 1
-        if early < 1 or any(two <= one for one, two in pairwise((1, *rounds))):
-            msg = (
-                "rounds must rise from at least 2, such as (3, 5, 10); "
-                f"got {self.rounds!r}"
-            )
-            raise ConfigurationError(msg)
+        check_rounds(self.rounds)
+        early = len(self.rounds) - 1
         if (len(self.accept_at_most), len(self.reject_at_least)) != (early + 1, early):
             msg = (
                 f"expected {early + 1} limits for acceptance and {early} for giving "
@@ -140,7 +133,7 @@ class Cascade:
         """
         limits = dict(zip(self.rounds, self.accept_at_most, strict=True))
         limit = limits.get(members)
-        return replace(self.promise, value=_or(limit, -1.0))
+        return replace(self.promise, value=limit_or(limit, -1.0))
 
     def __call__(self, score: Score, missing: int, /) -> bool:
         """Return whether the members so far are enough: a rule for when to stop.
@@ -148,19 +141,13 @@ class Cascade:
         They are not where one of them failed or left the set, or another method ran
         than in the graded questions: nothing was learnt of such a set.
         """
-        u, method = score.uncertainty, self.promise.method
-        if (
-            u is None
-            or score.n + missing != self.n
-            or method not in {None, score.method}
-        ):
-            return False
-        if score.n not in self.rounds[:-1]:
-            return False
-        place = self.rounds.index(score.n)
-        accept, reject = self.accept_at_most[place], self.reject_at_least[place]
-        return (accept is not None and u <= accept) or (
-            reject is not None and u >= reject
+        return ends_early(
+            score,
+            missing,
+            rounds=self.rounds,
+            accept_at_most=self.accept_at_most,
+            reject_at_least=self.reject_at_least,
+            method=self.promise.method,
         )
 
     def replay(self, paths: ArrayLike, /) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
@@ -188,15 +175,11 @@ class Cascade:
             >>> plan.replay([[0.0, 0.7], [0.5, 0.3], [1.0, 0.1]])
             (array([0, 1, 0]), array([ True,  True, False]))
         """
-        table = np.asarray(paths, dtype=np.float64)
-        accept = np.array([_or(limit, -1.0) for limit in self.accept_at_most])
-        reject = np.array([_or(limit, 2.0) for limit in self.reject_at_least])
-        accepted = table <= accept
-        stops = accepted.copy()
-        stops[:, :-1] |= (table[:, :-1] >= reject) & np.isfinite(table[:, :-1])
-        stops[:, -1] = True  # the last round ends it
-        ends: NDArray[np.intp] = stops.argmax(axis=1)
-        return ends, accepted[np.arange(len(table)), ends]
+        return walk(
+            paths,
+            accept_at_most=self.accept_at_most,
+            reject_at_least=self.reject_at_least,
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as what JSON can hold."""
@@ -218,7 +201,3 @@ class Cascade:
             msg = "expected a cascade with a promise"
             raise InputError(msg) from error
         return read_fields(cls, {**content, "promise": promise})
-
-
-def _or(value: float | None, otherwise: float) -> float:
-    return otherwise if value is None else value

@@ -22,6 +22,7 @@ from snne_guard.decision.isotonic import decreasing
 from snne_guard.decision.probability import FEWEST_LABELS
 from snne_guard.decision.promises import labels_for_error_rate
 from snne_guard.decision.risk_control import first_accepted
+from snne_guard.decision.rounds import limit_or
 from snne_guard.decision.threshold import Threshold
 from snne_guard.errors import InputError
 from snne_guard.types import FloatArray
@@ -218,7 +219,7 @@ def _plan(
         accept.insert(0, sure)
         reject.insert(0, hopeless)
         # What this round and later ones would do, for the round before.
-        later = (later | (u <= _or(sure, -1.0))) & (u < _or(hopeless, 2.0))
+        later = (later | (u <= limit_or(sure, -1.0))) & (u < limit_or(hopeless, 2.0))
     promise = replace(nothing.promise, status="certified", value=last)
     return replace(
         nothing,
@@ -283,10 +284,6 @@ def _nothing(rounds: Sequence[int], promise: Threshold, *, n_fit: int) -> Cascad
         promise=promise,
         n_fit=n_fit,
     )
-
-
-def _or(value: float | None, otherwise: float) -> float:
-    return otherwise if value is None else value
 
 
 def _table(paths: ArrayLike, *, rows: int, columns: int) -> FloatArray:

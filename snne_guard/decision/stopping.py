@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, Self, cast
 
@@ -15,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from snne_guard._version import __version__
+from snne_guard.decision.rounds import Limits, check_rounds, ends_early, limit_or, walk
 from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.types import Score
 
@@ -76,8 +76,8 @@ class CalibratedStop:
 
     rounds: tuple[int, ...]
     threshold: float
-    accept_at_most: tuple[float | None, ...]
-    reject_at_least: tuple[float | None, ...]
+    accept_at_most: Limits
+    reject_at_least: Limits
     method: str = "snne"
     similarity: str = "content_f1"
     tau: float = 1.0
@@ -94,12 +94,7 @@ class CalibratedStop:
     version: str = __version__
 
     def __post_init__(self) -> None:
-        if not _rises(self.rounds):
-            msg = (
-                "rounds must rise from at least 2, such as (3, 5, 10); "
-                f"got {self.rounds!r}"
-            )
-            raise ConfigurationError(msg)
+        check_rounds(self.rounds)
         t = self.threshold
         if not 0 <= t <= 1:
             msg = f"threshold must be in [0, 1]; got {t!r}"
@@ -116,7 +111,7 @@ class CalibratedStop:
             self.accept_at_most, self.reject_at_least, strict=True
         ):
             # NaN is on neither side.
-            if not (_or(accept, t) <= t < _or(reject, math.inf)):
+            if not (limit_or(accept, t) <= t < limit_or(reject, math.inf)):
                 msg = (
                     f"expected limits on their sides of the threshold {t}; "
                     f"got {accept} and {reject}"
@@ -139,15 +134,13 @@ class CalibratedStop:
         They are not where one of them failed or left the set, or another method ran
         than in the recordings: nothing was learnt of such a set.
         """
-        u = score.uncertainty
-        if u is None or score.method != self.method or score.n + missing != self.n:
-            return False
-        if score.n not in self.rounds[:-1]:
-            return False
-        place = self.rounds.index(score.n)
-        accept, reject = self.accept_at_most[place], self.reject_at_least[place]
-        return (accept is not None and u <= accept) or (
-            reject is not None and u >= reject
+        return ends_early(
+            score,
+            missing,
+            rounds=self.rounds,
+            accept_at_most=self.accept_at_most,
+            reject_at_least=self.reject_at_least,
+            method=self.method,
         )
 
     def replay(self, paths: ArrayLike, /) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
@@ -171,15 +164,11 @@ class CalibratedStop:
             >>> rule.replay([[0.0, 0.1], [0.5, 0.3], [1.0, 0.7]])
             (array([0, 1, 0]), array([ True,  True, False]))
         """
-        table = np.asarray(paths, dtype=np.float64)
-        stops = np.ones(table.shape, dtype=np.bool_)  # the last round ends it
-        limits = zip(self.accept_at_most, self.reject_at_least, strict=True)
-        for place, (accept, reject) in enumerate(limits):
-            u = table[:, place]
-            low, high = _or(accept, -math.inf), _or(reject, math.inf)
-            stops[:, place] = (u <= low) | (u >= high)
-        ends = stops.argmax(axis=1)
-        return ends, table[np.arange(len(table)), ends] <= self.threshold
+        return walk(
+            paths,
+            accept_at_most=(*self.accept_at_most, self.threshold),
+            reject_at_least=self.reject_at_least,
+        )
 
     def check(self, settings: Mapping[str, Any], /) -> None:
         """Refuse settings for which nothing is promised.
@@ -241,13 +230,3 @@ def _fields(content: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
         raise ValueError(msg)
     lists = ("rounds", "accept_at_most", "reject_at_least")
     return given | {name: tuple(given[name]) for name in lists}
-
-
-def _rises(rounds: Sequence[object]) -> bool:
-    counts = [count for count in rounds if isinstance(count, int)]
-    rising = all(one < two for one, two in pairwise([1, *counts]))
-    return rising and len(counts) == len(rounds) and len(counts) > 1
-
-
-def _or(value: float | None, otherwise: float) -> float:
-    return otherwise if value is None else value
