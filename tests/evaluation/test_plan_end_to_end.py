@@ -2,45 +2,16 @@
 
 from __future__ import annotations
 
-import contextvars
-
 import numpy as np
 import pytest
 
 from snne_guard import score
-from snne_guard.assess import Assessor, Brief, Session, build_assessor
+from snne_guard.assess import build_assessor
 from snne_guard.assess.settings import complete
 from snne_guard.decision import Calibration, fit_probability
 from snne_guard.evaluation import Recording, calibrate
-from snne_guard.sampling import Draw, Reply
-from snne_guard.types import Assessment, FloatArray, Sample
-
-ROUNDS = (3, 5, 10)
-NAMES = ["Paris", "Lyon", "Nice", "Lille", "Metz", "Brest", "Caen", "Tours"]
-
-
-def recorded(count: int, seed: int) -> list[Recording]:
-    """Graded questions that a model knows or guesses; now and then a sample fails."""
-    rng = np.random.default_rng(seed)
-    rows: list[Recording] = []
-    for number in range(count):
-        sure = rng.beta(0.6, 0.6)
-        drawn = [
-            ""
-            if rng.random() < 0.01
-            else str(rng.choice(NAMES[: 1 if rng.random() < sure else 8]))
-            for _ in range(9)
-        ]
-        rows.append(
-            Recording(
-                id=str(number),
-                question="?",
-                main_answer="Paris",
-                samples=tuple(drawn),
-                label=1 if rng.random() < 0.3 + 0.68 * sure else 0,
-            )
-        )
-    return rows
+from snne_guard.types import FloatArray
+from tests.support.walking import ROUNDS, guarded, recorded
 
 
 def paths_of(rows: list[Recording]) -> FloatArray:
@@ -63,18 +34,6 @@ def graded() -> list[Recording]:
 @pytest.fixture(scope="module")
 def made(graded: list[Recording]) -> Calibration:
     return calibrate(graded, error_rate=0.2, rounds=ROUNDS)
-
-
-def guarded(recording: Recording, assessor: Assessor) -> Assessment:
-    """Put a recorded question through a guarded call."""
-
-    def send(draw: Draw) -> Reply:
-        texts = recording.samples[draw.index : draw.index + draw.n]
-        return Reply(samples=tuple(Sample(text=text) for text in texts))
-
-    brief = Brief(batch=9, question="?", context=contextvars.copy_context())
-    with Session(assessor, brief, send) as session:
-        return session.finish(Sample(text=recording.main_answer))[0]
 
 
 def test_it_stops_and_decides_as_was_certified(made: Calibration) -> None:
