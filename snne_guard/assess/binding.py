@@ -15,7 +15,13 @@ __all__ = ["ALLOWED", "TEMPERATURE_UNSET", "Binding", "Standing", "standing"]
 TEMPERATURE_UNSET = "temperature_unset"
 """Reason code, and setting of a calibration, where no temperature was taken."""
 
-ALLOWED = frozenset({"uncalibrated_model", "uncalibrated_temperature"})
+ALLOWED = frozenset(
+    {
+        "uncalibrated_answer_temperature",
+        "uncalibrated_model",
+        "uncalibrated_temperature",
+    }
+)
 """Objections that a user may wave aside, since ``u`` still is of the same kind."""
 
 _NOTHING: Mapping[str, Any] = {}
@@ -48,6 +54,8 @@ class Binding:
         settings: Its own settings, by the names in ``decision.calibration.BOUND``; the
             model under the name by which it is asked, None if it has no name, or left
             out where it may be any of several.
+        temperatures: At which the answer may be drawn, None where that is left to the
+            model; empty where nobody knows.
         stages: Members of a set that may be accepted.
         differs: Settings that are not the calibration's, which the user allows.
         lenient: Whether the user allows another model too.
@@ -55,17 +63,22 @@ class Binding:
 
     calibration: Calibration
     settings: Mapping[str, Any]
+    temperatures: frozenset[float | None] = frozenset()
     stages: frozenset[int]
     differs: tuple[str, ...] = ()
     lenient: bool = False
 
-    def on(self, models: AbstractSet[str | None]) -> Binding:
-        """Return the same for a call that asks models by these names."""
+    def on(
+        self,
+        models: AbstractSet[str | None],
+        temperatures: AbstractSet[float | None],
+    ) -> Binding:
+        """Return the same for a call that asks models by these names, so warm."""
         settings = dict(self.settings)
         settings.pop("model", None)
         if len(models) == 1:
             [settings["model"]] = models
-        return replace(self, settings=settings)
+        return replace(self, settings=settings, temperatures=frozenset(temperatures))
 
     @property
     def standing_reasons(self) -> tuple[str, ...]:
@@ -97,10 +110,18 @@ class Binding:
         unset = TEMPERATURE_UNSET in responses.reasons
         if unset != bool(self.calibration.settings.get(TEMPERATURE_UNSET)):
             reasons += ("uncalibrated_temperature",)
+        if not self._knows_temperatures():
+            reasons += ("uncalibrated_answer_temperature",)
         names = {responses.answer.model, *(member.model for member in members)}
         if not all(map(self._knows, names)):
             reasons += ("uncalibrated_model",)
         return reasons
+
+    def _knows_temperatures(self) -> bool:
+        name, made = "answer_temperature", self.calibration
+        if name in self.differs or not made.binds(name):
+            return True
+        return self.temperatures <= {made.settings[name]}
 
     def _knows(self, name: str | None) -> bool:
         if "model" in self.differs:

@@ -70,16 +70,23 @@ class Assessor:
         watches = self.watch is not None and self.watch.may_withhold
         return watches or self.judge.may_withhold
 
-    def on_models(self, names: AbstractSet[str | None]) -> Assessor:
-        """Return the same for a call of other models.
+    def on_models(
+        self,
+        names: AbstractSet[str | None],
+        temperatures: AbstractSet[float | None] = frozenset(),
+    ) -> Assessor:
+        """Return the same for a call of other models, or one that is drawn otherwise.
 
         Args:
             names: By which it asks whoever may answer, None for one without a name.
+            temperatures: At which they answer, None where that is left to them; empty
+                where nobody knows.
         """
         binding = self.judge.binding
         if binding is None:
             return self
-        return replace(self, judge=replace(self.judge, binding=binding.on(names)))
+        asked = binding.on(names, temperatures)
+        return replace(self, judge=replace(self.judge, binding=asked))
 
     def for_answer(self, answer: Sample) -> Assessor:
         """Return what holds for this answer; see ``Judge.for_answer``."""

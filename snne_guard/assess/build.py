@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable, Mapping
+from collections.abc import Set as AbstractSet
 from typing import Any, TypeVar, cast
 
 from snne_guard.assess.brief import Assessor
@@ -103,6 +104,7 @@ def build_assessor(
     shared: Shared | None = None,
     *,
     model: str | None = None,
+    temperatures: AbstractSet[float | None] = frozenset(),
 ) -> tuple[Assessor, Shared]:
     """Return what samples, scores and decides, and what it shares with others.
 
@@ -110,6 +112,8 @@ def build_assessor(
         options: The options of a guard by name, all of them.
         shared: What it is to share, None to begin anew.
         model: Name of the model that is asked, None where that is not known yet.
+        temperatures: At which it answers, None where that is left to it; empty where
+            that is not known yet.
 
     Raises:
         ConfigurationError: If an option makes no sense, alone or with another one, or
@@ -136,7 +140,7 @@ def build_assessor(
         tool_calls=options["tool_calls"],
         temperature=plan.temperature,
     )
-    judge = bind(options, plan, judge, model=model)
+    judge = bind(options, plan, judge, model=model, temperatures=temperatures)
     assessor = Assessor(
         plan=plan,
         judge=judge,

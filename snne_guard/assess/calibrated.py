@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from os import PathLike
 from typing import Any, cast
@@ -98,6 +99,7 @@ def settings_of(
     judge: Judge,
     *,
     model: str | None,
+    temperatures: AbstractSet[float | None] = frozenset(),
     prompt_version: str | None = None,
 ) -> dict[str, Any]:
     """Return what a calibration is bound to, of a plan and who judges.
@@ -106,17 +108,20 @@ def settings_of(
         plan: What is drawn.
         judge: How it is scored.
         model: Name of the model.
+        temperatures: At which it answers, None where that is left to it.
         prompt_version: What the user calls the prompt.
 
     Returns:
-        The settings by the names in ``decision.calibration.BOUND``.
+        The settings by the names in ``decision.calibration.BOUND``; without that of the
+        answer's temperature where it is not known to be one.
     """
     method = judge.resolve(logprobs=True)
     compares = compares_answers(method)
-    return {
+    settings = {
         "model": model,
         "prompt_version": prompt_version,
         "temperature": float(plan.temperature),
+        "answer_temperature": next(iter(temperatures), None),
         "n": plan.n,
         "include_answer": plan.include_answer,
         "rounds": None if plan.rounds is None else list(plan.rounds),
@@ -124,10 +129,18 @@ def settings_of(
         "similarity": judge.relation_for().name if compares else None,
         "tau": 1.0 if judge.tau is None else float(judge.tau),
     }
+    if len(temperatures) != 1:
+        del settings["answer_temperature"]
+    return settings
 
 
 def bind(
-    options: Mapping[str, Any], plan: SamplingPlan, judge: Judge, *, model: str | None
+    options: Mapping[str, Any],
+    plan: SamplingPlan,
+    judge: Judge,
+    *,
+    model: str | None,
+    temperatures: AbstractSet[float | None] = frozenset(),
 ) -> Judge:
     """Return a judge that holds to the calibration among the options, if there is one.
 
@@ -136,6 +149,8 @@ def bind(
         plan: What is drawn.
         judge: How it is scored.
         model: Name of the model that is asked, None where nobody knows it yet.
+        temperatures: At which it answers, None where that is left to it; empty where
+            nobody knows it yet.
 
     Raises:
         ConfigurationError: The calibration was made for other settings.
@@ -144,7 +159,11 @@ def bind(
     if calibration is None:
         return judge
     settings = settings_of(
-        plan, judge, model=model, prompt_version=options.get("prompt_version")
+        plan,
+        judge,
+        model=model,
+        temperatures=temperatures,
+        prompt_version=options.get("prompt_version"),
     )
     if model is None:
         # Whether it is the right one shows in its replies.
@@ -153,6 +172,7 @@ def bind(
     binding = Binding(
         calibration=calibration,
         settings=settings,
+        temperatures=frozenset(temperatures),
         stages=frozenset(plan.rounds or (plan.n,)),
         differs=calibration.check(settings, allow_mismatch=lenient),
         lenient=lenient,

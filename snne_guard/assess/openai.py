@@ -7,7 +7,6 @@ from copy import copy
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, Unpack
 
-from snne_guard.assess.build import build_assessor
 from snne_guard.assess.calibrated import calibration_of
 from snne_guard.assess.openai_core import OpenAICore
 from snne_guard.assess.openai_preflight import apreflight, preflight
@@ -33,11 +32,8 @@ class _Guard(Generic[ClientT]):
     """What both twins share: they are made and shown alike."""
 
     def __init__(self, endpoint: Endpoint, settings: Mapping[str, Any]) -> None:
-        assessor, _ = build_assessor(
-            complete(settings, owner=type(self).__name__),
-            model=endpoint.model or None,
-        )
-        self._core = OpenAICore(endpoint=endpoint, assessor=assessor)
+        owner = type(self).__name__
+        self._core = OpenAICore.of(endpoint, complete(settings, owner=owner))
         self._settings = settings
 
     @classmethod

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextvars import copy_context
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from snne_guard.assess.brief import Assessor, Brief
+from snne_guard.assess.build import build_assessor
 from snne_guard.assess.withhold import withholding_error
 from snne_guard.decision import Policy, Verdict
 from snne_guard.errors import GuardTimeoutError
@@ -39,6 +40,21 @@ class OpenAICore:
     _others: dict[tuple[str, str], OpenAICore] = field(
         default_factory=dict[tuple[str, str], "OpenAICore"], repr=False
     )
+
+    @classmethod
+    def of(cls, endpoint: Endpoint, settings: Mapping[str, Any]) -> Self:
+        """Return what asks an endpoint under the settings of a guard, all of them.
+
+        Raises:
+            ConfigurationError: If a setting makes no sense, alone or with another one,
+                or differs from what the calibration was made for.
+            InputError: If the file of the calibration holds none, or was changed.
+        """
+        # What no option of the guard's says, each call may say.
+        said = endpoint.temperatures(endpoint.own({})) - {None}
+        model = endpoint.model or None
+        assessor, _ = build_assessor(settings, model=model, temperatures=said)
+        return cls(endpoint=endpoint, assessor=assessor)
 
     def at(self, *, model: str | None, api: str | None) -> OpenAICore:
         """Return what asks another model, or by another API, under the same limits.
@@ -115,6 +131,13 @@ class OpenAICore:
             wants_logprobs=assessor.judge.wants_logprobs,
             skip=assessor.skip,
             answers=answers,
+        )
+
+    def assessor_of(self, call: Call | AsyncCall) -> Assessor:
+        """Return what assesses a call, which may be drawn otherwise than the rest."""
+        endpoint = self.endpoint
+        return self.assessor.on_models(
+            {endpoint.model}, endpoint.temperatures(call.own)
         )
 
     def brief(self, call: Call | AsyncCall, question: object = None) -> Brief:

@@ -108,7 +108,7 @@ class OpenAITurn(_Turn[Call, Session]):
     """
 
     def __init__(self, core: OpenAICore, call: Call, question: object = None) -> None:
-        session = Session(core.assessor, core.brief(call, question), call.send)
+        session = Session(core.assessor_of(call), core.brief(call, question), call.send)
         super().__init__(core, call, session)
         self._stack, self._place = ExitStack(), ExitStack()
 
@@ -229,7 +229,9 @@ class AsyncOpenAITurn(_Turn[AsyncCall, AsyncSession]):
     def __init__(
         self, core: OpenAICore, call: AsyncCall, question: object = None
     ) -> None:
-        session = AsyncSession(core.assessor, core.brief(call, question), call.send)
+        session = AsyncSession(
+            core.assessor_of(call), core.brief(call, question), call.send
+        )
         super().__init__(core, call, session)
         self._stack, self._place = AsyncExitStack(), AsyncExitStack()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Causes", "DrawSettings", "GuardDraw", "guard_draw"]
 
-_EMBEDDED_TEMPERATURE, _EMBEDDED_TOKENS = 0.0, 32
-"""What the embedded model is set up with, where nothing else is asked for."""
+_EMBEDDED_TOKENS = 32
+"""What the embedded model is limited to, where nothing else is asked for."""
 
 _DECIDING = frozenset({"no_threshold", "too_few_samples"})
 """Reason codes about a decision, which nobody takes here."""
@@ -75,13 +75,21 @@ class DrawSettings:
             return settings
         from snne_guard.langchain.embedded import MODEL_NAME
 
-        own = {
-            "model": MODEL_NAME,
-            "answer_temperature": _EMBEDDED_TEMPERATURE,
-            "max_tokens": _EMBEDDED_TOKENS,
-        }
+        own = {"model": MODEL_NAME, "max_tokens": _EMBEDDED_TOKENS}
         given = {name: value for name, value in settings.items() if value is not None}
         return {**settings, **own, **given}
+
+    def known(self, chat: BaseChatModel) -> DrawSettings:
+        """Return them with the temperature of a model's answers, if it has one itself.
+
+        Some classes have one of their own where the user sets none.
+        """
+        from snne_guard.sampling.langchain_models import model_temperatures
+
+        if self.answer_temperature is not None:
+            return self
+        temperature = next(iter(model_temperatures(chat)), None)
+        return replace(self, answer_temperature=temperature)
 
     def messages(self, question: Question) -> list[tuple[str, str]]:
         """Return what the model is sent."""

@@ -70,6 +70,8 @@ _REASONS = {
     "too_few_samples": "too few replies could be compared",
     "tool_call_samples": "samples that call tools were left out",
     "tool_calls": "the answer calls tools",
+    "uncalibrated_answer_temperature": "the answer was drawn at another temperature "
+    "than was calibrated",
     "uncalibrated_method": "another method ran than was calibrated",
     "uncalibrated_temperature": "samples were drawn at another temperature than was "
     "calibrated",

@@ -136,14 +136,16 @@ def record(
             )
         )
         with source.open(output=output, limit=limit, console=console) as questions:
+            chat = chat_model(
+                model,
+                base_url=base_url,
+                seed=seed,
+                console=console,
+                completion=completion,
+            )
+            settings = settings.known(chat)
             draw = guard_draw(
-                chat_model(
-                    model,
-                    base_url=base_url,
-                    seed=seed,
-                    console=console,
-                    completion=completion,
-                ),
+                chat,
                 settings,
                 max_concurrency=max_concurrency,
                 max_attempts=max_attempts,

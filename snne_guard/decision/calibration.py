@@ -26,6 +26,7 @@ BOUND = (
     "model",
     "prompt_version",
     "temperature",
+    "answer_temperature",
     "n",
     "include_answer",
     "rounds",
@@ -35,8 +36,14 @@ BOUND = (
 )
 """The settings that a guard must share with its calibration."""
 
+_IF_SAID = "answer_temperature"
+"""What is compared only where a calibration says it: recordings of other programs and
+older files do not, and None is what was left to the model."""
+
 _SEEN = ("reply_models", "temperature_unset")
 """What shows in each call only."""
+
+_NOT_A_GUARD_S = frozenset({"model", "answer_temperature", "prompt_version"})
 
 _DATED = re.compile(r"[-@](19|20)\d\d-?\d\d-?\d\d$")
 _KIND = "snne_guard.Calibration"
@@ -59,6 +66,8 @@ class Calibration:
         settings: What it was made for, by the names in ``BOUND``; besides them
             ``reply_models``, the names of the model that its replies carried, and
             ``temperature_unset``, True where the provider took no temperature.
+            Without ``answer_temperature`` nobody knows at which one the graded answers
+            were drawn, and none is compared; None: it was left to the model.
         threshold: Largest accepted ``u``, with its promise.
         refuse: ``u`` above which an answer is always refused, None for no such limit.
         cascade: The plan of rounds whose promise the threshold is, None where all
@@ -122,6 +131,7 @@ class Calibration:
             msg = f"tries must be a whole number of at least 1; got {self.tries!r}"
             raise ConfigurationError(msg)
         _check_names(self.settings)
+        _check_temperature(self.settings.get("answer_temperature"))
         settings = {name: _plain(value) for name, value in self.settings.items()}
         maps = dict(self.probability)
         object.__setattr__(self, "settings", MappingProxyType(settings))
@@ -171,7 +181,8 @@ class Calibration:
     def guard_settings(self) -> dict[str, Any]:
         """Return the settings of a guard that it is for, itself among them.
 
-        Not the prompt version, which the program says that sends the prompt.
+        Not the prompt version, which the program says that sends the prompt, nor what
+        the model itself is set up with.
 
         Example:
             >>> made = Calibration(
@@ -181,7 +192,7 @@ class Calibration:
             >>> settings.pop("calibration") is made, settings
             (True, {'n': 5, 'method': 'snne'})
         """
-        names = [name for name in BOUND if name not in {"model", "prompt_version"}]
+        names = [name for name in BOUND if name not in _NOT_A_GUARD_S]
         found = {name: self.settings.get(name) for name in names}
         if self.combination is not None:
             found["method"] = "calibrated"
@@ -197,13 +208,17 @@ class Calibration:
         """
         found: dict[str, tuple[Any, Any]] = {}
         for name in BOUND:
-            if name not in settings:
+            if name not in settings or not self.binds(name):
                 continue
             made, here = self.settings.get(name), _plain(settings[name])
             same = self.is_model(here) if name == "model" else made == here
             if not same:
                 found[name] = (made, here)
         return found
+
+    def binds(self, name: str, /) -> bool:
+        """Return whether a setting by a name in ``BOUND`` is compared at all."""
+        return name != _IF_SAID or name in self.settings
 
     def is_model(self, name: str | None, /) -> bool:
         """Return whether it is made for the model that a guard asks by a name.
@@ -377,6 +392,12 @@ def _check_names(settings: Mapping[str, Any]) -> None:
     listed: list[object] = [*replies] if isinstance(replies, list | tuple) else [None]
     if not all(isinstance(name, str) for name in listed):
         msg = f"reply_models of a calibration are a list of texts; got {replies!r}"
+        raise ConfigurationError(msg)
+
+
+def _check_temperature(value: object) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | float | None):
+        msg = f"answer_temperature of a calibration is a number or None; got {value!r}"
         raise ConfigurationError(msg)
 
 

@@ -15,6 +15,7 @@ from snne_guard.sampling.langchain_models import (
     has_choices,
     model_name,
     model_names,
+    model_temperatures,
 )
 
 __all__ = ["build", "described"]
@@ -54,10 +55,16 @@ def build(
     check_model(options["model"])
     model = options["model"]
     named = options["calibration"] is not None and not options["chosen"]
-    name = model_name(model) if named else None
-    assessor, shared = build_assessor(options, shared, model=name)
-    if not has_choices(model):
-        assessor = assessor.on_models(model_names(model))
+    fixed = not has_choices(model)
+    assessor, shared = build_assessor(
+        options,
+        shared,
+        model=model_name(model) if named else None,
+        temperatures=model_temperatures(model) if named and fixed else frozenset(),
+    )
+    if assessor.judge.binding is not None and fixed:
+        asked = model_names(model), model_temperatures(model)
+        assessor = assessor.on_models(*asked)
     fallback = options["fallback"]
     core = GuardCore(
         model=model,

@@ -338,8 +338,10 @@ class Request:
         assessor = self.core.assessor
         if assessor.judge.binding is None or (self.core.fixed and not self.kwargs):
             return assessor
-        asked = {each.names(self.kwargs)[0] for each in self.route.candidates}
-        return assessor.on_models(asked)
+        candidates = self.route.candidates
+        asked = {each.names(self.kwargs)[0] for each in candidates}
+        warmth = {one for each in candidates for one in each.temperatures(self.kwargs)}
+        return assessor.on_models(asked, warmth)
 
     def _skip(self) -> tuple[str | None, tuple[str, ...]]:
         skip, reasons = self.core.assessor.skip(self.messages)

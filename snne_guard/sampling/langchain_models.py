@@ -21,6 +21,7 @@ from langchain_core.runnables.retry import RunnableRetry
 from snne_guard.errors import ConfigurationError
 from snne_guard.sampling.langchain_provider import Provider
 from snne_guard.sampling.langchain_providers import OPENAI_RESPONSES, provider_of
+from snne_guard.sampling.options import temperatures_of
 
 __all__ = [
     "Candidate",
@@ -30,6 +31,7 @@ __all__ = [
     "is_open",
     "model_name",
     "model_names",
+    "model_temperatures",
     "pin",
     "quiet_copy",
     "resolve",
@@ -89,6 +91,26 @@ class Candidate:
         """
         params = self.model._get_ls_params(**{**self.kwargs, **kwargs})  # noqa: SLF001 - LangChain's own contract for tracers  # pyright: ignore[reportPrivateUsage]
         return params.get("ls_model_name"), params.get("ls_provider")
+
+    def temperatures(self, kwargs: Mapping[str, Any]) -> frozenset[float | None]:
+        """Return the temperature of its answer, empty where nobody knows it.
+
+        Args:
+            kwargs: Options of the call.
+
+        Returns:
+            One temperature, or None where it is left to the model.
+        """
+        options, row = {**self.kwargs, **kwargs}, self.provider
+        full = options.get(row.in_full or "")
+        if isinstance(full, Mapping):
+            return temperatures_of(cast("Mapping[str, Any]", full).get("temperature"))
+        if "temperature" in options:
+            return temperatures_of(options["temperature"])
+        name = row.temperature
+        if name is None or name not in type(self.model).model_fields:
+            return frozenset()
+        return temperatures_of(getattr(self.model, name))
 
     def asked(self, name: str) -> bool:
         """Return whether the user has set an option, on the model or a binding."""
@@ -168,6 +190,11 @@ def model_name(model: ChatRunnable) -> str | None:
 def model_names(model: ChatRunnable) -> set[str | None]:
     """Return what tracers call the models behind a pinned runnable."""
     return {candidate.names({})[0] for candidate in resolve(model)}
+
+
+def model_temperatures(model: ChatRunnable) -> set[float | None]:
+    """Return the temperatures of answers of the models behind a pinned runnable."""
+    return {one for candidate in resolve(model) for one in candidate.temperatures({})}
 
 
 def is_open(model: object) -> bool:

@@ -16,6 +16,7 @@ from snne_guard.sampling.options import (
     INCLUDED_LOGPROBS,
     cleaned,
     draw_seed,
+    temperatures_of,
     unstored,
 )
 from snne_guard.sampling.plan import SamplingPlan
@@ -269,6 +270,16 @@ class Endpoint:
         """
         asked = self.api.ask_logprobs(own)
         return {name: asked[name] for name in asked if asked[name] != own.get(name)}
+
+    @staticmethod
+    def temperatures(own: Mapping[str, Any]) -> frozenset[float | None]:
+        """Return the temperature of the answer, None where it is left to the model.
+
+        Args:
+            own: The user's options for this call.
+        """
+        asked = {**own, **as_mapping(own.get("extra_body"))}
+        return temperatures_of(asked.get("temperature"))
 
     def asks_logprobs(self, own: Mapping[str, Any]) -> bool:
         """Return whether the user's own request asks for log-probabilities."""

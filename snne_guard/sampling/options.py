@@ -8,7 +8,14 @@ from typing import Any, cast
 from snne_guard.sampling.collect import Draw
 from snne_guard.sampling.reading import as_mapping
 
-__all__ = ["INCLUDED_LOGPROBS", "SET_ANEW", "cleaned", "draw_seed", "unstored"]
+__all__ = [
+    "INCLUDED_LOGPROBS",
+    "SET_ANEW",
+    "cleaned",
+    "draw_seed",
+    "temperatures_of",
+    "unstored",
+]
 
 INCLUDED_LOGPROBS = "message.output_text.logprobs"
 """How the Responses API is asked for log-probabilities, in the option ``include``."""
@@ -78,6 +85,20 @@ def unstored(options: Mapping[str, Any]) -> dict[str, Any]:
     # Chat Completions take metadata only for what is stored.
     kept = {name: value for name, value in options.items() if name != "metadata"}
     return {**kept, "store": False}
+
+
+def temperatures_of(value: object) -> frozenset[float | None]:
+    """Return the temperature that an option means, empty where it is no number.
+
+    Example:
+        >>> temperatures_of(0), temperatures_of(None), temperatures_of("warm")
+        (frozenset({0.0}), frozenset({None}), frozenset())
+    """
+    if value is None:
+        return frozenset({None})
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return frozenset()
+    return frozenset({float(value)})
 
 
 def draw_seed(seed: int, draw: Draw) -> int:

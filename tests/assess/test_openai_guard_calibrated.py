@@ -90,3 +90,41 @@ def test_a_guard_without_a_calibration_takes_any_model() -> None:
             guard = OpenAIGuard(client, model="m", threshold=0.4)
             found = guard.assess(QUESTION, model="other")
     assert (found.decision, found.certified, found.reasons) == ("accept", False, ())
+
+
+GREEDY = calibration(answer_temperature=0.0)
+UNCALIBRATED = "uncalibrated_answer_temperature"
+
+
+@TWINS
+@pytest.mark.parametrize(
+    ("options", "asked", "certified"),
+    [
+        ({"temperature": 0}, {}, True),
+        ({}, {"temperature": 0}, True),
+        ({"temperature": 0}, {"temperature": 0.7}, False),
+        ({"temperature": 0}, {"extra_body": {"temperature": 0.7}}, False),
+        ({}, {"model": "test-model"}, False),  # left to the model
+    ],
+)
+def test_an_answer_at_another_temperature_is_outside_the_promise(
+    tasks: bool, options: Any, asked: Any, *, certified: bool
+) -> None:
+    with ChatServer(split("Paris", AGREE)) as server:
+        of = {"made": GREEDY, "options": options, "asked": asked}
+        found = assessed(server, tasks=tasks, **of)
+    assert found.certified is certified
+    assert found.reasons == (() if certified else (UNCALIBRATED,))
+
+
+@TWINS
+def test_a_guard_whose_answers_have_another_temperature_does_not_start(
+    tasks: bool,
+) -> None:
+    told = "answer_temperature was 0.0, here it is 0.7"
+    with ChatServer(split("Paris", AGREE)) as server:
+        of: dict[str, Any] = {"made": GREEDY, "options": {"temperature": 0.7}}
+        with pytest.raises(ConfigurationError, match=told):
+            assessed(server, tasks=tasks, **of)
+        found = assessed(server, tasks=tasks, **of, allow_mismatch=True)
+    assert (found.certified, found.reasons) == (False, ("calibration_mismatch",))

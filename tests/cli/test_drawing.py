@@ -81,3 +81,13 @@ def test_settings_go_where_the_provider_has_them(
 def test_a_model_without_such_fields_gets_them_with_each_call() -> None:
     [found] = resolve(SETTINGS.on(FakeListChatModel(responses=["x"])))
     assert found.kwargs == {"temperature": 0.2, "max_tokens": 9}
+
+
+def test_a_temperature_that_the_class_has_itself_is_known() -> None:
+    unset = replace(SETTINGS, answer_temperature=None)
+    chat = pytest.importorskip("langchain_mistralai").ChatMistralAI(api_key="test")
+    assert unset.known(chat).answer_temperature == 0.7
+    assert SETTINGS.known(chat) == SETTINGS
+    with ChatServer() as server:
+        assert unset.known(chat_openai(server)) == unset
+    assert unset.known(FakeListChatModel(responses=["x"])) == unset

@@ -213,6 +213,7 @@ def test_all_that_differs_is_listed() -> None:
         "model": "other",
         "prompt_version": "2",
         "temperature": 0.7,
+        "answer_temperature": 1.0,
         "n": 10,
         "include_answer": False,
         "rounds": (3, 10),
@@ -222,12 +223,13 @@ def test_all_that_differs_is_listed() -> None:
     }
     assert tuple(here) == BOUND
     with pytest.raises(ConfigurationError) as caught:
-        calibration().check(here)
+        calibration(answer_temperature=None).check(here)
     told = str(caught.value)
     for expected in (
         "model was 'test-model', here it is 'other'",
         "prompt_version was None, here it is '2'",
         "temperature was 1.0, here it is 0.7",
+        "answer_temperature was None, here it is 1.0",
         "n was 5, here it is 10",
         "include_answer was True, here it is False",
         "rounds was None, here it is [3, 10]",
@@ -237,7 +239,29 @@ def test_all_that_differs_is_listed() -> None:
         "allow_mismatch=True",
     ):
         assert expected in told
-    assert calibration().check(here, allow_mismatch=True) == BOUND
+    made = calibration(answer_temperature=None)
+    assert made.check(here, allow_mismatch=True) == BOUND
+
+
+@pytest.mark.parametrize(
+    ("made", "here", "differs"),
+    [
+        ({}, {"answer_temperature": 0.7}, False),  # a file of before, or of others
+        ({"answer_temperature": 0.0}, {}, False),  # each call says it
+        ({"answer_temperature": 0}, {"answer_temperature": 0.0}, False),
+        ({"answer_temperature": None}, {"answer_temperature": None}, False),
+        ({"answer_temperature": 0.0}, {"answer_temperature": None}, True),
+        ({"answer_temperature": None}, {"answer_temperature": 0.0}, True),
+        ({"answer_temperature": 0.0}, {"answer_temperature": 0.1}, True),
+    ],
+)
+def test_the_answer_s_temperature_is_compared_where_both_say_it(
+    made: dict[str, Any], here: dict[str, Any], *, differs: bool
+) -> None:
+    found = calibration(**made).differences(here)
+    assert list(found) == ["answer_temperature"] * differs
+    with pytest.raises(ConfigurationError, match="is a number or None; got 'warm'"):
+        calibration(answer_temperature="warm")
 
 
 def test_a_set_of_each_size_has_its_threshold() -> None:

@@ -382,3 +382,20 @@ def test_it_is_bound_to_a_provider_that_takes_no_temperature() -> None:
     run = run_calibration(recordings(60, drawn=drawn), Promise(error_rate=0.4))
     assert run.calibration.settings["temperature_unset"] is True
     assert "the samples of 60 recordings agree" in " ".join(run.warnings)
+
+
+@pytest.mark.parametrize(
+    ("said", "bound"),
+    [
+        ({"answer_temperature": 0.1}, {"answer_temperature": 0.1}),
+        ({"answer_temperature": None}, {"answer_temperature": None}),
+        ({}, {}),
+    ],
+)
+def test_it_is_bound_to_the_answers_temperature_where_that_is_said(
+    said: dict[str, Any], bound: dict[str, Any]
+) -> None:
+    rows = recordings(60, settings={"model": "m", **said})
+    settings = calibrate(rows, error_rate=0.4).settings
+    found = {name: settings[name] for name in settings if name.startswith("answer")}
+    assert found == bound

@@ -83,6 +83,7 @@ def test_more_samples_than_are_needed_do_no_harm() -> None:
         ({"model": 3}, '"model" in the settings of a recording to be a text'),
         ({"temperature": "hot"}, '"temperature" in the settings of a recording'),
         ({"temperature": True}, '"temperature" in the settings of a recording'),
+        ({"answer_temperature": "hot"}, '"answer_temperature" in the settings'),
     ],
 )
 def test_settings_that_are_none(settings: dict[str, Any], told: str) -> None:
@@ -96,3 +97,20 @@ def test_whether_the_temperature_was_taken_must_be_the_same() -> None:
     assert drawn_alike([left, left]).temperature_unset
     with pytest.raises(InputError, match="differ in temperature taken: true"):
         drawn_alike([taken, left])
+
+
+@pytest.mark.parametrize(
+    ("settings", "known"),
+    [
+        ([{"answer_temperature": 0}, {"answer_temperature": 0}], {0.0}),
+        ([{"answer_temperature": None}, {"answer_temperature": None}], {None}),
+        ([{}, {}], set()),
+        ([{"answer_temperature": None}, {}], set()),
+    ],
+)
+def test_the_answers_temperature_is_known_where_all_say_it(
+    settings: list[dict[str, Any]], known: set[float | None]
+) -> None:
+    rows = [asked(n, settings=each) for n, each in zip("12", settings, strict=True)]
+    assert drawn_alike(rows).answer_temperatures == known
+    assert drawn_alike([asked("1"), asked("2")]).answer_temperatures == set()

@@ -23,6 +23,7 @@ from snne_guard.sampling.langchain_models import (
     Candidate,
     check_model,
     has_choices,
+    model_temperatures,
     pin,
     resolve,
 )
@@ -227,3 +228,24 @@ def test_a_choice_that_is_no_chat_model_is_found_by_the_call() -> None:
 def test_whether_the_call_has_a_choice_is_known(model: Any, *, choices: bool) -> None:
     check_model(model)
     assert has_choices(model) is choices
+
+
+# --- temperatures ---------------------------------------------------------------------
+
+
+def test_the_answer_s_temperature_is_the_call_s_the_binding_s_or_the_model_s() -> None:
+    model = gpt(temperature=0.2)
+    assert only(model).temperatures({}) == {0.2}
+    assert only(model.bind(temperature=0.5)).temperatures({}) == {0.5}
+    assert only(model.bind(temperature=0.5)).temperatures({"temperature": 1}) == {1.0}
+    assert only(gpt()).temperatures({}) == {None}
+    assert only(gpt()).temperatures({"temperature": "warm"}) == set()
+    assert only(fake()).temperatures({}) == set()
+    assert model_temperatures(model.with_fallbacks([gpt(), fake()])) == {0.2, None}
+
+
+def test_options_that_replace_all_fields_replace_the_temperature_too() -> None:
+    chat = pytest.importorskip("langchain_ollama").ChatOllama(model="m", temperature=0)
+    assert only(chat).temperatures({}) == {0.0}
+    assert only(chat).temperatures({"options": {"temperature": 0.7}}) == {0.7}
+    assert only(chat.bind(options={"top_k": 3})).temperatures({}) == {None}

@@ -345,7 +345,11 @@ def _settings(
         temperature=alike.temperature,
     )
     settings = settings_of(
-        plan, scoring.judge, model=alike.model, prompt_version=alike.prompt_version
+        plan,
+        scoring.judge,
+        model=alike.model,
+        temperatures=alike.answer_temperatures,
+        prompt_version=alike.prompt_version,
     )
     unset = {TEMPERATURE_UNSET: True} if alike.temperature_unset else {}
     return {**settings, **unset, "reply_models": list(alike.reply_models)}

@@ -39,6 +39,8 @@ class DrawnAlike:
         prompt_version: The user's name for the prompt, None for none.
         temperature: Of the samples.
         temperature_unset: Whether the provider did not take it.
+        answer_temperatures: That of the answers, None where it was left to the model;
+            empty where the recordings do not say it.
         reply_models: Names of the model that the replies carried.
         n_samples: Samples of each.
         known: Whether the recordings say how they were drawn at all.
@@ -48,6 +50,7 @@ class DrawnAlike:
     prompt_version: str | None
     temperature: float
     temperature_unset: bool = False
+    answer_temperatures: frozenset[float | None] = frozenset()
     reply_models: tuple[str, ...]
     n_samples: int
     known: bool
@@ -106,8 +109,9 @@ def drawn_alike(
     return DrawnAlike(
         model=_text(settings, "model"),
         prompt_version=_text(settings, "prompt_version"),
-        temperature=_temperature(settings),
+        temperature=_temperature(settings, "temperature", 1.0),
         temperature_unset=TEMPERATURE_UNSET in reasons_of(recordings[0]),
+        answer_temperatures=_answer_temperatures(recordings),
         reply_models=tuple(
             dict.fromkeys(name for row in recordings for name in reply_models(row))
         ),
@@ -199,9 +203,19 @@ def _text(settings: Mapping[str, Any], name: str) -> str | None:
     return value
 
 
-def _temperature(settings: Mapping[str, Any]) -> float:
-    value = settings.get("temperature", 1.0)
+def _temperature(settings: Mapping[str, Any], name: str, otherwise: object) -> float:
+    value: Any = settings.get(name, otherwise)
     if isinstance(value, bool) or not isinstance(value, int | float):
-        msg = 'expected "temperature" in the settings of a recording to be a number'
+        msg = f'expected "{name}" in the settings of a recording to be a number'
         raise InputError(msg)
     return float(value)
+
+
+def _answer_temperatures(recordings: Sequence[Recording]) -> frozenset[float | None]:
+    name = "answer_temperature"
+    said = [row.settings or {} for row in recordings]
+    if not all(name in settings for settings in said):
+        return frozenset()
+    if said[0][name] is None:
+        return frozenset({None})
+    return frozenset({_temperature(said[0], name, None)})

@@ -1,0 +1,98 @@
+"""A calibrated guard whose answers are drawn at another temperature than the graded."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from langchain_core.language_models import FakeListChatModel
+from langchain_core.runnables import ConfigurableField
+
+from snne_guard import ConfigurationError, GuardedChatModel, SNNEGuard
+from tests.support.calibrated import calibration
+from tests.support.chat_server import ChatServer, chat_openai
+from tests.support.guarding import AGREE, WAYS, ask, record, split
+
+QUESTION = "What is the capital of France?"
+TAKEN: tuple[str, bool, list[str]] = ("accept", True, [])
+NOT_TAKEN = ("flag", False, ["uncalibrated_answer_temperature"])
+GREEDY = calibration(answer_temperature=0.0)
+
+
+def found_by(guard: Any, way: str = "invoke", config: Any = None, **call: Any) -> Any:
+    found = record(ask(guard, QUESTION, way, config, **call))
+    return found["decision"], found["certified"], found["reasons"]
+
+
+@pytest.mark.parametrize(
+    ("made", "here"), [(0.0, 0.7), (0.0, None), (None, 0.0), (0.7, 0.0)]
+)
+def test_a_model_that_answers_at_another_one_does_not_start(
+    made: float | None, here: float | None
+) -> None:
+    told = f"answer_temperature was {made}, here it is {here}"
+    found = calibration(answer_temperature=made)
+    with ChatServer(split("Paris", AGREE)) as server:
+        model = chat_openai(server, temperature=here)
+        with pytest.raises(ConfigurationError, match=told):
+            SNNEGuard.from_calibration(model, found)
+        bound = chat_openai(server, temperature=made).bind(temperature=here)
+        with pytest.raises(ConfigurationError, match=told):
+            SNNEGuard.from_calibration(bound, found)
+        assert not server.requests
+        allowed = SNNEGuard.from_calibration(model, found, allow_mismatch=True)
+        assert found_by(allowed) == ("accept", False, ["calibration_mismatch"])
+
+
+@pytest.mark.parametrize("here", [0.0, 0.7, None])
+def test_a_calibration_that_does_not_say_it_binds_nothing(here: float | None) -> None:
+    with ChatServer(split("Paris", AGREE)) as server:
+        model = chat_openai(server, temperature=here)
+        guard = SNNEGuard.from_calibration(model, calibration())
+        assert found_by(guard) == found_by(guard, temperature=0.2) == TAKEN
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_call_at_another_one_is_outside_the_promise(way: str) -> None:
+    with ChatServer(split("Paris", AGREE)) as server:
+        model = chat_openai(server, temperature=0)
+        guard = SNNEGuard.from_calibration(model, GREEDY)
+        for runnable in (guard, GuardedChatModel(guard)):
+            assert found_by(runnable, way) == TAKEN
+            assert found_by(runnable, way, temperature=0) == TAKEN
+            assert found_by(runnable, way, temperature=0.7) == NOT_TAKEN
+            assert found_by(runnable.bind(temperature=None), way) == NOT_TAKEN
+        waved = SNNEGuard.from_calibration(model, GREEDY, allow_mismatch=True)
+        found = found_by(waved, way, temperature=0.7)
+    assert found == ("accept", False, ["uncalibrated_answer_temperature"])
+
+
+def test_one_that_the_configuration_chooses_is_looked_at_in_each_call() -> None:
+    with ChatServer(split("Paris", AGREE)) as server:
+        model = chat_openai(server, temperature=0).configurable_fields(
+            temperature=ConfigurableField(id="warmth")
+        )
+        guard = SNNEGuard.from_calibration(model, GREEDY)
+        assert found_by(guard) == TAKEN
+        warm = {"configurable": {"warmth": 0.7}}
+        assert found_by(guard, config=warm) == NOT_TAKEN
+
+
+def test_where_any_of_several_may_have_answered_all_must_be_as_graded() -> None:
+    with ChatServer(split("Paris", AGREE)) as server:
+        greedy, warm = (chat_openai(server, temperature=one) for one in (0, 0.7))
+        for several, expected in (
+            (greedy.with_fallbacks([warm]), NOT_TAKEN),
+            (greedy.with_fallbacks([greedy]), TAKEN),
+        ):
+            guard = SNNEGuard.from_calibration(several, GREEDY)
+            assert found_by(guard) == expected
+
+
+def test_where_nobody_knows_it_nothing_is_said() -> None:
+    model = FakeListChatModel(responses=["Paris"])
+    made = calibration(model=None, temperature_unset=True, answer_temperature=0.0)
+    guard = SNNEGuard.from_calibration(model, made)
+    assert found_by(guard) == ("accept", True, ["temperature_unset"])
+    [reason] = NOT_TAKEN[2]
+    assert found_by(guard, temperature=0.7)[2] == ["temperature_unset", reason]
