@@ -1,26 +1,21 @@
-"""What a question says of the words in its answers: what they weigh, what conflicts."""
+"""What a question says of the words in its answers: which of them are no news."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from snne_guard.similarity._content_words import Answer, canonical_words, names_in
+from snne_guard.similarity._content_words import canonical_words, names_in
 from snne_guard.similarity._function_words import (
     FUNCTION_WORDS,
-    GRAMMAR,
     NEGATIONS,
     OR,
     YES,
     language_of,
 )
 
-__all__ = ["ESSENTIAL", "FUNCTION", "SHARED", "WORD", "Question"]
-
-FUNCTION, SHARED, WORD, ESSENTIAL = 1, 2, 8, 24
-"""Weights of a function word, of a word of the question that both answers have, of any
-other word, and of a name, a number, a unit, a symbol or a word that says yes or no."""
+__all__ = ["Question"]
 
 _NO_WORDS = frozenset[str]()
 _LISTED = re.compile(r"([^\W\d_]+),")
@@ -55,69 +50,10 @@ class Question:
         """
         if text is None:
             return cls(_NO_WORDS, _NO_WORDS, None)
-        tokens = list(canonical_words(text))
+        tokens = canonical_words(text)
         language = language_of(tokens)
         offered = frozenset(_offered(text, tokens, language))
         return cls(frozenset(tokens) - NEGATIONS - YES - offered, offered, language)
-
-    def shared(self, one: Answer, other: Answer) -> frozenset[str]:
-        """Return the words of the question that both answers have in the same order.
-
-        None where the order differs: then the words are the same and say another thing.
-        """
-        shared = self.words & one.words & other.words
-        if len(shared) > 1:
-            left = dict.fromkeys(word for word in one.tokens if word in shared)
-            right = dict.fromkeys(word for word in other.tokens if word in shared)
-            if [*left] != [*right]:
-                return _NO_WORDS
-        return shared
-
-    def weights(
-        self, one: Answer, other: Answer, shared: Collection[str]
-    ) -> dict[str, int]:
-        """Return what each word of two answers weighs.
-
-        Args:
-            one: An answer.
-            other: Another one.
-            shared: What :meth:`shared` gives for the two.
-        """
-        essential = one.essential | other.essential | one.names | other.names
-        essential |= self.offered
-        function = self._function(one, other, _NO_WORDS)
-        weights = {
-            word: ESSENTIAL
-            if word in essential
-            else FUNCTION
-            if word in function
-            else WORD
-            for word in one.words | other.words
-        }
-        return {**weights, **dict.fromkeys(shared, SHARED)}
-
-    def conflicts(self, one: Answer, other: Answer) -> int:
-        """Return how many signs there are that two answers say different things.
-
-        The first sign: one of them alone says no or qualifies, or each has a number
-        that the other has not, or the same numbers stand in another order. The second:
-        each has a word of content that the other has not.
-        """
-        first = (
-            one.negated != other.negated
-            or bool((one.qualifiers ^ other.qualifiers) - self.words)
-            or _other_numbers(one.numbers, other.numbers)
-        )
-        function = self._function(one, other, GRAMMAR)
-        mine = (one.words - other.words) - (function - one.names - one.essential)
-        theirs = (other.words - one.words) - (function - other.names - other.essential)
-        return first + bool(mine and theirs)
-
-    def _function(
-        self, one: Answer, other: Answer, unknown: frozenset[str]
-    ) -> frozenset[str]:
-        language = self.language or language_of(one.tokens + other.tokens)
-        return unknown if language is None else FUNCTION_WORDS[language]
 
 
 def _offered(text: str, tokens: Sequence[str], language: str | None) -> Iterator[str]:
@@ -141,12 +77,3 @@ def _offered(text: str, tokens: Sequence[str], language: str | None) -> Iterator
             if awaited:
                 yield word
             last, awaited = word, False
-
-
-def _other_numbers(some: Sequence[str], others: Sequence[str]) -> bool:
-    """Return whether neither has all numbers of the other, or they are in no order."""
-    if some == others or not some or not others:
-        return False
-    if sorted(some) == sorted(others):
-        return True
-    return not (set(some) <= set(others) or set(others) <= set(some))

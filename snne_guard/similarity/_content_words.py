@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from snne_guard.similarity._function_words import (
@@ -24,8 +24,11 @@ __all__ = ["Answer", "canonical_words", "names_in"]
 
 _NO_WORDS = frozenset[str]()
 _ESSENTIAL = NEGATIONS | YES | OPPOSITES | QUALIFIERS
+_REWRITTEN = frozenset(NUMBER_WORDS) | {"t", "cannot"}
 _LETTERS = re.compile(r"[^\W\d_]+")
+_CAPITAL = re.compile(r"[A-Z][A-Za-z]*+")
 _ENDS = re.compile(r"[.!?:\n\u3002]")
+_DOTTED = re.compile(r"\. ?[^\W\d_]\.")
 _ABBREVIATION = re.compile(r"\b(?:[^\W\d_]\. ?){2,}")
 _MINUS = re.compile(r"(?<=[\w)]) - (?=(?:\d|\w\b|\())")
 _ZEROS = re.compile(r"(?<=\d)\.0+(?!\d)|(\.\d*?[1-9])0+(?!\d)")
@@ -71,10 +74,11 @@ class Answer:
         numbers: tuple[str, ...] = ()
         # Most answers are letters alone.
         if not "".join(tokens).isalpha():
-            odd = frozenset(word for word in words if not word.isalpha())
-            numbers = tuple(word for word in tokens if _has_digit(word))
+            odd = {word for word in words if not word.isalpha()}
+            digits = {word for word in odd if _has_digit(word)}
+            numbers = tuple([word for word in tokens if word in digits])
             symbols = {word for word in odd if not any(map(str.isalnum, word))}
-            essential |= {*numbers, *symbols, *_units(tokens)}
+            essential |= symbols.union(digits, _units(tokens, digits))
         return cls(
             tokens=tokens,
             words=words,
@@ -87,20 +91,30 @@ class Answer:
         )
 
 
-def canonical_words(text: str, /) -> Iterator[str]:
-    """Give the words of a text; numbers, units and negations spelled in one way.
+def canonical_words(text: str, /) -> list[str]:
+    """Return the words of a text; numbers, units and negations spelled in one way.
 
     Example:
-        >>> list(canonical_words("The U.S. can't pay 5.0 % or $20"))
+        >>> canonical_words("The U.S. can't pay 5.0 % or $20")
         ['the', 'us', 'can', 'not', 'pay', '5', '%', 'or', '20', '$']
     """
-    if "." in text:
+    if "." in text and _DOTTED.search(text):
         text = _ABBREVIATION.sub(_joined, text)
     if " - " in text:
         text = _MINUS.sub(" minus ", text)
+    words = unicode_tokens(text)
+    if "".join(words).isalpha() and _REWRITTEN.isdisjoint(words):
+        return words
+    return list(_rewritten(words))
+
+
+def _rewritten(words: Sequence[str]) -> Iterator[str]:
     before, held, measured = "", "", False
-    for word in unicode_tokens(text):
-        if _has_digit(word):
+    for word in words:
+        plain = word.isalpha()
+        if plain and not measured and word not in _REWRITTEN:
+            yield word
+        elif not plain and _has_digit(word):
             yield from (part for part in (*_number(word), held) if part)
             held, measured = "", True
         elif word == "$" and not held:
@@ -128,16 +142,41 @@ def names_in(text: str, /) -> Iterator[str]:
         ['queen', 'elizabeth', 'i', 'who']
     """
     shouted = text.isupper()
-    before, end = "", 0
+    for word, gap, after_capital in _capitals(text):
+        folded = word.casefold()
+        starts = not gap or _ENDS.search(gap) is not None
+        pronoun = word == "I" and not after_capital
+        if folded not in GRAMMAR or not (starts or shouted or pronoun):
+            yield folded
+
+
+def _capitals(text: str) -> Iterator[tuple[str, str, bool]]:
+    """Give each word with a capital, what is before it, and whether a capital was.
+
+    What is before it ends where another word does; it is empty where there is none.
+    """
+    if not text.isascii():
+        yield from _any_capitals(text)
+        return
+    end = -1  # of the capitalised word before
+    for found in _CAPITAL.finditer(text):
+        start = place = found.start()
+        if start and text[start - 1].isalpha():
+            continue  # within a word
+        while place and not text[place - 1].isalpha():
+            place -= 1
+        yield found[0], text[place:start] if place else "", place == end
+        end = found.end()
+
+
+def _any_capitals(text: str) -> Iterator[tuple[str, str, bool]]:
+    capital, end = False, 0
     for found in _LETTERS.finditer(text):
         word = found[0]
-        if word[0].isupper():
-            starts = not before or _ENDS.search(text, end, found.start()) is not None
-            pronoun = word == "I" and not before[:1].isupper()
-            folded = word.casefold()
-            if folded not in GRAMMAR or not (starts or shouted or pronoun):
-                yield folded
-        before, end = word, found.end()
+        upper = word[0].isupper()
+        if upper:
+            yield word, text[end : found.start()] if end else "", capital
+        capital, end = upper, found.end()
 
 
 def _joined(letters: re.Match[str]) -> str:
@@ -148,20 +187,21 @@ def _joined(letters: re.Match[str]) -> str:
 def _number(word: str) -> tuple[str, str]:
     """Return a number without idle zeros, and a sign of shares behind it."""
     share = word[-1] if word[-1] in "%\u2030" else ""
-    return _ZEROS.sub(r"\1", word.removesuffix(share) if share else word), share
+    bare = word.removesuffix(share) if share else word
+    return _ZEROS.sub(r"\1", bare) if "." in bare else bare, share
 
 
 def _has_digit(word: str) -> bool:
     return any(map(str.isdigit, word))
 
 
-def _units(tokens: Sequence[str]) -> Iterator[str]:
+def _units(tokens: Sequence[str], digits: Collection[str]) -> Iterator[str]:
     """Give the units behind numbers, however many of them."""
     measured = False
     for word in tokens:
-        if _has_digit(word):
+        if word in digits:
             measured = True
-        elif word.isalnum():
-            measured = measured and word in UNITS
+        elif measured and word.isalnum():
+            measured = word in UNITS
             if measured:
                 yield word

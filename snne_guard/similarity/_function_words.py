@@ -21,6 +21,8 @@ __all__ = [
     "UNITS",
     "YES",
     "language_of",
+    "languages_in",
+    "most_frequent",
 ]
 
 
@@ -119,8 +121,22 @@ def language_of(words: Iterable[str]) -> str | None:
         >>> language_of(["paris"]) is None
         True
     """
-    counts = Counter(code for word in words for code in _LANGUAGES.get(word, ()))
-    ranked = counts.most_common(2)
+    return most_frequent(languages_in(words))
+
+
+def languages_in(words: Iterable[str]) -> Counter[str]:
+    """Return how many function words of each language there are.
+
+    Example:
+        >>> languages_in("who is in berlin".split())["en"]
+        3
+    """
+    return Counter([code for word in words for code in _LANGUAGES.get(word, ())])
+
+
+def most_frequent(languages: Counter[str]) -> str | None:
+    """Return the language that was counted most often, None where no one was."""
+    ranked = languages.most_common(2)
     if not ranked or (len(ranked) > 1 and ranked[0][1] == ranked[1][1]):
         return None
     return ranked[0][0]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import threading
+import time
+from collections.abc import Iterable, Sequence
 
 import numpy as np
-from rapidfuzz.distance import LCSseq
 
+from snne_guard.similarity._content_pair import Reading, Vocabulary
 from snne_guard.similarity._content_question import Question
 from snne_guard.similarity._content_words import Answer
 from snne_guard.similarity.lexical import distinct_texts
@@ -14,10 +16,7 @@ from snne_guard.types import FloatArray
 
 __all__ = ["ContentPairs", "content_f1"]
 
-_CONFLICT = 0.5
-_MANY = 2000
-_COARSE = 8
-_SURROGATES = range(0xD800, 0xE000)  # no characters of their own in a str to compare
+_LONG = 1000  # characters
 
 
 def content_f1(texts: Sequence[str], /, *, question: str | None = None) -> FloatArray:
@@ -90,20 +89,20 @@ class ContentPairs:
         self._asked: str | None = None
         self._question = Question.read(None)
         self._answers: dict[str, Answer] = {}
-        self._characters: dict[str, str] = {}
+        self._vocabulary = Vocabulary()
+        self._readings: dict[str, Reading] = {}
         self._pairs: dict[tuple[str, str], float] = {}
 
     def __call__(
         self, texts: Sequence[str], /, *, question: str | None = None
     ) -> FloatArray:
         """Return what :func:`content_f1` gives."""
+        distinct = list(distinct_texts(texts))
         if question != self._asked:
             self._asked, self._question = question, Question.read(question)
+            self._readings.clear()
             self._pairs.clear()
-        distinct = list(distinct_texts(texts))
-        for text in distinct:
-            if text not in self._answers:
-                self._read(text)
+        self._read(distinct)
         matrix: FloatArray = np.eye(len(distinct))
         for row, one in enumerate(distinct):
             for column, other in enumerate(distinct[:row]):
@@ -116,37 +115,30 @@ class ContentPairs:
         spread: FloatArray = matrix[rows[:, None], rows]
         return spread
 
-    def _read(self, text: str) -> None:
-        self._answers[text] = answer = Answer.read(text)
-        for word in answer.words:
-            if word not in self._characters:
-                code = len(self._characters)
-                code += len(_SURROGATES) * (code >= _SURROGATES.start)
-                self._characters[word] = chr(code)
+    def _read(self, texts: Iterable[str]) -> None:
+        for text in texts:
+            if text not in self._readings:
+                if text not in self._answers:
+                    self._answers[text] = Answer.read(text)
+                    _let_others_run(text)
+                self._readings[text] = Reading(
+                    self._answers[text], self._question, self._vocabulary
+                )
 
     def _pair(self, one: str, other: str) -> float:
         key = (one, other) if one < other else (other, one)
         if key not in self._pairs:
-            self._pairs[key] = self._compared(*key)
+            left, right = key
+            self._pairs[key] = self._readings[left].alike(self._readings[right])
+            _let_others_run(one)
         return self._pairs[key]
 
-    def _compared(self, one: str, other: str) -> float:
-        left, right = self._answers[one], self._answers[other]
-        if left.tokens == right.tokens:
-            return 1.0
-        if not left.tokens or not right.tokens:
-            return 0.0
-        shared = self._question.shared(left, right)
-        weights = self._question.weights(left, right, shared)
-        if len(left.tokens) + len(right.tokens) > _MANY:
-            # The time grows with the square of the weights.
-            coarse = {word: weight // _COARSE for word, weight in weights.items()}
-            if any(map(coarse.get, left.words)) and any(map(coarse.get, right.words)):
-                weights = coarse
-        # A word as often as it weighs: the longest common subsequence is the heaviest.
-        heavy = {word: self._characters[word] * n for word, n in weights.items()}
-        a = "".join([heavy[word] for word in left.tokens])
-        b = "".join([heavy[word] for word in right.tokens])
-        common: int = LCSseq.similarity(a, b)
-        found = common / (len(a) + len(b)) + common / min(len(a), len(b)) / 2
-        return found * _CONFLICT ** self._question.conflicts(left, right)
+
+def _let_others_run(text: str) -> None:
+    """Give the interpreter away for a moment after work on a long text.
+
+    Scored in a thread beside an event loop, long texts would otherwise hold it for as
+    long as it lets one thread run.
+    """
+    if len(text) > _LONG and threading.current_thread() is not threading.main_thread():
+        time.sleep(0)
