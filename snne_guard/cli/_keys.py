@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
+import threading
 from collections import deque
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
+from typing import NoReturn
+
+from snne_guard.cli._console import BY_SIGNAL
 
 if sys.platform == "win32":  # pragma: no cover - Windows
     import msvcrt
@@ -62,8 +67,11 @@ def opened_keys() -> Generator[Keys]:
     """Yield the keys of standard input.
 
     On a terminal a key counts as soon as it is pressed, is not shown, and what was
-    typed ahead is not lost; it is as it was when this ends. Elsewhere each line is a
-    key, its first letter.
+    typed ahead is not lost; it is as it was when this ends, by a signal too. Elsewhere
+    each line is a key, its first letter.
+
+    Raises:
+        SystemExit: A signal asked the process to end.
     """
     if not sys.stdin.isatty():
         yield Keys(_line)
@@ -76,13 +84,39 @@ def opened_keys() -> Generator[Keys]:
         single[_LOCAL] &= ~(termios.ECHO | termios.ICANON | termios.ISIG)
         single[_CHARACTERS][termios.VMIN] = 1
         single[_CHARACTERS][termios.VTIME] = 0
-        # Not TCSAFLUSH, which is usual: it drops what was typed ahead.
-        termios.tcsetattr(terminal, termios.TCSADRAIN, single)
-        try:
-            yield Keys(lambda: _pressed(terminal))
-        finally:
-            with suppress(termios.error):  # the terminal was closed
-                termios.tcsetattr(terminal, termios.TCSADRAIN, before)
+        with _ending_by_signals():
+            # Not TCSAFLUSH, which is usual: it drops what was typed ahead.
+            termios.tcsetattr(terminal, termios.TCSADRAIN, single)
+            try:
+                yield Keys(lambda: _pressed(terminal))
+            finally:
+                with suppress(termios.error):  # the terminal was closed
+                    termios.tcsetattr(terminal, termios.TCSADRAIN, before)
+
+
+@contextmanager
+def _ending_by_signals() -> Generator[None]:
+    """Have signals end the process as an exception does, so that it is tidied up.
+
+    One that is ignored, or that somebody else listens to, is left as it is.
+    """
+    own = [
+        number
+        for number in (signal.SIGTERM, signal.SIGHUP)
+        if threading.current_thread() is threading.main_thread()
+        and signal.getsignal(number) is signal.SIG_DFL
+    ]
+    for number in own:
+        signal.signal(number, _end)
+    try:
+        yield
+    finally:
+        for number in own:
+            signal.signal(number, signal.SIG_DFL)
+
+
+def _end(number: int, _frame: object) -> NoReturn:
+    raise SystemExit(BY_SIGNAL + number)
 
 
 def _pressed(terminal: int) -> str:

@@ -83,7 +83,7 @@ def label(
     standard input is no terminal each line is a key.
 
     Exit status: 0 ended, or quit; 1 some lines of the file are no recordings; 2 wrong
-    usage; 130 interrupted.
+    usage; 130 interrupted; 143 ended by SIGTERM.
     """
     order: Order = "hardest_first" if hardest else "random"
     kept = labels or labels_path(recording)

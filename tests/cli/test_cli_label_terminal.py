@@ -17,6 +17,7 @@ from snne_guard.evaluation.labelling.labels import Labels
 from tests.cli.lines import write
 
 pty = pytest.importorskip("pty", reason="there are no such terminals on Windows")
+termios = pytest.importorskip("termios", reason="likewise")
 
 _PATIENCE = 100.0
 """Seconds after which something is broken."""
@@ -32,13 +33,26 @@ def source(tmp_path: Path) -> Path:
     return write(tmp_path / "r.jsonl", *rows)
 
 
+def _command(source: Path, ignored: signal.Signals | None) -> list[str]:
+    command = [sys.executable, "-m", "snne_guard", "label", str(source)]
+    if ignored is None:
+        return command
+    # As nohup does it.
+    ignoring = (
+        "import os, signal, sys; "
+        f"signal.signal({int(ignored)}, signal.SIG_IGN); "
+        "os.execv(sys.argv[1], sys.argv[1:])"
+    )
+    return [sys.executable, "-c", ignoring, *command]
+
+
 class Sitting:
     """The command on a terminal of its own."""
 
-    def __init__(self, source: Path) -> None:
+    def __init__(self, source: Path, ignored: signal.Signals | None) -> None:
         self.screen, own = pty.openpty()
         self.process = subprocess.Popen(  # noqa: S603 - our own code
-            [sys.executable, "-m", "snne_guard", "label", str(source)],
+            _command(source, ignored),
             stdin=own,
             stdout=own,
             stderr=own,
@@ -47,6 +61,10 @@ class Sitting:
         )
         self._own = own
         self.seen = b""
+
+    def terminal(self) -> list[object]:
+        """Return how its terminal is set up: whether keys are shown, among others."""
+        return list(termios.tcgetattr(self._own))
 
     def until(self, text: bytes, times: int) -> None:
         """Read what is on the screen until a text has come so often."""
@@ -86,8 +104,10 @@ class Sitting:
 
 
 @contextmanager
-def sitting(source: Path) -> Generator[Sitting]:
-    one = Sitting(source)
+def sitting(
+    source: Path, *, ignored: signal.Signals | None = None
+) -> Generator[Sitting]:
+    one = Sitting(source, ignored)
     try:
         yield one
     finally:
@@ -126,6 +146,33 @@ def test_ctrl_c_ends_it_and_keeps_all(source: Path) -> None:
         one.press("\x03")
         assert one.end() == 130
     assert labelled(source) == [1, 1]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_leaves_the_terminal_as_it_was(
+    source: Path, number: signal.Signals
+) -> None:
+    with sitting(source) as one:
+        before = one.terminal()
+        one.until(PROMPT, 1)
+        assert one.terminal() != before  # keys are not shown
+        one.press("r")
+        one.until(PROMPT, 2)
+        one.process.send_signal(number)
+        assert one.process.wait(timeout=_PATIENCE) == 128 + number
+        assert one.terminal() == before
+    assert labelled(source) == [1]
+
+
+def test_a_signal_that_is_ignored_stays_so(source: Path) -> None:
+    with sitting(source, ignored=signal.SIGHUP) as one:
+        one.until(PROMPT, 1)
+        one.process.send_signal(signal.SIGHUP)
+        one.press("r")
+        one.until(PROMPT, 2)
+        one.press("q")
+        assert one.end() == 0
+    assert labelled(source) == [1]
 
 
 def test_a_kill_loses_no_label(source: Path) -> None:
