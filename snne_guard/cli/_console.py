@@ -25,6 +25,7 @@ from rich.progress import (
 from snne_guard.errors import SnneGuardError
 
 __all__ = [
+    "BY_SIGNAL",
     "Bar",
     "byte_progress",
     "count_progress",
@@ -32,7 +33,11 @@ __all__ = [
     "note",
     "one_line",
     "reported_errors",
+    "system_error",
 ]
+
+BY_SIGNAL = 128
+"""What is added to the number of the signal that ended a program: its exit status."""
 
 USAGE = 2
 """Exit status where nothing was done: a wrong option, a file that is not there."""
@@ -73,6 +78,12 @@ def failure(message: str, *, status: int = USAGE) -> typer.Exit:
     return typer.Exit(status)
 
 
+def system_error(error: OSError) -> str:
+    """Return what the system says is wrong, and with which file if it is one."""
+    name = "" if error.filename is None else f"{error.filename}: "
+    return f"{name}{error.strerror or error}"
+
+
 @contextmanager
 def reported_errors() -> Generator[None]:
     """Turn errors of this library and of files into a message and status 2."""
@@ -81,9 +92,7 @@ def reported_errors() -> Generator[None]:
     except SnneGuardError as error:
         raise failure(str(error)) from error
     except OSError as error:
-        name = "" if error.filename is None else f"{error.filename}: "
-        told = f"{name}{error.strerror or error}"
-        raise failure(told) from error
+        raise failure(system_error(error)) from error
 
 
 class Bar:

@@ -12,7 +12,7 @@ from typing import Any, cast
 import typer
 from rich.console import Console
 
-from snne_guard.cli._console import failure, note
+from snne_guard.cli._console import BY_SIGNAL, failure, note, system_error
 from snne_guard.cli._questions import Questions
 from snne_guard.cli._recording import RecordingView, summary_lines
 from snne_guard.errors import InputError
@@ -27,7 +27,6 @@ from snne_guard.evaluation import (
 __all__ = ["RecordRun"]
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
-_BY_SIGNAL = 128  # a process that a signal ends has this plus its number as status
 _SHOWN = 300
 
 
@@ -80,7 +79,7 @@ class RecordRun:
         except (KeyboardInterrupt, asyncio.CancelledError):
             self._signal = self._signal or signal.SIGINT
         except OSError as error:
-            told = f"{error.strerror or error}; the same command goes on from here"
+            told = f"{system_error(error)}; the same command goes on from here"
             raise failure(told, status=1) from error
         tally = self._recorder.tally
         seconds = time.monotonic() - began
@@ -146,7 +145,7 @@ class RecordRun:
         if self._signal is not None or tally.stopped == "outage":
             note("the same command goes on from here")
         if self._signal is not None:
-            return _BY_SIGNAL + self._signal
+            return BY_SIGNAL + self._signal
         return 0 if tally.complete else 1
 
 

@@ -14,6 +14,7 @@ from snne_guard.cli._keys import Keys
 from snne_guard.evaluation.labelling.labels import Labels
 from snne_guard.evaluation.labelling.store import LabelStore
 from tests.cli.lines import read, write
+from tests.support.full_disk import full_after
 
 KEYS = "r right   w wrong"
 
@@ -284,3 +285,14 @@ def test_ctrl_c_within_what_was_typed_ahead() -> None:
 
 def test_ctrl_d_is_the_end() -> None:
     assert Keys(reader("\x04")).next() is None
+
+
+def test_a_full_disk_is_told_with_the_name_of_the_file(source: Path) -> None:
+    run(source, keys="rq")
+    kept = source.with_name("r.labels.jsonl")
+    before = kept.read_bytes()
+    with full_after(len(before) + 9):
+        result = run(source, keys="w")
+    assert result.exit_code == 2
+    assert f"snne-guard: {kept}: File too large" in result.stderr
+    assert kept.read_bytes() == before

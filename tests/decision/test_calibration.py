@@ -151,7 +151,7 @@ def test_a_file_is_replaced_whole_or_not_at_all(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", fail)
-    with pytest.raises(OSError, match="No space left"):
+    with pytest.raises(OSError, match=f"No space left on device: '{file}'"):
         calibration(0.1).save(file)
     assert file.read_bytes() == before
     assert [path.name for path in file.parent.iterdir()] == ["guard.json"]

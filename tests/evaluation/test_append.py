@@ -1,7 +1,6 @@
 """A file of whole lines: torn ends, a full disk, two writers, large files."""
 
 import os
-import resource
 import subprocess
 import sys
 import time
@@ -11,6 +10,7 @@ import pytest
 
 from snne_guard.errors import ConfigurationError
 from snne_guard.evaluation.recording.append import AppendFile
+from tests.support.full_disk import full_after
 
 
 def append(path: Path, *lines: bytes) -> None:
@@ -126,15 +126,11 @@ def test_only_a_regular_file_will_do(tmp_path: Path, kind: str) -> None:
 def test_a_full_disk_leaves_whole_lines(tmp_path: Path) -> None:
     """The kernel takes a part of the line and then refuses, as on a full disk."""
     path = tmp_path / "a"
-    usual = resource.getrlimit(resource.RLIMIT_FSIZE)
     with AppendFile(path) as file:
         file.append(b"x" * 99 + b"\n")
-        resource.setrlimit(resource.RLIMIT_FSIZE, (150, usual[1]))
-        try:
-            with pytest.raises(OSError, match="File too large"):
-                file.append(b"y" * 99 + b"\n")
-        finally:
-            resource.setrlimit(resource.RLIMIT_FSIZE, usual)
+        told = f"File too large: '{path}'"
+        with full_after(150), pytest.raises(OSError, match=told):
+            file.append(b"y" * 99 + b"\n")
         file.append(b"z\n")
     assert path.read_bytes() == b"x" * 99 + b"\nz\n"
 

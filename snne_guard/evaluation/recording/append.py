@@ -11,6 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from snne_guard._atomic import naming
 from snne_guard.errors import ConfigurationError
 
 if sys.platform == "win32":  # pragma: no cover - Windows
@@ -123,7 +124,7 @@ class AppendFile:
         if is_whole(torn):
             self.append(b"\n")
             return 0
-        with backup.open("ab") as stream:
+        with naming(backup), backup.open("ab") as stream:
             stream.write(torn + b"\n")
             stream.flush()
             os.fsync(stream.fileno())
@@ -148,8 +149,13 @@ class AppendFile:
         return start
 
     def sync(self) -> None:
-        """Have what was written on the disk."""
-        os.fsync(self._descriptor)
+        """Have what was written on the disk.
+
+        Raises:
+            OSError: If that fails, with the file's name.
+        """
+        with naming(self.path):
+            os.fsync(self._descriptor)
         self._synced = time.monotonic()
 
     def close(self) -> None:
@@ -161,8 +167,9 @@ class AppendFile:
 
     def _write(self, line: bytes) -> None:
         left = memoryview(line)
-        while left:  # a full disk takes a part, and says so at the next attempt
-            left = left[os.write(self._descriptor, left) :]
+        with naming(self.path):
+            while left:  # a full disk takes a part, and says so at the next attempt
+                left = left[os.write(self._descriptor, left) :]
 
     def _read(self, start: int, count: int) -> bytes:
         with self.path.open("rb") as stream:

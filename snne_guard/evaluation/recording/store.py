@@ -12,6 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
 
+from snne_guard._atomic import naming
 from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.evaluation.recording.append import AppendFile
 from snne_guard.evaluation.recording.drawn import Drawn, as_fields, from_fields
@@ -203,7 +204,7 @@ class RecordingStore:
         )
         self._failed = IdPlaces()
         try:
-            with kept.open("xb") as stream:
+            with naming(self._failures), kept.open("xb") as stream:
                 for offset, fields in self._failed_lines():
                     name = str(fields["id"])
                     if last.get(name) == offset and name not in self._done:
