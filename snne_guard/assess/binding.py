@@ -51,7 +51,7 @@ class Binding:
 
     Attributes:
         calibration: What it decides by.
-        settings: Its own settings, by the names in ``decision.calibration.BOUND``; the
+        settings: Its own settings, by the names in ``bound_settings.BOUND``; the
             model under the name by which it is asked, None if it has no name, or left
             out where it may be any of several.
         temperatures: At which the answer may be drawn, None where that is left to the

@@ -58,7 +58,8 @@ def with_calibration(options: Mapping[str, Any]) -> dict[str, Any]:
     if calibration is None:
         if options.get("allow_mismatch"):
             msg = (
-                "allow_mismatch=True needs a calibration that something may differ from"
+                "allow_mismatch=True (snne-guard ask --allow-mismatch) needs a "
+                "calibration that something may differ from"
             )
             raise ConfigurationError(msg)
         return {**options, "method": _method(options["method"], None)}
@@ -112,7 +113,7 @@ def settings_of(
         prompt_version: What the user calls the prompt.
 
     Returns:
-        The settings by the names in ``decision.calibration.BOUND``; without that of the
+        The settings by the names in ``bound_settings.BOUND``; without that of the
         answer's temperature where it is not known to be one.
     """
     method = judge.resolve(logprobs=True)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from snne_guard.assess.switch import DISABLED_VARIABLE, disabled
 from snne_guard.cli._asking import short_answers
+from snne_guard.cli._models import set_up
 from snne_guard.errors import ConfigurationError
 from snne_guard.evaluation import Drawn, Question
 from snne_guard.evaluation.data.prompts import fewest
@@ -103,24 +104,11 @@ class DrawSettings:
         """Return a model with the settings that it does not have yet."""
         from snne_guard.sampling.langchain_providers import provider_of
 
-        row, fields = provider_of(chat), type(chat).model_fields
-        update: dict[str, Any] = {}
-        options: dict[str, Any] = {}
-        for value, names, option in (
-            (self.answer_temperature, (row.temperature,), "temperature"),
-            (self.max_tokens, row.limits, "max_tokens"),
-        ):
-            if value is None:
-                continue
-            own = {name: value for name in names if name in fields}
-            update |= own
-            options |= {} if own else {option: value}
-        stops = row.stops_of(fewest(self.stop or ()))
-        if stops and self.send_stop:
-            options["stop"] = stops
-        if update:
-            chat = chat.model_copy(update=update)
-        return chat.bind(**options) if options else chat
+        model = set_up(
+            chat, temperature=self.answer_temperature, max_tokens=self.max_tokens
+        )
+        stops = provider_of(chat).stops_of(fewest(self.stop or ()))
+        return model.bind(stop=stops) if stops and self.send_stop else model
 
 
 class Causes:

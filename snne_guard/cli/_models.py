@@ -13,7 +13,9 @@ from snne_guard.cli._console import failure
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
-__all__ = ["LOCAL", "chat_model"]
+    from snne_guard.sampling.langchain_models import ChatRunnable
+
+__all__ = ["LOCAL", "chat_model", "set_up"]
 
 LOCAL = "hf:"
 """What the name of a model of this machine begins with."""
@@ -65,6 +67,35 @@ def chat_model(
     except Exception as error:
         told = f"the model {name!r} cannot be set up: {error}"
         raise failure(told) from error
+
+
+def set_up(
+    chat: BaseChatModel, *, temperature: float | None, max_tokens: int | None = None
+) -> ChatRunnable:
+    """Return a model whose answers come so, and that is itself as it was.
+
+    Args:
+        chat: The model.
+        temperature: Of its answers, None for its own.
+        max_tokens: Token limit of them, likewise.
+    """
+    from snne_guard.sampling.langchain_providers import provider_of
+
+    row, fields = provider_of(chat), type(chat).model_fields
+    update: dict[str, Any] = {}
+    options: dict[str, Any] = {}
+    for value, names, option in (
+        (temperature, (row.temperature,), "temperature"),
+        (max_tokens, row.limits, "max_tokens"),
+    ):
+        if value is None:
+            continue
+        own = {name: value for name in names if name in fields}
+        update |= own
+        options |= {} if own else {option: value}
+    if update:
+        chat = chat.model_copy(update=update)
+    return chat.bind(**options) if options else chat
 
 
 def _local_model(

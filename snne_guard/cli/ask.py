@@ -17,7 +17,7 @@ from snne_guard.cli._asking import (
     short_answers,
 )
 from snne_guard.cli._console import failure, reported_errors
-from snne_guard.cli._models import chat_model
+from snne_guard.cli._models import chat_model, set_up
 from snne_guard.decision import Calibration
 from snne_guard.sampling.prices import Prices
 from snne_guard.types import Assessment, Sample
@@ -52,6 +52,14 @@ def ask(
     threshold: _options.Threshold = None,
     calibration: _options.Calibration = None,
     prompt_version: _options.PromptVersion = None,
+    allow_mismatch: Annotated[
+        bool,
+        typer.Option(
+            "--allow-mismatch",
+            help="Take a calibration that was made for something else: certifies "
+            "nothing.",
+        ),
+    ] = False,
     on_uncertain: Annotated[
         Uncertain, typer.Option(help="What is done above the threshold.")
     ] = Uncertain.flag,
@@ -72,7 +80,8 @@ def ask(
     the environment (OPENAI_API_KEY, ...), never from the command line.
 
     With --calibration all that it was made for is taken from its file, and the answer
-    comes with a probability of being wrong; other options must be the same.
+    comes with a probability of being wrong; other options must be the same, unless
+    --allow-mismatch says that nothing need be certified.
 
     Exit status: 0 accepted, flagged or only measured; 1 the model failed; 2 wrong
     usage; 3 the answer was held back.
@@ -97,13 +106,16 @@ def ask(
             "method": method,
             "similarity": similarity,
         }
+        warmth: float | None = None
         if made is not None:
             given = {name: settings[name] for name in settings if _said(context, name)}
             settings = {**made.guard_settings(), **given}
+            warmth = made.settings.get("answer_temperature")
         guard = SNNEGuard(
-            chat,
+            set_up(chat, temperature=warmth),
             **settings,
             prompt_version=prompt_version,
+            allow_mismatch=allow_mismatch,
             on_uncertain=on_uncertain.value,
             prices=priced,
             observers=(arrivals,),

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from types import MappingProxyType, NoneType
-from typing import Any, Self, cast
+from typing import Any, Self
 
 from snne_guard._atomic import atomic_output
 from snne_guard._version import __version__
+from snne_guard.decision.bound_settings import (
+    BOUND,
+    IF_SAID,
+    NOT_A_GUARD_S,
+    check_settings,
+    plain,
+)
 from snne_guard.decision.cascade import Cascade
 from snne_guard.decision.limits import accept_threshold
 from snne_guard.decision.probability import ProbabilityMap
@@ -20,30 +27,7 @@ from snne_guard.decision.sealed import read_sealed, sealed
 from snne_guard.decision.threshold import Threshold
 from snne_guard.errors import ConfigurationError, InputError
 
-__all__ = ["BOUND", "Calibration"]
-
-BOUND = (
-    "model",
-    "prompt_version",
-    "temperature",
-    "answer_temperature",
-    "n",
-    "include_answer",
-    "rounds",
-    "method",
-    "similarity",
-    "tau",
-)
-"""The settings that a guard must share with its calibration."""
-
-_IF_SAID = "answer_temperature"
-"""What is compared only where a calibration says it: recordings of other programs and
-older files do not, and None is what was left to the model."""
-
-_SEEN = ("reply_models", "temperature_unset")
-"""What shows in each call only."""
-
-_NOT_A_GUARD_S = frozenset({"model", "answer_temperature", "prompt_version"})
+__all__ = ["Calibration"]
 
 _DATED = re.compile(r"[-@](19|20)\d\d-?\d\d-?\d\d$")
 _KIND = "snne_guard.Calibration"
@@ -97,8 +81,8 @@ class Calibration:
         ...
         snne_guard.errors.ConfigurationError: this guard differs from what its
         calibration was made for: n was 5, here it is 10. Make a calibration for these
-        settings, or take this one all the same with allow_mismatch=True, which every
-        assessment will say
+        settings, or take this one all the same with allow_mismatch=True (snne-guard
+        ask --allow-mismatch), which every assessment will say
     """
 
     settings: Mapping[str, Any]
@@ -117,10 +101,7 @@ class Calibration:
     version: str = __version__
 
     def __post_init__(self) -> None:
-        unknown = sorted(set(self.settings) - {*BOUND, *_SEEN})
-        if unknown:
-            msg = f"a calibration's settings are {[*BOUND]}; got {unknown} as well"
-            raise ConfigurationError(msg)
+        check_settings(self.settings)
         _ = self.limits
         self._check_cascade()
         for u in self.reference:
@@ -130,9 +111,7 @@ class Calibration:
         if isinstance(self.tries, bool) or self.tries < 1:
             msg = f"tries must be a whole number of at least 1; got {self.tries!r}"
             raise ConfigurationError(msg)
-        _check_names(self.settings)
-        _check_temperature(self.settings.get("answer_temperature"))
-        settings = {name: _plain(value) for name, value in self.settings.items()}
+        settings = {name: plain(value) for name, value in self.settings.items()}
         maps = dict(self.probability)
         object.__setattr__(self, "settings", MappingProxyType(settings))
         object.__setattr__(self, "probability", MappingProxyType(maps))
@@ -192,7 +171,7 @@ class Calibration:
             >>> settings.pop("calibration") is made, settings
             (True, {'n': 5, 'method': 'snne'})
         """
-        names = [name for name in BOUND if name not in _NOT_A_GUARD_S]
+        names = [name for name in BOUND if name not in NOT_A_GUARD_S]
         found = {name: self.settings.get(name) for name in names}
         if self.combination is not None:
             found["method"] = "calibrated"
@@ -210,7 +189,7 @@ class Calibration:
         for name in BOUND:
             if name not in settings or not self.binds(name):
                 continue
-            made, here = self.settings.get(name), _plain(settings[name])
+            made, here = self.settings.get(name), plain(settings[name])
             same = self.is_model(here) if name == "model" else made == here
             if not same:
                 found[name] = (made, here)
@@ -218,7 +197,7 @@ class Calibration:
 
     def binds(self, name: str, /) -> bool:
         """Return whether a setting by a name in ``BOUND`` is compared at all."""
-        return name != _IF_SAID or name in self.settings
+        return name != IF_SAID or name in self.settings
 
     def is_model(self, name: str | None, /) -> bool:
         """Return whether it is made for the model that a guard asks by a name.
@@ -275,7 +254,8 @@ class Calibration:
             msg = (
                 f"this guard differs from what its calibration was made for: {told}. "
                 "Make a calibration for these settings, or take this one all the same "
-                "with allow_mismatch=True, which every assessment will say"
+                "with allow_mismatch=True (snne-guard ask --allow-mismatch), which "
+                "every assessment will say"
             )
             raise ConfigurationError(msg)
         return tuple(found)
@@ -384,32 +364,5 @@ _KINDS: dict[str, Any] = {
 _READ = {"threshold", "refuse", "cascade", "probability", "reference"}
 
 
-def _check_names(settings: Mapping[str, Any]) -> None:
-    model, replies = settings.get("model"), settings.get("reply_models", ())
-    if not isinstance(model, str | None):
-        msg = f"the model of a calibration is a text or None; got {model!r}"
-        raise ConfigurationError(msg)
-    listed: list[object] = [*replies] if isinstance(replies, list | tuple) else [None]
-    if not all(isinstance(name, str) for name in listed):
-        msg = f"reply_models of a calibration are a list of texts; got {replies!r}"
-        raise ConfigurationError(msg)
-
-
-def _check_temperature(value: object) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | float | None):
-        msg = f"answer_temperature of a calibration is a number or None; got {value!r}"
-        raise ConfigurationError(msg)
-
-
 def _restored(content: dict[str, Any]) -> Calibration:
     return Calibration.from_dict(content)
-
-
-def _plain(value: Any) -> Any:  # noqa: ANN401 - of a setting
-    """Return a setting as JSON has it, so that it is the same after a file."""
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in cast("Iterable[Any]", value)]
-    if value is None or isinstance(value, str | int | float):
-        return value
-    msg = f"expected a calibration's settings to be plain values, got {value!r}"
-    raise ConfigurationError(msg)

@@ -67,6 +67,36 @@ def test_other_settings_are_refused(
     assert told in " ".join(result.stderr.split())
 
 
+def test_what_the_message_says_to_allow_a_mismatch_is_what_there_is(file: Path) -> None:
+    refused = run(file, "--n", "5")
+    assert "(snne-guard ask --allow-mismatch)" in " ".join(refused.stderr.split())
+    result = run(file, "--n", "5", "--allow-mismatch", "--json")
+    assert result.exit_code == 0
+    found = json.loads(result.stdout)["snne_guard"]
+    assert (found["certified"], found["reasons"]) == (False, ["calibration_mismatch"])
+
+
+def test_it_means_nothing_without_a_calibration() -> None:
+    with ChatServer() as server:
+        where = ["--model", "openai:small", "--base-url", server.url]
+        result = CliRunner().invoke(
+            build_app(), ["ask", GOLD, *where, "--allow-mismatch"]
+        )
+    assert result.exit_code == 2
+    assert "needs a calibration that something may differ" in result.stderr
+
+
+def test_the_answer_is_drawn_at_the_temperature_of_the_graded_ones(file: Path) -> None:
+    calibration(model="openai:small", n=3, answer_temperature=0.3).save(file)
+    with ChatServer(split("Au", ["Au", "Au"])) as server:
+        given = ["--model", "openai:small", "--base-url", server.url]
+        given += ["--calibration", str(file), "--json"]
+        result = CliRunner().invoke(build_app(), ["ask", GOLD, *given])
+        asked = sorted(request.temperature or 0.0 for request in server.requests)
+    assert asked == [0.3, 1.0]
+    assert json.loads(result.stdout)["snne_guard"]["certified"]
+
+
 def test_a_file_that_was_changed_is_refused(file: Path) -> None:
     file.write_text(file.read_text().replace("0.4", "0.9"))
     result = run(file)

@@ -15,7 +15,7 @@ import pytest
 
 from snne_guard import ConfigurationError, InputError
 from snne_guard.decision import Calibration, Threshold
-from snne_guard.decision.calibration import BOUND
+from snne_guard.decision.bound_settings import BOUND
 from tests.support.calibrated import READS, SETTINGS, calibration, certified, plan
 
 Change = Callable[[dict[str, Any]], object]

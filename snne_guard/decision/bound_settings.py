@@ -1,0 +1,76 @@
+"""The settings that a calibration is bound to: their names, and what they may be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, cast
+
+from snne_guard.errors import ConfigurationError
+
+__all__ = ["BOUND", "IF_SAID", "NOT_A_GUARD_S", "check_settings", "plain"]
+
+BOUND = (
+    "model",
+    "prompt_version",
+    "temperature",
+    "answer_temperature",
+    "n",
+    "include_answer",
+    "rounds",
+    "method",
+    "similarity",
+    "tau",
+)
+"""The settings that a guard must share with its calibration."""
+
+IF_SAID = "answer_temperature"
+"""What is compared only where a calibration says it: recordings of other programs and
+older files do not, and None is what was left to the model."""
+
+_SEEN = ("reply_models", "temperature_unset")
+"""What shows in each call only."""
+
+NOT_A_GUARD_S = frozenset({"model", "answer_temperature", "prompt_version"})
+"""Those that the model or the program has, and no option of a guard."""
+
+
+def check_settings(settings: Mapping[str, Any], /) -> None:
+    """Refuse settings that no calibration has.
+
+    Raises:
+        ConfigurationError: One has another name, or is of another kind than it must be.
+    """
+    unknown = sorted(set(settings) - {*BOUND, *_SEEN})
+    if unknown:
+        msg = f"a calibration's settings are {[*BOUND]}; got {unknown} as well"
+        raise ConfigurationError(msg)
+    model, replies = settings.get("model"), settings.get("reply_models", ())
+    if not isinstance(model, str | None):
+        msg = f"the model of a calibration is a text or None; got {model!r}"
+        raise ConfigurationError(msg)
+    listed: list[object] = [*replies] if isinstance(replies, list | tuple) else [None]
+    if not all(isinstance(name, str) for name in listed):
+        msg = f"reply_models of a calibration are a list of texts; got {replies!r}"
+        raise ConfigurationError(msg)
+    value = settings.get(IF_SAID)
+    if isinstance(value, bool) or not isinstance(value, int | float | None):
+        msg = f"{IF_SAID} of a calibration is a number or None; got {value!r}"
+        raise ConfigurationError(msg)
+
+
+def plain(value: Any) -> Any:  # noqa: ANN401 - of a setting
+    """Return a setting as JSON has it, so that it is the same after a file.
+
+    Raises:
+        ConfigurationError: It is neither a plain value nor a list of such.
+
+    Example:
+        >>> plain((3, 5, 10))
+        [3, 5, 10]
+    """
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in cast("Iterable[Any]", value)]
+    if value is None or isinstance(value, str | int | float):
+        return value
+    msg = f"expected a calibration's settings to be plain values, got {value!r}"
+    raise ConfigurationError(msg)
