@@ -15,15 +15,17 @@ from langchain_core.messages.utils import message_chunk_to_message
 
 from snne_guard.assess import AsyncSession
 from snne_guard.decision import Verdict
-from snne_guard.langchain.core import Request, Settled, as_result
+from snne_guard.langchain.core import Request, Settled, as_result, message_of
 from snne_guard.langchain.messages import as_chunk, as_piece, metadata_chunk
 from snne_guard.sampling.langchain import AsyncSamples
+from snne_guard.sampling.langchain_direct import ais_direct, asend
 from snne_guard.sampling.langchain_messages import (
     cost_of,
     read_answer,
     read_message,
 )
-from snne_guard.sampling.langchain_runs import ANSWER_TAG, AsyncRunLog
+from snne_guard.sampling.langchain_models import Candidate
+from snne_guard.sampling.langchain_runs import ANSWER_TAG, NOSTREAM_TAG, AsyncRunLog
 from snne_guard.sampling.within import OutOfTimeError, awithin
 from snne_guard.types import Assessment, Cost
 
@@ -46,6 +48,7 @@ class AsyncGuardedCall:
         self._message: BaseMessage | None = None
         self._log = AsyncRunLog(**request.log_options())
         samples = AsyncSamples(**request.sample_options()).listen(self._log)
+        self._manager = samples.managers[0]
         self._session = AsyncSession(request.assessor, request.brief(), samples.send)
 
     async def assess(self, answer: AIMessage | str | None = None) -> Assessment:
@@ -161,18 +164,12 @@ class AsyncGuardedCall:
 
     async def _invoke(self, options: dict[str, Any]) -> BaseMessage:
         request = self._request
+        candidate = request.route.candidates[0]
         options = {**request.kwargs, **options}
         if not request.quiet:
-            visible: BaseMessage = await request.model.ainvoke(
-                request.value, request.answer_config, **options
-            )
-            return visible
-        candidate = request.route.candidates[0]
+            return await self._invoke_openly(candidate, options)
         run = await self._log.open(
-            self._log.manager(candidate, ANSWER_TAG),
-            candidate,
-            request.messages,
-            options,
+            self._manager, ANSWER_TAG, candidate, request.messages, options
         )
         try:
             message = await asyncio.create_task(
@@ -184,12 +181,39 @@ class AsyncGuardedCall:
         await self._log.close(run, as_result(message))
         return message
 
+    async def _invoke_openly(
+        self, candidate: Candidate, options: dict[str, Any]
+    ) -> BaseMessage:
+        request, message = self._request, None
+        if not (self._manager.handlers or candidate.model.verbose):  # nobody to tell
+            message = await self._invoke_directly(candidate, options, ANSWER_TAG)
+        if message is None:
+            message = await request.model.ainvoke(
+                request.value, request.answer_config, **options
+            )
+        return message
+
     async def _invoke_quietly(self, options: dict[str, Any]) -> BaseMessage:
         request = self._request
-        message: BaseMessage = await request.quiet_model.ainvoke(
-            request.value, request.quiet_config, **options
+        message = await self._invoke_directly(
+            request.quiet_candidate, options, ANSWER_TAG, NOSTREAM_TAG
         )
+        if message is None:
+            message = await request.quiet_model.ainvoke(
+                request.value, request.quiet_config, **options
+            )
         return message
+
+    async def _invoke_directly(
+        self, candidate: Candidate, options: dict[str, Any], *tags: str
+    ) -> BaseMessage | None:
+        """Ask a model past LangChain's callbacks; None where that is not the same."""
+        request, model = self._request, candidate.model
+        options = {**candidate.kwargs, **options}
+        if not (request.route.bare and ais_direct(model, options)):
+            return None
+        run = self._log.unheard(self._manager, *tags)
+        return message_of(await asend(model, request.messages, options, run))
 
     async def _answer_chunks(self) -> AsyncIterator[AIMessageChunk]:
         self._session.answer_started()

@@ -16,15 +16,17 @@ from langchain_core.messages.utils import message_chunk_to_message
 from snne_guard.assess import Session
 from snne_guard.decision import Verdict
 from snne_guard.errors import ConfigurationError
-from snne_guard.langchain.core import Request, Settled, as_result
+from snne_guard.langchain.core import Request, Settled, as_result, message_of
 from snne_guard.langchain.messages import as_chunk, as_piece, metadata_chunk
 from snne_guard.sampling.langchain import Samples
+from snne_guard.sampling.langchain_direct import is_direct, send
 from snne_guard.sampling.langchain_messages import (
     cost_of,
     read_answer,
     read_message,
 )
-from snne_guard.sampling.langchain_runs import ANSWER_TAG, RunLog
+from snne_guard.sampling.langchain_models import Candidate
+from snne_guard.sampling.langchain_runs import ANSWER_TAG, NOSTREAM_TAG, RunLog
 from snne_guard.sampling.limiter import NoPlaceError
 from snne_guard.sampling.within import OutOfTimeError, within
 from snne_guard.types import Assessment, Cost
@@ -48,6 +50,7 @@ class GuardedCall:
         self._message: BaseMessage | None = None
         self._log = RunLog(**request.log_options())
         samples = Samples(**request.sample_options()).listen(self._log)
+        self._manager = samples.managers[0]
         self._session = Session(request.assessor, request.brief(), samples.send)
 
     def assess(self, answer: AIMessage | str | None = None) -> Assessment:
@@ -160,18 +163,12 @@ class GuardedCall:
 
     def _invoke(self, options: dict[str, Any]) -> BaseMessage:
         request = self._request
+        candidate = request.route.candidates[0]
         options = {**request.kwargs, **options}
         if not request.quiet:
-            visible: BaseMessage = request.model.invoke(
-                request.value, request.answer_config, **options
-            )
-            return visible
-        candidate = request.route.candidates[0]
+            return self._invoke_openly(candidate, options)
         run = self._log.open(
-            self._log.manager(candidate, ANSWER_TAG),
-            candidate,
-            request.messages,
-            options,
+            self._manager, ANSWER_TAG, candidate, request.messages, options
         )
         try:
             message = request.context.copy().run(self._invoke_quietly, options)
@@ -181,12 +178,39 @@ class GuardedCall:
         self._log.close(run, as_result(message))
         return message
 
+    def _invoke_openly(
+        self, candidate: Candidate, options: dict[str, Any]
+    ) -> BaseMessage:
+        request, message = self._request, None
+        if not (self._manager.handlers or candidate.model.verbose):  # nobody to tell
+            message = self._invoke_directly(candidate, options, ANSWER_TAG)
+        if message is None:
+            message = request.model.invoke(
+                request.value, request.answer_config, **options
+            )
+        return message
+
     def _invoke_quietly(self, options: dict[str, Any]) -> BaseMessage:
         request = self._request
-        message: BaseMessage = request.quiet_model.invoke(
-            request.value, request.quiet_config, **options
+        message = self._invoke_directly(
+            request.quiet_candidate, options, ANSWER_TAG, NOSTREAM_TAG
         )
+        if message is None:
+            message = request.quiet_model.invoke(
+                request.value, request.quiet_config, **options
+            )
         return message
+
+    def _invoke_directly(
+        self, candidate: Candidate, options: dict[str, Any], *tags: str
+    ) -> BaseMessage | None:
+        """Ask a model past LangChain's callbacks; None where that is not the same."""
+        request, model = self._request, candidate.model
+        options = {**candidate.kwargs, **options}
+        if not (request.route.bare and is_direct(model, options)):
+            return None
+        run = self._log.unheard(self._manager, *tags)
+        return message_of(send(model, request.messages, options, run))
 
     def _answer_chunks(self) -> Iterator[AIMessageChunk]:
         self._session.answer_started()

@@ -35,10 +35,12 @@ from snne_guard.sampling.langchain_messages import (
     without_logprobs,
 )
 from snne_guard.sampling.langchain_models import (
+    Candidate,
     ChatRunnable,
     has_choices,
     pin,
     quiet_copy,
+    resolve,
 )
 from snne_guard.sampling.langchain_quiet import quiet_config, quiet_context
 from snne_guard.sampling.langchain_route import Route
@@ -80,6 +82,11 @@ class GuardCore:
     def quiet_model(self) -> ChatRunnable:
         """The model without the handlers that the user hung on it."""
         return quiet_copy(self.model)
+
+    @cached_property
+    def quiet_candidate(self) -> Candidate:
+        """The chat model that is asked first, without the user's handlers."""
+        return resolve(self.quiet_model)[0]
 
     @property
     def required_fallback(self) -> Runnable[Any, Any]:
@@ -190,6 +197,12 @@ class Request:
         """The model without the handlers that the user hung on it."""
         fixed = self.model is self.core.model
         return self.core.quiet_model if fixed else quiet_copy(self.model)
+
+    @property
+    def quiet_candidate(self) -> Candidate:
+        """The chat model that is asked first, without the user's handlers."""
+        fixed = self.model is self.core.model
+        return self.core.quiet_candidate if fixed else resolve(self.quiet_model)[0]
 
     @property
     def keep_logprobs(self) -> bool:
@@ -394,3 +407,10 @@ def as_message(value: object) -> AIMessage:
 def as_result(message: BaseMessage) -> LLMResult:
     """Return a message as the result of a run."""
     return LLMResult(generations=[[ChatGeneration(message=message)]])
+
+
+def message_of(result: LLMResult) -> BaseMessage:
+    """Return the message of a run's result, as ``invoke`` does."""
+    first: Any = result.generations[0][0]
+    message: BaseMessage = first.message
+    return message

@@ -6,22 +6,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from langchain_core.callbacks import (
-    AsyncCallbackManager,
-    BaseCallbackHandler,
-    CallbackManager,
-)
+from langchain_core.callbacks import AsyncCallbackManager, CallbackManager
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage
-from langchain_core.outputs import LLMResult
 
 from snne_guard.sampling.collect import Draw, Reply, one_more_request
+from snne_guard.sampling.langchain_direct import agenerate, generate
 from snne_guard.sampling.langchain_messages import read_result
 from snne_guard.sampling.langchain_models import Candidate
 from snne_guard.sampling.langchain_options import request_options, seed_of
-from snne_guard.sampling.langchain_quiet import silent
 from snne_guard.sampling.langchain_route import Route
-from snne_guard.sampling.langchain_runs import SAMPLE_TAG, AsyncRunLog, RunLog
+from snne_guard.sampling.langchain_runs import (
+    NOSTREAM_TAG,
+    SAMPLE_TAG,
+    AsyncRunLog,
+    RunLog,
+)
 from snne_guard.sampling.memory import Memory
 from snne_guard.sampling.plan import SamplingPlan
 from snne_guard.sampling.retry import rejects
@@ -90,33 +90,6 @@ class _Samples:
         return rejects_n or index + 1 == len(self.route.candidates)
 
 
-class _Seen(BaseCallbackHandler):
-    """Keeps what ``generate`` leaves out of its result: the model that answered."""
-
-    run_inline = True
-
-    def __init__(self) -> None:
-        self.output: dict[str, Any] = {}
-
-    @classmethod
-    def of(cls, draw: Draw) -> tuple[_Seen, list[BaseCallbackHandler]]:
-        """Return one, and the handlers of a request; a single reply names its model."""
-        seen = cls()
-        return seen, [seen, *silent()] if draw.n > 1 else silent()
-
-    @property
-    def ignore_chat_model(self) -> bool:
-        """Always: it need not know that a request goes out."""
-        return True
-
-    def on_llm_end(self, response: LLMResult, **kwargs: Any) -> None:  # noqa: ANN401, ARG002 - LangChain's signature
-        self.output = dict(response.llm_output or {})
-
-    def completed(self, result: LLMResult) -> LLMResult:
-        output = {**(result.llm_output or {}), **self.output}
-        return LLMResult(generations=result.generations, llm_output=output)
-
-
 class Samples(_Samples):
     """Sends requests for samples from threads.
 
@@ -131,7 +104,7 @@ class Samples(_Samples):
         """Tell handlers of each request; call it in the user's own context."""
         self.log = log
         self.managers = tuple(
-            log.manager(candidate, SAMPLE_TAG) for candidate in self.route.candidates
+            log.manager(candidate) for candidate in self.route.candidates
         )
         return self
 
@@ -163,18 +136,16 @@ class Samples(_Samples):
                 return reply
 
     def _generate(self, index: int, draw: Draw, settings: Settings) -> Reply:
-        candidate = self.route.candidates[index]
+        candidate, manager = self.route.candidates[index], self.managers[index]
         options = self.options(candidate, draw, settings)
-        run = self.log.open(self.managers[index], candidate, self.messages, options)
-        seen, handlers = _Seen.of(draw)
+        run = self.log.open(manager, SAMPLE_TAG, candidate, self.messages, options)
+        unheard = self.log.unheard(manager, SAMPLE_TAG, NOSTREAM_TAG)
         try:
-            result: LLMResult = self.drawing(index, draw, settings).generate(
-                [list(self.messages)], callbacks=handlers, **options
-            )
+            copy = self.drawing(index, draw, settings)
+            result = generate(copy, self.messages, options, unheard)
         except BaseException as error:
             self.log.fail(run, error)
             raise
-        result = seen.completed(result)
         self.log.close(run, result)
         return read_result(result)
 
@@ -189,7 +160,7 @@ class AsyncSamples(_Samples):
         """Tell handlers of each request; call it in the user's own context."""
         self.log = log
         self.managers = tuple(
-            log.manager(candidate, SAMPLE_TAG) for candidate in self.route.candidates
+            log.manager(candidate) for candidate in self.route.candidates
         )
         return self
 
@@ -221,18 +192,17 @@ class AsyncSamples(_Samples):
                 return reply
 
     async def _generate(self, index: int, draw: Draw, settings: Settings) -> Reply:
-        candidate = self.route.candidates[index]
+        candidate, manager = self.route.candidates[index], self.managers[index]
         options = self.options(candidate, draw, settings)
-        manager = self.managers[index]
-        run = await self.log.open(manager, candidate, self.messages, options)
-        seen, handlers = _Seen.of(draw)
+        run = await self.log.open(
+            manager, SAMPLE_TAG, candidate, self.messages, options
+        )
+        unheard = self.log.unheard(manager, SAMPLE_TAG, NOSTREAM_TAG)
         try:
-            result: LLMResult = await self.drawing(index, draw, settings).agenerate(
-                [list(self.messages)], callbacks=handlers, **options
-            )
+            copy = self.drawing(index, draw, settings)
+            result = await agenerate(copy, self.messages, options, unheard)
         except BaseException as error:
             await self.log.fail(run, error)
             raise
-        result = seen.completed(result)
         await self.log.close(run, result)
         return read_result(result)

@@ -10,6 +10,7 @@ from typing import Any
 from langchain_core.language_models import BaseChatModel
 
 from snne_guard.sampling.langchain_copies import sampling_copy
+from snne_guard.sampling.langchain_direct import is_bare
 from snne_guard.sampling.langchain_effects import side_effects
 from snne_guard.sampling.langchain_models import Candidate, ChatRunnable, resolve
 from snne_guard.sampling.langchain_options import cleaned
@@ -29,12 +30,14 @@ class Route:
         copies: The copy of each that draws samples.
         temperature: Temperature that is wanted of samples.
         acts: Whether a draw would do more than answer, whatever a call asks for.
+        bare: Whether the user's runnable does no more than call the one candidate.
     """
 
     candidates: tuple[Candidate, ...]
     copies: tuple[BaseChatModel, ...]
     temperature: float = 1.0
     acts: bool
+    bare: bool = False
 
     @classmethod
     def of(cls, model: ChatRunnable, plan: SamplingPlan) -> Route:
@@ -54,6 +57,7 @@ class Route:
             copies=copies,
             temperature=plan.temperature,
             acts=any(side_effects(candidate, {}) for candidate in candidates),
+            bare=is_bare(model),
         )
 
     @property

@@ -26,9 +26,11 @@ from langchain_core.runnables import RunnableConfig, ensure_config
 
 from snne_guard.errors import SamplingError
 from snne_guard.sampling.langchain_models import Candidate
+from snne_guard.sampling.langchain_quiet import silent
 
 __all__ = [
     "ANSWER_TAG",
+    "NOSTREAM_TAG",
     "SAMPLE_TAG",
     "AsyncRunLog",
     "RunLog",
@@ -82,7 +84,7 @@ class _Plan:
         default_factory=deque[tuple[Any, LLMResult]]
     )
 
-    def configure(self, candidate: Candidate, tag: str) -> dict[str, Any]:
+    def configure(self, candidate: Candidate) -> dict[str, Any]:
         model = candidate.model
         tags = [*(self.config.get("tags") or ()), *(candidate.config.get("tags") or ())]
         return {
@@ -92,7 +94,7 @@ class _Plan:
                 *_handlers(candidate.config.get("callbacks")),
             ],
             "inheritable_tags": tags,
-            "local_tags": [*(model.tags or ()), tag, NOSTREAM_TAG],
+            "local_tags": model.tags,
             "inheritable_metadata": {
                 **(self.config.get("metadata") or {}),
                 **(candidate.config.get("metadata") or {}),
@@ -179,27 +181,47 @@ def _handlers(callbacks: Callbacks) -> list[BaseCallbackHandler]:
 Manager = TypeVar("Manager", CallbackManager, AsyncCallbackManager)
 
 
-def _described(manager: Manager, candidate: Candidate) -> Manager:
+def _described(manager: Manager, candidate: Candidate, *, told: bool) -> Manager:
     """Add what tracers are told of the model, where anybody listens."""
+    if not told:
+        manager.set_handlers([])
     if manager.handlers:
         params = candidate.model._get_ls_params(**candidate.kwargs)  # noqa: SLF001 - LangChain's own contract for tracers  # pyright: ignore[reportPrivateUsage]
         manager.add_metadata(dict(params), inherit=False)
     return manager
 
 
+def _tagged(manager: Manager, tag: str) -> Manager:
+    tagged: Manager = manager.copy()
+    tagged.add_tags([tag, NOSTREAM_TAG], inherit=False)
+    return tagged
+
+
+Run = TypeVar("Run", CallbackManagerForLLMRun, AsyncCallbackManagerForLLMRun)
+
+
+def _unheard(run: Run, manager: BaseCallbackManager, tags: Sequence[str]) -> Run:
+    run.handlers, run.metadata = silent(), manager.metadata
+    run.tags = [*manager.tags, *tags]
+    return run
+
+
 class RunLog(_Plan):
     """Opens a run for each request and closes it when its reply may be seen."""
 
-    def manager(self, candidate: Candidate, tag: str) -> CallbackManager:
+    def manager(self, candidate: Candidate) -> CallbackManager:
         """Return the manager of one candidate's runs; call it in the user's context."""
-        if not self.told:
-            return CallbackManager(handlers=[])
-        manager = CallbackManager.configure(**self.configure(candidate, tag))
-        return _described(manager, candidate)
+        manager = CallbackManager.configure(**self.configure(candidate))
+        return _described(manager, candidate, told=self.told)
+
+    def unheard(self, manager: CallbackManager, *tags: str) -> CallbackManagerForLLMRun:
+        """Return a run to give to the model where no handler is to hear of it."""
+        return _unheard(CallbackManagerForLLMRun.get_noop_manager(), manager, tags)
 
     def open(
         self,
         manager: CallbackManager,
+        tag: str,
         candidate: Candidate,
         messages: Sequence[BaseMessage],
         options: Mapping[str, Any],
@@ -208,7 +230,9 @@ class RunLog(_Plan):
         if not manager.handlers:
             return None
         start = self.start(candidate, options)
-        return manager.on_chat_model_start(messages=[list(messages)], **start)[0]
+        return _tagged(manager, tag).on_chat_model_start(
+            messages=[list(messages)], **start
+        )[0]
 
     def close(self, run: CallbackManagerForLLMRun | None, result: LLMResult) -> None:
         """Tell what came back, now or after the decision."""
@@ -238,16 +262,21 @@ class RunLog(_Plan):
 class AsyncRunLog(_Plan):
     """The twin of ``RunLog`` for tasks."""
 
-    def manager(self, candidate: Candidate, tag: str) -> AsyncCallbackManager:
+    def manager(self, candidate: Candidate) -> AsyncCallbackManager:
         """Return the manager of one candidate's runs; call it in the user's context."""
-        if not self.told:
-            return AsyncCallbackManager(handlers=[])
-        manager = AsyncCallbackManager.configure(**self.configure(candidate, tag))
-        return _described(manager, candidate)
+        manager = AsyncCallbackManager.configure(**self.configure(candidate))
+        return _described(manager, candidate, told=self.told)
+
+    def unheard(
+        self, manager: AsyncCallbackManager, *tags: str
+    ) -> AsyncCallbackManagerForLLMRun:
+        """Return a run to give to the model where no handler is to hear of it."""
+        return _unheard(AsyncCallbackManagerForLLMRun.get_noop_manager(), manager, tags)
 
     async def open(
         self,
         manager: AsyncCallbackManager,
+        tag: str,
         candidate: Candidate,
         messages: Sequence[BaseMessage],
         options: Mapping[str, Any],
@@ -256,7 +285,9 @@ class AsyncRunLog(_Plan):
         if not manager.handlers:
             return None
         start = self.start(candidate, options)
-        started = await manager.on_chat_model_start(messages=[list(messages)], **start)
+        started = await _tagged(manager, tag).on_chat_model_start(
+            messages=[list(messages)], **start
+        )
         return started[0]
 
     async def close(

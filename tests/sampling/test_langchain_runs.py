@@ -58,8 +58,9 @@ class Twin:
         self.log: Any = (RunLog if way == "threads" else AsyncRunLog)(**options)
 
     def open(self, candidate: Candidate, **options: Any) -> Any:
-        manager = self.log.manager(candidate, SAMPLE_TAG)
-        return self._do(self.log.open, manager, candidate, MESSAGES, options)
+        manager = self.log.manager(candidate)
+        asked = (SAMPLE_TAG, candidate, MESSAGES, options)
+        return self._do(self.log.open, manager, *asked)
 
     def close(self, run: Any, outcome: LLMResult) -> None:
         self._do(self.log.close, run, outcome)
@@ -135,7 +136,7 @@ def test_the_answer_has_a_tag_of_its_own() -> None:
     handler = EverythingHandler()
     log = RunLog(config=under(handler))
     candidate = Candidate(model=model())
-    log.open(log.manager(candidate, ANSWER_TAG), candidate, MESSAGES, {})
+    log.open(log.manager(candidate), ANSWER_TAG, candidate, MESSAGES, {})
     assert ANSWER_TAG in handler.events[0].kwargs["tags"]
 
 
@@ -143,8 +144,9 @@ async def test_async_handlers_are_told_too() -> None:
     handler = AsyncEverythingHandler()
     log = AsyncRunLog(config={"callbacks": [handler]})
     candidate = Candidate(model=model())
-    manager = log.manager(candidate, SAMPLE_TAG)
-    await log.close(await log.open(manager, candidate, MESSAGES, {}), result("Paris"))
+    manager = log.manager(candidate)
+    run = await log.open(manager, SAMPLE_TAG, candidate, MESSAGES, {})
+    await log.close(run, result("Paris"))
     assert handler.names == ["on_chat_model_start", "on_llm_end"]
 
 
