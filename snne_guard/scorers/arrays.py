@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import accumulate
 from numbers import Real
 from typing import NamedTuple, TypeVar
 
@@ -30,6 +31,7 @@ __all__ = [
     "check_unit",
     "check_weights",
     "given",
+    "graph_of",
 ]
 
 T = TypeVar("T")
@@ -70,7 +72,15 @@ def as_graph(weights: ArrayLike, /) -> FloatArray:
     Raises:
         InputError: They are not finite, below 0 or not symmetric.
     """
-    matrix = as_matrix(weights, what="weights")
+    return graph_of(as_matrix(weights, what="weights"))
+
+
+def graph_of(matrix: FloatArray, /) -> FloatArray:
+    """Return what ``as_graph`` returns of what ``as_matrix`` returned.
+
+    Raises:
+        InputError: As for ``as_graph``.
+    """
     check_weights(matrix)
     if not is_symmetric(matrix):
         gap = float(np.abs(matrix - matrix.T).max())
@@ -123,13 +133,13 @@ class Ragged(NamedTuple):
 
     Attributes:
         flat: All of them.
-        starts: ``(n,)`` where each answer begins.
-        lengths: ``(n,)`` how many tokens each has, at least 1.
+        starts: Where each of the n answers begins.
+        lengths: How many tokens each has, at least 1.
     """
 
     flat: FloatArray
-    starts: IntArray
-    lengths: IntArray
+    starts: list[int]
+    lengths: list[int]
 
     def sums(self, values: FloatArray, /) -> FloatArray:
         """Return the ``(n,)`` sums over each answer's tokens."""
@@ -162,8 +172,9 @@ def as_ragged(lists: Sequence[ArrayLike], /, *, what: str) -> Ragged:
     # All at once, and one by one only to say which answer is wrong.
     if not max_of(flat) < math.inf:
         _each_checked(lists, what=what)
-    lengths = np.array([length for (length,) in shapes])
-    return Ragged(flat, lengths.cumsum() - lengths, lengths)
+    lengths = [length for (length,) in shapes]
+    starts = [0, *accumulate(lengths[:-1])]
+    return Ragged(flat, starts, lengths)
 
 
 def _each_checked(lists: Sequence[ArrayLike], *, what: str) -> list[FloatArray]:
@@ -180,7 +191,8 @@ def as_token_logprobs(lists: Sequence[ArrayLike], /) -> Ragged:
         InputError: As for ``as_ragged``, or one is above 0 by more than rounding.
     """
     ragged = as_ragged(lists, what="token_logprobs")
-    return ragged._replace(flat=clipped_logprobs(ragged.flat, what="token_logprobs"))
+    flat = clipped_logprobs(ragged.flat, what="token_logprobs")
+    return Ragged(flat, ragged.starts, ragged.lengths)
 
 
 def as_places(cluster_ids: ArrayLike, /, *, n: int | None = None) -> IntArray:

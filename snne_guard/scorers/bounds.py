@@ -11,6 +11,7 @@ from snne_guard.errors import ConfigurationError, InputError
 __all__ = ["bounds", "check_anchor", "check_tau", "uncertainty"]
 
 _ROUNDING = 1e-9
+_NO_NUMBERS = (bool, str)  # though they compare with one, or look like it
 # Below this many representable steps between the bounds u would be noise.
 _MIN_STEPS = 1000
 
@@ -18,7 +19,7 @@ _MIN_STEPS = 1000
 def check_tau(tau: float) -> None:
     """Raise ConfigurationError unless tau is a finite number above 0."""
     try:
-        valid = 0 < tau < math.inf and not isinstance(tau, bool | str)
+        valid = 0 < tau < math.inf and not isinstance(tau, _NO_NUMBERS)
     except TypeError:
         valid = False
     if not valid:
@@ -29,7 +30,7 @@ def check_tau(tau: float) -> None:
 def check_anchor(anchor: float) -> None:
     """Raise ConfigurationError unless the anchor is a number in [0, 1]."""
     try:
-        valid = 0 <= anchor <= 1 and not isinstance(anchor, bool | str)
+        valid = 0 <= anchor <= 1 and not isinstance(anchor, _NO_NUMBERS)
     except TypeError:
         valid = False
     if not valid:

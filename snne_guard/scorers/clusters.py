@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -9,7 +12,7 @@ from snne_guard.errors import InputError
 from snne_guard.scorers.small import is_symmetric
 from snne_guard.types import BoolArray, IntArray
 
-__all__ = ["as_cluster_ids", "component_clusters", "greedy_clusters"]
+__all__ = ["as_cluster_ids", "cluster_masses", "component_clusters", "greedy_clusters"]
 
 
 def greedy_clusters(equivalent: ArrayLike) -> IntArray:
@@ -101,6 +104,28 @@ def as_cluster_ids(cluster_ids: ArrayLike) -> list[int]:
         raise InputError(msg)
     found: list[int] = ids.tolist()
     return found
+
+
+def cluster_masses(ids: Sequence[int], weights: Sequence[float]) -> dict[int, float]:
+    """Return how much the members of each cluster weigh together.
+
+    Sums are exact, so that they do not depend on the order of the members.
+
+    Args:
+        ids: The ``n`` clusters of the answers.
+        weights: The ``n`` weights of the answers.
+
+    Returns:
+        The mass of each cluster under its number, in the order of their first members.
+
+    Example:
+        >>> cluster_masses([0, 1, 0], [0.5, 0.2, 0.3])
+        {0: 0.8, 1: 0.2}
+    """
+    members: dict[int, list[float]] = {}
+    for one, weight in zip(ids, weights, strict=True):
+        members.setdefault(one, []).append(weight)
+    return {one: math.fsum(shares) for one, shares in members.items()}
 
 
 def _as_relation(equivalent: ArrayLike) -> BoolArray:

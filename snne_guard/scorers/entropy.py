@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable
 from typing import Literal
 
 from numpy.typing import ArrayLike
 
 from snne_guard.errors import ConfigurationError, InputError
-from snne_guard.scorers.clusters import as_cluster_ids
+from snne_guard.scorers.clusters import as_cluster_ids, cluster_masses
 from snne_guard.scorers.limits import Between
 from snne_guard.scorers.method import FunctionMethod
 from snne_guard.scorers.rows import (
@@ -80,10 +80,7 @@ def semantic_entropy(
     """
     ids = as_cluster_ids(cluster_ids)
     weights = answer_weights(mean_logprobs, n=len(ids), reading=reading).tolist()
-    members: defaultdict[int, list[float]] = defaultdict(list)
-    for cluster, weight in zip(ids, weights, strict=True):
-        members[cluster].append(weight)
-    return _entropy(math.fsum(shares) for shares in members.values())
+    return _entropy(cluster_masses(ids, weights).values())
 
 
 def discrete_semantic_entropy(cluster_ids: ArrayLike) -> float:
@@ -185,7 +182,7 @@ def _entropy(masses: Iterable[float]) -> float:
     some = [mass for mass in masses if mass > 0]
     total = math.fsum(some)
     shares = [mass / total for mass in some]
-    return 0.0 - math.fsum(share * math.log(share) for share in shares)
+    return 0.0 - math.fsum([share * math.log(share) for share in shares])
 
 
 def _se(inputs: MethodInputs) -> float:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from snne_guard.errors import InputError
-from snne_guard.scorers.arrays import as_graph, as_matrix, as_places, check_at_least
+from snne_guard.scorers.arrays import as_matrix, check_at_least, graph_of
+from snne_guard.scorers.clusters import as_cluster_ids, cluster_masses
 from snne_guard.scorers.rows import softmax_weights
-from snne_guard.scorers.small import min_of
-from snne_guard.types import FloatArray, IntArray
+from snne_guard.scorers.small import min_of, square_of
+from snne_guard.types import BoolArray, FloatArray, IntArray
 
 __all__ = [
     "cluster_kernel",
@@ -123,10 +125,13 @@ def cluster_kernel(cluster_ids: ArrayLike, mean_logprobs: ArrayLike) -> FloatArr
                [0.333, 0.333, 0.   ],
                [0.   , 0.   , 0.333]])
     """
-    ids = as_places(cluster_ids)
-    shares = cluster_shares(ids, mean_logprobs)
-    block: FloatArray = (shares / np.bincount(ids))[ids]
-    return np.where(ids[:, None] == ids, block, 0.0)
+    ids = as_cluster_ids(cluster_ids)
+    weights = softmax_weights(mean_logprobs, n=len(ids)).tolist()
+    masses, sizes = cluster_masses(ids, weights), Counter(ids)
+    total = math.fsum(weights)
+    block = [masses[one] / (total * sizes[one]) for one in ids]
+    same: BoolArray = np.equal.outer(ids, ids)
+    return same * np.array(block)
 
 
 def normalised_kernel(kernel: ArrayLike) -> FloatArray:
@@ -176,15 +181,17 @@ def von_neumann_entropy(kernel: ArrayLike, *, scaled: bool = False) -> float:
 def with_unit_trace(kernel: FloatArray) -> FloatArray:
     """Return what ``normalised_kernel`` returns of a kernel that is known to be one."""
     # The authors add the smallest one, by which no entropy would be 0 nor ln n.
-    scale = 1 / np.maximum(np.sqrt(kernel.diagonal()), _SMALLEST_ROOT)
-    unit: FloatArray = kernel * scale[:, None] * (scale / len(kernel))
+    roots = np.maximum(np.sqrt(kernel.diagonal()), _SMALLEST_ROOT)
+    unit: FloatArray = kernel / roots[:, None]
+    unit /= roots * len(kernel)
     return unit
 
 
 def entropy_of(kernel: FloatArray) -> float:
     """Return ``von_neumann_entropy`` of a kernel that is known to be one."""
     values: list[float] = np.linalg.eigvalsh(kernel).tolist()
-    total = math.fsum(value * math.log(value) for value in values if value > _SMALLEST)
+    terms = [value * math.log(value) for value in values if value > _SMALLEST]
+    total = math.fsum(terms)
     return round(max(0.0, -total), _DIGITS)
 
 
@@ -199,9 +206,11 @@ def cluster_shares(places: IntArray, mean_logprobs: ArrayLike) -> FloatArray:
         InputError: The two are not of the same length, or a log-probability is NaN or
             ``+inf``.
     """
-    weights = softmax_weights(mean_logprobs, n=len(places))
-    shares: FloatArray = np.bincount(places, weights) / weights.sum()
-    return shares
+    weights = softmax_weights(mean_logprobs, n=len(places)).tolist()
+    masses = cluster_masses(places.tolist(), weights)
+    return np.array([masses[place] for place in range(len(masses))]) / math.fsum(
+        weights
+    )
 
 
 def _spectrum(weights: ArrayLike, *, normalised: bool) -> tuple[FloatArray, FloatArray]:
@@ -216,7 +225,7 @@ def _spectrum(weights: ArrayLike, *, normalised: bool) -> tuple[FloatArray, Floa
 
 
 def _decomposed(n: int, data: bytes, normalised: bool) -> tuple[FloatArray, FloatArray]:  # noqa: FBT001 - a key
-    laplacian = as_graph(np.frombuffer(data).reshape(n, n))
+    laplacian = graph_of(square_of(n, data))
     degrees = laplacian.sum(axis=1)
     np.negative(laplacian, out=laplacian)
     laplacian.flat[:: n + 1] = degrees
@@ -228,7 +237,8 @@ def _decomposed(n: int, data: bytes, normalised: bool) -> tuple[FloatArray, Floa
         laplacian = laplacian * scale[:, None] * scale
     values, basis = np.linalg.eigh(laplacian)
     np.maximum(values, 0.0, out=values)
-    values.flags.writeable = basis.flags.writeable = False
+    values.setflags(write=False)
+    basis.setflags(write=False)
     return values, basis
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, TypeVar
 
@@ -22,6 +23,17 @@ __all__ = ["Materials"]
 
 AnyScalar = TypeVar("AnyScalar", bound=np.generic)
 _Known = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """What was worked out with one relation: parts, and the inputs made of them."""
+
+    relation: Relation
+    parts: dict[str, Any] = field(default_factory=dict[str, Any])
+    inputs: dict[Hashable, MethodInputs] = field(
+        default_factory=dict[Hashable, MethodInputs]
+    )
 
 
 class Materials:
@@ -68,9 +80,10 @@ class Materials:
         self._first = 1 if delivered and not include_answer else 0
         self._logprobs = token_logprobs
         self._known: _Known = {} if known is None else known
-        self._parts: dict[tuple[str, str, int], Any] = {}
-        self._relations: dict[int, Relation] = {}
-        self._inputs: dict[Hashable, MethodInputs] = {}
+        self._parts: dict[str, Any] = {}  # in which no relation has a say
+        self._arrays: dict[int, FloatArray] = {}
+        self._unseen: FloatArray | None = None
+        self._seen: dict[tuple[str, int], _Seen] = {}
         self._whole: Materials | None = None
 
     def first(self, n: int, /) -> Materials:
@@ -125,20 +138,17 @@ class Materials:
         """
         check_tau(tau)
         needs = frozenset(method.needs)
-        anchored = self.delivered and not self._first
-        anchor = (
-            relation.anchor if anchored and getattr(method, "anchors", False) else 0.0
-        )
-        key = needs, self._key("", relation), float(tau), anchor
-        if key not in self._inputs:
+        anchor = relation.anchor and self._anchor(method, relation)
+        seen, key = self._of(relation), (needs, float(tau), anchor)
+        if key not in seen.inputs:
             found = {need: self._part(need, relation) for need in needs}
             check_found(method, found)
             if "similarity" not in needs:
-                found["similarity"] = self._unseen()
-            self._inputs[key] = MethodInputs(
+                found["similarity"] = self._nothing()
+            seen.inputs[key] = MethodInputs(
                 tau=tau, metric=relation.metric, anchor=anchor, **found
             )
-        return self._inputs[key]
+        return seen.inputs[key]
 
     def part(self, need: str, relation: Relation, /) -> Any:  # noqa: ANN401 - of many kinds
         """Return one part, None where it is not known.
@@ -149,37 +159,48 @@ class Materials:
         return self._part(need, relation)
 
     def _part(self, need: str, relation: Relation) -> Any:  # noqa: ANN401 - of many kinds
-        key = self._key(need, relation) if need in RELATION_NEEDS else (need, "", 0)
-        if key not in self._parts:
+        parts = self._of(relation).parts if need in RELATION_NEEDS else self._parts
+        if need not in parts:
             find = _FIND.get(need)
-            self._parts[key] = None if find is None else find(self, relation)
-        return self._parts[key]
+            parts[need] = None if find is None else find(self, relation)
+        return parts[need]
 
-    def _key(self, part: str, relation: Relation) -> tuple[str, str, int]:
-        """Return what a part of one relation is kept under."""
+    def _of(self, relation: Relation) -> _Seen:
+        """Return what was worked out with one relation."""
         # A name is not enough: two lambdas have the same. What is kept has an id alone.
-        which = id(relation.similarity)
-        self._relations[which] = relation
-        return part, relation.name, which
+        key = relation.name, id(relation.similarity)
+        seen = self._seen.get(key)
+        if seen is None:
+            seen = self._seen[key] = _Seen(relation)
+        return seen
 
-    def _unseen(self) -> FloatArray:
+    def _anchor(self, method: Method, relation: Relation) -> float:
+        """Return the share of the weight that lies on the delivered answer."""
+        anchored = self.delivered and not self._first
+        return (
+            relation.anchor if anchored and getattr(method, "anchors", False) else 0.0
+        )
+
+    def _nothing(self) -> FloatArray:
         """Return what stands for a matrix that a method does not need."""
-        key = ("unseen", "", 0)
-        if key not in self._parts:
-            self._parts[key] = np.full((len(self.members),) * 2, np.nan)
-        found: FloatArray = self._parts[key]
-        return found
+        if self._unseen is None:
+            self._unseen = np.full((len(self.members),) * 2, np.nan)
+        return self._unseen
 
     def matrix(self, relation: Relation) -> FloatArray:
         """Return the checked similarity of all texts, whoever is a member."""
         if self._whole is not None:
             return self._corner(self._whole.matrix(relation))
-        key = self._key("matrix", relation)
-        if key not in self._parts:
+        parts = self._of(relation).parts
+        if "matrix" not in parts:
             # An own similarity is asked alone; its entailment may be another matter.
             derived = self.probabilities(relation) if relation.derives else None
-            self._parts[key] = relation.compare(self.texts, self.question, derived)
-        found: FloatArray = self._parts[key]
+            parts["matrix"] = (
+                self.equivalent(relation).astype(np.float64)
+                if relation.matches
+                else relation.compare(self.texts, self.question, derived)
+            )
+        found: FloatArray = parts["matrix"]
         return found
 
     def probabilities(self, relation: Relation) -> FloatArray | None:
@@ -189,10 +210,10 @@ class Materials:
         if self._whole is not None:
             whole = self._whole.probabilities(relation)
             return None if whole is None else self._corner(whole)
-        key = self._key("probabilities", relation)
-        if key not in self._parts:
-            self._parts[key] = relation.probabilities(self.texts, self.question)
-        found: FloatArray = self._parts[key]
+        parts = self._of(relation).parts
+        if "probabilities" not in parts:
+            parts["probabilities"] = relation.probabilities(self.texts, self.question)
+        found: FloatArray = parts["probabilities"]
         return found
 
     def sentence_entailment(self, relation: Relation) -> FloatArray | None:
@@ -221,12 +242,12 @@ class Materials:
         """Return which of all texts mean the same, whoever is a member."""
         if self._whole is not None:
             return self._corner(self._whole.equivalent(relation))
-        key = self._key("equivalent", relation)
-        if key not in self._parts:
+        parts = self._of(relation).parts
+        if "equivalent" not in parts:
             told = relation.equates and not relation.derives
             found = None if told else self.probabilities(relation)
-            self._parts[key] = relation.equivalent(self.texts, self.question, found)
-        same: BoolArray = self._parts[key]
+            parts["equivalent"] = relation.equivalent(self.texts, self.question, found)
+        same: BoolArray = parts["equivalent"]
         return same
 
     def cluster_ids(self, relation: Relation) -> IntArray:
@@ -252,6 +273,33 @@ class Materials:
             return None
         tokens = self._logprobs[0]
         return tokens if tokens is not None and len(tokens) else None
+
+    def token_arrays(self) -> tuple[FloatArray, ...] | None:
+        """Return the members' as arrays, None unless all have some."""
+        tokens = self.tokens()
+        if tokens is None:
+            return None
+        return tuple(
+            self._array(place, one) for place, one in enumerate(tokens, self._first)
+        )
+
+    def main_array(self) -> FloatArray | None:
+        """Return that of the delivered answer, None where it is not known."""
+        tokens = self.main_tokens()
+        return None if tokens is None else self._array(0, tokens)
+
+    def _array(self, place: int, tokens: Sequence[float]) -> FloatArray:
+        """Return one text's log-probabilities as an array, the same to all who ask."""
+        if place not in self._arrays:
+            self._arrays[place] = np.asarray(tokens, float)
+        return self._arrays[place]
+
+    def sample_means(self, relation: Relation) -> FloatArray | None:
+        """Return the samples' mean log-probabilities, None unless all have some."""
+        means: FloatArray | None = self._part("mean_logprobs", relation)
+        if means is None:  # those of the delivered answer may be what is missing
+            return _means(self.sample_tokens())
+        return means[int(self.delivered) - self._first :]
 
     def known(self, need: str) -> Any:  # noqa: ANN401 - of many kinds
         """Return what was given of the members under the name of a need."""
@@ -280,16 +328,6 @@ def _means(tokens: Sequence[Sequence[float]] | None) -> FloatArray | None:
     return np.array([float(sum(one) / len(one)) for one in tokens])
 
 
-def _arrays(tokens: Sequence[Sequence[float]] | None) -> tuple[FloatArray, ...] | None:
-    return None if tokens is None else tuple(np.asarray(one, float) for one in tokens)
-
-
-def _main_logprobs(materials: Materials, relation: Relation) -> FloatArray | None:
-    del relation
-    tokens = materials.main_tokens()
-    return None if tokens is None else np.asarray(tokens, float)
-
-
 def _main_similarity(materials: Materials, relation: Relation) -> FloatArray | None:
     return materials.matrix(relation)[0, 1:] if materials.delivered else None
 
@@ -314,17 +352,17 @@ _FIND: Mapping[str, Callable[[Materials, Relation], Any]] = MappingProxyType(
             materials.texts[0] if materials.delivered else None
         ),
         "main_entailment": _main_entailment,
-        "main_logprobs": _main_logprobs,
+        "main_logprobs": lambda materials, _: materials.main_array(),
         "main_similarity": _main_similarity,
         "mean_logprobs": lambda materials, _: _means(materials.tokens()),
         "p_true_logprob": lambda materials, _: materials.given("p_true_logprob"),
         "question": lambda materials, _: materials.question,
-        "sample_mean_logprobs": lambda materials, _: _means(materials.sample_tokens()),
+        "sample_mean_logprobs": Materials.sample_means,
         "sentence_entailment": Materials.sentence_entailment,
         "sentence_of": lambda materials, _: sentence_owners(materials.members),
         "similarity": Materials.similarity,
         "token_importance": lambda materials, _: materials.known("token_importance"),
-        "token_logprobs": lambda materials, _: _arrays(materials.tokens()),
+        "token_logprobs": lambda materials, _: materials.token_arrays(),
     }
 )
 """How each need is met; a new one is a field of ``MethodInputs`` and a line here."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -32,20 +32,24 @@ class Mapping01(Protocol):
 
 def check_needs(method: Method, inputs: MethodInputs, /) -> None:
     """Raise InputError where something that the method needs is missing."""
-    missing = [need for need in method.needs if getattr(inputs, need, None) is None]
-    if missing:
-        raise _lacking(method, missing)
+    # Each method of each set passes here: a loop is half of a list of what is missing.
+    for need in method.needs:
+        if getattr(inputs, need, None) is None:
+            raise _lacking(
+                method, {need: getattr(inputs, need, None) for need in method.needs}
+            )
 
 
 def check_found(method: Method, found: Mapping[str, object], /) -> None:
     """Raise InputError where a need was met with None."""
-    missing = [need for need, value in found.items() if value is None]
-    if missing:
-        raise _lacking(method, missing)
+    for value in found.values():
+        if value is None:
+            raise _lacking(method, found)
 
 
-def _lacking(method: Method, missing: Sequence[str]) -> InputError:
-    msg = f"expected {min(missing)} for method {method.name!r}, got none"
+def _lacking(method: Method, found: Mapping[str, object]) -> InputError:
+    missing = min(need for need, value in found.items() if value is None)
+    msg = f"expected {missing} for method {method.name!r}, got none"
     return InputError(msg)
 
 

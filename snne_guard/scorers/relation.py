@@ -99,6 +99,11 @@ class Relation:
             anchor=_ANCHOR if compare is content_f1 else 0.0,
         )
 
+    @property
+    def matches(self) -> bool:
+        """Whether the similarity is 1 where two texts mean the same and 0 elsewhere."""
+        return isinstance(self.similarity, Match)
+
     def asked(self) -> Relation:
         """Return the relation with the question in front of the answers.
 
@@ -156,7 +161,7 @@ class Relation:
         Raises:
             InputError: What came back is no similarity matrix.
         """
-        if isinstance(self.similarity, Match):
+        if self.matches:
             return self.similarity(texts)  # by its making there is nothing to check
         found: Any
         if self.derives and probabilities is not None:
@@ -218,7 +223,7 @@ class Relation:
         if probabilities is not None:
             return edge_weights(probabilities)
         weights = similarity + similarity.T
-        np.fill_diagonal(weights, 0.0)
+        weights.flat[:: len(weights) + 1] = 0.0
         return weights
 
 

@@ -169,7 +169,7 @@ def _relevant_entropies(
 
 def _weights(tokens: Ragged, token_importance: Sequence[ArrayLike]) -> FloatArray:
     importance = as_ragged(token_importance, what="token_importance")
-    got, expected = importance.lengths.tolist(), tokens.lengths.tolist()
+    got, expected = importance.lengths, tokens.lengths
     if got != expected:
         msg = f"expected token_importance of {expected} tokens, got {got}"
         raise InputError(msg)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from snne_guard.types import FloatArray
 
-__all__ = ["all_finite", "is_symmetric", "max_of", "min_of"]
+__all__ = ["all_finite", "is_symmetric", "max_of", "min_of", "square_of"]
 
 # Sets have some ten answers, and methods ask these of every matrix that they are given.
 
@@ -61,3 +62,15 @@ def is_symmetric(matrix: NDArray[Any], /) -> bool:
         (True, False)
     """
     return matrix.tobytes() == matrix.T.tobytes()
+
+
+def square_of(n: int, data: bytes, /) -> FloatArray:
+    """Return the ``(n, n)`` matrix whose ``tobytes`` these are; read-only.
+
+    Example:
+        >>> import numpy as np
+        >>> square_of(2, np.eye(2).tobytes())
+        array([[1., 0.],
+               [0., 1.]])
+    """
+    return np.ndarray((n, n), np.float64, data)

@@ -15,7 +15,7 @@ from snne_guard.scorers.arrays import check_number, check_weights
 from snne_guard.scorers.limits import Between
 from snne_guard.scorers.method import FunctionMethod
 from snne_guard.scorers.rows import as_square
-from snne_guard.scorers.small import min_of
+from snne_guard.scorers.small import min_of, square_of
 from snne_guard.types import FloatArray, MethodInputs
 
 __all__ = [
@@ -78,19 +78,23 @@ def laplacian_spectrum(similarity: ArrayLike) -> Spectrum:
 
 
 def _spectrum(n: int, data: bytes) -> Spectrum:
-    weights = np.frombuffer(data, dtype=np.float64).reshape(n, n)
+    weights = square_of(n, data)
     check_weights(weights)
-    weights = (weights + weights.T) / 2
+    weights = weights + weights.T
+    weights /= 2
     degrees = weights.sum(axis=1)
     if min_of(degrees) == 0:
         row = int(degrees.argmin())
         msg = f"expected no row of zeros, got one at {row}"
         raise InputError(msg)
     scale = 1 / np.sqrt(degrees)
-    # Of I - L, whose eigenvalues are 1 less those of L, so the largest come first.
-    values, vectors = np.linalg.eigh(scale[:, None] * weights * scale)
-    values, vectors = 1 - values[::-1], vectors[:, ::-1]
-    values.flags.writeable = vectors.flags.writeable = False
+    weights *= scale[:, None]
+    weights *= -scale
+    # Of L - I, whose eigenvalues keep the digits that those of L lose near 0.
+    values, vectors = np.linalg.eigh(weights)
+    values += 1
+    values.setflags(write=False)
+    vectors.setflags(write=False)
     return Spectrum(values, vectors)
 
 
@@ -120,7 +124,7 @@ def eigenvalue_sum(similarity: ArrayLike) -> float:
         2.0
     """
     values = laplacian_spectrum(similarity).values.tolist()
-    return round(math.fsum(max(0.0, 1 - value) for value in values), _DIGITS)
+    return round(math.fsum([1 - value for value in values if value < 1]), _DIGITS)
 
 
 def degree(similarity: ArrayLike, *, normalised: bool = False) -> float:
@@ -204,8 +208,7 @@ def eccentricity(
         raise ConfigurationError(msg)
     chosen = spectrum.vectors[:, :count]
     apart = chosen - chosen.sum(axis=0) / n
-    squares: FloatArray = apart * apart * shares
-    return round(math.sqrt(float(squares.sum())), _DIGITS)
+    return round(math.sqrt(float(np.vdot(apart * shares, apart))), _DIGITS)
 
 
 def _smallest(values: FloatArray, k: int) -> tuple[int, FloatArray]:
