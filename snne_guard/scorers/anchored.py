@@ -7,7 +7,7 @@ import math
 from numpy.typing import ArrayLike
 
 from snne_guard.errors import InputError
-from snne_guard.scorers.arrays import as_vector, given
+from snne_guard.scorers.arrays import as_shares, as_vector, given
 from snne_guard.scorers.bounds import check_tau
 from snne_guard.scorers.limits import Between
 from snne_guard.scorers.method import FunctionMethod
@@ -51,7 +51,7 @@ def anchored_snne(main_similarity: ArrayLike, *, tau: float = 1.0) -> float:
         >>> round(anchored_snne([1.0, 1.0, 0.5, 0.0]), 4)
         -0.7038
     """
-    similarity = _similarity(main_similarity)
+    similarity = as_shares(main_similarity, what="main_similarity", slack=_ROUNDING)
     return _pooled(similarity, [1.0] * len(similarity), tau=tau)
 
 
@@ -85,23 +85,12 @@ def anchored_wsnne(
         >>> round(anchored_wsnne([1.0, 1.0, 0.5, 0.0], [-0.1, -0.2, -1.0, -3.0]), 4)
         -0.9141
     """
-    similarity = _similarity(main_similarity)
+    similarity = as_shares(main_similarity, what="main_similarity", slack=_ROUNDING)
     logprobs = as_vector(
         sample_mean_logprobs, what="sample_mean_logprobs", n=len(similarity)
     )
     weights = likelihoods(clipped_logprobs(logprobs, what="sample_mean_logprobs"))
     return _pooled(similarity, weights.tolist(), tau=tau)
-
-
-def _similarity(values: ArrayLike) -> list[float]:
-    similarity: list[float] = as_vector(values, what="main_similarity").tolist()
-    if min(similarity) < -_ROUNDING or max(similarity) > 1 + _ROUNDING:
-        wrong = next(
-            one for one in similarity if not -_ROUNDING <= one <= 1 + _ROUNDING
-        )
-        msg = f"expected main_similarity in [0, 1], got {wrong}"
-        raise InputError(msg)
-    return [min(max(one, 0.0), 1.0) for one in similarity]
 
 
 def _pooled(similarity: list[float], weights: list[float], *, tau: float) -> float:

@@ -24,6 +24,7 @@ __all__ = [
     "as_matrix",
     "as_places",
     "as_ragged",
+    "as_shares",
     "as_token_logprobs",
     "as_vector",
     "check_at_least",
@@ -128,6 +129,23 @@ def as_logprobs(values: ArrayLike, /, *, what: str, n: int | None = None) -> Flo
     return clipped_logprobs(vector, what=what)
 
 
+def as_shares(values: ArrayLike, /, *, what: str, slack: float) -> list[float]:
+    """Return a list of numbers in [0, 1], those beyond by no more than slack cut off.
+
+    Raises:
+        InputError: There is none, or one lies further outside.
+    """
+    shares: list[float] = as_vector(values, what=what).tolist()
+    least, most = min(shares), max(shares)
+    if least >= 0 and most <= 1:
+        return shares
+    if least < -slack or most > 1 + slack:
+        wrong = least if least < -slack else most
+        msg = f"expected {what} in [0, 1], got {wrong}"
+        raise InputError(msg)
+    return [min(max(share, 0.0), 1.0) for share in shares]
+
+
 class Ragged(NamedTuple):
     """Numbers of the tokens of n answers, one after the other.
 
@@ -160,19 +178,22 @@ def as_ragged(lists: Sequence[ArrayLike], /, *, what: str) -> Ragged:
         arrays = [np.asarray(tokens, dtype=np.float64) for tokens in lists]
     except (TypeError, ValueError):
         arrays = _each_checked(lists, what=what)
-    shapes = [array.shape for array in arrays]
-    for place, shape in enumerate(shapes):
-        if len(shape) != 1 or not shape[0]:
-            msg = (
-                f"expected {what} of at least one token for answer {place}, "
-                f"got shape {shape}"
-            )
-            raise InputError(msg)
+    lengths = [array.size for array in arrays]
+    if 0 in lengths or any(array.ndim != 1 for array in arrays):
+        place, shape = next(
+            (place, array.shape)
+            for place, array in enumerate(arrays)
+            if array.ndim != 1 or not array.size
+        )
+        msg = (
+            f"expected {what} of at least one token for answer {place}, "
+            f"got shape {shape}"
+        )
+        raise InputError(msg)
     flat = np.concatenate(arrays)
     # All at once, and one by one only to say which answer is wrong.
     if not max_of(flat) < math.inf:
         _each_checked(lists, what=what)
-    lengths = [length for (length,) in shapes]
     starts = [0, *accumulate(lengths[:-1])]
     return Ragged(flat, starts, lengths)
 

@@ -6,8 +6,7 @@ import math
 
 from numpy.typing import ArrayLike
 
-from snne_guard.errors import InputError
-from snne_guard.scorers.arrays import as_logprobs, as_vector, given
+from snne_guard.scorers.arrays import as_logprobs, as_shares, given
 from snne_guard.scorers.method import FunctionMethod
 from snne_guard.types import MethodInputs
 
@@ -76,13 +75,8 @@ def cocoa_ppl(main_logprobs: ArrayLike, main_similarity: ArrayLike) -> float:
 
 
 def _product(surprise: float, main_similarity: ArrayLike) -> float:
-    similarity = as_vector(main_similarity, what="main_similarity").tolist()
-    least, most = min(similarity), max(similarity)
-    if least < -_ROUNDING or most > 1 + _ROUNDING:
-        wrong = least if least < -_ROUNDING else most
-        msg = f"expected main_similarity in [0, 1], got {wrong}"
-        raise InputError(msg)
-    apart = math.fsum(min(max(1 - one, 0.0), 1.0) for one in similarity)
+    similarity = as_shares(main_similarity, what="main_similarity", slack=_ROUNDING)
+    apart = math.fsum([1 - one for one in similarity])
     apart /= len(similarity)
     # 0 also where the answer has no probability at all: the samples agree with it.
     return surprise * apart if apart else 0.0

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterable
 from typing import Literal
 
 from numpy.typing import ArrayLike
 
 from snne_guard.errors import ConfigurationError, InputError
-from snne_guard.scorers.clusters import as_cluster_ids, cluster_masses
+from snne_guard.scorers.clusters import as_cluster_ids, cluster_masses, cluster_sizes
 from snne_guard.scorers.limits import Between
 from snne_guard.scorers.method import FunctionMethod
 from snne_guard.scorers.rows import (
@@ -106,10 +105,10 @@ def discrete_semantic_entropy(cluster_ids: ArrayLike) -> float:
         0.5623
     """
     ids = as_cluster_ids(cluster_ids)
-    n, sizes = len(ids), Counter(ids).values()
+    n, sizes = len(ids), cluster_sizes(ids).values()
     if len(sizes) == 1:
         return 0.0
-    return math.log(n) - math.fsum(size * math.log(size) for size in sizes) / n
+    return math.log(n) - math.fsum([size * math.log(size) for size in sizes]) / n
 
 
 def naive_entropy(

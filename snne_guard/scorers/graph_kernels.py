@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from functools import lru_cache
 
 import numpy as np
@@ -11,10 +10,10 @@ from numpy.typing import ArrayLike
 
 from snne_guard.errors import InputError
 from snne_guard.scorers.arrays import as_matrix, check_at_least, graph_of
-from snne_guard.scorers.clusters import as_cluster_ids, cluster_masses
+from snne_guard.scorers.clusters import as_cluster_ids, cluster_masses, cluster_sizes
 from snne_guard.scorers.rows import softmax_weights
 from snne_guard.scorers.small import min_of, square_of
-from snne_guard.types import BoolArray, FloatArray, IntArray
+from snne_guard.types import FloatArray, IntArray
 
 __all__ = [
     "cluster_kernel",
@@ -63,7 +62,7 @@ def heat_kernel(
     """
     check_at_least(t, 0, what="t")
     values, basis = _spectrum(weights, normalised=normalised)
-    return (basis * np.exp(-t * values)) @ basis.T
+    return _kernel(np.exp(-t * values), basis)
 
 
 def matern_kernel(
@@ -99,7 +98,7 @@ def matern_kernel(
     check_at_least(kappa, 0, what="kappa", above=True)
     check_at_least(nu, 0, what="nu", above=True)
     values, basis = _spectrum(weights, normalised=normalised)
-    return (basis * (1 + values * (kappa * kappa / (2 * nu))) ** -nu) @ basis.T
+    return _kernel((1 + values * (kappa * kappa / (2 * nu))) ** -nu, basis)
 
 
 def cluster_kernel(cluster_ids: ArrayLike, mean_logprobs: ArrayLike) -> FloatArray:
@@ -127,11 +126,11 @@ def cluster_kernel(cluster_ids: ArrayLike, mean_logprobs: ArrayLike) -> FloatArr
     """
     ids = as_cluster_ids(cluster_ids)
     weights = softmax_weights(mean_logprobs, n=len(ids)).tolist()
-    masses, sizes = cluster_masses(ids, weights), Counter(ids)
+    masses, sizes = cluster_masses(ids, weights), cluster_sizes(ids)
     total = math.fsum(weights)
     block = [masses[one] / (total * sizes[one]) for one in ids]
-    same: BoolArray = np.equal.outer(ids, ids)
-    return same * np.array(block)
+    places = np.array(ids)
+    return np.where(places[:, None] == places, np.array(block), 0.0)
 
 
 def normalised_kernel(kernel: ArrayLike) -> FloatArray:
@@ -211,6 +210,12 @@ def cluster_shares(places: IntArray, mean_logprobs: ArrayLike) -> FloatArray:
     return np.array([masses[place] for place in range(len(masses))]) / math.fsum(
         weights
     )
+
+
+def _kernel(values: FloatArray, basis: FloatArray) -> FloatArray:
+    """Return the matrix with these eigenvalues and eigenvectors."""
+    kernel: FloatArray = (basis * values).dot(basis.T)
+    return kernel
 
 
 def _spectrum(weights: ArrayLike, *, normalised: bool) -> tuple[FloatArray, FloatArray]:

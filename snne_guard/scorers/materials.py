@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from snne_guard._seams import inputs_of
 from snne_guard.errors import InputError
 from snne_guard.scorers.bounds import check_tau
 from snne_guard.scorers.clusters import greedy_clusters
@@ -140,15 +141,15 @@ class Materials:
         needs = frozenset(method.needs)
         anchor = relation.anchor and self._anchor(method, relation)
         seen, key = self._of(relation), (needs, float(tau), anchor)
-        if key not in seen.inputs:
+        inputs = seen.inputs.get(key)
+        if inputs is None:
             found = {need: self._part(need, relation) for need in needs}
             check_found(method, found)
             if "similarity" not in needs:
                 found["similarity"] = self._nothing()
-            seen.inputs[key] = MethodInputs(
-                tau=tau, metric=relation.metric, anchor=anchor, **found
-            )
-        return seen.inputs[key]
+            found |= {"tau": tau, "metric": relation.metric, "anchor": anchor}
+            inputs = seen.inputs[key] = inputs_of(found)
+        return inputs
 
     def part(self, need: str, relation: Relation, /) -> Any:  # noqa: ANN401 - of many kinds
         """Return one part, None where it is not known.

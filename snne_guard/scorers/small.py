@@ -47,7 +47,10 @@ def all_finite(values: FloatArray, /) -> bool:
         >>> all_finite(np.array([0.5, 1e308])), all_finite(np.array([0.5, math.nan]))
         (True, False)
     """
-    return not values.size or (min_of(values) > -math.inf and max_of(values) < math.inf)
+    return not values.size or (
+        values.item(values.argmin()) > -math.inf
+        and values.item(values.argmax()) < math.inf
+    )
 
 
 def is_symmetric(matrix: NDArray[Any], /) -> bool:

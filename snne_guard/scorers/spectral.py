@@ -15,7 +15,7 @@ from snne_guard.scorers.arrays import check_number, check_weights
 from snne_guard.scorers.limits import Between
 from snne_guard.scorers.method import FunctionMethod
 from snne_guard.scorers.rows import as_square
-from snne_guard.scorers.small import min_of, square_of
+from snne_guard.scorers.small import is_symmetric, min_of, square_of
 from snne_guard.types import FloatArray, MethodInputs
 
 __all__ = [
@@ -80,8 +80,7 @@ def laplacian_spectrum(similarity: ArrayLike) -> Spectrum:
 def _spectrum(n: int, data: bytes) -> Spectrum:
     weights = square_of(n, data)
     check_weights(weights)
-    weights = weights + weights.T
-    weights /= 2
+    weights = weights.copy() if is_symmetric(weights) else (weights + weights.T) / 2
     degrees = weights.sum(axis=1)
     if min_of(degrees) == 0:
         row = int(degrees.argmin())
@@ -208,7 +207,8 @@ def eccentricity(
         raise ConfigurationError(msg)
     chosen = spectrum.vectors[:, :count]
     apart = chosen - chosen.sum(axis=0) / n
-    return round(math.sqrt(float(np.vdot(apart * shares, apart))), _DIGITS)
+    squares: list[float] = (apart * apart * shares).ravel().tolist()
+    return round(math.sqrt(math.fsum(squares)), _DIGITS)
 
 
 def _smallest(values: FloatArray, k: int) -> tuple[int, FloatArray]:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 from numpy.typing import ArrayLike
 
-from snne_guard.scorers.clusters import as_cluster_ids
+from snne_guard.scorers.clusters import as_cluster_ids, cluster_sizes
 from snne_guard.scorers.limits import Between
 from snne_guard.scorers.method import FunctionMethod
 from snne_guard.types import MethodInputs
@@ -37,7 +35,7 @@ def vote_share(cluster_ids: ArrayLike) -> float:
         0.25
     """
     ids = as_cluster_ids(cluster_ids)
-    largest = max(Counter(ids).values())
+    largest = max(cluster_sizes(ids).values())
     return (len(ids) - largest) / len(ids)
 
 
