@@ -115,6 +115,10 @@ def test_wrong_similarities(wrong: Any) -> None:
         anchored_snne(wrong)
 
 
+def test_rounding_leaves_no_similarity_outside() -> None:
+    assert anchored_snne([1 + 5e-10, 0.5, -5e-10]) == anchored_snne([1, 0.5, 0])
+
+
 @pytest.mark.parametrize("wrong", [[], [-1], [-1, 0.5], [math.nan, -1]])
 def test_wrong_logprobs(wrong: list[float]) -> None:
     with pytest.raises(InputError, match="expected"):

@@ -1,5 +1,7 @@
 """Each part of a response set is worked out once, and every method gets its own."""
 
+import dataclasses
+import pickle
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,8 +14,8 @@ from snne_guard.scorers.materials import Materials
 from snne_guard.scorers.method import FunctionMethod
 from snne_guard.scorers.needs import check_relation
 from snne_guard.scorers.relation import Relation
-from snne_guard.similarity import rouge_l
-from snne_guard.types import BoolArray, FloatArray
+from snne_guard.similarity import exact, rouge_l
+from snne_guard.types import BoolArray, FloatArray, MethodInputs
 
 TEXTS = ["Paris", "It is Paris", "Lyon", "Paris"]
 LOGPROBS = [[-0.5, -0.1], [-1.0], [-2.0, -2.0, -2.0], [-0.25]]
@@ -136,10 +138,24 @@ def test_those_of_the_delivered_answer_may_be_missing() -> None:
         -2.0,
         -3.0,
     ]
+    member = Materials(TEXTS, token_logprobs=logprobs)
+    means = of(member, relation, "sample_mean_logprobs").sample_mean_logprobs
+    assert means.tolist() == [-1.0, -2.0, -3.0]
     with pytest.raises(InputError, match="expected main_logprobs"):
         of(materials, relation, "main_logprobs")
     with pytest.raises(InputError, match="expected main_logprobs"):
         of(Materials(TEXTS), relation, "main_logprobs")
+
+
+def test_a_list_of_log_probabilities_becomes_an_array_once() -> None:
+    materials = Materials(TEXTS, token_logprobs=LOGPROBS)
+    relation = Relation.of("rouge_l")
+    every = of(materials, relation, "token_logprobs").token_logprobs
+    main = of(materials, relation, "main_logprobs").main_logprobs
+    both = of(materials, relation, "mean_logprobs", "sample_mean_logprobs")
+
+    assert main is every[0]
+    assert both.sample_mean_logprobs.tolist() == both.mean_logprobs[1:].tolist()
 
 
 def test_a_method_that_forgot_to_say_what_it_needs_gets_no_number() -> None:
@@ -147,6 +163,19 @@ def test_a_method_that_forgot_to_say_what_it_needs_gets_no_number() -> None:
 
     assert inputs.similarity.shape == (4, 4)
     assert np.isnan(inputs.similarity).all()
+
+
+def test_inputs_are_the_same_whoever_makes_them() -> None:
+    inputs: MethodInputs = of(Materials(TEXTS), Relation.of("rouge_l"), "answers")
+
+    assert inputs == MethodInputs(
+        similarity=inputs.similarity, answers=tuple(TEXTS), metric=True
+    )
+    assert repr(inputs) == repr(dataclasses.replace(inputs))
+    assert pickle.loads(pickle.dumps(inputs)).answers == tuple(TEXTS)  # noqa: S301 - ours
+    assert inputs.mean_logprobs is None
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        inputs.tau = 2.0  # type: ignore[misc]
 
 
 def test_methods_with_the_same_needs_get_the_same() -> None:
@@ -177,6 +206,16 @@ def test_each_relation_runs_once_whoever_asks() -> None:
     assert inputs.cluster_ids.tolist() == [0, 1, 2]
     assert inputs.similarity[0, 2] == pytest.approx(0.45)
     assert inputs.graph[0].tolist() == [0.0, 0.0, 1.0]
+
+
+@pytest.mark.parametrize("include_answer", [True, False])
+def test_what_matches_is_alike_to_the_last_bit(include_answer: bool) -> None:
+    materials = Materials(TEXTS, include_answer=include_answer)
+    inputs = of(materials, Relation.of("exact"), "similarity", "cluster_ids")
+
+    members = TEXTS if include_answer else TEXTS[1:]
+    np.testing.assert_array_equal(inputs.similarity, exact(members))
+    assert inputs.similarity.dtype == np.float64
 
 
 def test_two_relations_of_one_set_are_kept_apart() -> None:
