@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from snne_guard.evaluation import evaluate, write_report
-from tests.support.browsing import keep
+from tests.support.browsing import ask, keep, show
 from tests.support.evaluated import evaluated_set, evaluation, hard_question
 from tests.support.shared_folder import SHARED
 
@@ -17,30 +17,6 @@ HOSTILE = "<img src=x onerror=\"document.title='taken'\">"
 TALL = 4000
 """Pixels of a screen on which all that is pictured can be seen."""
 LONG = "a_very_long_name_of_a_method_" * 8
-
-
-def show(
-    browser: Any, path: Path, *, width: int, scheme: str, height: int = 900
-) -> None:
-    """Open a page as a device of some width does whose owner prefers a scheme."""
-    browser.execute_cdp_cmd(
-        "Emulation.setDeviceMetricsOverride",
-        {
-            "width": width,
-            "height": height,
-            "deviceScaleFactor": 1,
-            "mobile": width < 600,
-        },
-    )
-    browser.execute_cdp_cmd(
-        "Emulation.setEmulatedMedia",
-        {"features": [{"name": "prefers-color-scheme", "value": scheme}]},
-    )
-    browser.get(path.as_uri())
-
-
-def ask(browser: Any, expression: str) -> Any:
-    return browser.execute_script(f"return {expression}")
 
 
 @pytest.fixture

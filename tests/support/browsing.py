@@ -10,7 +10,7 @@ from typing import Any
 
 from PIL import Image
 
-__all__ = ["OPTIONS", "keep"]
+__all__ = ["OPTIONS", "ask", "keep", "show"]
 
 _COLOURS = 256
 OPTIONS = (
@@ -43,3 +43,28 @@ def keep(browser: Any, name: str, *, at_most: int = 150_000, **clip: float) -> N
         picture = small.getvalue()
         assert len(picture) < at_most
         (Path(__file__).parents[2] / folder / f"{name}.png").write_bytes(picture)
+
+
+def show(
+    browser: Any, path: Path, *, width: int, scheme: str, height: int = 900
+) -> None:
+    """Open a page as a device of some width does whose owner prefers a scheme."""
+    browser.execute_cdp_cmd(
+        "Emulation.setDeviceMetricsOverride",
+        {
+            "width": width,
+            "height": height,
+            "deviceScaleFactor": 1,
+            "mobile": width < 600,
+        },
+    )
+    browser.execute_cdp_cmd(
+        "Emulation.setEmulatedMedia",
+        {"features": [{"name": "prefers-color-scheme", "value": scheme}]},
+    )
+    browser.get(path.as_uri())
+
+
+def ask(browser: Any, expression: str) -> Any:
+    """Return what an expression is in the page."""
+    return browser.execute_script(f"return {expression}")

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 __all__ = ["calibration_html"]
 
 _STEPS = 101
+_CURVE = (
+    "Share of wrong answers among the accepted ones (observed on the graded answers) "
+    "when more and more are accepted, the certain ones first."
+)
 
 
 def calibration_html(run: CalibrationRun, /, *, note: str | None = None) -> str:
@@ -69,12 +73,7 @@ def _risk(run: CalibrationRun) -> Chart | None:
     return lines(
         Lines(
             title="Errors among accepted answers",
-            caption=(
-                "Share of wrong answers among the accepted ones (observed on the "
-                "graded answers) when more and more are accepted, the certain ones "
-                "first. The promise is a bound, so the point lies below the rate that "
-                "was asked for, which is dotted."
-            ),
+            caption=_risk_caption(asked=level is not None, chosen=chosen is not None),
             x_label="share accepted",
             y_label="share wrong",
             reference=() if level is None else ((0.0, level), (1.0, level)),
@@ -84,6 +83,23 @@ def _risk(run: CalibrationRun) -> Chart | None:
         styles,
         name="risk",
     )
+
+
+def _risk_caption(*, asked: bool, chosen: bool) -> str:
+    told = [_CURVE]
+    if asked:
+        told.append("The rate that was asked for is dotted.")
+    if chosen:
+        told.append("The upright line ends at the chosen threshold.")
+    else:
+        told.append("There is no chosen threshold, since nothing may be accepted.")
+    if asked and chosen:
+        told.append("The promise is a bound, so that lies below what was asked for.")
+    elif asked:
+        told.append(
+            "Where the curve lies below it, so few answers may be so by chance."
+        )
+    return " ".join(told)
 
 
 def _reading(run: CalibrationRun) -> Chart | None:
