@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Any, NamedTuple, cast
 
+from snne_guard._hub import from_hub
 from snne_guard.errors import ConfigurationError, MissingExtraError
 from snne_guard.sampling.hf_settings import GenerationSettings
 
@@ -66,6 +67,8 @@ def load(
     device = device or _best_device()
     if dtype is None:
         dtype = "float32" if device == "cpu" and not placed else "bfloat16"
+    if "local_files_only" not in options:
+        options = {**options, **from_hub(name, revision=options.get("revision"))}
     shared = {key: value for key, value in options.items() if key in _SHARED}
     tokenizer = transformers.AutoTokenizer.from_pretrained(
         name, trust_remote_code=trust_remote_code, **shared

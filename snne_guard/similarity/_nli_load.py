@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from copy import copy
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from snne_guard._forks import begin_in_forks
+from snne_guard._hub import from_hub
 from snne_guard.errors import ConfigurationError, MissingExtraError, SnneGuardError
 
 __all__ = ["Loaded", "MadeOnce", "Source", "best_device", "check_extra", "load"]
@@ -95,9 +96,11 @@ def load(source: Source) -> Loaded:
             device.
     """
     check_extra()
+    known = from_hub(source.model, revision=source.revision)
+    where: dict[str, Any] = {"revision": source.revision, **known}
     try:
-        tokenizer = _tokenizer(source)
-        model = _model(source)
+        tokenizer = _tokenizer(source, where)
+        model = _model(source, where)
     except OSError as error:
         raise _not_there(source) from error
     try:
@@ -110,12 +113,12 @@ def load(source: Source) -> Loaded:
     return Loaded(model, tokenizer, names, window, most)
 
 
-def _tokenizer(source: Source) -> Any:  # noqa: ANN401 - transformers has no types
+def _tokenizer(source: Source, where: Mapping[str, Any]) -> Any:  # noqa: ANN401 - transformers has no types
     from transformers import AutoTokenizer
 
     auto: Any = AutoTokenizer
     try:
-        tokenizer = auto.from_pretrained(source.model, revision=source.revision)
+        tokenizer = auto.from_pretrained(source.model, **where)
     except (ValueError, ImportError) as error:
         # Without it, transformers takes a vocabulary of sentencepiece for another kind.
         if find_spec("sentencepiece") is None:
@@ -131,7 +134,7 @@ def _tokenizer(source: Source) -> Any:  # noqa: ANN401 - transformers has no typ
     return tokenizer
 
 
-def _model(source: Source) -> Any:  # noqa: ANN401 - transformers has no types
+def _model(source: Source, where: Mapping[str, Any]) -> Any:  # noqa: ANN401 - transformers has no types
     import torch
     from transformers import AutoModelForSequenceClassification
 
@@ -139,7 +142,7 @@ def _model(source: Source) -> Any:  # noqa: ANN401 - transformers has no types
     try:
         model, info = auto.from_pretrained(
             source.model,
-            revision=source.revision,
+            **where,
             dtype=getattr(torch, source.dtype),
             output_loading_info=True,
         )

@@ -11,6 +11,7 @@ from typing import Any, cast
 import numpy as np
 
 from snne_guard._forks import begin_in_forks
+from snne_guard._hub import from_hub
 from snne_guard.errors import ConfigurationError, InputError, MissingExtraError
 from snne_guard.similarity._memo import PairMemo, pair_key
 from snne_guard.similarity.lexical import distinct_texts
@@ -245,7 +246,7 @@ def _load(name: str, *, device: str | None) -> Any:  # noqa: ANN401 - untyped en
         needed = f"{error.name or 'sentence-transformers'} (for embedding:{name})"
         raise MissingExtraError(needed, extra="embeddings") from error
     try:
-        return library.SentenceTransformer(name, device=device)
+        return library.SentenceTransformer(name, device=device, **from_hub(name))
     except (OSError, ValueError, RuntimeError) as error:
         msg = f"the embedding model {name!r} cannot be loaded: {error}"
         raise ConfigurationError(msg) from error
