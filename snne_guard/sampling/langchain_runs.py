@@ -201,8 +201,14 @@ Run = TypeVar("Run", CallbackManagerForLLMRun, AsyncCallbackManagerForLLMRun)
 
 
 def _unheard(run: Run, manager: BaseCallbackManager, tags: Sequence[str]) -> Run:
-    run.handlers, run.metadata = silent(), manager.metadata
+    """Say whose a run is; a model may pass all of it on to a model behind it."""
+    run.parent_run_id = manager.parent_run_id
+    run.handlers = silent()
+    run.inheritable_handlers = [*run.handlers]
     run.tags = [*manager.tags, *tags]
+    run.inheritable_tags = [*manager.inheritable_tags, *tags]
+    run.metadata = {**manager.metadata}
+    run.inheritable_metadata = {**manager.inheritable_metadata}
     return run
 
 
