@@ -249,7 +249,8 @@ class Evaluation:
 
     Attributes:
         sets: The sets, in the order of the files.
-        settings: Options of the run, as they were given.
+        settings: Options of the run, as they were given; ``similarity`` is all that
+            compared the answers, of whichever row.
         draws: Bootstrap draws behind the intervals.
         level: Share of the draws within an interval.
         created: When, in ISO 8601.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -71,6 +72,24 @@ def test_a_similarity_that_is_named_runs_alone(tmp_path: Path, similarity: str) 
         f"lex_sim[{similarity}]",
         "answer_length",
     }
+
+
+@pytest.mark.parametrize(
+    ("methods", "options", "expected"),
+    [
+        ("snne", {}, ["content_f1", "rouge_l"]),
+        ("snne,dse", {}, ["content_f1", "exact", "normalised", "rouge_l"]),
+        ("snne[exact]", {}, ["exact"]),
+        ("snne", {"similarity": ["rouge_l", "exact"]}, ["exact", "rouge_l"]),
+        ("answer_length", {}, []),
+    ],
+)
+def test_the_settings_say_all_that_compared_answers(
+    tmp_path: Path, methods: str, options: dict[str, Any], expected: list[str]
+) -> None:
+    path = write(tmp_path / "a.jsonl", *questions(12))
+    found = evaluate(path, methods=methods, draws=10, **options)
+    assert found.settings["similarity"] == expected
 
 
 def test_a_mixture_is_evaluated_by_its_name(tmp_path: Path) -> None:

@@ -187,7 +187,7 @@ def evaluate(
         sets = across_temperatures(found)
     return Evaluation(
         sets=told_apart(sets),
-        settings=_settings(options),
+        settings=_settings(options, sets),
         draws=draws,
         level=level,
         created=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -241,12 +241,12 @@ def _relation(similarity: str | Similarity) -> Relation:
     )
 
 
-def _settings(options: Options) -> dict[str, Any]:
+def _settings(options: Options, sets: Sequence[EvaluatedSet]) -> dict[str, Any]:
     methods = options.methods
     named = methods if isinstance(methods, str) else [_name(one) for one in methods]
     return {
         "methods": named,
-        "similarity": [one.name for one in options.graded],
+        "similarity": _compared_by(sets),
         "models": [one.name for one in options.models],
         "include_answer": options.include_answer,
         "tau": options.tau,
@@ -257,6 +257,12 @@ def _settings(options: Options) -> dict[str, Any]:
         "ablate": sorted(options.ablate),
         "seed": options.draws.seed,
     }
+
+
+def _compared_by(sets: Sequence[EvaluatedSet]) -> list[str]:
+    """Return what compared the answers for any of the rows, models among them."""
+    rows = (row for one in sets for row in one.methods if row.status == "evaluated")
+    return sorted({row.similarity for row in rows if row.similarity is not None})
 
 
 def _name(method: str | Method) -> str:
