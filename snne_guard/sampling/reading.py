@@ -19,6 +19,7 @@ __all__ = [
     "canonical_calls",
     "parsed_arguments",
     "read_logprobs",
+    "spell",
     "without_thinking",
 ]
 
@@ -127,6 +128,20 @@ def read_logprobs(
         return Logprobs(None, misaligned=True)
     said = [_bytes_of(token).decode(errors="replace") for token in tokens[place]]
     return Logprobs(tuple(map(float, values[place])), tokens=_told(said))
+
+
+def spell(tokens: Sequence[str], text: str) -> bool:
+    r"""Return whether tokens make up a text and nothing else, but for white space.
+
+    Example:
+        >>> spell(("Par", "is", ".\n"), "Paris."), spell(("Par", "is."), "Paris")
+        (True, False)
+    """
+    said, wanted = (
+        _without_space(each.encode(errors="replace"))
+        for each in ("".join(tokens), text)
+    )
+    return said == wanted
 
 
 def canonical_calls(calls: Sequence[tuple[str, object]]) -> str | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from snne_guard import Sample
@@ -77,12 +79,38 @@ def test_without_an_answer_the_samples_are_cut_all_the_same() -> None:
     assert found.samples[0].text == "a"
 
 
-def test_tokens_are_lost_with_their_log_probabilities() -> None:
-    tokens = ("Par", "is")
-    drawn = Drawn(
-        answer=reply("Paris\nx", tokens=tokens),
-        samples=(reply("Paris", tokens=tokens),),
-    )
-    found = ended(drawn, STOP)
+@pytest.mark.parametrize(
+    ("tokens", "text", "kept"),
+    [
+        ((" Par", "is", "\n", "Question"), "Paris", 2),
+        (("Par", "is", ".\n\n", "Who"), "Paris.", 3),  # only space is in it besides
+        (("\n", "Par", "is", "<|im_end|>"), "Paris", None),  # nothing was cut off
+        (("Par", "is", "Question", ":"), "Paris", 2),
+        (("Pa", "ri", "s\nQuestion"), "Paris", 0),  # one of them goes on
+        (("\ufffd", "\ufffd", "is", "\n"), "Paris", 0),  # nobody knows what they say
+    ],
+)
+def test_the_tokens_of_what_is_left_keep_their_log_probabilities(
+    tokens: tuple[str, ...], text: str, kept: int | None
+) -> None:
+    known = tuple(-float(place) for place in range(len(tokens)))
+    long = reply(f"{text}\nQuestion: Who", token_logprobs=known, tokens=tokens)
+    if kept is None:
+        long = replace(long, text=f"\n{text}")
+        assert ended(Drawn(answer=long), ("Question",)).answer == replace(
+            long, text=text
+        )
+        return
+    found = ended(Drawn(answer=long, samples=(long,)), STOP)
+    for each in (found.answer, *found.samples):
+        assert each is not None
+        assert each.token_logprobs == (known[:kept] or None)
+        assert each.tokens == (tokens[:kept] or None)
+    assert found.reasons == (() if kept else ("logprobs_misaligned",))
+
+
+def test_a_reply_of_which_nothing_is_left_has_no_tokens_either() -> None:
+    long = reply("\nParis", tokens=("\nPar", "is"))
+    found = ended(Drawn(answer=long), STOP)
     assert found.answer is not None
-    assert (found.answer.tokens, found.samples[0].tokens) == (None, tokens)
+    assert (found.answer.token_logprobs, found.answer.tokens) == (None, None)

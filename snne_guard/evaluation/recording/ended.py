@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from snne_guard.evaluation.data.prompts import cut
 from snne_guard.evaluation.recording.drawn import Drawn
+from snne_guard.sampling.reading import Logprobs, read_logprobs, spell
 from snne_guard.types import Sample
 
 __all__ = ["ended"]
@@ -15,9 +16,10 @@ __all__ = ["ended"]
 def ended(drawn: Drawn, /, stops: Sequence[str]) -> Drawn:
     r"""Return what was drawn with each reply up to the first of some texts, stripped.
 
-    A reply that loses text loses its log-probabilities and its tokens, the last of
-    which may reach beyond what is left. One that a token limit cut off behind that
-    text is whole now. The reasons follow.
+    A reply that loses text keeps the tokens that make up what is left, and their
+    log-probabilities; it has none where they do not end where it ends, or nobody knows
+    what they say. One that a token limit cut off behind that text is whole now. The
+    reasons follow.
 
     Args:
         drawn: The answer and the samples.
@@ -55,14 +57,30 @@ def _ended(reply: Sample, stops: Sequence[str]) -> Sample:
     text = cut(reply.text, stops)
     if text == reply.text.strip():
         return replace(reply, text=text)
+    left = _left(reply, text)
     return replace(
         reply,
         text=text,
         finish_reason="stop",
-        token_logprobs=None,
-        tokens=None,
-        misaligned=reply.misaligned or reply.token_logprobs is not None,
+        token_logprobs=left.values,
+        tokens=left.tokens,
+        misaligned=reply.misaligned or left.misaligned,
     )
+
+
+def _left(reply: Sample, text: str) -> Logprobs:
+    """Return the log-probabilities and the tokens of what is left of a reply."""
+    known, tokens = reply.token_logprobs, reply.tokens
+    if known is None:
+        return Logprobs(None)
+    if tokens is None or not text:
+        return Logprobs(None, misaligned=True)
+    pairs = zip(tokens, known, strict=True)
+    entries = [{"token": token, "logprob": one} for token, one in pairs]
+    found = read_logprobs(entries, text=text)
+    # The last of them may reach beyond the text that ends it.
+    whole = found.tokens is not None and spell(found.tokens, text)
+    return found if whole else Logprobs(None, misaligned=True)
 
 
 def _is_empty(reply: Sample) -> bool:
