@@ -12,8 +12,16 @@ from snne_guard.cli._console import note
 from snne_guard.errors import ConfigurationError
 from snne_guard.evaluation.comparison.files import each_once as once
 from snne_guard.evaluation.comparison.files import same_file
+from snne_guard.evaluation.labelling.labels import labels_path
 
-__all__ = ["Setting", "check_options", "check_outputs", "each_once", "names"]
+__all__ = [
+    "Setting",
+    "check_options",
+    "check_outputs",
+    "each_once",
+    "labels_read",
+    "names",
+]
 
 _PAPER_SIMILARITY = "rouge_l_paper"
 
@@ -104,7 +112,7 @@ def check_outputs(inputs: Sequence[str], outputs: Mapping[str, Path | None]) -> 
             continue
         for name in inputs:
             if same_file(path, name):
-                msg = f"{option} {path} is a recording that is read; name another file"
+                msg = f"{option} {path} is a file that is read; name another one"
                 raise ConfigurationError(msg)
         for other, earlier in taken.items():
             if same_file(path, earlier):
@@ -129,6 +137,17 @@ def _check_writable(option: str, path: Path) -> None:
     except OSError as error:
         msg = f"the folder of {option} {path} cannot be written to: {error.strerror}"
         raise ConfigurationError(msg) from error
+
+
+def labels_read(files: Sequence[str], named: Path | None) -> list[str]:
+    """Return the files of labels that are read with recordings.
+
+    Args:
+        files: The recordings.
+        named: The labels of the only one, None for those beside each.
+    """
+    paths = [named] if named is not None else map(labels_path, files)
+    return [os.fspath(path) for path in paths]
 
 
 def each_once(files: Sequence[str]) -> list[str]:

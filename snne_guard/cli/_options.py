@@ -13,6 +13,7 @@ __all__ = [
     "AsJson",
     "BaseUrl",
     "Calibration",
+    "Labels",
     "Model",
     "Prices",
     "PromptVersion",
@@ -46,6 +47,13 @@ Threshold = Annotated[
 Calibration = Annotated[
     Path | None,
     typer.Option(help="File of a calibration, in place of --threshold and settings."),
+]
+Labels = Annotated[
+    Path | None,
+    typer.Option(
+        help="Labels of the one recording; else RECORDING.labels.jsonl beside it.",
+        show_default=False,
+    ),
 ]
 PromptVersion = Annotated[
     str | None, typer.Option(help="Your name for the prompt, for --calibration.")

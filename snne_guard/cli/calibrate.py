@@ -10,12 +10,16 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from snne_guard.cli import _options
 from snne_guard.cli._calibration_view import CalibrationView
 from snne_guard.cli._console import count_progress, note, reported_errors
-from snne_guard.cli._evaluation_options import check_outputs, each_once
+from snne_guard.cli._evaluation_options import (
+    check_outputs,
+    each_once,
+    labels_read,
+)
 from snne_guard.cli._files import atomic_output
 from snne_guard.cli._graders import named_grader, tell_judges
-from snne_guard.cli._options import read_rounds
 from snne_guard.decision import Calibration
 from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.evaluation.calibrating import told
@@ -63,13 +67,7 @@ def calibrate(
     out: Annotated[
         Path, typer.Option("--out", "-o", help="Where the calibration is written.")
     ],
-    labels: Annotated[
-        Path | None,
-        typer.Option(
-            help="Labels of the one recording; else RECORDING.labels.jsonl beside it.",
-            show_default=False,
-        ),
-    ] = None,
+    labels: _options.Labels = None,
     grader: Annotated[
         str,
         typer.Option(
@@ -147,8 +145,9 @@ def calibrate(
             coverage=coverage,
             delta=delta,
         )
-        read = [*recordings, *([pilot] if pilot else []), *([labels] if labels else [])]
-        check_outputs([str(one) for one in read], {"--out": out, "--report": report})
+        read = [*recordings, *([pilot] if pilot else [])]
+        read += labels_read(read, labels)
+        check_outputs(read, {"--out": out, "--report": report})
         previous = _previous(out)
         chosen = named_grader(grader, base_url=base_url)
         files = each_once(recordings)
@@ -163,7 +162,7 @@ def calibrate(
                 similarity=similarity,
                 tau=tau,
                 n=n,
-                rounds=read_rounds(rounds),
+                rounds=_options.read_rounds(rounds),
                 include_answer=not without_answer,
                 bare_question=bare_question,
                 model=model,

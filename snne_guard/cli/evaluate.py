@@ -24,6 +24,7 @@ from snne_guard.cli._evaluation_options import (
     check_options,
     check_outputs,
     each_once,
+    labels_read,
     names,
 )
 from snne_guard.cli._evaluation_table import print_evaluation, print_means
@@ -104,6 +105,7 @@ def evaluate(
     by: Annotated[
         str | None, typer.Option(help="A field by which files are split, as dataset.")
     ] = None,
+    labels: _options.Labels = None,
     grader: Annotated[
         str,
         typer.Option(
@@ -145,7 +147,8 @@ def evaluate(
 
     FILE.jsonl has one JSON object a line: id, question, main_answer, samples,
     label (1 right, 0 wrong) or answers to grade by, and where known main_logprobs
-    and token_logprobs. Each file, and each answer_protocol in it, is ranked apart.
+    and token_logprobs. Labels of `snne-guard label` are found beside each file and
+    win over the field. Each file, and each answer_protocol in it, is ranked apart.
 
     Bad lines are reported with their number and skipped; the exit status is
     then 1, and 2 where nothing could be done.
@@ -174,7 +177,7 @@ def evaluate(
         setting = Setting.of(
             paper=paper, similarity=similarity, tau=tau, without_answer=without_answer
         )
-        check_outputs(files, outputs)
+        check_outputs([*files, *labels_read(files, labels)], outputs)
         files = each_once(files)
         asked = Models.of(
             nli=nli,
@@ -195,6 +198,7 @@ def evaluate(
             tau=setting.tau,
             samples=samples,
             by=by,
+            labels=labels,
             grader=graders[0],
             labels_first=not regrade,
             second_grader=graders[1],

@@ -279,7 +279,7 @@ def test_another_file_is_not_written_over(source: Path, out: Path) -> None:
         given = [str(part) for pair in options.items() for part in pair]
         result = run(source, *RATE, *given)
         assert result.exit_code == 2
-        assert "is a recording that is read" in told(result)
+        assert "is a file that is read" in told(result)
     assert source.read_bytes() == before
 
 

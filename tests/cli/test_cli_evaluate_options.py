@@ -34,7 +34,7 @@ def test_a_recording_is_never_overwritten(
     for output in (labelled, tmp_path / "." / "labelled.jsonl", link, twin):
         result = run(labelled, option, output)
         assert result.exit_code == 2
-        assert f"{option} {output} is a recording" in result.stderr
+        assert f"{option} {output} is a file that is read" in result.stderr
         assert result.stdout == ""
         assert labelled.read_bytes() == before
 

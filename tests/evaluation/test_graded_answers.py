@@ -93,7 +93,7 @@ def test_labels_are_found_beside_each_file(tmp_path: Path) -> None:
         read_answers(paths[:1], labels=named)
     named.touch()
     assert graded(read_answers(paths[:1], labels=named)).correct == (None, None)
-    with pytest.raises(ConfigurationError, match="got several recordings"):
+    with pytest.raises(ConfigurationError, match="got 2 recordings"):
         read_answers(paths, labels=named)
 
 

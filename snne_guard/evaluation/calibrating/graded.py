@@ -10,17 +10,15 @@ from hashlib import blake2b
 from pathlib import Path
 
 from snne_guard.errors import ConfigurationError, InputError
-from snne_guard.evaluation.grading.grade import Grader
-from snne_guard.evaluation.grading.registry import grade_all, resolve_grader
+from snne_guard.evaluation.grading.grade import Grade, Grader
+from snne_guard.evaluation.grading.registry import resolve_grader
 from snne_guard.evaluation.grading.user_grader import GradeFunction
-from snne_guard.evaluation.labelling.labels import (
-    HAND,
-    LABEL_ORDER,
-    Label,
-    Labels,
-    answer_digest,
-    labels_path,
+from snne_guard.evaluation.labelling.kept import (
+    grades_with,
+    kept_labels,
+    picked_hardest,
 )
+from snne_guard.evaluation.labelling.labels import LABEL_ORDER, Labels, answer_digest
 from snne_guard.evaluation.recording.recordings import Recording, read_recordings
 from snne_guard.similarity.tokens import unicode_tokens
 
@@ -77,20 +75,10 @@ def read_answers(
         ConfigurationError: Labels are named beside several.
         OSError: A file cannot be read.
     """
-    if labels is not None and len(recordings) > 1:
-        msg = "labels= is the file of one recording's labels; got several recordings"
-        raise ConfigurationError(msg)
-    if labels is not None:
-        Path(labels).stat()  # one that is named is there
-    found: list[tuple[list[Recording], Labels]] = []
-    for given in recordings:
-        if isinstance(given, str | os.PathLike):
-            rows = _read(given)
-            kept = Labels.read(labels or labels_path(given))
-        else:
-            rows = list(given)
-            kept = Labels.read(labels) if labels is not None else Labels()
-        found.append((rows, kept))
+    found = [
+        (_read(given) if isinstance(given, str | os.PathLike) else list(given), kept)
+        for given, kept in zip(recordings, kept_labels(recordings, labels), strict=True)
+    ]
     times = Counter(row.id for rows, _ in found for row in rows)
     twice = [name for name, count in times.items() if count > 1]
     if twice:
@@ -125,12 +113,13 @@ def graded(
         ConfigurationError: The grader says how good answers are, but not which are
             right.
     """
+    chosen = resolve_grader(grader)
     rows: list[Recording] = []
-    by_hand: list[bool] = []
+    grades: list[Grade | None] = []
     skipped, partial = 0, False
     for recordings, labels in given:
         said = [labels.of(row) for row in recordings]
-        _refuse_hardest(recordings, said)
+        _refuse_hardest(recordings, labels)
         skipped += sum(one is not None and one.label is None for one in said)
         # Some say themselves how they were picked: `snne-guard label --output` did.
         own = sum(row.label is not None for row in recordings)
@@ -140,9 +129,7 @@ def graded(
         )
         partial = partial or (unknown > 0 and own < len(recordings))
         rows += [labels.on(row) for row in recordings]
-        by_hand += [one is not None and one.label is not None for one in said]
-    chosen = resolve_grader(grader)
-    grades = grade_all(rows, chosen)
+        grades += grades_with(labels, recordings, chosen)
     undecided = {
         one.grader for one in grades if one is not None and one.correct is None
     }
@@ -152,36 +139,17 @@ def graded(
             "are right; give it a threshold, or take another one"
         )
         raise ConfigurationError(msg)
-    graders = Counter(
-        HAND if hand else one.grader
-        for one, hand in zip(grades, by_hand, strict=True)
-        if one is not None
-    )
     return Answers(
         recordings=tuple(rows),
         correct=tuple(None if one is None else one.correct for one in grades),
-        graders=graders,
+        graders=Counter(one.grader for one in grades if one is not None),
         skipped=skipped,
         partial=partial,
     )
 
 
-def _refuse_hardest(
-    recordings: Sequence[Recording], said: Sequence[Label | None]
-) -> None:
-    """Raise InputError if labels were given hardest first, in whichever file.
-
-    Args:
-        recordings: With labels of their own, which may say how they were picked.
-        said: What people said of each in a file of labels.
-    """
-    orders = [
-        (None if row.label is None else row.extra.get(LABEL_ORDER))
-        if one is None or one.label is None
-        else one.order
-        for row, one in zip(recordings, said, strict=True)
-    ]
-    hard = orders.count("hardest_first")
+def _refuse_hardest(recordings: Sequence[Recording], labels: Labels) -> None:
+    hard = picked_hardest(recordings, labels)
     if hard:
         msg = (
             f"{hard} labels were given with the most uncertain answers first: what "

@@ -10,6 +10,7 @@ from snne_guard.evaluation.comparison.survey import Part
 from snne_guard.evaluation.grading.agreement import both_lexical, labels_by_tokens
 from snne_guard.evaluation.grading.grade import Grader
 from snne_guard.evaluation.grading.honesty import answer_among_samples
+from snne_guard.evaluation.labelling.kept import BY_LABEL
 
 __all__ = ["warnings_of"]
 
@@ -35,6 +36,11 @@ def warnings_of(
         )
         return
     yield from part.notes
+    if part.hardest:
+        yield (
+            f"{part.hardest} labels were given with the most uncertain answers first: "
+            "what they say is of such answers, and not of all that were recorded"
+        )
     if len(part.datasets) > 1:
         yield (
             f"the questions are of {len(part.datasets)} data sets: where the share of "
@@ -69,7 +75,7 @@ def _same_words(
     standing: Standing, grader: Grader, plan: Sequence[Planned]
 ) -> Iterator[str]:
     """Yield what is wrong with a grader that sees what a similarity sees."""
-    unlabelled = {row.grade.grader for row in standing.rows if row.grade} - {"label"}
+    unlabelled = {row.grade.grader for row in standing.rows if row.grade} - BY_LABEL
     relations = [
         planned.relation
         for planned in plan

@@ -33,6 +33,8 @@ from snne_guard.evaluation.comparison.temperatures import Drawn, across_temperat
 from snne_guard.evaluation.grading.grade import Grader
 from snne_guard.evaluation.grading.registry import resolve_grader
 from snne_guard.evaluation.grading.user_grader import GradeFunction
+from snne_guard.evaluation.labelling.kept import kept_labels
+from snne_guard.evaluation.labelling.labels import Labels
 from snne_guard.evaluation.results import EvaluatedSet, Evaluation
 from snne_guard.scorers.bounds import check_tau
 from snne_guard.scorers.relation import Relation
@@ -57,6 +59,7 @@ def evaluate(
     tau: float = 1.0,
     samples: int | None = None,
     by: str | None = None,
+    labels: StrPath | None = None,
     grader: str | Grader | GradeFunction | None = "label",
     second_grader: str | Grader | GradeFunction | None = None,
     labels_first: bool = True,
@@ -96,6 +99,8 @@ def evaluate(
             most samples, questions with fewer being left out, but not more than half.
         by: A field of the recordings, or of their settings, by which files are split
             further.
+        labels: Where the labels are that people gave to the only file (``snne-guard
+            label``); None for beside each. They go before a recording's own.
         grader: Says which delivered answers are right where they have no label.
         second_grader: Another one, which sees no labels; how often the two agree is
             told. Worth having where the first looks at the same words as a similarity.
@@ -119,11 +124,11 @@ def evaluate(
         The evaluation; a method that could not run says why.
 
     Raises:
-        ConfigurationError: A method, a relation or a number makes no sense, or no
-            recording has the field ``by``.
+        ConfigurationError: A method, a relation or a number makes no sense, no
+            recording has the field ``by``, or labels are named for several files.
         MissingExtraError: A model that is named cannot be loaded.
-        InputError: With ``strict``, at the first bad line; or a file is no file that
-            can be read twice.
+        InputError: With ``strict``, at the first bad line; a file is no file that
+            can be read twice; or a line of the labels is none.
         OSError: A file cannot be read.
 
     Example:
@@ -167,6 +172,7 @@ def evaluate(
     # Before a line is read.
     plan_methods(methods, Tools(graded=options.graded, usual=options.usual, equal=()))
     files = each_once([paths] if isinstance(paths, str | os.PathLike) else paths)
+    said = kept_labels(files, labels)
     if by is not None:
         check_field(files, by)
     with ExitStack() as stack:
@@ -181,7 +187,11 @@ def evaluate(
             usual=() if similarity is not None else (opening.other(_USUAL),),
             named={one: opening.other(one) for one in names_in_brackets(methods)},
         )
-        found = [one for path in files for one in _evaluated(path, options)]
+        found = [
+            one
+            for path, kept in zip(files, said, strict=True)
+            for one in _evaluated(path, kept, options)
+        ]
     sets = [one for one, _ in found]
     if "temperature" in options.ablate:
         sets = across_temperatures(found)
@@ -195,10 +205,13 @@ def evaluate(
     )
 
 
-def _evaluated(path: StrPath, options: Options) -> Iterator[tuple[EvaluatedSet, Drawn]]:
+def _evaluated(
+    path: StrPath, labels: Labels, options: Options
+) -> Iterator[tuple[EvaluatedSet, Drawn]]:
     parts = survey(
         path,
         grader=options.grader,
+        labels=labels,
         second=options.second_grader,
         by=options.by,
         strict=options.strict,

@@ -13,6 +13,12 @@ from typing import Any, TypeVar
 from snne_guard.errors import InputError
 from snne_guard.evaluation.grading.grade import Grade, Grader
 from snne_guard.evaluation.grading.registry import grade_all
+from snne_guard.evaluation.labelling.kept import (
+    BY_LABEL,
+    grades_with,
+    picked_hardest,
+)
+from snne_guard.evaluation.labelling.labels import Labels
 from snne_guard.evaluation.recording.lines import BadLine
 from snne_guard.evaluation.recording.recordings import Recording, read_recordings
 from snne_guard.similarity.exact import stated_number
@@ -71,6 +77,7 @@ class Part:
         first: The first recordings, to be looked at for what is suspect.
         recorded: Rows in which each need that a recording may meet is met.
         datasets: What the field ``dataset`` says in them.
+        hardest: Labels that were given with the most uncertain answers first.
         notes: What else a reader of the figures must know.
     """
 
@@ -83,6 +90,7 @@ class Part:
     first: list[Recording] = field(default_factory=list[Recording])
     recorded: Counter[str] = field(default_factory=Counter[str])
     datasets: set[str] = field(default_factory=set[str])
+    hardest: int = 0
     notes: list[str] = field(default_factory=list[str])
 
 
@@ -90,6 +98,7 @@ def survey(
     path: str | os.PathLike[str],
     *,
     grader: Grader,
+    labels: Labels | None = None,
     second: Grader | None = None,
     by: str | None = None,
     strict: bool = False,
@@ -100,6 +109,7 @@ def survey(
     Args:
         path: A file of recordings; it is read again later, so no pipe.
         grader: Says which delivered answers are right.
+        labels: What people said of them, for a grader that looks at labels.
         second: Another one, whose agreement with the first is of interest.
         by: A field of the recordings, or of their settings, by which the file is
             split; ``answer_protocol`` always splits it.
@@ -115,17 +125,18 @@ def survey(
     if Path(path).exists() and not Path(path).is_file():
         msg = f"expected a file that can be read twice, got {name}"
         raise InputError(msg)
+    kept = Labels() if labels is None else labels
     parts: dict[tuple[str | None, str | None], Part] = {}
     for rows in _in_lots(_recordings(path, strict=strict, on_problem=on_problem)):
         recordings = [recording for _, recording in rows]
-        grades = grade_all(recordings, grader)
+        grades = grades_with(kept, recordings, grader)
         seconds: Sequence[Grade | None] = [None] * len(rows)
         if second is not None:
             seconds = grade_all(recordings, second)
-        for (line, recording), grade, other in zip(rows, grades, seconds, strict=True):
+        for (line, recording), *grade in zip(rows, grades, seconds, strict=True):
             key = (field_of(recording, "answer_protocol"), by and _told(recording, by))
             part = parts.setdefault(key, Part(name="", protocol=key[0]))
-            _note(part, line, recording, grade, other)
+            _note(part, line, recording, *grade, labels=kept)
     _name_parts(parts, Path(path).stem)
     return [*parts.values()]
 
@@ -177,6 +188,8 @@ def _note(
     recording: Recording,
     grade: Grade | None,
     second: Grade | None,
+    *,
+    labels: Labels,
 ) -> None:
     part.n_read += 1
     if not recording.main_answer.strip():
@@ -188,9 +201,12 @@ def _note(
     part.numeric += _is_number(recording.answers)
     if len(part.first) < _LOOKED_AT:
         # Without what may be large and tells nothing here.
+        said = labels.on(recording)
         part.first.append(
-            replace(recording, token_logprobs=None, main_logprobs=None, extra={})
+            replace(said, token_logprobs=None, main_logprobs=None, extra={})
         )
+    if grade.grader in BY_LABEL:
+        part.hardest += picked_hardest([recording], labels)
     part.recorded.update(
         need for need in _RECORDED if recording.extra.get(need) is not None
     )
