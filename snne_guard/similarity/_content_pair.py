@@ -9,7 +9,9 @@ from functools import cached_property
 from rapidfuzz.distance import LCSseq
 
 from snne_guard.similarity._content_common import heaviest_common, nth_character
+from snne_guard.similarity._content_differs import Side, differ
 from snne_guard.similarity._content_question import Question
+from snne_guard.similarity._content_wording import Wording
 from snne_guard.similarity._content_words import Answer
 from snne_guard.similarity._function_words import (
     FUNCTION_WORDS,
@@ -62,6 +64,7 @@ class Reading:
         self.qualifiers = answer.qualifiers - question.words
         self._vocabulary = vocabulary
         self._encoded: dict[str | None, str] = {}
+        self._sides: dict[str | None, Side] = {}
         self._news: dict[str | None, frozenset[str]] = {}
 
     @cached_property
@@ -82,7 +85,12 @@ class Reading:
         compared = _by_words if len(mine) * len(theirs) > _LONG else _by_characters
         common, weight, others = compared(self, other, language)
         found = common / (weight + others) + common / min(weight, others) / 2
-        return found * _CONFLICT ** self.conflicts(other, language)
+        signs = self.conflicts(other, language)
+        if signs:
+            return found * _CONFLICT**signs
+        if found > _CONFLICT and self.differs(other, language):
+            return _CONFLICT
+        return found
 
     def shared(self, other: Reading) -> Collection[str]:
         """Return the words of the question that both answers have in the same order.
@@ -120,6 +128,17 @@ class Reading:
             told = answer.words & (answer.names | answer.essential)
             self._news[language] = (answer.words - grammar) | told
         return self._news[language]
+
+    def differs(self, other: Reading, language: str | None) -> bool:
+        """Return whether two answers differ without such a sign."""
+        return differ(self.side(language), other.side(language), self.question.words)
+
+    def side(self, language: str | None) -> Side:
+        """Return what to look at for signs that two answers differ."""
+        if language not in self._sides:
+            wording = Wording.read(self.answer, language)
+            self._sides[language] = Side(self.answer, wording, self.news(language))
+        return self._sides[language]
 
     def encoded(self, language: str | None) -> str:
         """Return the words as characters, each as often as it weighs by itself."""

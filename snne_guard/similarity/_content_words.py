@@ -39,6 +39,7 @@ class Answer:
     """What one answer says.
 
     Attributes:
+        text: All of it.
         tokens: The words in order.
         words: Each of them once.
         numbers: Those that hold a digit, in order.
@@ -49,6 +50,7 @@ class Answer:
         negated: Whether something turns the statement round.
     """
 
+    text: str
     tokens: tuple[str, ...]
     words: frozenset[str]
     numbers: tuple[str, ...]
@@ -80,6 +82,7 @@ class Answer:
             symbols = {word for word in odd if not any(map(str.isalnum, word))}
             essential |= symbols.union(digits, _units(tokens, digits))
         return cls(
+            text=text,
             tokens=tokens,
             words=words,
             numbers=numbers,

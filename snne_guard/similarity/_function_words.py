@@ -8,15 +8,21 @@ from importlib.resources import files
 from types import MappingProxyType
 
 __all__ = [
+    "AGENTS",
+    "AND",
+    "ARTICLES",
+    "BINDING",
     "CONTRACTIONS",
     "FUNCTION_WORDS",
     "GRAMMAR",
+    "JOINTS",
     "NEGATIONS",
     "NUMBER_WORDS",
     "OPPOSITES",
     "OR",
     "PARTS_OF_NEGATIONS",
     "QUALIFIERS",
+    "RESERVES",
     "SPELLINGS",
     "UNITS",
     "YES",
@@ -89,6 +95,21 @@ SPELLINGS: Mapping[str, str] = MappingProxyType(
 )
 """Other spellings of a unit behind a number."""
 
+RESERVES = frozenset(_LISTS["reserves"])
+"""Words of which an answer with them says another thing than the same without."""
+
+AGENTS = _by_language("agent")
+"""What stands before the doer in a passive sentence, by the language's code."""
+
+JOINTS = _by_language("joint")
+"""What makes one name of two, by the language's code."""
+
+ARTICLES = frozenset(_LISTS["articles"])
+"""What may stand before an item of a list, of all the languages."""
+
+AND = _by_language("and")
+"""What stands before the last item of a list, by the language's code; ``*`` is any."""
+
 UNITS = frozenset(_LISTS["units"]) | frozenset(SPELLINGS.values())
 """What a number counts or measures: five miles are not five kilometres."""
 
@@ -97,6 +118,23 @@ NUMBER_WORDS: Mapping[str, str] = MappingProxyType(
 )
 """English words for small numbers to their digits, without "one", which is a pronoun as
 often."""
+
+_KINDS = ("place", "verb", "person")
+
+
+def _binding(code: str) -> Mapping[str, tuple[tuple[str, str], ...]]:
+    found: dict[str, tuple[tuple[str, str], ...]] = {}
+    for kind in _KINDS:
+        for one in _LISTS.get(f"{kind}.{code}", ()):
+            first, *others = one.split("=")
+            for form in (first, *others):
+                found[form] = (*found.get(form, ()), (kind, first))
+    return MappingProxyType(found)
+
+
+BINDING = MappingProxyType({code: _binding(code) for code in FUNCTION_WORDS})
+"""Words of grammar of which one for another makes another statement, by the language's
+code: to the kinds of each, and which of its kind it is."""
 
 _LANGUAGES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {

@@ -43,7 +43,10 @@ def content_f1(texts: Sequence[str], /, *, question: str | None = None) -> Float
 
     c is 1; half of it where one answer alone says no or qualifies, or each has a number
     that the other has not; and half again where each has any word, function words
-    aside, that the other has not.
+    aside, that the other has not. Where c is 1, f is 0.5 at most if each has another
+    preposition, auxiliary verb or person; a phrase or list of one has more words in the
+    other, the question's aside; one alone hedges; or who did what to whom is turned
+    round.
 
     A value depends on the two texts and the question alone. Names are told by a capital
     letter, so texts in scripts without capitals have none. The language is that of the

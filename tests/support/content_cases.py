@@ -2,6 +2,18 @@
 
 from __future__ import annotations
 
+from tests.support.content_figures import CODE, NUMBERS, UNITS
+from tests.support.content_grammar import (
+    NEGATIONS,
+    PREPOSITIONS,
+    QUANTITIES,
+    VERBS,
+)
+from tests.support.content_languages import LANGUAGES
+from tests.support.content_long import LONG
+from tests.support.content_names import LISTS, ONE_LETTER, QUALIFIED, ROLES
+from tests.support.content_same import SAME
+
 CAPITAL = "What is the capital of France?"
 OLDER = "Which is older, Paris or Lyon?"
 FINAL = "Who won the final?"
@@ -111,6 +123,19 @@ DIFFERENT: tuple[tuple[str | None, str, str], ...] = (
     ("Which language?", "C++", "C#"),
     ("Which relation holds?", "x ≥ 3", "x ≤ 3"),
     (None, "x + 3 = 5", "x - 3 = 5"),
+    *QUALIFIED,
+    *ONE_LETTER,
+    *LISTS,
+    *ROLES,
+    *PREPOSITIONS,
+    *VERBS,
+    *QUANTITIES,
+    *NEGATIONS,
+    *UNITS,
+    *NUMBERS,
+    *CODE,
+    *LANGUAGES,
+    *LONG,
 )
 """Question and two answers that must not count as alike: at most 0.5."""
 
@@ -136,5 +161,6 @@ ALIKE: tuple[tuple[str | None, str, str], ...] = (
     (WHERE, "Frankfurt", "In Frankfurt"),
     ("首都はどこですか", "東京", "東京です"),
     (None, "", "  "),
+    *SAME,
 )
 """Question and two answers that must count as alike: at least 0.6."""

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from snne_guard.similarity._content_differs import Side, differ
 from snne_guard.similarity._content_question import Question
+from snne_guard.similarity._content_wording import Wording
 from snne_guard.similarity._content_words import Answer
 from snne_guard.similarity._function_words import (
     CONTRACTIONS,
@@ -97,7 +99,19 @@ def slow_content_f1(one: str, other: str, question: str | None) -> float:
     x, y = sum(n for _, n in a), sum(n for _, n in b)
     found = common / (x + y) + common / min(x, y) / 2
     grammar = GRAMMAR if language is None else function
-    return found * 0.5 ** _signs(left, right, asked, grammar)
+    signs = _signs(left, right, asked, grammar)
+    mine, theirs = (
+        Side(answer, Wording.read(answer, language), _news(answer, grammar))
+        for answer in (right, left)
+    )
+    if not signs and found > 0.5 and differ(mine, theirs, asked.words):
+        return 0.5
+    return found * 0.5**signs
+
+
+def _news(answer: Answer, grammar: frozenset[str]) -> frozenset[str]:
+    told = answer.names | answer.essential
+    return frozenset(word for word in answer.words if word not in grammar - told)
 
 
 def slow_heaviest(left: list[tuple[str, int]], right: list[tuple[str, int]]) -> int:
