@@ -11,6 +11,7 @@ is asked as ever.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from types import FunctionType, ModuleType
 from typing import Any
@@ -147,9 +148,11 @@ async def asend(
     run: AsyncCallbackManagerForLLMRun,
 ) -> LLMResult:
     """Do the same in a task, where ``ais_direct``."""
-    made = await model._agenerate_with_cache(  # noqa: SLF001 - the step itself  # pyright: ignore[reportPrivateUsage]
+    asking = model._agenerate_with_cache(  # noqa: SLF001 - the step itself  # pyright: ignore[reportPrivateUsage]
         _normalized(messages), run_manager=run, **_sent(options)
     )
+    # As agenerate does: a model that swallows its cancellation does not keep us.
+    (made,) = await asyncio.gather(asking)
     return _whole(made)
 
 

@@ -56,10 +56,10 @@ def quiet_context() -> Context:
 
 def silent() -> list[BaseCallbackHandler]:
     """Return the handlers that a quiet call needs so that none else is added."""
-    console: list[BaseCallbackHandler] = [_SilentConsole()] if get_debug() else []
+    console = [ConsoleCallbackHandler] if get_debug() else []
     # Instrumentations put theirs into every manager that is made without one.
-    added = CallbackManager(handlers=[]).handlers
-    return [*console, *(_mute(type(handler)) for handler in added)]
+    added = [type(handler) for handler in CallbackManager(handlers=[]).handlers]
+    return [_mute(kind) for kind in (*console, *added)]
 
 
 _MUTE: dict[type[BaseCallbackHandler], BaseCallbackHandler] = {}
@@ -89,18 +89,6 @@ class _Inert(BaseCallbackHandler):
     def ignore_llm(self) -> bool:
         """Always."""
         return True
-
-
-class _SilentConsole(ConsoleCallbackHandler):
-    """Stands where ``set_debug(True)`` would put a handler that prints everything."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.function_callback = _say_nothing
-
-
-def _say_nothing(_text: str) -> None:
-    pass
 
 
 def _hooked() -> list[tuple[ContextVar[Any], bool]]:

@@ -12,6 +12,7 @@ from langchain_core.messages import BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 
 from snne_guard import SNNEGuard
+from tests.support.chat_server import ChatServer, chat_openai, cycle
 from tests.support.guarding import WHOLE, ask
 
 BOTH = pytest.mark.parametrize("way", WHOLE)
@@ -95,3 +96,20 @@ def test_what_a_model_notes_in_its_run_is_in_no_other(way: str) -> None:
         assert "noted" not in {*run.metadata, *run.inheritable_metadata}
         assert "noted" not in {*run.tags, *run.inheritable_tags}
         assert None not in {*run.handlers, *run.inheritable_handlers}
+
+
+@BOTH
+def test_debugging_goes_quietly_where_chunks_of_a_withheld_answer_arrive(
+    way: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    set_debug(value=True)
+    try:
+        with ChatServer(cycle(["Paris", "Lyon", "Nice"])) as server:
+            model = chat_openai(server, streaming=True)
+            guard = SNNEGuard(model, n=3, threshold=0.0, on_uncertain="refuse")
+            ask(guard, "x", way)
+            assert any(request.body.get("stream") for request in server.requests)
+    finally:
+        set_debug(value=False)
+    told = [r.getMessage() for r in caplog.records if r.name.startswith("langchain")]
+    assert told == []
