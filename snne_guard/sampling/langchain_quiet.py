@@ -56,10 +56,10 @@ def quiet_context() -> Context:
 
 def silent() -> list[BaseCallbackHandler]:
     """Return the handlers that a quiet call needs so that none else is added."""
-    console = [ConsoleCallbackHandler] if get_debug() else []
     # Instrumentations put theirs into every manager that is made without one.
-    added = [type(handler) for handler in CallbackManager(handlers=[]).handlers]
-    return [_mute(kind) for kind in (*console, *added)]
+    added = CallbackManager(handlers=[]).handlers
+    console = [_mute(ConsoleCallbackHandler)] if get_debug() else []
+    return [*console, *(_mute(type(handler)) for handler in added)]
 
 
 _MUTE: dict[type[BaseCallbackHandler], BaseCallbackHandler] = {}
