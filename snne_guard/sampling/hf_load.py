@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Any, NamedTuple, cast
 
+from snne_guard._devices import best_device
 from snne_guard._hub import from_hub
 from snne_guard.errors import ConfigurationError, MissingExtraError
 from snne_guard.sampling.hf_settings import GenerationSettings
@@ -64,7 +65,7 @@ def load(
     if device is not None and "device_map" in options:
         msg = "pass device or device_map, not both"
         raise ConfigurationError(msg)
-    device = device or _best_device()
+    device = device or best_device()
     if dtype is None:
         dtype = "float32" if device == "cpu" and not placed else "bfloat16"
     if "local_files_only" not in options:
@@ -78,16 +79,6 @@ def load(
     )
     model.eval()
     return Loaded(model if placed else model.to(device), tokenizer)
-
-
-def _best_device() -> str:
-    import torch
-
-    if torch.cuda.is_available():  # pragma: no cover - needs a GPU
-        return "cuda"
-    if torch.backends.mps.is_available():  # pragma: no cover - needs a Mac
-        return "mps"
-    return "cpu"
 
 
 def held(thing: object) -> Loaded:

@@ -14,7 +14,7 @@ from snne_guard._forks import begin_in_forks
 from snne_guard._hub import from_hub
 from snne_guard.errors import ConfigurationError, MissingExtraError, SnneGuardError
 
-__all__ = ["Loaded", "MadeOnce", "Source", "best_device", "check_extra", "load"]
+__all__ = ["Loaded", "MadeOnce", "Source", "check_extra", "load"]
 
 _UNSET_LENGTH = 1_000_000
 """Tokenizers that know no limit say a larger number."""
@@ -72,17 +72,6 @@ def check_extra() -> None:
     except ImportError as error:
         needed = f"{error.name or 'torch'} (for NLI models)"
         raise MissingExtraError(needed, extra="nli") from error
-
-
-def best_device() -> str:
-    """Return the GPU if there is one, else the CPU."""
-    import torch
-
-    if torch.cuda.is_available():  # pragma: no cover - needs a GPU
-        return "cuda"
-    if torch.backends.mps.is_available():  # pragma: no cover - needs a Mac
-        return "mps"
-    return "cpu"
 
 
 def load(source: Source) -> Loaded:

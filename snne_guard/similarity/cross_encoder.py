@@ -9,9 +9,10 @@ from typing import Literal
 
 import numpy as np
 
+from snne_guard._devices import best_device
 from snne_guard.errors import ConfigurationError
 from snne_guard.similarity._nli_engine import ENGINES, Engine, Pair, engine
-from snne_guard.similarity._nli_load import Source, best_device, check_extra
+from snne_guard.similarity._nli_load import Source, check_extra
 from snne_guard.similarity._nli_reading import Reader, Reading, read_answers
 from snne_guard.similarity._options import check_dtype, check_model_name, check_whole
 from snne_guard.similarity._token_spans import token_spans
