@@ -1,4 +1,4 @@
-"""Logistic regressions with two coefficients that may not be negative, many at once."""
+"""Beta calibration: logistic regressions on functions of ``u``, many at once."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ import numpy as np
 
 from snne_guard.types import FloatArray
 
-__all__ = ["fit_beta"]
+__all__ = ["EDGE", "beta_features", "fit_beta", "probabilities"]
+
+EDGE = 0.02
+"""Where the logarithms are cut off: below it, and as close to 1, ``u`` counts as it."""
 
 _RIDGE = np.array([1.0, 1.0, 1e-6])
 """Penalty on each coefficient. That on the last only keeps it finite where a draw of
@@ -15,6 +18,23 @@ _FREE = ((0, 1, 2), (1, 2), (0, 2), (2,))
 """Coefficients that are not held at 0: where one would be negative, the best one on the
 border is on a line or a point of it."""
 _ENOUGH = 1e-8
+
+
+def beta_features(u: FloatArray) -> FloatArray:
+    """Return ``(n, 3)``: what the coefficients of ``n`` uncertainties stand before.
+
+    Args:
+        u: ``(n,)`` uncertainties in [0, 1].
+    """
+    inner = u.clip(EDGE, 1 - EDGE)
+    return np.column_stack([np.log(inner), -np.log1p(-inner), np.ones(len(inner))])
+
+
+def probabilities(log_odds: FloatArray) -> FloatArray:
+    """Return probabilities in [0, 1] from log-odds of any size."""
+    # The hyperbolic tangent does not overflow.
+    found: FloatArray = 0.5 * (1 + np.tanh(0.5 * log_odds))
+    return found
 
 
 def fit_beta(
@@ -28,7 +48,7 @@ def fit_beta(
     Newton's steps find.
 
     Args:
-        features: ``(m, 3)``, the last column all ones.
+        features: ``(m, 3)``, as of ``beta_features``: the last column all ones.
         wrong: ``(regressions, m)`` how many with these features are wrong.
         right: ``(regressions, m)`` how many are right.
 
@@ -64,7 +84,7 @@ def _newton(
     loss = _loss(features, wrong, right, ridge, found)
     step: FloatArray = found + 1
     while np.abs(step).max(initial=0) > _ENOUGH:
-        chances = 0.5 * (1 + np.tanh(0.5 * (found @ features.T)))
+        chances = probabilities(found @ features.T)
         slope = (total * chances - wrong) @ features + ridge * found
         weights = total * chances * (1 - chances)
         curve = (weights @ outer).reshape(-1, size, size) + np.diag(ridge)

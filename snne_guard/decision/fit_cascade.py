@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from snne_guard.decision.beta_fit import fit_beta
+from snne_guard.decision.beta_fit import beta_features, fit_beta, probabilities
 from snne_guard.decision.bounds import (
     critical_counts,
     interval,
@@ -35,8 +35,6 @@ _STEPS = 50
 """Settings of the knob that are tested at most."""
 _DOUBT = 0.05
 """Probability, at most, that later rounds would decide otherwise than an early one."""
-_EDGE = 0.02
-"""Where the logarithms of the beta calibration are cut off."""
 _CONFIDENCE = 0.9
 """Of the interval around the share of accepted answers."""
 
@@ -253,13 +251,10 @@ def _chances(learn: _Half) -> FloatArray:
     found = np.full(learn.paths.shape, np.inf)
     for place, u in enumerate(learn.paths.T):
         scored = np.isfinite(u)
-        inner = u[scored].clip(_EDGE, 1 - _EDGE)
-        features = np.column_stack(
-            [np.log(inner), -np.log1p(-inner), np.ones(len(inner))]
-        )
+        features = beta_features(u[scored])
         wrong = learn.wrong[scored].astype(np.float64)[None]
         (weights,) = fit_beta(features, wrong=wrong, right=1 - wrong)
-        found[scored, place] = 0.5 * (1 + np.tanh(0.5 * (features @ weights)))
+        found[scored, place] = probabilities(features @ weights)
     return found
 
 

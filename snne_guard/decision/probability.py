@@ -10,19 +10,16 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from snne_guard.decision.beta_fit import fit_beta
+from snne_guard.decision.beta_fit import EDGE, beta_features, fit_beta, probabilities
 from snne_guard.decision.graded import graded_answers
 from snne_guard.decision.stored import read_fields
 from snne_guard.errors import ConfigurationError, InputError
-from snne_guard.types import FloatArray
 
 __all__ = ["FEWEST_LABELS", "ProbabilityMap", "fit_probability", "probability_maps"]
 
 FEWEST_LABELS = 50
 """Graded answers without which no probability is read off ``u``."""
 
-_EDGE = 0.02
-"""Where the logarithms are cut off: below it, and as close to 1, ``u`` counts as it."""
 _STEPS = 50
 """The band is kept at this many steps of ``u`` and at 0; the edge is one of them."""
 _DRAWS = 200
@@ -113,7 +110,7 @@ class ProbabilityMap:
         if not 0 <= uncertainty <= 1:
             msg = f"expected u in [0, 1], got {uncertainty!r}"
             raise InputError(msg)
-        u = min(max(uncertainty, _EDGE), 1 - _EDGE)
+        u = min(max(uncertainty, EDGE), 1 - EDGE)
         odds = self.a * math.log(u) - self.b * math.log1p(-u) + self.c
         least = 1 / (self.n_labels + 2)
         # The hyperbolic tangent does not overflow.
@@ -176,16 +173,16 @@ def fit_probability(
             f"got {len(u)} that are all {'wrong' if wrong.any() else 'right'}"
         )
         raise InputError(msg)
-    values, places = np.unique(_clipped(u), return_inverse=True)
+    values, places = np.unique(u.clip(EDGE, 1 - EDGE), return_inverse=True)
     counts = np.zeros((2, len(values)))
     np.add.at(counts, (wrong.astype(int), places), 1)
     n = len(u)
     random = np.random.default_rng(seed)
     draws = random.multinomial(n, counts.ravel() / n, size=_DRAWS).astype(np.float64)
     tables = np.concatenate([counts.reshape(1, 2, -1), draws.reshape(_DRAWS, 2, -1)])
-    found = fit_beta(_features(values), wrong=tables[:, 1], right=tables[:, 0])
-    grid = _features(_clipped(np.linspace(0, 1, _STEPS + 1)))
-    chances = 0.5 * (1 + np.tanh(0.5 * (found[1:] @ grid.T)))
+    found = fit_beta(beta_features(values), wrong=tables[:, 1], right=tables[:, 0])
+    grid = beta_features(np.linspace(0, 1, _STEPS + 1))
+    chances = probabilities(found[1:] @ grid.T)
     band = np.percentile(chances, _BAND, axis=0).clip(1 / (n + 2), 1 - 1 / (n + 2))
     a, b, c = found[0].tolist()
     low, high = (tuple(end.tolist()) for end in band)
@@ -226,12 +223,3 @@ def probability_maps(
         if len(scored) >= FEWEST_LABELS and scored.any() and not scored.all():
             found[members] = fit_probability(uncertainty, correct, seed=seed)
     return found
-
-
-def _clipped(u: FloatArray) -> FloatArray:
-    return u.clip(_EDGE, 1 - _EDGE)
-
-
-def _features(u: FloatArray) -> FloatArray:
-    """Return ``(n, 3)``: what a, b and c are multiplied with."""
-    return np.column_stack([np.log(u), -np.log1p(-u), np.ones(len(u))])
