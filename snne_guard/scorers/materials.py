@@ -26,7 +26,7 @@ AnyScalar = TypeVar("AnyScalar", bound=np.generic)
 _Known = Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Seen:
     """What was worked out with one relation: parts, and the inputs made of them."""
 

@@ -207,8 +207,9 @@ def eccentricity(
         raise ConfigurationError(msg)
     chosen = spectrum.vectors[:, :count]
     apart = chosen - chosen.sum(axis=0) / n
-    squares: list[float] = (apart * apart * shares).ravel().tolist()
-    return round(math.sqrt(math.fsum(squares)), _DIGITS)
+    weighted = apart if smallest is None else apart * shares
+    square: float = weighted.ravel().dot(apart.ravel())
+    return round(math.sqrt(square), _DIGITS)
 
 
 def _smallest(values: FloatArray, k: int) -> tuple[int, FloatArray]:
