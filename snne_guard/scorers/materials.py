@@ -143,11 +143,19 @@ class Materials:
         seen, key = self._of(relation), (needs, float(tau), anchor)
         inputs = seen.inputs.get(key)
         if inputs is None:
-            found = {need: self._part(need, relation) for need in needs}
+            found: dict[str, Any] = {
+                "tau": tau,
+                "metric": relation.metric,
+                "anchor": anchor,
+            }
+            for need in needs:
+                parts = seen.parts if need in RELATION_NEEDS else self._parts
+                found[need] = (
+                    parts[need] if need in parts else self._part(need, relation)
+                )
             check_found(method, found)
             if "similarity" not in needs:
                 found["similarity"] = self._nothing()
-            found |= {"tau": tau, "metric": relation.metric, "anchor": anchor}
             inputs = seen.inputs[key] = inputs_of(found)
         return inputs
 

@@ -104,7 +104,9 @@ class FunctionMethod:
         Raises:
             InputError: Something that the method needs is missing.
         """
-        check_needs(self, inputs)
+        for need in self.needs:  # of its own: this is where every method passes
+            if getattr(inputs, need, None) is None:
+                check_needs(self, inputs)
         return self.function(inputs)
 
     def bounds(self, n: int, /, *, tau: float = 1.0) -> tuple[float, float] | None:
