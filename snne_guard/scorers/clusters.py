@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from itertools import compress
 
@@ -15,7 +14,7 @@ from snne_guard.types import BoolArray, IntArray
 
 __all__ = [
     "as_cluster_ids",
-    "cluster_masses",
+    "cluster_members",
     "cluster_sizes",
     "component_clusters",
     "greedy_clusters",
@@ -125,26 +124,26 @@ def cluster_sizes(ids: Sequence[int], /) -> dict[int, int]:
     return sizes
 
 
-def cluster_masses(ids: Sequence[int], weights: Sequence[float], /) -> dict[int, float]:
-    """Return how much the members of each cluster weigh together.
-
-    Sums are exact, so that they do not depend on the order of the members.
+def cluster_members(
+    ids: Sequence[int], weights: Sequence[float], /
+) -> dict[int, list[float]]:
+    """Return the weights of each cluster's members, in the order of the first ones.
 
     Args:
         ids: The ``n`` clusters of the answers.
         weights: The ``n`` weights of the answers.
 
-    Returns:
-        The mass of each cluster under its number, in the order of their first members.
-
     Example:
-        >>> cluster_masses([0, 1, 0], [0.5, 0.2, 0.3])
-        {0: 0.8, 1: 0.2}
+        >>> cluster_members([0, 1, 0], [0.5, 0.2, 0.3])
+        {0: [0.5, 0.3], 1: [0.2]}
     """
     members: dict[int, list[float]] = {}
     for one, weight in zip(ids, weights, strict=True):
-        members.setdefault(one, []).append(weight)
-    return {one: math.fsum(shares) for one, shares in members.items()}
+        if one in members:
+            members[one].append(weight)
+        else:
+            members[one] = [weight]
+    return members
 
 
 def _as_relation(equivalent: ArrayLike) -> BoolArray:

@@ -9,7 +9,7 @@ from typing import Literal
 from numpy.typing import ArrayLike
 
 from snne_guard.errors import ConfigurationError, InputError
-from snne_guard.scorers.clusters import as_cluster_ids, cluster_masses, cluster_sizes
+from snne_guard.scorers.clusters import as_cluster_ids, cluster_members, cluster_sizes
 from snne_guard.scorers.limits import Between
 from snne_guard.scorers.method import FunctionMethod
 from snne_guard.scorers.rows import (
@@ -79,7 +79,7 @@ def semantic_entropy(
     """
     ids = as_cluster_ids(cluster_ids)
     weights = answer_weights(mean_logprobs, n=len(ids), reading=reading).tolist()
-    return _entropy(cluster_masses(ids, weights).values())
+    return _entropy(map(math.fsum, cluster_members(ids, weights).values()))
 
 
 def discrete_semantic_entropy(cluster_ids: ArrayLike) -> float:

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from snne_guard.errors import InputError
-from snne_guard.scorers.arrays import as_matrix, check_at_least, graph_of
-from snne_guard.scorers.clusters import as_cluster_ids, cluster_masses, cluster_sizes
+from snne_guard.scorers.arrays import as_graph, as_matrix, check_at_least
+from snne_guard.scorers.clusters import as_cluster_ids, cluster_members
 from snne_guard.scorers.rows import softmax_weights
 from snne_guard.scorers.small import min_of, square_of
 from snne_guard.types import FloatArray, IntArray
@@ -126,9 +126,12 @@ def cluster_kernel(cluster_ids: ArrayLike, mean_logprobs: ArrayLike) -> FloatArr
     """
     ids = as_cluster_ids(cluster_ids)
     weights = softmax_weights(mean_logprobs, n=len(ids)).tolist()
-    masses, sizes = cluster_masses(ids, weights), cluster_sizes(ids)
     total = math.fsum(weights)
-    block = [masses[one] / (total * sizes[one]) for one in ids]
+    shares = {
+        one: math.fsum(members) / (total * len(members))
+        for one, members in cluster_members(ids, weights).items()
+    }
+    block = [shares[one] for one in ids]
     places = np.array(ids)
     return np.where(places[:, None] == places, np.array(block), 0.0)
 
@@ -206,10 +209,9 @@ def cluster_shares(places: IntArray, mean_logprobs: ArrayLike) -> FloatArray:
             ``+inf``.
     """
     weights = softmax_weights(mean_logprobs, n=len(places)).tolist()
-    masses = cluster_masses(places.tolist(), weights)
-    return np.array([masses[place] for place in range(len(masses))]) / math.fsum(
-        weights
-    )
+    members, total = cluster_members(places.tolist(), weights), math.fsum(weights)
+    shares = [math.fsum(members[place]) / total for place in range(len(members))]
+    return np.array(shares)
 
 
 def _kernel(values: FloatArray, basis: FloatArray) -> FloatArray:
@@ -223,14 +225,16 @@ def _spectrum(weights: ArrayLike, *, normalised: bool) -> tuple[FloatArray, Floa
 
     The last few small graphs are remembered, since several methods ask for the same.
     """
-    matrix = as_matrix(weights, what="weights")
-    n = len(matrix)
+    matrix = np.asarray(weights)
+    n = len(matrix) if matrix.ndim else 0
+    if matrix.dtype != np.float64 or matrix.shape != (n, n) or not n:
+        matrix = as_matrix(weights, what="weights")
     decompose = _remembered if n <= _KEPT_SIZE else _decomposed
     return decompose(n, matrix.tobytes(), normalised)
 
 
 def _decomposed(n: int, data: bytes, normalised: bool) -> tuple[FloatArray, FloatArray]:  # noqa: FBT001 - a key
-    laplacian = graph_of(square_of(n, data))
+    laplacian = as_graph(square_of(n, data))
     degrees = laplacian.sum(axis=1)
     np.negative(laplacian, out=laplacian)
     laplacian.flat[:: n + 1] = degrees
