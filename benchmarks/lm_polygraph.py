@@ -15,6 +15,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import shutil
 import subprocess
 import sys
 import time
@@ -111,6 +112,9 @@ def main() -> int:
     if not python:
         print(f"skipped: {VARIABLE} names no interpreter with lm-polygraph")
         return 0
+    if shutil.which(python) is None:
+        print(f"{VARIABLE} names no program: {python}")
+        return 1
     return 0 if compare(python) else 1
 
 
