@@ -18,6 +18,7 @@ from snne_guard.types import Assessment, Cost, ResponseSet, Sample, SampleEvent
 __all__ = ["Books"]
 
 _ANSWER = Draw(index=0, n=1)
+_UNASKED, _ASKED = Cost(), Cost(attempts=1, lower_bound=True)
 _GRACE = 1.0
 """Seconds in which a set that came at the very end may still be scored."""
 
@@ -51,7 +52,7 @@ class Books:
         self._stopped = False
         plan = assessor.plan
         self._clock = Clock(timeout=plan.timeout, sample_timeout=plan.sample_timeout)
-        self._answer_cost, self._cut = Cost(), False
+        self._answer_cost, self._cut = _UNASKED, False
 
     @property
     def elapsed(self) -> float:
@@ -76,7 +77,7 @@ class Books:
     def answer_started(self) -> None:
         """Note that the answer was asked for."""
         # Until it ends it is in flight: perhaps billed, and nobody knows.
-        self._answer_cost = Cost(attempts=1, lower_bound=True)
+        self._answer_cost = _ASKED
         self._assessor.circuit.began()
         self._tell("answer", ended=False)
 
@@ -137,7 +138,7 @@ class Books:
             n=draw.n,
             samples=samples,
             error=error,
-            cost=cost or Cost(),
+            cost=cost or _UNASKED,
             model=self._brief.model,
             provider=self._brief.provider,
         )
@@ -184,9 +185,8 @@ class Books:
 
     def _cost(self) -> Cost:
         cost = self._collector.total(
-            self._answer_cost, seconds=self.elapsed, cut=self._cut
+            self._answer_cost, seconds=self.elapsed, cut=self._cut, saved=self._saved
         )
-        cost = replace(cost, samples_saved=self._saved)
         prices = self._assessor.prices
         return cost if prices is None else prices.priced(cost)
 

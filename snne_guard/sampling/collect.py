@@ -38,6 +38,9 @@ class Reply:
     cost: Cost = field(default_factory=Cost)
 
 
+_NOTHING, _SENT, _LOST = Cost(), Cost(attempts=1), Cost(lower_bound=True)
+
+
 class Collector:
     """Gathers ``n_samples`` replies, never asking again for what was billed.
 
@@ -75,7 +78,7 @@ class Collector:
         self.rounds = 0
         self._ahead = deque(rounds or (n_samples,))
         self.errors: list[BaseException] = []
-        self.cost = Cost()
+        self.cost = _NOTHING
         self._arrived: dict[int, Sample] = {}
         self._held: dict[int, int] = {}
 
@@ -86,13 +89,15 @@ class Collector:
 
     def sent(self) -> None:
         """Count a request that goes out, whatever comes of it."""
-        self.cost += Cost(attempts=1)
+        self.cost += _SENT
 
     def lost(self) -> None:
         """Note that something was perhaps billed of which no count will come."""
-        self.cost += Cost(lower_bound=True)
+        self.cost += _LOST
 
-    def total(self, answer: Cost, *, seconds: float, cut: bool) -> Cost:
+    def total(
+        self, answer: Cost, *, seconds: float, cut: bool, saved: int = 0
+    ) -> Cost:
         """Return what the answer and all samples took.
 
         Args:
@@ -100,12 +105,14 @@ class Collector:
             seconds: Since the call began.
             cut: Whether something was in flight at the end: perhaps it was billed, and
                 nobody will know.
+            saved: Samples that were not drawn, the decision being settled.
         """
         cost = answer + self.cost
         return replace(
             cost,
             seconds=seconds,
             rounds=self.rounds,
+            samples_saved=saved,
             lower_bound=cost.lower_bound or cut,
         )
 
