@@ -95,9 +95,7 @@ class Collector:
         """Note that something was perhaps billed of which no count will come."""
         self.cost += _LOST
 
-    def total(
-        self, answer: Cost, *, seconds: float, cut: bool, saved: int = 0
-    ) -> Cost:
+    def total(self, answer: Cost, *, seconds: float, cut: bool, saved: int = 0) -> Cost:
         """Return what the answer and all samples took.
 
         Args:
