@@ -94,21 +94,22 @@ def _order(answer: Answer, words: frozenset[str]) -> Sequence[str]:
 
 def _qualified(one: Side, other: Side, asked: frozenset[str]) -> bool:
     """Return whether a phrase of the one has more words in the other: New York."""
-    said = asked | one.answer.words
-    shorter = [
-        run
-        for run in one.wording.phrases - other.wording.phrases
+    said, names = asked | one.answer.words, other.answer.names
+    with_word: dict[str, list[Sequence[str]]] = {}
+    for longer in other.wording.phrases - one.wording.phrases:
+        if any(word not in said and _has_spaces(word) for word in longer):
+            for word in frozenset(longer):
+                with_word.setdefault(word, []).append(longer)
+    return any(
+        _names_more(frozenset(run), longer, names, asked)
+        for run in (one.wording.phrases - other.wording.phrases if with_word else ())
         if not asked.issuperset(run) and not all(map(_is_number, run))
-    ]
-    return bool(shorter) and any(
-        any(_names_more(run, longer, other.answer.names, asked) for run in shorter)
-        for longer in other.wording.phrases - one.wording.phrases
-        if any(word not in said and _has_spaces(word) for word in longer)
+        for longer in with_word.get(run[0], ())
     )
 
 
 def _names_more(
-    run: Sequence[str],
+    run: frozenset[str],
     longer: Sequence[str],
     names: frozenset[str],
     asked: frozenset[str],
@@ -118,13 +119,12 @@ def _names_more(
     Where what comes behind is a verb, and a word of the question behind it, it is a
     sentence about the same thing: Shakespeare wrote Hamlet.
     """
-    if not {*longer}.issuperset(run):
+    if not run.issubset(longer):
         return False
     last = max(place for place, word in enumerate(longer) if word in run)
-    behind = [word for word in longer[last + 1 :] if word not in asked]
-    more = [word for word in longer[:last] if word not in run and word not in asked]
-    if more or longer[-1] not in asked:
+    if longer[-1] not in asked or not (run | asked).issuperset(longer[:last]):
         return True
+    behind = frozenset(longer[last + 1 :]) - asked
     return any(word in names or _is_number(word) for word in behind)
 
 
