@@ -1,0 +1,198 @@
+"""The default score on questions that no choice of it looked at.
+
+Recorded answers of the embedded model to the questions in `benchmarks/recordings`: the
+default beside the paper's score and what lies between, set by set, where the answer was
+drawn near greedily, and where the last sample stands as the answer with a label of its
+own. The protocol is in `docs/scores.md`.
+
+    python -m benchmarks.scores_unseen [--folder FOLDER ...] [--after]
+
+With ``--folder`` the recordings there are taken too, named as the data sets of which
+they are. With ``--after`` other anchors and similarities are printed, which were looked
+at once everything else was, and which choose nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from benchmarks.scores import (
+    DEFAULT,
+    PAPER,
+    SAMPLES,
+    SCORES,
+    Score,
+    Table,
+    default,
+    paper,
+    show,
+    show_gains,
+)
+from benchmarks.scores_search import content, embedded, likeness, minilm, of
+from snne_guard.evaluation import (
+    Recording,
+    numeric_match,
+    read_recordings,
+    squad_contains,
+    squad_normalised,
+)
+
+RECORDINGS = Path(__file__).parent / "recordings"
+LEAST = 10  # right answers, and wrong ones, of a set whose gain counts
+
+Sets = Mapping[str, Sequence[Recording]]
+
+ONES = (
+    *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"),
+    *("ten", "eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen"),
+    *("seventeen", "eighteen", "nineteen"),
+)
+TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
+IN_WORDS = re.compile(
+    rf"\b(?:({'|'.join(TENS)})(?:[- ]({'|'.join(ONES[1:10])}))?"
+    rf"|({'|'.join(reversed(ONES))}))\b",
+    re.IGNORECASE,
+)
+
+
+def in_digits(word: re.Match[str]) -> str:
+    """Return a number below a hundred that is written out."""
+    ten, one, alone = ((part or "").lower() for part in word.groups())
+    if alone:
+        return str(ONES.index(alone))
+    return str(10 * (TENS.index(ten) + 2) + (ONES.index(one) if one else 0))
+
+
+def contains(answer: str, one: Recording) -> float:
+    """Return whether the words of a reference stand in an answer."""
+    return squad_contains(answer, one.answers or ())
+
+
+def first(answer: str, one: Recording) -> float:
+    """Return whether the right one of the choices is the first that is named."""
+    words = f" {squad_normalised(answer)} "
+    found = {
+        choice: words.find(f" {squad_normalised(choice)} ")
+        for choice in one.extra["choices"]
+    }
+    named = [choice for choice, at in found.items() if at >= 0]
+    return float(min(named, key=found.__getitem__, default="") in (one.answers or ()))
+
+
+def number(answer: str, one: Recording) -> float:
+    """Return whether the number behind the last "=", or the last one, is right."""
+    digits = IN_WORDS.sub(in_digits, answer)
+    behind = digits.rpartition("=")[2]
+    stated = re.findall(r"-?\d[\d,]*(?:\.\d+)?", behind)
+    final = stated[0 if "=" in digits else -1] if stated else ""
+    return numeric_match(final, one.answers or ()) or 0.0
+
+
+OWN = ("facts", "words", "reading", "who", "sums", "choices")
+GRADERS: Mapping[str, Callable[[str, Recording], float]] = {
+    "facts": contains,
+    "words": contains,
+    "reading": contains,
+    "who": first,
+    "sums": number,
+    "choices": first,
+    "svamp": number,
+    "squad": contains,
+}
+
+
+def read(folders: Sequence[Path]) -> Sets:
+    """Return the recordings by set, without those whose answer is empty."""
+    found: dict[str, list[Recording]] = {}
+    for name in GRADERS:
+        for path in (folder / f"{name}.jsonl" for folder in folders):
+            if path.exists():
+                rows = [row for _, row in read_recordings(path, strict=True)]
+                found[name] = [
+                    row
+                    for row in rows
+                    if isinstance(row, Recording) and row.main_answer.strip()
+                ]
+    return found
+
+
+def graded(sets: Sets, *, drawn: bool) -> Sets:
+    """Return the sets with labels, also of the last sample as the answer."""
+    found: dict[str, list[Recording]] = {}
+    for name, rows in sets.items():
+        found[name] = []
+        for row in rows:
+            answer = row.samples[SAMPLES] if drawn else row.main_answer
+            if not answer.strip():
+                continue
+            right = bool(GRADERS[name](answer, row))
+            found[name].append(
+                replace(row, main_answer=answer, label=1 if right else 0)
+            )
+    return found
+
+
+def counted(sets: Sets) -> list[str]:
+    """Return the sets with enough right and enough wrong answers."""
+    return [
+        name
+        for name, rows in sets.items()
+        if LEAST <= sum(row.label == 1 for row in rows) <= len(rows) - LEAST
+    ]
+
+
+def afterwards() -> dict[str, Score]:
+    """Return what was looked at when everything else had been, by name."""
+    found: dict[str, Score] = {PAPER: paper, DEFAULT: default}
+    for anchor in (0.0, 0.5, 0.7, 1.0):
+        found[f"content F1, anchor {anchor:g}"] = of(content, anchor=anchor)
+    found["root of content F1"] = of(lambda one: content(one) ** 0.5)
+    if (model := minilm()) is not None:
+        found["half MiniLM, half content F1"] = of(embedded(likeness(model), 0.5))
+    return found
+
+
+def show_afterwards(both: Mapping[str, Sets]) -> None:
+    """Print the gain of what was looked at afterwards, near greedy and drawn."""
+    scores = afterwards()
+    print(f"afterwards, gain over the paper, 5 to 95 %: {'; '.join(both)}")
+    tables = [Table(sets, scores) for sets in both.values()]
+    for name in list(scores)[1:]:
+        gains = [table.gain(name, counted(table.sets)) for table in tables]
+        print("".join(f"{gain:26} " for gain in gains) + f" {name}")
+
+
+def main() -> int:
+    """Print the tables; return the exit status."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--folder", type=Path, action="append", default=[])
+    parser.add_argument("--after", action="store_true")
+    options = parser.parse_args()
+    sets = read([RECORDINGS, *options.folder])
+    both = {
+        "near greedy": graded(sets, drawn=False),
+        "drawn": graded(sets, drawn=True),
+    }
+    if options.after:
+        show_afterwards(both)
+        return 0
+    for kind, labelled in both.items():
+        print(f"{kind}; AUROC of wrong answers; in brackets right, wrong\n")
+        table = Table(labelled, SCORES)
+        show(table, list(SCORES))
+        names = counted(labelled)
+        own = [name for name in names if name in OWN]
+        groups = {f"{kind} ({', '.join(own)})": own}
+        if len(names) > len(own):
+            groups[f"{kind}, all ({', '.join(names)})"] = names
+        show_gains(table, groups)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,112 @@
+"""The recordings that no choice of the default score looked at, and their graders."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from benchmarks import scores_unseen
+from benchmarks.scores_unseen import GRADERS, OWN, RECORDINGS, first, number
+from snne_guard.evaluation import Recording
+from tests.examples.doc_pages import DOCS, table
+
+PAGE = (DOCS / "scores.md").read_text(encoding="utf-8")
+
+
+def lines(name: str) -> list[dict[str, Any]]:
+    text = (RECORDINGS / f"{name}.jsonl").read_text(encoding="utf-8")
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def asked(answers: tuple[str, ...], choices: tuple[str, ...] = ()) -> Recording:
+    return Recording(
+        id="1",
+        question="?",
+        main_answer="",
+        samples=(),
+        answers=answers,
+        extra={"choices": list(choices)},
+    )
+
+
+@pytest.mark.parametrize(
+    ("answer", "right"),
+    [
+        ("Eight plus three is eleven", "11"),
+        ("There are 3 * 8 = 24 marbles in 3 boxes", "24"),
+        ("Nine - five = four apples", "4"),
+        ("That makes twenty-one coins", "21"),
+        ("Thirty two", "32"),
+        ("It is 12.", "12"),
+        ("Eleven of nineteen", "19"),
+    ],
+)
+def test_numbers_are_read_in_digits_and_in_words(answer: str, right: str) -> None:
+    assert number(answer, asked((right,))) == 1
+    assert number(answer, asked((f"1{right}",))) == 0
+
+
+def test_without_a_number_an_answer_is_wrong() -> None:
+    assert number("Many", asked(("4",))) == 0
+    assert number("The sum is = ?", asked(("4",))) == 0
+
+
+@pytest.mark.parametrize(
+    ("answer", "graded"),
+    [
+        ("Boris is older than Anna", 1),
+        ("Anna is older than Boris", 0),
+        ("Borislav is", 0),
+        ("Nobody", 0),
+        ("", 0),
+    ],
+)
+def test_of_the_choices_the_first_that_is_named_counts(
+    answer: str, graded: int
+) -> None:
+    assert first(answer, asked(("Boris",), ("Anna", "Boris"))) == graded
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_every_question_has_an_answer_and_eleven_samples(name: str) -> None:
+    rows = lines(name)
+    assert len(rows) == 130
+    assert {len(row["samples"]) for row in rows} == {11}
+    for field in ("id", "prompt"):
+        found = [f"{row.get('context')} {row['question']}" for row in rows]
+        found = [row["id"] for row in rows] if field == "id" else found
+        assert len(set(found)) == len(rows)
+    for row in rows:
+        assert row["answers"]
+        assert all(row["answers"][0] in row["choices"] for _ in row.get("choices", ()))
+    most = Counter(row["answers"][0] for row in rows).most_common(1)[0][1]
+    assert most < len(rows) / 4  # no answer that one could always give
+
+
+def test_the_page_of_the_recordings_names_the_graders() -> None:
+    rows = table(RECORDINGS / "README.md", first="file")
+    said = {
+        row[0].strip("`").removesuffix(".jsonl"): row[-1].strip("`") for row in rows
+    }
+    assert said == {name: GRADERS[name].__name__ for name in OWN}
+
+
+def test_the_recordings_are_small() -> None:
+    sizes = [path.stat().st_size for path in RECORDINGS.glob("*.jsonl")]
+    assert len(sizes) == len(OWN)
+    assert sum(sizes) < 1_000_000
+
+
+def test_the_page_has_what_the_command_prints(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["scores_unseen"])
+    assert scores_unseen.main() == 0
+    printed = [line.rstrip() for line in capsys.readouterr().out.splitlines() if line]
+    said = set(PAGE.splitlines())
+    assert sum("thirds" in line for line in printed) == 20
+    assert not [line for line in printed if line not in said]
