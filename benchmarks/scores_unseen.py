@@ -8,7 +8,7 @@ own. The protocol is in `docs/scores.md`.
     python -m benchmarks.scores_unseen [--folder FOLDER ...] [--after]
 
 With ``--folder`` the recordings there are taken too, named as the data sets of which
-they are. With ``--after`` other anchors and similarities are printed, which were looked
+they are. With ``--after`` other anchors and a root are printed, which were looked
 at once everything else was, and which choose nothing.
 """
 
@@ -33,7 +33,7 @@ from benchmarks.scores import (
     show,
     show_gains,
 )
-from benchmarks.scores_search import content, embedded, likeness, minilm, of
+from benchmarks.scores_search import content, of
 from snne_guard.evaluation import (
     Recording,
     numeric_match,
@@ -152,8 +152,6 @@ def afterwards() -> dict[str, Score]:
     for anchor in (0.0, 0.5, 0.7, 1.0):
         found[f"content F1, anchor {anchor:g}"] = of(content, anchor=anchor)
     found["root of content F1"] = of(lambda one: content(one) ** 0.5)
-    if (model := minilm()) is not None:
-        found["half MiniLM, half content F1"] = of(embedded(likeness(model), 0.5))
     return found
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections import Counter
 from typing import Any
@@ -10,11 +11,13 @@ from typing import Any
 import pytest
 
 from benchmarks import scores_unseen
+from benchmarks.scores import DEFAULT
 from benchmarks.scores_unseen import GRADERS, OWN, RECORDINGS, first, number
 from snne_guard.evaluation import Recording
 from tests.examples.doc_pages import DOCS, table
 
 PAGE = (DOCS / "scores.md").read_text(encoding="utf-8")
+README = (DOCS.parent / "README.md").read_text(encoding="utf-8")
 
 
 def lines(name: str) -> list[dict[str, Any]]:
@@ -110,3 +113,12 @@ def test_the_page_has_what_the_command_prints(
     said = set(PAGE.splitlines())
     assert sum("thirds" in line for line in printed) == 20
     assert not [line for line in printed if line not in said]
+    gains = [
+        re.search(r"([+-]\d.\d+) \[(\S+), (\S+)\]", line)
+        for line in printed
+        if line.endswith(DEFAULT)
+    ]
+    found = [one.groups() for one in gains if one is not None]
+    assert len(found) == 2
+    for point, low, high in found:
+        assert f"({point}, {low} to {high}" in README
