@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from snne_guard.similarity._content_wording import Wording
 from snne_guard.similarity._content_words import Answer
-from snne_guard.similarity._function_words import GRAMMAR, RESERVES
+from snne_guard.similarity._function_words import CASES, GRAMMAR, RESERVES
 
 __all__ = ["Side", "differ"]
 
@@ -43,6 +43,7 @@ def differ(one: Side, other: Side, asked: frozenset[str]) -> bool:
         or _bound_otherwise(one.wording, other.wording)
         or _in_capitals(one.answer, other.answer)
         or _roles_swapped(one, other, asked)
+        or _cases_swapped(one.answer, other.answer)
         or _qualified(one, other, asked)
         or _qualified(other, one, asked)
         or _left_out(one, other, asked)
@@ -86,6 +87,14 @@ def _roles_swapped(one: Side, other: Side, asked: frozenset[str]) -> bool:
     return not same or _order(one.answer, both - new) != _order(
         other.answer, both - new
     )
+
+
+def _cases_swapped(one: Answer, other: Answer) -> bool:
+    """Return whether the same words have each other's articles: der Hund, den Hund."""
+    if one.words != other.words or one.words.isdisjoint(CASES):
+        return False
+    mine = [word for word in one.tokens if word in CASES]
+    return mine != [word for word in other.tokens if word in CASES]
 
 
 def _order(answer: Answer, words: frozenset[str]) -> Sequence[str]:

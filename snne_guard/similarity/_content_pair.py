@@ -10,6 +10,7 @@ from rapidfuzz.distance import LCSseq
 
 from snne_guard.similarity._content_common import heaviest_common, nth_character
 from snne_guard.similarity._content_differs import Side, differ
+from snne_guard.similarity._content_notation import Notation
 from snne_guard.similarity._content_question import Question
 from snne_guard.similarity._content_wording import Wording
 from snne_guard.similarity._content_words import Answer
@@ -72,11 +73,16 @@ class Reading:
         """How many function words of each language there are."""
         return languages_in(self.answer.tokens)
 
+    @cached_property
+    def notation(self) -> Notation:
+        """How it is written, beside its words."""
+        return Notation.read(self.answer.text)
+
     def alike(self, other: Reading) -> float:
         """Return how alike this and another answer to the question are, in [0, 1]."""
         mine, theirs = self.answer.tokens, other.answer.tokens
         if mine == theirs:
-            return 1.0
+            return _CONFLICT if self.notation.differs(other.notation) else 1.0
         if not mine or not theirs:
             return 0.0
         language = self.question.language
@@ -131,6 +137,8 @@ class Reading:
 
     def differs(self, other: Reading, language: str | None) -> bool:
         """Return whether two answers differ without such a sign."""
+        if self.notation.differs(other.notation):
+            return True
         return differ(self.side(language), other.side(language), self.question.words)
 
     def side(self, language: str | None) -> Side:

@@ -25,13 +25,16 @@ __all__ = ["Answer", "canonical_words", "names_in"]
 _NO_WORDS = frozenset[str]()
 _ESSENTIAL = NEGATIONS | YES | OPPOSITES | QUALIFIERS
 _REWRITTEN = frozenset(NUMBER_WORDS) | {"t", "cannot"}
+_LONG = 3  # digits before the point, more than versions and chapters have
+_CURRENCIES = frozenset("$\u20ac\u00a3\u00a5\u20b9")
 _LETTERS = re.compile(r"[^\W\d_]+")
 _CAPITAL = re.compile(r"[A-Z][A-Za-z]*+")
 _ENDS = re.compile(r"[.!?:\n\u3002]")
 _DOTTED = re.compile(r"\. ?[^\W\d_]\.")
 _ABBREVIATION = re.compile(r"\b(?:[^\W\d_]\. ?){2,}")
 _MINUS = re.compile(r"(?<=[\w)]) - (?=(?:\d|\w\b|\())")
-_ZEROS = re.compile(r"(?<=\d)\.0+(?!\d)|(\.\d*?[1-9])0+(?!\d)")
+_WHOLE = re.compile(r"(?<=\d)\.0+(?!\d)")
+_ZEROS = re.compile(r"(\.\d*?[1-9])0+(?!\d)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,12 +116,15 @@ def canonical_words(text: str, /) -> list[str]:
 
 def _rewritten(words: Sequence[str]) -> Iterator[str]:
     before, held, measured = "", "", False
-    for word in words:
+    for place, word in enumerate(words):
         plain = word.isalpha()
         if plain and not measured and word not in _REWRITTEN:
             yield word
         elif not plain and _has_digit(word):
-            yield from (part for part in (*_number(word), held) if part)
+            after = words[place + 1 : place + 2]
+            amount = before in _CURRENCIES or not UNITS.isdisjoint(after)
+            parts = *_number(word, amount=amount), held
+            yield from (part for part in parts if part)
             held, measured = "", True
         elif word == "$" and not held:
             held = word  # to come behind the number, so that $5 is 5 dollars
@@ -187,11 +193,18 @@ def _joined(letters: re.Match[str]) -> str:
     return letters[0].replace(".", "").replace(" ", "") + " "
 
 
-def _number(word: str) -> tuple[str, str]:
-    """Return a number without idle zeros, and a sign of shares behind it."""
+def _number(word: str, *, amount: bool) -> tuple[str, str]:
+    """Return a number without idle zeros, and a sign of shares behind it.
+
+    Those of $5.50, 5.50 km and 1200.50 are idle, those of Python 3.10 perhaps not.
+    """
     share = word[-1] if word[-1] in "%\u2030" else ""
     bare = word.removesuffix(share) if share else word
-    return _ZEROS.sub(r"\1", bare) if "." in bare else bare, share
+    if bare.count(".") != 1:
+        return bare, share
+    bare = _WHOLE.sub("", bare)
+    idle = amount or share or bare.find(".") >= _LONG
+    return _ZEROS.sub(r"\1", bare) if idle else bare, share
 
 
 def _has_digit(word: str) -> bool:

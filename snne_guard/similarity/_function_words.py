@@ -12,6 +12,7 @@ __all__ = [
     "AND",
     "ARTICLES",
     "BINDING",
+    "CASES",
     "CONTRACTIONS",
     "FUNCTION_WORDS",
     "GRAMMAR",
@@ -97,6 +98,9 @@ SPELLINGS: Mapping[str, str] = MappingProxyType(
 
 RESERVES = frozenset(_LISTS["reserves"])
 """Words of which an answer with them says another thing than the same without."""
+
+CASES = frozenset(_LISTS["cases"])
+"""Articles that say who does something and to whom it is done."""
 
 AGENTS = _by_language("agent")
 """What stands before the doer in a passive sentence, by the language's code."""

@@ -45,8 +45,9 @@ def content_f1(texts: Sequence[str], /, *, question: str | None = None) -> Float
     that the other has not; and half again where each has any word, function words
     aside, that the other has not. Where c is 1, f is 0.5 at most if each has another
     preposition, auxiliary verb or person; a phrase or list of one has more words in the
-    other, the question's aside; one alone hedges; or who did what to whom is turned
-    round.
+    other, the question's aside; one alone hedges; who did what to whom is turned round;
+    or what no word holds is written otherwise: operators, signs, intervals, code, and
+    the capitals of two letters, as in CO and Co.
 
     A value depends on the two texts and the question alone. Names are told by a capital
     letter, so texts in scripts without capitals have none. The language is that of the
@@ -60,7 +61,8 @@ def content_f1(texts: Sequence[str], /, *, question: str | None = None) -> Float
 
     Returns:
         ``(n, n)`` float64 matrix in [0, 1], symmetric, diagonal 1; higher is more
-        alike. Texts with the same words are 1, two empty ones too.
+        alike. Texts with the same words are 1 but for the last of these, two empty
+            ones too.
 
     Raises:
         InputError: ``texts`` is not a sequence of strings.

@@ -12,6 +12,7 @@ from tests.support.content_grammar import (
 from tests.support.content_languages import LANGUAGES
 from tests.support.content_long import LONG
 from tests.support.content_names import LISTS, ONE_LETTER, QUALIFIED, ROLES
+from tests.support.content_notation import NOTATION, WEAKENED, WRITTEN_ALIKE
 from tests.support.content_same import SAME
 
 CAPITAL = "What is the capital of France?"
@@ -136,6 +137,8 @@ DIFFERENT: tuple[tuple[str | None, str, str], ...] = (
     *CODE,
     *LANGUAGES,
     *LONG,
+    *NOTATION,
+    *WEAKENED,
 )
 """Question and two answers that must not count as alike: at most 0.5."""
 
@@ -162,5 +165,6 @@ ALIKE: tuple[tuple[str | None, str, str], ...] = (
     ("首都はどこですか", "東京", "東京です"),
     (None, "", "  "),
     *SAME,
+    *WRITTEN_ALIKE,
 )
 """Question and two answers that must count as alike: at least 0.6."""

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from snne_guard.similarity._content_differs import Side, differ
+from snne_guard.similarity._content_notation import Notation
 from snne_guard.similarity._content_question import Question
 from snne_guard.similarity._content_wording import Wording
 from snne_guard.similarity._content_words import Answer
@@ -32,11 +33,17 @@ def slow_words(text: str) -> list[str]:
     text = re.sub(r"(?<=[\w)]) - (?=(?:\d|\w\b|\())", " minus ", text)
     found: list[str] = []
     before, held, measured = "", "", False
-    for word in unicode_tokens(text):
+    words = unicode_tokens(text)
+    for place, word in enumerate(words):
         if any(map(str.isdigit, word)):
             share = word[-1] if word[-1] in "%\u2030" else ""
             bare = word.removesuffix(share) if share else word
-            bare = re.sub(r"(?<=\d)\.0+(?!\d)|(\.\d*?[1-9])0+(?!\d)", r"\1", bare)
+            if bare.count(".") == 1:
+                bare = re.sub(r"(?<=\d)\.0+(?!\d)", "", bare)
+                unit = words[place + 1] if place + 1 < len(words) else ""
+                amount = before in {*"$€£¥₹"} or unit in UNITS
+                if share or amount or len(bare.partition(".")[0]) > 2:
+                    bare = re.sub(r"(\.\d*?[1-9])0+(?!\d)", r"\1", bare)
             found += [part for part in (bare, share, held) if part]
             held, measured = "", True
         elif word == "$" and not held:
@@ -71,8 +78,9 @@ def slow_names(text: str) -> Iterator[str]:
 def slow_content_f1(one: str, other: str, question: str | None) -> float:
     """Return how alike two answers are."""
     left, right, asked = Answer.read(one), Answer.read(other), Question.read(question)
+    rewritten = Notation.read(one).differs(Notation.read(other))
     if left.tokens == right.tokens:
-        return 1.0
+        return 0.5 if rewritten else 1.0
     if not left.tokens or not right.tokens:
         return 0.0
     language = asked.language or language_of([*left.tokens, *right.tokens])
@@ -104,7 +112,7 @@ def slow_content_f1(one: str, other: str, question: str | None) -> float:
         Side(answer, Wording.read(answer, language), _news(answer, grammar))
         for answer in (right, left)
     )
-    if not signs and found > 0.5 and differ(mine, theirs, asked.words):
+    if not signs and found > 0.5 and (rewritten or differ(mine, theirs, asked.words)):
         return 0.5
     return found * 0.5**signs
 
