@@ -26,6 +26,7 @@ _NO_WORDS = frozenset[str]()
 _ESSENTIAL = NEGATIONS | YES | OPPOSITES | QUALIFIERS
 _REWRITTEN = frozenset(NUMBER_WORDS) | {"t", "cannot"}
 _LONG = 3  # digits before the point, more than versions and chapters have
+_SHARES = frozenset("%\u2030")
 _CURRENCIES = frozenset("$\u20ac\u00a3\u00a5\u20b9")
 _LETTERS = re.compile(r"[^\W\d_]+")
 _CAPITAL = re.compile(r"[A-Z][A-Za-z]*+")
@@ -121,10 +122,12 @@ def _rewritten(words: Sequence[str]) -> Iterator[str]:
         if plain and not measured and word not in _REWRITTEN:
             yield word
         elif not plain and _has_digit(word):
-            after = words[place + 1 : place + 2]
-            amount = before in _CURRENCIES or not UNITS.isdisjoint(after)
-            parts = *_number(word, amount=amount), held
-            yield from (part for part in parts if part)
+            if word.isalnum():
+                yield word
+            else:
+                yield from _number(word, before, words[place + 1 : place + 2])
+            if held:
+                yield held
             held, measured = "", True
         elif word == "$" and not held:
             held = word  # to come behind the number, so that $5 is 5 dollars
@@ -193,22 +196,25 @@ def _joined(letters: re.Match[str]) -> str:
     return letters[0].replace(".", "").replace(" ", "") + " "
 
 
-def _number(word: str, *, amount: bool) -> tuple[str, str]:
-    """Return a number without idle zeros, and a sign of shares behind it.
+def _number(word: str, before: str, after: Sequence[str]) -> Iterator[str]:
+    """Give a number without idle zeros, and a sign of shares behind it.
 
     Those of $5.50, 5.50 km and 1200.50 are idle, those of Python 3.10 perhaps not.
     """
-    share = word[-1] if word[-1] in "%\u2030" else ""
-    bare = word.removesuffix(share) if share else word
-    if bare.count(".") != 1:
-        return bare, share
-    bare = _WHOLE.sub("", bare)
-    idle = amount or share or bare.find(".") >= _LONG
-    return _ZEROS.sub(r"\1", bare) if idle else bare, share
+    share = word[-1] if word[-1] in _SHARES else ""
+    bare = word.removesuffix(share)
+    if bare.count(".") == 1:
+        bare = _WHOLE.sub("", bare)
+        amount = before in _CURRENCIES or not UNITS.isdisjoint(after)
+        if share or amount or bare.find(".") >= _LONG:
+            bare = _ZEROS.sub(r"\1", bare)
+    yield bare
+    if share:
+        yield share
 
 
 def _has_digit(word: str) -> bool:
-    return any(map(str.isdigit, word))
+    return word[-1].isdigit() or any(map(str.isdigit, word))
 
 
 def _units(tokens: Sequence[str], digits: Collection[str]) -> Iterator[str]:
