@@ -15,8 +15,14 @@ from langchain_core.messages.utils import message_chunk_to_message
 
 from snne_guard.assess import AsyncSession
 from snne_guard.decision import Verdict
-from snne_guard.langchain.core import Request, Settled, as_result, message_of
-from snne_guard.langchain.messages import as_chunk, as_piece, metadata_chunk
+from snne_guard.langchain.core import Request, Settled
+from snne_guard.langchain.messages import (
+    as_chunk,
+    as_piece,
+    as_result,
+    message_of,
+    metadata_chunk,
+)
 from snne_guard.sampling.langchain import AsyncSamples
 from snne_guard.sampling.langchain_direct import ais_direct, asend
 from snne_guard.sampling.langchain_messages import (

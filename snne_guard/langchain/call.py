@@ -16,8 +16,14 @@ from langchain_core.messages.utils import message_chunk_to_message
 from snne_guard.assess import Session
 from snne_guard.decision import Verdict
 from snne_guard.errors import ConfigurationError
-from snne_guard.langchain.core import Request, Settled, as_result, message_of
-from snne_guard.langchain.messages import as_chunk, as_piece, metadata_chunk
+from snne_guard.langchain.core import Request, Settled
+from snne_guard.langchain.messages import (
+    as_chunk,
+    as_piece,
+    as_result,
+    message_of,
+    metadata_chunk,
+)
 from snne_guard.sampling.langchain import Samples
 from snne_guard.sampling.langchain_direct import is_direct, send
 from snne_guard.sampling.langchain_messages import (

@@ -10,7 +10,6 @@ from typing import Any
 from langchain_core.language_models import LanguageModelInput
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.messages.ai import UsageMetadata, add_usage
-from langchain_core.outputs import ChatGeneration, LLMResult
 from langchain_core.runnables import Runnable, RunnableConfig
 
 from snne_guard import errors
@@ -23,6 +22,7 @@ from snne_guard.langchain.errors import (
     UncertainAnswerError,
 )
 from snne_guard.langchain.messages import (
+    as_message,
     delivered,
     model_names,
     refusal_message,
@@ -393,24 +393,3 @@ class Settled:
         return self.request.counted(
             delivered(message, self.record), total if known else None
         )
-
-
-def as_message(value: object) -> AIMessage:
-    """Return what a fallback gave as the message that an application expects."""
-    if isinstance(value, AIMessage):
-        return value
-    if isinstance(value, BaseMessage):
-        return AIMessage(content=value.content, id=value.id)
-    return AIMessage(content=value if isinstance(value, str) else str(value))
-
-
-def as_result(message: BaseMessage) -> LLMResult:
-    """Return a message as the result of a run."""
-    return LLMResult(generations=[[ChatGeneration(message=message)]])
-
-
-def message_of(result: LLMResult) -> BaseMessage:
-    """Return the message of a run's result, as ``invoke`` does."""
-    first: Any = result.generations[0][0]
-    message: BaseMessage = first.message
-    return message

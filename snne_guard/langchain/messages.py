@@ -7,6 +7,7 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.messages.ai import UsageMetadata
+from langchain_core.outputs import ChatGeneration, LLMResult
 
 from snne_guard.sampling.langchain_messages import without_logprobs
 from snne_guard.types import Assessment, Cost
@@ -14,9 +15,12 @@ from snne_guard.types import Assessment, Cost
 __all__ = [
     "METADATA_KEY",
     "as_chunk",
+    "as_message",
     "as_piece",
+    "as_result",
     "delivered",
     "is_refusal",
+    "message_of",
     "metadata_chunk",
     "model_names",
     "refusal_message",
@@ -192,3 +196,24 @@ def _core_knows_refusals() -> bool:
 def _shows_refusal(message: AIMessage) -> bool:
     kinds: list[str] = [block["type"] for block in message.content_blocks]
     return "refusal" in kinds
+
+
+def as_message(value: object) -> AIMessage:
+    """Return what a fallback gave as the message that an application expects."""
+    if isinstance(value, AIMessage):
+        return value
+    if isinstance(value, BaseMessage):
+        return AIMessage(content=value.content, id=value.id)
+    return AIMessage(content=value if isinstance(value, str) else str(value))
+
+
+def as_result(message: BaseMessage) -> LLMResult:
+    """Return a message as the result of a run."""
+    return LLMResult(generations=[[ChatGeneration(message=message)]])
+
+
+def message_of(result: LLMResult) -> BaseMessage:
+    """Return the message of a run's result, as ``invoke`` does."""
+    first: Any = result.generations[0][0]
+    message: BaseMessage = first.message
+    return message

@@ -385,17 +385,12 @@ def test_it_is_bound_to_a_provider_that_takes_no_temperature() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "bound"),
-    [
-        ({"answer_temperature": 0.1}, {"answer_temperature": 0.1}),
-        ({"answer_temperature": None}, {"answer_temperature": None}),
-        ({}, {}),
-    ],
+    "said", [{"answer_temperature": 0.1}, {"answer_temperature": None}, {}]
 )
 def test_it_is_bound_to_the_answers_temperature_where_that_is_said(
-    said: dict[str, Any], bound: dict[str, Any]
+    said: dict[str, Any],
 ) -> None:
     rows = recordings(60, settings={"model": "m", **said})
     settings = calibrate(rows, error_rate=0.4).settings
     found = {name: settings[name] for name in settings if name.startswith("answer")}
-    assert found == bound
+    assert found == said
