@@ -14,7 +14,7 @@ import pytest
 
 from snne_guard import AsyncOpenAIGuard, OpenAIGuard
 from tests.support.chat_server import ChatServer, Gate, Reply, Request, always, error
-from tests.support.guarding import Witness
+from tests.support.guarding import Witness, until
 from tests.support.openai_clients import async_client, client
 
 trace: ContextVar[str] = ContextVar("trace", default="nowhere")
@@ -59,6 +59,7 @@ async def test_a_cancelled_call_ends_its_requests_and_is_recorded() -> None:
                 await call
             await asyncio.to_thread(server.wait_until, abandoned=2)
         gate.open()
+    await until(lambda: witness.assessments)
     assert witness.last.reasons == ("cancelled",)
     assert witness.last.cost.lower_bound
     assert witness.last.cost.attempts == 2

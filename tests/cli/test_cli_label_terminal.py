@@ -34,16 +34,16 @@ def source(tmp_path: Path) -> Path:
 
 
 def _command(source: Path, ignored: signal.Signals | None) -> list[str]:
-    command = [sys.executable, "-m", "snne_guard", "label", str(source)]
-    if ignored is None:
-        return command
-    # As nohup does it.
-    ignoring = (
+    """Return a command that ignores one signal, or none: tests may run by nohup."""
+    listed = "[signal.SIGTERM, signal.SIGHUP]"
+    begin = (
         "import os, signal, sys; "
-        f"signal.signal({int(ignored)}, signal.SIG_IGN); "
+        f"[signal.signal(each, signal.SIG_IGN if each == {int(ignored or 0)} "
+        f"else signal.SIG_DFL) for each in {listed}]; "
         "os.execv(sys.argv[1], sys.argv[1:])"
     )
-    return [sys.executable, "-c", ignoring, *command]
+    label = [sys.executable, "-m", "snne_guard", "label", str(source)]
+    return [sys.executable, "-c", begin, *label]
 
 
 class Sitting:
