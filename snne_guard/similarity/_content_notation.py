@@ -27,7 +27,7 @@ _WRITTEN: tuple[re.Pattern[str], ...] = (
     re.compile(r"(?<=`)[^`\n]+(?=`)"),
 )
 _SHORT = re.compile(r"(?<![^\W_])(?:[^\W\d_]{2})(?![^\W_])")
-_CASE_OF_LITTLE = GRAMMAR | NEGATIONS | YES
+_OFTEN = GRAMMAR | NEGATIONS | YES
 _MARKS = frozenset("-\u2212'\u2032\u2019!=`[(")
 
 
@@ -38,12 +38,13 @@ class Notation:
     Attributes:
         signs: Signs that mean the opposite, or another thing, where they are missing.
         written: Operators, intervals and code as they stand there.
-        capitals: How words of two letters are written, casefolded.
+        capitals: How words of two letters are written that have a capital, by what they
+            are without; none of grammar.
     """
 
     signs: tuple[list[str], ...]
     written: tuple[list[str], ...]
-    capitals: Mapping[str, frozenset[str]]
+    capitals: Mapping[str, set[str]]
 
     @classmethod
     def read(cls, text: str) -> Notation:
@@ -57,15 +58,12 @@ class Notation:
         """
         capitals: dict[str, set[str]] = defaultdict(set)
         for word in _SHORT.findall(text):
-            capitals[word.casefold()].add(word)
+            if not word.islower() and word.casefold() not in _OFTEN:
+                capitals[word.casefold()].add(word)
         return cls(
             signs=_found(_SIGNS, text),
             written=_found(_WRITTEN, text),
-            capitals={
-                folded: frozenset(written)
-                for folded, written in capitals.items()
-                if folded not in _CASE_OF_LITTLE
-            },
+            capitals=capitals,
         )
 
     def differs(self, other: Notation) -> bool:
@@ -83,7 +81,7 @@ class Notation:
         if any(mine and theirs and mine != theirs for mine, theirs in written):
             return True
         return any(
-            _cased_otherwise(written, other.capitals[word])
+            written.isdisjoint(other.capitals[word])
             for word, written in self.capitals.items()
             if word in other.capitals
         )
@@ -96,11 +94,3 @@ def _found(patterns: Sequence[re.Pattern[str]], text: str) -> tuple[list[str], .
         [_SPACES.sub("", found) for found in pattern.findall(text)]
         for pattern in patterns
     )
-
-
-def _cased_otherwise(mine: frozenset[str], theirs: frozenset[str]) -> bool:
-    """Return whether no way is the same: CO and Co, but 5 KM is 5 km."""
-    if mine & theirs:
-        return False
-    # A word all small may be any other; two with a capital are meant.
-    return not any(word.islower() for word in mine | theirs)
