@@ -161,8 +161,6 @@ class Relation:
         Raises:
             InputError: What came back is no similarity matrix.
         """
-        if self.matches:
-            return self.similarity(texts)  # by its making there is nothing to check
         found: Any
         if self.derives and probabilities is not None:
             found = entail_similarity(probabilities)

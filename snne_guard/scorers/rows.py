@@ -183,9 +183,8 @@ def as_floats(values: ArrayLike, *, what: str) -> FloatArray:
         raise InputError(msg) from error
     if not floats.size or max_of(floats) < math.inf:  # no NaN either: it is the largest
         return floats
-    for name, wrong in (("NaN", np.isnan(floats)), ("+inf", np.isposinf(floats))):
-        if wrong.any():
-            first = tuple(int(index) for index in np.argwhere(wrong)[0])
-            msg = f"expected {what} without NaN and +inf, got {name} at {first}"
-            raise InputError(msg)
-    return floats
+    wrong = np.isnan(floats)
+    name = "NaN" if wrong.any() else "+inf"
+    first = np.argwhere(wrong if wrong.any() else np.isposinf(floats))[0].tolist()
+    msg = f"expected {what} without NaN and +inf, got {name} at {tuple(first)}"
+    raise InputError(msg)

@@ -41,7 +41,8 @@ def test_a_stream_that_is_abandoned_ends_its_samples(way: str, how: str) -> None
         guarding(server, way, threshold=0.4, n=2, observers=[witness]) as ask,
     ):
         stream = ask(**REQUEST, stream=True)
-        server.wait_until(requests=2)
+        # On its own loop, which stands still while nobody waits for it.
+        ask.wait(asyncio.to_thread(server.wait_until, requests=2))
         ask.first(stream)
         if how == "close":
             ask.close(stream)
@@ -50,7 +51,7 @@ def test_a_stream_that_is_abandoned_ends_its_samples(way: str, how: str) -> None
         del stream
         gc.collect()
         ask.wait(until(lambda: witness.assessments))
-        server.wait_until(abandoned=1)
+        ask.wait(asyncio.to_thread(server.wait_until, abandoned=1))
     assert witness.last.reasons == ("cancelled",)
     assert witness.last.cost.lower_bound
 
