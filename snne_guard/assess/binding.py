@@ -73,7 +73,7 @@ class Binding:
         models: AbstractSet[str | None],
         temperatures: AbstractSet[float | None],
     ) -> Binding:
-        """Return the same for a call that asks models by these names, so warm."""
+        """Return the same for a call of models by these names at these temperatures."""
         settings = dict(self.settings)
         settings.pop("model", None)
         if len(models) == 1:
@@ -110,14 +110,14 @@ class Binding:
         unset = TEMPERATURE_UNSET in responses.reasons
         if unset != bool(self.calibration.settings.get(TEMPERATURE_UNSET)):
             reasons += ("uncalibrated_temperature",)
-        if not self._knows_temperatures():
+        if not self._temperatures_hold():
             reasons += ("uncalibrated_answer_temperature",)
         names = {responses.answer.model, *(member.model for member in members)}
         if not all(map(self._knows, names)):
             reasons += ("uncalibrated_model",)
         return reasons
 
-    def _knows_temperatures(self) -> bool:
+    def _temperatures_hold(self) -> bool:
         name, made = "answer_temperature", self.calibration
         if name in self.differs or not made.binds(name):
             return True

@@ -106,13 +106,13 @@ def ask(
             "method": method,
             "similarity": similarity,
         }
-        warmth: float | None = None
+        answer_temperature: float | None = None
         if made is not None:
             given = {name: settings[name] for name in settings if _said(context, name)}
             settings = {**made.guard_settings(), **given}
-            warmth = made.settings.get("answer_temperature")
+            answer_temperature = made.settings.get("answer_temperature")
         guard = SNNEGuard(
-            set_up(chat, temperature=warmth),
+            set_up(chat, temperature=answer_temperature),
             **settings,
             prompt_version=prompt_version,
             allow_mismatch=allow_mismatch,

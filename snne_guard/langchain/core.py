@@ -353,8 +353,10 @@ class Request:
             return assessor
         candidates = self.route.candidates
         asked = {each.names(self.kwargs)[0] for each in candidates}
-        warmth = {one for each in candidates for one in each.temperatures(self.kwargs)}
-        return assessor.on_models(asked, warmth)
+        temperatures = set[float | None]().union(
+            *(each.temperatures(self.kwargs) for each in candidates)
+        )
+        return assessor.on_models(asked, temperatures)
 
     def _skip(self) -> tuple[str | None, tuple[str, ...]]:
         skip, reasons = self.core.assessor.skip(self.messages)

@@ -9,7 +9,6 @@ from langchain_core.caches import InMemoryCache
 from langchain_core.globals import set_debug, set_llm_cache
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, HumanMessage
-from langchain_core.rate_limiters import BaseRateLimiter
 from langchain_openai import ChatOpenAI
 
 from snne_guard import SNNEGuard
@@ -24,6 +23,7 @@ from tests.support.chat_server import (
 )
 from tests.support.guarding import WHOLE, ask, record, samples_of
 from tests.support.handlers import EverythingHandler
+from tests.support.rate_limits import Counting
 
 POLICIES = pytest.mark.parametrize("policy", ["flag", "refuse"])
 """With the second the answer is asked for quietly, since it may be withheld."""
@@ -79,21 +79,6 @@ def test_who_is_told_of_a_call_is_told_of_every_request(
     assert handler.names.count("on_llm_end") == 3
     assert handler.names.count("on_llm_error") == 1
     assert stops == [["."] if wrapped else None] * 4
-
-
-class Counting(BaseRateLimiter):
-    """Lets everything pass, and counts it."""
-
-    def __init__(self) -> None:
-        self.asked = 0
-
-    def acquire(self, *, blocking: bool = True) -> bool:
-        assert blocking
-        self.asked += 1
-        return True
-
-    async def aacquire(self, *, blocking: bool = True) -> bool:
-        return self.acquire(blocking=blocking)
 
 
 @BOTH

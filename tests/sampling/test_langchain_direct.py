@@ -17,7 +17,6 @@ from langchain_core.language_models import (
 )
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.outputs import ChatGeneration, ChatResult, LLMResult
-from langchain_core.rate_limiters import BaseRateLimiter
 
 from snne_guard.sampling.langchain_direct import (
     agenerate,
@@ -41,6 +40,7 @@ from tests.support.chat_server import (
 )
 from tests.support.guarding import run_in_loop
 from tests.support.handlers import EverythingHandler
+from tests.support.rate_limits import Counting
 
 WAYS = pytest.mark.parametrize("way", ["threads", "tasks"])
 QUESTION = [HumanMessage("Capital of France?")]
@@ -262,21 +262,6 @@ class Plain(FakeListChatModel):
 @WAYS
 def test_a_model_whose_methods_take_no_run_is_given_none(way: str) -> None:
     assert seen_of(ask(way, Plain(responses=["Paris"]), {}))[0][1].content == "Paris"
-
-
-class Counting(BaseRateLimiter):
-    """A rate limiter that lets everything pass, and counts it."""
-
-    def __init__(self) -> None:
-        self.asked = 0
-
-    def acquire(self, *, blocking: bool = True) -> bool:
-        assert blocking
-        self.asked += 1
-        return True
-
-    async def aacquire(self, *, blocking: bool = True) -> bool:
-        return self.acquire(blocking=blocking)
 
 
 @WAYS
