@@ -1,3 +1,5 @@
+from collections import Counter
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -9,6 +11,7 @@ from tests.support.chat_server import (
     Billed,
     ChatServer,
     Reply,
+    Request,
     ToolCall,
     Usage,
     always,
@@ -266,6 +269,27 @@ def test_fails_the_same_share_for_the_same_seed() -> None:
     first = outcomes()
     assert first == outcomes()
     assert 3 < sum(first) < 17
+
+
+def test_what_fails_hangs_on_no_order_of_arrival() -> None:
+    def failed(order: Sequence[str], **options: Any) -> Counter[str]:
+        script, found = failing(always("a"), rate=0.5, **options), Counter[str]()
+        for index, prompt in enumerate(order):
+            body = {"messages": [{"content": prompt}]}
+            request = Request(
+                index=index, method="POST", path="", headers={}, body=body, arrived=0.0
+            )
+            found[prompt] += script(request).status == 503
+        return found
+
+    names = [f"q{number}" for number in range(200)]
+    found = failed(names * 4)
+    assert found == failed([name for name in names for _ in range(4)])
+    assert max(found.values()) == 4
+    assert sum(found.values()) == pytest.approx(400, abs=50)
+    found = failed(names * 4, at_most=3)
+    assert max(found.values()) == 3
+    assert sum(found.values()) == pytest.approx(390, abs=50)
 
 
 def test_knows_no_other_path() -> None:

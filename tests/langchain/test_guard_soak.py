@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import random
 import threading
 from collections import Counter
 from collections.abc import Sequence
@@ -15,6 +14,7 @@ from langchain_core.messages import AIMessage
 from langchain_core.runnables import RunnableConfig
 
 from snne_guard import SNNEGuard
+from tests.support.chat_scripts import drawn
 from tests.support.chat_server import ChatServer, Reply, Request, chat_openai, error
 from tests.support.guarding import is_sample, record
 
@@ -39,7 +39,6 @@ class Flaky:
         self.sent: Counter[tuple[str, bool]] = Counter()
         self.failed: Counter[tuple[str, bool]] = Counter()
         self.tokens: Counter[str] = Counter()
-        self._draws = random.Random(7)  # noqa: S311 - which request fails is no secret
         self._lock = threading.Lock()
         self._choices = choices
         self.draws = 1 if choices is None else N - 1
@@ -50,9 +49,10 @@ class Flaky:
         choices = self._choices or request.n
         with self._lock:
             self.sent[question, sample] += 1
-            if self._draws.random() < self.rate:
+            key = question, sample, self.sent[question, sample]
+            if drawn(*key) < self.rate:
                 self.failed[question, sample] += 1
-                return self._draws.choice(FAULTS)
+                return FAULTS[int(drawn("fault", *key) * len(FAULTS))]
             self.tokens[question] += choices * len(question.split())
         return Reply(choices=choices)  # each choice repeats the question
 

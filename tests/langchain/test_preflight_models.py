@@ -25,7 +25,6 @@ from tests.support.chat_server import (
     Request,
     chat_openai,
     error,
-    failing,
     in_turn,
 )
 from tests.support.examining import GOOD, WAYS, examined, statuses
@@ -122,11 +121,19 @@ def test_the_providers_own_error_comes_through(way: str) -> None:
 
 @pytest.mark.parametrize("way", WAYS)
 def test_what_is_transient_is_tried_again(way: str) -> None:
-    with ChatServer(failing(Sampler(), rate=0.2, seed=5)) as server:
+    sampler = Sampler()
+
+    def script(request: Request) -> Reply:
+        # One request goes out after the other, so none of them fails twice.
+        return error(503) if request.index % 3 == 0 else sampler(request)
+
+    with ChatServer(script) as server:
         report = examined(SNNEGuard(chat_openai(server)), way)
         sent = len(server.requests)
+    failed = range(0, sent, 3)
     assert report.ok
-    assert report.cost.attempts == sent > report.cost.calls
+    assert report.cost.attempts == sent == len(failed) + report.cost.calls
+    assert len(failed) > 2
 
 
 @pytest.mark.parametrize("way", WAYS)

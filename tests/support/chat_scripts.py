@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import random
 import threading
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,6 +14,7 @@ from tests.support.chat_protocol import Reply, Request, Script, Usage
 __all__ = [
     "always",
     "cycle",
+    "drawn",
     "error",
     "failing",
     "ignoring_n",
@@ -125,14 +128,42 @@ def rejecting(parameter: str, then: Script) -> Script:
     return lambda request: refusal if parameter in request.body else then(request)
 
 
-def failing(then: Script, *, rate: float, seed: int = 0, status: int = 503) -> Script:
-    """Fail a share of the requests, the same ones for the same seed."""
-    draws = random.Random(seed)  # noqa: S311 - which request fails is no secret
+def failing(
+    then: Script,
+    *,
+    rate: float,
+    seed: int = 0,
+    status: int = 503,
+    at_most: int | None = None,
+) -> Script:
+    """Fail a share of the requests, the same ones for the same seed.
+
+    Args:
+        then: Answers the others.
+        rate: Share of the requests that fail.
+        seed: Which of them do. The n-th of several requests that are alike fails or
+            not whatever else has arrived: the order of arrival is left to chance.
+        status: What they fail with.
+        at_most: How often one request fails. A client that sends it once more gets
+            through, where it would otherwise give up now and then.
+    """
     lock = threading.Lock()
+    seen, failures = Counter[str](), Counter[str]()
 
-    def script(request: Request) -> Reply:
+    def fails(request: Request) -> bool:
+        name = json.dumps(request.body, sort_keys=True)
         with lock:
-            failed = draws.random() < rate
-        return error(status, "overloaded") if failed else then(request)
+            seen[name] += 1
+            if failures[name] == at_most or drawn(seed, name, seen[name]) >= rate:
+                return False
+            failures[name] += 1
+            return True
 
-    return script
+    return lambda request: (
+        error(status, "overloaded") if fails(request) else then(request)
+    )
+
+
+def drawn(*key: object) -> float:
+    """Return a number from 0 to 1 that looks random and hangs on the key alone."""
+    return random.Random(repr(key)).random()  # noqa: S311 - which one fails is no secret
