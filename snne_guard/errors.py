@@ -6,6 +6,7 @@ SnneGuardError
 ├── MissingExtraError (ImportError)   an optional package or model file is missing
 ├── ScoringError                      a model that compares answers failed
 ├── MonitorStoreError                 a monitor's state cannot be read or kept
+├── ModelCancelledError               a model cancelled its own request
 ├── SamplingError                     too few members of the response set
 ├── GuardTimeoutError (TimeoutError)  no answer within the guard's time limit
 └── UncertainAnswerError              the answer was withheld; only when asked for
@@ -21,6 +22,7 @@ __all__ = [
     "GuardTimeoutError",
     "InputError",
     "MissingExtraError",
+    "ModelCancelledError",
     "MonitorStoreError",
     "SamplingError",
     "ScoringError",
@@ -120,6 +122,14 @@ class MonitorStoreError(SnneGuardError):
 
     The file is not one of this library's, is damaged, or is held by another process
     for too long.
+    """
+
+
+class ModelCancelledError(SnneGuardError):
+    """A model cancelled its own request for the answer; nobody cancelled the call.
+
+    It stands for the ``asyncio.CancelledError`` that came out of the model, which is
+    its cause: that one would end the caller's task as if the caller had been cancelled.
     """
 
 

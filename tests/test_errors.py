@@ -14,6 +14,7 @@ MADE = [
     errors.ConfigurationError("no"),
     errors.InputError("no"),
     errors.MissingExtraError("xllamacpp", extra="demo", command="make demo"),
+    errors.ModelCancelledError("by itself"),
     errors.ScoringError("the judge failed"),
     errors.MonitorStoreError("held by another process"),
     errors.SamplingError("few", n_used=1, needed=3, reasons=("samples_failed",)),

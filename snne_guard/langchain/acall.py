@@ -73,6 +73,7 @@ class AsyncGuardedCall:
         Raises:
             UncertainAnswerError: If the answer is withheld by an error.
             SamplingError: If it could not be scored and ``on_error="raise"``.
+            ModelCancelledError: If a model cancelled its own request.
             GuardTimeoutError: If the answer did not come in time.
         """
         settled = await self._settle()
@@ -80,10 +81,7 @@ class AsyncGuardedCall:
             raise settled.error
         if settled.message is not None:
             return settled.message
-        fallback = self._core.required_fallback
-        return settled.instead(
-            await fallback.ainvoke(self._request.value, self._request.config)
-        )
+        return await self._instead(settled)
 
     async def stream(self) -> AsyncIterator[AIMessageChunk]:
         """Yield the answer as it comes, the assessment in the last chunk.
@@ -108,11 +106,7 @@ class AsyncGuardedCall:
             else:
                 yield await self._last_chunk(whole or AIMessageChunk(content=""))
         if failed is not None:
-            fallback = self._core.required_fallback
-            request = self._request
-            yield as_chunk(
-                failed.instead(await fallback.ainvoke(request.value, request.config))
-            )
+            yield as_chunk(await self._instead(failed))
 
     async def _settle(self) -> Settled:
         """Draw, score and decide; return what comes of it."""
@@ -131,6 +125,12 @@ class AsyncGuardedCall:
                 samples=self._session.samples_cost,
                 causes=self._session.errors,
             )
+
+    async def _instead(self, settled: Settled) -> AIMessage:
+        """Return what the fallback answers."""
+        fallback, request = self._core.required_fallback, self._request
+        asking = fallback.ainvoke(request.value, request.config)
+        return settled.instead(await awithin(asking, None))
 
     async def _last_chunk(self, whole: AIMessageChunk) -> AIMessageChunk:
         message = message_chunk_to_message(whole)

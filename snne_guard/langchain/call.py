@@ -75,6 +75,7 @@ class GuardedCall:
         Raises:
             UncertainAnswerError: If the answer is withheld by an error.
             SamplingError: If it could not be scored and ``on_error="raise"``.
+            ModelCancelledError: If a model cancelled its own request.
             GuardTimeoutError: If the answer did not come in time.
         """
         settled = self._settle()
@@ -82,10 +83,7 @@ class GuardedCall:
             raise settled.error
         if settled.message is not None:
             return settled.message
-        fallback = self._core.required_fallback
-        return settled.instead(
-            fallback.invoke(self._request.value, self._request.config)
-        )
+        return self._instead(settled)
 
     def stream(self) -> Iterator[AIMessageChunk]:
         """Yield the answer as it comes, the assessment in the last chunk.
@@ -110,11 +108,7 @@ class GuardedCall:
             else:
                 yield self._last_chunk(whole or AIMessageChunk(content=""))
         if failed is not None:
-            fallback = self._core.required_fallback
-            request = self._request
-            yield as_chunk(
-                failed.instead(fallback.invoke(request.value, request.config))
-            )
+            yield as_chunk(self._instead(failed))
 
     def _settle(self) -> Settled:
         """Draw, score and decide; return what comes of it."""
@@ -133,6 +127,12 @@ class GuardedCall:
                 samples=self._session.samples_cost,
                 causes=self._session.errors,
             )
+
+    def _instead(self, settled: Settled) -> AIMessage:
+        """Return what the fallback answers."""
+        fallback, request = self._core.required_fallback, self._request
+        ask = partial(fallback.invoke, request.value, request.config)
+        return settled.instead(within(ask, None))
 
     def _last_chunk(self, whole: AIMessageChunk) -> AIMessageChunk:
         message = message_chunk_to_message(whole)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from snne_guard._forks import begin_in_forks
-from snne_guard.errors import ConfigurationError
+from snne_guard.errors import ConfigurationError, ModelCancelledError
 from snne_guard.sampling.retry import is_transient
 
 __all__ = ["BREAKER", "Breaker", "Circuit", "ShedError"]
@@ -204,7 +204,9 @@ class Circuit:
             answer: Whether it was for an answer. That answers pass again says nothing
                 about the load of the samples, so it does not close the breaker.
         """
-        if error is not None and not isinstance(error, Exception):
+        if isinstance(error, ModelCancelledError) or (
+            error is not None and not isinstance(error, Exception)
+        ):
             return  # cancelled by its client: the provider has said nothing
         failed = error is not None and is_transient(error)
         with self._lock:

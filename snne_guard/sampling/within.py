@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Generator
 from concurrent.futures import Future
+from contextlib import contextmanager
 from contextvars import copy_context
 from typing import TypeVar
 
+from snne_guard.errors import ModelCancelledError
 from snne_guard.sampling.limiter import Limiter, NoPlaceError
 
 __all__ = [
@@ -35,20 +37,22 @@ def within(ask: Callable[[], T], seconds: float | None) -> T:
 
     Raises:
         OutOfTimeError: If it did not return within ``seconds``.
+        ModelCancelledError: If it was cancelled, and not because the caller is.
 
     Example:
         >>> within(lambda: "Paris", None)
         'Paris'
     """
-    if seconds is None:
-        return ask()
-    future = _begun(ask)
-    try:
-        return future.result(seconds)
-    except TimeoutError:
-        if future.done():  # the provider's own
-            raise
-        raise OutOfTimeError from None
+    with _cancelled_by_caller_only():
+        if seconds is None:
+            return ask()
+        future = _begun(ask)
+        try:
+            return future.result(seconds)
+        except TimeoutError:
+            if future.done():  # the provider's own
+                raise
+            raise OutOfTimeError from None
 
 
 async def off_loop(work: Callable[[], T]) -> T:
@@ -77,17 +81,40 @@ async def awithin(asking: Awaitable[T], seconds: float | None) -> T:
 
     Raises:
         OutOfTimeError: If it did not return within ``seconds``.
+        ModelCancelledError: If it was cancelled, and not because the caller is.
     """
-    if seconds is None:
-        return await asking
-    limit = asyncio.timeout(seconds)
-    try:
-        async with limit:
+    with _cancelled_by_caller_only():
+        if seconds is None:
             return await asking
-    except TimeoutError:
-        if not limit.expired():  # the provider's own
+        limit = asyncio.timeout(seconds)
+        try:
+            async with limit:
+                return await asking
+        except TimeoutError:
+            if not limit.expired():  # the provider's own
+                raise
+            raise OutOfTimeError from None
+
+
+@contextmanager
+def _cancelled_by_caller_only() -> Generator[None]:
+    """Turn a cancellation that nobody asked the caller's task for into an error."""
+    try:
+        yield
+    except asyncio.CancelledError as error:
+        if _is_being_cancelled():
             raise
-        raise OutOfTimeError from None
+        msg = "the model cancelled its own request; nobody cancelled the guarded call"
+        raise ModelCancelledError(msg) from error
+
+
+def _is_being_cancelled() -> bool:
+    """Return whether the caller's task was asked to end, also where that is unknown."""
+    try:
+        task = asyncio.current_task()
+    except RuntimeError:  # no event loop runs in this thread, so there is no task
+        return False
+    return task is None or task.cancelling() > 0
 
 
 def ask_in_place(

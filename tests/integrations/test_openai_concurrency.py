@@ -6,9 +6,10 @@ import asyncio
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import openai
 import pytest
 
-from snne_guard import Budget, GuardTimeoutError
+from snne_guard import Budget, GuardTimeoutError, ModelCancelledError
 from snne_guard_integrations.openai import assessment, guard_client
 from tests.support.chat_server import ChatServer, Reply, Request, always, error
 from tests.support.guarded_openai import REQUEST, content, guarding
@@ -118,6 +119,27 @@ def test_the_answer_keeps_the_client_s_own_retries(way: str) -> None:
     ):
         assert assessment(ask())["decision"] == "accept"
         assert sum(not is_sample(asked) for asked in server.requests) == 3
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_a_client_that_cancels_its_own_request_has_failed(stream: bool) -> None:
+    class GivesUp(openai.AsyncOpenAI):
+        async def request(self, *_args: Any, **_kwargs: Any) -> Any:
+            raise asyncio.CancelledError
+
+    own = GivesUp(api_key="test")
+    asked = {**REQUEST, "stream": stream}
+    async with own:
+        guarded = guard_client(own, threshold=0.4)
+        with pytest.raises(ModelCancelledError):
+            await guarded.chat.completions.create(**asked)
+        handing = guard_client(own, threshold=0.4, fallback=lambda _asked: "Lyon")
+        found = await handing.chat.completions.create(**asked)
+        if stream:
+            assert content([part async for part in found]) == "Lyon"
+        else:
+            assert found.choices[0].message.content == "Lyon"
+    assert assessment(found)["decision"] == "fallback"
 
 
 @both

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from snne_guard import Breaker, ConfigurationError
+from snne_guard import Breaker, ConfigurationError, ModelCancelledError
 from snne_guard.sampling.breaker import BREAKER, Circuit
 
 SMALL = Breaker(failures=3, share=0.5, window=10.0, cooldown=5.0)
@@ -88,6 +88,18 @@ def test_what_no_retry_would_mend_is_no_failure(error: BaseException | None) -> 
     for _ in range(100):
         circuit.ended(error)
     assert circuit.admits("a")
+
+
+@pytest.mark.parametrize(
+    "error", [asyncio.CancelledError(), ModelCancelledError("by itself")]
+)
+def test_what_a_client_cancelled_is_no_success_either(error: BaseException) -> None:
+    circuit = Circuit(SMALL)
+    for _ in range(100):
+        circuit.ended(error)
+    for _ in range(SMALL.failures):
+        circuit.ended(BUSY)
+    assert not circuit.admits("a")
 
 
 def test_failures_that_are_long_ago_do_not_count() -> None:

@@ -6,6 +6,7 @@ import threading
 
 import pytest
 
+from snne_guard.errors import ModelCancelledError
 from snne_guard.sampling.within import OutOfTimeError, awithin, within
 
 place: contextvars.ContextVar[str] = contextvars.ContextVar("place")
@@ -48,3 +49,27 @@ async def test_the_provider_s_own_errors_come_through(
     if kind is not KeyboardInterrupt:  # it would end the loop of this test
         with pytest.raises(kind, match="its own"):
             await awithin(_afail(kind("its own")), 10.0)
+
+
+@pytest.mark.parametrize("seconds", [None, 10.0])
+async def test_what_cancels_itself_has_failed(seconds: float | None) -> None:
+    def ask() -> None:
+        with pytest.raises(ModelCancelledError):
+            within(lambda: _fail(asyncio.CancelledError()), seconds)
+
+    ask()
+    await asyncio.to_thread(ask)  # where no loop runs
+    with pytest.raises(ModelCancelledError):
+        await awithin(_afail(asyncio.CancelledError()), seconds)
+
+
+@pytest.mark.parametrize("seconds", [None, 10.0])
+async def test_a_task_that_is_cancelled_ends(seconds: float | None) -> None:
+    async def wait() -> None:
+        await awithin(asyncio.Event().wait(), seconds)
+
+    task = asyncio.create_task(wait())
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
