@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from snne_guard.decision import Calibration, Policy, Threshold
+from snne_guard.sampling.options import AnswerSettings
 from snne_guard.types import ResponseSet, Sample, Score
 
 __all__ = ["ALLOWED", "TEMPERATURE_UNSET", "Binding", "Standing", "standing"]
@@ -20,6 +21,7 @@ ALLOWED = frozenset(
         "uncalibrated_answer_temperature",
         "uncalibrated_model",
         "uncalibrated_temperature",
+        "uncalibrated_top_p",
     }
 )
 """Objections that a user may wave aside, since ``u`` still is of the same kind."""
@@ -54,8 +56,7 @@ class Binding:
         settings: Its own settings, by the names in ``bound_settings.BOUND``; the
             model under the name by which it is asked, None if it has no name, or left
             out where it may be any of several.
-        temperatures: At which the answer may be drawn, None where that is left to the
-            model; empty where nobody knows.
+        answer_settings: What the answer may be drawn with, as far as that is known.
         stages: Members of a set that may be accepted.
         differs: Settings that are not the calibration's, which the user allows.
         lenient: Whether the user allows another model too.
@@ -63,22 +64,20 @@ class Binding:
 
     calibration: Calibration
     settings: Mapping[str, Any]
-    temperatures: frozenset[float | None] = frozenset()
+    answer_settings: AnswerSettings
     stages: frozenset[int]
     differs: tuple[str, ...] = ()
     lenient: bool = False
 
     def on(
-        self,
-        models: AbstractSet[str | None],
-        temperatures: AbstractSet[float | None],
+        self, models: AbstractSet[str | None], answer_settings: AnswerSettings
     ) -> Binding:
-        """Return the same for a call of models by these names at these temperatures."""
+        """Return the same for a call of models by these names, under these settings."""
         settings = dict(self.settings)
         settings.pop("model", None)
         if len(models) == 1:
             [settings["model"]] = models
-        return replace(self, settings=settings, temperatures=frozenset(temperatures))
+        return replace(self, settings=settings, answer_settings=answer_settings)
 
     @property
     def standing_reasons(self) -> tuple[str, ...]:
@@ -110,18 +109,21 @@ class Binding:
         unset = TEMPERATURE_UNSET in responses.reasons
         if unset != bool(self.calibration.settings.get(TEMPERATURE_UNSET)):
             reasons += ("uncalibrated_temperature",)
-        if not self._temperatures_hold():
+        if not self._holds("answer_temperature"):
             reasons += ("uncalibrated_answer_temperature",)
+        if not self._holds("top_p"):
+            reasons += ("uncalibrated_top_p",)
         names = {responses.answer.model, *(member.model for member in members)}
         if not all(map(self._knows, names)):
             reasons += ("uncalibrated_model",)
         return reasons
 
-    def _temperatures_hold(self) -> bool:
-        name, made = "answer_temperature", self.calibration
-        if name in self.differs or not made.binds(name):
+    def _holds(self, name: str) -> bool:
+        """Return whether a setting of the answer is as it was, if it is known."""
+        if name in self.differs or not self.calibration.binds(name):
             return True
-        return self.temperatures <= {made.settings[name]}
+        here = self.answer_settings.get(name, ())
+        return not any(self.calibration.differences({name: one}) for one in here)
 
     def _knows(self, name: str | None) -> bool:
         if "model" in self.differs:

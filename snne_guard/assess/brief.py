@@ -20,6 +20,7 @@ from snne_guard.sampling.breaker import Circuit
 from snne_guard.sampling.budget import Ledger
 from snne_guard.sampling.limiter import Limiter
 from snne_guard.sampling.memory import Memory
+from snne_guard.sampling.options import AnswerSettings
 from snne_guard.sampling.plan import SamplingPlan
 from snne_guard.sampling.prices import Prices
 from snne_guard.types import Sample
@@ -73,19 +74,18 @@ class Assessor:
     def on_models(
         self,
         names: AbstractSet[str | None],
-        temperatures: AbstractSet[float | None] = frozenset(),
+        answer_settings: AnswerSettings | None = None,
     ) -> Assessor:
         """Return the same for a call of other models, or one that is drawn otherwise.
 
         Args:
             names: By which it asks whoever may answer, None for one without a name.
-            temperatures: At which they answer, None where that is left to them; empty
-                where nobody knows.
+            answer_settings: What they may draw the answer with, where it is known.
         """
         binding = self.judge.binding
         if binding is None:
             return self
-        asked = binding.on(names, temperatures)
+        asked = binding.on(names, answer_settings or {})
         return replace(self, judge=replace(self.judge, binding=asked))
 
     def for_answer(self, answer: Sample) -> Assessor:

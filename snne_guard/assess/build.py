@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable, Mapping
-from collections.abc import Set as AbstractSet
 from typing import Any, TypeVar, cast
 
 from snne_guard.assess.brief import Assessor
@@ -25,6 +24,7 @@ from snne_guard.sampling import Breaker, Budget, Limiter, Prices, SamplingPlan
 from snne_guard.sampling.breaker import BREAKER, Circuit
 from snne_guard.sampling.budget import Ledger
 from snne_guard.sampling.memory import Memory
+from snne_guard.sampling.options import AnswerSettings
 
 __all__ = ["Shared", "build_assessor"]
 
@@ -104,7 +104,7 @@ def build_assessor(
     shared: Shared | None = None,
     *,
     model: str | None = None,
-    temperatures: AbstractSet[float | None] = frozenset(),
+    answer_settings: AnswerSettings | None = None,
 ) -> tuple[Assessor, Shared]:
     """Return what samples, scores and decides, and what it shares with others.
 
@@ -112,8 +112,7 @@ def build_assessor(
         options: The options of a guard by name, all of them.
         shared: What it is to share, None to begin anew.
         model: Name of the model that is asked, None where that is not known yet.
-        temperatures: At which it answers, None where that is left to it; empty where
-            that is not known yet.
+        answer_settings: What it draws the answer with, as far as that is known yet.
 
     Raises:
         ConfigurationError: If an option makes no sense, alone or with another one, or
@@ -140,7 +139,9 @@ def build_assessor(
         tool_calls=options["tool_calls"],
         temperature=plan.temperature,
     )
-    judge = bind(options, plan, judge, model=model, temperatures=temperatures)
+    judge = bind(
+        options, plan, judge, model=model, answer_settings=answer_settings or {}
+    )
     assessor = Assessor(
         plan=plan,
         judge=judge,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from os import PathLike
 from typing import Any, cast
@@ -13,6 +12,7 @@ from snne_guard.assess.judge import Judge
 from snne_guard.decision import Calibration
 from snne_guard.errors import ConfigurationError
 from snne_guard.sampling import SamplingPlan
+from snne_guard.sampling.options import AnswerSettings
 from snne_guard.scorers import Combination
 from snne_guard.scorers.needs import compares_answers
 
@@ -100,7 +100,7 @@ def settings_of(
     judge: Judge,
     *,
     model: str | None,
-    temperatures: AbstractSet[float | None] = frozenset(),
+    answer_settings: AnswerSettings,
     prompt_version: str | None = None,
 ) -> dict[str, Any]:
     """Return what a calibration is bound to, of a plan and who judges.
@@ -109,20 +109,25 @@ def settings_of(
         plan: What is drawn.
         judge: How it is scored.
         model: Name of the model.
-        temperatures: At which it answers, None where that is left to it.
+        answer_settings: What it draws the answer with, as far as that is known.
         prompt_version: What the user calls the prompt.
 
     Returns:
-        The settings by the names in ``bound_settings.BOUND``; without that of the
-        answer's temperature where it is not known to be one.
+        The settings by the names in ``bound_settings.BOUND``; without those of the
+        answer that are not known to be one value.
     """
     method = judge.resolve(logprobs=True)
     compares = compares_answers(method)
-    settings = {
+    one = {
+        name: next(iter(found))
+        for name, found in answer_settings.items()
+        if len(found) == 1
+    }
+    return {
         "model": model,
         "prompt_version": prompt_version,
         "temperature": float(plan.temperature),
-        "answer_temperature": next(iter(temperatures), None),
+        **one,
         "n": plan.n,
         "include_answer": plan.include_answer,
         "rounds": None if plan.rounds is None else list(plan.rounds),
@@ -130,9 +135,6 @@ def settings_of(
         "similarity": judge.relation_for().name if compares else None,
         "tau": 1.0 if judge.tau is None else float(judge.tau),
     }
-    if len(temperatures) != 1:
-        del settings["answer_temperature"]
-    return settings
 
 
 def bind(
@@ -141,7 +143,7 @@ def bind(
     judge: Judge,
     *,
     model: str | None,
-    temperatures: AbstractSet[float | None] = frozenset(),
+    answer_settings: AnswerSettings,
 ) -> Judge:
     """Return a judge that holds to the calibration among the options, if there is one.
 
@@ -150,8 +152,7 @@ def bind(
         plan: What is drawn.
         judge: How it is scored.
         model: Name of the model that is asked, None where nobody knows it yet.
-        temperatures: At which it answers, None where that is left to it; empty where
-            nobody knows it yet.
+        answer_settings: What it draws the answer with, as far as that is known yet.
 
     Raises:
         ConfigurationError: The calibration was made for other settings.
@@ -163,7 +164,7 @@ def bind(
         plan,
         judge,
         model=model,
-        temperatures=temperatures,
+        answer_settings=answer_settings,
         prompt_version=options.get("prompt_version"),
     )
     if model is None:
@@ -173,7 +174,7 @@ def bind(
     binding = Binding(
         calibration=calibration,
         settings=settings,
-        temperatures=frozenset(temperatures),
+        answer_settings=answer_settings,
         stages=frozenset(plan.rounds or (plan.n,)),
         differs=calibration.check(settings, allow_mismatch=lenient),
         lenient=lenient,

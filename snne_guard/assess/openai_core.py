@@ -51,9 +51,10 @@ class OpenAICore:
             InputError: If the file of the calibration holds none, or was changed.
         """
         # What no option of the guard's says, each call may say.
-        said = endpoint.temperatures(endpoint.own({})) - {None}
+        options = endpoint.answer_settings(endpoint.own({}))
+        said = {name: values - {None} for name, values in options.items()}
         model = endpoint.model or None
-        assessor, _ = build_assessor(settings, model=model, temperatures=said)
+        assessor, _ = build_assessor(settings, model=model, answer_settings=said)
         return cls(endpoint=endpoint, assessor=assessor)
 
     def at(self, *, model: str | None, api: str | None) -> OpenAICore:
@@ -137,7 +138,7 @@ class OpenAICore:
         """Return what assesses a call, which may be drawn otherwise than the rest."""
         endpoint = self.endpoint
         return self.assessor.on_models(
-            {endpoint.model}, endpoint.temperatures(call.own)
+            {endpoint.model}, endpoint.answer_settings(call.own)
         )
 
     def brief(self, call: Call | AsyncCall, question: object = None) -> Brief:

@@ -49,6 +49,7 @@ class DrawSettings:
         stop: Texts that end a reply, None where nothing but the model does.
         dataset: Which of the paper's data sets is asked, with how many shots, chosen
             by which seed; None where the questions are the user's own.
+        top_p: Of answer and samples, None where it is left to the model.
         completion: Whether a local model goes on with the text of the prompt, without
             its chat template.
         send_stop: Whether the model is told these texts; replies end there anyway.
@@ -65,6 +66,7 @@ class DrawSettings:
     dataset: Mapping[str, Any] | None = None
     completion: bool = False
     prompt_version: str | None = None
+    top_p: float | None = None
     send_stop: bool = True
 
     def to_dict(self) -> dict[str, Any]:
@@ -81,16 +83,19 @@ class DrawSettings:
         return {**settings, **own, **given}
 
     def known(self, chat: BaseChatModel) -> DrawSettings:
-        """Return them with the temperature of a model's answers, if it has one itself.
+        """Return them with what a model draws its answers with by itself.
 
-        Some classes have one of their own where the user sets none.
+        Some classes have a temperature of their own where the user sets none.
         """
-        from snne_guard.sampling.langchain_models import model_temperatures
+        from snne_guard.sampling.langchain_models import answer_settings
 
+        found = answer_settings(chat)
+        own: dict[str, Any] = {
+            name: next(iter(values), None) for name, values in found.items()
+        }
         if self.answer_temperature is not None:
-            return self
-        temperature = next(iter(model_temperatures(chat)), None)
-        return replace(self, answer_temperature=temperature)
+            del own["answer_temperature"]
+        return replace(self, **own)
 
     def messages(self, question: Question) -> list[tuple[str, str]]:
         """Return what the model is sent."""

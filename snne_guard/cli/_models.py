@@ -70,13 +70,18 @@ def chat_model(
 
 
 def set_up(
-    chat: BaseChatModel, *, temperature: float | None, max_tokens: int | None = None
+    chat: BaseChatModel,
+    *,
+    temperature: float | None,
+    top_p: float | None = None,
+    max_tokens: int | None = None,
 ) -> ChatRunnable:
     """Return a model whose answers come so, and that is itself as it was.
 
     Args:
         chat: The model.
         temperature: Of its answers, None for its own.
+        top_p: Of them, likewise.
         max_tokens: Token limit of them, likewise.
     """
     from snne_guard.sampling.langchain_providers import provider_of
@@ -86,6 +91,7 @@ def set_up(
     options: dict[str, Any] = {}
     for value, names, option in (
         (temperature, (row.temperature,), "temperature"),
+        (top_p, ("top_p",), "top_p"),
         (max_tokens, row.limits, "max_tokens"),
     ):
         if value is None:

@@ -72,6 +72,7 @@ _REASONS = {
     "tool_calls": "the answer calls tools",
     "uncalibrated_answer_temperature": "the answer was drawn at another temperature "
     "than was calibrated",
+    "uncalibrated_top_p": "the answer was drawn with another top_p than was calibrated",
     "uncalibrated_method": "another method ran than was calibrated",
     "uncalibrated_temperature": "samples were drawn at another temperature than was "
     "calibrated",

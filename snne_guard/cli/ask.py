@@ -106,13 +106,17 @@ def ask(
             "method": method,
             "similarity": similarity,
         }
-        answer_temperature: float | None = None
+        of_answer: dict[str, Any] = {"answer_temperature": None, "top_p": None}
         if made is not None:
             given = {name: settings[name] for name in settings if _said(context, name)}
             settings = {**made.guard_settings(), **given}
-            answer_temperature = made.settings.get("answer_temperature")
+            of_answer = {name: made.settings.get(name) for name in of_answer}
         guard = SNNEGuard(
-            set_up(chat, temperature=answer_temperature),
+            set_up(
+                chat,
+                temperature=of_answer["answer_temperature"],
+                top_p=of_answer["top_p"],
+            ),
             **settings,
             prompt_version=prompt_version,
             allow_mismatch=allow_mismatch,

@@ -7,13 +7,21 @@ from typing import Any, cast
 
 from snne_guard.errors import ConfigurationError
 
-__all__ = ["BOUND", "IF_SAID", "NOT_A_GUARD_S", "check_settings", "plain"]
+__all__ = [
+    "ANSWER_SETTINGS",
+    "BOUND",
+    "NOT_A_GUARD_S",
+    "are_same",
+    "check_settings",
+    "plain",
+]
 
 BOUND = (
     "model",
     "prompt_version",
     "temperature",
     "answer_temperature",
+    "top_p",
     "n",
     "include_answer",
     "rounds",
@@ -23,14 +31,15 @@ BOUND = (
 )
 """The settings that a guard must share with its calibration."""
 
-IF_SAID = "answer_temperature"
-"""What is compared only where a calibration says it: recordings of other programs and
-older files do not, and None is what was left to the model."""
+ANSWER_SETTINGS = frozenset({"answer_temperature", "top_p"})
+"""What the request for the answer carries: a number, or None where it was left to the
+model. Compared only where a calibration says it: recordings of other programs and older
+files do not."""
 
 _SEEN = ("reply_models", "temperature_unset")
 """What shows in each call only."""
 
-NOT_A_GUARD_S = frozenset({"model", "answer_temperature", "prompt_version"})
+NOT_A_GUARD_S = frozenset({"model", "prompt_version"}) | ANSWER_SETTINGS
 """Those that the model or the program has, and no option of a guard."""
 
 
@@ -52,10 +61,25 @@ def check_settings(settings: Mapping[str, Any], /) -> None:
     if not all(isinstance(name, str) for name in listed):
         msg = f"reply_models of a calibration are a list of texts; got {replies!r}"
         raise ConfigurationError(msg)
-    value = settings.get(IF_SAID)
-    if isinstance(value, bool) or not isinstance(value, int | float | None):
-        msg = f"{IF_SAID} of a calibration is a number or None; got {value!r}"
-        raise ConfigurationError(msg)
+    for name in sorted(ANSWER_SETTINGS):
+        value = settings.get(name)
+        if isinstance(value, bool) or not isinstance(value, int | float | None):
+            msg = f"{name} of a calibration is a number or None; got {value!r}"
+            raise ConfigurationError(msg)
+
+
+def are_same(name: str, made: object, here: object) -> bool:
+    """Return whether a setting of a calibration and of a guard are alike.
+
+    All tokens are drawn from (``top_p`` of 1) where a provider is told nothing, too.
+
+    Example:
+        >>> are_same("top_p", None, 1.0), are_same("answer_temperature", None, 1.0)
+        (True, False)
+    """
+    if name == "top_p":
+        made, here = (1.0 if each is None else each for each in (made, here))
+    return made == here
 
 
 def plain(value: Any) -> Any:  # noqa: ANN401 - of a setting

@@ -14,9 +14,10 @@ from typing import Any, Self
 from snne_guard._atomic import atomic_output
 from snne_guard._version import __version__
 from snne_guard.decision.bound_settings import (
+    ANSWER_SETTINGS,
     BOUND,
-    IF_SAID,
     NOT_A_GUARD_S,
+    are_same,
     check_settings,
     plain,
 )
@@ -50,8 +51,9 @@ class Calibration:
         settings: What it was made for, by the names in ``BOUND``; besides them
             ``reply_models``, the names of the model that its replies carried, and
             ``temperature_unset``, True where the provider took no temperature.
-            Without ``answer_temperature`` nobody knows at which one the graded answers
-            were drawn, and none is compared; None: it was left to the model.
+            Without ``answer_temperature`` or ``top_p`` nobody knows with which one the
+            graded answers were drawn, and none is compared; None: it was left to the
+            model.
         threshold: Largest accepted ``u``, with its promise.
         refuse: ``u`` above which an answer is always refused, None for no such limit.
         cascade: The plan of rounds whose promise the threshold is, None where all
@@ -190,14 +192,15 @@ class Calibration:
             if name not in settings or not self.binds(name):
                 continue
             made, here = self.settings.get(name), plain(settings[name])
-            same = self.is_model(here) if name == "model" else made == here
+            is_model = name == "model"
+            same = self.is_model(here) if is_model else are_same(name, made, here)
             if not same:
                 found[name] = (made, here)
         return found
 
     def binds(self, name: str, /) -> bool:
         """Return whether a setting by a name in ``BOUND`` is compared at all."""
-        return name != IF_SAID or name in self.settings
+        return name not in ANSWER_SETTINGS or name in self.settings
 
     def is_model(self, name: str | None, /) -> bool:
         """Return whether it is made for the model that a guard asks by a name.

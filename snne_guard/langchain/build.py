@@ -11,11 +11,11 @@ from pydantic import BaseModel
 from snne_guard.assess import Shared, build_assessor
 from snne_guard.langchain.core import GuardCore
 from snne_guard.sampling.langchain_models import (
+    answer_settings,
     check_model,
     has_choices,
     model_name,
     model_names,
-    model_temperatures,
 )
 
 __all__ = ["build", "described"]
@@ -60,10 +60,10 @@ def build(
         options,
         shared,
         model=model_name(model) if named else None,
-        temperatures=model_temperatures(model) if named and fixed else frozenset(),
+        answer_settings=answer_settings(model) if named and fixed else {},
     )
     if assessor.judge.binding is not None and fixed:
-        asked = model_names(model), model_temperatures(model)
+        asked = model_names(model), answer_settings(model)
         assessor = assessor.on_models(*asked)
     fallback = options["fallback"]
     core = GuardCore(

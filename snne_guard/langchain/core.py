@@ -45,6 +45,7 @@ from snne_guard.sampling.langchain_models import (
 from snne_guard.sampling.langchain_quiet import quiet_config, quiet_context
 from snne_guard.sampling.langchain_route import Route
 from snne_guard.sampling.langchain_runs import ANSWER_TAG, run_id_of, said_in
+from snne_guard.sampling.options import together
 from snne_guard.sampling.settings import rejects_logprobs
 from snne_guard.types import Assessment, Cost
 
@@ -353,10 +354,8 @@ class Request:
             return assessor
         candidates = self.route.candidates
         asked = {each.names(self.kwargs)[0] for each in candidates}
-        temperatures = set[float | None]().union(
-            *(each.temperatures(self.kwargs) for each in candidates)
-        )
-        return assessor.on_models(asked, temperatures)
+        said = together(each.answer_settings(self.kwargs) for each in candidates)
+        return assessor.on_models(asked, said)
 
     def _skip(self) -> tuple[str | None, tuple[str, ...]]:
         skip, reasons = self.core.assessor.skip(self.messages)

@@ -19,19 +19,26 @@ from langchain_core.runnables.configurable import DynamicRunnable
 from langchain_core.runnables.retry import RunnableRetry
 
 from snne_guard.errors import ConfigurationError
+from snne_guard.sampling.langchain_copies import NESTED
 from snne_guard.sampling.langchain_provider import Provider
 from snne_guard.sampling.langchain_providers import OPENAI_RESPONSES, provider_of
-from snne_guard.sampling.options import temperatures_of
+from snne_guard.sampling.options import (
+    ANSWER_OPTIONS,
+    AnswerSettings,
+    numbers_of,
+    together,
+)
+from snne_guard.sampling.reading import as_mapping
 
 __all__ = [
     "Candidate",
     "ChatRunnable",
+    "answer_settings",
     "check_model",
     "has_choices",
     "is_open",
     "model_name",
     "model_names",
-    "model_temperatures",
     "pin",
     "quiet_copy",
     "resolve",
@@ -92,25 +99,36 @@ class Candidate:
         params = self.model._get_ls_params(**{**self.kwargs, **kwargs})  # noqa: SLF001 - LangChain's own contract for tracers  # pyright: ignore[reportPrivateUsage]
         return params.get("ls_model_name"), params.get("ls_provider")
 
-    def temperatures(self, kwargs: Mapping[str, Any]) -> frozenset[float | None]:
-        """Return the temperature of its answer, empty where nobody knows it.
+    def answer_settings(self, kwargs: Mapping[str, Any]) -> AnswerSettings:
+        """Return what its answer is drawn with, as far as that can be known.
 
         Args:
             kwargs: Options of the call.
-
-        Returns:
-            One temperature, or None where it is left to the model.
         """
-        options, row = {**self.kwargs, **kwargs}, self.provider
+        options = {**self.kwargs, **kwargs}
+        return {
+            name: self._number(option, options)
+            for name, option in ANSWER_OPTIONS.items()
+        }
+
+    def _number(
+        self, option: str, options: Mapping[str, Any]
+    ) -> frozenset[float | None]:
+        """Return the number that an option of a request has, empty if nobody knows."""
+        row = self.provider
         full = options.get(row.in_full or "")
         if isinstance(full, Mapping):
-            return temperatures_of(cast("Mapping[str, Any]", full).get("temperature"))
-        if "temperature" in options:
-            return temperatures_of(options["temperature"])
-        name = row.temperature
+            return numbers_of(cast("Mapping[str, Any]", full).get(option))
+        for place in NESTED:
+            inner = as_mapping(options.get(place, getattr(self.model, place, None)))
+            if option in inner:
+                return numbers_of(inner[option])
+        if option in options:
+            return numbers_of(options[option])
+        name = row.temperature if option == "temperature" else option
         if name is None or name not in type(self.model).model_fields:
             return frozenset()
-        return temperatures_of(getattr(self.model, name))
+        return numbers_of(getattr(self.model, name))
 
     def asked(self, name: str) -> bool:
         """Return whether the user has set an option, on the model or a binding."""
@@ -192,9 +210,9 @@ def model_names(model: ChatRunnable) -> set[str | None]:
     return {candidate.names({})[0] for candidate in resolve(model)}
 
 
-def model_temperatures(model: ChatRunnable) -> set[float | None]:
-    """Return the temperatures of answers of the models behind a pinned runnable."""
-    return {one for candidate in resolve(model) for one in candidate.temperatures({})}
+def answer_settings(model: ChatRunnable) -> AnswerSettings:
+    """Return what the models behind a pinned runnable may draw the answer with."""
+    return together(candidate.answer_settings({}) for candidate in resolve(model))
 
 
 def is_open(model: object) -> bool:

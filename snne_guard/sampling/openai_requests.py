@@ -13,10 +13,12 @@ from snne_guard.errors import ConfigurationError
 from snne_guard.sampling.collect import Draw, Reply
 from snne_guard.sampling.openai_messages import read_completion, read_response
 from snne_guard.sampling.options import (
+    ANSWER_OPTIONS,
     INCLUDED_LOGPROBS,
+    AnswerSettings,
     cleaned,
     draw_seed,
-    temperatures_of,
+    numbers_of,
     unstored,
 )
 from snne_guard.sampling.plan import SamplingPlan
@@ -272,14 +274,17 @@ class Endpoint:
         return {name: asked[name] for name in asked if asked[name] != own.get(name)}
 
     @staticmethod
-    def temperatures(own: Mapping[str, Any]) -> frozenset[float | None]:
-        """Return the temperature of the answer, None where it is left to the model.
+    def answer_settings(own: Mapping[str, Any]) -> AnswerSettings:
+        """Return what the answer is drawn with.
 
         Args:
             own: The user's options for this call.
         """
         asked = {**own, **as_mapping(own.get("extra_body"))}
-        return temperatures_of(asked.get("temperature"))
+        return {
+            name: numbers_of(asked.get(option))
+            for name, option in ANSWER_OPTIONS.items()
+        }
 
     def asks_logprobs(self, own: Mapping[str, Any]) -> bool:
         """Return whether the user's own request asks for log-probabilities."""

@@ -2,20 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any, cast
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from typing import Any, TypeAlias, cast
 
 from snne_guard.sampling.collect import Draw
 from snne_guard.sampling.reading import as_mapping
 
 __all__ = [
+    "ANSWER_OPTIONS",
     "INCLUDED_LOGPROBS",
     "SET_ANEW",
+    "AnswerSettings",
     "cleaned",
     "draw_seed",
-    "temperatures_of",
+    "numbers_of",
+    "together",
     "unstored",
 ]
+
+ANSWER_OPTIONS: Mapping[str, str] = {
+    "answer_temperature": "temperature",
+    "top_p": "top_p",
+}
+"""Options of the request for the answer, by what a calibration calls them."""
+
+AnswerSettings: TypeAlias = Mapping[str, AbstractSet[float | None]]
+"""What the answer may be drawn with, by the names in ``ANSWER_OPTIONS``: None is left
+to the model, and nothing is there where nobody knows."""
 
 INCLUDED_LOGPROBS = "message.output_text.logprobs"
 """How the Responses API is asked for log-probabilities, in the option ``include``."""
@@ -87,11 +101,11 @@ def unstored(options: Mapping[str, Any]) -> dict[str, Any]:
     return {**kept, "store": False}
 
 
-def temperatures_of(value: object) -> frozenset[float | None]:
-    """Return the temperature that an option means, empty where it is no number.
+def numbers_of(value: object) -> frozenset[float | None]:
+    """Return the number that an option means, empty where it is none.
 
     Example:
-        >>> temperatures_of(0), temperatures_of(None), temperatures_of("warm")
+        >>> numbers_of(0), numbers_of(None), numbers_of("warm")
         (frozenset({0.0}), frozenset({None}), frozenset())
     """
     if value is None:
@@ -99,6 +113,20 @@ def temperatures_of(value: object) -> frozenset[float | None]:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return frozenset()
     return frozenset({float(value)})
+
+
+def together(found: Iterable[AnswerSettings]) -> AnswerSettings:
+    """Return the settings of an answer that any of several requests may give.
+
+    Example:
+        >>> together([{"top_p": {0.9}}, {"top_p": {None}}, {}])["top_p"] == {0.9, None}
+        True
+    """
+    many = list(found)
+    return {
+        name: frozenset[float | None]().union(*(one.get(name, ()) for one in many))
+        for name in ANSWER_OPTIONS
+    }
 
 
 def draw_seed(seed: int, draw: Draw) -> int:

@@ -118,6 +118,27 @@ def test_an_answer_at_another_temperature_is_outside_the_promise(
 
 
 @TWINS
+@pytest.mark.parametrize(
+    ("options", "asked", "certified"),
+    [
+        ({"top_p": 0.9}, {}, True),
+        ({}, {"top_p": 0.9}, True),
+        ({"top_p": 0.9}, {"top_p": 0.5}, False),
+        ({"top_p": 0.9}, {"extra_body": {"top_p": 0.5}}, False),
+        ({}, {"model": "test-model"}, False),
+    ],
+)
+def test_an_answer_with_another_top_p_is_outside_the_promise(
+    tasks: bool, options: Any, asked: Any, *, certified: bool
+) -> None:
+    with ChatServer(split("Paris", AGREE)) as server:
+        of = {"made": calibration(top_p=0.9), "options": options, "asked": asked}
+        found = assessed(server, tasks=tasks, **of)
+    assert found.certified is certified
+    assert found.reasons == (() if certified else ("uncalibrated_top_p",))
+
+
+@TWINS
 def test_a_guard_whose_answers_have_another_temperature_does_not_start(
     tasks: bool,
 ) -> None:

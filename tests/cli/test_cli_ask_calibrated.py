@@ -86,14 +86,16 @@ def test_it_means_nothing_without_a_calibration() -> None:
     assert "needs a calibration that something may differ" in result.stderr
 
 
-def test_the_answer_is_drawn_at_the_temperature_of_the_graded_ones(file: Path) -> None:
-    calibration(model="openai:small", n=3, answer_temperature=0.3).save(file)
+def test_the_answer_is_drawn_as_the_graded_ones_were(file: Path) -> None:
+    own = {"answer_temperature": 0.3, "top_p": 0.8}
+    calibration(model="openai:small", n=3, **own).save(file)
     with ChatServer(split("Au", ["Au", "Au"])) as server:
         given = ["--model", "openai:small", "--base-url", server.url]
         given += ["--calibration", str(file), "--json"]
         result = CliRunner().invoke(build_app(), ["ask", GOLD, *given])
         asked = sorted(request.temperature or 0.0 for request in server.requests)
-    assert asked == [0.3, 1.0]
+        cut = {request.body.get("top_p") for request in server.requests}
+    assert (asked, cut) == ([0.3, 1.0], {0.8})
     assert json.loads(result.stdout)["snne_guard"]["certified"]
 
 

@@ -50,6 +50,7 @@ def test_answers_and_samples_are_recorded(two: Path, output: Path) -> None:
         "dataset": None,
         "completion": False,
         "prompt_version": None,
+        "top_p": None,
     }
     drawn = rows["a"]["drawn"]
     assert drawn["models"] == ["small"]
@@ -132,6 +133,7 @@ def test_options_reach_the_model_and_the_file(two: Path, output: Path) -> None:
         "dataset": None,
         "completion": False,
         "prompt_version": None,
+        "top_p": None,
     }
     money = row["drawn"]["cost"]["money"]
     assert money > 0

@@ -61,6 +61,7 @@ def test_the_prompt_is_the_papers_and_so_are_the_settings(
             "dataset": {"name": "triviaqa", "shots": 5, "seed": 10},
             "completion": False,
             "prompt_version": None,
+            "top_p": None,
         }
     assert {tuple(request.texts) for request in requests} == {
         (row["prompt"],) for row in rows.values()

@@ -83,11 +83,11 @@ def test_a_model_without_such_fields_gets_them_with_each_call() -> None:
     assert found.kwargs == {"temperature": 0.2, "max_tokens": 9}
 
 
-def test_a_temperature_that_the_class_has_itself_is_known() -> None:
+def test_what_the_class_draws_with_by_itself_is_known() -> None:
     unset = replace(SETTINGS, answer_temperature=None)
     chat = pytest.importorskip("langchain_mistralai").ChatMistralAI(api_key="test")
-    assert unset.known(chat).answer_temperature == 0.7
-    assert SETTINGS.known(chat) == SETTINGS
+    assert unset.known(chat) == replace(unset, answer_temperature=0.7, top_p=1.0)
+    assert SETTINGS.known(chat) == replace(SETTINGS, top_p=1.0)
     with ChatServer() as server:
         assert unset.known(chat_openai(server)) == unset
     assert unset.known(FakeListChatModel(responses=["x"])) == unset

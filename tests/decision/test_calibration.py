@@ -214,6 +214,7 @@ def test_all_that_differs_is_listed() -> None:
         "prompt_version": "2",
         "temperature": 0.7,
         "answer_temperature": 1.0,
+        "top_p": 0.9,
         "n": 10,
         "include_answer": False,
         "rounds": (3, 10),
@@ -223,13 +224,14 @@ def test_all_that_differs_is_listed() -> None:
     }
     assert tuple(here) == BOUND
     with pytest.raises(ConfigurationError) as caught:
-        calibration(answer_temperature=None).check(here)
+        calibration(answer_temperature=None, top_p=None).check(here)
     told = str(caught.value)
     for expected in (
         "model was 'test-model', here it is 'other'",
         "prompt_version was None, here it is '2'",
         "temperature was 1.0, here it is 0.7",
         "answer_temperature was None, here it is 1.0",
+        "top_p was None, here it is 0.9",
         "n was 5, here it is 10",
         "include_answer was True, here it is False",
         "rounds was None, here it is [3, 10]",
@@ -239,7 +241,7 @@ def test_all_that_differs_is_listed() -> None:
         "allow_mismatch=True",
     ):
         assert expected in told
-    made = calibration(answer_temperature=None)
+    made = calibration(answer_temperature=None, top_p=None)
     assert made.check(here, allow_mismatch=True) == BOUND
 
 
@@ -262,6 +264,27 @@ def test_the_answer_s_temperature_is_compared_where_both_say_it(
     assert list(found) == ["answer_temperature"] * differs
     with pytest.raises(ConfigurationError, match="is a number or None; got 'warm'"):
         calibration(answer_temperature="warm")
+
+
+@pytest.mark.parametrize(
+    ("made", "here", "differs"),
+    [
+        ({}, {"top_p": 0.5}, False),  # nobody knows what the graded ones had
+        ({"top_p": 0.9}, {}, False),  # each call says it
+        ({"top_p": 1}, {"top_p": 1.0}, False),
+        ({"top_p": None}, {"top_p": 1.0}, False),  # providers draw from all tokens
+        ({"top_p": 1.0}, {"top_p": None}, False),
+        ({"top_p": 0.9}, {"top_p": None}, True),
+        ({"top_p": None}, {"top_p": 0.9}, True),
+        ({"top_p": 0.9}, {"top_p": 0.8}, True),
+    ],
+)
+def test_top_p_is_compared_where_both_say_it(
+    made: dict[str, Any], here: dict[str, Any], *, differs: bool
+) -> None:
+    assert list(calibration(**made).differences(here)) == ["top_p"] * differs
+    with pytest.raises(ConfigurationError, match="top_p of a calibration is a number"):
+        calibration(top_p=True)
 
 
 def test_a_set_of_each_size_has_its_threshold() -> None:

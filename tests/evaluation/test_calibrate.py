@@ -385,12 +385,18 @@ def test_it_is_bound_to_a_provider_that_takes_no_temperature() -> None:
 
 
 @pytest.mark.parametrize(
-    "said", [{"answer_temperature": 0.1}, {"answer_temperature": None}, {}]
+    "said",
+    [
+        {"answer_temperature": 0.1},
+        {"answer_temperature": None, "top_p": None},
+        {"top_p": 0.9},
+        {},
+    ],
 )
-def test_it_is_bound_to_the_answers_temperature_where_that_is_said(
+def test_it_is_bound_to_what_answers_were_drawn_with_where_that_is_said(
     said: dict[str, Any],
 ) -> None:
     rows = recordings(60, settings={"model": "m", **said})
     settings = calibrate(rows, error_rate=0.4).settings
-    found = {name: settings[name] for name in settings if name.startswith("answer")}
-    assert found == said
+    names = ("answer_temperature", "top_p")
+    assert {name: settings[name] for name in names if name in settings} == said

@@ -39,7 +39,7 @@ def test_recordings_that_say_nothing_are_alike() -> None:
     "name",
     [
         *("model", "prompt_version", "system", "temperature", "answer_temperature"),
-        *("max_tokens", "stop", "completion"),
+        *("top_p", "max_tokens", "stop", "completion"),
     ],
 )
 def test_each_setting_that_matters_must_be_the_same(name: str) -> None:
@@ -84,6 +84,7 @@ def test_more_samples_than_are_needed_do_no_harm() -> None:
         ({"temperature": "hot"}, '"temperature" in the settings of a recording'),
         ({"temperature": True}, '"temperature" in the settings of a recording'),
         ({"answer_temperature": "hot"}, '"answer_temperature" in the settings'),
+        ({"top_p": "most"}, '"top_p" in the settings'),
     ],
 )
 def test_settings_that_are_none(settings: dict[str, Any], told: str) -> None:
@@ -99,18 +100,16 @@ def test_whether_the_temperature_was_taken_must_be_the_same() -> None:
         drawn_alike([taken, left])
 
 
+@pytest.mark.parametrize("name", ["answer_temperature", "top_p"])
 @pytest.mark.parametrize(
-    ("settings", "known"),
-    [
-        ([{"answer_temperature": 0}, {"answer_temperature": 0}], {0.0}),
-        ([{"answer_temperature": None}, {"answer_temperature": None}], {None}),
-        ([{}, {}], set()),
-        ([{"answer_temperature": None}, {}], set()),
-    ],
+    ("said", "known"),
+    [([1, 1], {1.0}), ([None, None], {None}), ([], set()), ([None], set())],
 )
-def test_the_answers_temperature_is_known_where_all_say_it(
-    settings: list[dict[str, Any]], known: set[float | None]
+def test_what_answers_were_drawn_with_is_known_where_all_say_it(
+    name: str, said: list[float | None], known: set[float | None]
 ) -> None:
+    settings: list[dict[str, Any]] = [{name: value} for value in said]
+    settings += [{}] * (2 - len(settings))
     rows = [asked(n, settings=each) for n, each in zip("12", settings, strict=True)]
-    assert drawn_alike(rows).answer_temperatures == known
-    assert drawn_alike([asked("1"), asked("2")]).answer_temperatures == set()
+    assert drawn_alike(rows).answer_settings.get(name, set()) == known
+    assert not drawn_alike([asked("1"), asked("2")]).answer_settings

@@ -1,4 +1,4 @@
-"""A calibrated guard whose answers are drawn at another temperature than the graded."""
+"""A calibrated guard whose answers are drawn otherwise than the graded ones."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from langchain_core.language_models import FakeListChatModel
 from langchain_core.runnables import ConfigurableField
 
 from snne_guard import ConfigurationError, GuardedChatModel, SNNEGuard
+from snne_guard.decision.bound_settings import ANSWER_SETTINGS
+from snne_guard.sampling.options import ANSWER_OPTIONS
 from tests.support.calibrated import calibration
 from tests.support.chat_server import ChatServer, chat_openai
 from tests.support.guarding import AGREE, WAYS, ask, record, split
@@ -96,3 +98,60 @@ def test_where_nobody_knows_it_nothing_is_said() -> None:
     assert found_by(guard) == ("accept", True, ["temperature_unset"])
     [reason] = NOT_TAKEN[2]
     assert found_by(guard, temperature=0.7)[2] == ["temperature_unset", reason]
+
+
+CUT_OFF = calibration(top_p=0.9)
+OTHERWISE = ("flag", False, ["uncalibrated_top_p"])
+
+
+@pytest.mark.parametrize(("made", "here"), [(0.9, 0.5), (0.9, None), (None, 0.9)])
+def test_a_model_that_answers_with_another_top_p_does_not_start(
+    made: float | None, here: float | None
+) -> None:
+    told = f"top_p was {made}, here it is {here}"
+    found = calibration(top_p=made)
+    with ChatServer(split("Paris", AGREE)) as server:
+        for model in (
+            chat_openai(server, top_p=here),
+            chat_openai(server, top_p=made).bind(top_p=here),
+            chat_openai(server, extra_body={"top_p": here}),
+        ):
+            with pytest.raises(ConfigurationError, match=told):
+                SNNEGuard.from_calibration(model, found)
+            allowed = SNNEGuard.from_calibration(model, found, allow_mismatch=True)
+            assert found_by(allowed) == ("accept", False, ["calibration_mismatch"])
+
+
+@pytest.mark.parametrize(
+    ("made", "here"), [({}, 0.5), ({"top_p": None}, 1), ({"top_p": 1}, None)]
+)
+def test_a_top_p_that_nobody_recorded_or_that_cuts_nothing_is_no_other(
+    made: dict[str, Any], here: float | None
+) -> None:
+    with ChatServer(split("Paris", AGREE)) as server:
+        model = chat_openai(server, top_p=here)
+        guard = SNNEGuard.from_calibration(model, calibration(**made))
+        assert found_by(guard) == TAKEN
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_call_with_another_top_p_is_outside_the_promise(way: str) -> None:
+    with ChatServer(split("Paris", AGREE)) as server:
+        model = chat_openai(server, top_p=0.9)
+        guard = SNNEGuard.from_calibration(model, CUT_OFF)
+        for runnable in (guard, GuardedChatModel(guard)):
+            assert found_by(runnable, way) == TAKEN
+            assert found_by(runnable, way, top_p=0.9) == TAKEN
+            assert found_by(runnable, way, top_p=0.5) == OTHERWISE
+            assert found_by(runnable.bind(top_p=None), way) == OTHERWISE
+
+
+def test_a_top_p_that_nobody_can_see_is_no_other() -> None:
+    model = FakeListChatModel(responses=["Paris"])
+    made = calibration(model=None, temperature_unset=True, top_p=0.9)
+    guard = SNNEGuard.from_calibration(model, made)
+    assert found_by(guard) == ("accept", True, ["temperature_unset"])
+
+
+def test_what_is_looked_for_is_what_a_calibration_binds() -> None:
+    assert set(ANSWER_OPTIONS) == ANSWER_SETTINGS

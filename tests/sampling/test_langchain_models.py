@@ -21,9 +21,9 @@ from pydantic import BaseModel
 from snne_guard.errors import ConfigurationError
 from snne_guard.sampling.langchain_models import (
     Candidate,
+    answer_settings,
     check_model,
     has_choices,
-    model_temperatures,
     pin,
     resolve,
 )
@@ -230,22 +230,52 @@ def test_whether_the_call_has_a_choice_is_known(model: Any, *, choices: bool) ->
     assert has_choices(model) is choices
 
 
-# --- temperatures ---------------------------------------------------------------------
+# --- what the answer is drawn with ----------------------------------------------------
 
 
-def test_the_answer_s_temperature_is_the_call_s_the_binding_s_or_the_model_s() -> None:
-    model = gpt(temperature=0.2)
-    assert only(model).temperatures({}) == {0.2}
-    assert only(model.bind(temperature=0.5)).temperatures({}) == {0.5}
-    assert only(model.bind(temperature=0.5)).temperatures({"temperature": 1}) == {1.0}
-    assert only(gpt()).temperatures({}) == {None}
-    assert only(gpt()).temperatures({"temperature": "warm"}) == set()
-    assert only(fake()).temperatures({}) == set()
-    assert model_temperatures(model.with_fallbacks([gpt(), fake()])) == {0.2, None}
+NAMED = pytest.mark.parametrize(
+    ("name", "option"),
+    [("answer_temperature", "temperature"), ("top_p", "top_p")],
+)
 
 
-def test_options_that_replace_all_fields_replace_the_temperature_too() -> None:
-    chat = pytest.importorskip("langchain_ollama").ChatOllama(model="m", temperature=0)
-    assert only(chat).temperatures({}) == {0.0}
-    assert only(chat).temperatures({"options": {"temperature": 0.7}}) == {0.7}
-    assert only(chat.bind(options={"top_k": 3})).temperatures({}) == {None}
+@NAMED
+def test_a_setting_of_the_answer_is_the_call_s_the_binding_s_or_the_model_s(
+    name: str, option: str
+) -> None:
+    def said(model: Any, **kwargs: Any) -> Any:
+        return only(model).answer_settings(kwargs)[name]
+
+    model: Any = gpt(**{option: 0.2})
+    bound = model.bind(**{option: 0.5})
+    assert said(model) == {0.2}
+    assert said(bound) == {0.5}
+    assert said(bound, **{option: 1}) == {1.0}
+    assert said(gpt()) == {None}
+    assert said(gpt(), **{option: "warm"}) == set()
+    assert said(fake()) == set()
+    assert answer_settings(model.with_fallbacks([gpt(), fake()]))[name] == {0.2, None}
+
+
+@NAMED
+def test_what_goes_into_the_body_as_it_is_comes_before_the_rest(
+    name: str, option: str
+) -> None:
+    model: Any = gpt(**{option: 0.2}, extra_body={option: 0.4, "top_k": 3})
+    assert only(model).answer_settings({})[name] == {0.4}
+    own = {"extra_body": {option: 0.6}}
+    assert only(model).answer_settings(own)[name] == {0.6}
+    assert only(model).answer_settings({"extra_body": {"n": 2}})[name] == {0.2}
+
+
+@NAMED
+def test_options_that_replace_all_fields_replace_a_setting_too(
+    name: str, option: str
+) -> None:
+    found = pytest.importorskip("langchain_ollama")
+    chat = found.ChatOllama(model="m", **{option: 0})
+    assert only(chat).answer_settings({})[name] == {0.0}
+    told = {"options": {option: 0.7}}
+    assert only(chat).answer_settings(told)[name] == {0.7}
+    bound = only(chat.bind(options={"top_k": 3}))
+    assert bound.answer_settings({})[name] == {None}

@@ -348,7 +348,7 @@ def _settings(
         plan,
         scoring.judge,
         model=alike.model,
-        temperatures=alike.answer_temperatures,
+        answer_settings=alike.answer_settings,
         prompt_version=alike.prompt_version,
     )
     unset = {TEMPERATURE_UNSET: True} if alike.temperature_unset else {}

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from snne_guard.assess.binding import TEMPERATURE_UNSET
 from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.evaluation.recording.recordings import Recording
+from snne_guard.sampling.options import ANSWER_OPTIONS, AnswerSettings
 
 __all__ = ["DrawnAlike", "drawn_alike", "named", "reasons_of", "reply_models"]
 
@@ -20,6 +21,7 @@ _ALIKE = (
     "system",
     "temperature",
     "answer_temperature",
+    "top_p",
     "max_tokens",
     "stop",
     "completion",
@@ -39,8 +41,7 @@ class DrawnAlike:
         prompt_version: The user's name for the prompt, None for none.
         temperature: Of the samples.
         temperature_unset: Whether the provider did not take it.
-        answer_temperatures: That of the answers, None where it was left to the model;
-            empty where the recordings do not say it.
+        answer_settings: What the answers were drawn with, as far as the recordings say.
         reply_models: Names of the model that the replies carried.
         n_samples: Samples of each.
         known: Whether the recordings say how they were drawn at all.
@@ -50,7 +51,9 @@ class DrawnAlike:
     prompt_version: str | None
     temperature: float
     temperature_unset: bool = False
-    answer_temperatures: frozenset[float | None] = frozenset()
+    answer_settings: AnswerSettings = field(
+        default_factory=dict[str, frozenset[float | None]]
+    )
     reply_models: tuple[str, ...]
     n_samples: int
     known: bool
@@ -109,9 +112,13 @@ def drawn_alike(
     return DrawnAlike(
         model=_text(settings, "model"),
         prompt_version=_text(settings, "prompt_version"),
-        temperature=_temperature(settings, "temperature", 1.0),
+        temperature=_number(settings, "temperature", 1.0),
         temperature_unset=TEMPERATURE_UNSET in reasons_of(recordings[0]),
-        answer_temperatures=_answer_temperatures(recordings),
+        answer_settings={
+            name: values
+            for name in ANSWER_OPTIONS
+            if (values := _of_answers(recordings, name))
+        },
         reply_models=tuple(
             dict.fromkeys(name for row in recordings for name in reply_models(row))
         ),
@@ -203,7 +210,7 @@ def _text(settings: Mapping[str, Any], name: str) -> str | None:
     return value
 
 
-def _temperature(settings: Mapping[str, Any], name: str, otherwise: object) -> float:
+def _number(settings: Mapping[str, Any], name: str, otherwise: object) -> float:
     value: Any = settings.get(name, otherwise)
     if isinstance(value, bool) or not isinstance(value, int | float):
         msg = f'expected "{name}" in the settings of a recording to be a number'
@@ -211,11 +218,10 @@ def _temperature(settings: Mapping[str, Any], name: str, otherwise: object) -> f
     return float(value)
 
 
-def _answer_temperatures(recordings: Sequence[Recording]) -> frozenset[float | None]:
-    name = "answer_temperature"
+def _of_answers(recordings: Sequence[Recording], name: str) -> frozenset[float | None]:
     said = [row.settings or {} for row in recordings]
     if not all(name in settings for settings in said):
         return frozenset()
     if said[0][name] is None:
         return frozenset({None})
-    return frozenset({_temperature(said[0], name, None)})
+    return frozenset({_number(said[0], name, None)})
