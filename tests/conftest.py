@@ -13,6 +13,7 @@ import pytest
 from hypothesis import settings
 from langchain_openai import ChatOpenAI
 
+from snne_guard.assess import observe
 from snne_guard.errors import MissingExtraError
 from snne_guard.langchain.embedded import embedded_model
 
@@ -72,6 +73,14 @@ def _no_network() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(socket.socket, "connect", checked_connect)
         patch.setattr(socket.socket, "connect_ex", checked_connect_ex)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _patient_calls() -> Iterator[None]:
+    """Let calls wait for their observers however slow this machine is."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(observe, "_FLUSH_SECONDS", 60.0)
         yield
 
 

@@ -28,7 +28,7 @@ QUESTION = "What is the capital of France?"
 
 
 def raw(server: ChatServer, **options: Any) -> Any:
-    api = openai.OpenAI(api_key="test", base_url=server.url, max_retries=0, timeout=20)
+    api = openai.OpenAI(api_key="test", base_url=server.url, max_retries=0, timeout=120)
     with api:
         found = api.chat.completions.create(
             model="test-model",

@@ -64,7 +64,7 @@ def test_closes_while_a_client_waits() -> None:
             waiting = pool.submit(chat_openai(server).invoke, "?")
             server.wait_until(requests=1)
         with pytest.raises(openai.APIConnectionError):
-            waiting.result(10)
+            waiting.result(60)
 
 
 def test_holds_replies_back_until_the_gate_opens() -> None:
@@ -125,11 +125,11 @@ def test_raises_the_fault_of_a_script_at_the_end() -> None:
 
 
 def test_leaves_no_thread_behind() -> None:
-    before = threading.active_count()
+    before = set(threading.enumerate())
     for _ in itertools.repeat(None, 3):
         with ChatServer() as server:
             chat_openai(server).invoke("?")
-    assert threading.active_count() == before
+    assert set(threading.enumerate()) <= before
 
 
 def test_says_what_it_waited_for_in_vain() -> None:

@@ -8,7 +8,6 @@ from snne_guard.assess import observe
 
 
 @pytest.fixture
-def patient_observers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Wait for observers as long as a busy machine takes, and check often."""
-    monkeypatch.setattr(observe, "_FLUSH_SECONDS", 60.0)
+def brief_observers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the threads of observers end as soon as there is nothing to tell."""
     monkeypatch.setattr(observe, "_IDLE_SECONDS", 0.01)

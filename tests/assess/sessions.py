@@ -32,6 +32,7 @@ __all__ = [
     "Stalling",
     "events",
     "send_paris",
+    "used_up",
 ]
 
 
@@ -131,6 +132,17 @@ class Stalling:
                 return
             self.gate.wait(0.001)
         raise AssertionError
+
+
+def used_up(session: Any) -> None:
+    """Let the time run out when all requests for samples have come back."""
+    pause = threading.Event()
+    for _ in range(60_000):
+        if session._draws._settled.is_set():
+            session._clock.started -= 1000
+            return
+        pause.wait(0.001)
+    raise AssertionError
 
 
 def events(witness: Witness) -> list[tuple[str, str, int, int]]:

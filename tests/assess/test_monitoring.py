@@ -19,7 +19,7 @@ from snne_guard.decision import Calibration, MemoryStore, Threshold
 from snne_guard.types import Assessment
 from tests.assess.sessions import WAYS, Setting
 
-pytestmark = pytest.mark.usefixtures("patient_observers")
+pytestmark = pytest.mark.usefixtures("brief_observers")
 
 CERTIFIED = Threshold(value=0.5, kind="error_rate", status="certified", level=0.1)
 

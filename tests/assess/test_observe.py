@@ -15,6 +15,8 @@ import pytest
 from snne_guard.assess import ObserverHub, observe
 from snne_guard.types import Assessment, Sample, SampleEvent
 
+pytestmark = pytest.mark.usefixtures("brief_observers")
+
 PRIVATE = "the capital is Paris"
 ASSESSMENT = Assessment(id="an id", answer=Sample(text=PRIVATE), question=PRIVATE)
 
@@ -94,13 +96,6 @@ class Hanging:
         self.told.append(found.id)
 
 
-@pytest.fixture(autouse=True)
-def patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let idle threads end at once, and observers take their time."""
-    monkeypatch.setattr(observe, "_FLUSH_SECONDS", 60.0)
-    monkeypatch.setattr(observe, "_IDLE_SECONDS", 0.01)
-
-
 def join_threads() -> None:
     """Wait until every observer's thread has ended."""
     for thread in threading.enumerate():
@@ -152,12 +147,13 @@ async def test_the_event_loop_turns_while_an_observer_is_waited_for() -> None:
 
 
 async def test_without_observers_there_is_nothing_to_do() -> None:
-    before = threading.active_count()
+    before = set(threading.enumerate())
     hub = ObserverHub()
     hub.sample_started(event())
     hub.assessed(ASSESSMENT)
     await hub.aassessed(ASSESSMENT)
-    assert (hub.failures, threading.active_count()) == (0, before)
+    assert hub.failures == 0
+    assert set(threading.enumerate()) <= before
 
 
 def test_an_observer_may_leave_out_what_it_does_not_want() -> None:

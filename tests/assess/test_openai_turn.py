@@ -34,6 +34,7 @@ from tests.support.chat_server import (
 )
 from tests.support.guarding import Witness, split
 from tests.support.openai_clients import BOTH, async_client, client
+from tests.support.patience import in_time
 
 APART = ["Rome", "Lyon", "Bonn", "Oslo"]
 REQUEST: dict[str, Any] = {
@@ -266,13 +267,16 @@ def test_what_a_guard_may_not_judge_holds_nothing(
 def test_a_time_limit_ends_the_caller_s_own_request(
     way: str, turns: Callable[..., Turns]
 ) -> None:
-    witness = Witness()
-    with ChatServer(split(lambda _r: Reply(stall=True), ["Paris"])) as server:
-        ask = turns(server, way, timeout=0.2, observers=[witness])
-        with pytest.raises(GuardTimeoutError):
-            ask()
-    assert witness.last.reasons == ("answer_failed",)
-    assert witness.last.cost.lower_bound
+    def check(limit: float) -> None:
+        witness = Witness()
+        with ChatServer(split(lambda _r: Reply(stall=True), ["Paris"])) as server:
+            ask = turns(server, way, timeout=limit, observers=[witness])
+            with pytest.raises(GuardTimeoutError):
+                ask()
+        assert witness.last.reasons == ("answer_failed",)
+        assert witness.last.cost.lower_bound
+
+    in_time(check, seconds=0.2)
 
 
 @both
@@ -349,14 +353,10 @@ def test_a_streamed_answer_is_scored_at_its_end(
 
 @both
 @pytest.mark.parametrize(
-    ("reply", "settings", "expected"),
+    ("reply", "expected"),
     [
-        (Reply(texts=("a b c d",), drop=True), {}, openai.APIError),
-        (
-            Reply(texts=("a b c d",), chunk_delay=0.5),
-            {"timeout": 0.3},
-            GuardTimeoutError,
-        ),
+        (Reply(texts=("a b c d",), drop=True), openai.APIError),
+        (Reply(texts=("a b c d",), chunk_delay=60.0), GuardTimeoutError),
     ],
     ids=["dropped", "slow"],
 )
@@ -364,13 +364,16 @@ def test_a_stream_that_breaks_off_is_reported(
     way: str,
     turns: Callable[..., Turns],
     reply: Reply,
-    settings: dict[str, Any],
     expected: type[Exception],
 ) -> None:
-    witness = Witness()
-    with ChatServer(split(lambda _request: reply, cycle(["Paris"]))) as server:
-        ask = turns(server, way, observers=[witness], **settings)
-        with pytest.raises(expected):
-            streamed(ask)
-    assert witness.last.reasons == ("answer_failed",)
-    assert witness.last.cost.lower_bound
+    def check(limit: float) -> None:
+        witness = Witness()
+        timeout = limit if reply.chunk_delay else None
+        with ChatServer(split(lambda _request: reply, cycle(["Paris"]))) as server:
+            ask = turns(server, way, observers=[witness], timeout=timeout)
+            with pytest.raises(expected):
+                streamed(ask)
+        assert witness.last.reasons == ("answer_failed",)
+        assert witness.last.cost.lower_bound
+
+    in_time(check, seconds=0.3)

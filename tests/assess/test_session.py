@@ -25,7 +25,7 @@ from tests.assess.sessions import (
     send_paris,
 )
 
-pytestmark = pytest.mark.usefixtures("patient_observers")
+pytestmark = pytest.mark.usefixtures("brief_observers")
 
 # --- the usual call ------------------------------------------------------------------
 

@@ -27,7 +27,7 @@ from tests.assess.sessions import (
     send_paris,
 )
 
-pytestmark = pytest.mark.usefixtures("patient_observers")
+pytestmark = pytest.mark.usefixtures("brief_observers")
 
 # --- breaking off --------------------------------------------------------------------
 

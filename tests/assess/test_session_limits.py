@@ -28,7 +28,7 @@ from tests.assess.sessions import (
     send_paris,
 )
 
-pytestmark = pytest.mark.usefixtures("patient_observers")
+pytestmark = pytest.mark.usefixtures("brief_observers")
 
 
 # --- schedules and limits ------------------------------------------------------------

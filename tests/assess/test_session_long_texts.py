@@ -13,9 +13,9 @@ from snne_guard.decision import Policy, Threshold
 from snne_guard.sampling import Draw, Reply
 from snne_guard.similarity import content_f1
 from snne_guard.types import Cost, FloatArray, Sample
-from tests.assess.sessions import WAYS, Setting
+from tests.assess.sessions import WAYS, Setting, used_up
 
-pytestmark = pytest.mark.usefixtures("patient_observers")
+pytestmark = pytest.mark.usefixtures("brief_observers")
 
 SHORT, LONG = "Paris", "Paris lies on the Seine. " * 100
 
@@ -63,9 +63,11 @@ def test_long_texts_that_are_not_scored_in_time_are_late(
     monkeypatch.setattr(books, "_GRACE", 0.02)
     gate = threading.Event()
     judging = watching(lambda: gate.wait(60), monkeypatch)
-    setting = Setting(way, judge=judging, timeout=0.2)
+    setting = Setting(way, judge=judging, timeout=500)
     try:
-        found, verdict = setting.call(Sample(text=LONG), send=saying(LONG))
+        found, verdict = setting.call(
+            Sample(text=LONG), send=saying(LONG), before=used_up
+        )
     finally:
         gate.set()
     assert found.reasons == ("scoring_late",)

@@ -24,6 +24,7 @@ from snne_guard.assess import (
 from snne_guard.decision import Policy, Threshold, Verdict
 from snne_guard.sampling import Draw, Reply, SamplingPlan, retry
 from snne_guard.types import Assessment, Cost, FloatArray, Sample, Score
+from tests.support.patience import in_time
 
 WAYS = pytest.mark.parametrize("way", ["threads", "tasks"])
 PARIS = Sample(text="Paris")
@@ -206,23 +207,27 @@ def test_a_late_round_is_late_and_nothing_is_saved(
     way: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(retry, "_jitter", lambda _state: 60.0)
-    gate = threading.Event()
 
     def send(draw: Draw) -> Reply:
         if draw.index >= 2:
             raise BusyError  # is tried again after the time is up
         return send_paris(draw)
 
-    def never(score: Score, missing: int) -> bool:
-        del score, missing
-        gate.set()
-        return False
+    def check(limit: float) -> None:
+        asked: list[int] = []
 
-    found, _ = Call(never, sample_timeout=1.0)(way, send=send)
-    assert gate.is_set()
-    assert (found.n_requested, found.n_used) == (10, 3)
-    assert found.reasons == ("samples_late", "too_few_samples")
-    assert (found.cost.rounds, found.cost.samples_saved) == (2, 0)
+        def never(score: Score, missing: int) -> bool:
+            del score
+            asked.append(missing)
+            return False
+
+        found, _ = Call(never, sample_timeout=limit)(way, send=send)
+        assert asked == [7]
+        assert (found.n_requested, found.n_used) == (10, 3)
+        assert found.reasons == ("samples_late", "too_few_samples")
+        assert (found.cost.rounds, found.cost.samples_saved) == (2, 0)
+
+    in_time(check, seconds=0.5)
 
 
 @WAYS

@@ -14,9 +14,9 @@ from snne_guard.assess import Judge, books
 from snne_guard.assess.stopping import Stopping
 from snne_guard.decision import Policy, Threshold
 from snne_guard.types import FloatArray
-from tests.assess.sessions import WAYS, Setting
+from tests.assess.sessions import WAYS, Setting, used_up
 
-pytestmark = pytest.mark.usefixtures("patient_observers")
+pytestmark = pytest.mark.usefixtures("brief_observers")
 
 
 class Slow:
@@ -46,14 +46,6 @@ def judge(similarity: Any, **options: Any) -> Judge:
     return Judge(policy=policy, similarity=similarity)
 
 
-def used_up(session: Any) -> None:
-    """Let the time run out when all samples have arrived."""
-    pause = threading.Event()
-    while len(session._collector.samples) < 4:
-        pause.wait(0.001)
-    session._clock.started -= 1000
-
-
 @WAYS
 @pytest.mark.parametrize(
     ("on_error", "decision"), [("uncertain", "refuse"), ("accept", "unscored")]
@@ -61,9 +53,9 @@ def used_up(session: Any) -> None:
 def test_an_answer_whose_score_is_late_is_unscored(
     way: str, on_error: Any, decision: str, slow: Slow
 ) -> None:
-    setting = Setting(way, judge=judge(slow, on_error=on_error), timeout=0.2)
+    setting = Setting(way, judge=judge(slow, on_error=on_error), timeout=500)
 
-    found, verdict = setting.call()
+    found, verdict = setting.call(before=used_up)
 
     assert found.reasons == ("scoring_late",)
     assert (found.decision, verdict.decision) == (decision, decision)
@@ -110,11 +102,11 @@ def test_a_round_that_cannot_be_judged_in_time_settles_nothing(
     way: str, slow: Slow
 ) -> None:
     late = judge(slow)
-    setting = Setting(way, judge=late, timeout=0.2, n=5, rounds=(3, 5))
+    setting = Setting(way, judge=late, timeout=500, n=5, rounds=(3, 5))
     rule = Stopping(judge=late, certificate=False, rule=lambda *_: True)
     setting.assessor = replace(setting.assessor, stopping=rule)
 
-    found, _ = setting.call()
+    found, _ = setting.call(before=used_up)
 
     assert "stopped_early" not in found.reasons
     assert found.reasons[-1] == "scoring_late"

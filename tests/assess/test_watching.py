@@ -15,7 +15,7 @@ from snne_guard.sampling import Draw, Reply
 from snne_guard.types import Assessment, Cost, Sample
 from tests.assess.sessions import CALLING, WAYS, Setting
 
-pytestmark = pytest.mark.usefixtures("patient_observers")
+pytestmark = pytest.mark.usefixtures("brief_observers")
 
 
 class Looking:

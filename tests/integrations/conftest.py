@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 
-from snne_guard.assess import observe
 from tests.support.browsing import OPTIONS
 from tests.support.tracing_servers import (
     TracingServer,
@@ -96,9 +95,3 @@ def browser(needs: Needs, tmp_path: Path) -> Iterator[Any]:
     found = webdriver.Chrome(options=options, service=service)
     yield found
     found.quit()
-
-
-@pytest.fixture
-def patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let a call wait for its observers however slow this machine is."""
-    monkeypatch.setattr(observe, "_FLUSH_SECONDS", 60.0)

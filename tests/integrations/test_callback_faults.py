@@ -17,6 +17,7 @@ from langchain_core.language_models import FakeListChatModel
 from langchain_core.messages import HumanMessage
 
 from snne_guard import Assessment, Budget, ConfigurationError, SNNEGuard
+from snne_guard.assess import observe
 from snne_guard_integrations import _backlog
 from snne_guard_integrations.callback import ShadowCounts, SNNECallbackHandler
 from tests.support.chat_server import ChatServer, Gate, Reply, chat_openai, error
@@ -194,9 +195,11 @@ def test_hooks_that_are_called_in_other_ways_break_nothing(server: ChatServer) -
 
 @pytest.mark.parametrize("kind", ["hangs", "raises"])
 def test_an_observer_that_misbehaves_costs_the_run_nothing(
-    kind: str, server: ChatServer
+    kind: str, server: ChatServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     over = threading.Event()
+    if kind == "hangs":
+        monkeypatch.setattr(observe, "_FLUSH_SECONDS", 0.1)
 
     class Observer:
         def on_assessment(self, _assessment: Assessment) -> None:

@@ -31,8 +31,6 @@ from tests.support.guarding import WAYS, WHOLE, ask, record, run_in_loop, split
 from tests.support.langfuse_server import LangfuseServer
 from tests.support.openai_clients import client as openai_client
 
-pytestmark = pytest.mark.usefixtures("patience")
-
 QUESTION = "What is the capital of Atlantis?"
 APART = ["Rome", "Lyon", "Bonn", "Oslo"]
 ANSWERS = split("Poseidonia", APART)

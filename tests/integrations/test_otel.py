@@ -24,8 +24,6 @@ from tests.support.guarding import WAYS, WHOLE, ask, run_in_loop, split
 from tests.support.openai_clients import BOTH, assessing
 from tests.support.telemetry import Telemetry, attributes, context, guarded, total
 
-pytestmark = pytest.mark.usefixtures("patience")
-
 QUESTION = "What is the capital of Atlantis?"
 APART = ["Rome", "Lyon", "Bonn", "Oslo"]
 

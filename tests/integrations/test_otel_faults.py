@@ -37,8 +37,6 @@ from tests.support.collector import Collector
 from tests.support.guarding import WHOLE, ask, record, split
 from tests.support.telemetry import Telemetry, attributes, guarded, total
 
-pytestmark = pytest.mark.usefixtures("patience")
-
 QUESTION = "What is the capital of Atlantis?"
 APART = ["Rome", "Lyon", "Bonn", "Oslo"]
 
@@ -211,7 +209,7 @@ def test_an_exporter_that_fails_or_hangs_leaves_the_answer_alone(
         messages = [ask(guard, QUESTION, way) for _ in range(3)]
     assert [message.text for message in messages] == ["Atlantis"] * 3
     assert [record(message)["decision"] for message in messages] == ["flag"] * 3
-    assert broken.begun.is_set()
+    assert broken.begun.wait(60)
     # The SDK swallows what an exporter raises; one that hangs is counted once.
     assert guard.observer_failures == hangs
 

@@ -15,8 +15,6 @@ from tests.support.examples import printed
 from tests.support.guarding import WHOLE, ask, split
 from tests.support.telemetry import Telemetry, attributes, context, guarded, total
 
-pytestmark = pytest.mark.usefixtures("patience")
-
 QUESTION = "What is the capital of Atlantis?"
 APART = ["Rome", "Lyon", "Bonn", "Oslo"]
 

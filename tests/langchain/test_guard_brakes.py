@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -35,6 +36,7 @@ from tests.support.chat_server import (
     rejecting_n,
 )
 from tests.support.guarding import WAYS, WHOLE, ask, is_sample, record, split
+from tests.support.patience import in_time
 
 EACH = Usage(prompt=100, completion=10)  # of every request: 110 tokens
 PARIS = always("Paris", usage=EACH)
@@ -160,17 +162,19 @@ def test_an_answer_that_fails_unbilled_holds_nothing() -> None:
 
 def test_an_answer_that_was_perhaps_billed_stays_booked() -> None:
     replies = [Reply(texts=["Paris"], usage=EACH), Reply(stall=True)]
-    with ChatServer(in_turn(replies)) as server:
-        guard = SNNEGuard(
-            chat_openai(server),
-            sample_rate=0.0,
-            timeout=3.0,
-            budget=Budget(tokens_per_minute=1000),
-        )
-        guard.invoke("x")
-        with pytest.raises(GuardTimeoutError):
-            guard.invoke("x")
-        assert guard.shared.ledger._minute.tokens == 110 + 110
+    booked = Budget(tokens_per_minute=1000)
+
+    def check(limit: float) -> None:
+        with ChatServer(in_turn(replies)) as server:
+            model = chat_openai(server)
+            guard = SNNEGuard(model, sample_rate=0.0, timeout=limit, budget=booked)
+            for _ in range(2):
+                with suppress(GuardTimeoutError):
+                    guard.invoke("x")
+            assert server.billed.requests == 1
+            assert guard.shared.ledger._minute.tokens == 110 + 110
+
+    in_time(check)
 
 
 @pytest.mark.parametrize(
@@ -360,19 +364,19 @@ async def test_a_fifth_of_failures_sheds_nothing() -> None:
 @pytest.mark.parametrize("schedule", SCHEDULES)
 @pytest.mark.parametrize("way", ["invoke", "ainvoke", "stream", "astream"])
 def test_a_limit_on_the_wait_scores_what_has_arrived(way: str, schedule: Any) -> None:
-    late = iter([True])
+    replies = [Reply(stall=True), Reply(texts=["Paris"])]
 
-    def script(_request: Request) -> Reply:
-        return Reply(texts=["Paris"], stall=next(late, False))
+    def check(limit: float) -> None:
+        with ChatServer(split("Paris", rejecting_n(in_turn(replies)))) as server:
+            model = chat_openai(server)
+            options: dict[str, Any] = {"threshold": 0.4, "schedule": schedule}
+            guard = SNNEGuard(model, sample_timeout=limit, **options)
+            found = record(ask(guard, "x", way))
+        assert (found["decision"], found["n_used"]) == ("accept", 4)
+        assert found["reasons"] == ["samples_late"]
+        assert found["cost"]["lower_bound"] is True
 
-    with ChatServer(split("Paris", rejecting_n(script))) as server:
-        guard = SNNEGuard(
-            chat_openai(server), threshold=0.4, schedule=schedule, sample_timeout=1.5
-        )
-        found = record(ask(guard, "x", way))
-    assert (found["decision"], found["n_used"]) == ("accept", 4)
-    assert found["reasons"] == ["samples_late"]
-    assert found["cost"]["lower_bound"] is True
+    in_time(check, seconds=0.7)
 
 
 @pytest.mark.parametrize("way", WHOLE)

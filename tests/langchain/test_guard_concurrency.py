@@ -13,6 +13,7 @@ import pytest
 from langchain_core.language_models import FakeListChatModel
 
 from snne_guard import Assessment, GuardedChatModel, SNNEGuard
+from snne_guard.assess import observe
 from snne_guard.types import SampleEvent
 from tests.support.chat_server import (
     ChatServer,
@@ -23,7 +24,8 @@ from tests.support.chat_server import (
     chat_openai,
     rejecting_n,
 )
-from tests.support.guarding import Witness, ask, is_sample, record, split, until
+from tests.support.guarding import Witness, ask, record, samples_of, split, until
+from tests.support.patience import in_time
 
 
 def echo(request: Request) -> Reply:
@@ -66,33 +68,14 @@ async def test_two_hundred_tasks_share_one_guard() -> None:
 
 
 async def test_threads_and_tasks_keep_to_one_limit() -> None:
-    gate = Gate()
-    flying: list[int] = []
-    with ChatServer(rejecting_n(echo)) as server:
-
-        def script(request: Request) -> Reply:
-            if request.n > 1 or not is_sample(request):
-                return rejecting_n(echo)(request)
-            with lock:
-                open_now[0] += 1
-                flying.append(open_now[0])
-            threading.Timer(0.02, leave).start()
-            return Reply(texts=["x"], delay=0.03)
-
-        def leave() -> None:
-            with lock:
-                open_now[0] -= 1
-
-        lock, open_now = threading.Lock(), [0]
-        server.script = script
+    with ChatServer(rejecting_n(always("x", delay=0.02))) as server:
         guard = SNNEGuard(chat_openai(server), n=4, max_concurrency=2)
         await asyncio.gather(
             *(guard.ainvoke("x") for _ in range(5)),
             *(asyncio.to_thread(guard.invoke, "x") for _ in range(5)),
         )
-    assert len(flying) == 30
-    assert max(flying) <= 2
-    gate.open()
+        assert len([one for one in samples_of(server) if one.n == 1]) == 30
+        assert server.peak <= 2
 
 
 async def test_cancelling_ends_the_calls_in_flight_and_reports_the_partial_cost() -> (
@@ -142,21 +125,26 @@ class Hanging:
         self.release = threading.Event()
 
     def on_assessment(self, _assessment: Assessment) -> None:
-        self.release.wait(30)
+        self.release.wait(60)
 
 
 @pytest.mark.parametrize("way", ["invoke", "ainvoke", "stream", "astream"])
-def test_observers_that_raise_or_hang_never_touch_the_answer(way: str) -> None:
-    hanging, witness = Hanging(), Witness()
-    with ChatServer(always("Paris")) as server:
-        guard = SNNEGuard(
-            chat_openai(server), threshold=0.4, observers=[Raising(), hanging, witness]
-        )
-        for _ in range(3):
-            assert record(ask(guard, "x", way))["decision"] == "accept"
-        hanging.release.set()
-    assert guard.observer_failures == 10  # 6 starts, 3 assessments, 1 that hangs
-    assert len(witness.assessments) == 3
+def test_observers_that_raise_or_hang_never_touch_the_answer(
+    way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def check(limit: float) -> None:
+        monkeypatch.setattr(observe, "_FLUSH_SECONDS", limit)
+        hanging, witness = Hanging(), Witness()
+        watching = [Raising(), hanging, witness]
+        with ChatServer(always("Paris")) as server:
+            guard = SNNEGuard(chat_openai(server), threshold=0.4, observers=watching)
+            for _ in range(3):
+                assert record(ask(guard, "x", way))["decision"] == "accept"
+            hanging.release.set()
+        assert guard.observer_failures == 10  # 6 starts, 3 assessments, 1 that hangs
+        assert len(witness.assessments) == 3
+
+    in_time(check, seconds=0.3)
 
 
 def test_the_assessment_of_an_invoke_reaches_observers_under_its_id() -> None:

@@ -32,6 +32,7 @@ from tests.support.guarding import (
     split,
     until,
 )
+from tests.support.patience import in_time
 
 PRICES = Prices(prompt=2.0, completion=8.0, cached=0.5)
 SCHEDULES = ("concurrent", "answer_first")
@@ -78,15 +79,20 @@ def test_there_is_no_money_without_prices(way: str) -> None:
 @pytest.mark.parametrize("way", WHOLE)
 def test_samples_that_fail_or_are_late_cost_what_was_billed(way: str) -> None:
     replies = [error(503), error(401), Reply(stall=True), *[Reply(texts=["Paris"])] * 9]
-    script = split("Paris", rejecting_n(in_turn(replies)))
-    with ChatServer(script) as server:
-        guard = SNNEGuard(chat_openai(server), prices=PRICES, sample_timeout=2.0)
-        found = record(ask(guard, "x", way))
-        cost, sent = found["cost"], len(server.requests)
-    assert found["reasons"] == ["no_threshold", "samples_failed", "samples_late"]
-    assert (cost["calls"], cost["attempts"]) == (server.billed.requests, sent)
-    assert cost["money"] == pytest.approx(money_billed(server))
-    assert cost["lower_bound"] is True  # one was in flight at the end
+
+    def check(limit: float) -> None:
+        script = split("Paris", rejecting_n(in_turn(replies)))
+        with ChatServer(script) as server:
+            guard = SNNEGuard(chat_openai(server), prices=PRICES, sample_timeout=limit)
+            found = record(ask(guard, "x", way))
+            cost, sent = found["cost"], len(server.requests)
+        assert found["reasons"] == ["no_threshold", "samples_failed", "samples_late"]
+        assert (found["n_used"], cost["calls"]) == (3, server.billed.requests)
+        assert cost["attempts"] == sent
+        assert cost["money"] == pytest.approx(money_billed(server))
+        assert cost["lower_bound"] is True  # one was in flight at the end
+
+    in_time(check)
 
 
 @pytest.mark.parametrize("way", ["invoke", "ainvoke", "stream", "astream"])
@@ -100,25 +106,28 @@ def test_an_answer_that_is_asked_for_twice_counts_as_two_attempts(way: str) -> N
 
 
 @pytest.mark.parametrize(
-    ("script", "options", "bound"),
-    [
-        (always("", status=503), {}, False),
-        (always("", stall=True), {"timeout": 0.3}, True),
-    ],
+    ("script", "stalls"),
+    [(always("", status=503), False), (always("", stall=True), True)],
 )
 @pytest.mark.parametrize("way", WHOLE)
 def test_an_answer_that_fails_was_perhaps_billed(
-    way: str, script: Script, options: dict[str, Any], bound: bool
+    way: str, script: Script, stalls: bool
 ) -> None:
-    witness = Witness()
-    with ChatServer(split(script, rejecting_n(always("", status=401)))) as server:
-        guard = SNNEGuard(
-            chat_openai(server), schedule="answer_first", observers=[witness], **options
-        )
-        with pytest.raises(GuardTimeoutError if bound else Exception):
-            ask(guard, "x", way)
-    cost = witness.last.cost
-    assert (cost.calls, cost.attempts, cost.lower_bound) == (0, 1, bound)
+    def check(limit: float) -> None:
+        witness = Witness()
+        with ChatServer(split(script, rejecting_n(always("", status=401)))) as server:
+            guard = SNNEGuard(
+                chat_openai(server),
+                schedule="answer_first",
+                observers=[witness],
+                timeout=limit if stalls else None,
+            )
+            with pytest.raises(GuardTimeoutError if stalls else Exception):
+                ask(guard, "x", way)
+        cost = witness.last.cost
+        assert (cost.calls, cost.attempts, cost.lower_bound) == (0, 1, stalls)
+
+    in_time(check, seconds=0.3)
 
 
 async def test_a_call_that_is_cancelled_tells_that_more_was_in_flight() -> None:

@@ -30,6 +30,7 @@ from tests.support.chat_server import (
 from tests.support.examining import GOOD, WAYS, examined, statuses
 from tests.support.guarding import Witness, until
 from tests.support.handlers import EverythingHandler
+from tests.support.patience import in_time
 
 # --- models that are no OpenAI -------------------------------------------------------
 
@@ -146,18 +147,21 @@ def test_a_model_that_says_nothing_times_out(way: str) -> None:
 
 @pytest.mark.parametrize("way", WAYS)
 def test_when_time_is_up_the_report_says_what_is_known(way: str) -> None:
-    gate, sampler = Gate(), Sampler()
+    def check(limit: float) -> None:
+        gate, sampler = Gate(), Sampler()
 
-    def script(request: Request) -> Reply:
-        return Reply(gate=gate) if request.temperature == 0 else sampler(request)
+        def script(request: Request) -> Reply:
+            return Reply(gate=gate) if request.temperature == 0 else sampler(request)
 
-    with ChatServer(script) as server:
-        report = examined(SNNEGuard(chat_openai(server)), way, timeout=1.5)
-        gate.open()
-    assert report.ok
-    late = {"temperature", "n", "seed", "cache"}
-    assert statuses(report) == GOOD | dict.fromkeys(late, "unknown")
-    assert report.cost.lower_bound
+        with ChatServer(script) as server:
+            report = examined(SNNEGuard(chat_openai(server)), way, timeout=limit)
+            gate.open()
+        assert report.ok
+        late = {"temperature", "n", "seed", "cache"}
+        assert statuses(report) == GOOD | dict.fromkeys(late, "unknown")
+        assert report.cost.lower_bound
+
+    in_time(check)
 
 
 async def test_cancelling_ends_what_is_in_flight() -> None:

@@ -16,6 +16,7 @@ from snne_guard.sampling.huggingface import (
     GenerationSettings,
     HuggingFaceModel,
 )
+from tests.support.guarding import until
 from tests.support.tiny_llama import make_model, make_tokenizer
 
 SETTINGS = GenerationSettings(max_tokens=8, seed=1)
@@ -83,29 +84,45 @@ def test_callers_in_threads_share_a_batch(watched: Watched) -> None:
         assert [reply.text for reply in alone] == texts[k]
 
 
-async def test_tasks_share_a_batch(watched: Watched) -> None:
+async def test_tasks_share_a_batch(
+    watched: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go_on, asked = threading.Event(), list[int]()
+    submit = watched.local._submit
+
+    def noting(jobs: Any) -> Any:
+        futures = submit(jobs)
+        asked.append(len(jobs))
+        return futures
+
+    def hold(_ids: Any) -> None:
+        assert go_on.wait(30)
+
+    watched.before = hold
+    monkeypatch.setattr(watched.local, "_submit", noting)
     calls = [
-        watched.local.agenerate([f"p{k % 2}"], settings=SETTINGS) for k in range(6)
+        asyncio.create_task(watched.local.agenerate([f"p{k % 2}"], settings=SETTINGS))
+        for k in range(6)
     ]
-    replies = await asyncio.gather(*calls)
-    assert len(replies) == 6
+    await until(lambda: len(asked) == 6)
+    go_on.set()
+    assert len(await asyncio.gather(*calls)) == 6
     # Far fewer than the 48 forwards that six calls one by one take.
     assert len(watched.sizes) <= 24
 
 
 def test_short_replies_do_not_wait_for_long_ones(watched: Watched) -> None:
-    go_on = threading.Event()
-    forwards = 0
+    asked, go_on = threading.Event(), threading.Event()
 
     def hold(_ids: Any) -> None:
-        nonlocal forwards
-        forwards += 1
-        assert forwards < 30 or go_on.wait(30)
+        assert asked.wait(30)
+        assert len(watched.sizes) < 30 or go_on.wait(30)
 
     watched.before = hold
     long, short = (
         watched.local.submit("ab", settings=settings) for settings in (LONG, SETTINGS)
     )
+    asked.set()
     assert short.result(30)
     assert not long.done()
     go_on.set()
@@ -197,22 +214,28 @@ def test_what_is_cancelled_in_the_queue_is_never_read(watched: Watched) -> None:
 
 
 def test_a_caller_that_is_interrupted_drops_its_requests(watched: Watched) -> None:
+    left = threading.Event()
+
     def fail(ids: Any) -> None:
         if ids.shape[1] == 3:
             raise ZeroDivisionError
+        assert len(watched.sizes) < 30 or left.wait(30)
 
     watched.before = fail
     with pytest.raises(ZeroDivisionError):
         watched.local.generate(["abc", "ab"], settings=LONG)
+    left.set()
     wait_for_the_end()
     assert len(watched.sizes) < 300
 
 
 async def test_a_cancelled_task_drops_its_requests(watched: Watched) -> None:
     loop, reading = asyncio.get_running_loop(), asyncio.Event()
+    left = threading.Event()
 
     def tell(_ids: Any) -> None:
         loop.call_soon_threadsafe(reading.set)
+        assert len(watched.sizes) < 30 or left.wait(30)
 
     watched.before = tell
     task = asyncio.create_task(watched.local.agenerate(["ab"], settings=LONG))
@@ -220,6 +243,7 @@ async def test_a_cancelled_task_drops_its_requests(watched: Watched) -> None:
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
+    left.set()
     await asyncio.to_thread(wait_for_the_end)
     assert len(watched.sizes) < 390
 

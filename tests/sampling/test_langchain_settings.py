@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import pytest
@@ -15,6 +14,7 @@ from snne_guard.sampling.langchain_effects import side_effects
 from snne_guard.sampling.langchain_models import Candidate
 from tests.support.chat_server import (
     ChatServer,
+    Gate,
     always,
     chat_openai,
 )
@@ -23,10 +23,13 @@ from tests.support.guarding import (
     ask,
     is_sample,
     record,
+    run_in_loop,
     samples_of,
     split,
+    until,
 )
 from tests.support.handlers import EverythingHandler
+from tests.support.patience import in_time
 
 PARIS = ["Paris"]
 
@@ -179,25 +182,28 @@ def test_an_answer_from_the_cache_costs_nothing(way: str) -> None:
 
 @pytest.mark.parametrize("way", WHOLE)
 def test_what_was_in_flight_at_the_end_makes_the_cost_a_lower_bound(way: str) -> None:
-    with ChatServer(split("Paris", always("", stall=True))) as server:
-        guard = SNNEGuard(chat_openai(server), sample_timeout=0.3)
-        assert record(ask(guard, "x", way))["cost"]["lower_bound"] is True
+    def check(limit: float) -> None:
+        with ChatServer(split("Paris", always("", stall=True))) as server:
+            guard = SNNEGuard(chat_openai(server), sample_timeout=limit)
+            assert record(ask(guard, "x", way))["cost"]["lower_bound"] is True
+
+    in_time(check, seconds=0.3)
 
 
 def test_a_run_that_ends_after_the_decision_is_closed_without_its_text() -> None:
-    handler = EverythingHandler()
-    with ChatServer(split("Paris", always("Xanadu", delay=0.8))) as server:
-        guard = SNNEGuard(
-            chat_openai(server),
-            threshold=0.4,
-            on_uncertain="refuse",
-            sample_timeout=0.1,
-        )
-        guard.invoke("x", {"callbacks": [handler]})
-        server.wait_until(requests=2)
-        end = 0
-        while handler.names.count("on_llm_end") < 2 and end < 1000:
-            end += 1
-            time.sleep(0.01)
-    assert handler.names.count("on_llm_end") == 2
-    assert handler.leaks("Xanadu") == []
+    def check(limit: float) -> None:
+        gate, handler = Gate(), EverythingHandler()
+        with ChatServer(split("Paris", always("Xanadu", gate=gate))) as server:
+            guard = SNNEGuard(
+                chat_openai(server),
+                threshold=0.4,
+                on_uncertain="refuse",
+                sample_timeout=limit,
+            )
+            guard.invoke("x", {"callbacks": [handler]})
+            assert len(server.requests) == 2  # else nothing is late
+            gate.open()
+            run_in_loop(until(lambda: handler.names.count("on_llm_end") == 2))
+        assert handler.leaks("Xanadu") == []
+
+    in_time(check, seconds=0.3)

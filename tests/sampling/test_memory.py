@@ -42,14 +42,14 @@ def test_threads_agree_on_what_is_settled() -> None:
     found: list[bool] = []
 
     def settle(index: int) -> None:
-        barrier.wait(10)
+        barrier.wait(60)
         found.append(memory.settle_logprobs(seen=index % 2 == 0))
 
     threads = [threading.Thread(target=settle, args=(index,)) for index in range(20)]
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(10)
+        thread.join(60)
     assert found == [memory.logprobs] * 20
 
 

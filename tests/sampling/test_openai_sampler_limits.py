@@ -28,6 +28,7 @@ from tests.support.chat_server import (
 )
 from tests.support.guarding import split
 from tests.support.openai_clients import BOTH, async_client, client, sampling
+from tests.support.patience import in_time
 
 DRAWN = ["Paris", "Lyon", "Rome", "Bonn"]
 both = pytest.mark.parametrize("way", BOTH)
@@ -40,15 +41,19 @@ def texts(found: ResponseSet) -> list[str]:
 @both
 def test_what_has_arrived_in_time_is_returned(way: str) -> None:
     replies = [Reply(texts=("Lyon",)), Reply(stall=True)]
-    script = rejecting_n(in_turn(replies))
-    with (
-        ChatServer(split("Paris", script)) as server,
-        sampling(server, way, n=3, sample_timeout=2.0) as sample,
-    ):
-        found = sample("x")
-    assert texts(found) == ["Lyon"]
-    assert found.reasons == ("samples_late",)
-    assert found.cost.lower_bound  # what stalled was perhaps billed
+
+    def check(limit: float) -> None:
+        script = rejecting_n(in_turn(replies))
+        with (
+            ChatServer(split("Paris", script)) as server,
+            sampling(server, way, n=3, sample_timeout=limit) as sample,
+        ):
+            found = sample("x")
+        assert texts(found) == ["Lyon"]
+        assert found.reasons == ("samples_late",)
+        assert found.cost.lower_bound  # what stalled was perhaps billed
+
+    in_time(check)
 
 
 @both
@@ -64,13 +69,17 @@ def test_an_answer_that_stalls_ends_in_a_timeout(way: str) -> None:
 
 @both
 def test_no_place_in_time_ends_in_a_timeout_too(way: str) -> None:
-    with (
-        ChatServer([Reply(stall=True)]) as server,
-        sampling(server, way, n=3, timeout=0.5, max_concurrency=1) as sample,
-    ):
-        with pytest.raises(GuardTimeoutError):
-            sample("x")
-        assert server.peak == 1
+    def check(limit: float) -> None:
+        options: dict[str, Any] = {"timeout": limit, "max_concurrency": 1}
+        with (
+            ChatServer([Reply(stall=True)]) as server,
+            sampling(server, way, n=3, **options) as sample,
+        ):
+            with pytest.raises(GuardTimeoutError):
+                sample("x")
+            assert server.peak == 1
+
+    in_time(check, seconds=0.5)
 
 
 @both

@@ -140,7 +140,7 @@ def test_a_stop_ends_a_wait_at_once() -> None:
 
     thread = threading.Thread(target=work)
     thread.start()
-    assert failed.wait(10)
+    assert failed.wait(60)
     stop.set()
     thread.join(30)
     assert not thread.is_alive()
@@ -164,7 +164,7 @@ async def test_cancelling_the_task_ends_a_wait_at_once() -> None:
         raise answered(429, retry_after="60")
 
     task = asyncio.create_task(aretried(send, attempts=2))
-    await asyncio.wait_for(failed.wait(), 10)
+    await asyncio.wait_for(failed.wait(), 60)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await asyncio.wait_for(task, 30)

@@ -176,7 +176,7 @@ def test_callers_at_once_share_requests_and_a_limit() -> None:
         with lock:
             inside += 1
             most = max(most, inside)
-        both_in.wait(timeout=20)  # three at once, or nothing goes on
+        both_in.wait(timeout=60)  # three at once, or nothing goes on
         with lock:
             inside -= 1
         return "entailment"
@@ -194,13 +194,13 @@ def test_who_waits_for_a_request_that_fails_gets_its_error() -> None:
 
     def generate(_prompt: str, /) -> str:
         entered.set()
-        leave.wait(20)
+        assert leave.wait(60)
         raise TimeoutError
 
     judge = EntailmentJudge(generate)
     with ThreadPoolExecutor(2) as pool:
         first = pool.submit(judge, ["a", "b"])
-        entered.wait(20)
+        assert entered.wait(60)
         second = pool.submit(judge, ["a", "b"])
         [asked] = judge._asked.values()
         while not asked._condition._waiters:  # type: ignore[attr-defined]

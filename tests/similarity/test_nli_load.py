@@ -235,7 +235,7 @@ def test_to_let_go_waits_for_who_gets_it() -> None:
 
     def make() -> int:
         inside.set()
-        assert leave.wait(20)
+        assert leave.wait(60)
         return 1
 
     def drop() -> None:
@@ -244,12 +244,12 @@ def test_to_let_go_waits_for_who_gets_it() -> None:
 
     with ThreadPoolExecutor(2) as pool:
         got = pool.submit(made.get, "key", make)
-        assert inside.wait(20)
+        assert inside.wait(60)
         dropped = pool.submit(drop)
         assert not gone.is_set()
         leave.set()
-        assert got.result(20) == 1
-        dropped.result(20)
+        assert got.result(60) == 1
+        dropped.result(60)
     assert made.known("key") is None
 
 

@@ -141,7 +141,7 @@ class ChatServer:
             return self._peak
 
     def wait_until(
-        self, *, requests: int = 0, abandoned: int = 0, seconds: float = 10.0
+        self, *, requests: int = 0, abandoned: int = 0, seconds: float = 60.0
     ) -> None:
         """Wait until so many requests have arrived and so many clients have hung up."""
         until = time.monotonic() + seconds
@@ -228,7 +228,7 @@ def chat_openai(server: ChatServer, **options: Any) -> ChatOpenAI:
         "api_key": SecretStr("test"),
         "base_url": server.url,
         "max_retries": 0,
-        "timeout": 20,
+        "timeout": 120,
         **options,
     }
     return ChatOpenAI(**settings)

@@ -73,7 +73,7 @@ class Collector:
         """Return what came to one path."""
         return [each.body for each in self.requests if each.path == path]
 
-    def wait_for(self, path: str, *, count: int = 1, seconds: float = 20.0) -> None:
+    def wait_for(self, path: str, *, count: int = 1, seconds: float = 60.0) -> None:
         """Wait until so many requests have come to a path."""
         with self._came:
             came = self._came.wait_for(

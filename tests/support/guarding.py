@@ -133,7 +133,7 @@ class Witness:
         return self.assessments[-1]
 
 
-async def until(condition: Callable[[], object], *, seconds: float = 10.0) -> None:
+async def until(condition: Callable[[], object], *, seconds: float = 60.0) -> None:
     """Wait until something holds that other threads bring about."""
 
     def wait() -> None:

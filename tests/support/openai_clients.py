@@ -35,7 +35,7 @@ def _options(server: ChatServer, options: dict[str, Any]) -> dict[str, Any]:
         "base_url": server.url,
         "api_key": "test",
         "max_retries": 0,
-        "timeout": 20,
+        "timeout": 120,
         **options,
     }
 
