@@ -43,6 +43,23 @@ _UNSCORED = Standing()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class _Found:
+    """What comes of a response set.
+
+    Attributes:
+        verdict: What follows.
+        reasons: What was not as usual, as reason codes.
+        score: None where it was not scored.
+        standing: How it stands to what the threshold was made for.
+    """
+
+    verdict: Verdict
+    reasons: tuple[str, ...]
+    score: Score | None = None
+    standing: Standing = _UNSCORED
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Judge:
     """Scores response sets and decides on them; holds no state.
 
@@ -186,39 +203,12 @@ class Judge:
         Returns:
             The assessment, and the verdict with how to carry it out.
         """
-        used, reasons = self.members(responses)
-        # A set that was stopped has all the members that were to decide.
-        least = _PAIR if responses.stopped else self.policy.min_samples
-        score: Score | None = None
-        stands = _UNSCORED
-        if used is None:
-            verdict = self.policy.unscored()
-        elif len(used) < least:
-            reasons += ("too_few_samples",)
-            verdict = self.policy.unscored()
-        elif suspect(
-            used[int(responses.include_answer) :], temperature=self.temperature
-        ):
-            reasons += ("suspect_agreement",)
-            verdict = self.policy.unscored()
-        else:
-            score = self.score(used, responses, settle_logprobs, growth)
-            if score is None:
-                method = self.resolve(logprobs=True)
-                reasons += (*lacking(method, used, responses), "scoring_failed")
-                verdict = self.policy.unscored()
-            else:
-                stands = standing(self.policy, self.binding, score, used, responses)
-                reasons += score.reasons + stands.reasons
-                verdict = self.policy.scored(
-                    score.uncertainty,
-                    method=score.method,
-                    covered=stands.covered,
-                    threshold=stands.threshold,
-                )
+        used, left_out = self.members(responses)
+        found = self._found(used, responses, settle_logprobs, growth)
         base = self.record(
-            responses, assessment_id=assessment_id, run_id=run_id, verdict=verdict
+            responses, assessment_id=assessment_id, run_id=run_id, verdict=found.verdict
         )
+        score = found.score
         assessment = replace(
             base,
             scored=tuple(map(words_of, used or ())) if score else (),
@@ -227,10 +217,54 @@ class Judge:
             score=score.value if score else None,
             uncertainty=score.uncertainty if score else None,
             n_used=len(used or ()),
-            reasons=tuple(dict.fromkeys((*base.reasons, *reasons))),
-            **stands.reading,
+            reasons=tuple(dict.fromkeys((*base.reasons, *left_out, *found.reasons))),
+            **found.standing.reading,
         )
-        return assessment, verdict
+        return assessment, found.verdict
+
+    def _found(
+        self,
+        used: Sequence[Sample] | None,
+        responses: ResponseSet,
+        settle_logprobs: Callable[[bool], bool],
+        growth: Growth | None,
+    ) -> _Found:
+        """Return what comes of the members that count, None where the answer does not.
+
+        The other arguments are those of ``judge``.
+        """
+        reasons = self._unscored_reasons(used, responses)
+        if used is None or reasons:
+            return _Found(verdict=self.policy.unscored(), reasons=reasons)
+        score = self.score(used, responses, settle_logprobs, growth)
+        if score is None:
+            reasons = lacking(self.resolve(logprobs=True), used, responses)
+            reasons += ("scoring_failed",)
+            return _Found(verdict=self.policy.unscored(), reasons=reasons)
+        stands = standing(self.policy, self.binding, score, used, responses)
+        verdict = self.policy.scored(
+            score.uncertainty,
+            method=score.method,
+            covered=stands.covered,
+            threshold=stands.threshold,
+        )
+        reasons = score.reasons + stands.reasons
+        return _Found(verdict=verdict, reasons=reasons, score=score, standing=stands)
+
+    def _unscored_reasons(
+        self, used: Sequence[Sample] | None, responses: ResponseSet
+    ) -> tuple[str, ...]:
+        """Return why members are not to be scored, as reason codes."""
+        # A set that was stopped has all the members that were to decide.
+        least = _PAIR if responses.stopped else self.policy.min_samples
+        if used is None:
+            return ()  # what the answer lacks was said already
+        if len(used) < least:
+            return ("too_few_samples",)
+        samples = used[int(responses.include_answer) :]
+        if suspect(samples, temperature=self.temperature):
+            return ("suspect_agreement",)
+        return ()
 
     def record(
         self,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from snne_guard.assess.switch import DISABLED_VARIABLE, disabled
 from snne_guard.cli._asking import short_answers
-from snne_guard.cli._models import set_up
+from snne_guard.cli._models import with_settings
 from snne_guard.errors import ConfigurationError
 from snne_guard.evaluation import Drawn, Question
 from snne_guard.evaluation.data.prompts import fewest
@@ -109,7 +109,7 @@ class DrawSettings:
         """Return a model with the settings that it does not have yet."""
         from snne_guard.sampling.langchain_providers import provider_of
 
-        model = set_up(
+        model = with_settings(
             chat, temperature=self.answer_temperature, max_tokens=self.max_tokens
         )
         stops = provider_of(chat).stops_of(fewest(self.stop or ()))

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from snne_guard.sampling.langchain_models import ChatRunnable
 
-__all__ = ["LOCAL", "chat_model", "set_up"]
+__all__ = ["LOCAL", "chat_model", "with_settings"]
 
 LOCAL = "hf:"
 """What the name of a model of this machine begins with."""
@@ -69,14 +69,14 @@ def chat_model(
         raise failure(told) from error
 
 
-def set_up(
+def with_settings(
     chat: BaseChatModel,
     *,
     temperature: float | None,
     top_p: float | None = None,
     max_tokens: int | None = None,
 ) -> ChatRunnable:
-    """Return a model whose answers come so, and that is itself as it was.
+    """Return a copy of a model, or one bound, that answers under these settings.
 
     Args:
         chat: The model.
@@ -86,19 +86,22 @@ def set_up(
     """
     from snne_guard.sampling.langchain_providers import provider_of
 
-    row, fields = provider_of(chat), type(chat).model_fields
+    row = provider_of(chat)
+    wanted = {"temperature": temperature, "top_p": top_p, "max_tokens": max_tokens}
+    names = {"temperature": (row.temperature,), "max_tokens": row.limits}
     update: dict[str, Any] = {}
     options: dict[str, Any] = {}
-    for value, names, option in (
-        (temperature, (row.temperature,), "temperature"),
-        (top_p, ("top_p",), "top_p"),
-        (max_tokens, row.limits, "max_tokens"),
-    ):
+    for option, value in wanted.items():
         if value is None:
             continue
-        own = {name: value for name in names if name in fields}
-        update |= own
-        options |= {} if own else {option: value}
+        known = [
+            name
+            for name in names.get(option, (option,))
+            if name in type(chat).model_fields
+        ]
+        # A class without such a field is told with each request.
+        update |= dict.fromkeys(known, value)
+        options |= {} if known else {option: value}
     if update:
         chat = chat.model_copy(update=update)
     return chat.bind(**options) if options else chat

@@ -17,7 +17,7 @@ from snne_guard.cli._asking import (
     short_answers,
 )
 from snne_guard.cli._console import failure, reported_errors
-from snne_guard.cli._models import chat_model, set_up
+from snne_guard.cli._models import chat_model, with_settings
 from snne_guard.decision import Calibration
 from snne_guard.sampling.prices import Prices
 from snne_guard.types import Assessment, Sample
@@ -112,7 +112,7 @@ def ask(
             settings = {**made.guard_settings(), **given}
             of_answer = {name: made.settings.get(name) for name in of_answer}
         guard = SNNEGuard(
-            set_up(
+            with_settings(
                 chat,
                 temperature=of_answer["answer_temperature"],
                 top_p=of_answer["top_p"],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Unpack
 
 import numpy as np
@@ -22,6 +22,7 @@ from snne_guard.evaluation.calibrating.graded import (
     graded,
     read_answers,
 )
+from snne_guard.evaluation.calibrating.kept import halves, kept_answers
 from snne_guard.evaluation.calibrating.options import CalibrationOptions
 from snne_guard.evaluation.calibrating.promise import Promise
 from snne_guard.evaluation.calibrating.results import CalibrationRun
@@ -34,15 +35,11 @@ from snne_guard.evaluation.calibrating.scoring import (
 )
 from snne_guard.evaluation.grading.grade import Grader
 from snne_guard.evaluation.grading.user_grader import GradeFunction
-from snne_guard.evaluation.labelling.order import random_order
 from snne_guard.evaluation.recording.recordings import Recording
 from snne_guard.sampling import SamplingPlan
 from snne_guard.types import FloatArray, IntArray, Method, Similarity
 
 __all__ = ["calibrate", "counted", "run_calibration"]
-
-_FEWEST = 10
-"""Graded answers without which there is nothing to learn."""
 
 
 def calibrate(
@@ -167,8 +164,7 @@ def run_calibration(
         n = last if n is None else n
     wanted = None if n is None else max(n - int(include_answer), 1)
     alike = drawn_alike(answers.recordings, n_samples=wanted)
-    kept, correct = _kept(answers, promise)
-    graders = answers.graders if len(correct) else Counter[str]()
+    kept, correct = kept_answers(answers, promise)
     alike = named(alike, model=model, prompt_version=prompt_version)
     learnt = method == "calibrated"
     scoring = Scoring.of(
@@ -180,19 +176,63 @@ def run_calibration(
         similarity=similarity,
         tau=tau,
     )
-    settings = _settings(scoring, alike, rounds)  # an n that is none ends here
-    n_fitted = 0
+    _settings(scoring, alike, rounds)  # an n that is none ends here
+    material = _Material(answers=answers, alike=alike, kept=kept, correct=correct)
     if learnt:
-        fitting, kept, correct = _halves(kept, correct)
-        scoring = scoring.combined(*fitting)
-        settings = _settings(scoring, alike, rounds)
-        n_fitted = len(fitting[0])
-    u, why = scoring.uncertainties(kept, on_progress)
+        scoring, material = _combined(scoring, material)
     started = None if pilot is None else _pilot(pilot, scoring, answers)
-    stages = {**early_stages(scoring, kept, rounds or ()), scoring.n: u}
-    decided = _decided(
-        promise, stages, correct, method=settings["method"], pilot=started
+    return _run(
+        promise,
+        scoring,
+        material,
+        rounds=rounds,
+        pilot=started,
+        on_progress=on_progress,
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Material:
+    """What a calibration is made of.
+
+    Attributes:
+        answers: All that were read.
+        alike: How they were drawn.
+        kept: Those that the promise is made by.
+        correct: Their grades, empty where it needs none.
+        n_fitted: How many more a combination was learnt from.
+    """
+
+    answers: Answers
+    alike: DrawnAlike
+    kept: Sequence[Recording]
+    correct: IntArray
+    n_fitted: int = 0
+
+
+def _combined(scoring: Scoring, material: _Material) -> tuple[Scoring, _Material]:
+    """Return a method learnt from one half, and the other half."""
+    fitting, kept, correct = halves(material.kept, material.correct)
+    rest = replace(material, kept=kept, correct=correct, n_fitted=len(fitting[0]))
+    return scoring.combined(*fitting), rest
+
+
+def _run(
+    promise: Promise,
+    scoring: Scoring,
+    material: _Material,
+    *,
+    rounds: Sequence[int] | None,
+    pilot: FloatArray | None,
+    on_progress: OnProgress | None,
+) -> CalibrationRun:
+    """Return the calibration of scored answers, with what it was made of."""
+    answers, kept, correct = material.answers, material.kept, material.correct
+    graders = answers.graders if len(correct) else Counter[str]()
+    settings = _settings(scoring, material.alike, rounds)
+    u, why = scoring.uncertainties(kept, on_progress)
+    stages = {**early_stages(scoring, kept, rounds or ()), scoring.n: u}
+    decided = _decided(promise, stages, correct, method=settings["method"], pilot=pilot)
     calibration = Calibration(
         settings=settings,
         **decided,
@@ -207,14 +247,14 @@ def run_calibration(
         uncertainty=u,
         correct=correct,
         n_read=len(answers.recordings),
-        n_fitted=n_fitted,
+        n_fitted=material.n_fitted,
         ungraded=sum(one is None for one in answers.correct),
         skipped=answers.skipped,
-        n_pilot=0 if started is None else len(started),
+        n_pilot=0 if pilot is None else len(pilot),
         graders=graders,
         unacceptable=why,
         exploration=exploratory(u, correct, delta=promise.delta) if both else (),
-        warnings=cautions(answers, alike, kept, labelled=bool(graders)),
+        warnings=cautions(answers, material.alike, kept, labelled=bool(graders)),
     )
 
 
@@ -296,43 +336,6 @@ def _each(
     if all(isinstance(one, Recording) for one in listed):
         return [[one for one in listed if isinstance(one, Recording)]]
     return [one for one in listed if not isinstance(one, Recording)]
-
-
-def _kept(answers: Answers, promise: Promise) -> tuple[list[Recording], IntArray]:
-    """Return the answers that the promise is made by, and their grades."""
-    if not promise.needs_labels and not all(one is not None for one in answers.correct):
-        return list(answers.recordings), np.empty(0, dtype=np.intp)
-    pairs = [
-        (row, grade)
-        for row, grade in zip(answers.recordings, answers.correct, strict=True)
-        if grade is not None
-    ]
-    if len(pairs) < _FEWEST:
-        msg = (
-            f"expected at least {_FEWEST} graded answers, got {len(pairs)} among "
-            f"{len(answers.recordings)} recordings; grade them by hand with snne-guard "
-            "label, or name a grader, such as squad_f1 for short answers with "
-            "references"
-        )
-        raise InputError(msg)
-    return [row for row, _ in pairs], np.array([grade for _, grade in pairs])
-
-
-def _halves(
-    kept: Sequence[Recording], correct: IntArray
-) -> tuple[tuple[list[Recording], IntArray], list[Recording], IntArray]:
-    """Return what a combination is learnt from, and what it is certified on.
-
-    Which is which goes by the ids alone.
-    """
-    grades = dict(zip((row.id for row in kept), correct.tolist(), strict=True))
-    order = random_order(kept, seed=1)
-    first, second = order[: len(order) // 2], order[len(order) // 2 :]
-    one, other = (
-        np.array([grades[row.id] for row in part], dtype=np.intp)
-        for part in (first, second)
-    )
-    return (first, one), second, other
 
 
 def _settings(
