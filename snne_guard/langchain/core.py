@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -71,6 +71,10 @@ class GuardCore:
     refusal: str = ""
     trace_samples: bool = True
     structured: bool = False
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Travel without what was found out of the model: copies find it out anew."""
+        return {each.name: getattr(self, each.name) for each in fields(self)}
 
     @cached_property
     def fixed(self) -> tuple[ChatRunnable, Route] | None:

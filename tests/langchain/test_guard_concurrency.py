@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import pickle
 import threading
 from collections import Counter
@@ -166,5 +167,9 @@ def test_a_guard_is_picklable_where_its_model_is() -> None:
     again = pickle.loads(pickle.dumps(guard))  # noqa: S301 - our own bytes
     assert repr(again) == repr(guard)
     assert record(again.invoke("x"))["decision"] == "accept"
+    # Also once they know their model.
+    third = pickle.loads(pickle.dumps(again))  # noqa: S301 - likewise
+    for copied in (third, copy.deepcopy(again), copy.copy(again)):
+        assert record(copied.invoke("x"))["decision"] == "accept"
     model = pickle.loads(pickle.dumps(GuardedChatModel(guard)))  # noqa: S301 - likewise
     assert record(model.invoke("x"))["decision"] == "accept"
