@@ -72,6 +72,8 @@ class Sample:
         reasoned: Whether the reply held reasoning that is not part of the text.
         misaligned: Whether log-probabilities came whose tokens do not make up the
             text, so that they are left out.
+        unread: Whether the reply holds more than text and calls: an image, audio, a
+            file, which nothing here compares.
         response_id: The provider's id of the reply, None if it gives none.
         tokens: The text of each token that ``token_logprobs`` speaks of, U+FFFD for a
             part of a character; None if unknown.
@@ -85,6 +87,7 @@ class Sample:
     refused: bool = False
     reasoned: bool = False
     misaligned: bool = False
+    unread: bool = False
     response_id: str | None = field(default=None, compare=False)
     tokens: tuple[str, ...] | None = field(default=None, repr=False, compare=False)
 

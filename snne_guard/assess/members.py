@@ -24,13 +24,15 @@ def unusable(sample: Sample, *, tool_calls: ToolRule) -> str | None:
         tool_calls: Whether calls of tools are compared.
 
     Returns:
-        ``"refused"``, ``"tool_calls"``, ``"reasoning_only"``, ``"empty"`` or
-        ``"truncated"``.
+        ``"refused"``, ``"tool_calls"``, ``"unread"``, ``"reasoning_only"``,
+        ``"empty"`` or ``"truncated"``.
     """
     if sample.refused:
         return "refused"
     if sample.tool_calls is not None and tool_calls == "skip":
         return "tool_calls"
+    if sample.unread:
+        return "unread"
     if sample.tool_calls is None and not sample.text.strip():
         return "reasoning_only" if sample.reasoned else "empty"
     return "truncated" if sample.truncated else None
@@ -39,6 +41,7 @@ def unusable(sample: Sample, *, tool_calls: ToolRule) -> str | None:
 _SAMPLE_REASONS = {
     "refused": "refused_samples",
     "tool_calls": "tool_call_samples",
+    "unread": "unread_samples",
     "truncated": "truncated_samples",
     "reasoning_only": "reasoning_only_samples",
     "empty": "empty_samples",
@@ -46,6 +49,7 @@ _SAMPLE_REASONS = {
 _ANSWER_REASONS = {
     "refused": "answer_refused",
     "tool_calls": "tool_calls",
+    "unread": "answer_unread",
     "truncated": "answer_truncated",
     "reasoning_only": "answer_reasoning_only",
     "empty": "answer_empty",

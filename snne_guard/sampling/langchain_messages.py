@@ -21,8 +21,10 @@ from snne_guard.sampling.langchain_providers import LOGPROB_PATHS
 from snne_guard.sampling.reading import (
     REASONING_BLOCKS,
     REFUSALS,
+    UNREAD_BLOCKS,
     as_mapping,
     canonical_calls,
+    parsed_arguments,
     read_logprobs,
     without_thinking,
 )
@@ -105,6 +107,7 @@ def read_message(
         refused=finish in REFUSALS or _has_refusal(message),
         reasoned=reasoned or stripped != text,
         misaligned=logprobs.misaligned,
+        unread=_has_unread(message),
         response_id=_first(metadata, ("id",)),
     )
 
@@ -212,8 +215,15 @@ def _token(entry: object) -> dict[str, Any]:
 def _tool_calls(message: BaseMessage) -> str | None:
     if not isinstance(message, AIMessage):
         return None
-    calls = (*message.tool_calls, *message.invalid_tool_calls)
-    return canonical_calls([(str(call["name"]), call["args"]) for call in calls])
+    calls: list[tuple[str, object]] = [
+        (str(call["name"]), call["args"])
+        for call in (*message.tool_calls, *message.invalid_tool_calls)
+    ]
+    # What functions were before there were tools; some providers write it beside them.
+    old = as_mapping(message.additional_kwargs.get("function_call"))
+    if old and not calls:
+        calls = [(str(old.get("name")), parsed_arguments(old.get("arguments")))]
+    return canonical_calls(calls)
 
 
 def _has_refusal(message: BaseMessage) -> bool:
@@ -226,6 +236,12 @@ def _has_reasoning(message: BaseMessage) -> bool:
     if message.additional_kwargs.get("reasoning_content"):
         return True
     return any(block.get("type") in REASONING_BLOCKS for block in _blocks(message))
+
+
+def _has_unread(message: BaseMessage) -> bool:
+    if message.additional_kwargs.get("audio"):
+        return True
+    return any(block.get("type") in UNREAD_BLOCKS for block in _blocks(message))
 
 
 def _blocks(message: BaseMessage) -> list[dict[str, Any]]:

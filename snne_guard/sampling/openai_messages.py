@@ -10,6 +10,7 @@ from snne_guard.sampling.collect import Reply
 from snne_guard.sampling.reading import (
     REASONING_BLOCKS,
     REFUSALS,
+    UNREAD_BLOCKS,
     as_mapping,
     canonical_calls,
     parsed_arguments,
@@ -137,6 +138,8 @@ def _read_choice(choice: Mapping[str, Any], fields: Mapping[str, Any]) -> Sample
         refused=bool(message.get("refusal")) or finish in REFUSALS,
         reasoned=reasoned or text != whole,
         misaligned=logprobs.misaligned,
+        unread=bool(message.get("audio"))
+        or _has_part(message.get("content"), UNREAD_BLOCKS),
         response_id=_string(fields.get("id")),
     )
 
@@ -187,6 +190,7 @@ def _read_output(fields: Mapping[str, Any]) -> Sample:
         refused=finish in REFUSALS or _has_part(parts, {"refusal"}),
         reasoned=reasoned or text != whole,
         misaligned=logprobs.misaligned,
+        unread=_has_part([*output, *parts], UNREAD_BLOCKS),
         response_id=_string(fields.get("id")),
     )
 

@@ -50,7 +50,7 @@ def test_a_line_says_what_was_drawn(tmp_path: Path) -> None:
         answer=Sample(text="Anna", token_logprobs=(-0.5, -1.0), finish_reason="stop"),
         samples=(
             Sample(text="Max", finish_reason="length", model="m-1"),
-            Sample(text="Ida", token_logprobs=(-0.1,), model="m-1"),
+            Sample(text="Ida", token_logprobs=(-0.1,), model="m-1", unread=True),
             Sample(text="", tool_calls='[{"name":"f"}]'),
             Sample(text="Otto", token_logprobs=(-0.1, float("-inf"))),
         ),
@@ -81,7 +81,7 @@ def test_a_line_says_what_was_drawn(tmp_path: Path) -> None:
     assert about == {
         "models": ["m-1"],
         "finish_reasons": ["stop", "length", None, None, None],
-        "kinds": [None, None, None, "tool_calls", None],
+        "kinds": [None, None, "unread", "tool_calls", None],
         "reasons": ["truncated_samples"],
     }
     assert recorded(output) == ["7"]

@@ -277,3 +277,13 @@ def test_a_failed_response_is_raised() -> None:
     with pytest.raises(SamplingError, match="rate_limit_exceeded: slowly") as caught:
         read_response(output(status="failed", error=error))
     assert is_transient(caught.value)
+
+
+def test_what_is_shown_or_heard_beside_a_text_is_known_to_be_unread() -> None:
+    assert only(completion(choice("", message={"audio": {"id": "a"}}))).unread
+    image = [part("text", text="Here."), part("image_url", image_url={"url": "x"})]
+    assert only(completion(choice(image))).unread
+    assert not only(completion(choice([part("text", text="Here.")]))).unread
+    drawn = output(said("Here."), part("image_generation_call", result="AAAA"))
+    assert read_response(drawn).samples[0].unread
+    assert not read_response(output(said("Here."))).samples[0].unread

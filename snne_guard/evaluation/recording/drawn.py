@@ -162,11 +162,16 @@ def of_kind(reply: Sample, kind: str | None, /) -> Sample:
 
     Args:
         reply: It, as a recording has it.
-        kind: ``"refused"``, ``"tool_calls"``, ``"reasoned"`` or None.
+        kind: ``"refused"``, ``"tool_calls"``, ``"unread"``, ``"reasoned"`` or None.
     """
     if kind == "tool_calls":
         return replace(reply, tool_calls=reply.text)
-    return replace(reply, refused=kind == "refused", reasoned=kind == "reasoned")
+    return replace(
+        reply,
+        refused=kind == "refused",
+        unread=kind == "unread",
+        reasoned=kind == "reasoned",
+    )
 
 
 def _kind(reply: Sample) -> str | None:
@@ -174,6 +179,8 @@ def _kind(reply: Sample) -> str | None:
         return "refused"
     if reply.tool_calls is not None:
         return "tool_calls"
+    if reply.unread:
+        return "unread"
     return "reasoned" if reply.reasoned and not reply.text.strip() else None
 
 
