@@ -11,21 +11,42 @@ import queue
 import threading
 import time
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
+from snne_guard.errors import ConfigurationError
 from snne_guard.types import Assessment, Observer, SampleEvent
 
-__all__ = ["ObserverHub"]
+__all__ = ["ObserverHub", "observers_of"]
 
 logger = logging.getLogger(__name__)
 
+_METHODS = ("on_sample_start", "on_sample_end", "on_assessment")
 _CAPACITY = 10_000
 """Events that may wait for one observer before further ones are dropped."""
 _IDLE_SECONDS = 1.0
 """How long an observer's thread waits for the next event before it ends."""
 _FLUSH_SECONDS = 1.0
 """How long a guarded call waits for its observers before it goes on without them."""
+
+
+def observers_of(given: Any) -> tuple[Observer, ...]:  # noqa: ANN401 - what a user gave
+    """Return the observers that an option lists.
+
+    Raises:
+        ConfigurationError: If it is no list, or something in it would never be told.
+    """
+    told = ", ".join(_METHODS)
+    if not isinstance(given, Iterable) or isinstance(given, str | bytes):
+        msg = f"observers must be a list of observers; got {type(given).__name__}"
+        raise ConfigurationError(msg)
+    listed: tuple[Any, ...] = tuple(given)
+    for each in listed:
+        if not any(callable(getattr(each, name, None)) for name in _METHODS):
+            kind = type(each).__name__
+            msg = f"an observer has at least one method of {told}; {kind} has none"
+            raise ConfigurationError(msg)
+    return listed
 
 
 class ObserverHub:

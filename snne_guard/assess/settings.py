@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Any, Literal, TypedDict
 
 from snne_guard.assess.judge import ToolRule
+from snne_guard.assess.observe import observers_of
 from snne_guard.assess.stopping import StopRule
 from snne_guard.decision import Calibration, Monitor, Threshold
 from snne_guard.decision.limits import Limit
@@ -182,6 +183,6 @@ def complete(given: Mapping[str, Any], *, owner: str) -> dict[str, Any]:
     if unknown:
         msg = f"{owner} has no option {', '.join(map(repr, unknown))}"
         raise ConfigurationError(msg)
-    observers = tuple(given.get("observers", ()))
+    observers = observers_of(given.get("observers", ()))
     # The decision is a word here: whoever has the guard knows whom to ask instead.
     return {**DEFAULTS, **given, "observers": observers, "fallback": "whom you choose"}

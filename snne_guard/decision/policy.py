@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, Literal, cast, get_args
 
 from snne_guard.decision.threshold import Threshold
 from snne_guard.errors import ConfigurationError
@@ -135,8 +135,16 @@ class Policy:
         Raises:
             ConfigurationError: If it is not one of the four words.
         """
-        _check_choice("on_uncertain's result", action, get_args(OnUncertain))
-        return _VERDICTS[action]  # type: ignore[index]  # checked in the line above
+        words = get_args(OnUncertain)
+        if action not in words:
+            # What it returned is only named by its type: it may be the answer's text.
+            expected = ", ".join(map(repr, words))
+            msg = (
+                f"on_uncertain's result must be one of {expected}, or where messages "
+                f"are delivered a message; got another {type(action).__name__}"
+            )
+            raise ConfigurationError(msg)
+        return _VERDICTS[cast("OnUncertain", action)]
 
     def _uncertain(self, u: float) -> Verdict:
         if self.refuse_above is not None and u > self.refuse_above:

@@ -13,6 +13,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.runnables import Runnable, RunnableConfig
 
 from snne_guard.assess import PAPER, StopRule, ToolRule, calibration_of
+from snne_guard.assess.observe import observers_of
 from snne_guard.decision import REFUSAL, Calibration, Monitor, Threshold
 from snne_guard.decision.limits import Limit
 from snne_guard.errors import ConfigurationError
@@ -184,7 +185,7 @@ class SNNEGuard(Measuring):
             for name, value in locals().items()
             if name in type(self).model_fields
         }
-        given["observers"] = tuple(observers)
+        given["observers"] = observers_of(observers)
         unknown = sorted(set(internal) - set(type(self).model_fields))
         if unknown:
             msg = f"SNNEGuard has no option {', '.join(map(repr, unknown))}"

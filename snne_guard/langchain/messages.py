@@ -9,6 +9,7 @@ from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.messages.ai import UsageMetadata
 from langchain_core.outputs import ChatGeneration, LLMResult
 
+from snne_guard.errors import ConfigurationError
 from snne_guard.sampling.langchain_messages import without_logprobs
 from snne_guard.types import Assessment, Cost
 
@@ -199,12 +200,19 @@ def _shows_refusal(message: AIMessage) -> bool:
 
 
 def as_message(value: object) -> AIMessage:
-    """Return what a fallback gave as the message that an application expects."""
+    """Return what a fallback gave as the message that an application expects.
+
+    Raises:
+        ConfigurationError: If it is neither a message nor a text or a number.
+    """
     if isinstance(value, AIMessage):
         return value
     if isinstance(value, BaseMessage):
         return AIMessage(content=value.content, id=value.id)
-    return AIMessage(content=value if isinstance(value, str) else str(value))
+    if isinstance(value, str | int | float):
+        return AIMessage(content=str(value))
+    msg = f"a fallback must give a message or a text; got {type(value).__name__}"
+    raise ConfigurationError(msg)
 
 
 def as_result(message: BaseMessage) -> LLMResult:

@@ -290,7 +290,10 @@ def _not_a_model(model: object) -> str:
         f"init_chat_model; got {type(model).__name__}"
     )
     if isinstance(model, Runnable):
-        message += ". To guard a chain, guard the model in it: prompt | guard | parser"
+        message += (
+            ". To guard a chain, guard the model in it: prompt | guard | parser; to "
+            "guard structured output: guard.with_structured_output(schema)"
+        )
     return message
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
 from functools import cache
 from types import MappingProxyType
@@ -99,7 +100,28 @@ def resolve_similarity(
         similarity = _of_family(similarity)
     if not callable(similarity):
         raise _unknown(similarity)
+    _check_call(similarity)
     return _name_of(similarity), similarity
+
+
+def _check_call(similarity: Similarity) -> None:
+    """Refuse what cannot be called as a similarity is, as far as can be seen."""
+    call = getattr(similarity, "__call__", similarity)  # noqa: B004 - of objects, too
+    if any(map(inspect.iscoroutinefunction, (similarity, call))):
+        msg = f"a similarity is a plain function; {_name_of(similarity)} is async"
+        raise ConfigurationError(msg)
+    try:
+        takes = inspect.signature(similarity)
+    except (TypeError, ValueError):  # of code that is not Python's
+        return
+    try:
+        takes.bind([], question=None)
+    except TypeError as error:
+        msg = (
+            "a similarity is called with a list of texts, and the question by name: "
+            f"similarity(texts, question=None). {_name_of(similarity)}{takes} cannot be"
+        )
+        raise ConfigurationError(msg) from error
 
 
 def _of_family(name: str) -> Similarity:

@@ -142,6 +142,11 @@ def test_a_callable_that_says_something_else_is_refused(word: object) -> None:
         Policy().chosen(word)
 
 
+def test_a_callable_that_returns_the_answer_does_not_put_it_into_an_error() -> None:
+    with pytest.raises(ConfigurationError, match=r"got another str$"):
+        Policy().chosen("Max Frei won it")
+
+
 @pytest.mark.parametrize("on_uncertain", ["refuse", "fallback", "raise", ask_me])
 def test_what_is_never_uncertain_needs_no_policy(on_uncertain: Any) -> None:
     with pytest.raises(ConfigurationError, match="needs a threshold"):

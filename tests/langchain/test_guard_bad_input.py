@@ -32,7 +32,7 @@ def test_what_a_user_returns_from_on_uncertain_must_be_known(way: str) -> None:
             on_uncertain=lambda _assessment: "shrug",
             observers=[witness],
         )
-        with pytest.raises(ConfigurationError, match="got 'shrug'"):
+        with pytest.raises(ConfigurationError, match=r"a message; got another str$"):
             ask(guard, "x", way)
         guard = SNNEGuard(
             chat_openai(server), threshold=0.1, on_uncertain=lambda _a: "fallback"
@@ -40,6 +40,42 @@ def test_what_a_user_returns_from_on_uncertain_must_be_known(way: str) -> None:
         with pytest.raises(ConfigurationError, match="no fallback"):
             ask(guard, "x", way)
     assert "on_uncertain_failed" in witness.last.reasons
+
+
+@pytest.mark.parametrize("way", WHOLE)
+@pytest.mark.parametrize("given", [None, {"messages": ["B"]}, ["B"]])
+def test_what_a_fallback_gives_must_be_something_to_deliver(
+    way: str, given: Any
+) -> None:
+    with ChatServer(split("Paris", ["a", "b"])) as server:
+        guard = SNNEGuard(
+            chat_openai(server),
+            threshold=0.1,
+            on_uncertain="fallback",
+            fallback=lambda _messages: given,
+        )
+        told = f"a message or a text; got {type(given).__name__}$"
+        with pytest.raises(ConfigurationError, match=told):
+            ask(guard, "x", way)
+
+
+@pytest.mark.parametrize(
+    ("observers", "told"),
+    [
+        (Witness(), "observers must be a list of observers; got Witness"),
+        ("me", "observers must be a list of observers; got str"),
+        ([print], "on_assessment; builtin_function_or_method has none"),
+    ],
+)
+def test_observers_are_a_list_of_what_can_be_told(observers: Any, told: str) -> None:
+    with pytest.raises(ConfigurationError, match=told):
+        SNNEGuard(MODEL, observers=observers)
+
+
+def test_structured_output_is_guarded_by_the_guard_s_own_method() -> None:
+    chain = MODEL | RunnableLambda(str)
+    with pytest.raises(ConfigurationError, match=r"guard\.with_structured_output"):
+        SNNEGuard(chain)
 
 
 def test_an_async_on_uncertain_is_refused_in_a_sync_call() -> None:

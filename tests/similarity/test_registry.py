@@ -133,3 +133,38 @@ def test_public_names_are_there() -> None:
     assert len(set(package.__all__)) == len(package.__all__)
     for name in package.__all__:
         assert getattr(package, name) is not None
+
+
+async def in_a_task(texts: Sequence[str], *, question: str | None = None) -> Any:
+    return texts, question
+
+
+class InATask:
+    async def __call__(self, texts: Sequence[str], *, question: str | None) -> Any:
+        return texts, question
+
+
+@pytest.mark.parametrize(
+    ("similarity", "told"),
+    [
+        (in_a_task, "in_a_task is async"),
+        (InATask(), "InATask is async"),
+        (lambda texts: texts, "question=None"),
+        (lambda one, other: (one, other), "similarity\\(texts, question=None\\)"),
+    ],
+)
+def test_what_cannot_be_called_as_a_similarity_is_refused_at_once(
+    similarity: Any, told: str
+) -> None:
+    with pytest.raises(ConfigurationError, match=told):
+        resolve_similarity(similarity)
+
+
+def test_what_does_not_say_how_it_is_called_is_tried() -> None:
+    class Unknown:
+        __signature__ = "none"
+
+        def __call__(self, *args: Any, **kwargs: Any) -> Any:
+            return args, kwargs
+
+    assert resolve_similarity(Unknown())[0].endswith("Unknown")
