@@ -41,7 +41,7 @@ def said() -> dict[str, list[str]]:
             cwd=ROOT,
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=900,
             check=False,
         )
     assert done.returncode == 0, done.stderr

@@ -30,6 +30,7 @@ from tests.support.examples import printed
 from tests.support.guarding import WAYS, WHOLE, ask, record, run_in_loop, split
 from tests.support.langfuse_server import LangfuseServer
 from tests.support.openai_clients import client as openai_client
+from tests.support.patience import PATIENT
 
 QUESTION = "What is the capital of Atlantis?"
 APART = ["Rome", "Lyon", "Bonn", "Oslo"]
@@ -283,21 +284,22 @@ def test_a_process_that_knows_langfuse_from_its_environment_ends(
             "LANGFUSE_BASE_URL": fuse.url,
             "LANGFUSE_PUBLIC_KEY": "pk-lf-test",
             "LANGFUSE_SECRET_KEY": "sk-lf-test",
-            "LANGFUSE_TIMEOUT": "1",
+            "LANGFUSE_TIMEOUT": "60" if answers else "1",
         }
+        program = (PATIENT if answers else "") + textwrap.dedent(PROGRAM)
         done = subprocess.run(  # noqa: S603 - this interpreter, the program above
-            [sys.executable, "-c", textwrap.dedent(PROGRAM)],
+            [sys.executable, "-c", program],
             env={"PYTHONPATH": ":".join(sys.path), **settings},
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=900,
             check=True,
         )
         assert done.stdout == "Atlantis\n"
         if answers:
             assert places(fuse) == [("snne_guard.uncertainty", "SNNEGuard")]
         else:
-            assert fuse.bodies("/api/public/scores") != []
+            fuse.wait_for("/api/public/scores")
 
 
 # --- the rest -------------------------------------------------------------------------

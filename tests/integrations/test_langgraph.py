@@ -99,7 +99,7 @@ def test_another_process_goes_on_from_the_file(
             capture_output=True,
             text=True,
             check=False,
-            timeout=120,
+            timeout=900,
         )
         assert len(server.requests) == before
     assert done.stdout.strip() == "At ten.", done.stderr

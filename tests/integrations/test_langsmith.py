@@ -31,9 +31,18 @@ from snne_guard import (
 from snne_guard_integrations.langsmith import LangSmithObserver
 from tests.support.chat_server import ChatServer, Reply, ToolCall, chat_openai
 from tests.support.examples import printed
-from tests.support.guarding import WAYS, WHOLE, ask, record, run_in_loop, split
+from tests.support.guarding import (
+    WAYS,
+    WHOLE,
+    ask,
+    record,
+    run_in_loop,
+    split,
+    until,
+)
 from tests.support.langsmith_server import PROJECT, LangSmithServer
 from tests.support.openai_clients import client as openai_client
+from tests.support.patience import PATIENT
 
 QUESTION = "What is the capital of Atlantis?"
 APART = ["Rome", "Lyon", "Bonn", "Oslo"]
@@ -302,7 +311,8 @@ PROGRAM = """
 @pytest.mark.parametrize("answers", [True, False])
 def test_a_process_that_traces_by_its_environment_ends(*, answers: bool) -> None:
     with LangSmithServer(answers=answers) as smith:
-        program = PROGRAM.format(timeout=10_000 if answers else 200)
+        program = textwrap.dedent(PROGRAM.format(timeout=60_000 if answers else 200))
+        program = (PATIENT if answers else "") + program
         switches = {
             "LANGSMITH_TRACING": "true",
             "LANGSMITH_ENDPOINT": smith.url,
@@ -312,11 +322,11 @@ def test_a_process_that_traces_by_its_environment_ends(*, answers: bool) -> None
             **({} if answers else {"LANGSMITH_USE_DAEMON": "true"}),
         }
         done = subprocess.run(  # noqa: S603 - this interpreter, the program above
-            [sys.executable, "-c", textwrap.dedent(program)],
+            [sys.executable, "-c", program],
             env={"PYTHONPATH": ":".join(sys.path), **switches},
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=900,
             check=True,
         )
         assert done.stdout == "Atlantis\n"
@@ -324,7 +334,7 @@ def test_a_process_that_traces_by_its_environment_ends(*, answers: bool) -> None
             (found,) = smith.feedback
             assert found["run_id"] in smith.runs
         else:
-            assert smith.requests != []
+            run_in_loop(until(lambda: smith.requests))
 
 
 # --- the rest -------------------------------------------------------------------------

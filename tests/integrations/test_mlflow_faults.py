@@ -18,6 +18,7 @@ from snne_guard_integrations.mlflow import MLflowObserver
 from tests.examples.doc_pages import ROOT
 from tests.integrations.conftest import Needs
 from tests.support.chat_server import ChatServer, always, chat_openai
+from tests.support.patience import PATIENT
 from tests.support.tracing_servers import TracingServer, faulty
 
 PROGRAM = """
@@ -58,12 +59,12 @@ def run_program(url: str, what: str) -> subprocess.CompletedProcess[str]:
         "PYTHONPATH": os.pathsep.join(sys.path),
     }
     return subprocess.run(  # noqa: S603 - this interpreter, the program above
-        [sys.executable, "-c", PROGRAM, what],
+        [sys.executable, "-c", PATIENT + PROGRAM, what],
         env={**os.environ, **settings},
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=900,
         check=False,
     )
 

@@ -15,6 +15,7 @@ from snne_guard_integrations.phoenix import PhoenixObserver
 from tests.examples.doc_pages import ROOT
 from tests.integrations.conftest import Needs
 from tests.support.chat_server import ChatServer, always, chat_openai
+from tests.support.patience import PATIENT
 from tests.support.tracing_servers import faulty
 
 PROGRAM = """
@@ -45,12 +46,12 @@ with ChatServer(always("Paris")) as server:
 
 def run_program(url: str, what: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(  # noqa: S603 - this interpreter, the program above
-        [sys.executable, "-c", PROGRAM, url, what],
+        [sys.executable, "-c", PATIENT + PROGRAM, url, what],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=900,
         check=False,
     )
 

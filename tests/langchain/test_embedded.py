@@ -30,7 +30,7 @@ def _run(program: str, **env: str) -> subprocess.CompletedProcess[str]:
         [sys.executable, "-W", "error", "-c", program],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=900,
         check=False,
         env={**os.environ, **env},
     )

@@ -31,7 +31,7 @@ def newer_core() -> Path:
         [sys.executable, "-m", "pip", "install", *options, package],
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=900,
         check=False,
     )
     if pip.returncode:
@@ -48,7 +48,7 @@ def facts() -> dict[str, Any]:
         [sys.executable, "-W", "error", "-m", "tests.support.newer_core"],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=900,
         check=False,
         cwd=ROOT,
         env={**os.environ, "PYTHONPATH": path},

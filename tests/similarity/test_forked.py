@@ -41,7 +41,7 @@ def test_nothing_is_waited_for_that_stayed_in_the_parent(tmp_path: Path) -> None
         lock.acquire()
     child = os.fork()
     if child == 0:  # pragma: no cover - in the child
-        signal.alarm(30)  # rather than wait for ever
+        signal.alarm(300)  # rather than wait for ever
         os._exit(0 if is_free() else 1)
     for lock in held:
         lock.release()

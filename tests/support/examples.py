@@ -27,7 +27,7 @@ def run(name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
         env={k: value for k, value in os.environ.items() if k not in _SWITCHED},
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=900,
         check=False,
     )
 

@@ -37,7 +37,7 @@ class LangfuseServer(Collector):
             secret_key="sk-lf-test",  # noqa: S106 - not a secret
             base_url=self.url,
             tracer_provider=TracerProvider(),
-            timeout=1,
+            timeout=60,
         )
         try:
             yield client

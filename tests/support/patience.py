@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 
-__all__ = ["in_time"]
+__all__ = ["PATIENT", "in_time"]
+
+PATIENT = """
+from snne_guard.assess import observe
+observe._FLUSH_SECONDS = 60.0
+"""
+"""How a program begins whose calls wait for their observers however long these take."""
 
 
 def in_time(check: Callable[[float], None], *, seconds: float = 1.0) -> None:

@@ -17,6 +17,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.support.ports import free_port
+
 __all__ = [
     "Faulty",
     "TracingServer",
@@ -51,7 +53,7 @@ class TracingServer:
 @contextmanager
 def mlflow_server(folder: Path) -> Iterator[TracingServer]:
     """Run an MLflow server that keeps its data in a folder."""
-    port = _free_port()
+    port = free_port()
     command = [
         *(sys.executable, "-m", "mlflow", "server", "--host", "127.0.0.1"),
         *("--port", str(port), "--workers", "1"),
@@ -77,12 +79,12 @@ def phoenix_command() -> str | None:
 @contextmanager
 def phoenix_server(folder: Path, command: str) -> Iterator[TracingServer]:
     """Run a Phoenix server that keeps its data in a folder."""
-    port = _free_port()
+    port = free_port()
     env = {
         "PHOENIX_WORKING_DIR": str(folder),
         "PHOENIX_HOST": "127.0.0.1",
         "PHOENIX_PORT": str(port),
-        "PHOENIX_GRPC_PORT": str(_free_port()),
+        "PHOENIX_GRPC_PORT": str(free_port()),
         "PHOENIX_TELEMETRY_ENABLED": "false",
     }
     url = f"http://127.0.0.1:{port}"
@@ -132,16 +134,9 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     for each in (signal.SIGTERM, signal.SIGKILL):
         try:
             os.killpg(process.pid, each)
-            process.wait(timeout=15)
+            process.wait(timeout=60)
         except (ProcessLookupError, subprocess.TimeoutExpired):
             continue
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 class Faulty:

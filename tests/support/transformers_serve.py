@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import os
-import socket
 import subprocess
 import sys
 import time
@@ -14,6 +13,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from tests.support.ports import free_port
 
 __all__ = ["serving", "tiny_llama"]
 
@@ -81,9 +82,7 @@ def serving(folder: Path, log: Path) -> Iterator[str]:
         folder: The model, which is also its name.
         log: File for what the process prints.
     """
-    with socket.socket() as place:
-        place.bind(("127.0.0.1", 0))
-        port = place.getsockname()[1]
+    port = free_port()
     command = [sys.executable, "-m", "transformers.cli.transformers", "serve"]
     options = ["--host", "127.0.0.1", "--port", str(port), "--device", "cpu"]
     quiet = {
