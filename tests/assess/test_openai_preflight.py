@@ -27,6 +27,8 @@ from tests.support.chat_server import (
 from tests.support.examining import GOOD, statuses
 from tests.support.openai_clients import BOTH, async_client, client
 
+pytestmark = pytest.mark.usefixtures("same_prompts")
+
 
 def examined(server: ChatServer, way: str, **options: Any) -> Preflight:
     timeout = options.pop("timeout", 20.0)

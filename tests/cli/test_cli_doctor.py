@@ -24,6 +24,8 @@ from tests.support.chat_server import (
 )
 from tests.support.transformers_serve import serving, tiny_llama
 
+pytestmark = pytest.mark.usefixtures("same_prompts")
+
 DEAF = frozenset({"n", "temperature", "logprobs", "max_tokens"})
 
 

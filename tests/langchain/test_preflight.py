@@ -23,6 +23,8 @@ from tests.support.chat_server import (
 from tests.support.examining import GOOD, WAYS, examined, statuses
 from tests.support.guarding import record
 
+pytestmark = pytest.mark.usefixtures("same_prompts")
+
 COLD = {"variation": "ignored", "temperature": "ignored", "seed": "unknown"}
 DRAWN = Sampler()  # one for all of its requests, which draw on
 

@@ -32,6 +32,8 @@ from tests.support.guarding import Witness, until
 from tests.support.handlers import EverythingHandler
 from tests.support.patience import in_time
 
+pytestmark = pytest.mark.usefixtures("same_prompts")
+
 # --- models that are no OpenAI -------------------------------------------------------
 
 

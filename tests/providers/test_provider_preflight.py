@@ -13,6 +13,8 @@ from tests.support.chat_samplers import Sampler
 from tests.support.chat_server import Reply, Request, Script
 from tests.support.examining import statuses
 
+pytestmark = pytest.mark.usefixtures("same_prompts")
+
 GOOGLE = "Google Gemini"
 """It names the limit, and the end that it brings, in words of its own."""
 
