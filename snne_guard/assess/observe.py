@@ -11,7 +11,7 @@ import queue
 import threading
 import time
 import weakref
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from snne_guard.errors import ConfigurationError
@@ -37,10 +37,11 @@ def observers_of(given: Any) -> tuple[Observer, ...]:  # noqa: ANN401 - what a u
         ConfigurationError: If it is no list, or something in it would never be told.
     """
     told = ", ".join(_METHODS)
-    if not isinstance(given, Iterable) or isinstance(given, str | bytes):
+    try:
+        listed: tuple[Any, ...] = tuple(given)
+    except TypeError as error:
         msg = f"observers must be a list of observers; got {type(given).__name__}"
-        raise ConfigurationError(msg)
-    listed: tuple[Any, ...] = tuple(given)
+        raise ConfigurationError(msg) from error
     for each in listed:
         if not any(callable(getattr(each, name, None)) for name in _METHODS):
             kind = type(each).__name__

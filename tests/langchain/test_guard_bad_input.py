@@ -63,7 +63,7 @@ def test_what_a_fallback_gives_must_be_something_to_deliver(
     ("observers", "told"),
     [
         (Witness(), "observers must be a list of observers; got Witness"),
-        ("me", "observers must be a list of observers; got str"),
+        ("me", "on_assessment; str has none"),
         ([print], "on_assessment; builtin_function_or_method has none"),
     ],
 )
