@@ -24,7 +24,7 @@ from snne_guard.langchain.acall import AsyncGuardedCall
 from snne_guard.langchain.call import GuardedCall
 from snne_guard.langchain.core import Request
 from snne_guard.langchain.guard import SNNEGuard
-from snne_guard.langchain.reseat import structured
+from snne_guard.langchain.reseat import in_form, structured
 from snne_guard.sampling.langchain_models import has_choices, pin, resolve
 from snne_guard.sampling.langchain_runs import said_in
 
@@ -166,11 +166,17 @@ class GuardedChatModel(BaseChatModel):
         """Return the inner model's structured output, guarded.
 
         Replies are compared field by field. A refusal would not fit the schema, so an
-        answer that is refused raises ``UncertainAnswerError``.
+        answer that is refused raises ``UncertainAnswerError``. A fallback that is a
+        model is asked in the same form.
         """
-        guard = self.guard.on(self.guard.model, tool_calls="score", structured=True)
-        copy = self.model_copy(update={"guard": guard})
         options = {"include_raw": include_raw, **kwargs}
+        guard = self.guard.on(
+            self.guard.model,
+            tool_calls="score",
+            structured=True,
+            fallback=in_form(self.guard.fallback, schema, options),
+        )
+        copy = self.model_copy(update={"guard": guard})
         return structured(guard.model, schema, options, guarded=copy._on)  # noqa: SLF001 - a copy of this
 
     def _on(self, bound: Runnable[Any, Any]) -> Runnable[Any, Any]:

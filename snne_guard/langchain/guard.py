@@ -21,7 +21,7 @@ from snne_guard.langchain.acall import AsyncGuardedCall
 from snne_guard.langchain.build import build
 from snne_guard.langchain.call import GuardedCall
 from snne_guard.langchain.measuring import Measuring
-from snne_guard.langchain.reseat import structured
+from snne_guard.langchain.reseat import in_form, structured
 from snne_guard.sampling import Breaker, Budget, Prices
 from snne_guard.sampling.breaker import BREAKER
 from snne_guard.sampling.langchain_models import ChatRunnable
@@ -324,10 +324,15 @@ class SNNEGuard(Measuring):
         """Return the model's structured output, guarded.
 
         Replies are compared field by field. A refusal would not fit the schema, so an
-        answer that is refused raises ``UncertainAnswerError``.
+        answer that is refused raises ``UncertainAnswerError``. A fallback that is a
+        model is asked in the same form.
         """
         options = {"include_raw": include_raw, **kwargs}
-        return structured(self.model, schema, options, guarded=self._structured_on)
+        instead = in_form(self.fallback, schema, options)
+        guard = self.on(
+            self.model, tool_calls="score", structured=True, fallback=instead
+        )
+        return structured(self.model, schema, options, guarded=guard.on)
 
     def on(self, model: ChatRunnable, **options: Any) -> Self:
         """Return the same guard on another model, with other options if given.
@@ -344,9 +349,6 @@ class SNNEGuard(Measuring):
         """Return a copy with other options, checked as at construction."""
         del deep  # what is inside is never changed
         return self.on(self.model, **(update or {}))
-
-    def _structured_on(self, model: ChatRunnable) -> SNNEGuard:
-        return self.on(model, tool_calls="score", structured=True)
 
 
 def _takes(

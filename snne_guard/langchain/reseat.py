@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from operator import itemgetter
 from typing import Any, cast
 
 from langchain_core.runnables import (
@@ -18,7 +19,7 @@ from langchain_core.runnables.base import RunnableBindingBase
 from snne_guard.errors import ConfigurationError
 from snne_guard.sampling.langchain_models import check_model, is_open, pin
 
-__all__ = ["reseat", "structured"]
+__all__ = ["in_form", "reseat", "structured"]
 
 
 AnyRunnable = Runnable[Any, Any]
@@ -50,6 +51,24 @@ def structured(
         return reseat(chosen.with_structured_output(schema, **options), guarded)
 
     return RunnableLambda(late, name="structured")
+
+
+def in_form(fallback: Any, schema: Any, options: Mapping[str, Any]) -> Any:
+    """Return a fallback that answers as structured output is asked for.
+
+    The parsers that follow take nothing else. What is no model has to know the form
+    itself, and is returned as it is.
+
+    Args:
+        fallback: Who answers instead.
+        schema: What ``with_structured_output`` takes.
+        options: Its further options.
+    """
+    make = getattr(fallback, "with_structured_output", None)
+    if not callable(make):
+        return fallback
+    asked = cast("AnyRunnable", make(schema, **{**options, "include_raw": True}))
+    return asked | RunnableLambda(itemgetter("raw"))
 
 
 def reseat(
