@@ -32,6 +32,24 @@ for _name in [name for name in os.environ if name.startswith(_TRACING)]:
     del os.environ[_name]
 
 
+# What is said about a terminal, or by a CI system, that there is not in a test: pages
+# would be coloured, or as wide as that one is. Before rich and typer read them.
+for _name in (
+    "COLORTERM",
+    "COLUMNS",
+    "FORCE_COLOR",
+    "GITHUB_ACTIONS",
+    "LINES",
+    "NO_COLOR",
+    "PY_COLORS",
+    "TERM",
+    "TERMINAL_WIDTH",
+    "TTY_COMPATIBLE",
+    "TTY_INTERACTIVE",
+    "SNNE_GUARD_DISABLED",
+):
+    os.environ.pop(_name, None)
+
 # Before anything of Hugging Face reads them: no look-up, no progress bars, no models
 # but those that a test puts there.
 _HUB = tempfile.TemporaryDirectory(prefix="snne-guard-hub-")
