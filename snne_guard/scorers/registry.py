@@ -101,7 +101,8 @@ def resolve_method(method: str | Method, /, *, logprobs: bool) -> Method:
             WSNNE with them, SNNE without.
 
     Raises:
-        ConfigurationError: The name is unknown, or a method to mix has no limits.
+        ConfigurationError: The name is unknown, a method to mix has no limits, or one
+            of the user's own lacks a part.
 
     Example:
         >>> resolve_method("auto", logprobs=False).name
@@ -110,6 +111,7 @@ def resolve_method(method: str | Method, /, *, logprobs: bool) -> Method:
         'snne+anchored_snne'
     """
     if not isinstance(method, str):
+        _check_parts(method)
         return method
     name = method
     if name == "auto":
@@ -126,3 +128,16 @@ def resolve_method(method: str | Method, /, *, logprobs: bool) -> Method:
         f"{[*READINGS]}, got {name!r}"
     )
     raise ConfigurationError(msg)
+
+
+_PARTS = ("name", "needs", "white_box", "source", "compute", "bounds", "uncertainty")
+
+
+def _check_parts(method: Method) -> None:
+    lacks = [part for part in _PARTS if not hasattr(method, part)]
+    if lacks:
+        msg = (
+            f"a method of your own has {', '.join(_PARTS)}; {type(method).__name__} "
+            f"lacks {', '.join(lacks)}. FunctionMethod makes one from a function"
+        )
+        raise ConfigurationError(msg)

@@ -3,6 +3,7 @@
 import dataclasses
 import pickle
 import re
+from typing import Any
 
 import numpy as np
 import pytest
@@ -185,3 +186,25 @@ def test_what_an_option_means(
 def test_an_unknown_name_is_told_the_known_ones() -> None:
     with pytest.raises(ConfigurationError, match=r"\['snne', 'wsnne', .*, got 'sne'"):
         resolve_method("sne", logprobs=True)
+
+
+class Half:
+    """A method that somebody began to write."""
+
+    name = "half"
+    source = "mine"
+
+    def compute(self, inputs: MethodInputs) -> float:
+        return float(inputs.similarity.sum())
+
+
+@pytest.mark.parametrize(
+    ("method", "told"),
+    [
+        (Half(), "Half lacks needs, white_box, bounds, uncertainty"),
+        (len, "lacks name, needs.* FunctionMethod makes one from a function"),
+    ],
+)
+def test_a_method_that_lacks_a_part_is_refused_at_once(method: Any, told: str) -> None:
+    with pytest.raises(ConfigurationError, match=told):
+        resolve_method(method, logprobs=False)
