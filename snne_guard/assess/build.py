@@ -201,6 +201,7 @@ def _stopping(
 
 def _check_learnt(rule: CalibratedStop, plan: SamplingPlan, judge: Judge) -> None:
     threshold, method = judge.policy.threshold, judge.method
+    relation, ran = judge.relation_for(), judge.resolve(logprobs=True)
     if judge.policy.refuse_above is not None:
         msg = (
             "a calibrated stop knows one threshold, not an (accept, refuse) pair; "
@@ -210,7 +211,8 @@ def _check_learnt(rule: CalibratedStop, plan: SamplingPlan, judge: Judge) -> Non
     rule.check(
         {
             "method": method if isinstance(method, str) else method.name,
-            "similarity": judge.relation_for().name,
+            "similarity": relation.name,
+            "anchor": relation.anchor_for(ran, member=plan.include_answer),
             "tau": 1.0 if judge.tau is None else judge.tau,
             "rounds": tuple(plan.rounds or ()),
             "include_answer": plan.include_answer,

@@ -117,7 +117,7 @@ def settings_of(
         answer that are not known to be one value.
     """
     method = judge.resolve(logprobs=True)
-    compares = compares_answers(method)
+    relation = judge.relation_for()
     one = {
         name: next(iter(found))
         for name, found in answer_settings.items()
@@ -132,7 +132,8 @@ def settings_of(
         "include_answer": plan.include_answer,
         "rounds": None if plan.rounds is None else list(plan.rounds),
         "method": method.name,
-        "similarity": judge.relation_for().name if compares else None,
+        "similarity": relation.name if compares_answers(method) else None,
+        "anchor": relation.anchor_for(method, member=plan.include_answer),
         "tau": 1.0 if judge.tau is None else float(judge.tau),
     }
 

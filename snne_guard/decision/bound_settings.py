@@ -27,6 +27,7 @@ BOUND = (
     "rounds",
     "method",
     "similarity",
+    "anchor",
     "tau",
 )
 """The settings that a guard must share with its calibration."""
@@ -39,8 +40,8 @@ files do not."""
 _SEEN = ("reply_models", "temperature_unset")
 """What shows in each call only."""
 
-NOT_A_GUARD_S = frozenset({"model", "prompt_version"}) | ANSWER_SETTINGS
-"""Those that the model or the program has, and no option of a guard."""
+NOT_A_GUARD_S = frozenset({"model", "prompt_version", "anchor"}) | ANSWER_SETTINGS
+"""Those that the model, the program or the similarity has, and no option of a guard."""
 
 
 def check_settings(settings: Mapping[str, Any], /) -> None:

@@ -163,7 +163,7 @@ class Calibration:
         """Return the settings of a guard that it is for, itself among them.
 
         Not the prompt version, which the program says that sends the prompt, nor what
-        the model itself is set up with.
+        the model itself is set up with or the similarity brings.
 
         Example:
             >>> made = Calibration(

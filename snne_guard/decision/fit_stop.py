@@ -34,6 +34,7 @@ def fit_stop(
     seed: int = 0,
     method: str = "snne",
     similarity: str = "content_f1",
+    anchor: float = 0.0,
     tau: float = 1.0,
     include_answer: bool = True,
     temperature: float = 1.0,
@@ -58,6 +59,7 @@ def fit_stop(
         seed: Fixes the split into halves.
         method: Name of the method that gave the ``u``.
         similarity: Name of the similarity.
+        anchor: ``Score.anchor`` of the scores that gave the ``u``.
         tau: Temperature of the similarity's softmax.
         include_answer: Whether the answer is a member of the set.
         temperature: Sampling temperature of the samples.
@@ -84,6 +86,7 @@ def fit_stop(
         reject_at_least=never,
         method=method,
         similarity=similarity,
+        anchor=float(anchor),
         tau=float(tau),
         include_answer=include_answer,
         temperature=float(temperature),

@@ -25,6 +25,7 @@ _SETTINGS = (
     "n",
     "method",
     "similarity",
+    "anchor",
     "tau",
     "rounds",
     "include_answer",
@@ -56,6 +57,8 @@ class CalibratedStop:
             accepted at once, None where there is none.
         method: Name of the method.
         similarity: Name of the similarity.
+        anchor: Share of the method's weight on the delivered answer, as in
+            ``Score.anchor``.
         tau: Temperature of the similarity's softmax.
         include_answer: Whether the answer is a member.
         temperature: Sampling temperature of the samples.
@@ -80,6 +83,7 @@ class CalibratedStop:
     reject_at_least: Limits
     method: str = "snne"
     similarity: str = "content_f1"
+    anchor: float = 0.0
     tau: float = 1.0
     include_answer: bool = True
     temperature: float = 1.0

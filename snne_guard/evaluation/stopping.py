@@ -76,6 +76,7 @@ def learn_stop(
             )
             raise InputError(msg)
     chosen = resolve_method(method, logprobs=True)
+    relation = Relation.of(similarity, default=default_similarity(chosen))
     paths = uncertainty_paths(
         known,
         rounds=rounds,
@@ -92,7 +93,8 @@ def learn_stop(
         confidence=confidence,
         seed=seed,
         method=chosen.name,
-        similarity=Relation.of(similarity, default=default_similarity(chosen)).name,
+        similarity=relation.name,
+        anchor=relation.anchor_for(chosen, member=include_answer),
         tau=tau,
         include_answer=include_answer,
         temperature=temperature,

@@ -139,7 +139,7 @@ class Materials:
         """
         check_tau(tau)
         needs = frozenset(method.needs)
-        anchor = relation.anchor and self._anchor(method, relation)
+        anchor = relation.anchor_for(method, member=self.delivered and not self._first)
         seen, key = self._of(relation), (needs, float(tau), anchor)
         inputs = seen.inputs.get(key)
         if inputs is None:
@@ -182,13 +182,6 @@ class Materials:
         if seen is None:
             seen = self._seen[key] = _Seen(relation)
         return seen
-
-    def _anchor(self, method: Method, relation: Relation) -> float:
-        """Return the share of the weight that lies on the delivered answer."""
-        anchored = self.delivered and not self._first
-        return (
-            relation.anchor if anchored and getattr(method, "anchors", False) else 0.0
-        )
 
     def _nothing(self) -> FloatArray:
         """Return what stands for a matrix that a method does not need."""

@@ -27,6 +27,7 @@ from snne_guard.types import (
     Entailment,
     Equivalence,
     FloatArray,
+    Method,
     Similarity,
 )
 
@@ -98,6 +99,20 @@ class Relation:
             metric=is_metric(compare),
             anchor=_ANCHOR if compare is content_f1 else 0.0,
         )
+
+    def anchor_for(self, method: Method, /, *, member: bool) -> float:
+        """Return the share of a method's weight that lies on the delivered answer.
+
+        Args:
+            method: Who weighs the members.
+            member: Whether the delivered answer is one of them.
+
+        Example:
+            >>> from snne_guard.scorers import METHODS
+            >>> Relation.of("rouge_l").anchor_for(METHODS["snne"], member=True)
+            0.0
+        """
+        return self.anchor if member and getattr(method, "anchors", False) else 0.0
 
     @property
     def matches(self) -> bool:

@@ -100,6 +100,9 @@ def saved(**changed: Any) -> str:
     return json.dumps({"kind": "snne_guard.CalibratedStop", **asdict(RULE), **changed})
 
 
+OLDER = json.dumps({k: v for k, v in json.loads(saved()).items() if k != "anchor"})
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -109,6 +112,7 @@ def saved(**changed: Any) -> str:
         ("{}", "of kind 'snne_guard.CalibratedStop', got None"),
         ('{"kind": "snne_guard.CalibratedStop"}', "expected a field 'accept_at_most'"),
         (saved(surprise=1), "surprise"),
+        (OLDER, "expected a field 'anchor'"),
         (saved(rounds=5), "int"),
         (saved(rounds=["3", "5", "10"]), "rounds must rise"),
         (saved(threshold="0.4"), "not supported between"),
@@ -147,8 +151,9 @@ def test_other_settings_are_named_all_at_once() -> None:
     RULE.check(RULE.settings)
     RULE.check({"n": 10})
     with pytest.raises(ConfigurationError) as caught:
-        RULE.check({**RULE.settings, "tau": 0.5, "threshold": 0.3})
+        RULE.check({**RULE.settings, "anchor": 0.5, "tau": 0.5, "threshold": 0.3})
     assert str(caught.value) == (
-        "the calibrated stop was learnt with tau=1.0, and here it is 0.5; "
+        "the calibrated stop was learnt with anchor=0.0, and here it is 0.5; "
+        "tau=1.0, and here it is 0.5; "
         "threshold=0.4, and here it is 0.3"
     )

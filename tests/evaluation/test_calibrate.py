@@ -73,6 +73,7 @@ def test_it_is_bound_to_how_they_were_drawn_and_scored() -> None:
         "rounds": None,
         "method": "snne",
         "similarity": "content_f1",
+        "anchor": 0.3,
         "tau": 1.0,
         "reply_models": ["m-1"],
     }
@@ -93,6 +94,7 @@ def test_it_is_bound_to_how_they_were_drawn_and_scored() -> None:
         "n": 3,
         "include_answer": False,
         "similarity": "rouge_l",
+        "anchor": 0.0,
         "tau": 0.5,
     }
     assert own.settings == {**made.settings, **changed}

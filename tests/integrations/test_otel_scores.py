@@ -149,7 +149,11 @@ def test_samples_that_an_early_stop_spares_are_counted() -> None:
     telemetry = Telemetry()
     with ChatServer(split("Atlantis", ["Atlantis"])) as server:
         rule = CalibratedStop(
-            rounds=(3, 10), threshold=0.4, accept_at_most=(0.2,), reject_at_least=(0.9,)
+            rounds=(3, 10),
+            threshold=0.4,
+            accept_at_most=(0.2,),
+            reject_at_least=(0.9,),
+            anchor=0.3,
         )
         guarded(server, telemetry, n=10, stopping=rule).invoke(QUESTION)
     assert total(telemetry.metrics()["snne_guard.samples.saved"]) == 7

@@ -57,6 +57,34 @@ def test_another_guard_does_not_start_and_all_that_differs_is_told() -> None:
     assert "model was 'test-model', here it is 'gpt-other'" in told
 
 
+@pytest.mark.parametrize(("made", "told"), [(0.5, "0.5"), (None, "None")])
+def test_u_of_another_weight_on_the_answer_starts_no_guard(
+    made: float | None, told: str, tmp_path: Path
+) -> None:
+    settings = dict(calibration(anchor=made).settings)
+    if made is None:  # a file from before it was bound
+        del settings["anchor"]
+    path = tmp_path / "guard.json"
+    replace(calibration(), settings=settings).save(path)
+    with ChatServer(split("Paris", AGREE)) as server:
+        model = chat_openai(server)
+        refused = f"anchor was {told}, here it is 0.3"
+        with pytest.raises(ConfigurationError, match=refused):
+            SNNEGuard.from_calibration(model, path)
+        with pytest.raises(ConfigurationError, match=refused):
+            SNNEGuard(model, calibration=path, method="snne")
+        assert not server.requests
+        allowed = SNNEGuard.from_calibration(model, path, allow_mismatch=True)
+        found = record(allowed.invoke(QUESTION))
+        assert (found["certified"], found["reasons"]) == (
+            False,
+            ["calibration_mismatch"],
+        )
+        # Without weight on the answer nothing of that kind can differ.
+        plain = calibration(similarity="rouge_l", anchor=0.0)
+        assert said(split("Paris", AGREE), plain)["certified"]
+
+
 def test_the_prompt_version_must_be_said_again() -> None:
     made = calibration(prompt_version="v1")
     with ChatServer(split("Paris", AGREE)) as server:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -121,6 +122,7 @@ LEARNT = CalibratedStop(
     threshold=0.4,
     accept_at_most=(0.2, 0.3),
     reject_at_least=(0.9, 0.8),
+    anchor=0.3,
 )
 WITH_RULE: dict[str, Any] = {
     "n": 10,
@@ -164,6 +166,8 @@ def test_a_learnt_rule_passes_over_a_round_in_which_a_sample_was_lost() -> None:
         ({"method": "auto"}, "method='snne', and here it is 'auto'"),
         ({"method": METHODS["wsnne"]}, "method='snne', and here it is 'wsnne'"),
         ({"similarity": "rouge_l_paper"}, "here it is 'rouge_l_paper'"),
+        ({"similarity": "rouge_l"}, "anchor=0.3, and here it is 0.0"),
+        ({"stopping": replace(LEARNT, anchor=0.5)}, "anchor=0.5, and here it is 0.3"),
         ({"tool_calls": "score"}, "here it is 'structured'"),
         ({"tau": 0.5}, "tau=1.0, and here it is 0.5"),
         ({"threshold": 0.5}, "threshold=0.4, and here it is 0.5"),
