@@ -19,6 +19,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -142,7 +143,8 @@ def white(method: str) -> Score:
 
 
 PAPER = "the paper: SNNE of the samples, ROUGE-L"
-DEFAULT = "default: SNNE, content F1, 0.3 anchored"
+MIXED = "snne+anchored_snne: mean of u, content F1"
+DEFAULT = "default: SNNE, content F1, 0.5 anchored"
 FIVE = ("default, five calls: the first samples", "default, five calls: the next ones")
 SCORES: Mapping[str, Score] = {
     PAPER: paper,
@@ -150,13 +152,13 @@ SCORES: Mapping[str, Score] = {
     "SNNE, answer in the set, ROUGE-L": with_answer,
     "SNNE, answer in the set, content F1": content,
     "anchored SNNE, content F1": anchored,
-    "snne+anchored_snne: mean of u, content F1": mixed,
+    MIXED: mixed,
     DEFAULT: default,
     FIVE[0]: few(0),
     FIVE[1]: few(FEW),
 }
 WHITE_BOX: Mapping[str, Score] = {
-    "default: WSNNE, content F1, 0.3 anchored": white("auto"),
+    "default: WSNNE, content F1, 0.5 anchored": white("auto"),
     "anchored WSNNE, content F1": white("anchored_wsnne"),
     "answer's own probability": white("sequence_probability"),
 }
@@ -292,16 +294,31 @@ def show(table: Table, scores: Sequence[str]) -> None:
     print()
 
 
-def show_gains(table: Table, groups: Mapping[str, Sequence[str]]) -> None:
-    """Print the gain of each score over the paper, and within thirds of length."""
+def show_gains(
+    table: Table,
+    groups: Mapping[str, Sequence[str]],
+    *,
+    scores: Sequence[str] = tuple(SCORES),
+    defaults: Mapping[str, Sequence[str]] = MappingProxyType({DEFAULT: FIVE}),
+) -> None:
+    """Print the gain of each score over the paper, and within thirds of length.
+
+    Args:
+        table: What the scores gave.
+        groups: Sets of which the mean is taken, by what to call them.
+        scores: Whose gain is printed, the paper's left out.
+        defaults: Defaults of which there are two of five calls, and the names of these.
+    """
     for group, names in groups.items():
         print(f"{group}: gain over the paper, 5 to 95 %")
-        for one in SCORES:
+        for one in scores:
             if one != PAPER:
                 print(line_of(table, [one], names, one))
-        print(line_of(table, FIVE, names, "default, five calls: mean of the two"))
-        among = table.names(FIVE, names)
-        print(line_of(table, [DEFAULT], among, f"the default on {', '.join(among)}\n"))
+        for default, five in defaults.items():
+            name, among = default.partition(":")[0], table.names(five, names)
+            print(line_of(table, five, names, f"{name}, five calls: mean of the two"))
+            print(line_of(table, [default], among, f"the {name} on {', '.join(among)}"))
+        print()
 
 
 def line_of(

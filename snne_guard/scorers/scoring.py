@@ -80,7 +80,7 @@ def score(
     Example:
         >>> result = score(["Paris", "Paris", "Lyon"])
         >>> round(result.value, 4), round(result.uncertainty, 4), result.method
-        (-1.7895, 0.6309, 'snne')
+        (-1.8102, 0.5945, 'snne')
     """
     tau = 1.0 if tau is None else tau
     check_tau(tau)

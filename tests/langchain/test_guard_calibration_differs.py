@@ -57,7 +57,7 @@ def test_another_guard_does_not_start_and_all_that_differs_is_told() -> None:
     assert "model was 'test-model', here it is 'gpt-other'" in told
 
 
-@pytest.mark.parametrize(("made", "told"), [(0.5, "0.5"), (None, "None")])
+@pytest.mark.parametrize(("made", "told"), [(0.3, "0.3"), (None, "None")])
 def test_u_of_another_weight_on_the_answer_starts_no_guard(
     made: float | None, told: str, tmp_path: Path
 ) -> None:
@@ -68,7 +68,7 @@ def test_u_of_another_weight_on_the_answer_starts_no_guard(
     replace(calibration(), settings=settings).save(path)
     with ChatServer(split("Paris", AGREE)) as server:
         model = chat_openai(server)
-        refused = f"anchor was {told}, here it is 0.3"
+        refused = f"anchor was {told}, here it is 0.5"
         with pytest.raises(ConfigurationError, match=refused):
             SNNEGuard.from_calibration(model, path)
         with pytest.raises(ConfigurationError, match=refused):

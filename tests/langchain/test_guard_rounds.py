@@ -86,8 +86,10 @@ def test_where_one_request_is_in_flight_at_a_time_any_may_be_the_last(
     one_by_one: dict[str, Any] = {"n": 10, "threshold": 0.5, "max_concurrency": 1}
     found = record(ask(SNNEGuard(model, **one_by_one), "x", way))
     assert found["reasons"] == ["temperature_unset", "stopped_early"]
-    assert (found["n_requested"], found["cost"]["samples_saved"]) == (8, 2)
-    assert found["cost"]["rounds"] == 4  # 5 at first, min_samples, then one by one
+    assert (found["n_requested"], found["cost"]["samples_saved"]) == (7, 3)
+    # 5 at first, min_samples, then one by one. By hand: whatever the missing ones are,
+    # seven of ten alike have u = 0.462 at most, and six 0.581.
+    assert found["cost"]["rounds"] == 3
     for option in ({"threshold": None}, {"stopping": None}, {"max_concurrency": 2}):
         found = record(ask(SNNEGuard(model, **{**one_by_one, **option}), "x", way))
         assert (found["n_requested"], found["cost"]["rounds"]) == (10, 1)
@@ -122,7 +124,7 @@ LEARNT = CalibratedStop(
     threshold=0.4,
     accept_at_most=(0.2, 0.3),
     reject_at_least=(0.9, 0.8),
-    anchor=0.3,
+    anchor=0.5,
 )
 WITH_RULE: dict[str, Any] = {
     "n": 10,
@@ -166,8 +168,8 @@ def test_a_learnt_rule_passes_over_a_round_in_which_a_sample_was_lost() -> None:
         ({"method": "auto"}, "method='snne', and here it is 'auto'"),
         ({"method": METHODS["wsnne"]}, "method='snne', and here it is 'wsnne'"),
         ({"similarity": "rouge_l_paper"}, "here it is 'rouge_l_paper'"),
-        ({"similarity": "rouge_l"}, "anchor=0.3, and here it is 0.0"),
-        ({"stopping": replace(LEARNT, anchor=0.5)}, "anchor=0.5, and here it is 0.3"),
+        ({"similarity": "rouge_l"}, "anchor=0.5, and here it is 0.0"),
+        ({"stopping": replace(LEARNT, anchor=0.3)}, "anchor=0.3, and here it is 0.5"),
         ({"tool_calls": "score"}, "here it is 'structured'"),
         ({"tau": 0.5}, "tau=1.0, and here it is 0.5"),
         ({"threshold": 0.5}, "threshold=0.4, and here it is 0.5"),

@@ -29,7 +29,7 @@ from snne_guard.similarity import content_f1, rouge_l
 from snne_guard.types import FloatArray, MethodInputs
 from tests.scorers.test_certificate import TAUS, completed, matrices
 
-ANCHORS = st.sampled_from([0.0, 0.3, 1.0]) | st.floats(0, 1)
+ANCHORS = st.sampled_from([0.0, 0.3, 0.5, 1.0]) | st.floats(0, 1)
 LOGPROBS = st.floats(-30, 0) | st.sampled_from([0.0, -math.inf, -1000.0])
 TEXTS = ["Paris", "Paris", "Lyon", "Rome"]
 
@@ -259,10 +259,10 @@ def test_it_lies_on_the_delivered_answer_where_that_is_a_member(method: str) -> 
         materials = Materials(TEXTS, **options, **how)
         return materials.inputs(METHODS[method], relation).anchor
 
-    assert anchor(relation) == 0.3
+    assert anchor(relation) == 0.5
     assert anchor(relation, include_answer=False) == 0
     assert anchor(relation, delivered=False) == 0
-    assert anchor(Relation.of(content_f1)) == 0.3
+    assert anchor(Relation.of(content_f1)) == 0.5
     for other in ("rouge_l", "exact", rouge_l):
         assert anchor(Relation.of(other)) == 0
 
@@ -279,10 +279,10 @@ def test_the_first_members_have_the_same(how: dict[str, Any]) -> None:
 
 
 def test_a_score_says_where_its_weight_lay() -> None:
-    assert score(TEXTS).anchor == 0.3
+    assert score(TEXTS).anchor == 0.5
     assert score(TEXTS, include_answer=False).anchor == 0
     assert score(TEXTS, similarity="rouge_l").anchor == 0
     # An empty sample leaves; the answer is the first one all the same.
     found = score(["Lyon", " ", "Paris", "Paris"])
     matrix = [[1, 0, 0], [0, 1, 1], [0, 1, 1]]
-    assert found.value == snne(matrix, anchor=0.3)
+    assert found.value == snne(matrix, anchor=0.5)
