@@ -111,7 +111,7 @@ def test_the_page_has_what_the_command_prints(
     assert scores_unseen.main() == 0
     printed = [line.rstrip() for line in capsys.readouterr().out.splitlines() if line]
     said = set(PAGE.splitlines())
-    assert sum("thirds" in line for line in printed) == 20
+    assert sum("thirds" in line for line in printed) == 32
     assert not [line for line in printed if line not in said]
     gains = [
         re.search(r"([+-]\d.\d+) \[(\S+), (\S+)\]", line)
