@@ -18,6 +18,7 @@ import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 
@@ -87,14 +88,20 @@ def with_answer(one: Recording) -> float:
     return snne(rouge_l(answers(one)))
 
 
+@cache
+def alike(texts: tuple[str, ...], question: str) -> Array:
+    """Return the content F1 of answers to a question, which many scores ask for."""
+    return content_f1(texts, question=question)
+
+
 def content(one: Recording) -> float:
     """SNNE of the answer and the samples, by content F1."""
-    return snne(content_f1(answers(one), question=one.question))
+    return snne(alike(tuple(answers(one)), one.question))
 
 
 def anchored(one: Recording) -> float:
     """Anchored SNNE, by content F1."""
-    return anchored_snne(content_f1(answers(one), question=one.question)[0, 1:])
+    return anchored_snne(alike(tuple(answers(one)), one.question)[0, 1:])
 
 
 def mixed(one: Recording) -> float:
@@ -251,16 +258,18 @@ class Table:
             self._gains[key] = won / np.maximum(pairs, 1)
         return self._gains[key]
 
-    def gain(self, score: str | Sequence[str], names: Sequence[str]) -> str:
-        """Return the mean gain over the paper on some sets, with its interval."""
+    def gain(
+        self, score: str | Sequence[str], names: Sequence[str], *, over: str = PAPER
+    ) -> str:
+        """Return the mean gain over another on some sets, with its interval."""
         scores = [score] if isinstance(score, str) else score
         names = self.names(scores, names)
         points, drawn = [], []
         for name in names:
             mean = np.mean([self.auroc(one, name) for one in scores])
-            points.append(float(mean) - self.auroc(PAPER, name))
+            points.append(float(mean) - self.auroc(over, name))
             all_draws = np.mean([self.draws(one, name) for one in scores], axis=0)
-            drawn.append(all_draws - self.draws(PAPER, name))
+            drawn.append(all_draws - self.draws(over, name))
         low, high = np.quantile(np.mean(drawn, axis=0), [0.05, 0.95])
         return f"{np.mean(points):+.3f} [{low:+.3f}, {high:+.3f}]"
 
@@ -269,6 +278,7 @@ class Table:
         return [name for name in names if self.has(scores, name)]
 
 
+@cache
 def resampled(n: int, name: str) -> Array:
     """Return how often each of n questions is drawn, the same for every score."""
     seed = int.from_bytes(hashlib.sha256(name.encode()).digest()[:8])

@@ -12,7 +12,15 @@ import pytest
 
 from benchmarks import scores_unseen
 from benchmarks.scores import DEFAULT
-from benchmarks.scores_unseen import GRADERS, OWN, RECORDINGS, first, number
+from benchmarks.scores_unseen import (
+    FIRST,
+    GRADERS,
+    RECORDINGS,
+    SECOND,
+    computed,
+    first,
+    number,
+)
 from snne_guard.evaluation import Recording
 from tests.examples.doc_pages import DOCS, table
 
@@ -74,10 +82,26 @@ def test_of_the_choices_the_first_that_is_named_counts(
     assert first(answer, asked(("Boris",), ("Anna", "Boris"))) == graded
 
 
-@pytest.mark.parametrize("name", OWN)
+@pytest.mark.parametrize(
+    ("answer", "graded"),
+    [
+        ("The box holds 13 pencils and 8 rulers", 1),
+        ("There are eight rulers", 1),
+        ("13 + 8 = 21 rulers", 0),
+        ("2 * 4 = 8 rulers", 1),
+        ("13 pencils", 0),
+    ],
+)
+def test_a_number_that_was_computed_is_the_one_behind_the_sign(
+    answer: str, graded: int
+) -> None:
+    assert computed(answer, asked(("8", "eight"))) == graded
+
+
+@pytest.mark.parametrize("name", [*FIRST, *SECOND])
 def test_every_question_has_an_answer_and_eleven_samples(name: str) -> None:
     rows = lines(name)
-    assert len(rows) == 130
+    assert len(rows) == (130 if name in FIRST else 100)
     assert {len(row["samples"]) for row in rows} == {11}
     for field in ("id", "prompt"):
         found = [f"{row.get('context')} {row['question']}" for row in rows]
@@ -95,13 +119,13 @@ def test_the_page_of_the_recordings_names_the_graders() -> None:
     said = {
         row[0].strip("`").removesuffix(".jsonl"): row[-1].strip("`") for row in rows
     }
-    assert said == {name: GRADERS[name].__name__ for name in OWN}
+    assert said == {name: GRADERS[name].__name__ for name in (*FIRST, *SECOND)}
 
 
 def test_the_recordings_are_small() -> None:
     sizes = [path.stat().st_size for path in RECORDINGS.glob("*.jsonl")]
-    assert len(sizes) == len(OWN)
-    assert sum(sizes) < 1_000_000
+    assert len(sizes) == len(FIRST) + len(SECOND)
+    assert max(sizes) < 180_000
 
 
 def test_the_page_has_what_the_command_prints(
@@ -111,7 +135,7 @@ def test_the_page_has_what_the_command_prints(
     assert scores_unseen.main() == 0
     printed = [line.rstrip() for line in capsys.readouterr().out.splitlines() if line]
     said = set(PAGE.splitlines())
-    assert sum("thirds" in line for line in printed) == 32
+    assert sum("thirds" in line for line in printed) == 60
     assert not [line for line in printed if line not in said]
     gains = [
         re.search(r"([+-]\d.\d+) \[(\S+), (\S+)\]", line)
@@ -119,6 +143,6 @@ def test_the_page_has_what_the_command_prints(
         if line.endswith(DEFAULT)
     ]
     found = [one.groups() for one in gains if one is not None]
-    assert len(found) == 2
+    assert len(found) == 4
     for point, low, high in found:
         assert f"({point}, {low} to {high}" in README
