@@ -67,7 +67,10 @@ def in_form(fallback: Any, schema: Any, options: Mapping[str, Any]) -> Any:
     make = getattr(fallback, "with_structured_output", None)
     if not callable(make):
         return fallback
-    asked = cast("AnyRunnable", make(schema, **{**options, "include_raw": True}))
+    try:
+        asked = cast("AnyRunnable", make(schema, **{**options, "include_raw": True}))
+    except NotImplementedError:  # a model that knows no such form
+        return fallback
     return asked | RunnableLambda(itemgetter("raw"))
 
 

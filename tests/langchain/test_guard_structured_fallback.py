@@ -6,6 +6,7 @@ import itertools
 from typing import Any
 
 import pytest
+from langchain_core.language_models import FakeListChatModel
 from langchain_core.messages import AIMessage
 from pydantic import BaseModel
 
@@ -78,10 +79,16 @@ def test_a_model_answers_in_the_form_that_is_parsed(
     assert raw["raw"].response_metadata["snne_guard"]["decision"] == "fallback"
 
 
-def test_what_is_no_model_has_to_know_the_form() -> None:
+@pytest.mark.parametrize(
+    "fallback",
+    [
+        lambda _messages: AIMessage('{"name": "A"}'),
+        FakeListChatModel(responses=['{"name": "A"}']),
+    ],
+    ids=["function", "plain_model"],
+)
+def test_what_cannot_be_asked_has_to_know_the_form(fallback: Any) -> None:
     with ChatServer(always("", status=401)) as server:
-        guard = SNNEGuard(
-            chat_openai(server), fallback=lambda _messages: AIMessage('{"name": "A"}')
-        )
+        guard = SNNEGuard(chat_openai(server), fallback=fallback)
         found = guard.with_structured_output(City, method="json_mode").invoke("x")
     assert found == City(name="A")
