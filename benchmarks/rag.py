@@ -153,7 +153,7 @@ def resampled(questions: int) -> FloatArray:
 
 def interval(values: FloatArray, *, signed: bool = False) -> str:
     low, high = np.quantile(values, (0.025, 0.975))
-    return f"{low:+.2f} to {high:+.2f}" if signed else f"{low:.2f} to {high:.2f}"
+    return f"{low:+z.2f} to {high:+z.2f}" if signed else f"{low:.2f} to {high:.2f}"
 
 
 def report_auroc(rows: list[Recording], found: Mapping[str, FloatArray]) -> None:
@@ -182,7 +182,7 @@ def report_auroc(rows: list[Recording], found: Mapping[str, FloatArray]) -> None
         line(
             f"{name.split(':')[0]}, less {other.split(':')[0].split(',')[0]}",
             (
-                f"{less(found, name, other, task):+.2f} "
+                f"{less(found, name, other, task):+z.2f} "
                 f"({interval(paired(found, name, other, task, weights), signed=True)})"
                 for task in told
             ),

@@ -126,6 +126,7 @@ def test_the_recordings_are_small() -> None:
     sizes = [path.stat().st_size for path in RECORDINGS.glob("*.jsonl")]
     assert len(sizes) == len(FIRST) + len(SECOND)
     assert max(sizes) < 180_000
+    assert sum(sizes) < 1_200_000
 
 
 def test_the_page_has_what_the_command_prints(
@@ -145,4 +146,4 @@ def test_the_page_has_what_the_command_prints(
     found = [one.groups() for one in gains if one is not None]
     assert len(found) == 4
     for point, low, high in found:
-        assert f"({point}, {low} to {high}" in README
+        assert f"{point} ({low} to {high})" in README
