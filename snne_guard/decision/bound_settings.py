@@ -11,7 +11,6 @@ __all__ = [
     "ANSWER_SETTINGS",
     "BOUND",
     "NOT_A_GUARD_S",
-    "are_same",
     "check_settings",
     "plain",
 ]
@@ -67,20 +66,6 @@ def check_settings(settings: Mapping[str, Any], /) -> None:
         if isinstance(value, bool) or not isinstance(value, int | float | None):
             msg = f"{name} of a calibration is a number or None; got {value!r}"
             raise ConfigurationError(msg)
-
-
-def are_same(name: str, made: object, here: object) -> bool:
-    """Return whether a setting of a calibration and of a guard are alike.
-
-    All tokens are drawn from (``top_p`` of 1) where a provider is told nothing, too.
-
-    Example:
-        >>> are_same("top_p", None, 1.0), are_same("answer_temperature", None, 1.0)
-        (True, False)
-    """
-    if name == "top_p":
-        made, here = (1.0 if each is None else each for each in (made, here))
-    return made == here
 
 
 def plain(value: Any) -> Any:  # noqa: ANN401 - of a setting

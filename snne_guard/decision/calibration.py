@@ -17,7 +17,6 @@ from snne_guard.decision.bound_settings import (
     ANSWER_SETTINGS,
     BOUND,
     NOT_A_GUARD_S,
-    are_same,
     check_settings,
     plain,
 )
@@ -192,8 +191,7 @@ class Calibration:
             if name not in settings or not self.binds(name):
                 continue
             made, here = self.settings.get(name), plain(settings[name])
-            is_model = name == "model"
-            same = self.is_model(here) if is_model else are_same(name, made, here)
+            same = self.is_model(here) if name == "model" else made == here
             if not same:
                 found[name] = (made, here)
         return found

@@ -274,8 +274,9 @@ def test_the_answer_s_temperature_is_compared_where_both_say_it(
         ({}, {"top_p": 0.5}, False),  # nobody knows what the graded ones had
         ({"top_p": 0.9}, {}, False),  # each call says it
         ({"top_p": 1}, {"top_p": 1.0}, False),
-        ({"top_p": None}, {"top_p": 1.0}, False),  # providers draw from all tokens
-        ({"top_p": 1.0}, {"top_p": None}, False),
+        ({"top_p": None}, {"top_p": None}, False),
+        ({"top_p": None}, {"top_p": 1.0}, True),  # servers have their own defaults
+        ({"top_p": 1.0}, {"top_p": None}, True),
         ({"top_p": 0.9}, {"top_p": None}, True),
         ({"top_p": None}, {"top_p": 0.9}, True),
         ({"top_p": 0.9}, {"top_p": 0.8}, True),

@@ -104,7 +104,9 @@ CUT_OFF = calibration(top_p=0.9)
 OTHERWISE = ("flag", False, ["uncalibrated_top_p"])
 
 
-@pytest.mark.parametrize(("made", "here"), [(0.9, 0.5), (0.9, None), (None, 0.9)])
+@pytest.mark.parametrize(
+    ("made", "here"), [(0.9, 0.5), (0.9, None), (None, 0.9), (None, 1.0), (1.0, None)]
+)
 def test_a_model_that_answers_with_another_top_p_does_not_start(
     made: float | None, here: float | None
 ) -> None:
@@ -123,9 +125,9 @@ def test_a_model_that_answers_with_another_top_p_does_not_start(
 
 
 @pytest.mark.parametrize(
-    ("made", "here"), [({}, 0.5), ({"top_p": None}, 1), ({"top_p": 1}, None)]
+    ("made", "here"), [({}, 0.5), ({"top_p": None}, None), ({"top_p": 1}, 1.0)]
 )
-def test_a_top_p_that_nobody_recorded_or_that_cuts_nothing_is_no_other(
+def test_a_top_p_that_nobody_recorded_or_that_is_the_same_is_no_other(
     made: dict[str, Any], here: float | None
 ) -> None:
     with ChatServer(split("Paris", AGREE)) as server:

@@ -1,0 +1,45 @@
+"""From ``snne-guard record`` to a guard on the same model, with nothing changed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain.chat_models import init_chat_model
+
+from snne_guard import ConfigurationError, SNNEGuard
+from snne_guard.decision.bound_settings import ANSWER_SETTINGS
+from tests.cli.lines import read, write
+from tests.cli.record_command import TWO, arguments_for, run
+from tests.support.calibrated import calibration
+from tests.support.chat_server import ChatServer, always
+
+
+@pytest.mark.parametrize(("provider", "top_p"), [("openai", None), ("mistralai", 1.0)])
+def test_a_guard_has_the_top_p_that_was_recorded(
+    provider: str, top_p: float | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip(f"langchain_{provider}")
+    for key in ("MISTRAL_API_KEY", "OPENAI_API_KEY"):
+        monkeypatch.setenv(key, "test")
+    questions, output = write(tmp_path / "in.jsonl", *TWO), tmp_path / "out.jsonl"
+    with ChatServer(always("Au")) as server:
+        _, _, *where = arguments_for(server)
+        name = f"{provider}:small"
+        result = run(questions, "--output", output, "--model", name, *where)
+        assert result.exit_code == 0, result.output
+        [settings] = {json.dumps(row["settings"]) for row in read(output)}
+        told: dict[str, Any] = {
+            name: json.loads(settings)[name] for name in ANSWER_SETTINGS
+        }
+        assert told["top_p"] == top_p
+        made = calibration(model=name, **told)
+        model = init_chat_model(name, base_url=server.url)
+        SNNEGuard.from_calibration(model, made)
+        other = init_chat_model(name, base_url=server.url, top_p=0.9)
+        with pytest.raises(
+            ConfigurationError, match=f"top_p was {top_p}, here it is 0.9"
+        ):
+            SNNEGuard.from_calibration(other, made)
