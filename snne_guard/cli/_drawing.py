@@ -53,6 +53,7 @@ class DrawSettings:
         completion: Whether a local model goes on with the text of the prompt, without
             its chat template.
         send_stop: Whether the model is told these texts; replies end there anyway.
+        unseen: Settings that nobody can see of this model; no line says them.
     """
 
     model: str | None
@@ -68,11 +69,12 @@ class DrawSettings:
     prompt_version: str | None = None
     top_p: float | None = None
     send_stop: bool = True
+    unseen: frozenset[str] = frozenset()
 
     def to_dict(self) -> dict[str, Any]:
         """Return what each line of a recording says."""
-        settings = asdict(self)
-        del settings["send_stop"]
+        untold = {"send_stop", "unseen", *self.unseen}
+        settings = {k: v for k, v in asdict(self).items() if k not in untold}
         settings["stop"] = None if self.stop is None else list(self.stop)
         if self.model is not None:
             return settings
@@ -89,13 +91,11 @@ class DrawSettings:
         """
         from snne_guard.sampling.langchain_models import answer_settings
 
-        found = answer_settings(chat)
-        own: dict[str, Any] = {
-            name: next(iter(values), None) for name, values in found.items()
-        }
+        found = dict(answer_settings(chat))
         if self.answer_temperature is not None:
-            del own["answer_temperature"]
-        return replace(self, **own)
+            del found["answer_temperature"]
+        own: dict[str, Any] = {k: next(iter(each)) for k, each in found.items() if each}
+        return replace(self, **own, unseen=frozenset(found.keys() - own.keys()))
 
     def messages(self, question: Question) -> list[tuple[str, str]]:
         """Return what the model is sent."""

@@ -8,8 +8,11 @@ from typing import Any
 import pytest
 from langchain_core.language_models import FakeListChatModel
 
+from snne_guard import ConfigurationError, SNNEGuard
 from snne_guard.cli._drawing import DrawSettings, guard_draw
+from snne_guard.decision.bound_settings import ANSWER_SETTINGS
 from snne_guard.sampling.langchain_models import resolve
+from tests.support.calibrated import calibration
 from tests.support.chat_server import ChatServer, chat_openai
 
 SETTINGS = DrawSettings(
@@ -90,4 +93,43 @@ def test_what_the_class_draws_with_by_itself_is_known() -> None:
     assert SETTINGS.known(chat) == replace(SETTINGS, top_p=1.0)
     with ChatServer() as server:
         assert unset.known(chat_openai(server)) == unset
-    assert unset.known(FakeListChatModel(responses=["x"])) == unset
+
+
+def test_what_nobody_can_see_of_a_model_no_line_says() -> None:
+    unset = replace(SETTINGS, answer_temperature=None)
+    blind = FakeListChatModel(responses=["x"])
+    with ChatServer() as server:
+        told = unset.known(chat_openai(server)).to_dict()
+    assert {name: told[name] for name in ANSWER_SETTINGS} == dict.fromkeys(
+        ANSWER_SETTINGS  # left to the model
+    )
+    assert list(told) == list(unset.to_dict())
+    assert told.keys() - unset.known(blind).to_dict().keys() == ANSWER_SETTINGS
+    assert told.keys() - SETTINGS.known(blind).to_dict().keys() == {"top_p"}
+    assert SETTINGS.known(blind).to_dict()["answer_temperature"] == 0.2
+
+
+@pytest.mark.parametrize(
+    ("package", "name", "options"),
+    [
+        ("langchain_openai", "ChatOpenAI", {"api_key": "test"}),
+        ("langchain_openai", "ChatOpenAI", {"api_key": "test", "top_p": 0.9}),
+        ("langchain_anthropic", "ChatAnthropic", {"api_key": "test"}),
+        ("langchain_mistralai", "ChatMistralAI", {"api_key": "test"}),
+        ("langchain_ollama", "ChatOllama", {}),
+    ],
+)
+@pytest.mark.parametrize("answer_temperature", [None, 0.0])
+def test_a_guard_on_the_class_that_was_recorded_starts(
+    package: str, name: str, options: dict[str, Any], answer_temperature: float | None
+) -> None:
+    unset = replace(SETTINGS, answer_temperature=answer_temperature)
+    made = getattr(pytest.importorskip(package), name)
+    drawn = unset.known(made(model="m", **options))
+    told = {name: drawn.to_dict()[name] for name in ANSWER_SETTINGS}
+    guard = SNNEGuard.from_calibration(
+        drawn.on(made(model="m", **options)), calibration(model="m", **told)
+    )
+    assert guard.calibration is not None
+    with pytest.raises(ConfigurationError, match=r"here it is 0\.5"):
+        guard.on(made(model="m", **{**options, "top_p": 0.5}))
