@@ -25,6 +25,7 @@ from snne_guard.sampling.langchain_providers import OPENAI_RESPONSES, provider_o
 from snne_guard.sampling.options import (
     ANSWER_OPTIONS,
     AnswerSettings,
+    numbers_in,
     numbers_of,
     together,
 )
@@ -117,14 +118,14 @@ class Candidate:
         """Return the number that an option of a request has, empty if nobody knows."""
         row = self.provider
         full = options.get(row.in_full or "")
+        nested = (options.get(name, getattr(self.model, name, None)) for name in NESTED)
+        for place in map(as_mapping, (full, *nested)):
+            if (found := numbers_in(place, option)) is not None:
+                return found
         if isinstance(full, Mapping):
-            return numbers_of(cast("Mapping[str, Any]", full).get(option))
-        for place in NESTED:
-            inner = as_mapping(options.get(place, getattr(self.model, place, None)))
-            if option in inner:
-                return numbers_of(inner[option])
-        if option in options:
-            return numbers_of(options[option])
+            return frozenset({None})
+        if (found := numbers_in(options, option)) is not None:
+            return found
         name = row.temperature if option == "temperature" else option
         if name is None or name not in type(self.model).model_fields:
             return frozenset()

@@ -16,6 +16,7 @@ __all__ = [
     "AnswerSettings",
     "cleaned",
     "draw_seed",
+    "numbers_in",
     "numbers_of",
     "together",
     "unstored",
@@ -26,6 +27,9 @@ ANSWER_OPTIONS: Mapping[str, str] = {
     "top_p": "top_p",
 }
 """Options of the request for the answer, by what a calibration calls them."""
+
+_SPELLINGS: Mapping[str, tuple[str, ...]] = {"top_p": ("top_p", "topP")}
+"""Names of an option, where providers take it by several."""
 
 AnswerSettings: TypeAlias = Mapping[str, AbstractSet[float | None]]
 """What the answer may be drawn with, by the names in ``ANSWER_OPTIONS``: None is left
@@ -113,6 +117,21 @@ def numbers_of(value: object) -> frozenset[float | None]:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return frozenset()
     return frozenset({float(value)})
+
+
+def numbers_in(
+    given: Mapping[str, Any], option: str, /
+) -> frozenset[float | None] | None:
+    """Return what options say one of them is, however spelled; None if nothing.
+
+    Example:
+        >>> numbers_in({"topP": 0.5}, "top_p"), numbers_in({"top_k": 5}, "top_p")
+        (frozenset({0.5}), None)
+    """
+    said = [name for name in _SPELLINGS.get(option, (option,)) if name in given]
+    if not said:
+        return None
+    return frozenset[float | None]().union(*(numbers_of(given[name]) for name in said))
 
 
 def together(found: Iterable[AnswerSettings]) -> AnswerSettings:

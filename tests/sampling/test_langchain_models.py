@@ -279,3 +279,40 @@ def test_options_that_replace_all_fields_replace_a_setting_too(
     assert only(chat).answer_settings(told)[name] == {0.7}
     bound = only(chat.bind(options={"top_k": 3}))
     assert bound.answer_settings({})[name] == {None}
+
+
+def test_the_other_spelling_of_an_option_is_read_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    aws = pytest.importorskip("langchain_aws")
+    model: Any = aws.ChatBedrockConverse(model="anthropic.m", provider="anthropic")
+    tuned: Any = model.model_copy(
+        update={"additional_model_request_fields": {"topP": 0.3}, "top_p": 0.9}
+    )
+
+    def said(model: Any, **kwargs: Any) -> Any:
+        return only(model).answer_settings(kwargs)["top_p"]
+
+    assert (said(model), said(model, topP=0.5)) == ({None}, {0.5})
+    full = model.bind(inferenceConfig={"temperature": 0, "topP": 0.5})
+    assert only(full).answer_settings({}) == {
+        "answer_temperature": {0.0},
+        "top_p": {0.5},
+    }
+    # The option replaces the field, and nothing that goes beside it.
+    assert said(model.model_copy(update={"top_p": 0.9}), inferenceConfig={"a": 1}) == {
+        None
+    }
+    assert said(tuned, inferenceConfig={"temperature": 0}) == {0.3}
+    assert said(tuned, topP=0.5, top_p=0.5) == {0.3}
+    assert said(model, topP=0.5, top_p=0.6) == {0.5, 0.6}
+
+
+@pytest.mark.parametrize("spelled", ["top_p", "topP"])
+def test_gemini_takes_both_spellings(spelled: str) -> None:
+    google = pytest.importorskip("langchain_google_genai")
+    model: Any = google.ChatGoogleGenerativeAI(model="m", google_api_key="test")
+    assert only(model).answer_settings({})["top_p"] == {None}
+    bound = only(model.bind(generation_config={spelled: 0.5}))
+    assert bound.answer_settings({})["top_p"] == {0.5}
