@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
@@ -11,6 +12,8 @@ __all__ = [
     "ANSWER_SETTINGS",
     "BOUND",
     "NOT_A_GUARD_S",
+    "NO_ANCHOR",
+    "check_anchor",
     "check_settings",
     "plain",
 ]
@@ -43,6 +46,10 @@ NOT_A_GUARD_S = frozenset({"model", "prompt_version", "anchor"}) | ANSWER_SETTIN
 """Those that the model, the program or the similarity has, and no option of a guard."""
 
 
+NO_ANCHOR = 0.0
+"""What files of before it was bound were made with, which do not say it."""
+
+
 def check_settings(settings: Mapping[str, Any], /) -> None:
     """Refuse settings that no calibration has.
 
@@ -66,6 +73,20 @@ def check_settings(settings: Mapping[str, Any], /) -> None:
         if isinstance(value, bool) or not isinstance(value, int | float | None):
             msg = f"{name} of a calibration is a number or None; got {value!r}"
             raise ConfigurationError(msg)
+    if (anchor := settings.get("anchor")) is not None:
+        check_anchor(anchor)
+
+
+def check_anchor(value: object, /) -> None:
+    """Refuse what is no share of a method's weight.
+
+    Raises:
+        ConfigurationError: It is no number in [0, 1].
+    """
+    number = math.nan if isinstance(value, bool) else value
+    if not (isinstance(number, int | float) and 0 <= number <= 1):  # NaN is nowhere
+        msg = f"anchor must be a number in [0, 1]; got {value!r}"
+        raise ConfigurationError(msg)
 
 
 def plain(value: Any) -> Any:  # noqa: ANN401 - of a setting

@@ -16,6 +16,7 @@ from snne_guard._version import __version__
 from snne_guard.decision.bound_settings import (
     ANSWER_SETTINGS,
     BOUND,
+    NO_ANCHOR,
     NOT_A_GUARD_S,
     check_settings,
     plain,
@@ -190,11 +191,15 @@ class Calibration:
         for name in BOUND:
             if name not in settings or not self.binds(name):
                 continue
-            made, here = self.settings.get(name), plain(settings[name])
+            made, here = self._made_with(name), plain(settings[name])
             same = self.is_model(here) if name == "model" else made == here
             if not same:
                 found[name] = (made, here)
         return found
+
+    def _made_with(self, name: str) -> Any:  # noqa: ANN401 - of a setting
+        made = self.settings.get(name)
+        return NO_ANCHOR if name == "anchor" and made is None else made
 
     def binds(self, name: str, /) -> bool:
         """Return whether a setting by a name in ``BOUND`` is compared at all."""

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from snne_guard._version import __version__
+from snne_guard.decision.bound_settings import NO_ANCHOR, check_anchor
 from snne_guard.decision.rounds import Limits, check_rounds, ends_early, limit_or, walk
 from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.types import Score
@@ -83,7 +84,7 @@ class CalibratedStop:
     reject_at_least: Limits
     method: str = "snne"
     similarity: str = "content_f1"
-    anchor: float = 0.0
+    anchor: float = NO_ANCHOR
     tau: float = 1.0
     include_answer: bool = True
     temperature: float = 1.0
@@ -99,6 +100,7 @@ class CalibratedStop:
 
     def __post_init__(self) -> None:
         check_rounds(self.rounds)
+        check_anchor(self.anchor)
         t = self.threshold
         if not 0 <= t <= 1:
             msg = f"threshold must be in [0, 1]; got {t!r}"
@@ -228,6 +230,7 @@ def _fields(content: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
     if kind != _KIND:
         msg = f"expected an object of kind {_KIND!r}, got {kind!r}"
         raise ValueError(msg)
+    given.setdefault("anchor", NO_ANCHOR)
     missing = {field.name for field in fields(CalibratedStop)} - given.keys()
     if missing:
         msg = f"expected a field {min(missing)!r}"

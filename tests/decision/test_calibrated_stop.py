@@ -112,7 +112,7 @@ OLDER = json.dumps({k: v for k, v in json.loads(saved()).items() if k != "anchor
         ("{}", "of kind 'snne_guard.CalibratedStop', got None"),
         ('{"kind": "snne_guard.CalibratedStop"}', "expected a field 'accept_at_most'"),
         (saved(surprise=1), "surprise"),
-        (OLDER, "expected a field 'anchor'"),
+        (saved(anchor="half"), r"anchor must be a number in \[0, 1\]; got 'half'"),
         (saved(rounds=5), "int"),
         (saved(rounds=["3", "5", "10"]), "rounds must rise"),
         (saved(threshold="0.4"), "not supported between"),
@@ -135,6 +135,8 @@ def test_a_file_without_a_rule_is_named(tmp_path: Path, text: str, said: str) ->
         ({"rounds": (5, 3, 10)}, "rounds must rise"),
         ({"rounds": (1, 5, 10)}, "from at least 2"),
         ({"threshold": 1.1}, r"threshold must be in \[0, 1\]; got 1.1"),
+        ({"anchor": True}, r"anchor must be a number in \[0, 1\]; got True"),
+        ({"anchor": math.nan}, "got nan"),
         ({"epsilon": 0.0}, "epsilon must be above 0 and below 1; got 0.0"),
         ({"confidence": 1}, "confidence must be above 0 and below 1; got 1"),
         ({"accept_at_most": (0.5, None)}, "got 0.5 and None"),
@@ -145,6 +147,15 @@ def test_a_file_without_a_rule_is_named(tmp_path: Path, text: str, said: str) ->
 def test_parts_that_contradict_each_other(changed: dict[str, Any], said: str) -> None:
     with pytest.raises(ConfigurationError, match=said):
         replace(RULE, **changed)
+
+
+def test_a_file_from_before_anchors_had_none(tmp_path: Path) -> None:
+    path = tmp_path / "stop.json"
+    path.write_text(OLDER)
+    older = CalibratedStop.load(path)
+    assert (older, older.anchor) == (RULE, 0.0)
+    with pytest.raises(ConfigurationError, match=r"anchor=0\.0, and here it is 0\.5"):
+        older.check({"anchor": 0.5})
 
 
 def test_other_settings_are_named_all_at_once() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import math
 import os
 import pickle
 from collections.abc import Callable
@@ -288,6 +289,28 @@ def test_top_p_is_compared_where_both_say_it(
     assert list(calibration(**made).differences(here)) == ["top_p"] * differs
     with pytest.raises(ConfigurationError, match="top_p of a calibration is a number"):
         calibration(top_p=True)
+
+
+@pytest.mark.parametrize(
+    ("made", "here", "differs"),
+    [(None, 0.0, False), (None, 0.5, True), (0, 0.0, False), (0.5, 0.0, True)],
+)
+def test_a_calibration_from_before_anchors_had_none(
+    made: float | None, here: float, *, differs: bool
+) -> None:
+    said = {} if made is None else {"anchor": made}
+    settings = {k: v for k, v in SETTINGS.items() if k != "anchor"} | said
+    older = replace(calibration(), settings=settings)
+    expected = {"anchor": (made or 0.0, here)} if differs else {}
+    assert older.differences({"anchor": here}) == expected
+
+
+@pytest.mark.parametrize("anchor", ["half", True, -0.1, 1.1, math.nan, math.inf])
+def test_an_anchor_is_a_share(anchor: object) -> None:
+    with pytest.raises(
+        ConfigurationError, match=r"anchor must be a number in \[0, 1\]"
+    ):
+        calibration(anchor=anchor)
 
 
 def test_a_set_of_each_size_has_its_threshold() -> None:

@@ -57,7 +57,7 @@ def test_another_guard_does_not_start_and_all_that_differs_is_told() -> None:
     assert "model was 'test-model', here it is 'gpt-other'" in told
 
 
-@pytest.mark.parametrize(("made", "told"), [(0.3, "0.3"), (None, "None")])
+@pytest.mark.parametrize(("made", "told"), [(0.3, "0.3"), (None, "0.0")])
 def test_u_of_another_weight_on_the_answer_starts_no_guard(
     made: float | None, told: str, tmp_path: Path
 ) -> None:
@@ -83,6 +83,25 @@ def test_u_of_another_weight_on_the_answer_starts_no_guard(
         # Without weight on the answer nothing of that kind can differ.
         plain = calibration(similarity="rouge_l", anchor=0.0)
         assert said(split("Paris", AGREE), plain)["certified"]
+
+
+@pytest.mark.parametrize(
+    ("method", "similarity"),
+    [
+        ("snne", "rouge_l"),
+        ("dse", "exact"),
+        ("num_set", "exact"),
+        ("lex_sim", "rouge_l"),
+    ],
+)
+def test_where_no_answer_is_anchored_a_file_of_before_still_binds(
+    method: str, similarity: str
+) -> None:
+    made = calibration(method=method, similarity=similarity)
+    settings = {k: v for k, v in made.settings.items() if k != "anchor"}
+    with ChatServer(split("Paris", AGREE)) as server:
+        calibrated(server, replace(made, settings=settings))
+        assert not server.requests
 
 
 def test_the_prompt_version_must_be_said_again() -> None:

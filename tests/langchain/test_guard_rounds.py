@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -132,6 +134,26 @@ WITH_RULE: dict[str, Any] = {
     "threshold": 0.4,
     "stopping": LEARNT,
 }
+
+
+def test_a_rule_from_before_anchors_is_refused_only_where_there_is_one(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "stop.json"
+    for similarity in ("content_f1", "rouge_l"):
+        replace(LEARNT, similarity=similarity).save(path)
+        fields = json.loads(path.read_text())
+        del fields["anchor"]
+        path.write_text(json.dumps(fields))
+        older = {**WITH_RULE, "stopping": CalibratedStop.load(path)}
+        with ChatServer() as server:
+            model = chat_openai(server)
+            if similarity == "rouge_l":
+                SNNEGuard(model, similarity=similarity, **older)
+            else:
+                told = r"learnt with anchor=0\.0, and here it is 0\.5"
+                with pytest.raises(ConfigurationError, match=told):
+                    SNNEGuard(model, **older)
 
 
 @pytest.mark.parametrize("way", ["invoke", "ainvoke", "stream", "astream"])
