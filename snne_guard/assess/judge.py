@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
+from asyncio import CancelledError
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from numbers import Real
@@ -317,8 +318,9 @@ class Judge:
         """
         try:
             return self._score(members, responses, settle_logprobs, growth)
-        except Exception as error:  # noqa: BLE001 - a similarity may be anyone's code
-            # What was paid for must not be lost to it; its text is not logged.
+        except (Exception, CancelledError) as error:  # noqa: BLE001 - anyone's code
+            # What was paid for must not be lost to it; its text is not logged. Nothing
+            # is awaited here, so a cancellation is its own and never the caller's.
             logger.warning("scoring failed with %s", type(error).__name__)
             return None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
+from asyncio import CancelledError
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -89,7 +90,7 @@ class Stopping:
             if self.certificate and self._is_certain(used, samples, score, missing):
                 return True
             return self.rule is not None and bool(self.rule(score, missing))
-        except Exception as error:  # noqa: BLE001 - a rule or method may be anyone's
+        except (Exception, CancelledError) as error:  # noqa: BLE001 - anyone's code
             # More samples than needed are the lesser evil; no text is logged.
             logger.warning("a stopping rule failed with %s", type(error).__name__)
             return False
