@@ -23,8 +23,9 @@ from pydantic import ConfigDict
 from snne_guard.langchain.acall import AsyncGuardedCall
 from snne_guard.langchain.call import GuardedCall
 from snne_guard.langchain.core import Request
+from snne_guard.langchain.form import in_form
 from snne_guard.langchain.guard import SNNEGuard
-from snne_guard.langchain.reseat import in_form, structured
+from snne_guard.langchain.reseat import structured
 from snne_guard.sampling.langchain_models import has_choices, pin, resolve
 from snne_guard.sampling.langchain_runs import said_in
 
@@ -167,14 +168,15 @@ class GuardedChatModel(BaseChatModel):
 
         Replies are compared field by field. A refusal would not fit the schema, so an
         answer that is refused raises ``UncertainAnswerError``. A fallback that is a
-        model is asked in the same form.
+        model is asked for the same schema, in its own provider's form; another has to
+        give the fields as JSON or as a call.
         """
         options = {"include_raw": include_raw, **kwargs}
         guard = self.guard.on(
             self.guard.model,
             tool_calls="score",
             structured=True,
-            fallback=in_form(self.guard.fallback, schema, options),
+            fallback=in_form(self.guard.model, self.guard.fallback, schema, options),
         )
         copy = self.model_copy(update={"guard": guard})
         return structured(guard.model, schema, options, guarded=copy._on)  # noqa: SLF001 - a copy of this

@@ -20,8 +20,9 @@ from snne_guard.errors import ConfigurationError
 from snne_guard.langchain.acall import AsyncGuardedCall
 from snne_guard.langchain.build import build
 from snne_guard.langchain.call import GuardedCall
+from snne_guard.langchain.form import in_form
 from snne_guard.langchain.measuring import Measuring
-from snne_guard.langchain.reseat import in_form, structured
+from snne_guard.langchain.reseat import structured
 from snne_guard.sampling import Breaker, Budget, Prices
 from snne_guard.sampling.breaker import BREAKER
 from snne_guard.sampling.langchain_models import ChatRunnable
@@ -325,10 +326,11 @@ class SNNEGuard(Measuring):
 
         Replies are compared field by field. A refusal would not fit the schema, so an
         answer that is refused raises ``UncertainAnswerError``. A fallback that is a
-        model is asked in the same form.
+        model is asked for the same schema, in its own provider's form; another has to
+        give the fields as JSON or as a call.
         """
         options = {"include_raw": include_raw, **kwargs}
-        instead = in_form(self.fallback, schema, options)
+        instead = in_form(self.model, self.fallback, schema, options)
         guard = self.on(
             self.model, tool_calls="score", structured=True, fallback=instead
         )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from operator import itemgetter
 from typing import Any, cast
 
 from langchain_core.runnables import (
@@ -19,7 +18,7 @@ from langchain_core.runnables.base import RunnableBindingBase
 from snne_guard.errors import ConfigurationError
 from snne_guard.sampling.langchain_models import check_model, is_open, pin
 
-__all__ = ["in_form", "reseat", "structured"]
+__all__ = ["is_model", "reseat", "structured"]
 
 
 AnyRunnable = Runnable[Any, Any]
@@ -53,40 +52,23 @@ def structured(
     return RunnableLambda(late, name="structured")
 
 
-def in_form(fallback: Any, schema: Any, options: Mapping[str, Any]) -> Any:
-    """Return a fallback that answers as structured output is asked for.
-
-    The parsers that follow take nothing else. What is no model has to know the form
-    itself, and is returned as it is.
-
-    Args:
-        fallback: Who answers instead.
-        schema: What ``with_structured_output`` takes.
-        options: Its further options.
-    """
-    make = getattr(fallback, "with_structured_output", None)
-    if not callable(make):
-        return fallback
-    try:
-        asked = cast("AnyRunnable", make(schema, **{**options, "include_raw": True}))
-    except NotImplementedError:  # a model that knows no such form
-        return fallback
-    return asked | RunnableLambda(itemgetter("raw"))
-
-
 def reseat(
-    chain: AnyRunnable, guarded: Callable[[AnyRunnable], AnyRunnable]
+    chain: AnyRunnable,
+    guarded: Callable[[AnyRunnable], AnyRunnable],
+    *,
+    around: type[Any] | None = None,
 ) -> AnyRunnable:
     """Return a chain with the model in it replaced by a guard on that model.
 
     Args:
         chain: What ``with_structured_output`` returned: the model and its parsers.
         guarded: Makes the guard from the model, its bound options included.
+        around: A class that stands for a model besides chat models.
 
     Raises:
         ConfigurationError: If no model is found: it would bypass the guard.
     """
-    changed = _reseated(chain, guarded)
+    changed = _reseated(chain, guarded, around)
     if changed is None:
         msg = (
             "with_structured_output of this model returns a "
@@ -101,14 +83,16 @@ Step = Callable[[AnyRunnable], AnyRunnable | None]
 
 
 def _reseated(
-    runnable: AnyRunnable, guarded: Callable[[AnyRunnable], AnyRunnable]
+    runnable: AnyRunnable,
+    guarded: Callable[[AnyRunnable], AnyRunnable],
+    around: type[Any] | None,
 ) -> AnyRunnable | None:
     """Return the runnable with the guard in it, None if there is no model in it."""
-    if _is_model(runnable):
+    if is_model(runnable) or (around and isinstance(runnable, around)):
         return guarded(runnable)
     for kind, inside in _INSIDE.items():
         if isinstance(runnable, kind):
-            return inside(runnable, lambda inner: _reseated(inner, guarded))
+            return inside(runnable, lambda inner: _reseated(inner, guarded, around))
     return None
 
 
@@ -146,7 +130,7 @@ _INSIDE: dict[type[Any], Callable[[Any, Step], AnyRunnable | None]] = {
 }
 
 
-def _is_model(runnable: AnyRunnable) -> bool:
+def is_model(runnable: object) -> bool:
     """Return whether a runnable is a chat model, or wrappers around nothing else."""
     try:
         check_model(runnable)
