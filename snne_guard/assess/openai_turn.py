@@ -17,7 +17,12 @@ from snne_guard.decision import Verdict
 from snne_guard.errors import ConfigurationError, GuardTimeoutError, SnneGuardError
 from snne_guard.sampling.limiter import NoPlaceError
 from snne_guard.sampling.openai_calls import AsyncCall, Call
-from snne_guard.sampling.within import OutOfTimeError, awithin, within
+from snne_guard.sampling.within import (
+    OutOfTimeError,
+    awithin,
+    cancelled_by_caller_only,
+    within,
+)
 from snne_guard.types import Assessment, Cost
 
 __all__ = ["AsyncOpenAITurn", "OpenAITurn"]
@@ -215,7 +220,8 @@ class OpenAITurn(_Turn[Call, Session]):
         return assessment
 
     def _decided_by_user(self, assessment: Assessment) -> Verdict:
-        result = self._core.asked(self._session.policy, assessment)
+        with cancelled_by_caller_only("on_uncertain cancelled itself"):
+            result = self._core.asked(self._session.policy, assessment)
         if inspect.iscoroutine(result):
             result.close()
             msg = "an async on_uncertain needs AsyncOpenAIGuard"
@@ -339,7 +345,8 @@ class AsyncOpenAITurn(_Turn[AsyncCall, AsyncSession]):
         return assessment
 
     async def _decided_by_user(self, assessment: Assessment) -> Verdict:
-        result = self._core.asked(self._session.policy, assessment)
-        if inspect.isawaitable(result):
-            result = await result
+        with cancelled_by_caller_only("on_uncertain cancelled itself"):
+            result = self._core.asked(self._session.policy, assessment)
+            if inspect.isawaitable(result):
+                result = await result
         return self._core.chosen(result)

@@ -32,7 +32,7 @@ from snne_guard.sampling.langchain_messages import (
 )
 from snne_guard.sampling.langchain_models import Candidate
 from snne_guard.sampling.langchain_runs import ANSWER_TAG, NOSTREAM_TAG, AsyncRunLog
-from snne_guard.sampling.within import OutOfTimeError, awithin
+from snne_guard.sampling.within import OutOfTimeError, awithin, cancelled_by_caller_only
 from snne_guard.types import Assessment, Cost
 
 __all__ = ["AsyncGuardedCall"]
@@ -277,9 +277,10 @@ class AsyncGuardedCall:
         self, assessment: Assessment
     ) -> tuple[Verdict, AIMessage | None]:
         answer = None if self._message is None else self._request.own(self._message)
-        result = self._core.on_uncertain(self._session.policy, assessment, answer)
-        if inspect.isawaitable(result):
-            result = await result
+        with cancelled_by_caller_only("on_uncertain cancelled itself"):
+            result = self._core.on_uncertain(self._session.policy, assessment, answer)
+            if inspect.isawaitable(result):
+                result = await result
         return self._core.chosen(result)
 
     async def _answer_failed(self, error: Exception) -> Settled:

@@ -34,7 +34,7 @@ from snne_guard.sampling.langchain_messages import (
 from snne_guard.sampling.langchain_models import Candidate
 from snne_guard.sampling.langchain_runs import ANSWER_TAG, NOSTREAM_TAG, RunLog
 from snne_guard.sampling.limiter import NoPlaceError
-from snne_guard.sampling.within import OutOfTimeError, within
+from snne_guard.sampling.within import OutOfTimeError, cancelled_by_caller_only, within
 from snne_guard.types import Assessment, Cost
 
 __all__ = ["GuardedCall"]
@@ -268,7 +268,8 @@ class GuardedCall:
 
     def _ask_user(self, assessment: Assessment) -> tuple[Verdict, AIMessage | None]:
         answer = None if self._message is None else self._request.own(self._message)
-        result = self._core.on_uncertain(self._session.policy, assessment, answer)
+        with cancelled_by_caller_only("on_uncertain cancelled itself"):
+            result = self._core.on_uncertain(self._session.policy, assessment, answer)
         if inspect.iscoroutine(result):
             result.close()
             msg = "an async on_uncertain needs ainvoke, abatch or astream"

@@ -18,11 +18,14 @@ __all__ = [
     "aask_in_place",
     "ask_in_place",
     "awithin",
+    "cancelled_by_caller_only",
     "off_loop",
     "within",
 ]
 
 T = TypeVar("T")
+
+_MODEL = "the model cancelled its own request"
 
 
 class OutOfTimeError(TimeoutError):
@@ -43,7 +46,7 @@ def within(ask: Callable[[], T], seconds: float | None) -> T:
         >>> within(lambda: "Paris", None)
         'Paris'
     """
-    with _cancelled_by_caller_only():
+    with cancelled_by_caller_only(_MODEL):
         if seconds is None:
             return ask()
         future = _begun(ask)
@@ -83,7 +86,7 @@ async def awithin(asking: Awaitable[T], seconds: float | None) -> T:
         OutOfTimeError: If it did not return within ``seconds``.
         ModelCancelledError: If it was cancelled, and not because the caller is.
     """
-    with _cancelled_by_caller_only():
+    with cancelled_by_caller_only(_MODEL):
         if seconds is None:
             return await asking
         limit = asyncio.timeout(seconds)
@@ -97,14 +100,29 @@ async def awithin(asking: Awaitable[T], seconds: float | None) -> T:
 
 
 @contextmanager
-def _cancelled_by_caller_only() -> Generator[None]:
-    """Turn a cancellation that nobody asked the caller's task for into an error."""
+def cancelled_by_caller_only(what: str, /) -> Generator[None]:
+    """Turn a cancellation that nobody asked the caller's task for into an error.
+
+    Args:
+        what: Says what cancelled itself then.
+
+    Raises:
+        ModelCancelledError: If it did, and not because the caller is cancelled.
+
+    Example:
+        >>> with cancelled_by_caller_only("the judge cancelled itself"):
+        ...     raise asyncio.CancelledError
+        Traceback (most recent call last):
+        ...
+        snne_guard.errors.ModelCancelledError: the judge cancelled itself; nobody
+        cancelled the guarded call
+    """
     try:
         yield
     except asyncio.CancelledError as error:
         if _is_being_cancelled():
             raise
-        msg = "the model cancelled its own request; nobody cancelled the guarded call"
+        msg = f"{what}; nobody cancelled the guarded call"
         raise ModelCancelledError(msg) from error
 
 

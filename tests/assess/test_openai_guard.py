@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import openai
@@ -11,6 +12,7 @@ from snne_guard import (
     Budget,
     ConfigurationError,
     GuardTimeoutError,
+    ModelCancelledError,
     Prices,
     SamplingError,
     UncertainAnswerError,
@@ -113,9 +115,15 @@ def test_events_name_the_model_and_the_provider(way: str) -> None:
 
 
 @both
-def test_what_the_user_s_function_raises_comes_through(way: str) -> None:
+@pytest.mark.parametrize(
+    ("raised", "told"),
+    [(LookupError, LookupError), (asyncio.CancelledError, ModelCancelledError)],
+)
+def test_what_the_user_s_function_raises_comes_through(
+    way: str, raised: type[BaseException], told: type[Exception]
+) -> None:
     def fail(_assessment: Assessment) -> str:
-        raise LookupError
+        raise raised
 
     witness = Witness()
     with (
@@ -123,7 +131,7 @@ def test_what_the_user_s_function_raises_comes_through(way: str) -> None:
         assessing(
             server, way, threshold=0.4, on_uncertain=fail, observers=[witness]
         ) as assess,
-        pytest.raises(LookupError),
+        pytest.raises(told),
     ):
         assess("x")
     assert witness.last.decision == "unscored"

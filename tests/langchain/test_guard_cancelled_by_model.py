@@ -8,7 +8,7 @@ from typing import Any
 
 import anyio
 import pytest
-from langchain_core.language_models import BaseChatModel
+from langchain_core.language_models import BaseChatModel, FakeListChatModel
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from langchain_core.runnables import Runnable, RunnableLambda
@@ -224,3 +224,44 @@ async def test_a_true_cancellation_is_never_handed_over(
 
     await end(call(), waits)
     assert not handed
+
+
+async def cancel_later(_assessment: Any) -> str:
+    await asyncio.sleep(0)
+    raise asyncio.CancelledError
+
+
+def cancel_at_once(_assessment: Any) -> str:
+    raise asyncio.CancelledError
+
+
+@pytest.mark.parametrize(
+    ("way", "decide"),
+    [
+        *((way, cancel_at_once) for way in WAYS),
+        *((way, cancel_later) for way in WAYS if way.startswith("a")),
+    ],
+)
+def test_a_function_that_cancels_itself_has_failed_as_one_that_raises(
+    way: str, decide: Any
+) -> None:
+    witness = Witness()
+    model = FakeListChatModel(responses=["Lyon", "Paris", "Nice"])
+    guard = guarded(model, on_uncertain=decide, observers=[witness])
+    told = "on_uncertain cancelled itself; nobody cancelled the guarded call"
+    with pytest.raises(ModelCancelledError, match=told) as caught:
+        ask(guard, "x", way)
+    assert isinstance(caught.value.__cause__, asyncio.CancelledError)
+    assert "on_uncertain_failed" in witness.last.reasons
+
+
+async def test_a_caller_who_cancels_while_it_decides_is_cancelled() -> None:
+    begun = asyncio.Event()
+
+    async def decide(_assessment: Any) -> str:
+        begun.set()
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    model = FakeListChatModel(responses=["Lyon", "Paris", "Nice"])
+    await by_cancel(guarded(model, on_uncertain=decide).ainvoke("x"), begun)
