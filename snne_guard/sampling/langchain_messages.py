@@ -16,12 +16,11 @@ from langchain_core.outputs import ChatGeneration, LLMResult
 from langchain_core.prompt_values import PromptValue
 
 from snne_guard.errors import InputError
+from snne_guard.sampling.blocks import REASONING_BLOCKS, has_unread
 from snne_guard.sampling.collect import Reply
 from snne_guard.sampling.langchain_providers import LOGPROB_PATHS
 from snne_guard.sampling.reading import (
-    REASONING_BLOCKS,
     REFUSALS,
-    UNREAD_BLOCKS,
     as_mapping,
     canonical_calls,
     parsed_arguments,
@@ -239,9 +238,11 @@ def _has_reasoning(message: BaseMessage) -> bool:
 
 
 def _has_unread(message: BaseMessage) -> bool:
-    if message.additional_kwargs.get("audio"):
+    aside = message.additional_kwargs
+    if aside.get("audio") or aside.get("images"):
         return True
-    return any(block.get("type") in UNREAD_BLOCKS for block in _blocks(message))
+    # Where langchain-openai once put what is no text.
+    return has_unread(message.content) or has_unread(aside.get("tool_outputs"))
 
 
 def _blocks(message: BaseMessage) -> list[dict[str, Any]]:

@@ -6,11 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from snne_guard.errors import InputError, SamplingError
+from snne_guard.sampling.blocks import REASONING_BLOCKS, has_unread
 from snne_guard.sampling.collect import Reply
 from snne_guard.sampling.reading import (
-    REASONING_BLOCKS,
     REFUSALS,
-    UNREAD_BLOCKS,
     as_mapping,
     canonical_calls,
     parsed_arguments,
@@ -138,8 +137,8 @@ def _read_choice(choice: Mapping[str, Any], fields: Mapping[str, Any]) -> Sample
         refused=bool(message.get("refusal")) or finish in REFUSALS,
         reasoned=reasoned or text != whole,
         misaligned=logprobs.misaligned,
-        unread=bool(message.get("audio"))
-        or _has_part(message.get("content"), UNREAD_BLOCKS),
+        unread=bool(message.get("audio") or message.get("images"))
+        or has_unread(message.get("content")),
         response_id=_string(fields.get("id")),
     )
 
@@ -190,7 +189,7 @@ def _read_output(fields: Mapping[str, Any]) -> Sample:
         refused=finish in REFUSALS or _has_part(parts, {"refusal"}),
         reasoned=reasoned or text != whole,
         misaligned=logprobs.misaligned,
-        unread=_has_part([*output, *parts], UNREAD_BLOCKS),
+        unread=has_unread([*output, *parts]),
         response_id=_string(fields.get("id")),
     )
 

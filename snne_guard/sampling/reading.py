@@ -12,9 +12,7 @@ from snne_guard.errors import InputError
 from snne_guard.similarity import canonical_json
 
 __all__ = [
-    "REASONING_BLOCKS",
     "REFUSALS",
-    "UNREAD_BLOCKS",
     "Logprobs",
     "as_mapping",
     "canonical_calls",
@@ -38,29 +36,6 @@ REFUSALS = frozenset(
     }
 )
 """What providers call the end of a reply that they hold back or refuse."""
-
-REASONING_BLOCKS = frozenset(
-    {"reasoning", "reasoning_content", "redacted_thinking", "thinking"}
-)
-"""Types of content blocks that hold reasoning."""
-
-UNREAD_BLOCKS = frozenset(
-    {
-        "audio",
-        "document",
-        "file",
-        "image",
-        "image_generation_call",
-        "image_url",
-        "input_audio",
-        "media",
-        "output_audio",
-        "output_image",
-        "text-plain",
-        "video",
-    }
-)
-"""Types of content blocks that no similarity of texts sees."""
 
 # Models served without a reasoning parser put it in front of the text; where the
 # opening tag is part of their prompt, only the closing one is there.
