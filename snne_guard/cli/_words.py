@@ -40,7 +40,7 @@ _REASONS = {
     "answer_reasoning_only": "the answer is reasoning without a result",
     "answer_refused": "the provider refused to answer",
     "answer_truncated": "the answer was cut off by the token limit",
-    "answer_unread": "the answer holds an image, audio or a file, which nothing "
+    "answer_unread": "the answer holds more than text, such as an image, which nothing "
     "compares",
     "calibration_mismatch": "the calibration was made for other settings, so "
     "nothing is certified",
@@ -72,7 +72,7 @@ _REASONS = {
     "too_few_samples": "too few replies could be compared",
     "tool_call_samples": "samples that call tools were left out",
     "tool_calls": "the answer calls tools",
-    "unread_samples": "samples with an image, audio or a file were left out",
+    "unread_samples": "samples that hold more than text were left out",
     "uncalibrated_answer_temperature": "the answer was drawn at another temperature "
     "than was calibrated",
     "uncalibrated_top_p": "the answer was drawn with another top_p than was calibrated",
