@@ -130,7 +130,9 @@ def test_where_n_does_not_work_the_samples_come_one_by_one(
         billed, sent = server.billed, [r for r in server.asked if is_sample(r)]
     assert found["n_used"] == 5
     assert max(r.n for r in sent) == 4
-    assert len(sent) <= (4 if how == "ignored" else 7)
+    # A connection that breaks is tried again, which is no more that was asked for.
+    again = found["cost"]["attempts"] - found["cost"]["calls"]
+    assert len(sent) - again <= 4
     assert found["cost"]["completion_tokens"] == billed.completion_tokens
 
 
