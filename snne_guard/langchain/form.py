@@ -232,12 +232,12 @@ def _read_by(model: Any, schema: Any, options: Mapping[str, Any]) -> Reader:
         return "either"
     chain: Any = make(schema, **{**options, "include_raw": False})
     steps: Sequence[object] = getattr(chain, "steps", ())
-    if not steps:
-        return "either"
-    parser = steps[-1]
+    parser = next(reversed(steps), None)
     if isinstance(parser, JsonOutputToolsParser):
         return "calls"
-    return "json" if isinstance(parser, JsonOutputParser) else "text"
+    if isinstance(parser, JsonOutputParser):
+        return "json"
+    return "either" if parser is None else "text"
 
 
 def _name(schema: Any) -> str | None:
