@@ -16,6 +16,7 @@ NESTED = (
     "extra_body",
     "generation_config",
     "inferenceConfig",
+    "inference_config",
     "model_kwargs",
     "options",
 )

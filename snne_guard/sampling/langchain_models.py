@@ -117,10 +117,15 @@ class Candidate:
     ) -> frozenset[float | None]:
         """Return the number that an option of a request has, empty if nobody knows."""
         row = self.provider
-        full = options.get(row.in_full or "")
-        nested = (options.get(name, getattr(self.model, name, None)) for name in NESTED)
-        for place in map(as_mapping, (full, *nested)):
-            if (found := numbers_in(place, option)) is not None:
+        place = row.full_of(options)
+        full = None if place is None else options[place]
+        nested = (
+            options.get(name, getattr(self.model, name, None))
+            for name in NESTED
+            if name not in {row.in_full, *row.in_full_too}
+        )
+        for inner in map(as_mapping, (full, *nested)):
+            if (found := numbers_in(inner, option)) is not None:
                 return found
         if isinstance(full, Mapping):
             return frozenset({None})

@@ -56,8 +56,10 @@ def request_options(
     seed = seed_of(candidate, draw)
     if seed is not None and row.seed is not None and not row.seed_is_field:
         options |= _placed(row.seed, seed, options)
-    if row.in_full in options:
-        options |= _in_full(row, options, plan, seed=seed, temperature=temperature)
+    if (place := row.full_of(options)) is not None:
+        options[place] = _in_full(
+            row, options[place], plan, seed=seed, temperature=temperature
+        )
     if draw.n > 1 and row.n is not None:
         options |= _placed(row.n, draw.n, options)
     if logprobs:
@@ -113,22 +115,21 @@ def _placed(path: str, value: object, options: Mapping[str, Any]) -> dict[str, A
 
 def _in_full(
     row: Provider,
-    options: Mapping[str, Any],
+    given: Mapping[str, Any] | None,
     plan: SamplingPlan,
     *,
     seed: int | None,
     temperature: bool,
 ) -> dict[str, Any]:
     """Return an option that takes the place of all fields, with what is set in them."""
-    place = cast("str", row.in_full)
-    settings: dict[str, Any] = dict(options[place] or {})
+    settings: dict[str, Any] = dict(given or {})
     if temperature:
         settings["temperature"] = row.within(plan.temperature)
     if seed is not None:
         settings["seed"] = seed
     if plan.sample_max_tokens is not None:
         settings[row.limit_in_full] = plan.sample_max_tokens
-    return {place: settings}
+    return settings
 
 
 def _unparsed(candidate: Candidate, options: dict[str, Any]) -> dict[str, Any]:

@@ -60,6 +60,7 @@ class Provider:
         seed_is_field: Whether only a field of the model takes it, and no request.
         in_full: Option of one request that takes the place of all fields where a
             user sets it, so that what the guard sets must be in it too.
+        in_full_too: Other names under which that option is taken.
         limit_in_full: Name of the token limit in it.
         request: Further options of every request for samples.
         off: Fields that are set so that samples are drawn in one piece and once:
@@ -95,6 +96,7 @@ class Provider:
     seed: str | None = "seed"
     seed_is_field: bool = False
     in_full: str | None = None
+    in_full_too: tuple[str, ...] = ()
     limit_in_full: str = "max_tokens"
     request: Mapping[str, object] = field(default_factory=lambda: _NOTHING)
     off: Mapping[str, object] = field(default_factory=lambda: _NOTHING)
@@ -116,6 +118,16 @@ class Provider:
     def seed_name(self) -> str:
         """Name of the option or field in which users set a seed."""
         return (self.seed or "seed").rpartition(".")[2]
+
+    def full_of(self, options: Mapping[str, object], /) -> str | None:
+        """Return which of some options takes the place of all fields, the last one.
+
+        Example:
+            >>> Provider(name="mine", in_full="config").full_of({"config": {}})
+            'config'
+        """
+        names = {self.in_full, *self.in_full_too}
+        return next((name for name in reversed([*options]) if name in names), None)
 
     def stops_of(self, texts: Iterable[str], /) -> list[str]:
         """Return those of some texts at which a reply may be told to end."""

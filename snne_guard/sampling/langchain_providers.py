@@ -143,6 +143,7 @@ PROVIDERS: tuple[Provider, ...] = (
         seed=None,
         blank_stops=False,  # Anthropic's models there
         in_full="inferenceConfig",
+        in_full_too=("inference_config",),
         limit_in_full="maxTokens",
         clients=bedrock_clients,
     ),

@@ -56,8 +56,34 @@ ODD: dict[str, dict[str, Any]] = {
 
 @asked(lambda case: case.row in ODD)
 def test_options_in_odd_places_do_not_reach_the_samples(case: Case, way: str) -> None:
+    check_odd(case, way, ODD[case.row])
+
+
+SNAKE = {"temperature": 0.0, "max_tokens": 500, "top_p": 0.9}
+CAMEL = {"temperature": 0.0, "maxTokens": 500}
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"inference_config": SNAKE},
+        {"inferenceConfig": SNAKE},
+        # The class takes the last of them.
+        {"inferenceConfig": {"temperature": 0.7}, "inference_config": CAMEL},
+        {"inference_config": {"temperature": 0.7}, "inferenceConfig": CAMEL},
+    ],
+)
+@asked(lambda case: case.row == "Amazon Bedrock, Converse")
+def test_converse_takes_its_options_with_underscores_too(
+    case: Case, way: str, options: dict[str, Any]
+) -> None:
+    check_odd(case, way, options)
+
+
+def check_odd(case: Case, way: str, options: dict[str, Any]) -> None:
+    """Check that the answer has the user's options, and the samples the guard's."""
     with case.server(split("Paris", ["Paris"])) as server:
-        model = case.chat(server).bind(**ODD[case.row])
+        model = case.chat(server).bind(**options)
         guard = SNNEGuard(model, n=3, sample_max_tokens=9)
         found = record(ask(guard, "x", way))
         answer, *samples = sorted(server.asked, key=is_sample)

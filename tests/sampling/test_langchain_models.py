@@ -295,11 +295,14 @@ def test_the_other_spelling_of_an_option_is_read_too(
         return only(model).answer_settings(kwargs)["top_p"]
 
     assert (said(model), said(model, topP=0.5)) == ({None}, {0.5})
-    full = model.bind(inferenceConfig={"temperature": 0, "topP": 0.5})
-    assert only(full).answer_settings({}) == {
-        "answer_temperature": {0.0},
-        "top_p": {0.5},
-    }
+    for place in ("inferenceConfig", "inference_config"):
+        full = model.bind(**{place: {"temperature": 0, "topP": 0.5}})
+        assert only(full).answer_settings({}) == {
+            "answer_temperature": {0.0},
+            "top_p": {0.5},
+        }
+        later = {"inferenceConfig": {"top_p": 0.4}, "inference_config": {"a": 1}}
+        assert said(full, **later) == ({0.4} if place == "inference_config" else {None})
     # The option replaces the field, and nothing that goes beside it.
     assert said(model.model_copy(update={"top_p": 0.9}), inferenceConfig={"a": 1}) == {
         None
