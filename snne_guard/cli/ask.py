@@ -68,7 +68,7 @@ def ask(
     seed: _options.Seed = None,
     method: Annotated[str, typer.Option(help="auto, snne, wsnne, ...")] = "auto",
     similarity: Annotated[
-        str | None, typer.Option(help="rouge_l, structured, ...")
+        str | None, typer.Option(help="content_f1, rouge_l, ...; else the method's.")
     ] = None,
     prices: _options.Prices = None,
     as_json: _options.AsJson = False,

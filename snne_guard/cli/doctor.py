@@ -49,7 +49,7 @@ def doctor(
 ) -> None:
     """Ask a model for what must vary, and say whether its samples can be trusted.
 
-    About ten short requests show whether temperature, n, log-probabilities, seeds and
+    About nine short requests show whether temperature, n, log-probabilities, seeds and
     caches behave. Without --model the small embedded model is examined. Keys are read
     from the environment (OPENAI_API_KEY, ...), never from the command line.
 

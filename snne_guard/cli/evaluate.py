@@ -48,7 +48,7 @@ def evaluate(
         str,
         typer.Option(
             help="all, readings (how else the paper and its sources can be read), or "
-            "names with commas: dse on all it can run on, dse[exact] on that, "
+            "names with commas: dse on all it can run on, dse\\[exact] on that, "
             "module:object for your own."
         ),
     ] = "all",

@@ -109,7 +109,7 @@ def record(
     answers; unless --system is given it is shown that answers are to be short.
 
     Exit status: 0 every question is recorded; 1 some are not; 2 wrong usage; 130
-    interrupted.
+    interrupted; 143 ended by SIGTERM.
     """
     console = Console(stderr=True)
     with reported_errors():

@@ -2,11 +2,13 @@
 
 import io
 import json
+import re
 import runpy
 import sys
 from pathlib import Path
 
 import pytest
+import typer
 from typer.testing import CliRunner
 
 import snne_guard.cli
@@ -18,10 +20,16 @@ MAIN = str(Path(snne_guard.cli.__file__).parents[1] / "__main__.py")
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_has_its_help(command: str) -> None:
-    result = CliRunner().invoke(build_app(), [command, "--help"])
+    result = CliRunner(env={"COLUMNS": "200"}).invoke(build_app(), [command, "--help"])
 
     assert result.exit_code == 0
     assert "Usage" in result.stdout
+    shown = re.sub(r"[\s│]", "", result.stdout)
+    program = typer.main.get_command(build_app())
+    assert isinstance(program, typer.core.TyperGroup)
+    for option in program.commands[command].params:
+        said = getattr(option, "help", None) or ""
+        assert re.sub(r"\s", "", said).replace("\\[", "[") in shown
 
 
 def test_the_help_names_every_command() -> None:
