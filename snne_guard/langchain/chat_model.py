@@ -26,6 +26,7 @@ from snne_guard.langchain.core import Request
 from snne_guard.langchain.form import in_form
 from snne_guard.langchain.guard import SNNEGuard
 from snne_guard.langchain.reseat import structured
+from snne_guard.langchain.wrapped import with_tools
 from snne_guard.sampling.langchain_models import has_choices, pin, resolve
 from snne_guard.sampling.langchain_runs import said_in
 
@@ -159,7 +160,7 @@ class GuardedChatModel(BaseChatModel):
         options = (
             kwargs if tool_choice is None else {"tool_choice": tool_choice, **kwargs}
         )
-        return self._on(self.guard.model.bind_tools(tools, **options))
+        return self._on(with_tools(self.guard.model, tools, options))
 
     def with_structured_output(
         self, schema: Any, *, include_raw: bool = False, **kwargs: Any
@@ -176,6 +177,7 @@ class GuardedChatModel(BaseChatModel):
             self.guard.model,
             tool_calls="score",
             structured=True,
+            chosen=self.guard.chosen or has_choices(self.guard.model),
             fallback=in_form(self.guard.model, self.guard.fallback, schema, options),
         )
         copy = self.model_copy(update={"guard": guard})

@@ -17,7 +17,6 @@ from langchain_core.runnables import (
     Runnable,
     RunnableConfig,
     RunnableLambda,
-    RunnableWithFallbacks,
 )
 from langchain_core.runnables.base import RunnableBindingBase, coerce_to_runnable
 from langchain_core.utils.function_calling import convert_to_openai_tool
@@ -26,24 +25,13 @@ from langchain_core.utils.json import parse_json_markdown
 from snne_guard.errors import ConfigurationError
 from snne_guard.langchain.messages import as_message
 from snne_guard.langchain.reseat import is_model, reseat
+from snne_guard.langchain.wrapped import beneath, within_wrappers
 from snne_guard.sampling.langchain_models import has_choices, pin
 from snne_guard.sampling.reading import as_mapping, without_thinking
 
 __all__ = ["in_form"]
 
 AnyRunnable = Runnable[Any, Any]
-
-_OF_THE_FORM = frozenset(
-    {
-        "function_call",
-        "functions",
-        "parallel_tool_calls",
-        "response_format",
-        "tool_choice",
-        "tools",
-    }
-)
-"""Options that say in which form to answer; LangChain drops bound ones of them too."""
 
 
 def in_form(model: Any, fallback: Any, schema: Any, options: Mapping[str, Any]) -> Any:
@@ -66,42 +54,29 @@ def in_form(model: Any, fallback: Any, schema: Any, options: Mapping[str, Any]) 
     return _asked(fallback, schema, options) | RunnableLambda(form.fitted, name="form")
 
 
-def _asked(
-    fallback: Any,
-    schema: Any,
-    options: Mapping[str, Any],
-    kwargs: Mapping[str, Any] | None = None,
-) -> Any:
+def _asked(fallback: Any, schema: Any, options: Mapping[str, Any]) -> Any:
     """Return a fallback that is asked for a schema as far as it can be.
 
     Args:
         fallback: Who answers.
         schema: What ``with_structured_output`` takes.
         options: Its further options.
-        kwargs: Options that wrappers around the fallback bind.
     """
-    wrapper: Any = fallback
     if is_model(fallback) and has_choices(fallback):
 
         def late(_value: Any, config: RunnableConfig) -> Any:
-            return _asked(pin(fallback, config), schema, options, kwargs)
+            return _asked(pin(fallback, config), schema, options)
 
         return RunnableLambda(late, name="fallback")
-    if isinstance(fallback, RunnableWithFallbacks):
-        first, *others = (
-            _asked(each, schema, options, kwargs)
-            for each in (wrapper.runnable, *wrapper.fallbacks)
-        )
-        return wrapper.model_copy(update={"runnable": first, "fallbacks": others})
-    if isinstance(fallback, RunnableBindingBase):
-        bound = {**wrapper.kwargs, **(kwargs or {})}
-        inner = _asked(wrapper.bound, schema, options, bound)
-        return wrapper.model_copy(update={"bound": inner, "kwargs": {}})
-    return _asked_plainly(fallback, schema, options, kwargs or {})
+
+    def made(inner: Any, kwargs: Mapping[str, Any]) -> AnyRunnable:
+        return _asked_plainly(inner, kwargs, schema, options)
+
+    return within_wrappers(fallback, made)
 
 
 def _asked_plainly(
-    fallback: Any, schema: Any, options: Mapping[str, Any], kwargs: Mapping[str, Any]
+    fallback: Any, kwargs: Mapping[str, Any], schema: Any, options: Mapping[str, Any]
 ) -> AnyRunnable:
     make = getattr(fallback, "with_structured_output", None)
     plain: AnyRunnable = coerce_to_runnable(fallback)
@@ -113,21 +88,12 @@ def _asked_plainly(
         asked = cast("AnyRunnable", make(schema, **{**options, "include_raw": True}))
     except Exception:  # noqa: BLE001 - each provider has its own word for "cannot"
         return plain
-    kept = {name: each for name, each in kwargs.items() if name not in _OF_THE_FORM}
-    if not kept:
-        return asked
     try:
         return reseat(
-            asked, lambda inner: _bound(inner, kept), around=fallback.__class__
+            asked, lambda inner: beneath(inner, kwargs), around=fallback.__class__
         )
     except ConfigurationError:  # nothing to bind them to is seen in it
         return asked
-
-
-def _bound(model: AnyRunnable, kwargs: Mapping[str, Any]) -> AnyRunnable:
-    """Bind options to a model in the form, whose own options stand above them."""
-    own = getattr(model, "kwargs", {})
-    return model.bind(**{**kwargs, **own})
 
 
 Reader = Literal["calls", "json", "text", "either"]
@@ -227,6 +193,8 @@ def _as_call(message: AIMessage, name: str, fields: Any) -> AIMessage:
 
 def _read_by(model: Any, schema: Any, options: Mapping[str, Any]) -> Reader:
     """Return what the parser behind a model's structured output reads."""
+    while isinstance(model, RunnableBindingBase):
+        model = cast("Any", model.bound)
     make = getattr(model, "with_structured_output", None)
     if has_choices(model) or make is None:
         return "either"

@@ -23,9 +23,10 @@ from snne_guard.langchain.call import GuardedCall
 from snne_guard.langchain.form import in_form
 from snne_guard.langchain.measuring import Measuring
 from snne_guard.langchain.reseat import structured
+from snne_guard.langchain.wrapped import with_tools
 from snne_guard.sampling import Breaker, Budget, Prices
 from snne_guard.sampling.breaker import BREAKER
-from snne_guard.sampling.langchain_models import ChatRunnable
+from snne_guard.sampling.langchain_models import ChatRunnable, has_choices
 from snne_guard.types import (
     Assessment,
     Method,
@@ -317,7 +318,7 @@ class SNNEGuard(Measuring):
 
     def bind_tools(self, tools: Sequence[Any], **kwargs: Any) -> SNNEGuard:
         """Return a guard on the model with tools bound to it."""
-        return self.on(self.model.bind_tools(tools, **kwargs))
+        return self.on(with_tools(self.model, tools, kwargs))
 
     def with_structured_output(
         self, schema: Any, *, include_raw: bool = False, **kwargs: Any
@@ -332,7 +333,11 @@ class SNNEGuard(Measuring):
         options = {"include_raw": include_raw, **kwargs}
         instead = in_form(self.model, self.fallback, schema, options)
         guard = self.on(
-            self.model, tool_calls="score", structured=True, fallback=instead
+            self.model,
+            tool_calls="score",
+            structured=True,
+            chosen=self.chosen or has_choices(self.model),
+            fallback=instead,
         )
         return structured(self.model, schema, options, guarded=guard.on)
 

@@ -14,14 +14,19 @@ from langchain_core.runnables import (
     RunnableWithFallbacks,
 )
 from langchain_core.runnables.base import RunnableBindingBase
+from langchain_core.runnables.retry import RunnableRetry
 
 from snne_guard.errors import ConfigurationError
-from snne_guard.sampling.langchain_models import check_model, is_open, pin
+from snne_guard.langchain.wrapped import beneath, each_of, put_into
+from snne_guard.sampling.langchain_models import check_model, has_choices, pin
 
 __all__ = ["is_model", "reseat", "structured"]
 
 
 AnyRunnable = Runnable[Any, Any]
+
+Guarded = Callable[[AnyRunnable], AnyRunnable]
+"""Makes a guard on a model, what is bound to it included."""
 
 
 def structured(
@@ -29,9 +34,12 @@ def structured(
     schema: Any,
     options: Mapping[str, Any],
     *,
-    guarded: Callable[[AnyRunnable], AnyRunnable],
+    guarded: Guarded,
 ) -> AnyRunnable:
     """Return a model's structured output with a guard on the model in it.
+
+    What wrappers around the model bring stays around it, inside of the guard: no retry
+    of theirs asks for a guarded answer again.
 
     Args:
         model: The model.
@@ -40,21 +48,66 @@ def structured(
         guarded: Makes the guard from the model, its bound options included.
 
     Raises:
-        ConfigurationError: If no model is found: it would bypass the guard.
+        ConfigurationError: If no model is found: it would bypass the guard. If a retry
+            is around several models.
     """
-    if not is_open(model):
-        return reseat(model.with_structured_output(schema, **options), guarded)
+    if has_choices(model):
 
-    def late(_value: Any, config: RunnableConfig) -> AnyRunnable:
-        chosen: Any = pin(model, config)
-        return reseat(chosen.with_structured_output(schema, **options), guarded)
+        def late(_value: Any, config: RunnableConfig) -> AnyRunnable:
+            return _structured(pin(model, config), schema, options, guarded, {})
 
-    return RunnableLambda(late, name="structured")
+        return RunnableLambda(late, name="structured")
+    return _structured(model, schema, options, guarded, {})
+
+
+def _structured(
+    model: Any,
+    schema: Any,
+    options: Mapping[str, Any],
+    guarded: Guarded,
+    kwargs: Mapping[str, Any],
+) -> AnyRunnable:
+    """Return the same of a model that is chosen, given what wrappers bind to it."""
+    if isinstance(model, RunnableWithFallbacks):
+        several: AnyRunnable = each_of(
+            model, lambda one: _structured(one, schema, options, guarded, kwargs)
+        )
+        return several
+    if isinstance(model, RunnableBindingBase):
+        wrapper = cast("Any", model)
+        _check_retry(wrapper)
+        return _structured(
+            wrapper.bound,
+            schema,
+            options,
+            lambda inner: guarded(put_into(wrapper, inner)),
+            {**wrapper.kwargs, **kwargs},
+        )
+    chain = model.with_structured_output(schema, **options)
+    return reseat(chain, lambda inner: guarded(beneath(inner, kwargs)))
+
+
+def _check_retry(wrapper: RunnableBindingBase[Any, Any]) -> None:
+    """Refuse a retry around several models: each has a parser of its own.
+
+    Raises:
+        ConfigurationError: If it is one.
+    """
+    inner: Any = wrapper.bound
+    while isinstance(inner, RunnableBindingBase):
+        inner = cast("Any", inner.bound)
+    if isinstance(wrapper, RunnableRetry) and isinstance(inner, RunnableWithFallbacks):
+        msg = (
+            "with_structured_output cannot keep with_retry around with_fallbacks: each "
+            "model has a parser of its own. Put it around each model: "
+            "first.with_retry().with_fallbacks([second.with_retry()])"
+        )
+        raise ConfigurationError(msg)
 
 
 def reseat(
     chain: AnyRunnable,
-    guarded: Callable[[AnyRunnable], AnyRunnable],
+    guarded: Guarded,
     *,
     around: type[Any] | None = None,
 ) -> AnyRunnable:
@@ -84,7 +137,7 @@ Step = Callable[[AnyRunnable], AnyRunnable | None]
 
 def _reseated(
     runnable: AnyRunnable,
-    guarded: Callable[[AnyRunnable], AnyRunnable],
+    guarded: Guarded,
     around: type[Any] | None,
 ) -> AnyRunnable | None:
     """Return the runnable with the guard in it, None if there is no model in it."""
