@@ -41,7 +41,8 @@ class GuardSettings(TypedDict, total=False):
             settled once.
         similarity: What compares the answers: a name in ``SIMILARITIES``, ``"nli"``,
             ``"nli:MODEL"``, ``"embedding:MODEL"``, a callable of your own, or None for
-            the method's default (``"content_f1"`` for SNNE and WSNNE).
+            the method's default (``"content_f1"`` for SNNE and WSNNE, of which half
+            of the weight then lies on the delivered answer).
         tau: Temperature of the similarity's softmax, above 0; None for 1.
         threshold: Largest ``u`` that is accepted, in [0, 1]; a ``Threshold``; a pair
             ``(accept, refuse)``; or None, which measures only.
@@ -67,7 +68,8 @@ class GuardSettings(TypedDict, total=False):
         schedule: ``"concurrent"`` draws samples beside the answer, ``"answer_first"``
             after it. None: after it where there are tools.
         rounds: Members of the set after each round of samples, rising to ``n``.
-        stopping: Whether a round was enough: ``"certificate"``, a callable, or None.
+        stopping: Whether a round was enough: ``"certificate"``, a ``CalibratedStop``,
+            a callable, or None.
         timeout: Seconds for the whole call.
         sample_timeout: Seconds after which what has arrived is scored.
         sample_max_tokens: Token limit of a sample.

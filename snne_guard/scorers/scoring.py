@@ -58,7 +58,8 @@ def score(
             SNNE (reason ``logprobs_missing`` if only some have).
         similarity: What compares the answers: a name in ``SIMILARITIES``, ``"nli"``
             or ``"nli:MODEL"``, ``"embedding:MODEL"``, a callable of your own, or None
-            for the method's default (content F1 for SNNE).
+            for the method's default (content F1 for SNNE and WSNNE, of which half of
+            the weight then lies on the delivered answer).
         tau: Temperature of the similarity's softmax, None for 1.
         known: What a method needs and nobody can work out from the answers, under the
             name of the need: ``hidden_states``, ``token_importance``, one entry for
