@@ -5,7 +5,7 @@ the ratios hold on a busy machine, the times do not. Content F1 weighs the words
 pair by themselves, so it takes several times as long. The exit status is 1 if a ratio
 misses its target.
 
-    python benchmarks/content_matrix.py
+    python -m benchmarks.content_matrix
 """
 
 from __future__ import annotations

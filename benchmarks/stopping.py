@@ -5,7 +5,7 @@ Figures are compared with those that were measured before on larger cuts of the 
 data sets; the exit status is 1 if one lies outside of the noise that is stated. How
 much of a difference the smaller cuts make at epsilon 0.02 is simulated.
 
-    SNNE_GUARD_SHARED=folder python benchmarks/stopping.py
+    SNNE_GUARD_SHARED=folder python -m benchmarks.stopping
 
 The folder holds ``data/*.jsonl``; without it there is nothing to measure.
 """
