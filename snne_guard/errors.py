@@ -128,9 +128,10 @@ class MonitorStoreError(SnneGuardError):
 class ModelCancelledError(SnneGuardError):
     """A model cancelled its own request for the answer; nobody cancelled the call.
 
-    It stands for the ``asyncio.CancelledError`` that came out of the model, or of an
-    ``on_uncertain`` function, and which is its cause: that one would end the caller's
-    task as if the caller had been cancelled.
+    It stands for the ``CancelledError`` of ``asyncio`` or ``concurrent.futures`` that
+    came out of the model, or of an ``on_uncertain`` or ``tool_calls`` function, and
+    which is its cause: that one would end the caller's task, or a task that waits for
+    the caller's thread, as if somebody had cancelled it.
     """
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import logging
 import uuid
+from asyncio import CancelledError
 from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
 from contextvars import Context
@@ -166,8 +167,9 @@ def _called(
             value.close()
             msg = f"{name} returned a coroutine; it must be a plain function"
             raise TypeError(msg)  # noqa: TRY301 - every failure ends the same way
-    except Exception as error:  # noqa: BLE001 - it may be anyone's code
-        # The error's text may quote the messages, so it is not logged.
+    except (Exception, CancelledError) as error:  # noqa: BLE001 - anyone's code
+        # Nothing is awaited here, so a cancellation is its own. The error's text may
+        # quote the messages, so it is not logged.
         logger.warning("%s failed with %s", name, type(error).__name__)
         return None, True
     return value, False

@@ -15,6 +15,7 @@ from snne_guard.assess.preflight import Examiner, LateError, Preflight
 from snne_guard.sampling.collect import Draw, Reply, count_by
 from snne_guard.sampling.probes import Ask, Seen
 from snne_guard.sampling.retry import aretried, retried
+from snne_guard.sampling.within import cancelled_by_caller_only
 
 __all__ = ["AsyncExamination", "AsyncProbe", "Examination", "Probe"]
 
@@ -88,7 +89,8 @@ class Examination(Examiner):
         count_by(self.count)
         begun = time.monotonic()
         try:
-            reply = self._send(probe, Draw(index=ask.index, n=ask.n), stop)
+            with cancelled_by_caller_only():
+                reply = self._send(probe, Draw(index=ask.index, n=ask.n), stop)
         except Exception as error:  # noqa: BLE001 - part of what is found out
             return Seen(error=error)
         return replace(probe.look(reply), seconds=time.monotonic() - begun)
@@ -140,7 +142,8 @@ class AsyncExamination(Examiner):
         count_by(self.count)
         begun = time.monotonic()
         try:
-            reply = await self._send(probe, Draw(index=ask.index, n=ask.n))
+            with cancelled_by_caller_only():
+                reply = await self._send(probe, Draw(index=ask.index, n=ask.n))
         except Exception as error:  # noqa: BLE001 - part of what is found out
             return Seen(error=error)
         return replace(probe.look(reply), seconds=time.monotonic() - begun)

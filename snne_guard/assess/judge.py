@@ -15,6 +15,7 @@ from snne_guard.assess.needs import check_needs, lacking
 from snne_guard.decision import Policy, Verdict
 from snne_guard.errors import ConfigurationError
 from snne_guard.sampling.agreement import suspect, words_of
+from snne_guard.sampling.within import cancelled_by_caller_only
 from snne_guard.scorers import Combination, resolve_method, score_members
 from snne_guard.scorers.needs import LOGPROB_NEEDS, MAIN_NEEDS, check_relation
 from snne_guard.scorers.registry import default_similarity, without_logprobs
@@ -131,6 +132,7 @@ class Judge:
         Raises:
             ConfigurationError: If the user's function says neither ``"skip"`` nor
                 ``"score"`` nor a ``Policy``.
+            ModelCancelledError: If it cancelled itself.
         """
         rule = self.tool_calls
         if isinstance(rule, str):
@@ -138,7 +140,8 @@ class Judge:
         if answer.tool_calls is None:
             return replace(self, tool_calls="skip")
         if callable(rule):
-            rule = rule(answer)
+            with cancelled_by_caller_only("the tool_calls function cancelled itself"):
+                rule = rule(answer)
             _check_tool_rule("tool_calls' result", rule)
         if not isinstance(rule, Policy):
             return replace(self, tool_calls=rule)

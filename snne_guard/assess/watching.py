@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from asyncio import CancelledError
 from dataclasses import replace
 from typing import Literal, Protocol
 
@@ -64,8 +65,9 @@ def watched(
     """
     try:
         seen, doubt = watch.see(assessment)
-    except Exception as error:  # noqa: BLE001 - its store may be anyone's code
-        # An answer that was paid for is not lost to it.
+    except (Exception, CancelledError) as error:  # noqa: BLE001 - anyone's store
+        # An answer that was paid for is not lost to it. Nothing is awaited here, so a
+        # cancellation is its own and never the caller's.
         logger.warning("the monitor failed with %s", type(error).__name__)
         return unwatched(watch, assessment, verdict, policy=policy)
     return _doubted(seen, verdict, doubt, policy)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import threading
 from collections.abc import Awaitable, Callable, Generator
 from concurrent.futures import Future
@@ -25,8 +26,6 @@ __all__ = [
 
 T = TypeVar("T")
 
-_MODEL = "the model cancelled its own request"
-
 
 class OutOfTimeError(TimeoutError):
     """Our own limit ran out, not one of the provider's client."""
@@ -46,7 +45,7 @@ def within(ask: Callable[[], T], seconds: float | None) -> T:
         >>> within(lambda: "Paris", None)
         'Paris'
     """
-    with cancelled_by_caller_only(_MODEL):
+    with cancelled_by_caller_only():
         if seconds is None:
             return ask()
         future = _begun(ask)
@@ -86,7 +85,7 @@ async def awithin(asking: Awaitable[T], seconds: float | None) -> T:
         OutOfTimeError: If it did not return within ``seconds``.
         ModelCancelledError: If it was cancelled, and not because the caller is.
     """
-    with cancelled_by_caller_only(_MODEL):
+    with cancelled_by_caller_only():
         if seconds is None:
             return await asking
         limit = asyncio.timeout(seconds)
@@ -100,8 +99,13 @@ async def awithin(asking: Awaitable[T], seconds: float | None) -> T:
 
 
 @contextmanager
-def cancelled_by_caller_only(what: str, /) -> Generator[None]:
+def cancelled_by_caller_only(
+    what: str = "the model cancelled its own request", /
+) -> Generator[None]:
     """Turn a cancellation that nobody asked the caller's task for into an error.
+
+    That of ``concurrent.futures`` too: it becomes the other one on its way from a
+    thread into a task.
 
     Args:
         what: Says what cancelled itself then.
@@ -119,7 +123,7 @@ def cancelled_by_caller_only(what: str, /) -> Generator[None]:
     """
     try:
         yield
-    except asyncio.CancelledError as error:
+    except (asyncio.CancelledError, concurrent.futures.CancelledError) as error:
         if _is_being_cancelled():
             raise
         msg = f"{what}; nobody cancelled the guarded call"

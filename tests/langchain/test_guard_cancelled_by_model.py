@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from typing import Any
 
@@ -16,6 +17,12 @@ from langchain_core.runnables import Runnable, RunnableLambda
 from snne_guard import GuardedChatModel, ModelCancelledError, SNNEGuard
 from tests.support.guarding import WAYS, Witness, ask, record
 
+Cancelled = type[BaseException]
+CANCELLED = pytest.mark.parametrize(
+    "error",
+    [asyncio.CancelledError, concurrent.futures.CancelledError],
+    ids=["asyncio", "futures"],
+)
 POLICIES = pytest.mark.parametrize("policy", ["flag", "refuse"])
 TASKS = pytest.mark.parametrize("way", ["ainvoke", "astream", "abatch"])
 
@@ -25,9 +32,11 @@ class Cancelling(BaseChatModel):
 
     Attributes:
         shown: What comes in a stream before it does so.
+        error: What it raises then.
     """
 
     shown: str = ""
+    error: Cancelled = asyncio.CancelledError
 
     @property
     def _llm_type(self) -> str:
@@ -38,7 +47,7 @@ class Cancelling(BaseChatModel):
     ) -> ChatResult:
         del messages
         if kwargs.get("temperature") != 1.0:
-            raise asyncio.CancelledError
+            raise self.error
         return ChatResult(generations=[ChatGeneration(message=AIMessage("Paris"))])
 
     async def _agenerate(
@@ -50,7 +59,7 @@ class Cancelling(BaseChatModel):
     def _stream(self, *_args: Any, **_kwargs: Any) -> Iterator[ChatGenerationChunk]:
         if self.shown:
             yield ChatGenerationChunk(message=AIMessageChunk(content=self.shown))
-        raise asyncio.CancelledError
+        raise self.error
 
     async def _astream(
         self, *_args: Any, **_kwargs: Any
@@ -88,19 +97,23 @@ def test_the_fallback_answers_for_a_model_that_cancels_itself(
     assert found["cost"]["lower_bound"]
 
 
+@CANCELLED
 @POLICIES
 @pytest.mark.parametrize("chat_model", [False, True])
 @pytest.mark.parametrize("way", WAYS)
 def test_without_a_fallback_it_is_an_error_and_no_cancellation(
-    way: str, chat_model: bool, policy: Any
+    way: str, chat_model: bool, policy: Any, error: Cancelled
 ) -> None:
     witness = Witness()
     guard = guarded(
-        Cancelling(), chat_model=chat_model, on_uncertain=policy, observers=[witness]
+        Cancelling(error=error),
+        chat_model=chat_model,
+        on_uncertain=policy,
+        observers=[witness],
     )
     with pytest.raises(ModelCancelledError) as caught:
         ask(guard, "x", way)
-    assert isinstance(caught.value.__cause__, asyncio.CancelledError)
+    assert isinstance(caught.value.__cause__, error)
     assert "answer_failed" in witness.last.reasons
 
 
@@ -224,6 +237,12 @@ async def test_a_true_cancellation_is_never_handed_over(
 
     await end(call(), waits)
     assert not handed
+
+
+@CANCELLED
+async def test_a_task_that_asks_in_a_thread_is_not_cancelled(error: Cancelled) -> None:
+    with pytest.raises(ModelCancelledError):
+        await asyncio.to_thread(guarded(Cancelling(error=error)).invoke, "x")
 
 
 async def cancel_later(_assessment: Any) -> str:

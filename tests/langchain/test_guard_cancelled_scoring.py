@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import threading
 from typing import Any
 
@@ -15,7 +16,11 @@ from snne_guard import SNNEGuard
 from tests.support.guarding import ask, record
 
 WAYS = pytest.mark.parametrize("way", ["invoke", "ainvoke"])
-ENDS = pytest.mark.parametrize("error", [asyncio.CancelledError, RuntimeError])
+ENDS = pytest.mark.parametrize(
+    "error",
+    [asyncio.CancelledError, concurrent.futures.CancelledError, RuntimeError],
+    ids=["asyncio", "futures", "other"],
+)
 LYON = AIMessage("Lyon")
 
 
