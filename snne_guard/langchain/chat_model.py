@@ -26,7 +26,7 @@ from snne_guard.langchain.core import Request
 from snne_guard.langchain.form import in_form
 from snne_guard.langchain.guard import SNNEGuard
 from snne_guard.langchain.reseat import structured
-from snne_guard.langchain.wrapped import with_tools
+from snne_guard.langchain.wrapped import tools_instead, with_tools
 from snne_guard.sampling.langchain_models import has_choices, pin, resolve
 from snne_guard.sampling.langchain_runs import said_in
 
@@ -156,11 +156,18 @@ class GuardedChatModel(BaseChatModel):
         tool_choice: str | None = None,
         **kwargs: Any,
     ) -> Runnable[LanguageModelInput, AIMessage]:
-        """Return this model with tools bound to it, in the inner model's own form."""
+        """Return this model with tools bound to it, in the inner model's own form.
+
+        And to its guard's fallback, in the form of that one.
+        """
         options = (
             kwargs if tool_choice is None else {"tool_choice": tool_choice, **kwargs}
         )
-        return self._on(with_tools(self.guard.model, tools, options))
+        guard = self.guard
+        instead = tools_instead(guard.fallback, guard.model, tools, options)
+        guard = guard.on(guard.model, fallback=instead)
+        bound = with_tools(guard.model, tools, options)
+        return self.model_copy(update={"guard": guard})._on(bound)  # noqa: SLF001 - a copy of this
 
     def with_structured_output(
         self, schema: Any, *, include_raw: bool = False, **kwargs: Any

@@ -24,8 +24,8 @@ from langchain_core.utils.json import parse_json_markdown
 
 from snne_guard.errors import ConfigurationError
 from snne_guard.langchain.messages import as_message
-from snne_guard.langchain.reseat import is_model, reseat
-from snne_guard.langchain.wrapped import beneath, within_wrappers
+from snne_guard.langchain.reseat import reseat
+from snne_guard.langchain.wrapped import beneath, is_model, within_wrappers
 from snne_guard.sampling.langchain_models import has_choices, pin
 from snne_guard.sampling.reading import as_mapping, without_thinking
 

@@ -23,7 +23,7 @@ from snne_guard.langchain.call import GuardedCall
 from snne_guard.langchain.form import in_form
 from snne_guard.langchain.measuring import Measuring
 from snne_guard.langchain.reseat import structured
-from snne_guard.langchain.wrapped import with_tools
+from snne_guard.langchain.wrapped import tools_instead, with_tools
 from snne_guard.sampling import Breaker, Budget, Prices
 from snne_guard.sampling.breaker import BREAKER
 from snne_guard.sampling.langchain_models import ChatRunnable, has_choices
@@ -318,8 +318,9 @@ class SNNEGuard(Measuring):
             yield chunk
 
     def bind_tools(self, tools: Sequence[Any], **kwargs: Any) -> SNNEGuard:
-        """Return a guard on the model with tools bound to it."""
-        return self.on(with_tools(self.model, tools, kwargs))
+        """Return a guard on the model with tools bound to it, and to its fallback."""
+        instead = tools_instead(self.fallback, self.model, tools, kwargs)
+        return self.on(with_tools(self.model, tools, kwargs), fallback=instead)
 
     def with_structured_output(
         self, schema: Any, *, include_raw: bool = False, **kwargs: Any

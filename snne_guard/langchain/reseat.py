@@ -17,10 +17,10 @@ from langchain_core.runnables.base import RunnableBindingBase
 from langchain_core.runnables.retry import RunnableRetry
 
 from snne_guard.errors import ConfigurationError
-from snne_guard.langchain.wrapped import beneath, each_of, put_into
-from snne_guard.sampling.langchain_models import check_model, has_choices, pin
+from snne_guard.langchain.wrapped import beneath, each_of, is_model, put_into
+from snne_guard.sampling.langchain_models import has_choices, pin
 
-__all__ = ["is_model", "reseat", "structured"]
+__all__ = ["reseat", "structured"]
 
 
 AnyRunnable = Runnable[Any, Any]
@@ -181,12 +181,3 @@ _INSIDE: dict[type[Any], Callable[[Any, Step], AnyRunnable | None]] = {
     RunnableBindingBase: _in_binding,
     RunnableParallel: _in_parallel,
 }
-
-
-def is_model(runnable: object) -> bool:
-    """Return whether a runnable is a chat model, or wrappers around nothing else."""
-    try:
-        check_model(runnable)
-    except ConfigurationError:
-        return False
-    return True

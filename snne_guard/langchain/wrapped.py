@@ -3,12 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, cast
 
-from langchain_core.runnables import Runnable, RunnableWithFallbacks
+from langchain_core.runnables import (
+    Runnable,
+    RunnableConfig,
+    RunnableLambda,
+    RunnableWithFallbacks,
+)
 from langchain_core.runnables.base import RunnableBindingBase
 
-__all__ = ["beneath", "each_of", "put_into", "with_tools", "within_wrappers"]
+from snne_guard.errors import ConfigurationError
+from snne_guard.sampling.langchain_models import check_model, has_choices, pin, resolve
+from snne_guard.sampling.reading import as_mapping
+
+__all__ = [
+    "beneath",
+    "each_of",
+    "is_model",
+    "put_into",
+    "tools_instead",
+    "with_tools",
+    "within_wrappers",
+]
 
 AnyRunnable = Runnable[Any, Any]
 
@@ -24,8 +42,20 @@ _OF_THE_FORM = frozenset(
 )
 """Options that say in which form to answer; LangChain drops bound ones of them too."""
 
+_NAMED = frozenset({"function", "name", "title"})
+"""What says in a mapping which tool it is, in the forms that every class takes."""
+
 Make = Callable[[Any, Mapping[str, Any]], Any]
 """Makes what takes the place of a model, from it and what wrappers bind to it."""
+
+
+def is_model(runnable: object) -> bool:
+    """Return whether a runnable is a chat model, or wrappers around nothing else."""
+    try:
+        check_model(runnable)
+    except ConfigurationError:
+        return False
+    return True
 
 
 def with_tools(model: Any, tools: Sequence[Any], options: Mapping[str, Any]) -> Any:
@@ -44,6 +74,58 @@ def with_tools(model: Any, tools: Sequence[Any], options: Mapping[str, Any]) -> 
         return beneath(inner.bind_tools(tools, **options), kwargs)
 
     return within_wrappers(model, made)
+
+
+def tools_instead(
+    fallback: Any, model: Any, tools: Sequence[Any], options: Mapping[str, Any]
+) -> Any:
+    """Return a fallback with the tools of a guarded model, if it can have any.
+
+    A model of another class gets what every class takes: tools of the user's own, and
+    which of them is to be called where that is a word. Where it takes none of them it
+    stays as it is.
+
+    Args:
+        fallback: Who answers instead, None if nobody does.
+        model: The guarded model.
+        tools: What ``bind_tools`` takes.
+        options: Its further options.
+    """
+    if has_choices(fallback) and is_model(fallback):
+
+        def late(_value: Any, config: RunnableConfig) -> Any:
+            return tools_instead(pin(fallback, config), model, tools, options)
+
+        return RunnableLambda(late, name="fallback")
+    kinds = [] if has_choices(model) else [type(one.model) for one in resolve(model)]
+
+    def made(inner: Any, kwargs: Mapping[str, Any]) -> Any:
+        bind = getattr(inner, "bind_tools", None)
+        given, said = _for_class(tools, options, same=type(inner) in kinds)
+        if callable(bind) and given:
+            with suppress(Exception):  # each provider has its own word for "cannot"
+                return beneath(cast("AnyRunnable", bind(given, **said)), kwargs)
+        return inner.bind(**kwargs) if kwargs else inner
+
+    return within_wrappers(fallback, made)
+
+
+def _for_class(
+    tools: Sequence[Any], options: Mapping[str, Any], *, same: bool
+) -> tuple[Sequence[Any], Mapping[str, Any]]:
+    """Return what ``bind_tools`` is given, of the same class or of another one."""
+    if same:
+        return tools, options
+    choice = options.get("tool_choice")
+    said = {"tool_choice": choice} if isinstance(choice, str) else {}
+    return [tool for tool in tools if _is_known_to_all(tool)], said
+
+
+def _is_known_to_all(tool: object) -> bool:
+    """Return whether a tool is in no form of one provider's own."""
+    given = as_mapping(tool)
+    kind = given.get("type", "function")
+    return not given or (kind == "function" and not _NAMED.isdisjoint(given))
 
 
 def within_wrappers(
