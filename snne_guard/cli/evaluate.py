@@ -151,7 +151,7 @@ def evaluate(
     win over the field. Each file, and each answer_protocol in it, is ranked apart.
 
     Bad lines are reported with their number and skipped; the exit status is
-    then 1, and 2 where nothing could be done.
+    then 1, and 2 at wrong usage or where no set can be ranked.
     """
     problems = Problems()
     graders = [

@@ -72,7 +72,7 @@ def score(
     and where known main_logprobs and token_logprobs.
 
     Bad lines are reported with their number and skipped; the exit status is
-    then 1, and 2 where nothing could be done.
+    then 1. It is 2 at wrong usage.
     """
     with reported_errors():
         options = Options.checked(
