@@ -24,10 +24,14 @@ _SHOWN = (
     "n",
     "include_answer",
     "temperature",
+    "method",
+    "similarity",
     "tau",
     "threshold",
+    "calibration",
     "allow_mismatch",
     "prompt_version",
+    "on_uncertain",
     "on_error",
     "tool_calls",
     "min_samples",
@@ -42,6 +46,8 @@ _SHOWN = (
     "budget",
     "breaker",
 )
+_BY_TYPE = frozenset({"method", "similarity", "calibration", "on_uncertain"})
+"""What is shown by its type's name where it is no word."""
 
 
 def build(
@@ -85,7 +91,7 @@ def described(guard: BaseModel) -> str:
     """
     fields = type(guard).model_fields
     shown = [
-        f"{name}={value!r}"
+        f"{name}={_shown(name, value)}"
         for name in _SHOWN
         if (value := getattr(guard, name)) != fields[name].default
     ]
@@ -93,3 +99,8 @@ def described(guard: BaseModel) -> str:
     while "bound" in vars(model):
         model = model.bound
     return f"{type(guard).__name__}({', '.join([type(model).__name__, *shown])})"
+
+
+def _shown(name: str, value: object) -> str:
+    named = name in _BY_TYPE and not isinstance(value, str)
+    return type(value).__name__ if named else repr(value)

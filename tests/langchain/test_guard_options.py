@@ -12,7 +12,7 @@ from snne_guard import (
     GuardTimeoutError,
     SNNEGuard,
 )
-from snne_guard.similarity import rouge_l
+from snne_guard.similarity import exact, rouge_l
 from tests.support.chat_server import (
     ChatServer,
     always,
@@ -115,6 +115,13 @@ def test_the_repr_names_settings_and_shows_no_secret() -> None:
         guard = SNNEGuard(model, n=3, threshold=0.5, observers=[Witness()])
     assert repr(guard) == "SNNEGuard(ChatOpenAI, n=3, threshold=0.5)"
     assert "sk-secret" not in f"{guard!r} {guard} {GuardedChatModel(guard)!r}"
+    chosen = guard.on(
+        guard.model, method="dse", similarity=exact, on_uncertain="refuse"
+    )
+    assert repr(chosen) == (
+        "SNNEGuard(ChatOpenAI, n=3, method='dse', similarity=Match, threshold=0.5, "
+        "on_uncertain='refuse')"
+    )
 
 
 def test_the_environment_variable_turns_guards_off_visibly(
