@@ -19,7 +19,9 @@ TEMPERATURE_UNSET = "temperature_unset"
 ALLOWED = frozenset(
     {
         "uncalibrated_answer_temperature",
+        "uncalibrated_max_tokens",
         "uncalibrated_model",
+        "uncalibrated_stop",
         "uncalibrated_temperature",
         "uncalibrated_top_p",
     }
@@ -113,6 +115,10 @@ class Binding:
             reasons += ("uncalibrated_answer_temperature",)
         if not self._holds("top_p"):
             reasons += ("uncalibrated_top_p",)
+        if not self._holds("max_tokens"):
+            reasons += ("uncalibrated_max_tokens",)
+        if not self._holds("stop"):
+            reasons += ("uncalibrated_stop",)
         names = {responses.answer.model, *(member.model for member in members)}
         if not all(map(self._knows, names)):
             reasons += ("uncalibrated_model",)

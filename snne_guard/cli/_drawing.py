@@ -13,7 +13,6 @@ from snne_guard.cli._asking import short_answers
 from snne_guard.cli._models import with_settings
 from snne_guard.errors import ConfigurationError
 from snne_guard.evaluation import Drawn, Question
-from snne_guard.evaluation.data.prompts import fewest
 from snne_guard.evaluation.recording.ended import ended
 from snne_guard.sampling.prices import Prices
 from snne_guard.sampling.retry import aretried
@@ -75,7 +74,8 @@ class DrawSettings:
         """Return what each line of a recording says."""
         untold = {"send_stop", "unseen", *self.unseen}
         settings = {k: v for k, v in asdict(self).items() if k not in untold}
-        settings["stop"] = None if self.stop is None else list(self.stop)
+        if self.stop is not None:
+            settings["stop"] = list(self.stop)
         if self.model is not None:
             return settings
         from snne_guard.langchain.embedded import MODEL_NAME
@@ -87,13 +87,15 @@ class DrawSettings:
     def known(self, chat: BaseChatModel) -> DrawSettings:
         """Return them with what a model draws its answers with by itself.
 
-        Some classes have a temperature of their own where the user sets none.
+        Some classes have a temperature or a token limit of their own where the user
+        sets none.
         """
         from snne_guard.sampling.langchain_models import answer_settings
 
         found = dict(answer_settings(chat))
-        if self.answer_temperature is not None:
-            del found["answer_temperature"]
+        for name in ("answer_temperature", "max_tokens", "stop"):
+            if getattr(self, name) is not None:
+                del found[name]
         own: dict[str, Any] = {k: next(iter(each)) for k, each in found.items() if each}
         return replace(self, **own, unseen=frozenset(found.keys() - own.keys()))
 
@@ -107,13 +109,12 @@ class DrawSettings:
 
     def on(self, chat: BaseChatModel) -> ChatRunnable:
         """Return a model with the settings that it does not have yet."""
-        from snne_guard.sampling.langchain_providers import provider_of
-
-        model = with_settings(
-            chat, temperature=self.answer_temperature, max_tokens=self.max_tokens
+        return with_settings(
+            chat,
+            temperature=self.answer_temperature,
+            max_tokens=self.max_tokens,
+            stop=self.stop if self.send_stop else None,
         )
-        stops = provider_of(chat).stops_of(fewest(self.stop or ()))
-        return model.bind(stop=stops) if stops and self.send_stop else model
 
 
 class Causes:

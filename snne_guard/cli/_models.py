@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from rich.console import Console
 
 from snne_guard.cli._asking import embedded_chat
 from snne_guard.cli._console import failure
+from snne_guard.decision.stop_texts import fewest
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -75,6 +77,7 @@ def with_settings(
     temperature: float | None,
     top_p: float | None = None,
     max_tokens: int | None = None,
+    stop: Sequence[str] | None = None,
 ) -> ChatRunnable:
     """Return a copy of a model, or one bound, that answers under these settings.
 
@@ -83,6 +86,7 @@ def with_settings(
         temperature: Of its answers, None for its own.
         top_p: Of them, likewise.
         max_tokens: Token limit of them, likewise.
+        stop: Texts at which they end, likewise; those that the provider takes.
     """
     from snne_guard.sampling.langchain_providers import provider_of
 
@@ -102,6 +106,8 @@ def with_settings(
         # A class without such a field is told with each request.
         update |= dict.fromkeys(known, value)
         options |= {} if known else {option: value}
+    if stops := row.stops_of(fewest(stop or ())):
+        options["stop"] = stops
     if update:
         chat = chat.model_copy(update=update)
     return chat.bind(**options) if options else chat

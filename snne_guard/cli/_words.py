@@ -75,6 +75,8 @@ _REASONS = {
     "unread_samples": "samples that hold more than text were left out",
     "uncalibrated_answer_temperature": "the answer was drawn at another temperature "
     "than was calibrated",
+    "uncalibrated_max_tokens": "the answer had another token limit than was calibrated",
+    "uncalibrated_stop": "the answer was to end at other texts than was calibrated",
     "uncalibrated_top_p": "the answer was drawn with another top_p than was calibrated",
     "uncalibrated_method": "another method ran than was calibrated",
     "uncalibrated_temperature": "samples were drawn at another temperature than was "

@@ -19,6 +19,7 @@ from snne_guard.cli._asking import (
 from snne_guard.cli._console import failure, reported_errors
 from snne_guard.cli._models import chat_model, with_settings
 from snne_guard.decision import Calibration
+from snne_guard.decision.bound_settings import ANSWER_SETTINGS
 from snne_guard.sampling.prices import Prices
 from snne_guard.types import Assessment, Sample
 
@@ -106,7 +107,7 @@ def ask(
             "method": method,
             "similarity": similarity,
         }
-        of_answer: dict[str, Any] = {"answer_temperature": None, "top_p": None}
+        of_answer: dict[str, Any] = dict.fromkeys(ANSWER_SETTINGS)
         if made is not None:
             given = {name: settings[name] for name in settings if _said(context, name)}
             settings = {**made.guard_settings(), **given}
@@ -116,6 +117,8 @@ def ask(
                 chat,
                 temperature=of_answer["answer_temperature"],
                 top_p=of_answer["top_p"],
+                max_tokens=of_answer["max_tokens"],
+                stop=of_answer["stop"],
             ),
             **settings,
             prompt_version=prompt_version,

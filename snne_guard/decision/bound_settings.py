@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
+from snne_guard.decision.stop_texts import are_stops, same_stops
 from snne_guard.errors import ConfigurationError
 
 __all__ = [
@@ -13,6 +14,7 @@ __all__ = [
     "BOUND",
     "NOT_A_GUARD_S",
     "NO_ANCHOR",
+    "are_same",
     "check_anchor",
     "check_settings",
     "plain",
@@ -24,6 +26,8 @@ BOUND = (
     "temperature",
     "answer_temperature",
     "top_p",
+    "max_tokens",
+    "stop",
     "n",
     "include_answer",
     "rounds",
@@ -34,10 +38,10 @@ BOUND = (
 )
 """The settings that a guard must share with its calibration."""
 
-ANSWER_SETTINGS = frozenset({"answer_temperature", "top_p"})
-"""What the request for the answer carries: a number, or None where it was left to the
-model. Compared only where a calibration says it: recordings of other programs and older
-files do not."""
+ANSWER_SETTINGS = frozenset({"answer_temperature", "top_p", "max_tokens", "stop"})
+"""What the request for the answer carries: a number, texts, or None where it was left
+to the model. Compared only where a calibration says it: recordings of other programs
+and older files do not."""
 
 _SEEN = ("reply_models", "temperature_unset")
 """What shows in each call only."""
@@ -68,13 +72,26 @@ def check_settings(settings: Mapping[str, Any], /) -> None:
     if not all(isinstance(name, str) for name in listed):
         msg = f"reply_models of a calibration are a list of texts; got {replies!r}"
         raise ConfigurationError(msg)
-    for name in sorted(ANSWER_SETTINGS):
+    if not are_stops(stops := settings.get("stop")):
+        msg = f"stop of a calibration is a list of texts or None; got {stops!r}"
+        raise ConfigurationError(msg)
+    for name in sorted(ANSWER_SETTINGS - {"stop"}):
         value = settings.get(name)
         if isinstance(value, bool) or not isinstance(value, int | float | None):
             msg = f"{name} of a calibration is a number or None; got {value!r}"
             raise ConfigurationError(msg)
     if (anchor := settings.get("anchor")) is not None:
         check_anchor(anchor)
+
+
+def are_same(name: str, made: Any, here: Any) -> bool:  # noqa: ANN401 - of a setting
+    """Return whether a setting of a calibration and of a guard are alike.
+
+    Example:
+        >>> are_same("n", 5, 10), are_same("stop", ["."], [".", ".."])
+        (False, True)
+    """
+    return same_stops(made, here) if name == "stop" else bool(made == here)
 
 
 def check_anchor(value: object, /) -> None:

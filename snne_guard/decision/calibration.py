@@ -18,6 +18,7 @@ from snne_guard.decision.bound_settings import (
     BOUND,
     NO_ANCHOR,
     NOT_A_GUARD_S,
+    are_same,
     check_settings,
     plain,
 )
@@ -51,9 +52,9 @@ class Calibration:
         settings: What it was made for, by the names in ``BOUND``; besides them
             ``reply_models``, the names of the model that its replies carried, and
             ``temperature_unset``, True where the provider took no temperature.
-            Without ``answer_temperature`` or ``top_p`` nobody knows with which one the
-            graded answers were drawn, and none is compared; None: it was left to the
-            model.
+            Without ``answer_temperature``, ``top_p``, ``max_tokens`` or ``stop``
+            nobody knows with which one the graded answers were drawn, and none is
+            compared; None: it was left to the model.
         threshold: Largest accepted ``u``, with its promise.
         refuse: ``u`` above which an answer is always refused, None for no such limit.
         cascade: The plan of rounds whose promise the threshold is, None where all
@@ -192,7 +193,8 @@ class Calibration:
             if name not in settings or not self.binds(name):
                 continue
             made, here = self._made_with(name), plain(settings[name])
-            same = self.is_model(here) if name == "model" else made == here
+            is_model = name == "model"
+            same = self.is_model(here) if is_model else are_same(name, made, here)
             if not same:
                 found[name] = (made, here)
         return found

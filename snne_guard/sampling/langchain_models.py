@@ -24,9 +24,9 @@ from snne_guard.sampling.langchain_provider import Provider
 from snne_guard.sampling.langchain_providers import OPENAI_RESPONSES, provider_of
 from snne_guard.sampling.options import (
     ANSWER_OPTIONS,
+    AnswerOption,
     AnswerSettings,
-    numbers_in,
-    numbers_of,
+    AnswerValue,
     together,
 )
 from snne_guard.sampling.reading import as_mapping
@@ -108,33 +108,37 @@ class Candidate:
         """
         options = {**self.kwargs, **kwargs}
         return {
-            name: self._number(option, options)
+            name: self._values(name, option, options)
             for name, option in ANSWER_OPTIONS.items()
         }
 
-    def _number(
-        self, option: str, options: Mapping[str, Any]
-    ) -> frozenset[float | None]:
-        """Return the number that an option of a request has, empty if nobody knows."""
+    def _values(
+        self, name: str, option: AnswerOption, options: Mapping[str, Any]
+    ) -> frozenset[AnswerValue]:
+        """Return what an option of a request is, empty if nobody knows."""
         row = self.provider
         place = row.full_of(options)
         full = None if place is None else options[place]
         nested = (
-            options.get(name, getattr(self.model, name, None))
-            for name in NESTED
-            if name not in {row.in_full, *row.in_full_too}
+            options.get(held, getattr(self.model, held, None))
+            for held in NESTED
+            if held not in {row.in_full, *row.in_full_too}
         )
         for inner in map(as_mapping, (full, *nested)):
-            if (found := numbers_in(inner, option)) is not None:
+            if (found := option.values_in(inner)) is not None:
                 return found
         if isinstance(full, Mapping):
             return frozenset({None})
-        if (found := numbers_in(options, option)) is not None:
+        if (found := option.values_in(options)) is not None:
             return found
-        name = row.temperature if option == "temperature" else option
-        if name is None or name not in type(self.model).model_fields:
-            return frozenset()
-        return numbers_of(getattr(self.model, name))
+        fields: dict[str, tuple[str | None, ...]] = {
+            "answer_temperature": (row.temperature,),
+            "max_tokens": row.limits,
+        }
+        for held in fields.get(name, option.names):
+            if held is not None and held in type(self.model).model_fields:
+                return option.values(getattr(self.model, held))
+        return frozenset()
 
     def asked(self, name: str) -> bool:
         """Return whether the user has set an option, on the model or a binding."""

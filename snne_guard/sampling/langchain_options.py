@@ -11,8 +11,8 @@ from pydantic import BaseModel
 from snne_guard.sampling.collect import Draw
 from snne_guard.sampling.langchain_copies import NESTED, nested_fields
 from snne_guard.sampling.langchain_models import Candidate
-from snne_guard.sampling.langchain_provider import ANY_LIMIT, Provider
-from snne_guard.sampling.options import SET_ANEW, draw_seed
+from snne_guard.sampling.langchain_provider import Provider
+from snne_guard.sampling.options import ANY_LIMIT, SET_ANEW, draw_seed
 from snne_guard.sampling.options import cleaned as options_of_samples
 from snne_guard.sampling.plan import SamplingPlan
 

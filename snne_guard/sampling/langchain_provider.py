@@ -7,17 +7,9 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
-__all__ = ["ANY_LIMIT", "Provider"]
+from snne_guard.sampling.options import ANY_LIMIT
 
-ANY_LIMIT = (
-    "max_tokens",
-    "max_completion_tokens",
-    "max_output_tokens",
-    "maxTokens",
-    "max_new_tokens",
-    "num_predict",
-)
-"""Every name under which a provider takes the token limit of a reply."""
+__all__ = ["Provider"]
 
 _NOTHING: Mapping[str, object] = MappingProxyType({})
 

@@ -20,11 +20,12 @@ from snne_guard.sampling.langchain_clients import (
     resource_clients,
     root_clients,
 )
-from snne_guard.sampling.langchain_provider import ANY_LIMIT, Provider
+from snne_guard.sampling.langchain_provider import Provider
 from snne_guard.sampling.langchain_stand_ins import (
     can_be_drawn_from,
     on_the_same_weights,
 )
+from snne_guard.sampling.options import ANY_LIMIT
 
 __all__ = [
     "LOGPROB_PATHS",

@@ -16,9 +16,9 @@ from snne_guard.sampling.options import (
     ANSWER_OPTIONS,
     INCLUDED_LOGPROBS,
     AnswerSettings,
+    AnswerValue,
     cleaned,
     draw_seed,
-    numbers_of,
     unstored,
 )
 from snne_guard.sampling.plan import SamplingPlan
@@ -281,8 +281,9 @@ class Endpoint:
             own: The user's options for this call.
         """
         asked = {**own, **as_mapping(own.get("extra_body"))}
+        unsaid = frozenset[AnswerValue]({None})
         return {
-            name: numbers_of(asked.get(option))
+            name: found if (found := option.values_in(asked)) is not None else unsaid
             for name, option in ANSWER_OPTIONS.items()
         }
 

@@ -2,38 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from typing import Any, TypeAlias, cast
+from dataclasses import dataclass
+from typing import Any, TypeAlias, TypeGuard, cast
 
 from snne_guard.sampling.collect import Draw
 from snne_guard.sampling.reading import as_mapping
 
 __all__ = [
     "ANSWER_OPTIONS",
+    "ANY_LIMIT",
     "INCLUDED_LOGPROBS",
     "SET_ANEW",
+    "AnswerOption",
     "AnswerSettings",
+    "AnswerValue",
     "cleaned",
     "draw_seed",
-    "numbers_in",
-    "numbers_of",
     "together",
     "unstored",
 ]
 
-ANSWER_OPTIONS: Mapping[str, str] = {
-    "answer_temperature": "temperature",
-    "top_p": "top_p",
-}
-"""Options of the request for the answer, by what a calibration calls them."""
+ANY_LIMIT = (
+    "max_tokens",
+    "max_completion_tokens",
+    "max_output_tokens",
+    "maxOutputTokens",
+    "maxTokens",
+    "max_new_tokens",
+    "num_predict",
+)
+"""Every name under which a provider takes the token limit of a reply."""
 
-_SPELLINGS: Mapping[str, tuple[str, ...]] = {"top_p": ("top_p", "topP")}
-"""Names of an option, where providers take it by several."""
+AnswerValue: TypeAlias = float | tuple[str, ...] | None
+"""What an option of the request for the answer is; None is left to the model."""
 
-AnswerSettings: TypeAlias = Mapping[str, AbstractSet[float | None]]
-"""What the answer may be drawn with, by the names in ``ANSWER_OPTIONS``: None is left
-to the model, and nothing is there where nobody knows."""
+AnswerSettings: TypeAlias = Mapping[str, AbstractSet[AnswerValue]]
+"""What the answer may be drawn with, by the names in ``ANSWER_OPTIONS``: nothing is
+there where nobody knows."""
 
 INCLUDED_LOGPROBS = "message.output_text.logprobs"
 """How the Responses API is asked for log-probabilities, in the option ``include``."""
@@ -105,33 +112,89 @@ def unstored(options: Mapping[str, Any]) -> dict[str, Any]:
     return {**kept, "store": False}
 
 
-def numbers_of(value: object) -> frozenset[float | None]:
-    """Return the number that an option means, empty where it is none.
-
-    Example:
-        >>> numbers_of(0), numbers_of(None), numbers_of("warm")
-        (frozenset({0.0}), frozenset({None}), frozenset())
-    """
-    if value is None:
-        return frozenset({None})
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return frozenset()
-    return frozenset({float(value)})
+def _number(value: object) -> AnswerValue:
+    return float(value) if _is_number(value) else None
 
 
-def numbers_in(
-    given: Mapping[str, Any], option: str, /
-) -> frozenset[float | None] | None:
-    """Return what options say one of them is, however spelled; None if nothing.
+def _is_number(value: object) -> TypeGuard[float]:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
-    Example:
-        >>> numbers_in({"topP": 0.5}, "top_p"), numbers_in({"top_k": 5}, "top_p")
-        (frozenset({0.5}), None)
-    """
-    said = [name for name in _SPELLINGS.get(option, (option,)) if name in given]
-    if not said:
+
+def _whole(value: object) -> AnswerValue:
+    return int(value) if _is_number(value) and float(value).is_integer() else None
+
+
+def _texts(value: object) -> AnswerValue:
+    if isinstance(value, str):
+        return (value,)
+    if not isinstance(value, list | tuple):
         return None
-    return frozenset[float | None]().union(*(numbers_of(given[name]) for name in said))
+    texts = cast("Sequence[object]", value)
+    found = tuple(text for text in texts if isinstance(text, str))
+    return found if len(found) == len(texts) else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerOption:
+    """An option of the request for the answer that a calibration is bound to.
+
+    Attributes:
+        names: What providers call it, in requests and as fields of their classes.
+        read: Returns the value that an option means, None where it is none.
+        always_said: Whether None in a request leaves it to the model, in place of what
+            is set elsewhere; else nothing is said by it.
+    """
+
+    names: tuple[str, ...]
+    read: Callable[[object], AnswerValue] = _number
+    always_said: bool = True
+
+    def values(self, value: object) -> frozenset[AnswerValue]:
+        """Return what a value of the option means, empty where it means nothing.
+
+        Example:
+            >>> heat = ANSWER_OPTIONS["answer_temperature"]
+            >>> heat.values(0), heat.values(None), heat.values("warm")
+            (frozenset({0.0}), frozenset({None}), frozenset())
+        """
+        if value is None:
+            return frozenset({None})
+        found = self.read(value)
+        return (
+            frozenset()
+            if found is None
+            else frozenset({None if found == () else found})
+        )
+
+    def values_in(self, given: Mapping[str, Any]) -> frozenset[AnswerValue] | None:
+        """Return what options say that it is, however spelled; None if nothing.
+
+        Example:
+            >>> nucleus = ANSWER_OPTIONS["top_p"]
+            >>> nucleus.values_in({"topP": 0.5}), nucleus.values_in({"top_k": 5})
+            (frozenset({0.5}), None)
+        """
+        said = [
+            given[name]
+            for name in self.names
+            if name in given and (self.always_said or given[name] is not None)
+        ]
+        if not said:
+            return None
+        return frozenset[AnswerValue]().union(*map(self.values, said))
+
+
+ANSWER_OPTIONS: Mapping[str, AnswerOption] = {
+    "answer_temperature": AnswerOption(names=("temperature",)),
+    "top_p": AnswerOption(names=("top_p", "topP")),
+    "max_tokens": AnswerOption(names=ANY_LIMIT, read=_whole),
+    "stop": AnswerOption(
+        names=("stop", "stop_sequences", "stopSequences"),
+        read=_texts,
+        always_said=False,  # None is what LangChain passes where nobody says it
+    ),
+}
+"""Options of the request for the answer, by what a calibration calls them."""
 
 
 def together(found: Iterable[AnswerSettings]) -> AnswerSettings:
@@ -143,7 +206,7 @@ def together(found: Iterable[AnswerSettings]) -> AnswerSettings:
     """
     many = list(found)
     return {
-        name: frozenset[float | None]().union(*(one.get(name, ()) for one in many))
+        name: frozenset[AnswerValue]().union(*(one.get(name, ()) for one in many))
         for name in ANSWER_OPTIONS
     }
 

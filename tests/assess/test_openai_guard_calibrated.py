@@ -139,6 +139,36 @@ def test_an_answer_with_another_top_p_is_outside_the_promise(
 
 
 @TWINS
+@pytest.mark.parametrize(
+    ("made", "options", "asked", "certified"),
+    [
+        ({"max_tokens": 32}, {"max_tokens": 32}, {}, True),
+        ({"max_tokens": 32}, {}, {"max_completion_tokens": 32}, True),
+        ({"max_tokens": 32}, {"max_tokens": 32}, {"max_tokens": 1024}, False),
+        ({"max_tokens": 32}, {}, {"extra_body": {"max_tokens": 64}}, False),
+        ({"max_tokens": 32}, {}, {"model": "test-model"}, False),
+        ({"max_tokens": None}, {}, {"max_tokens": 32}, False),
+        ({"max_tokens": None}, {}, {}, True),
+        ({"stop": ["\n", "."]}, {"stop": [".", "\n"]}, {}, True),
+        ({"stop": ["."]}, {}, {"stop": "."}, True),
+        ({"stop": ["."]}, {"stop": ["."]}, {"stop": ["x"]}, False),
+        ({"stop": ["."]}, {}, {"model": "test-model"}, False),
+        ({"stop": None}, {}, {"stop": ["."]}, False),
+        ({"stop": None}, {}, {}, True),
+    ],
+)
+def test_an_answer_that_ends_elsewhere_is_outside_the_promise(
+    tasks: bool, made: Any, options: Any, asked: Any, *, certified: bool
+) -> None:
+    [name] = made
+    with ChatServer(split("Paris", AGREE)) as server:
+        of = {"made": calibration(**made), "options": options, "asked": asked}
+        found = assessed(server, tasks=tasks, **of)
+    assert found.certified is certified
+    assert found.reasons == (() if certified else (f"uncalibrated_{name}",))
+
+
+@TWINS
 def test_a_guard_whose_answers_have_another_temperature_does_not_start(
     tasks: bool,
 ) -> None:

@@ -87,15 +87,19 @@ def test_it_means_nothing_without_a_calibration() -> None:
 
 
 def test_the_answer_is_drawn_as_the_graded_ones_were(file: Path) -> None:
-    own = {"answer_temperature": 0.3, "top_p": 0.8}
+    own: dict[str, Any] = {"answer_temperature": 0.3, "top_p": 0.8, "max_tokens": 77}
+    own |= {"stop": ["\n", "\n\n"]}
     calibration(model="openai:small", n=3, **own).save(file)
     with ChatServer(split("Au", ["Au", "Au"])) as server:
         given = ["--model", "openai:small", "--base-url", server.url]
         given += ["--calibration", str(file), "--json"]
         result = CliRunner().invoke(build_app(), ["ask", GOLD, *given])
         asked = sorted(request.temperature or 0.0 for request in server.requests)
-        cut = {request.body.get("top_p") for request in server.requests}
-    assert (asked, cut) == ([0.3, 1.0], {0.8})
+        ends = [
+            (body["top_p"], body["max_completion_tokens"], body["stop"])
+            for body in (request.body for request in server.requests)
+        ]
+    assert (asked, ends) == ([0.3, 1.0], [(0.8, 77, ["\n"])] * len(ends))
     assert json.loads(result.stdout)["snne_guard"]["certified"]
 
 

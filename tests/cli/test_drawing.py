@@ -96,7 +96,7 @@ def test_what_the_class_draws_with_by_itself_is_known() -> None:
 
 
 def test_what_nobody_can_see_of_a_model_no_line_says() -> None:
-    unset = replace(SETTINGS, answer_temperature=None)
+    unset = replace(SETTINGS, answer_temperature=None, max_tokens=None)
     blind = FakeListChatModel(responses=["x"])
     with ChatServer() as server:
         told = unset.known(chat_openai(server)).to_dict()
@@ -105,8 +105,31 @@ def test_what_nobody_can_see_of_a_model_no_line_says() -> None:
     )
     assert list(told) == list(unset.to_dict())
     assert told.keys() - unset.known(blind).to_dict().keys() == ANSWER_SETTINGS
-    assert told.keys() - SETTINGS.known(blind).to_dict().keys() == {"top_p"}
-    assert SETTINGS.known(blind).to_dict()["answer_temperature"] == 0.2
+    said = replace(SETTINGS, stop=(".",)).known(blind).to_dict()
+    assert told.keys() - said.keys() == {"top_p"}
+    assert said["answer_temperature"] == 0.2
+    assert (said["max_tokens"], said["stop"]) == (9, ["."])
+
+
+@pytest.mark.parametrize(
+    ("package", "name", "options", "limit", "stop"),
+    [
+        ("langchain_anthropic", "ChatAnthropic", {"api_key": "test"}, 4096, None),
+        ("langchain_ollama", "ChatOllama", {"num_predict": 7}, 7, None),
+        ("langchain_openai", "ChatOpenAI", {"stop": "."}, None, (".",)),
+    ],
+)
+def test_a_limit_and_the_stops_of_the_model_itself_are_known(
+    package: str, name: str, options: dict[str, Any], limit: int, stop: Any
+) -> None:
+    unset = replace(SETTINGS, max_tokens=None)
+    kind = getattr(pytest.importorskip(package), name)
+    chat = kind(model="m", **{"api_key": "test", **options})
+    found = unset.known(chat)
+    assert (found.max_tokens, found.stop) == (limit, stop)
+    assert isinstance(found.to_dict()["max_tokens"], int | None)
+    own = replace(SETTINGS, stop=("x",)).known(chat)
+    assert (own.max_tokens, own.stop) == (9, ("x",))
 
 
 @pytest.mark.parametrize(

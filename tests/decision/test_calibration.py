@@ -216,6 +216,8 @@ def test_all_that_differs_is_listed() -> None:
         "temperature": 0.7,
         "answer_temperature": 1.0,
         "top_p": 0.9,
+        "max_tokens": 64,
+        "stop": ("\n",),
         "n": 10,
         "include_answer": False,
         "rounds": (3, 10),
@@ -225,8 +227,9 @@ def test_all_that_differs_is_listed() -> None:
         "tau": 0.5,
     }
     assert tuple(here) == BOUND
+    made = calibration(answer_temperature=None, top_p=None, max_tokens=32, stop=None)
     with pytest.raises(ConfigurationError) as caught:
-        calibration(answer_temperature=None, top_p=None).check(here)
+        made.check(here)
     told = str(caught.value)
     for expected in (
         "model was 'test-model', here it is 'other'",
@@ -234,6 +237,8 @@ def test_all_that_differs_is_listed() -> None:
         "temperature was 1.0, here it is 0.7",
         "answer_temperature was None, here it is 1.0",
         "top_p was None, here it is 0.9",
+        "max_tokens was 32, here it is 64",
+        "stop was None, here it is ['\\n']",
         "n was 5, here it is 10",
         "include_answer was True, here it is False",
         "rounds was None, here it is [3, 10]",
@@ -244,7 +249,6 @@ def test_all_that_differs_is_listed() -> None:
         "allow_mismatch=True",
     ):
         assert expected in told
-    made = calibration(answer_temperature=None, top_p=None)
     assert made.check(here, allow_mismatch=True) == BOUND
 
 
@@ -311,6 +315,52 @@ def test_an_anchor_is_a_share(anchor: object) -> None:
         ConfigurationError, match=r"anchor must be a number in \[0, 1\]"
     ):
         calibration(anchor=anchor)
+
+
+@pytest.mark.parametrize(
+    ("made", "here", "differs"),
+    [
+        ({}, {"max_tokens": 32}, False),  # nobody knows what the graded ones had
+        ({"max_tokens": 32}, {}, False),  # each call says it
+        ({"max_tokens": 32}, {"max_tokens": 32.0}, False),
+        ({"max_tokens": None}, {"max_tokens": None}, False),
+        ({"max_tokens": None}, {"max_tokens": 1024}, True),
+        ({"max_tokens": 32}, {"max_tokens": None}, True),
+        ({"max_tokens": 32}, {"max_tokens": 1024}, True),
+        ({"max_tokens": 1024}, {"max_tokens": 32}, True),
+        ({}, {"stop": ["."]}, False),
+        ({"stop": ["."]}, {}, False),
+        ({"stop": None}, {"stop": ()}, False),
+        ({"stop": [".", "\n"]}, {"stop": ("\n", ".")}, False),
+        ({"stop": ["\n", "\n\n", "."]}, {"stop": (".", "\n")}, False),
+        ({"stop": ["\n", "."]}, {"stop": ("\n",)}, True),
+        ({"stop": None}, {"stop": ("\n",)}, True),
+        ({"stop": ["\n"]}, {"stop": None}, True),
+    ],
+)
+def test_where_replies_end_is_compared_where_both_say_it(
+    made: dict[str, Any], here: dict[str, Any], *, differs: bool
+) -> None:
+    found = calibration(**made)
+    [name] = {**made, **here}
+    assert list(found.differences(here)) == [name] * differs
+    again = Calibration.from_dict(found.to_dict())
+    assert again == found
+    assert list(again.differences(here)) == [name] * differs
+
+
+@pytest.mark.parametrize("value", [True, "many", [5]])
+def test_a_token_limit_is_a_number(value: object) -> None:
+    told = "max_tokens of a calibration is a number or None; got"
+    with pytest.raises(ConfigurationError, match=told):
+        calibration(max_tokens=value)
+
+
+@pytest.mark.parametrize("value", ["\n", 5, [5], {"\n": 1}])
+def test_stops_are_a_list_of_texts(value: object) -> None:
+    told = "stop of a calibration is a list of texts or None; got"
+    with pytest.raises(ConfigurationError, match=told):
+        calibration(stop=value)
 
 
 def test_a_set_of_each_size_has_its_threshold() -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from snne_guard.decision.bound_settings import ANSWER_SETTINGS
 from snne_guard.evaluation import calibrate, run_calibration
 from snne_guard.evaluation.calibrating.promise import Promise
 from tests.support.calibrating import recordings
@@ -62,6 +63,8 @@ def test_it_is_bound_to_a_provider_that_takes_no_temperature() -> None:
         {"answer_temperature": 0.1},
         {"answer_temperature": None, "top_p": None},
         {"top_p": 0.9},
+        {"max_tokens": 32, "stop": ["\n", "."]},
+        {"max_tokens": None, "stop": None},
         {},
     ],
 )
@@ -70,5 +73,5 @@ def test_it_is_bound_to_what_answers_were_drawn_with_where_that_is_said(
 ) -> None:
     rows = recordings(60, settings={"model": "m", **said})
     settings = calibrate(rows, error_rate=0.4).settings
-    names = ("answer_temperature", "top_p")
+    names = ANSWER_SETTINGS
     assert {name: settings[name] for name in names if name in settings} == said

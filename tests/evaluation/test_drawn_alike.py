@@ -85,6 +85,11 @@ def test_more_samples_than_are_needed_do_no_harm() -> None:
         ({"temperature": True}, '"temperature" in the settings of a recording'),
         ({"answer_temperature": "hot"}, '"answer_temperature" in the settings'),
         ({"top_p": "most"}, '"top_p" in the settings'),
+        ({"top_p": True}, '"top_p" in the settings of a recording to be a number'),
+        ({"max_tokens": 1.5}, '"max_tokens" in the settings'),
+        ({"max_tokens": [5]}, '"max_tokens" in the settings'),
+        ({"stop": 5}, '"stop" in the settings of a recording to be texts or null'),
+        ({"stop": [".", None]}, '"stop" in the settings'),
     ],
 )
 def test_settings_that_are_none(settings: dict[str, Any], told: str) -> None:
@@ -100,7 +105,7 @@ def test_whether_the_temperature_was_taken_must_be_the_same() -> None:
         drawn_alike([taken, left])
 
 
-@pytest.mark.parametrize("name", ["answer_temperature", "top_p"])
+@pytest.mark.parametrize("name", ["answer_temperature", "top_p", "max_tokens"])
 @pytest.mark.parametrize(
     ("said", "known"),
     [([1, 1], {1.0}), ([None, None], {None}), ([], set()), ([None], set())],
@@ -113,3 +118,12 @@ def test_what_answers_were_drawn_with_is_known_where_all_say_it(
     rows = [asked(n, settings=each) for n, each in zip("12", settings, strict=True)]
     assert drawn_alike(rows).answer_settings.get(name, set()) == known
     assert not drawn_alike([asked("1"), asked("2")]).answer_settings
+
+
+@pytest.mark.parametrize(
+    ("said", "known"),
+    [(None, None), ([], None), ("\n", ("\n",)), (["\n", "."], ("\n", "."))],
+)
+def test_where_answers_ended_is_known(said: object, known: object) -> None:
+    found = drawn_alike([asked("1", settings={"stop": said})])
+    assert found.answer_settings["stop"] == {known}

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from snne_guard.decision.stop_texts import fewest
 from snne_guard.evaluation import Question
 from snne_guard.evaluation.data.datasets import DATASETS
-from snne_guard.evaluation.data.prompts import STOP, Prompt, cut, fewest
+from snne_guard.evaluation.data.prompts import STOP, Prompt, cut
 
 BRIEF = "Answer the following question as briefly as possible.\n"
 

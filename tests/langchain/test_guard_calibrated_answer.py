@@ -155,5 +155,53 @@ def test_a_top_p_that_nobody_can_see_is_no_other() -> None:
     assert found_by(guard) == ("accept", True, ["temperature_unset"])
 
 
+ENDS: list[tuple[str, Any, Any]] = [
+    ("max_tokens", 32, 1024),
+    ("max_tokens", 32, None),
+    ("max_tokens", None, 32),
+    ("stop", ["."], ["\n"]),
+    ("stop", ["."], None),
+    ("stop", None, ["."]),
+]
+"""Settings that say where a reply ends: the graded ones', and others."""
+
+
+@pytest.mark.parametrize(("name", "made", "here"), ENDS)
+def test_a_model_whose_answers_end_elsewhere_does_not_start(
+    name: str, made: Any, here: Any
+) -> None:
+    found = calibration(**{name: made})
+    with ChatServer(split("Paris", AGREE)) as server:
+        models: list[Any] = [chat_openai(server, **{name: here})]
+        if here is not None:
+            models.append(chat_openai(server, **{name: made}).bind(**{name: here}))
+            models.append(chat_openai(server, extra_body={name: here}))
+        for model in models:
+            with pytest.raises(ConfigurationError) as caught:
+                SNNEGuard.from_calibration(model, found)
+            assert f"{name} was {made!r}, here it is {here!r}" in str(caught.value)
+            allowed = SNNEGuard.from_calibration(model, found, allow_mismatch=True)
+            assert found_by(allowed) == ("accept", False, ["calibration_mismatch"])
+        unknown = SNNEGuard.from_calibration(models[0], calibration())
+        assert found_by(unknown) == TAKEN
+
+
+@pytest.mark.parametrize(("name", "made", "here"), ENDS)
+@pytest.mark.parametrize("way", WAYS)
+def test_a_call_that_ends_elsewhere_is_outside_the_promise(
+    way: str, name: str, made: Any, here: Any
+) -> None:
+    with ChatServer(split("Paris", AGREE)) as server:
+        model = chat_openai(server, **{name: made})
+        guard = SNNEGuard.from_calibration(model, calibration(**{name: made}))
+        for runnable in (guard, GuardedChatModel(guard)):
+            assert found_by(runnable, way) == TAKEN
+            assert found_by(runnable, way, **{name: made}) == TAKEN
+            if here is not None or name != "stop":  # no stop says nothing in a call
+                other = ("flag", False, [f"uncalibrated_{name}"])
+                assert found_by(runnable, way, **{name: here}) == other
+                assert found_by(runnable.bind(**{name: here}), way) == other
+
+
 def test_what_is_looked_for_is_what_a_calibration_binds() -> None:
     assert set(ANSWER_OPTIONS) == ANSWER_SETTINGS

@@ -300,6 +300,8 @@ def test_the_other_spelling_of_an_option_is_read_too(
         assert only(full).answer_settings({}) == {
             "answer_temperature": {0.0},
             "top_p": {0.5},
+            "max_tokens": {None},
+            "stop": {None},
         }
         later = {"inferenceConfig": {"top_p": 0.4}, "inference_config": {"a": 1}}
         assert said(full, **later) == ({0.4} if place == "inference_config" else {None})

@@ -11,7 +11,7 @@ from typing import Any, cast
 from snne_guard.assess.binding import TEMPERATURE_UNSET
 from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.evaluation.recording.recordings import Recording
-from snne_guard.sampling.options import ANSWER_OPTIONS, AnswerSettings
+from snne_guard.sampling.options import ANSWER_OPTIONS, AnswerSettings, AnswerValue
 
 __all__ = ["DrawnAlike", "drawn_alike", "named", "reasons_of", "reply_models"]
 
@@ -52,7 +52,7 @@ class DrawnAlike:
     temperature: float
     temperature_unset: bool = False
     answer_settings: AnswerSettings = field(
-        default_factory=dict[str, frozenset[float | None]]
+        default_factory=dict[str, frozenset[AnswerValue]]
     )
     reply_models: tuple[str, ...]
     n_samples: int
@@ -218,10 +218,14 @@ def _number(settings: Mapping[str, Any], name: str, otherwise: object) -> float:
     return float(value)
 
 
-def _of_answers(recordings: Sequence[Recording], name: str) -> frozenset[float | None]:
+def _of_answers(recordings: Sequence[Recording], name: str) -> frozenset[AnswerValue]:
     said = [row.settings or {} for row in recordings]
     if not all(name in settings for settings in said):
         return frozenset()
-    if said[0][name] is None:
-        return frozenset({None})
-    return frozenset({_number(said[0], name, None)})
+    value: Any = said[0][name]
+    found = ANSWER_OPTIONS[name].values(value)
+    if not found:
+        kind = "texts" if name == "stop" else "a number"
+        msg = f'expected "{name}" in the settings of a recording to be {kind} or null'
+        raise InputError(msg)
+    return found

@@ -14,7 +14,6 @@ __all__ = [
     "XSUM",
     "Prompt",
     "cut",
-    "fewest",
     "translation",
 ]
 
@@ -115,20 +114,3 @@ def cut(text: str, /, stops: Sequence[str]) -> str:
     """
     found = (place for stop in stops if (place := text.find(stop)) >= 0)
     return text[: min(found, default=len(text))].strip()
-
-
-def fewest(stops: Sequence[str], /) -> tuple[str, ...]:
-    r"""Return the texts that end a reply where all of them would.
-
-    Providers take four at most, and a text that holds another one changes nothing.
-
-    Example:
-        >>> fewest(STOP)
-        ('\n', 'Question:', 'Context:')
-    """
-    distinct = dict.fromkeys(stops)
-    return tuple(
-        stop
-        for stop in distinct
-        if not any(other in stop for other in distinct if other != stop)
-    )
