@@ -17,6 +17,7 @@ from langchain_core.runnables import (
     Runnable,
     RunnableConfig,
     RunnableLambda,
+    RunnableWithFallbacks,
 )
 from langchain_core.runnables.base import RunnableBindingBase, coerce_to_runnable
 from langchain_core.utils.function_calling import convert_to_openai_tool
@@ -193,10 +194,14 @@ def _as_call(message: AIMessage, name: str, fields: Any) -> AIMessage:
 
 def _read_by(model: Any, schema: Any, options: Mapping[str, Any]) -> Reader:
     """Return what the parser behind a model's structured output reads."""
-    while isinstance(model, RunnableBindingBase):
-        model = cast("Any", model.bound)
+    if has_choices(model):
+        return "either"
+    while isinstance(model, RunnableBindingBase | RunnableWithFallbacks):
+        wrapper: Any = model
+        several = isinstance(model, RunnableWithFallbacks)
+        model = wrapper.runnable if several else wrapper.bound
     make = getattr(model, "with_structured_output", None)
-    if has_choices(model) or make is None:
+    if make is None:
         return "either"
     chain: Any = make(schema, **{**options, "include_raw": False})
     steps: Sequence[object] = getattr(chain, "steps", ())

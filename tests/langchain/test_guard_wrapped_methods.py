@@ -21,7 +21,7 @@ from tests.support.chat_server import (
     error,
 )
 from tests.support.guarding import is_sample, run_in_loop, split
-from tests.support.naming import City, giving
+from tests.support.naming import City, giving, makers
 
 Wrap = Callable[[Any], Any]
 """Puts a wrapper around a model."""
@@ -131,6 +131,31 @@ def test_tools_of_a_retried_model_are_bound_and_it_is_tried_again(
         answers, samples = asked(server)
     assert (len(answers), len(samples)) == (2, 1)
     assert all("tools" in request.body for request in (*answers, *samples))
+
+
+@GUARDED
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        lambda model: model.with_retry(stop_after_attempt=1),
+        lambda model: model.bind(seed=7).with_config(tags=["mine"]),
+        lambda model: model.with_retry(stop_after_attempt=1).with_fallbacks([model]),
+        lambda model: model.with_fallbacks([model.with_retry(stop_after_attempt=1)]),
+    ],
+    ids=["retry", "bind", "retried", "second"],
+)
+def test_a_fallback_of_another_provider_answers_in_the_form_of_a_wrapped_model(
+    wrap: Wrap, guarded: bool
+) -> None:
+    serve, chat = makers()["anthropic"]
+    with ChatServer(always("", status=401)) as down, serve(giving("Paris")) as other:
+        front, behind = wrap(chat_openai(down)), chat(other)
+        guard = guard_on(front, guarded=guarded, fallback=behind)
+        chain = guard.with_structured_output(City, include_raw=True)
+        found = chain.invoke("Capital?")
+    assert found["parsed"] == City(name="Paris")
+    assert found["raw"].text == '{"name": "Paris"}'
+    assert not found["raw"].tool_calls  # they are the other one's form
 
 
 class Tags(BaseCallbackHandler):
