@@ -197,8 +197,8 @@ def _read_by(model: Any, schema: Any, options: Mapping[str, Any]) -> Reader:
     if has_choices(model):
         return "either"
     while isinstance(model, RunnableBindingBase | RunnableWithFallbacks):
-        wrapper: Any = model
         several = isinstance(model, RunnableWithFallbacks)
+        wrapper = cast("Any", model)
         model = wrapper.runnable if several else wrapper.bound
     make = getattr(model, "with_structured_output", None)
     if make is None:
