@@ -164,10 +164,14 @@ class GuardedChatModel(BaseChatModel):
             kwargs if tool_choice is None else {"tool_choice": tool_choice, **kwargs}
         )
         guard = self.guard
-        instead = tools_instead(guard.fallback, guard.model, tools, options)
-        guard = guard.on(guard.model, fallback=instead)
         bound = with_tools(guard.model, tools, options)
-        return self.model_copy(update={"guard": guard})._on(bound)  # noqa: SLF001 - a copy of this
+        if guard.fallback is None:
+            return self._on(bound)
+        instead = tools_instead(guard.fallback, guard.model, tools, options)
+        copy = self.model_copy(
+            update={"guard": guard.on(guard.model, fallback=instead)}
+        )
+        return copy._on(bound)  # noqa: SLF001 - a copy of this
 
     def with_structured_output(
         self, schema: Any, *, include_raw: bool = False, **kwargs: Any

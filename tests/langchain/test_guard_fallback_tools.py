@@ -150,6 +150,9 @@ def test_without_a_fallback_there_is_nothing_to_bind_to() -> None:
     with uncertain() as server:
         guard = guard_with(server, None, guarded=False, on_uncertain="refuse")
         assert guard.bind_tools([look]).fallback is None
+        model = GuardedChatModel(guard)
+        bound: Any = model.bind_tools([look])
+        assert bound.bound is model
 
 
 WEB = {"type": "web_search_20250305", "name": "web_search"}
