@@ -9,9 +9,10 @@ from functools import cached_property
 from rapidfuzz.distance import LCSseq
 
 from snne_guard.similarity._content_common import heaviest_common, nth_character
-from snne_guard.similarity._content_differs import Side, differ
+from snne_guard.similarity._content_differs import differ, fronted, in_capitals
 from snne_guard.similarity._content_notation import Notation
 from snne_guard.similarity._content_question import Question
+from snne_guard.similarity._content_side import Side
 from snne_guard.similarity._content_wording import Wording
 from snne_guard.similarity._content_words import Answer
 from snne_guard.similarity._function_words import (
@@ -81,8 +82,12 @@ class Reading:
     def alike(self, other: Reading) -> float:
         """Return how alike this and another answer to the question are, in [0, 1]."""
         mine, theirs = self.answer.tokens, other.answer.tokens
-        if mine == theirs:
-            return _CONFLICT if self.notation.differs(other.notation) else 1.0
+        if mine == theirs or (
+            len(mine) == len(theirs) and fronted(self.answer, other.answer)
+        ):
+            written = self.notation.differs(other.notation)
+            otherwise = written or in_capitals(self.answer, other.answer)
+            return _CONFLICT if otherwise else 1.0
         if not mine or not theirs:
             return 0.0
         language = self.question.language
@@ -93,7 +98,7 @@ class Reading:
         found = common / (weight + others) + common / min(weight, others) / 2
         signs = self.conflicts(other, language)
         if signs:
-            return found * _CONFLICT**signs
+            return conflicting(found, signs)
         if found > _CONFLICT and self.differs(other, language):
             return _CONFLICT
         return found
@@ -139,13 +144,15 @@ class Reading:
         """Return whether two answers differ without such a sign."""
         if self.notation.differs(other.notation):
             return True
-        return differ(self.side(language), other.side(language), self.question.words)
+        return differ(self.side(language), other.side(language), self.question)
 
     def side(self, language: str | None) -> Side:
         """Return what to look at for signs that two answers differ."""
         if language not in self._sides:
             wording = Wording.read(self.answer, language)
-            self._sides[language] = Side(self.answer, wording, self.news(language))
+            self._sides[language] = Side(
+                self.answer, wording, self.news(language), language
+            )
         return self._sides[language]
 
     def encoded(self, language: str | None) -> str:
@@ -189,6 +196,11 @@ class Reading:
         if word in self.heavy:
             return ESSENTIAL
         return FUNCTION if word in function else WORD
+
+
+def conflicting(found: float, signs: int) -> float:
+    """Return what is left of a likeness beside signs of a conflict: half for each."""
+    return found * _CONFLICT**signs
 
 
 def _by_characters(

@@ -28,11 +28,13 @@ class Question:
     Attributes:
         words: Words that tell nothing where both answers have them.
         offered: Words that it offers as the answer.
+        choices: Those of them that stand beside an "or".
         language: Its language, None where it is not known.
     """
 
     words: frozenset[str]
     offered: frozenset[str]
+    choices: frozenset[str]
     language: str | None
 
     @classmethod
@@ -49,28 +51,34 @@ class Question:
             ['is', 'or', 'which']
         """
         if text is None:
-            return cls(_NO_WORDS, _NO_WORDS, None)
+            return cls(_NO_WORDS, _NO_WORDS, _NO_WORDS, None)
         tokens = canonical_words(text)
         language = language_of(tokens)
-        offered = frozenset(_offered(text, tokens, language))
-        return cls(frozenset(tokens) - NEGATIONS - YES - offered, offered, language)
+        marks = OR["*"] | OR.get(language or "", _NO_WORDS)
+        if marks.isdisjoint(tokens):
+            return cls(
+                frozenset(tokens) - NEGATIONS - YES, _NO_WORDS, _NO_WORDS, language
+            )
+        function = FUNCTION_WORDS.get(language or "", _NO_WORDS)
+        choices = frozenset(_choices(tokens, marks, function))
+        named = {*names_in(text), *map(str.casefold, _LISTED.findall(text))}
+        offered = choices | (named - function)
+        words = frozenset(tokens) - NEGATIONS - YES - offered
+        return cls(words, offered, choices, language)
 
 
-def _offered(text: str, tokens: Sequence[str], language: str | None) -> Iterator[str]:
-    """Give the words that stand around an "or" or before a comma of its list."""
-    marks = OR["*"] | OR.get(language or "", _NO_WORDS)
-    if marks.isdisjoint(tokens):
-        return
-    function = FUNCTION_WORDS.get(language or "", _NO_WORDS)
-    named = {*names_in(text), *map(str.casefold, _LISTED.findall(text))}
-    yield from named - function
+def _choices(
+    tokens: Sequence[str], marks: frozenset[str], function: frozenset[str]
+) -> Iterator[str]:
+    """Give the words that stand around an "or"."""
     last, awaited = "", False
     for place, word in enumerate(tokens):
         if word in marks:
             beside = tokens[max(place - 1, 0) : place + 2 : 2]
             if last:
                 yield last
-            if all(one in function for one in beside):
+            letters = all(len(one) == 1 for one in beside)  # A or B
+            if letters or all(one in function for one in beside):
                 yield from beside
             awaited = True
         elif word not in function:

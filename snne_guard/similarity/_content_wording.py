@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -13,10 +14,11 @@ from snne_guard.similarity._function_words import (
     AND,
     ARTICLES,
     BINDING,
-    CONTRACTIONS,
     FUNCTION_WORDS,
     GRAMMAR,
     JOINTS,
+    OR,
+    PARTICLES,
 )
 
 __all__ = ["Wording"]
@@ -28,6 +30,8 @@ _MARK = re.compile(
         | (?<=\w\w)\.(?=\s) | \s[-\u2013\u2014]\s""",
     re.VERBOSE,
 )
+_COMPOUND = re.compile(r"(?<![\w-])[^\W\d_]+(?:-[^\W\d_]+)+(?![\w-])")
+_LAST = re.compile(r"([^\W\d_]+) ([^\W\d_]+)(?=[.,;:!?)]|\s*$)")
 _PARTED = "\x00"  # before a mark, so that it is no word
 _COMMA = f"{_PARTED},"
 
@@ -39,16 +43,22 @@ class Wording:
     Attributes:
         binding: Prepositions, auxiliary verbs and persons, by kind and word, with how
             often they are there.
+        persons: The persons in order.
         passive: What may say that the doer comes last: an auxiliary verb and a word
             such as "by".
         phrases: The runs of words that neither a mark nor grammar parts.
-        lists: The items of each list that an "and" ends.
+        lists: The items of each list that an "and" or an "or" ends.
+        compounds: The parts of each word with a hyphen.
+        particles: What ends a clause and belongs to the verb, behind the word before.
     """
 
     binding: Counter[tuple[str, str]]
+    persons: tuple[str, ...]
     passive: bool
     phrases: frozenset[tuple[str, ...]]
     lists: tuple[tuple[tuple[str, ...], ...], ...]
+    compounds: frozenset[tuple[str, ...]]
+    particles: frozenset[tuple[str, str]]
 
     @classmethod
     def read(cls, answer: Answer, language: str | None) -> Wording:
@@ -63,26 +73,55 @@ class Wording:
             ((('kings', 'rome'), ('carthage',), ('paid', '5', 'talents')),)
         """
         binding = BINDING.get(language or "", _NOTHING)
-        bound = Counter(
-            [one for word in answer.tokens for one in binding.get(word, ())]
-        )
+        bound = [one for word in answer.tokens for one in binding.get(word, ())]
         agents = AGENTS.get(language or "", _NO_WORDS)
         runs = _runs(answer, language)
         return cls(
-            binding=bound,
+            binding=Counter(bound),
+            persons=tuple(who for kind, who in bound if kind == "person"),
             passive=not agents.isdisjoint(answer.words)
             and any(kind == "verb" for kind, _ in bound),
             phrases=frozenset(run for _, run in runs),
-            lists=tuple(_lists(runs, _and(language))),
+            lists=tuple(_lists(runs, _marks(language))),
+            compounds=frozenset(_compounds(answer.text)),
+            particles=frozenset(_particles(answer)),
         )
+
+
+def _compounds(text: str) -> Iterator[tuple[str, ...]]:
+    if "-" in text:
+        for found in _COMPOUND.findall(text):
+            yield tuple(found.casefold().split("-"))
+
+
+def _particles(answer: Answer) -> Iterator[tuple[str, str]]:
+    if not PARTICLES.isdisjoint(answer.words):
+        for before, word in _LAST.findall(answer.text):
+            if word.casefold() in PARTICLES:
+                yield before.casefold(), word.casefold()
+
+
+@functools.cache
+def _closed(language: str | None) -> frozenset[str]:
+    """Return the words that part two runs."""
+    grammar = GRAMMAR if language is None else FUNCTION_WORDS[language]
+    return grammar | _marks(language)
+
+
+@functools.cache
+def _marks(language: str | None) -> frozenset[str]:
+    """Return what stands before the last item of a list."""
+    code = language or ""
+    return _NO_WORDS.union(
+        *(words.get(key, _NO_WORDS) for words in (AND, OR) for key in ("*", code))
+    )
 
 
 def _runs(
     answer: Answer, language: str | None
 ) -> list[tuple[frozenset[str], tuple[str, ...]]]:
     """Return the runs of words with what parts each of them from the one before."""
-    grammar = GRAMMAR if language is None else FUNCTION_WORDS[language]
-    grammar = grammar | CONTRACTIONS | _and(language)
+    grammar = _closed(language)
     joints = JOINTS.get(language or "", _NO_WORDS)
     runs: list[tuple[frozenset[str], tuple[str, ...]]] = []
     run: list[str] = []
@@ -131,7 +170,3 @@ def _lists(
         ends = ends or not between.isdisjoint(marks)
     if ends:
         yield tuple(items)
-
-
-def _and(language: str | None) -> frozenset[str]:
-    return AND["*"] | AND.get(language or "", _NO_WORDS)

@@ -6,9 +6,10 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
+from snne_guard.similarity._content_spelling import respelled
 from snne_guard.similarity._function_words import (
-    CONTRACTIONS,
     GRAMMAR,
+    LETTERS,
     NEGATIONS,
     NUMBER_WORDS,
     OPPOSITES,
@@ -24,17 +25,21 @@ __all__ = ["Answer", "canonical_words", "names_in"]
 
 _NO_WORDS = frozenset[str]()
 _ESSENTIAL = NEGATIONS | YES | OPPOSITES | QUALIFIERS
-_REWRITTEN = frozenset(NUMBER_WORDS) | {"t", "cannot"}
+_REWRITTEN = frozenset(NUMBER_WORDS) | {"cannot"}
 _LONG = 3  # digits before the point, more than versions and chapters have
 _SHARES = frozenset("%\u2030")
 _CURRENCIES = frozenset("$\u20ac\u00a3\u00a5\u20b9")
 _LETTERS = re.compile(r"[^\W\d_]+")
 _CAPITAL = re.compile(r"[A-Z][A-Za-z]*+")
 _ENDS = re.compile(r"[.!?:\n\u3002]")
-_DOTTED = re.compile(r"\. ?[^\W\d_]\.")
-_ABBREVIATION = re.compile(r"\b(?:[^\W\d_]\. ?){2,}")
-_MINUS = re.compile(r"(?<=[\w)]) - (?=(?:\d|\w\b|\())")
 _WHOLE = re.compile(r"(?<=\d)\.0+(?!\d)")
+_LETTER = re.compile(r"(?<![\w'\u2019.])([^\W\d_])(?![\w'\u2019])")
+# As an option of a command, or between operators: -a, b = a.
+_OPERAND = re.compile(
+    r"""(?:(?<![\w-])-|(?:^|[=<>+*/^:;,(\[!&|%-])\s*(?=[^\W\d_]\s*(?:$|[])=<>+*/^:;,!&|%-])))
+        ([^\W\d_])(?![\w'\u2019])""",
+    re.VERBOSE,
+)
 _ZEROS = re.compile(r"(\.\d*?[1-9])0+(?!\d)")
 
 
@@ -47,8 +52,8 @@ class Answer:
         tokens: The words in order.
         words: Each of them once.
         numbers: Those that hold a digit, in order.
-        essential: Numbers, units, symbols and words that say yes or no, or have an
-            opposite.
+        essential: Numbers, units, symbols, letters that stand alone and words that say
+            yes or no, or have an opposite.
         names: Words with a capital that nothing else explains.
         qualifiers: Words that make another statement of what they stand beside.
         negated: Whether something turns the statement round.
@@ -77,6 +82,8 @@ class Answer:
         tokens = tuple(canonical_words(text))
         words = frozenset(tokens)
         essential = words & _ESSENTIAL
+        if 1 in map(len, words):
+            essential |= words.intersection(_letters(text))
         numbers: tuple[str, ...] = ()
         # Most answers are letters alone.
         if not "".join(tokens).isalpha():
@@ -105,11 +112,7 @@ def canonical_words(text: str, /) -> list[str]:
         >>> canonical_words("The U.S. can't pay 5.0 % or $20")
         ['the', 'us', 'can', 'not', 'pay', '5', '%', 'or', '20', '$']
     """
-    if "." in text and _DOTTED.search(text):
-        text = _ABBREVIATION.sub(_joined, text)
-    if " - " in text:
-        text = _MINUS.sub(" minus ", text)
-    words = unicode_tokens(text)
+    words = unicode_tokens(respelled(text))
     if "".join(words).isalpha() and _REWRITTEN.isdisjoint(words):
         return words
     return list(_rewritten(words))
@@ -131,8 +134,6 @@ def _rewritten(words: Sequence[str]) -> Iterator[str]:
             held, measured = "", True
         elif word == "$" and not held:
             held = word  # to come behind the number, so that $5 is 5 dollars
-        elif word == "t" and before in CONTRACTIONS:
-            yield "not"
         elif word == "cannot":
             yield from ("can", "not")
         else:
@@ -191,11 +192,6 @@ def _any_capitals(text: str) -> Iterator[tuple[str, str, bool]]:
         capital, end = upper, found.end()
 
 
-def _joined(letters: re.Match[str]) -> str:
-    """Return U.S. and J. K. as one word."""
-    return letters[0].replace(".", "").replace(" ", "") + " "
-
-
 def _number(word: str, before: str, after: Sequence[str]) -> Iterator[str]:
     """Give a number without idle zeros, and a sign of shares behind it.
 
@@ -215,6 +211,14 @@ def _number(word: str, before: str, after: Sequence[str]) -> Iterator[str]:
 
 def _has_digit(word: str) -> bool:
     return word[-1].isdigit() or any(map(str.isdigit, word))
+
+
+def _letters(text: str) -> Iterator[str]:
+    """Give the letters that stand alone and are no words of one letter."""
+    for letter in _LETTER.findall(text):
+        if letter.isalpha() and letter.casefold() not in LETTERS:
+            yield letter.casefold()
+    yield from map(str.casefold, _OPERAND.findall(text))
 
 
 def _units(tokens: Sequence[str], digits: Collection[str]) -> Iterator[str]:

@@ -14,17 +14,22 @@ __all__ = [
     "BINDING",
     "CASES",
     "CONTRACTIONS",
+    "COUNTRIES",
     "FUNCTION_WORDS",
     "GRAMMAR",
     "JOINTS",
+    "LETTERS",
+    "MODIFIERS",
     "NEGATIONS",
     "NUMBER_WORDS",
     "OPPOSITES",
     "OR",
+    "PARTICLES",
     "PARTS_OF_NEGATIONS",
     "QUALIFIERS",
     "RESERVES",
     "SPELLINGS",
+    "THAN",
     "UNITS",
     "YES",
     "language_of",
@@ -76,8 +81,10 @@ PARTS_OF_NEGATIONS = tuple(_LISTS["negation.parts"])
 YES = frozenset(_LISTS["yes"])
 """Words that affirm, of all the languages."""
 
-CONTRACTIONS = frozenset(_LISTS["contractions"])
-"""What stands before ``'t`` in English."""
+CONTRACTIONS: Mapping[str, str] = MappingProxyType(
+    dict(one.split("=") for one in _LISTS["contractions"])
+)
+"""What stands before ``'t`` in English, and what it is short for."""
 
 OPPOSITES = frozenset(_LISTS["opposites"])
 """Words with a counterpart that says the contrary."""
@@ -98,6 +105,21 @@ SPELLINGS: Mapping[str, str] = MappingProxyType(
 
 RESERVES = frozenset(_LISTS["reserves"])
 """Words of which an answer with them says another thing than the same without."""
+
+LETTERS = frozenset(_LISTS["letters"])
+"""Words of one letter, of all the languages."""
+
+MODIFIERS = frozenset(_LISTS["modifiers"])
+"""Words that change what they stand before."""
+
+THAN = _by_language("than")
+"""What stands before that with which something is compared, by the language's code."""
+
+COUNTRIES = frozenset(_LISTS["countries"])
+"""Words that name a country."""
+
+PARTICLES = frozenset(_LISTS["particles"])
+"""Words that belong to the verb where they end a clause."""
 
 CASES = frozenset(_LISTS["cases"])
 """Articles that say who does something and to whom it is done."""

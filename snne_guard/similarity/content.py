@@ -45,9 +45,13 @@ def content_f1(texts: Sequence[str], /, *, question: str | None = None) -> Float
     that the other has not; and half again where each has any word, function words
     aside, that the other has not. Where c is 1, f is 0.5 at most if each has another
     preposition, auxiliary verb or person; a phrase or list of one has more words in the
-    other, the question's aside; one alone hedges; who did what to whom is turned round;
-    or what no word holds is written otherwise: operators, signs, intervals, code, and
-    the capitals of two letters, as in CO and Co.
+    other, the question's aside, or a hyphen more; one alone hedges, or changes a word
+    of both by one before it; who did what to whom is turned round; a word that comes
+    twice is another one at one of its places; another choice of the question comes
+    first; or what no word holds is written otherwise: operators, signs, intervals,
+    code, and the capitals of two letters, as in CO and Co. Contractions, dates and the
+    numbers of a list's items are spelled in one way, and a clause put in front of a
+    sentence is the same behind it.
 
     A value depends on the two texts and the question alone. Names are told by a capital
     letter, so texts in scripts without capitals have none. The language is that of the

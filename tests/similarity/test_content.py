@@ -95,8 +95,8 @@ def test_case_of_a_letter_and_grouping_of_digits_make_no_difference() -> None:
     assert alike("PARIS", "paris") == 1
     assert alike("1,200.50", "1200.5") == 1
     assert alike("3.0 km", "three km") == 1
-    assert alike("It isn't so", "it is not so") < 1
-    assert alike("don't", "do not") < 1
+    assert alike("It isn't so", "it is not so") == 1
+    assert alike("don't", "do not") == 1
 
 
 def test_an_empty_answer_is_like_no_other() -> None:

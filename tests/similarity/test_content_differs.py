@@ -51,6 +51,8 @@ def test_such_answers_are_a_half_alike_at_most(one: str, other: str) -> None:
         (None, "It was made by Ford", "Ford"),
         (None, "It is in Rome", "It is in Rome in Italy"),
         ("Was it perhaps Rome?", "Rome", "perhaps Rome"),
+        # What a word changes is not what the other says.
+        ("Is it Paris?", "Paris", "Paris, only on foot"),
         # Titles are written either way.
         (None, "Gone With The Wind", "Gone with the Wind"),
     ],

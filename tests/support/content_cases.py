@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.support.content_changed import CHANGED, EXCHANGED, REPEATED
 from tests.support.content_figures import CODE, NUMBERS, UNITS
 from tests.support.content_grammar import (
     NEGATIONS,
@@ -11,9 +12,20 @@ from tests.support.content_grammar import (
 )
 from tests.support.content_languages import LANGUAGES
 from tests.support.content_long import LONG
+from tests.support.content_modified import COMPOUNDS, INSERTED, MODIFIED
 from tests.support.content_names import LISTS, ONE_LETTER, QUALIFIED, ROLES
 from tests.support.content_notation import NOTATION, WEAKENED, WRITTEN_ALIKE
-from tests.support.content_same import SAME
+from tests.support.content_pointed import (
+    ALTERNATIVES,
+    CHOSEN,
+    FEW,
+    LETTERS,
+    PARTICLES,
+    PERSONS,
+    VERSIONS,
+    WHICH,
+)
+from tests.support.content_same import RESPELLED, SAME
 
 CAPITAL = "What is the capital of France?"
 OLDER = "Which is older, Paris or Lyon?"
@@ -139,6 +151,20 @@ DIFFERENT: tuple[tuple[str | None, str, str], ...] = (
     *LONG,
     *NOTATION,
     *WEAKENED,
+    *CHANGED,
+    *EXCHANGED,
+    *REPEATED,
+    *MODIFIED,
+    *INSERTED,
+    *COMPOUNDS,
+    *WHICH,
+    *ALTERNATIVES,
+    *FEW,
+    *LETTERS,
+    *PERSONS,
+    *CHOSEN,
+    *PARTICLES,
+    *VERSIONS,
 )
 """Question and two answers that must not count as alike: at most 0.5."""
 
@@ -165,6 +191,7 @@ ALIKE: tuple[tuple[str | None, str, str], ...] = (
     ("首都はどこですか", "東京", "東京です"),
     (None, "", "  "),
     *SAME,
+    *RESPELLED,
     *WRITTEN_ALIKE,
 )
 """Question and two answers that must count as alike: at least 0.6."""

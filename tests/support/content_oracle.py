@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import calendar
 import re
 from collections.abc import Iterator
 
-from snne_guard.similarity._content_differs import Side, differ
+from snne_guard.similarity._content_differs import differ, fronted, in_capitals
 from snne_guard.similarity._content_notation import Notation
 from snne_guard.similarity._content_question import Question
+from snne_guard.similarity._content_side import Side
 from snne_guard.similarity._content_wording import Wording
 from snne_guard.similarity._content_words import Answer
 from snne_guard.similarity._function_words import (
@@ -23,17 +25,43 @@ from snne_guard.similarity._function_words import (
 from snne_guard.similarity.tokens import unicode_tokens
 
 
-def slow_words(text: str) -> list[str]:
-    """Words of a text, numbers, units and negations spelled in one way."""
+def slow_spelling(text: str) -> str:
+    """Return a text with abbreviations, dates and lists spelled in one way."""
     text = re.sub(
         r"\b(?:[^\W\d_]\. ?){2,}",
         lambda found: found[0].replace(".", "").replace(" ", "") + " ",
         text,
     )
     text = re.sub(r"(?<=[\w)]) - (?=(?:\d|\w\b|\())", " minus ", text)
+    for short, full in CONTRACTIONS.items():
+        text = re.sub(
+            rf"\b{short}['\u2019]t\b", f"{full} not", text, flags=re.IGNORECASE
+        )
+    for month in calendar.month_name[1:]:
+        short = "Sept|Sep" if month == "September" else month[:3]
+        name = rf"(?:{month}|{short})"
+        text = re.sub(
+            rf"\b(\d\d?)(?:st|nd|rd|th)?(?: of)? {name}\b", rf"{month} \1", text
+        )
+    for month in calendar.month_name[1:]:
+        short = "Sept|Sep" if month == "September" else month[:3]
+        name = rf"(?:{month}|{short})"
+        text = re.sub(rf"\b{name}\.? (\d\d?)(?:st|nd|rd|th)?\b", rf"{month} \1", text)
+    lines = re.split(r"(\n)", text)
+    numbered = [bool(re.match(r"[ \t]*\d\d?[.)][ \t]+\S", line)) for line in lines]
+    if sum(numbered) > 1:
+        text = "".join(
+            re.sub(r"^[ \t]*\d\d?[.)][ \t]+", "", line) if is_item else line
+            for line, is_item in zip(lines, numbered, strict=True)
+        )
+    return text
+
+
+def slow_words(text: str) -> list[str]:
+    """Words of a text, numbers, units and negations spelled in one way."""
+    words = unicode_tokens(slow_spelling(text))
     found: list[str] = []
     before, held, measured = "", "", False
-    words = unicode_tokens(text)
     for place, word in enumerate(words):
         if any(map(str.isdigit, word)):
             share = word[-1] if word[-1] in "%\u2030" else ""
@@ -48,8 +76,6 @@ def slow_words(text: str) -> list[str]:
             held, measured = "", True
         elif word == "$" and not held:
             held = word
-        elif word == "t" and before in CONTRACTIONS:
-            found.append("not")
         elif word == "cannot":
             found += ["can", "not"]
         else:
@@ -79,8 +105,8 @@ def slow_content_f1(one: str, other: str, question: str | None) -> float:
     """Return how alike two answers are."""
     left, right, asked = Answer.read(one), Answer.read(other), Question.read(question)
     rewritten = Notation.read(one).differs(Notation.read(other))
-    if left.tokens == right.tokens:
-        return 0.5 if rewritten else 1.0
+    if left.tokens == right.tokens or fronted(left, right):
+        return 0.5 if rewritten or in_capitals(left, right) else 1.0
     if not left.tokens or not right.tokens:
         return 0.0
     language = asked.language or language_of([*left.tokens, *right.tokens])
@@ -109,10 +135,10 @@ def slow_content_f1(one: str, other: str, question: str | None) -> float:
     grammar = GRAMMAR if language is None else function
     signs = _signs(left, right, asked, grammar)
     mine, theirs = (
-        Side(answer, Wording.read(answer, language), _news(answer, grammar))
+        Side(answer, Wording.read(answer, language), _news(answer, grammar), language)
         for answer in (right, left)
     )
-    if not signs and found > 0.5 and (rewritten or differ(mine, theirs, asked.words)):
+    if not signs and found > 0.5 and (rewritten or differ(mine, theirs, asked)):
         return 0.5
     return found * 0.5**signs
 

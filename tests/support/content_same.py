@@ -135,3 +135,58 @@ SAME: tuple[tuple[str | None, str, str], ...] = (
     ("Which river?", "the Nile", "the Nile River"),
 )
 """Question and two answers that must count as alike: at least 0.6."""
+
+RESPELLED: tuple[tuple[str | None, str, str], ...] = (
+    # Contractions.
+    ("Is the store open?", "The store isn't open.", "The store is not open."),
+    ("Do I need it?", "You don't need a receipt.", "You do not need a receipt."),
+    ("Will it work?", "It won't work on Linux.", "It will not work on Linux."),
+    (None, "It shan\u2019t be", "It shall not be"),
+    # Dates.
+    ("When was it opened?", "9 November 1989", "November 9, 1989"),
+    ("When is Independence Day?", "July 4", "the 4th of July"),
+    (None, "Sept. 3rd", "3 September"),
+    # Lists.
+    (
+        "What are the states of matter?",
+        "1. Solid\n2. Liquid\n3. Gas",
+        "- Solid\n- Liquid\n- Gas",
+    ),
+    # A clause in front of another.
+    (
+        "When does the store close on weekdays?",
+        "On weekdays, the store closes at 9 p.m.",
+        "The store closes at 9 p.m. on weekdays.",
+    ),
+    (
+        "Why did the build fail?",
+        "The build failed because a dependency was missing.",
+        "Because a dependency was missing, the build failed.",
+    ),
+    (
+        None,
+        "If you cancel within 14 days, you get a full refund.",
+        "You get a full refund if you cancel within 14 days.",
+    ),
+    (
+        None,
+        "In 1969, Apollo 11 landed on the Moon.",
+        "Apollo 11 landed on the Moon in 1969.",
+    ),
+    # What is no sentence is in no voice.
+    (
+        "\u00bfQui\u00e9n escribi\u00f3 Don Quijote?",
+        "Miguel de Cervantes",
+        "Don Quijote fue escrito por Miguel de Cervantes.",
+    ),
+    # A choice is written large or small, a country says no more.
+    ("Which option?", "B", "b)"),
+    (None, "Paris, I think", "Paris"),
+    # A particle of a sentence that the other has not.
+    (
+        "When will it arrive?",
+        "Your order will arrive on Friday.",
+        "Thank you for reaching out! Your order will arrive on Friday.",
+    ),
+)
+"""Question and two answers that are spelled or ordered in two ways."""
