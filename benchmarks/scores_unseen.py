@@ -3,14 +3,15 @@
 Recorded answers of the embedded model to the questions in `benchmarks/recordings`: the
 default beside the paper's score and what lies between, set by set, where the answer was
 drawn near greedily, and where the last sample stands as the answer with a label of its
-own. The protocol is in `docs/scores.md`. It was written for the default of then, with
-0.3 of the weight on the answer, which is printed beside the present one.
+own. The protocols are in `docs/scores.md`. The first two were written for the default
+of then, with 0.3 of the weight on the answer, which is printed beside the present one;
+the third for the present one, beside which a softer rule for conflicts is printed.
 
     python -m benchmarks.scores_unseen [--folder FOLDER ...] [--after]
 
 With ``--folder`` the recordings there are taken too, named as the data sets of which
-they are. With ``--after`` other anchors and a root are printed, which were looked
-at once everything else was, and which choose nothing.
+they are. With ``--after`` other anchors and a root are printed, on the first six sets,
+which were looked at once everything else was, and which choose nothing.
 """
 
 from __future__ import annotations
@@ -21,6 +22,9 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import patch
+
+import numpy as np
 
 from benchmarks.scores import (
     DEFAULT,
@@ -33,6 +37,7 @@ from benchmarks.scores import (
     Table,
     alike,
     default,
+    line_of,
     paper,
     show,
     show_gains,
@@ -46,6 +51,7 @@ from snne_guard.evaluation import (
     squad_normalised,
 )
 from snne_guard.scorers import snne
+from snne_guard.similarity import _content_pair, content_f1
 from snne_guard.types import FloatArray
 
 WEIGHT_THEN = 0.3  # on the delivered answer, by the default of the protocol
@@ -82,6 +88,28 @@ EVERY: Mapping[str, Score] = {
     **OF_THEN,
     **{name: SCORES[name] for name in OF_NOW},
 }
+
+SOFTER = "default with a softer rule for conflicts"
+
+
+def three_quarters(found: float, signs: int) -> float:
+    """Return f (3 - f) / 4 for each sign of a conflict: half of 1, more of little."""
+    for _ in range(signs):
+        found *= (3 - found) / 4
+    return found
+
+
+def softer(one: Recording) -> float:
+    """Return the default with another rule for conflicts."""
+    with patch.object(_content_pair, "conflicting", three_quarters):
+        texts = [one.main_answer, *one.samples[:SAMPLES]]
+        found = content_f1(
+            [text for text in texts if text.strip()], question=one.question
+        )
+    return snne(found, anchor=0.5)
+
+
+OF_THIRD: Mapping[str, Score] = {**SCORES, SOFTER: softer}
 
 ONES = (
     *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"),
@@ -136,7 +164,8 @@ def computed(answer: str, one: Recording) -> float:
 
 FIRST = ("facts", "words", "reading", "who", "sums", "choices")
 SECOND = ("forms", "places", "kinds", "notes", "counts")
-OWN = (*FIRST, *SECOND)
+THIRD = ("stories", "passages", "trivia", "dialogues", "lists")
+OWN = (*FIRST, *SECOND, *THIRD)
 GRADERS: Mapping[str, Callable[[str, Recording], float]] = {
     "facts": contains,
     "words": contains,
@@ -149,6 +178,11 @@ GRADERS: Mapping[str, Callable[[str, Recording], float]] = {
     "kinds": first,
     "notes": contains,
     "counts": computed,
+    "stories": contains,
+    "passages": contains,
+    "trivia": contains,
+    "dialogues": first,
+    "lists": contains,
     "svamp": number,
     "squad": contains,
 }
@@ -204,30 +238,63 @@ def afterwards() -> dict[str, Score]:
 
 
 def show_afterwards(both: Mapping[str, Sets]) -> None:
-    """Print the gain of what was looked at afterwards, near greedy and drawn."""
+    """Print the gain of what was looked at after the first look, on its sets."""
     scores = afterwards()
     print(f"afterwards, gain over the paper, 5 to 95 %: {'; '.join(both)}")
-    tables = [Table(sets, scores) for sets in both.values()]
+    tables = [
+        Table({name: sets[name] for name in FIRST}, scores) for sets in both.values()
+    ]
     for name in list(scores)[1:]:
         gains = [table.gain(name, counted(table.sets)) for table in tables]
         print("".join(f"{gain:26} " for gain in gains) + f" {name}")
 
 
-def show_look(kind: str, sets: Sets) -> None:
-    """Print the table of some sets, the gains, and what the present weight gains."""
+def show_look(kind: str, sets: Sets, scores: Mapping[str, Score]) -> Table | None:
+    """Print the table of some sets and the gains; return what the scores gave."""
     if not sets:
-        return
+        return None
     print(f"{kind}; AUROC of wrong answers; in brackets right, wrong\n")
-    table = Table(sets, EVERY)
-    show(table, list(EVERY))
+    table = Table(sets, scores)
+    show(table, list(scores))
     names = counted(sets)
+    defaults = {DEFAULT: FIVE}
     show_gains(
         table,
         {f"{kind} ({', '.join(names)})": names},
-        scores=list(EVERY),
-        defaults={THEN: THEN_FIVE, DEFAULT: FIVE},
+        scores=list(scores),
+        defaults={THEN: THEN_FIVE, **defaults} if THEN in scores else defaults,
     )
-    print(f"  {table.gain(DEFAULT, names, over=THEN)}  the default over that of then\n")
+    if THEN in scores:
+        gain = table.gain(DEFAULT, names, over=THEN)
+        print(f"  {gain}  the default over that of then\n")
+    return table
+
+
+def show_choice(tables: Sequence[Table]) -> None:
+    """Print what the softer rule gains over the present one, of each and as a mean."""
+    gained = [
+        np.mean(
+            [table.draws(SOFTER, name) - table.draws(DEFAULT, name) for name in names],
+            axis=0,
+        )
+        for table in tables
+        for names in [counted(table.sets)]
+    ]
+    print("the softer rule over the present one, near greedy; drawn; the mean of both")
+    for draws in (*gained, np.mean(gained, axis=0)):
+        low, high = np.quantile(draws, [0.05, 0.95])
+        print(f"  {np.mean(draws):+.4f} [{low:+.4f}, {high:+.4f}]")
+
+
+def show_all(both: Mapping[str, Sets]) -> None:
+    """Print what the default gains over all sets of our own."""
+    print("\nall sets of our own, gain of the default over the paper, 5 to 95 %")
+    for kind, labelled in both.items():
+        sets = {name: labelled[name] for name in OWN if name in labelled}
+        table = Table(sets, {PAPER: paper, **{name: SCORES[name] for name in OF_NOW}})
+        names = counted(sets)
+        print(line_of(table, [DEFAULT], names, kind))
+        print(line_of(table, FIVE, names, f"{kind}, five calls: mean of the two"))
 
 
 def main() -> int:
@@ -244,9 +311,16 @@ def main() -> int:
     if options.after:
         show_afterwards(both)
         return 0
-    for look in (FIRST, SECOND, tuple(name for name in sets if name not in OWN)):
-        for kind, labelled in both.items():
-            show_look(kind, {name: labelled[name] for name in look if name in sets})
+    others = tuple(name for name in sets if name not in OWN)
+    for look in (FIRST, SECOND, THIRD, others):
+        scores = OF_THIRD if look is THIRD else EVERY
+        tables = [
+            show_look(kind, {name: rows[name] for name in look if name in sets}, scores)
+            for kind, rows in both.items()
+        ]
+        if look is THIRD:
+            show_choice([table for table in tables if table])
+    show_all(both)
     return 0
 
 

@@ -17,6 +17,7 @@ from benchmarks.scores_unseen import (
     GRADERS,
     RECORDINGS,
     SECOND,
+    THIRD,
     computed,
     first,
     number,
@@ -98,7 +99,7 @@ def test_a_number_that_was_computed_is_the_one_behind_the_sign(
     assert computed(answer, asked(("8", "eight"))) == graded
 
 
-@pytest.mark.parametrize("name", [*FIRST, *SECOND])
+@pytest.mark.parametrize("name", [*FIRST, *SECOND, *THIRD])
 def test_every_question_has_an_answer_and_eleven_samples(name: str) -> None:
     rows = lines(name)
     assert len(rows) == (130 if name in FIRST else 100)
@@ -119,14 +120,14 @@ def test_the_page_of_the_recordings_names_the_graders() -> None:
     said = {
         row[0].strip("`").removesuffix(".jsonl"): row[-1].strip("`") for row in rows
     }
-    assert said == {name: GRADERS[name].__name__ for name in (*FIRST, *SECOND)}
+    assert said == {name: GRADERS[name].__name__ for name in (*FIRST, *SECOND, *THIRD)}
 
 
 def test_the_recordings_are_small() -> None:
     sizes = [path.stat().st_size for path in RECORDINGS.glob("*.jsonl")]
-    assert len(sizes) == len(FIRST) + len(SECOND)
+    assert len(sizes) == len(FIRST) + len(SECOND) + len(THIRD)
     assert max(sizes) < 180_000
-    assert sum(sizes) < 1_200_000
+    assert sum(sizes) < 1_800_000
 
 
 def test_the_page_has_what_the_command_prints(
@@ -136,7 +137,7 @@ def test_the_page_has_what_the_command_prints(
     assert scores_unseen.main() == 0
     printed = [line.rstrip() for line in capsys.readouterr().out.splitlines() if line]
     said = set(PAGE.splitlines())
-    assert sum("thirds" in line for line in printed) == 60
+    assert sum("thirds" in line for line in printed) == 86
     assert not [line for line in printed if line not in said]
     gains = [
         re.search(r"([+-]\d.\d+) \[(\S+), (\S+)\]", line)
@@ -144,6 +145,6 @@ def test_the_page_has_what_the_command_prints(
         if line.endswith(DEFAULT)
     ]
     found = [one.groups() for one in gains if one is not None]
-    assert len(found) == 4
+    assert len(found) == 6
     for point, low, high in found:
         assert f"{point} ({low} to {high})" in README
