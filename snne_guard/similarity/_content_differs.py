@@ -16,7 +16,7 @@ from snne_guard.similarity._function_words import (
     AGENTS,
     CASES,
     GRAMMAR,
-    OPPOSITES,
+    OPENERS,
     RESERVES,
 )
 
@@ -71,7 +71,7 @@ def fronted(one: Answer, other: Answer) -> bool:
 def _fronted(answer: Answer, tokens: Sequence[str]) -> bool:
     clause, comma, _ = answer.text.partition(",")
     before = len(canonical_words(clause)) if comma else 0
-    if not before or answer.tokens[0] not in GRAMMAR | OPPOSITES:
+    if not before or answer.tokens[0] not in OPENERS:
         return False
     return (*answer.tokens[before:], *answer.tokens[:before]) == tokens
 

@@ -22,6 +22,7 @@ __all__ = [
     "MODIFIERS",
     "NEGATIONS",
     "NUMBER_WORDS",
+    "OPENERS",
     "OPPOSITES",
     "OR",
     "PARTICLES",
@@ -114,6 +115,9 @@ MODIFIERS = frozenset(_LISTS["modifiers"])
 
 THAN = _by_language("than")
 """What stands before that with which something is compared, by the language's code."""
+
+OPENERS = frozenset(_LISTS["openers"])
+"""What a clause begins with that may stand in front of a sentence or behind it."""
 
 COUNTRIES = frozenset(_LISTS["countries"])
 """Words that name a country."""
