@@ -151,7 +151,7 @@ def white(method: str) -> Score:
 
 PAPER = "the paper: SNNE of the samples, ROUGE-L"
 MIXED = "snne+anchored_snne: mean of u, content F1"
-DEFAULT = "default: SNNE, content F1, 0.5 anchored"
+DEFAULT = "default: SNNE, content F1, 0.7 anchored"
 FIVE = ("default, five calls: the first samples", "default, five calls: the next ones")
 SCORES: Mapping[str, Score] = {
     PAPER: paper,
@@ -165,7 +165,7 @@ SCORES: Mapping[str, Score] = {
     FIVE[1]: few(FEW),
 }
 WHITE_BOX: Mapping[str, Score] = {
-    "default: WSNNE, content F1, 0.5 anchored": white("auto"),
+    "default: WSNNE, content F1, 0.7 anchored": white("auto"),
     "anchored WSNNE, content F1": white("anchored_wsnne"),
     "answer's own probability": white("sequence_probability"),
 }
@@ -327,7 +327,9 @@ def show_gains(
         for default, five in defaults.items():
             name, among = default.partition(":")[0], table.names(five, names)
             print(line_of(table, five, names, f"{name}, five calls: mean of the two"))
-            print(line_of(table, [default], among, f"the {name} on {', '.join(among)}"))
+            if len(among) < len(names):
+                told = f"the {name} on {', '.join(among)}"
+                print(line_of(table, [default], among, told))
         print()
 
 

@@ -14,6 +14,7 @@ from benchmarks import scores_unseen
 from benchmarks.scores import DEFAULT
 from benchmarks.scores_unseen import (
     FIRST,
+    FOURTH,
     GRADERS,
     RECORDINGS,
     SECOND,
@@ -99,7 +100,7 @@ def test_a_number_that_was_computed_is_the_one_behind_the_sign(
     assert computed(answer, asked(("8", "eight"))) == graded
 
 
-@pytest.mark.parametrize("name", [*FIRST, *SECOND, *THIRD])
+@pytest.mark.parametrize("name", [*FIRST, *SECOND, *THIRD, *FOURTH])
 def test_every_question_has_an_answer_and_eleven_samples(name: str) -> None:
     rows = lines(name)
     assert len(rows) == (130 if name in FIRST else 100)
@@ -120,14 +121,16 @@ def test_the_page_of_the_recordings_names_the_graders() -> None:
     said = {
         row[0].strip("`").removesuffix(".jsonl"): row[-1].strip("`") for row in rows
     }
-    assert said == {name: GRADERS[name].__name__ for name in (*FIRST, *SECOND, *THIRD)}
+    assert said == {
+        name: GRADERS[name].__name__ for name in (*FIRST, *SECOND, *THIRD, *FOURTH)
+    }
 
 
 def test_the_recordings_are_small() -> None:
     sizes = [path.stat().st_size for path in RECORDINGS.glob("*.jsonl")]
-    assert len(sizes) == len(FIRST) + len(SECOND) + len(THIRD)
+    assert len(sizes) == len(FIRST) + len(SECOND) + len(THIRD) + len(FOURTH)
     assert max(sizes) < 180_000
-    assert sum(sizes) < 1_800_000
+    assert sum(sizes) < 2_400_000
 
 
 def test_the_page_has_what_the_command_prints(
@@ -137,7 +140,7 @@ def test_the_page_has_what_the_command_prints(
     assert scores_unseen.main() == 0
     printed = [line.rstrip() for line in capsys.readouterr().out.splitlines() if line]
     said = set(PAGE.splitlines())
-    assert sum("thirds" in line for line in printed) == 86
+    assert sum("thirds" in line for line in printed) == 126
     assert not [line for line in printed if line not in said]
     gains = [
         re.search(r"([+-]\d.\d+) \[(\S+), (\S+)\]", line)
@@ -145,6 +148,6 @@ def test_the_page_has_what_the_command_prints(
         if line.endswith(DEFAULT)
     ]
     found = [one.groups() for one in gains if one is not None]
-    assert len(found) == 6
+    assert len(found) == 8
     for point, low, high in found:
         assert f"{point} ({low} to {high})" in README
