@@ -59,7 +59,7 @@ def fit_stop(
         seed: Fixes the split into halves.
         method: Name of the method that gave the ``u``.
         similarity: Name of the similarity.
-        anchor: ``Score.anchor`` of the scores that gave the ``u``; 0.5 where all of
+        anchor: ``Score.anchor`` of the scores that gave the ``u``; 0.7 where all of
             their settings were the defaults, and a guard with these takes no other.
         tau: Temperature of the similarity's softmax.
         include_answer: Whether the answer is a member of the set.

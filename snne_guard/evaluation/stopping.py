@@ -142,7 +142,7 @@ def uncertainty_paths(
         ...     samples=("Paris", "Lyon", "Paris"),
         ... )
         >>> uncertainty_paths([recording], rounds=(2, 4)).round(2)
-        array([[0.  , 0.43]])
+        array([[0.  , 0.39]])
     """
     chosen = resolve_method(method, logprobs=True)
     relation = Relation.of(similarity, default=default_similarity(chosen))

@@ -65,7 +65,7 @@ class SNNEGuard(Measuring):
             settled once.
         similarity: What compares the answers: a name in ``SIMILARITIES``, ``"nli"``,
             ``"nli:MODEL"``, ``"embedding:MODEL"``, a callable of your own, or None for
-            the method's default (``"content_f1"`` for SNNE and WSNNE, of which half
+            the method's default (``"content_f1"`` for SNNE and WSNNE, of which 0.7
             of the weight then lies on the delivered answer).
         tau: Temperature of the similarity's softmax, above 0; None for 1.
         threshold: Largest ``u`` that is accepted, in [0, 1]; a ``Threshold``; a pair

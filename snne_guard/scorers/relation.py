@@ -33,7 +33,7 @@ from snne_guard.types import (
 
 __all__ = ["Relation"]
 
-_ANCHOR = 0.5
+_ANCHOR = 0.7
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

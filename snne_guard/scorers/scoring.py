@@ -58,7 +58,7 @@ def score(
             SNNE (reason ``logprobs_missing`` if only some have).
         similarity: What compares the answers: a name in ``SIMILARITIES``, ``"nli"``
             or ``"nli:MODEL"``, ``"embedding:MODEL"``, a callable of your own, or None
-            for the method's default (content F1 for SNNE and WSNNE, of which half of
+            for the method's default (content F1 for SNNE and WSNNE, of which 0.7 of
             the weight then lies on the delivered answer).
         tau: Temperature of the similarity's softmax, None for 1.
         known: What a method needs and nobody can work out from the answers, under the
@@ -81,7 +81,7 @@ def score(
     Example:
         >>> result = score(["Paris", "Paris", "Lyon"])
         >>> round(result.value, 4), round(result.uncertainty, 4), result.method
-        (-1.8102, 0.5945, 'snne')
+        (-1.8309, 0.5573, 'snne')
     """
     tau = 1.0 if tau is None else tau
     check_tau(tau)

@@ -25,12 +25,12 @@ from tests.assess.judging import (
 
 
 def wsnne(matrix: list[list[float]], logprobs: list[float]) -> float:
-    """Return WSNNE with 0.5 on the answer written out, the slow oracle."""
+    """Return WSNNE with 0.7 on the answer written out, the slow oracle."""
     weights = [math.exp(value) for value in logprobs]
     total = sum(weights)
     rows = [math.log(sum(math.exp(f) for f in row)) for row in matrix]
     mean = sum(w / total * row for w, row in zip(weights, rows, strict=True))
-    return -0.5 * mean - 0.5 * rows[0]
+    return -0.3 * mean - 0.7 * rows[0]
 
 
 # --- scores --------------------------------------------------------------------------
@@ -38,8 +38,8 @@ def wsnne(matrix: list[list[float]], logprobs: list[float]) -> float:
 
 def test_literal_scores() -> None:
     found, _ = judged(PARIS, PARIS, LYON)
-    assert found.score == pytest.approx(-1.8102, abs=5e-5)  # half of -1.7585 is SNNE's
-    assert found.uncertainty == pytest.approx(0.5945, abs=5e-5)
+    assert found.score == pytest.approx(-1.8309, abs=5e-5)  # 0.3 of -1.7585 is SNNE's
+    assert found.uncertainty == pytest.approx(0.5573, abs=5e-5)
     assert found.method == "snne"
     assert found.matrix is not None
     assert found.matrix.tolist() == [[1, 1, 0], [1, 1, 0], [0, 0, 1]]
@@ -67,7 +67,7 @@ def test_log_probabilities_weigh_the_members() -> None:
 def test_a_mean_is_weighed_not_a_sum() -> None:
     long = Sample(text="Paris", token_logprobs=(-0.5,) * 10)
     found, _ = judged(long, certain("Paris", -0.5), certain("Lyon", -0.5))
-    assert found.score == pytest.approx(-1.8102, abs=5e-5)
+    assert found.score == pytest.approx(-1.8309, abs=5e-5)
 
 
 @pytest.mark.parametrize("tau", [0.1, 1, 7.5, np.float32(2.0)])

@@ -14,7 +14,7 @@ RULE = CalibratedStop(
     threshold=0.4,
     accept_at_most=(None, 0.3),
     reject_at_least=(None, None),
-    anchor=0.5,
+    anchor=0.7,
 )
 
 

@@ -244,7 +244,7 @@ def test_all_that_differs_is_listed() -> None:
         "rounds was None, here it is [3, 10]",
         "method was 'snne', here it is 'dse'",
         "similarity was 'content_f1', here it is 'rouge_l'",
-        "anchor was 0.5, here it is 0.0",
+        "anchor was 0.7, here it is 0.0",
         "tau was 1.0, here it is 0.5",
         "allow_mismatch=True",
     ):

@@ -23,7 +23,7 @@ def test_it_is_bound_to_how_they_were_drawn_and_scored() -> None:
         "rounds": None,
         "method": "snne",
         "similarity": "content_f1",
-        "anchor": 0.5,
+        "anchor": 0.7,
         "tau": 1.0,
         "reply_models": ["m-1"],
     }

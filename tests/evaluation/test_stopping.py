@@ -132,7 +132,7 @@ def test_a_rule_is_learnt_from_a_file_and_carries_its_settings(tmp_path: Path) -
         "n": 10,
         "method": "snne",
         "similarity": "content_f1",
-        "anchor": 0.5,
+        "anchor": 0.7,
         "tau": 0.5,
         "rounds": (3, 5, 10),
         "include_answer": True,

@@ -153,7 +153,7 @@ def test_samples_that_an_early_stop_spares_are_counted() -> None:
             threshold=0.4,
             accept_at_most=(0.2,),
             reject_at_least=(0.9,),
-            anchor=0.5,
+            anchor=0.7,
         )
         guarded(server, telemetry, n=10, stopping=rule).invoke(QUESTION)
     assert total(telemetry.metrics()["snne_guard.samples.saved"]) == 7

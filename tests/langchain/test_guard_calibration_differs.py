@@ -68,7 +68,7 @@ def test_u_of_another_weight_on_the_answer_starts_no_guard(
     replace(calibration(), settings=settings).save(path)
     with ChatServer(split("Paris", AGREE)) as server:
         model = chat_openai(server)
-        refused = f"anchor was {told}, here it is 0.5"
+        refused = f"anchor was {told}, here it is 0.7"
         with pytest.raises(ConfigurationError, match=refused):
             SNNEGuard.from_calibration(model, path)
         with pytest.raises(ConfigurationError, match=refused):

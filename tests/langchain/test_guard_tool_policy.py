@@ -149,7 +149,7 @@ def test_a_stop_that_was_learnt_for_another_threshold_is_not_asked() -> None:
         threshold=0.9,
         accept_at_most=(0.89,),
         reject_at_least=(None,),
-        anchor=0.5,
+        anchor=0.7,
         eta=0.5,
     )
     with ChatServer(DIFFERENT) as server:

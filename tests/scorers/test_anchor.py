@@ -259,10 +259,10 @@ def test_it_lies_on_the_delivered_answer_where_that_is_a_member(method: str) -> 
         materials = Materials(TEXTS, **options, **how)
         return materials.inputs(METHODS[method], relation).anchor
 
-    assert anchor(relation) == 0.5
+    assert anchor(relation) == 0.7
     assert anchor(relation, include_answer=False) == 0
     assert anchor(relation, delivered=False) == 0
-    assert anchor(Relation.of(content_f1)) == 0.5
+    assert anchor(Relation.of(content_f1)) == 0.7
     for other in ("rouge_l", "exact", rouge_l):
         assert anchor(Relation.of(other)) == 0
 
@@ -279,10 +279,10 @@ def test_the_first_members_have_the_same(how: dict[str, Any]) -> None:
 
 
 def test_a_score_says_where_its_weight_lay() -> None:
-    assert score(TEXTS).anchor == 0.5
+    assert score(TEXTS).anchor == 0.7
     assert score(TEXTS, include_answer=False).anchor == 0
     assert score(TEXTS, similarity="rouge_l").anchor == 0
     # An empty sample leaves; the answer is the first one all the same.
     found = score(["Lyon", " ", "Paris", "Paris"])
     matrix = [[1, 0, 0], [0, 1, 1], [0, 1, 1]]
-    assert found.value == snne(matrix, anchor=0.5)
+    assert found.value == snne(matrix, anchor=0.7)

@@ -37,16 +37,16 @@ def constant(value: float) -> FunctionMethod:
 def test_the_defaults() -> None:
     result = score(PARIS)
 
-    # Row sums 2e + 1 twice and e + 2; the row of the answer has half of the weight.
+    # Row sums 2e + 1 twice and e + 2; the row of the answer has 0.7 of the weight.
     answer, lyon = math.log(2 * math.e + 1), math.log(math.e + 2)
-    expected = -0.5 * (2 * answer + lyon) / 3 - 0.5 * answer
+    expected = -0.3 * (2 * answer + lyon) / 3 - 0.7 * answer
     assert result.value == pytest.approx(expected, abs=1e-12)
     neighbours = (math.exp(-expected) - math.e) / 2
     u = (math.e - neighbours) / (math.e - 1)
     assert result.uncertainty == pytest.approx(u, abs=1e-12)
-    assert u == pytest.approx(0.594476, abs=1e-6)
+    assert u == pytest.approx(0.557271, abs=1e-6)
     assert (result.method, result.similarity, result.tau) == ("snne", "content_f1", 1.0)
-    assert (result.n, result.reasons, result.anchor) == (3, (), 0.5)
+    assert (result.n, result.reasons, result.anchor) == (3, (), 0.7)
     assert result.matrix is not None
     assert result.matrix.tolist() == PARIS_MATRIX
 
@@ -63,9 +63,9 @@ def test_log_probabilities_bring_wsnne() -> None:
     weights = [math.exp(mean) for mean in (-0.1, -0.2, -2.0)]
     answer, lyon = math.log(2 * math.e + 1), math.log(math.e + 2)
     rows = [w * row for w, row in zip(weights, [answer, answer, lyon], strict=True)]
-    expected = -0.5 * sum(rows) / sum(weights) - 0.5 * answer
+    expected = -0.3 * sum(rows) / sum(weights) - 0.7 * answer
     assert result.value == pytest.approx(expected, abs=1e-12)
-    assert result.value == wsnne(PARIS_MATRIX, [-0.1, -0.2, -2.0], anchor=0.5)
+    assert result.value == wsnne(PARIS_MATRIX, [-0.1, -0.2, -2.0], anchor=0.7)
     assert result.reasons == ()
 
 
@@ -185,7 +185,7 @@ def test_tau_is_used_and_told() -> None:
     result = score(PARIS, tau=0.1)
 
     assert result.tau == 0.1
-    assert result.value == snne(PARIS_MATRIX, tau=0.1, anchor=0.5)
+    assert result.value == snne(PARIS_MATRIX, tau=0.1, anchor=0.7)
     assert result.uncertainty == uncertainty(result.value, 3, tau=0.1)
 
 

@@ -18,7 +18,7 @@ SETTINGS: dict[str, Any] = {
     "rounds": None,
     "method": "snne",
     "similarity": "content_f1",
-    "anchor": 0.5,
+    "anchor": 0.7,
     "tau": 1.0,
 }
 """What a guard on the test server's model has, with ``method="snne"``."""
