@@ -201,9 +201,7 @@ def _read_by(model: Any, schema: Any, options: Mapping[str, Any]) -> Reader:
         wrapper = cast("Any", model)
         model = wrapper.runnable if several else wrapper.bound
     make = getattr(model, "with_structured_output", None)
-    if make is None:
-        return "either"
-    chain: Any = make(schema, **{**options, "include_raw": False})
+    chain: Any = make and make(schema, **{**options, "include_raw": False})
     steps: Sequence[object] = getattr(chain, "steps", ())
     parser = next(reversed(steps), None)
     if isinstance(parser, JsonOutputToolsParser):
