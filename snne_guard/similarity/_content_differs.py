@@ -111,7 +111,7 @@ def _roles_swapped(one: Side, other: Side, asked: frozenset[str]) -> bool:
 def _in_the_active(passive: Side, active: Side) -> bool:
     """Return whether what was done, in the passive voice, is done in the active one."""
     bound = passive.wording.binding - active.wording.binding
-    agents = AGENTS.get(passive.language or "", frozenset())
+    agents = AGENTS.get(passive.language or "", _NO_WORDS)
     tokens = passive.answer.tokens
     return any(kind == "verb" for kind, _ in bound) and any(
         verb in active.answer.words

@@ -18,6 +18,7 @@ __all__ = ["lacks"]
 
 _NO_WORDS = frozenset[str]()
 _WHICH = re.compile(r"([^\W\d_]+), ([^\W\d_]+)")
+_NO_OTHER_PLACE = COUNTRIES | GRAMMAR
 _NEAR = 3  # words behind one that changes what they say
 _HAN = 0x2E80  # from here on scripts without spaces have words of one character
 
@@ -32,10 +33,7 @@ def lacks(one: Side, other: Side, question: Question) -> bool:
         or _placed(one, other, asked)
         or _compared(one, other, question)
         or _left_out(one, other, asked)
-        or any(
-            before in one.answer.words and (before, word) not in one.wording.particles
-            for before, word in other.wording.particles
-        )
+        or _goes_on(one, other)
     )
 
 
@@ -82,7 +80,7 @@ def _modified(one: Side, other: Side) -> bool:
     for place, word in enumerate(tokens):
         if word in found:
             near = tokens[place + 1 : place + 1 + _NEAR]
-            told = next((one for one in near if one in other.news), "")
+            told = next((each for each in near if each in other.news), "")
             key = tokens[place - 1] if place else ""  # of C minor
             if told in one.answer.words or (len(key) == 1 and key in one.answer.words):
                 return True
@@ -105,7 +103,8 @@ def _placed(one: Side, other: Side, asked: frozenset[str]) -> bool:
     return ", " in text and any(
         name.casefold() in words
         and which[0].isupper()
-        and which.casefold() not in words | asked | COUNTRIES | GRAMMAR
+        and which.casefold() not in _NO_OTHER_PLACE
+        and which.casefold() not in words | asked
         for name, which in _WHICH.findall(text)
     )
 
@@ -141,6 +140,14 @@ def _left_out(one: Side, other: Side, asked: frozenset[str]) -> bool:
         any(item[0] not in said for item in items)
         and any(item[0] in one.news - asked for item in items)
         for items in other.wording.lists
+    )
+
+
+def _goes_on(one: Side, other: Side) -> bool:
+    """Return whether a clause of the other ends with a particle more: go, go on."""
+    return any(
+        before in one.answer.words and (before, word) not in one.wording.particles
+        for before, word in other.wording.particles
     )
 
 

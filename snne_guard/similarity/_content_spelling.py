@@ -53,7 +53,7 @@ def _day(month: str, day: str) -> str:
 
 
 def _written_out(short: re.Match[str]) -> str:
-    """Return isn't and cannot as two words."""
+    """Return isn't as two words."""
     return f"{CONTRACTIONS[short[1].casefold()]} not"
 
 

@@ -23,7 +23,6 @@ from snne_guard.similarity.tokens import unicode_tokens
 
 __all__ = ["Answer", "canonical_words", "names_in"]
 
-_NO_WORDS = frozenset[str]()
 _ESSENTIAL = NEGATIONS | YES | OPPOSITES | QUALIFIERS
 _REWRITTEN = frozenset(NUMBER_WORDS) | {"cannot"}
 _LONG = 3  # digits before the point, more than versions and chapters have
