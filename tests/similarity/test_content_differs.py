@@ -38,6 +38,7 @@ def test_such_answers_are_a_half_alike_at_most(one: str, other: str) -> None:
         # What stands apart is no part of a name, and grammar is none.
         (None, "the Nile", "the Nile, which is long"),
         (None, "the Nile", "the Nile (Africa)"),
+        (None, "Ann Lee won", "Ann Lee, the sister of Ann Ray, won"),
         (None, "the Nile", "the Nile. It is in Africa"),
         (None, "the Nile", "the Nile is long and wide"),
         (None, "the Nile", "the Nile, and it is long"),
