@@ -1,0 +1,120 @@
+"""What the commands share: messages, progress bars, reading with bad lines counted."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, TypeVar
+
+from rich.console import Console
+from rich.progress import Progress
+
+from snne_guard.errors import InputError
+from snne_guard.evaluation.recordings import (
+    Question,
+    Recording,
+    parse_questions,
+    parse_recordings,
+)
+
+__all__ = ["BadLines", "note", "open_lines", "progress", "safe", "system_error"]
+
+# Control characters of 7 and 8 bits, and those that turn the direction of writing.
+_VISIBLE = {
+    **{code: 0x2400 + code for code in range(0x20)},
+    0x7F: 0x2421,
+    **dict.fromkeys((*range(0x80, 0xA0), 0x2028, 0x2029), 0xFFFD),
+    **dict.fromkeys((0x200E, 0x200F, 0x061C), 0xFFFD),
+    **dict.fromkeys((*range(0x202A, 0x202F), *range(0x2066, 0x206A)), 0xFFFD),
+}
+_VISIBLE_LINES = {code: seen for code, seen in _VISIBLE.items() if code != ord("\n")}
+
+T = TypeVar("T")
+
+
+def safe(text: str, *, lines: bool = False) -> str:
+    r"""Return a text of anybody's that does nothing to a terminal but stand there.
+
+    Args:
+        text: The text; control characters become their pictures.
+        lines: Whether line feeds stay.
+
+    Example:
+        >>> safe("a\x1b[2J")
+        'a␛[2J'
+    """
+    # What cannot be encoded becomes a question mark.
+    encodable = text.encode("utf-8", "replace").decode("utf-8")
+    return encodable.translate(_VISIBLE_LINES if lines else _VISIBLE)
+
+
+def note(message: str) -> None:
+    """Write one message to standard error."""
+    console = Console(stderr=True, soft_wrap=True)
+    shown = f"snne-guard: {safe(message, lines=True)}"
+    console.print(shown, markup=False, highlight=False, emoji=False)
+
+
+def system_error(error: OSError) -> str:
+    """Return what the system says is wrong, and with which file."""
+    name = "" if error.filename is None else f"{error.filename}: "
+    return f"{name}{error.strerror or error}"
+
+
+@contextmanager
+def open_lines(name: str | Path) -> Generator[IO[bytes]]:
+    """Open a file, or standard input for ``-``."""
+    if str(name) == "-":
+        yield sys.stdin.buffer
+        return
+    with Path(name).open("rb") as stream:
+        yield stream
+
+
+class BadLines:
+    """Reads files and counts the lines that had to be passed over.
+
+    Args:
+        strict: Whether the first bad line raises InputError instead.
+
+    Attributes:
+        count: Bad lines so far; a command that had any ends with status 1.
+    """
+
+    def __init__(self, *, strict: bool = False) -> None:
+        self._strict = strict
+        self.count = 0
+
+    def recordings(self, name: str | Path) -> Iterator[Recording]:
+        """Read the recordings of a file, or of standard input for ``-``."""
+        with open_lines(name) as lines:
+            yield from parse_recordings(
+                lines, name=_shown(name), on_bad=self._handler()
+            )
+
+    def questions(self, name: str | Path) -> Iterator[Question]:
+        """Read the questions of a file, or of standard input for ``-``."""
+        with open_lines(name) as lines:
+            yield from parse_questions(lines, name=_shown(name), on_bad=self._handler())
+
+    def _handler(self) -> Callable[[InputError], object] | None:
+        return None if self._strict else self._tell
+
+    def _tell(self, error: InputError) -> None:
+        self.count += 1
+        note(str(error))
+
+
+def _shown(name: str | Path) -> str:
+    return "standard input" if str(name) == "-" else str(name)
+
+
+def progress(items: Iterable[T], *, what: str, total: int | None = None) -> Iterator[T]:
+    """Yield items below a bar on standard error, where somebody is looking."""
+    console = Console(stderr=True)
+    with Progress(
+        console=console, transient=True, disable=not console.is_terminal
+    ) as bar:
+        yield from bar.track(items, total=total, description=safe(what))

@@ -1,1 +1,0 @@
-"""From recordings and grades to a calibration that a guard starts from."""

@@ -1,1 +1,0 @@
-"""Recordings through every method: what is planned, run, ranked, varied and told."""

@@ -1,1 +1,0 @@
-"""The paper's data sets, and how it asks their questions."""

@@ -1,1 +1,0 @@
-"""Which delivered answers are right, and who says so."""

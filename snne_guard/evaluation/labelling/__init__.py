@@ -1,1 +1,0 @@
-"""Labels that people give to recorded answers, and in which order they are asked."""

@@ -1,1 +1,0 @@
-"""How well an uncertainty orders answers, and how sure that is."""

@@ -1,1 +1,0 @@
-"""Questions and recorded answers: read, drawn, appended to, found again."""

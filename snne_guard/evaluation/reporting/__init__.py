@@ -1,1 +1,0 @@
-"""What an evaluation found, as one page for a browser."""
