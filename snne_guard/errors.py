@@ -1,18 +1,17 @@
-"""Every error that snne-guard raises, and nothing else.
+"""Every error that snne-guard raises.
 
 SnneGuardError
 ├── ConfigurationError (ValueError)   an option makes no sense; raised at construction
-├── InputError (ValueError)           data that cannot be scored: shapes, NaN, lengths
+├── InputError (ValueError)           data cannot be read or scored
 ├── MissingExtraError (ImportError)   an optional package or model file is missing
 ├── ScoringError                      a model that compares answers failed
-├── MonitorStoreError                 a monitor's state cannot be read or kept
-├── ModelCancelledError               a model cancelled its own request
 ├── SamplingError                     too few members of the response set
 ├── GuardTimeoutError (TimeoutError)  no answer within the guard's time limit
 └── UncertainAnswerError              the answer was withheld; only when asked for
 
 ``snne_guard.langchain`` raises subclasses of the last three that are also
-langchain-core's ``ModelError``.
+langchain-core's ``ModelError``, so that ``with_fallbacks`` and ``with_retry`` treat
+them as a provider's own errors.
 """
 
 from __future__ import annotations
@@ -22,8 +21,6 @@ __all__ = [
     "GuardTimeoutError",
     "InputError",
     "MissingExtraError",
-    "ModelCancelledError",
-    "MonitorStoreError",
     "SamplingError",
     "ScoringError",
     "SnneGuardError",
@@ -32,33 +29,33 @@ __all__ = [
 
 
 class SnneGuardError(Exception):
-    """Base of all errors of this library."""
+    """Base class of all errors of this library."""
 
 
 class ConfigurationError(SnneGuardError, ValueError):
-    """An option has a value that makes no sense, alone or with another one."""
+    """An option has a value that makes no sense, alone or with another option."""
 
 
 class InputError(SnneGuardError, ValueError):
-    """Data cannot be scored: wrong shape, wrong length, NaN."""
+    """Data cannot be read or scored: wrong shape, wrong length, NaN, damaged file."""
 
 
 class MissingExtraError(SnneGuardError, ImportError):
     """An optional package or a model file is not installed.
 
     Attributes:
-        extra: Name of the extra that brings it, for example ``"demo"``.
+        extra: Name of the extra that installs it, for example ``"demo"``.
     """
 
     def __init__(self, needed: str, *, extra: str, command: str | None = None) -> None:
         self.extra = extra
-        self._needed, self._command = needed, command
+        self._arguments = (needed, extra, command)
         install = command or f'pip install "snne-guard[{extra}]"'
         super().__init__(f"{needed} is not installed. Install it with: {install}")
 
     def __reduce__(self) -> tuple[object, ...]:
         """Rebuild from the arguments, so that the error survives pickling."""
-        return (_missing_extra, (self._needed, self.extra, self._command))
+        return (_missing_extra, self._arguments)
 
 
 def _missing_extra(needed: str, extra: str, command: str | None) -> MissingExtraError:
@@ -66,9 +63,9 @@ def _missing_extra(needed: str, extra: str, command: str | None) -> MissingExtra
 
 
 class ScoringError(SnneGuardError):
-    """A model that was asked about answers failed; its own error is the cause.
+    """A model that compares answers failed; its own error is the cause.
 
-    The message never holds a text that was compared.
+    The message never contains a text that was compared.
     """
 
 
@@ -76,9 +73,9 @@ class SamplingError(SnneGuardError):
     """Too few members of the response set could be drawn or used.
 
     Attributes:
-        assessment_id: Id under which observers got the assessment.
-        n_used: How many members could be used, the answer included.
-        needed: How many the guard demands (``min_samples``).
+        assessment_id: Id under which observers received the assessment.
+        n_used: Members that could be used, the answer included.
+        needed: Members that the guard requires (``min_samples``).
         reasons: Why, as reason codes.
         causes: The exceptions of the samples that failed.
     """
@@ -107,7 +104,7 @@ class GuardTimeoutError(SnneGuardError, TimeoutError):
     """The answer did not arrive within the ``timeout`` of the guarded call.
 
     Attributes:
-        timeout: The limit, in seconds.
+        timeout: The limit in seconds.
     """
 
     is_retryable = True
@@ -117,32 +114,14 @@ class GuardTimeoutError(SnneGuardError, TimeoutError):
         self.timeout = timeout
 
 
-class MonitorStoreError(SnneGuardError):
-    """The state of a monitor cannot be read or kept; what was there is intact.
-
-    The file is not one of this library's, is damaged, or is held by another process
-    for too long.
-    """
-
-
-class ModelCancelledError(SnneGuardError):
-    """A model cancelled its own request for the answer; nobody cancelled the call.
-
-    It stands for the ``CancelledError`` of ``asyncio`` or ``concurrent.futures`` that
-    came out of the model, or of an ``on_uncertain`` or ``tool_calls`` function, and
-    which is its cause: that one would end the caller's task, or a task that waits for
-    the caller's thread, as if somebody had cancelled it.
-    """
-
-
 class UncertainAnswerError(SnneGuardError):
     """The answer was withheld because it is too uncertain or could not be scored.
 
-    The message and the attributes never hold the text of the answer: whoever may
-    see it is an observer of the guard, under ``assessment_id``.
+    Neither the message nor an attribute contains the text of the answer. Observers
+    of the guard receive it under ``assessment_id``.
 
     Attributes:
-        assessment_id: Id under which observers got the assessment.
+        assessment_id: Id under which observers received the assessment.
         uncertainty: ``u`` in [0, 1], None when the answer could not be scored.
         score: The method's raw value, None when the answer could not be scored.
         threshold: The largest ``u`` that the guard accepts.

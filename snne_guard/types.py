@@ -2,27 +2,16 @@
 
 from __future__ import annotations
 
-import time
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, Protocol
 
-from snne_guard._cost import Cost
-from snne_guard._seams import (
-    BoolArray,
-    Entailment,
-    Equivalence,
-    FloatArray,
-    Generate,
-    IntArray,
-    Likelihood,
-    Method,
-    MethodInputs,
-    Similarity,
-)
+import numpy as np
+from numpy.typing import NDArray
 
 __all__ = [
+    "REASONS",
     "Assessment",
-    "AsyncSampler",
     "BoolArray",
     "Cost",
     "Decision",
@@ -31,30 +20,196 @@ __all__ = [
     "FloatArray",
     "Generate",
     "IntArray",
-    "Likelihood",
     "Method",
     "MethodInputs",
-    "ResponseSet",
+    "Observer",
+    "OnError",
+    "OnUncertain",
+    "Prices",
     "Sample",
-    "Sampler",
+    "Schedule",
     "Score",
     "Similarity",
+    "ToolCalls",
 ]
 
-Decision = Literal["accept", "flag", "refuse", "fallback", "unscored"]
-"""What was decided about an answer; None in its place means: no threshold was set."""
+BoolArray = NDArray[np.bool_]
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.intp]
 
-_CUT_OFF = frozenset(
-    {
-        "length",
-        "max_tokens",
-        "MAX_TOKENS",
-        "max_output_tokens",
-        "model_context_window_exceeded",
-        "model_length",
-    }
-)
-"""What providers call the end of a reply that a token limit cut off."""
+Decision = Literal["accept", "flag", "refuse", "fallback", "unscored"]
+"""What was decided about an answer; None in its place means: no threshold is set."""
+
+OnUncertain = Literal["flag", "refuse", "fallback", "raise"]
+"""What is done with an answer that is not accepted."""
+
+OnError = Literal["uncertain", "accept", "raise"]
+"""What is done with an answer that could not be scored."""
+
+ToolCalls = Literal["skip", "score"]
+"""Whether an answer that calls tools passes unscored or has its calls compared."""
+
+Schedule = Literal["concurrent", "answer_first"]
+"""Whether samples are drawn beside the answer or after it."""
+
+REASONS: dict[str, str] = {
+    "no_threshold": "no threshold is set, so nothing was decided",
+    "disabled": "SNNE_GUARD_DISABLED is set: the bare model answered",
+    "not_sampled": "the call is not in the share that sample_rate samples",
+    "cancelled": "the call was cancelled or broke off; the cost is what it took",
+    "side_effects": "a further draw could act on the world, so none was made",
+    "temperature_unset": "samples could not be drawn at the temperature asked for",
+    "answer_failed": "the model failed to give an answer",
+    "answer_unreadable": "the answer has no visible text, or content that is no text",
+    "answer_refused": "the provider marked the answer as a refusal",
+    "answer_truncated": "the answer was cut off, or how it ended is unknown",
+    "tool_calls": "the answer calls bound tools and passes without a score",
+    "samples_failed": "a request for samples failed, retries included",
+    "samples_late": "a time limit came before all samples; the others were used",
+    "unreadable_samples": "a sample has no visible text, or content that is no text",
+    "refused_samples": "a sample that the provider marked as a refusal left the set",
+    "truncated_samples": "a sample that was cut off left the set",
+    "tool_call_samples": "a sample that calls tools left the set",
+    "mixed_models": "not all replies came from the same model",
+    "too_few_samples": "fewer than min_samples members could be scored",
+    "suspect_agreement": "replies agree that are too unlikely to agree by chance",
+    "logprobs_missing": "log-probabilities were missing, so another method ran",
+    "similarity_blind": "the similarity cannot see all of some answer",
+    "scoring_failed": "the similarity or method failed, ran out of time or has no u",
+    "uncalibrated": "the call is not like those that the calibration was made from",
+}
+"""Every reason code, with what it means."""
+
+
+class Similarity(Protocol):
+    """Texts to an ``(n, n)`` float64 matrix in [0, 1] with diagonal 1.
+
+    The value for a pair depends on that pair and the question alone.
+    """
+
+    def __call__(
+        self, texts: Sequence[str], /, *, question: str | None = None
+    ) -> FloatArray:
+        """Compare every text with every other one."""
+        ...
+
+
+class Equivalence(Protocol):
+    """A similarity that also says which texts mean the same."""
+
+    def equivalent(
+        self, texts: Sequence[str], /, *, question: str | None = None
+    ) -> BoolArray:
+        """Return an ``(n, n)`` matrix, symmetric, True on the diagonal."""
+        ...
+
+
+class Entailment(Protocol):
+    """A similarity that also says how far one text entails another."""
+
+    def probabilities(
+        self, texts: Sequence[str], /, *, question: str | None = None
+    ) -> FloatArray:
+        """Return ``(n, n, 3)``: premise, hypothesis, class.
+
+        The classes are contradiction, neutral, entailment; the diagonal means nothing.
+        """
+        ...
+
+
+class Generate(Protocol):
+    """A prompt to a model's reply, for an LLM as judge."""
+
+    def __call__(self, prompt: str, /) -> str:
+        """Return the text of one reply."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class MethodInputs:
+    """What a method may look at; it names what it needs in ``needs``.
+
+    Attributes:
+        similarity: ``(n, n)`` float64 matrix in [0, 1].
+        tau: Temperature of the similarity's softmax, above 0.
+        anchor: Share of SNNE's weight that lies on the first member, the delivered
+            answer, before the rest is shared among all; 0 in the paper.
+        answers: The ``n`` texts.
+        question: What was asked.
+        mean_logprobs: ``(n,)`` mean token log-probabilities in nats.
+        token_logprobs: For each answer the log-probabilities of its tokens in nats.
+        cluster_ids: ``(n,)`` group numbers from 0 of answers that mean the same.
+        entailment: ``(n, n, 3)`` probabilities, as of ``Entailment``.
+        sentence_entailment: ``(m, m, 3)`` the same for all sentences of all answers.
+        sentence_of: ``(m,)`` the answer, from 0, that each sentence belongs to.
+        graph: ``(n, n)`` symmetric edge weights of at least 0, diagonal 0.
+        hidden_states: ``(n, d)`` vectors of the answers.
+        token_importance: For each answer how much its meaning changes without each of
+            its tokens, in [0, 1], aligned with ``token_logprobs``.
+        main_answer: The delivered answer.
+        main_logprobs: ``(t,)`` log-probabilities of its tokens in nats.
+        main_similarity: ``(m,)`` similarity of the delivered answer to each sample.
+        main_entailment: ``(m, 2, 3)``: delivered answer to sample, sample to answer.
+        sample_mean_logprobs: ``(m,)`` mean log-probabilities of the samples in nats.
+        p_true_logprob: Log-probability in nats that the model calls the answer true.
+    """
+
+    similarity: FloatArray
+    tau: float = 1.0
+    anchor: float = 0.0
+    answers: tuple[str, ...] | None = field(default=None, repr=False)
+    question: str | None = field(default=None, repr=False)
+    mean_logprobs: FloatArray | None = None
+    token_logprobs: tuple[FloatArray, ...] | None = field(default=None, repr=False)
+    cluster_ids: IntArray | None = None
+    entailment: FloatArray | None = field(default=None, repr=False)
+    sentence_entailment: FloatArray | None = field(default=None, repr=False)
+    sentence_of: IntArray | None = field(default=None, repr=False)
+    graph: FloatArray | None = field(default=None, repr=False)
+    hidden_states: FloatArray | None = field(default=None, repr=False)
+    token_importance: tuple[FloatArray, ...] | None = field(default=None, repr=False)
+    main_answer: str | None = field(default=None, repr=False)
+    main_logprobs: FloatArray | None = field(default=None, repr=False)
+    main_similarity: FloatArray | None = None
+    main_entailment: FloatArray | None = field(default=None, repr=False)
+    sample_mean_logprobs: FloatArray | None = None
+    p_true_logprob: float | None = None
+
+
+class Method(Protocol):
+    """An uncertainty method; higher is more uncertain."""
+
+    @property
+    def name(self) -> str:
+        """Its key in ``METHODS``, or a name of your own."""
+        ...
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """Names of the fields of ``MethodInputs`` that it requires."""
+        ...
+
+    @property
+    def white_box(self) -> bool:
+        """Whether it needs what only the model's owner can see."""
+        ...
+
+    @property
+    def source(self) -> str:
+        """Paper and equation, or URL."""
+        ...
+
+    def compute(self, inputs: MethodInputs, /) -> float:
+        """Return the raw value."""
+        ...
+
+    def bounds(self, n: int, /, *, tau: float = 1.0) -> tuple[float, float] | None:
+        """Return the smallest and largest value for ``n`` members, None if unknown."""
+        ...
+
+    def uncertainty(self, value: float, n: int, /, *, tau: float = 1.0) -> float | None:
+        """Map the raw value to [0, 1], None where that is not defined."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,74 +217,106 @@ class Sample:
     """One reply of the model: the answer itself or one more draw.
 
     Attributes:
-        text: What the reply says, without reasoning. Not in the repr, so that a
+        text: What the application would get as text. Not in the repr, so that a
             logged object does not carry what people asked.
-        token_logprobs: Natural log-probability of each drawn token, None if unknown.
+        token_logprobs: Natural log-probability of each token of the text, None if
+            unknown or if the provider's are those of other tokens.
+        tokens: The text of each of these tokens, None if unknown.
         finish_reason: The provider's word for why the reply ended.
+        truncated: Whether it was cut off, or nobody says how it ended.
         model: Name of the model that gave it, None if the provider does not say.
         tool_calls: The calls that the reply makes, as canonical JSON, else None.
         refused: Whether the provider marked the reply as a refusal.
-        reasoned: Whether the reply held reasoning that is not part of the text.
-        misaligned: Whether log-probabilities came whose tokens do not make up the
-            text, so that they are left out.
-        unread: Whether the reply holds more than text and calls: an image, audio, a
-            file, which nothing here compares.
+        unreadable: Whether it holds content that is neither text nor a call: an image,
+            audio, a file.
         response_id: The provider's id of the reply, None if it gives none.
-        tokens: The text of each token that ``token_logprobs`` speaks of, U+FFFD for a
-            part of a character; None if unknown.
     """
 
     text: str = field(repr=False)
     token_logprobs: tuple[float, ...] | None = field(default=None, repr=False)
+    tokens: tuple[str, ...] | None = field(default=None, repr=False)
     finish_reason: str | None = None
+    truncated: bool = False
     model: str | None = None
     tool_calls: str | None = field(default=None, repr=False)
     refused: bool = False
-    reasoned: bool = False
-    misaligned: bool = False
-    unread: bool = False
+    unreadable: bool = False
     response_id: str | None = field(default=None, compare=False)
-    tokens: tuple[str, ...] | None = field(default=None, repr=False, compare=False)
-
-    @property
-    def mean_logprob(self) -> float | None:
-        """Mean token log-probability in nats, None where it is unknown."""
-        if not self.token_logprobs:
-            return None
-        return float(sum(self.token_logprobs) / len(self.token_logprobs))
-
-    @property
-    def truncated(self) -> bool:
-        """Whether a token limit cut the reply off."""
-        return self.finish_reason in _CUT_OFF
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ResponseSet:
-    """The answer and its samples, as they came back.
+class Cost:
+    """What a guarded call took, the answer and every sample counted once.
 
     Attributes:
-        answer: The reply that the application will get.
-        samples: The further draws that arrived, in the order of the requests.
-        n_requested: Members that were asked for, the answer included if it is in the
-            set.
-        stopped: Whether the draws ended early because enough was known.
-        include_answer: Whether the answer is a member of the scored set.
-        question: What the user asks, for similarities that use it.
-        reasons: What was not as usual while sampling, as reason codes.
-        errors: The exceptions of the samples that failed for good.
-        cost: What all of it took.
+        calls: Requests that the provider answered.
+        attempts: Requests sent, failed and repeated ones included.
+        prompt_tokens: Tokens read, as the provider counts them.
+        cached_tokens: Those of them that came from a prompt cache.
+        completion_tokens: Tokens written.
+        seconds: Wall time from the first request to the decision.
+        lower_bound: Whether a provider left tokens out of its count, so that the true
+            figures are higher.
+        money: What the tokens cost at the given ``Prices``; None without prices.
     """
 
-    answer: Sample
-    samples: tuple[Sample, ...] = ()
-    n_requested: int = 0
-    stopped: bool = False
-    include_answer: bool = True
-    question: str | None = field(default=None, repr=False)
-    reasons: tuple[str, ...] = ()
-    errors: tuple[BaseException, ...] = field(default=(), repr=False)
-    cost: Cost = field(default_factory=Cost)
+    calls: int = 0
+    attempts: int = 0
+    prompt_tokens: int = 0
+    cached_tokens: int = 0
+    completion_tokens: int = 0
+    seconds: float = 0.0
+    lower_bound: bool = False
+    money: float | None = None
+
+    def __add__(self, other: Cost) -> Cost:
+        """Add up counts and seconds; money stays unknown unless both know it."""
+        known = self.money is not None and other.money is not None
+        return Cost(
+            calls=self.calls + other.calls,
+            attempts=self.attempts + other.attempts,
+            prompt_tokens=self.prompt_tokens + other.prompt_tokens,
+            cached_tokens=self.cached_tokens + other.cached_tokens,
+            completion_tokens=self.completion_tokens + other.completion_tokens,
+            seconds=self.seconds + other.seconds,
+            lower_bound=self.lower_bound or other.lower_bound,
+            money=(self.money or 0.0) + (other.money or 0.0) if known else None,
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return a plain dict for metadata and JSON."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prices:
+    """What a million tokens cost, in any currency.
+
+    Attributes:
+        prompt: Price of a million tokens read.
+        completion: Price of a million tokens written.
+        cached: Price of a million tokens read from a prompt cache; None: as ``prompt``.
+
+    Example:
+        >>> Prices(prompt=1.0, completion=4.0).of(
+        ...     Cost(prompt_tokens=500_000, completion_tokens=250_000)
+        ... )
+        1.5
+    """
+
+    prompt: float
+    completion: float
+    cached: float | None = None
+
+    def of(self, cost: Cost, /) -> float:
+        """Return what the tokens of a call cost."""
+        cached = self.prompt if self.cached is None else self.cached
+        fresh = cost.prompt_tokens - cost.cached_tokens
+        return (
+            fresh * self.prompt
+            + cost.cached_tokens * cached
+            + cost.completion_tokens * self.completion
+        ) / 1e6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,19 +326,15 @@ class Score:
     Attributes:
         value: The method's raw value in its own unit (SNNE: nats). Higher is always
             more uncertain.
-        uncertainty: The value mapped to [0, 1]: 0 all alike, 1 all different. None
-            where the method has no bounds or the set has one member.
+        uncertainty: ``u``, the value mapped to [0, 1]: 0 all alike, 1 all different.
+            None for a single answer and for methods without bounds.
         method: Name of the method that ran, for example ``"snne"``.
         similarity: Name of the similarity that ran, for example ``"rouge_l"``; None
-            where the method compares no answers, as perplexity does not.
+            where the method compares no answers.
         tau: Temperature of the similarity's softmax.
         n: Members that were scored.
-        reasons: What was not as usual, as reason codes.
-        matrix: The ``(n, n)`` similarity matrix. None where the method compares no
-            answers, or their sentences alone, so that no similarity is asked for it,
-            and where nothing was scored.
-        anchor: Share of the weight that SNNE and WSNNE put on the delivered answer
-            before the rest is shared out; 0 in the paper.
+        reasons: What was not as usual, as codes of ``REASONS``.
+        matrix: The ``(n, n)`` similarity matrix, None where there is none.
     """
 
     value: float
@@ -162,7 +345,6 @@ class Score:
     n: int
     reasons: tuple[str, ...] = ()
     matrix: FloatArray | None = field(default=None, repr=False, compare=False)
-    anchor: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,35 +352,27 @@ class Assessment:
     """The record of one guarded call.
 
     Attributes:
-        id: Unique id; the message that was delivered carries it too.
+        id: Unique id; the delivered message carries it too.
         answer: The reply that was drawn, also when it was withheld. None when the call
             ended before it arrived.
         samples: Every further draw that arrived, the unusable ones too.
         scored: Texts of the members that were scored, in the order of the matrix.
-        matrix: Their ``(n, n)`` similarity matrix, None when nothing was scored or the
-            method compares no answers.
+        matrix: Their ``(n, n)`` similarity matrix, None when nothing was compared.
         method: Name of the method that ran, None when nothing was scored.
         score: The method's raw value in its own unit, None when nothing was scored.
         uncertainty: ``u`` in [0, 1], None when nothing was scored.
-        threshold: Largest ``u`` that is accepted, None when none was set.
+        threshold: Largest ``u`` that is accepted, None when none is set.
         certified: Whether that threshold carries a statistical promise that holds for
-            this very call: for its method, its number of members and its model.
-        p_wrong: Probability that the answer is wrong, in (0, 1); None where no
-            calibration says so.
-        p_wrong_interval: Its 90 % band, lower end first.
-        decision: What was decided, None when no threshold was set.
-        n_requested: Members that were asked for: n, less ``cost.samples_saved``.
+            this very call.
+        p_wrong: Calibrated probability that the answer is wrong, in (0, 1); None
+            without a calibration that says so.
+        decision: What was decided, None when no threshold is set.
+        n_requested: Members of the set that were asked for.
         n_used: Members that were scored.
-        reasons: What was not as usual, as reason codes.
+        reasons: What was not as usual, as codes of ``REASONS``.
         cost: What the call took.
-        question: What the user asks; all of the last message unless told otherwise.
-        run_id: The LangChain run that it belongs to: the guard's own, or around
-            ``assess`` the one that called it. None outside of any.
-        audit: Whether the answer was picked for a check by hand; None where nothing
-            watches the guard.
-        raw: The answer as the provider's client gave it (a ``ChatCompletion``, a
-            ``Response``), where the guard delivers nothing else, and the model's
-            ``AIMessage`` where a callable ``on_uncertain`` is asked; else None.
+        question: What the user asked, as similarities were told.
+        run_id: The LangChain run of the guarded call, None outside LangChain.
     """
 
     id: str
@@ -212,7 +386,6 @@ class Assessment:
     threshold: float | None = None
     certified: bool = False
     p_wrong: float | None = None
-    p_wrong_interval: tuple[float, float] | None = None
     decision: Decision | None = None
     n_requested: int = 0
     n_used: int = 0
@@ -220,14 +393,11 @@ class Assessment:
     cost: Cost = field(default_factory=Cost)
     question: str | None = field(default=None, repr=False)
     run_id: str | None = None
-    audit: bool | None = None
-    raw: Any = field(default=None, repr=False, compare=False)
 
     def to_metadata(self) -> dict[str, Any]:
-        """Return the plain dict that a delivered message carries: no text in it."""
-        from snne_guard._version import __version__
+        """Return the plain dict that a delivered message carries; no text is in it."""
+        from snne_guard import __version__
 
-        band = self.p_wrong_interval
         return {
             "id": self.id,
             "method": self.method,
@@ -236,76 +406,18 @@ class Assessment:
             "threshold": self.threshold,
             "certified": self.certified,
             "p_wrong": self.p_wrong,
-            "p_wrong_interval": None if band is None else list(band),
             "decision": self.decision,
             "n_requested": self.n_requested,
             "n_used": self.n_used,
             "reasons": list(self.reasons),
             "cost": self.cost.to_dict(),
-            "audit": self.audit,
             "version": __version__,
         }
 
 
-class Sampler(Protocol):
-    """A conversation to the answer and its samples."""
+class Observer(Protocol):
+    """Whoever is told of assessments, answers and samples with their texts included."""
 
-    def sample(self, messages: Any, /) -> ResponseSet:  # noqa: ANN401 - each takes its own
-        """Draw a response set."""
+    def on_assessment(self, assessment: Assessment, /) -> object:
+        """Take one assessment; may be ``async``. What it raises is swallowed."""
         ...
-
-
-class AsyncSampler(Protocol):
-    """The same without blocking the event loop."""
-
-    async def sample(self, messages: Any, /) -> ResponseSet:  # noqa: ANN401
-        """Draw a response set."""
-        ...
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SampleEvent:
-    """What an observer is told when a request goes out and when it comes back.
-
-    Attributes:
-        assessment_id: Id of the guarded call that it belongs to.
-        role: Whether the answer was asked for or samples of it.
-        index: Position of the first reply of this request among the samples.
-        n: Replies asked for in this request.
-        samples: What came back; empty at the start and after a failure.
-        error: Why nothing came back, None at the start and after a success.
-        cost: What the request took; nothing at the start and after a failure.
-        model: Name of the model that is asked, None where nobody says.
-        provider: Who serves it, as LangChain or the client calls them.
-        time_ns: When it happened, in nanoseconds since the epoch.
-    """
-
-    assessment_id: str
-    role: Literal["answer", "sample"]
-    index: int
-    n: int
-    samples: tuple[Sample, ...] = ()
-    error: BaseException | None = None
-    cost: Cost = field(default_factory=Cost)
-    model: str | None = None
-    provider: str | None = None
-    time_ns: int = field(default_factory=time.time_ns, compare=False)
-
-
-Observer = Any
-"""An object with any of ``on_sample_start(event)``, ``on_sample_end(event)`` (each gets
-a ``SampleEvent``) and ``on_assessment(assessment)``, plain or async. They are called in
-a thread of the observer's own, and in a copy of the context of the guarded call: what
-is the current span there is the current span here."""
-
-OnUncertain = Literal["flag", "refuse", "fallback", "raise"]
-"""What is done with an answer that is not accepted."""
-
-OnError = Literal["uncertain", "accept", "raise"]
-"""What is done with an answer that could not be scored."""
-
-ToolCalls = Literal["skip", "score"]
-"""What is done with an answer that calls tools."""
-
-Schedule = Literal["concurrent", "answer_first"]
-"""Whether the samples are drawn beside the answer or after it."""

@@ -1,1 +1,1 @@
-"""Adapters of snne-guard: one framework or one tracing tool, one module."""
+"""Adapters of snne-guard to frameworks and tracing tools, one a module."""

@@ -1,58 +1,74 @@
-"""What every tracing tool is told of a guarded call, in the same words."""
+"""What observers report to tracing tools: the same names and words in each."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.runnables import ensure_config
+
 from snne_guard import Assessment
 
-__all__ = ["SCORE", "explained", "label", "texts"]
+__all__ = [
+    "DECISION",
+    "UNCERTAINTY",
+    "callback_handlers",
+    "decision",
+    "metadata",
+    "summary",
+]
 
-SCORE = "snne_guard.uncertainty"
-"""What the score is called everywhere: ``u`` in [0, 1], 0: all answers alike."""
+UNCERTAINTY = "snne_guard.uncertainty"
+"""Name of the score: ``u`` in [0, 1]."""
+
+DECISION = "snne_guard.decision"
+"""Name of the decision, for tools in which a score has no label."""
 
 
-def label(assessment: Assessment) -> str | None:
-    """Return the decision, ``"unscored"`` where there is no ``u`` to decide by.
+def decision(assessment: Assessment) -> str | None:
+    """Return the decision; ``"unscored"`` where nothing was scored or decided.
 
     Example:
-        >>> label(Assessment(id="1", answer=None, uncertainty=0.4, decision="flag"))
+        >>> decision(Assessment(id="1", answer=None, uncertainty=0.4, decision="flag"))
         'flag'
-        >>> label(Assessment(id="1", answer=None, decision="accept"))
+        >>> decision(Assessment(id="1", answer=None))
         'unscored'
     """
-    return "unscored" if assessment.uncertainty is None else assessment.decision
+    if assessment.decision is None and assessment.uncertainty is None:
+        return "unscored"
+    return assessment.decision
 
 
-def explained(assessment: Assessment) -> str:
-    """Return reasons and cost in one line, without anything that was said.
+def summary(assessment: Assessment) -> str:
+    """Return reasons and cost in one line, without any text of the conversation.
 
     Example:
-        >>> explained(Assessment(id="1", answer=None, reasons=("tool_calls",)))
+        >>> summary(Assessment(id="1", answer=None, reasons=("tool_calls",)))
         'reasons: tool_calls; 0 of 0 answers compared; cost: 0 requests, 0 + 0 tokens,
         0.00 s'
     """
     cost = assessment.cost
-    parts = [
-        f"reasons: {', '.join(assessment.reasons) or 'none'}",
-        f"{assessment.n_used} of {assessment.n_requested} answers compared"
-        + (f" by {assessment.method}" if assessment.method else ""),
+    method = f" by {assessment.method}" if assessment.method else ""
+    money = "" if cost.money is None else f", {cost.money:.6f} in money"
+    return (
+        f"reasons: {', '.join(assessment.reasons) or 'none'}; "
+        f"{assessment.n_used} of {assessment.n_requested} answers compared{method}; "
         f"cost: {cost.calls} requests, {cost.prompt_tokens} + "
-        f"{cost.completion_tokens} tokens, {cost.seconds:.2f} s"
-        + ("" if cost.money is None else f", {cost.money:.6f} in money"),
-    ]
-    return "; ".join(parts)
+        f"{cost.completion_tokens} tokens, {cost.seconds:.2f} s{money}"
+    )
 
 
-def texts(assessment: Assessment) -> dict[str, Any]:
-    """Return what was asked and answered, for users who want it in their tool.
+def metadata(assessment: Assessment, *, content: bool) -> dict[str, Any]:
+    """Return what a delivered message carries, with the texts only if asked for."""
+    found = assessment.to_metadata()
+    if content:
+        answer = assessment.answer
+        found["question"] = assessment.question
+        found["answer"] = None if answer is None else answer.text
+        found["samples"] = [sample.text for sample in assessment.samples]
+    return found
 
-    Example:
-        >>> texts(Assessment(id="1", answer=None, question="Why?"))
-        {'question': 'Why?', 'answer': None, 'samples': []}
-    """
-    return {
-        "question": assessment.question,
-        "answer": assessment.answer.text if assessment.answer else None,
-        "samples": [sample.text for sample in assessment.samples],
-    }
+
+def callback_handlers() -> list[BaseCallbackHandler]:
+    """Return the callback handlers of the LangChain run around the guarded call."""
+    return list(getattr(ensure_config().get("callbacks"), "handlers", ()))

@@ -1,21 +1,19 @@
-"""Phoenix: the uncertainty as an annotation on the span of the guarded call."""
+"""Phoenix: the uncertainty of an answer as an annotation on its span."""
 
 from __future__ import annotations
 
-import os
 import sys
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
 from uuid import UUID
 
-from snne_guard import Assessment
-from snne_guard.errors import ConfigurationError
-from snne_guard_integrations._extras import required
-from snne_guard_integrations._report import SCORE, explained, label, texts
+from snne_guard import Assessment, ConfigurationError, MissingExtraError
+from snne_guard_integrations._report import UNCERTAINTY, decision, metadata, summary
 
-if TYPE_CHECKING:
-    from opentelemetry.trace import Span, SpanContext
+try:
+    from opentelemetry import trace
     from phoenix.client import Client
+except ImportError as error:
+    raise MissingExtraError("arize-phoenix-client", extra="phoenix") from error
 
 __all__ = ["PhoenixObserver"]
 
@@ -23,21 +21,23 @@ __all__ = ["PhoenixObserver"]
 class PhoenixObserver:
     """Annotates the span of each guarded call in Phoenix with its uncertainty.
 
-    The annotation ``snne_guard.uncertainty`` has ``u`` in [0, 1] as score, the decision
-    as label (``"unscored"``, and no score, where there is no ``u``), and reasons and
-    cost as explanation. It belongs to the span of the guard's LangChain run, where
-    OpenInference instruments LangChain; else to the span that the call was made in;
-    else to one of its own. Spans reach Phoenix by OpenTelemetry, as you have set it up;
-    an annotation that is there first waits for its span for ten minutes.
+    The annotation ``snne_guard.uncertainty`` has ``u`` as its score, the decision as
+    its label, and reasons and cost as its explanation.
+
+    It goes to the span of the guarded model where OpenInference instruments LangChain,
+    else to the current span, else to a span of its own. Spans reach Phoenix by
+    OpenTelemetry, as you have set it up; an annotation that arrives before its span
+    waits there for ten minutes.
 
     Args:
-        base_url: Where Phoenix is; None: what ``PHOENIX_ENDPOINT`` and its kin say, or
-            else ``http://localhost:6006``.
-        api_key: Its key; None: ``PHOENIX_API_KEY``.
-        content: Whether question, answer and samples are added to the metadata.
+        base_url: Address of Phoenix. None: ``PHOENIX_ENDPOINT`` or
+            ``http://localhost:6006``.
+        api_key: Its key. None: ``PHOENIX_API_KEY``.
+        content: Whether to add the texts of the question, the answer (a withheld one
+            too) and the samples to the metadata.
 
     Raises:
-        MissingExtraError: If a package is not installed, or too old.
+        MissingExtraError: On import of this module, if a package is missing.
 
     Example:
         >>> from snne_guard import SNNEGuard
@@ -51,65 +51,51 @@ class PhoenixObserver:
         api_key: str | None = None,
         content: bool = False,
     ) -> None:
-        required(
-            "phoenix.client",
-            extra="phoenix",
-            at_least="3.5",
-            distribution="arize-phoenix-client",
-        )
-        required(
-            "opentelemetry.trace",
-            extra="phoenix",
-            at_least="1.45",
-            distribution="opentelemetry-api",
-        )
         self._base_url, self._api_key, self._content = base_url, api_key, content
 
     def on_assessment(self, assessment: Assessment) -> None:
-        """Send what was found, for the span of the call that it belongs to.
+        """Annotate the span of the call.
 
         Raises:
-            ConfigurationError: If there is no span, and no tracer that makes one.
-            httpx.HTTPError: If Phoenix does not take it.
+            ConfigurationError: If there is no span, and no tracer to make one.
+            httpx.HTTPError: If Phoenix does not take the annotation.
         """
-        from opentelemetry import trace
-
-        span = _span_of_run(assessment.run_id) or trace.get_current_span()
-        context = span.get_span_context()
-        if not context.is_valid:
-            context = _own_span()
-        # A span that the sampler left out never comes, and Phoenix would wait for it.
-        if context.trace_flags.sampled:
-            self._annotate(assessment, format(context.span_id, "016x"))
-
-    def _annotate(self, assessment: Assessment, span_id: str) -> None:
-        metadata: dict[str, Any] = assessment.to_metadata()
-        metadata["run_id"] = assessment.run_id
-        if self._content:
-            metadata |= texts(assessment)
-        client = _client(self._base_url, self._api_key, os.getpid())
-        client.spans.add_span_annotation(
-            span_id=span_id,
-            annotation_name=SCORE,
+        context = _span_of_call(assessment.run_id).get_span_context()
+        # Phoenix would wait in vain for a span that the sampler has dropped.
+        if not context.trace_flags.sampled:
+            return
+        self._client.spans.add_span_annotation(
+            span_id=trace.format_span_id(context.span_id),
+            annotation_name=UNCERTAINTY,
             annotator_kind="CODE",
             score=assessment.uncertainty,
-            label=label(assessment),
-            explanation=explained(assessment),
-            metadata=metadata,
-            # Several guarded calls may share a span; each keeps its annotation.
+            label=decision(assessment),
+            explanation=summary(assessment),
+            metadata=metadata(assessment, content=self._content),
+            # Without it, the second call within a span would replace the first.
             identifier=assessment.id,
         )
 
-
-@lru_cache(maxsize=16)
-def _client(base_url: str | None, api_key: str | None, _pid: int) -> Client:
-    """Return the client of this process; a connection cannot be shared with a fork."""
-    from phoenix.client import Client
-
-    return Client(base_url=base_url, api_key=api_key)
+    @cached_property
+    def _client(self) -> Client:
+        return Client(base_url=self._base_url, api_key=self._api_key)
 
 
-def _span_of_run(run_id: str | None) -> Span | None:
+def _span_of_call(run_id: str | None) -> trace.Span:
+    span = _span_of_run(run_id) or trace.get_current_span()
+    if span.get_span_context().is_valid:
+        return span
+    with trace.get_tracer("snne_guard").start_as_current_span("snne_guard") as own:
+        if own.get_span_context().is_valid:
+            return own
+    msg = (
+        "Phoenix annotates spans, and there is none: set up OpenTelemetry, for example "
+        "by phoenix.otel.register(), before calling the guard"
+    )
+    raise ConfigurationError(msg)
+
+
+def _span_of_run(run_id: str | None) -> trace.Span | None:
     """Return the span that OpenInference has open for a LangChain run."""
     instrumentation = sys.modules.get("openinference.instrumentation.langchain")
     if run_id is None or instrumentation is None:
@@ -117,20 +103,5 @@ def _span_of_run(run_id: str | None) -> Span | None:
     instrumentor = instrumentation.LangChainInstrumentor()
     if not instrumentor.is_instrumented_by_opentelemetry:
         return None
-    span: Span | None = instrumentor.get_span(UUID(run_id))
+    span: trace.Span | None = instrumentor.get_span(UUID(run_id))
     return span
-
-
-def _own_span() -> SpanContext:
-    """Return the context of a short span that is there to carry the annotation."""
-    from opentelemetry import trace
-
-    with trace.get_tracer("snne_guard").start_as_current_span("snne_guard") as span:
-        context = span.get_span_context()
-    if not context.is_valid:
-        msg = (
-            "Phoenix annotates spans, and there is none: set up OpenTelemetry, for "
-            "example by phoenix.otel.register(), before the guard is called"
-        )
-        raise ConfigurationError(msg)
-    return context

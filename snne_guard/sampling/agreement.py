@@ -1,87 +1,55 @@
-"""Agreement that chance does not produce: draws that cannot have been independent."""
+"""Whether samples agree that are too unlikely to agree by chance."""
 
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Sequence
 
 from snne_guard.types import Sample
 
-__all__ = ["agreement_logprob", "suspect", "words_of"]
+__all__ = ["agree_suspiciously"]
 
-_SIGNIFICANCE = math.log(1e-6)
-"""Agreement of a smaller probability is no chance: one call in a million or fewer."""
-
-_KEPT_MASS = 0.9
-"""Share of the distribution that truncated sampling is taken to keep at least.
-
-Servers report log-probabilities before truncation. Top-p sampling with p >= 0.9 draws
-no token with more than 1 / 0.9 of its probability (arXiv 1904.09751, section 3.1)."""
+_CHANCE = math.log(1e-6)
+_TRUNCATION = math.log(1 / 0.9)
+"""What top-p sampling with p of at least 0.9 may add to a token's log-probability,
+which servers report before truncation (arXiv 1904.09751, section 3.1)."""
 
 
-def words_of(member: Sample) -> str:
-    """Return what is compared of a member: its calls where it makes any."""
-    # What an answer that calls tools does is in the calls, not in the words beside.
-    return member.text if member.tool_calls is None else member.tool_calls
+def agree_suspiciously(samples: Sequence[Sample], /) -> bool:
+    """Return whether equal samples came by something other than chance.
 
-
-def agreement_logprob(logprobs: Sequence[float], *, alike: int, drawn: int) -> float:
-    """Return how improbable it is that independent draws give one text so often.
-
-    That any text of probability p or less comes at least ``alike`` times among
-    ``drawn`` independent draws has probability at most
-    C(drawn, alike) p^(alike - 1): the union bound over the sets of draws, the first
-    of each being free to be any text.
+    A cache, an ignored temperature or a fixed seed brings the same words again and
+    again, which looks like certainty. Independent draws give some text of probability
+    p at least k times in n with a probability of at most C(n, k) p^(k - 1).
 
     Args:
-        logprobs: Natural log-probability of each token of the text, at temperature 1.
-        alike: Draws that are byte for byte the same.
-        drawn: Draws in all.
+        samples: Draws at temperature 1 or above, the answer not among them.
 
     Returns:
-        An upper bound of the natural log-probability, with the log-probabilities
-        raised by what truncated sampling may add; 0 or more where it says nothing.
+        True where that is below one in a million for some text; False where its
+        log-probabilities are unknown.
 
     Example:
-        >>> round(agreement_logprob([-3.0, -4.0], alike=4, drawn=4), 2)
-        -20.37
-        >>> agreement_logprob([-0.05, -0.01], alike=9, drawn=9)
-        0.0
+        >>> likely = Sample(text="Paris", token_logprobs=(-0.01,))
+        >>> unlikely = Sample(text="A long tale", token_logprobs=(-9.0, -8.0, -7.0))
+        >>> agree_suspiciously([likely, likely]), agree_suspiciously([unlikely] * 2)
+        (False, True)
     """
-    slack = -math.log(_KEPT_MASS)
-    text = sum(min(0.0, logprob + slack) for logprob in logprobs)
-    return math.log(math.comb(drawn, alike)) + (alike - 1) * text
-
-
-def suspect(samples: Sequence[Sample], *, temperature: float = 1.0) -> bool:
-    """Return whether samples agree that by their own log-probabilities could not.
-
-    Something else than chance then made them alike: a cache, an ignored temperature,
-    a fixed seed. Tokens that were nearly certain count for nothing, so short certain
-    answers may agree as often as they like.
-
-    Args:
-        samples: Draws that are to be independent of one another.
-        temperature: What they were drawn at. Below 1 a draw is more probable than
-            its log-probability says, by an unknown amount, and nothing is suspect.
-    """
-    if temperature < 1:
-        return False
-    alike: dict[str, list[Sample]] = {}
+    groups: defaultdict[str, list[Sample]] = defaultdict(list)
     for sample in samples:
-        alike.setdefault(words_of(sample), []).append(sample)
-    return any(
-        _improbable(group, drawn=len(samples))
-        for group in alike.values()
-        if len(group) > 1
-    )
+        groups[sample.tool_calls or sample.text].append(sample)
+    return any(_improbable(group, len(samples)) for group in groups.values())
 
 
-def _improbable(group: Sequence[Sample], *, drawn: int) -> bool:
-    # Draws of one text may be cut into tokens, and rounded, differently.
-    bounds = [
-        agreement_logprob(sample.token_logprobs, alike=len(group), drawn=drawn)
+def _improbable(group: Sequence[Sample], drawn: int) -> bool:
+    # Draws of one text may be split into tokens differently: take the likeliest.
+    texts = [
+        sum(min(0.0, logprob + _TRUNCATION) for logprob in sample.token_logprobs)
         for sample in group
-        if sample.token_logprobs is not None
+        if sample.token_logprobs
     ]
-    return bool(bounds) and max(bounds) < _SIGNIFICANCE
+    if not texts:
+        return False
+    alike = len(group)
+    return math.log(math.comb(drawn, alike)) + (alike - 1) * max(texts) < _CHANCE

@@ -1,0 +1,70 @@
+"""How many requests of a guard may be in flight at once."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import deque
+from concurrent.futures import Future
+
+__all__ = ["Limiter"]
+
+
+class Limiter:
+    """A counting lock that threads and tasks wait on together.
+
+    A fork starts anew with all slots free: the requests of the parent are not its own.
+
+    Args:
+        size: Requests in flight, None for any number.
+    """
+
+    def __init__(self, size: int | None) -> None:
+        self._size = size
+        self._reset()
+
+    def __reduce__(self) -> tuple[type[Limiter], tuple[int | None]]:
+        """Travel without the requests in flight."""
+        return (Limiter, (self._size,))
+
+    def acquire(self, *, first: bool = False) -> Future[None]:
+        """Return a future that is done once a slot is held.
+
+        A task waits for it by ``asyncio.wrap_future``. Whoever gives up calls
+        ``release`` with it all the same.
+
+        Args:
+            first: Whether to stand before all others, as answers do before samples.
+        """
+        if self._process != os.getpid():
+            self._reset()
+        place: Future[None] = Future()
+        with self._lock:
+            if self._size is None or self._held < self._size:
+                self._held += 1
+                place.set_running_or_notify_cancel()
+                place.set_result(None)
+            elif first:
+                self._waiting.appendleft(place)
+            else:
+                self._waiting.append(place)
+        return place
+
+    def release(self, place: Future[None], /) -> None:
+        """Give up a slot, or a place in the queue for one."""
+        place.cancel()
+        with self._lock:
+            if place.cancelled():
+                return  # it stays in the queue, and is passed over
+            while self._waiting:
+                following = self._waiting.popleft()
+                if following.set_running_or_notify_cancel():
+                    following.set_result(None)
+                    return
+            self._held -= 1
+
+    def _reset(self) -> None:
+        self._process = os.getpid()
+        self._lock = threading.Lock()
+        self._waiting: deque[Future[None]] = deque()
+        self._held = 0

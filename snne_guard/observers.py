@@ -1,0 +1,101 @@
+"""Who is told of assessments, and what becomes of observers that fail."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+import threading
+from collections.abc import Awaitable, Sequence
+from typing import Any, cast
+
+from snne_guard.errors import ConfigurationError
+from snne_guard.types import Assessment, Observer
+
+__all__ = ["Observers"]
+
+_log = logging.getLogger(__name__)
+
+
+class Observers:
+    """The observers of one guard.
+
+    They are called one after another before the answer is delivered, in the context of
+    the guarded call: what is the current span there is the current span here. Under
+    asyncio a plain observer runs in a worker thread, so that it does not hold up the
+    event loop. What an observer raises is counted, logged by its type, and swallowed.
+
+    Args:
+        observers: Objects with ``on_assessment``, plain or async.
+
+    Attributes:
+        failures: How often an observer has raised.
+
+    Raises:
+        ConfigurationError: One has no ``on_assessment``.
+    """
+
+    def __init__(self, observers: Sequence[Observer] = ()) -> None:
+        if isinstance(observers, str) or not isinstance(observers, Sequence):
+            kind = type(observers).__name__
+            msg = f"observers must be a list of observers; got {kind}"
+            raise ConfigurationError(msg)
+        for observer in observers:
+            if not callable(getattr(observer, "on_assessment", None)):
+                msg = (
+                    "an observer needs a method on_assessment(assessment); "
+                    f"{type(observer).__name__} has none"
+                )
+                raise ConfigurationError(msg)
+        self._observers = tuple(observers)
+        self.failures = 0
+
+    def tell(self, assessment: Assessment, /) -> None:
+        """Tell every observer, from a thread."""
+        for observer in self._observers:
+            try:
+                result = observer.on_assessment(assessment)
+                if inspect.isawaitable(result):
+                    _run_apart(result)
+            except Exception as error:  # noqa: BLE001 - an observer never breaks a call
+                self._failed(observer, error)
+
+    async def atell(self, assessment: Assessment, /) -> None:
+        """Tell every observer, from a task."""
+        for observer in self._observers:
+            try:
+                if inspect.iscoroutinefunction(observer.on_assessment):
+                    await observer.on_assessment(assessment)
+                else:
+                    result = await asyncio.to_thread(observer.on_assessment, assessment)
+                    if inspect.isawaitable(result):
+                        await result
+            except Exception as error:  # noqa: BLE001 - an observer never breaks a call
+                self._failed(observer, error)
+
+    def _failed(self, observer: Observer, error: Exception) -> None:
+        self.failures += 1
+        kinds = type(observer).__name__, type(error).__name__
+        _log.warning("observer %s raised %s", *kinds)  # no text: it may be an answer's
+
+
+def _run_apart(awaitable: Awaitable[Any]) -> None:
+    """Run to the end in a thread of its own: this one may have a running loop."""
+    failures: list[BaseException] = []
+
+    async def wait() -> None:
+        await awaitable
+
+    def run() -> None:
+        try:
+            asyncio.run(wait())
+        except BaseException as error:  # noqa: BLE001 - raised again by the caller
+            failures.append(error)
+
+    import contextvars
+
+    thread = threading.Thread(target=contextvars.copy_context().run, args=(run,))
+    thread.start()
+    thread.join()
+    if failures:
+        raise cast("Exception", failures[0])

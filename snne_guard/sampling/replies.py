@@ -1,0 +1,69 @@
+"""What the engine asks a door to send, and what comes back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from snne_guard.types import Cost, Sample
+
+__all__ = ["Draw", "Failure", "ProviderCapabilities", "Reply"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draw:
+    """One request to the model.
+
+    Attributes:
+        role: The answer, drawn with the user's own settings, or samples.
+        n: Replies asked for in this one request.
+    """
+
+    role: Literal["answer", "sample"]
+    n: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """What one request brought.
+
+    Attributes:
+        samples: The replies in it; fewer than asked for where a provider ignores ``n``.
+        cost: Tokens of the request; the driver adds calls and attempts.
+        raw: The answer as the door received it (an ``AIMessage``, a
+            ``ChatCompletion``), for the door to deliver.
+        temperature_set: Whether samples were drawn at the temperature asked for.
+    """
+
+    samples: tuple[Sample, ...]
+    cost: Cost = field(default_factory=Cost)
+    raw: Any = field(default=None, repr=False, compare=False)
+    temperature_set: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """A request that failed for good.
+
+    Attributes:
+        error: The last exception.
+        attempts: Requests that were sent for it.
+    """
+
+    error: BaseException
+    attempts: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProviderCapabilities:
+    """What is known of how a provider takes requests, before one is sent.
+
+    Attributes:
+        n: Whether one request may ask for several replies.
+        logprobs: Whether token log-probabilities can be asked for.
+        temperature: Whether the sampling temperature can be set.
+    """
+
+    n: bool = False
+    logprobs: bool = False
+    temperature: bool = True

@@ -1,0 +1,237 @@
+"""Every option of a guard, validated in one place."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from os import PathLike
+from typing import Any, Literal, get_args
+
+from snne_guard.decision import Calibration, Policy, Threshold
+from snne_guard.errors import ConfigurationError
+from snne_guard.observers import Observers
+from snne_guard.scorers import resolve_method
+from snne_guard.similarity import resolve_similarity
+from snne_guard.types import (
+    Assessment,
+    Method,
+    Observer,
+    OnError,
+    OnUncertain,
+    Prices,
+    Schedule,
+    Similarity,
+    ToolCalls,
+)
+
+__all__ = ["REFUSAL", "GuardSettings"]
+
+REFUSAL = "I am not certain enough of the answer to give one."
+"""The text of a refusal, unless told otherwise."""
+
+Limit = float | Threshold
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GuardSettings:
+    """The options of a guard.
+
+    Attributes:
+        n: Members of the response set, the answer included; at least 2.
+        threshold: Largest ``u`` that is accepted, in [0, 1]; a ``Threshold``; a pair
+            ``(accept, refuse)``, between which ``on_uncertain`` holds and above which
+            is refused; or None, which measures only.
+        calibration: What ``snne-guard calibrate`` made, or the path of its file; takes
+            the place of a threshold.
+        on_uncertain: What happens to an answer that is not accepted: ``"flag"``,
+            ``"refuse"``, ``"fallback"``, ``"raise"``, or a function that gets the
+            ``Assessment`` and returns one of these words.
+        fallback: What answers instead, as the door understands it. It also steps in
+            where the model fails to answer.
+        refusal: Text in place of a refused answer.
+        on_error: What happens where fewer than ``min_samples`` members can be scored:
+            ``"uncertain"`` treats the answer like an uncertain one, ``"accept"``
+            delivers it, ``"raise"`` raises.
+        method: A name in ``METHODS``, a ``Method`` of your own, or ``"auto"``: WSNNE
+            where the provider gives log-probabilities, else SNNE.
+        similarity: What compares the answers: a name in ``SIMILARITIES``,
+            ``"nli:MODEL"``, ``"embedding:MODEL"``, a function of your own, or None for
+            the method's default.
+        temperature: Sampling temperature of the samples, above 0.
+        question: A function of the messages that returns what the user asks in them;
+            None: all of the user's last message.
+        tool_calls: ``"skip"`` lets an answer that calls bound tools pass without a
+            score, ``"score"`` compares the calls value by value.
+        min_samples: Members that a scored set must have; None: ``max(2, ceil(n / 2))``.
+        schedule: ``"concurrent"`` draws samples beside the answer, ``"answer_first"``
+            after it, when a provider's prompt cache is filled. Where tools are bound
+            and their calls are not scored, samples always wait for the answer.
+        timeout: Seconds for the whole call.
+        sample_timeout: Seconds after which what has arrived is scored.
+        max_concurrency: Requests in flight for this guard, all calls together.
+        sample_rate: Share of calls that are sampled at all, in [0, 1].
+        prices: What the model's tokens cost, for ``Cost.money``.
+        observers: Who is told of every assessment.
+        include_answer: Whether the answer is a member of the set. If not, ``n`` samples
+            are drawn besides it, as in the paper.
+        tau: Temperature of the similarity's softmax, above 0.
+
+    Raises:
+        ConfigurationError: An option makes no sense, alone or with another one.
+        InputError: The calibration's file is damaged.
+    """
+
+    n: int = 5
+    threshold: Limit | tuple[Limit, Limit] | None = None
+    calibration: Calibration | str | PathLike[str] | None = None
+    on_uncertain: OnUncertain | Callable[[Assessment], Any] = "flag"
+    fallback: Any = None
+    refusal: str = REFUSAL
+    on_error: OnError = "uncertain"
+    method: str | Method = "auto"
+    similarity: str | Similarity | None = None
+    temperature: float = 1.0
+    question: Callable[[Any], str | None] | None = None
+    tool_calls: ToolCalls = "skip"
+    min_samples: int | None = None
+    schedule: Schedule = "concurrent"
+    timeout: float | None = None
+    sample_timeout: float | None = None
+    max_concurrency: int | None = None
+    sample_rate: float = 1.0
+    prices: Prices | None = None
+    observers: Sequence[Observer] = ()
+    include_answer: bool = True
+    tau: float = 1.0
+    policy: Policy = field(init=False, repr=False)
+    certified: bool = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self._check_numbers()
+        _one_of("tool_calls", self.tool_calls, get_args(ToolCalls))
+        _one_of("schedule", self.schedule, get_args(Schedule))
+        if not isinstance(self.refusal, str):
+            msg = f"refusal must be a text; got {self.refusal!r}"
+            raise ConfigurationError(msg)
+        for name in ("question", "on_uncertain"):
+            _check_function(name, getattr(self, name))
+        Observers(self.observers)
+        resolve_method(self.method, logprobs=True)
+        if self.similarity is not None:
+            resolve_similarity(self.similarity)
+        self._settle("observers", tuple(self.observers))
+        if self.calibration is not None and not isinstance(
+            self.calibration, Calibration
+        ):
+            self._settle("calibration", Calibration.load(self.calibration))
+        self._settle_policy()
+
+    @property
+    def needed(self) -> int:
+        """Members that a set must have to be scored."""
+        return self.min_samples or max(2, math.ceil(self.n / 2))
+
+    @property
+    def n_samples(self) -> int:
+        """Samples that are drawn besides the answer."""
+        return self.n - 1 if self.include_answer else self.n
+
+    def _settle(self, name: str, value: object) -> None:
+        object.__setattr__(self, name, value)
+
+    def _check_numbers(self) -> None:
+        _whole("n", self.n, least=2)
+        _number("temperature", self.temperature, above=0)
+        _number("tau", self.tau, above=0)
+        _number("sample_rate", self.sample_rate, above=None, most=1)
+        for name in ("timeout", "sample_timeout"):
+            if getattr(self, name) is not None:
+                _number(name, getattr(self, name), above=0)
+        if self.max_concurrency is not None:
+            _whole("max_concurrency", self.max_concurrency, least=1)
+        if self.min_samples is not None:
+            _whole("min_samples", self.min_samples, least=2, most=self.n)
+
+    def _settle_policy(self) -> None:
+        limit: Any = self.threshold
+        if self.calibration is not None:
+            if limit is not None:
+                msg = "give either threshold or calibration, not both"
+                raise ConfigurationError(msg)
+            made = self.calibration
+            assert isinstance(made, Calibration)  # noqa: S101 - settled above
+            limit = made.threshold if made.refuse is None else _pair_of(made)
+        accept, refuse = limit if isinstance(limit, tuple) else (limit, None)
+        policy = Policy(
+            threshold=None if accept is None else _limit(accept),
+            refuse_above=None if refuse is None else _limit(refuse),
+            on_uncertain=self.on_uncertain,
+            on_error=self.on_error,
+        )
+        if self.on_uncertain == "fallback" and self.fallback is None:
+            msg = 'on_uncertain="fallback" needs a fallback; got none'
+            raise ConfigurationError(msg)
+        self._settle("policy", policy)
+        self._settle("certified", isinstance(accept, Threshold) and accept.certified)
+
+
+def _pair_of(calibration: Calibration) -> tuple[Limit, Limit]:
+    refuse = calibration.refuse
+    return calibration.threshold, math.inf if refuse is None else refuse
+
+
+def _limit(value: object) -> float:
+    if isinstance(value, Threshold):
+        return value.value
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        msg = (
+            f"threshold must be a number, a Threshold or a pair of them; got {value!r}"
+        )
+        raise ConfigurationError(msg)
+    if not 0 <= value <= 1:
+        msg = f"threshold must be in [0, 1]; got {value!r}"
+        raise ConfigurationError(msg)
+    return float(value)
+
+
+def _whole(name: str, value: object, *, least: int, most: int | None = None) -> None:
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    if not whole or value < least or (most is not None and value > most):
+        upper = "" if most is None else f" and at most {most}"
+        msg = f"{name} must be a whole number of at least {least}{upper}; got {value!r}"
+        raise ConfigurationError(msg)
+
+
+def _number(
+    name: str, value: object, *, above: float | None, most: float = math.inf
+) -> None:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    least = 0.0
+    if (
+        not is_number
+        or not math.isfinite(value)
+        or value > most
+        or (value < least if above is None else value <= above)
+    ):
+        wanted = f"above {above}" if above is not None else f"in [{least:g}, {most:g}]"
+        msg = f"{name} must be a number {wanted}; got {value!r}"
+        raise ConfigurationError(msg)
+
+
+def _one_of(name: str, value: object, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        expected = ", ".join(map(repr, choices))
+        msg = f"{name} must be one of {expected}; got {value!r}"
+        raise ConfigurationError(msg)
+
+
+def _check_function(
+    name: Literal["question", "on_uncertain"] | str, value: object
+) -> None:
+    if value is None or isinstance(value, str):
+        return
+    if not callable(value) or inspect.iscoroutinefunction(value):
+        msg = f"{name} must be a plain function; got {value!r}"
+        raise ConfigurationError(msg)
