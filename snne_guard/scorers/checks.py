@@ -1,0 +1,165 @@
+"""Checks of what methods are given: arrays, log-probabilities, parameters."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from numbers import Real
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from snne_guard.errors import ConfigurationError, InputError
+from snne_guard.types import FloatArray
+
+__all__ = [
+    "LOGPROB_SLACK",
+    "as_cluster_ids",
+    "as_floats",
+    "as_logprobs",
+    "as_matrix",
+    "as_shares",
+    "as_token_logprobs",
+    "as_vector",
+    "check_at_least",
+    "check_positive",
+    "check_share",
+    "check_tau",
+    "given",
+]
+
+T = TypeVar("T")
+
+LOGPROB_SLACK = 1e-3
+"""How far above 0 a provider's rounding may lift a log-probability."""
+
+_SHARE_SLACK = 1e-6
+
+
+def given(value: T | None, /) -> T:
+    """Return a need that ``FunctionMethod.compute`` has checked already."""
+    if value is None:  # pragma: no cover - compute checks all needs first
+        msg = "expected a need that was checked, got None"
+        raise InputError(msg)
+    return value
+
+
+def as_floats(values: ArrayLike, /, *, what: str) -> FloatArray:
+    """Return a float64 array without NaN and ``+inf``; ``-inf`` is allowed."""
+    try:
+        floats: FloatArray = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        msg = f"expected {what} to be numbers, got {type(values).__name__}"
+        raise InputError(msg) from error
+    wrong = np.isnan(floats) | np.isposinf(floats)
+    if wrong.any():
+        first = tuple(np.argwhere(wrong)[0].tolist())
+        msg = f"expected {what} without NaN and +inf, got {floats[first]} at {first}"
+        raise InputError(msg)
+    return floats
+
+
+def as_matrix(
+    values: ArrayLike, /, *, what: str = "similarity", finite: bool = True
+) -> FloatArray:
+    """Return an ``(n, n)`` matrix, n >= 1, without ``-inf`` if ``finite``."""
+    matrix = as_floats(values, what=what)
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not matrix.size:  # noqa: PLR2004 - a matrix has two axes
+        msg = f"expected {what} of shape (n, n) with n >= 1, got {matrix.shape}"
+        raise InputError(msg)
+    if finite and np.isneginf(matrix).any():
+        msg = f"expected {what} of finite numbers, got -inf"
+        raise InputError(msg)
+    return matrix
+
+
+def as_vector(values: ArrayLike, /, *, what: str, n: int | None = None) -> FloatArray:
+    """Return ``(n,)`` numbers, at least one."""
+    vector = as_floats(values, what=what)
+    if vector.ndim != 1 or not vector.size or (n is not None and len(vector) != n):
+        expected = "at least one" if n is None else str(n)
+        msg = f"expected {expected} {what}, got shape {vector.shape}"
+        raise InputError(msg)
+    return vector
+
+
+def as_logprobs(values: ArrayLike, /, *, what: str, n: int | None = None) -> FloatArray:
+    """Return ``(n,)`` natural log-probabilities of at most 0, rounding cut off."""
+    vector = as_vector(values, what=what, n=n)
+    if vector.max() > LOGPROB_SLACK:
+        msg = f"expected {what} of at most 0, got {vector.max()}"
+        raise InputError(msg)
+    return np.minimum(vector, 0.0)
+
+
+def as_token_logprobs(lists: Sequence[ArrayLike], /) -> list[FloatArray]:
+    """Return the log-probabilities of each answer's tokens, at least one token each."""
+    if not len(lists):
+        msg = "expected token_logprobs of at least one answer, got none"
+        raise InputError(msg)
+    return [
+        as_logprobs(tokens, what=f"token_logprobs of answer {position}")
+        for position, tokens in enumerate(lists)
+    ]
+
+
+def as_shares(
+    values: ArrayLike, /, *, what: str, slack: float = _SHARE_SLACK
+) -> FloatArray:
+    """Return numbers in [0, 1], cutting off what rounding left outside."""
+    shares = as_floats(values, what=what)
+    if not shares.size:
+        msg = f"expected at least one {what}, got none"
+        raise InputError(msg)
+    for extreme in (float(shares.min()), float(shares.max())):
+        if not -slack <= extreme <= 1 + slack:
+            msg = f"expected {what} in [0, 1], got {extreme}"
+            raise InputError(msg)
+    return shares.clip(0.0, 1.0)
+
+
+def as_cluster_ids(cluster_ids: ArrayLike, /, *, n: int | None = None) -> list[int]:
+    """Return ``n`` cluster ids as whole numbers, at least one."""
+    ids = np.asarray(cluster_ids)
+    if ids.ndim != 1 or not ids.size or ids.dtype.kind not in "iu":
+        msg = (
+            "expected (n,) cluster ids as whole numbers, n >= 1, "
+            f"got {ids.dtype} of shape {ids.shape}"
+        )
+        raise InputError(msg)
+    if n is not None and len(ids) != n:
+        msg = f"expected {n} cluster ids, got {len(ids)}"
+        raise InputError(msg)
+    found: list[int] = ids.tolist()
+    return found
+
+
+def check_tau(tau: float, /) -> None:
+    """Raise ConfigurationError unless tau is a finite number above 0."""
+    check_positive(tau, what="tau")
+
+
+def check_positive(value: float, /, *, what: str) -> None:
+    """Raise ConfigurationError unless a value is a finite number above 0."""
+    if not _is_number(value) or not 0 < value < math.inf:
+        msg = f"expected {what} to be a finite number above 0, got {value!r}"
+        raise ConfigurationError(msg)
+
+
+def check_at_least(value: float, least: float, /, *, what: str) -> None:
+    """Raise ConfigurationError unless a value is a finite number of at least that."""
+    if not _is_number(value) or not least <= value < math.inf:
+        msg = f"expected {what} to be a finite number >= {least}, got {value!r}"
+        raise ConfigurationError(msg)
+
+
+def check_share(value: float, /, *, what: str) -> None:
+    """Raise ConfigurationError unless a value is a number in [0, 1]."""
+    if not _is_number(value) or not 0 <= value <= 1:
+        msg = f"expected {what} in [0, 1], got {value!r}"
+        raise ConfigurationError(msg)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)

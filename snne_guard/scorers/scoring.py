@@ -1,0 +1,230 @@
+"""Answers that are there already to a score; no model is called."""
+
+from __future__ import annotations
+
+import math
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import replace
+
+from snne_guard.errors import InputError
+from snne_guard.scorers.checks import LOGPROB_SLACK, check_tau
+from snne_guard.scorers.inputs import InputBuilder
+from snne_guard.scorers.registry import (
+    check_similarity,
+    compares_answers,
+    default_similarity,
+    resolve_method,
+)
+from snne_guard.types import Method, Score, Similarity
+
+__all__ = ["score", "score_members"]
+
+_Logprobs = Sequence[Sequence[float] | None] | None
+
+
+def score(
+    answers: Sequence[str],
+    *,
+    token_logprobs: _Logprobs = None,
+    question: str | None = None,
+    method: str | Method = "auto",
+    similarity: str | Similarity | None = None,
+    tau: float | None = None,
+    include_answer: bool = True,
+) -> Score:
+    """Score how far answers to one question differ; never calls the model.
+
+    Answers without a visible character are left out (reason ``unreadable_samples``).
+    If the delivered answer itself is one, the uncertainty is None, the value ``inf``
+    and n 0 (reason ``answer_unreadable``), so that nothing takes it for confidence.
+
+    Args:
+        answers: The texts, at least one; with ``include_answer`` the delivered answer
+            first.
+        token_logprobs: For each answer the natural log-probabilities of its tokens,
+            None or empty where they are unknown.
+        question: What was asked, for similarities that use it.
+        method: Name in ``METHODS``, a ``Method`` of your own, or ``"auto"``: WSNNE if
+            every scored answer has log-probabilities, else SNNE (with the reason
+            ``logprobs_missing`` if only some have).
+        similarity: What compares the answers: a name in ``SIMILARITIES``,
+            ``"nli:MODEL"``, ``"embedding:MODEL"``, a callable of your own, or None for
+            the method's default. SNNE and WSNNE run on ``content_f1``, with 0.7 of the
+            weight on the delivered answer.
+        tau: Temperature of the similarity's softmax; None: 1.
+        include_answer: Whether ``answers[0]`` is the delivered answer. If not, all are
+            samples, as in the paper. Every answer is scored in either case.
+
+    Returns:
+        The score. Its uncertainty is in [0, 1]; None for fewer than two answers
+        (reason ``too_few_samples``) and for methods without bounds.
+
+    Raises:
+        InputError: There are no answers, or one is not a text; the log-probabilities
+            do not fit the answers, are NaN or above 0; something that the method needs
+            is missing; the similarity returned no matrix.
+        ConfigurationError: The method, the similarity or tau makes no sense, or the
+            similarity cannot give what the method needs.
+
+    Example:
+        >>> result = score(["Paris", "Paris", "Lyon"])
+        >>> result.method, result.similarity, result.n
+        ('snne', 'content_f1', 3)
+        >>> 0 < result.uncertainty < 1
+        True
+    """
+    from snne_guard.similarity.registry import resolve_similarity
+
+    tau = 1.0 if tau is None else tau
+    check_tau(tau)
+    _check_answers(answers)
+    logprobs = _checked_logprobs(token_logprobs, n=len(answers))
+    kept = [place for place, text in enumerate(answers) if _is_visible(text)]
+    known = [logprobs[place] for place in kept]
+    complete = bool(kept) and all(known)
+    chosen = resolve_method(method, logprobs=complete)
+    name, compare = resolve_similarity(
+        default_similarity(chosen) if similarity is None else similarity
+    )
+    check_similarity(chosen, compare, name=name)
+    shown_name = name if compares_answers(chosen) else None
+    reasons = ["unreadable_samples"] if len(kept) < len(answers) else []
+    if method == "auto" and any(known) and not complete:
+        reasons.append("logprobs_missing")
+    if include_answer and 0 not in kept:
+        reasons = ["answer_unreadable"]
+    elif not kept:
+        reasons.append("too_few_samples")
+    if not kept or reasons[:1] == ["answer_unreadable"]:
+        return Score(
+            value=math.inf,
+            uncertainty=None,
+            method=chosen.name,
+            similarity=shown_name,
+            tau=tau,
+            n=0,
+            reasons=tuple(reasons),
+        )
+    scored = score_members(
+        [answers[place] for place in kept],
+        token_logprobs=known,
+        question=question,
+        method=chosen,
+        similarity=compare,
+        similarity_name=name,
+        tau=tau,
+        include_answer=include_answer,
+    )
+    return replace(scored, reasons=(*reasons, *scored.reasons))
+
+
+def score_members(
+    texts: Sequence[str],
+    *,
+    method: Method,
+    similarity: Similarity,
+    similarity_name: str,
+    question: str | None = None,
+    token_logprobs: _Logprobs = None,
+    tau: float = 1.0,
+    include_answer: bool = True,
+) -> Score:
+    """Score texts that all count, with method and similarity already resolved.
+
+    Args:
+        texts: The members, at least one; with ``include_answer`` the delivered answer
+            first.
+        method: The method that runs.
+        similarity: What compares the texts, as of ``resolve_similarity``. A method that
+            compares nothing, such as perplexity, never calls it.
+        similarity_name: Its name; ``"content_f1"`` puts 0.7 of SNNE's and WSNNE's
+            weight on the delivered answer.
+        question: What was asked, for similarities that use it.
+        token_logprobs: For each text the natural log-probabilities of its tokens, None
+            or empty where they are unknown.
+        tau: Temperature of the similarity's softmax, above 0.
+        include_answer: Whether the first text is the delivered answer.
+
+    Returns:
+        The score. Where its uncertainty is None a reason says why:
+        ``too_few_samples``, or ``scoring_failed`` for a method without bounds.
+
+    Raises:
+        InputError: There are no texts, the similarity returned no matrix, something
+            that the method needs is missing, or the method returned NaN or a ``u``
+            outside [0, 1].
+        ConfigurationError: The similarity cannot give what the method needs.
+    """
+    builder = InputBuilder(
+        texts,
+        similarity=similarity,
+        name=similarity_name,
+        question=question,
+        token_logprobs=token_logprobs,
+        answer="member" if include_answer else "absent",
+    )
+    n = len(texts)
+    value = float(method.compute(builder.inputs(method, tau=tau)))
+    if math.isnan(value):
+        msg = f"expected a number from method {method.name!r}, got NaN"
+        raise InputError(msg)
+    u = method.uncertainty(value, n, tau=tau)
+    if u is not None and not 0 <= u <= 1:
+        msg = f"expected u in [0, 1] from method {method.name!r}, got {u}"
+        raise InputError(msg)
+    compares = compares_answers(method)
+    return Score(
+        value=value,
+        uncertainty=u,
+        method=method.name,
+        similarity=similarity_name if compares else None,
+        tau=float(tau),
+        n=n,
+        reasons=_reasons(u, n=n),
+        matrix=builder.similarity if compares else None,
+    )
+
+
+def _reasons(u: float | None, *, n: int) -> tuple[str, ...]:
+    if n < 2:  # noqa: PLR2004 - one answer has nothing to differ from
+        return ("too_few_samples",)
+    return ("scoring_failed",) if u is None else ()
+
+
+def _check_answers(answers: Sequence[str]) -> None:
+    if isinstance(answers, str):
+        msg = "expected a list of answers, got one text"
+        raise InputError(msg)
+    if not len(answers):
+        msg = "expected at least one answer, got none"
+        raise InputError(msg)
+    for position, answer in enumerate(answers):
+        if not isinstance(answer, str):
+            kind = type(answer).__name__
+            msg = f"expected answer {position} to be a text, got {kind}"
+            raise InputError(msg)
+
+
+def _checked_logprobs(
+    token_logprobs: _Logprobs, *, n: int
+) -> Sequence[Sequence[float] | None]:
+    if token_logprobs is None:
+        return [None] * n
+    if len(token_logprobs) != n:
+        msg = f"expected token_logprobs for each of {n} answers, got "
+        raise InputError(msg + str(len(token_logprobs)))
+    for position, tokens in enumerate(token_logprobs):
+        for value in tokens or ():
+            if not value <= LOGPROB_SLACK:
+                msg = (
+                    f"expected token_logprobs of at most 0 for answer {position}, "
+                    f"got {value}"
+                )
+                raise InputError(msg)
+    return token_logprobs
+
+
+def _is_visible(text: str) -> bool:
+    """Return whether a text has a character that is no space, control or format."""
+    return any(unicodedata.category(letter)[0] not in "ZC" for letter in text)

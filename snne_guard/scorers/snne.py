@@ -1,0 +1,287 @@
+"""Semantic Nearest Neighbor Entropy, plain and weighted: the paper's own scores."""
+
+from __future__ import annotations
+
+import math
+import operator
+import sys
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from snne_guard.errors import ConfigurationError, InputError
+from snne_guard.scorers.checks import (
+    as_logprobs,
+    as_matrix,
+    check_share,
+    check_tau,
+    given,
+)
+from snne_guard.scorers.method import FunctionMethod
+from snne_guard.types import FloatArray, MethodInputs
+
+__all__ = ["SNNE", "WSNNE", "bounds", "snne", "softmax_weights", "uncertainty", "wsnne"]
+
+_ROUNDING = 1e-9
+# With fewer representable floats than this between the bounds, u would be noise.
+_MIN_STEPS = 1000
+
+
+def snne(
+    similarity: ArrayLike,
+    *,
+    tau: float = 1.0,
+    include_self: bool = True,
+    anchor: float = 0.0,
+) -> float:
+    r"""Return the Semantic Nearest Neighbor Entropy of a set of answers.
+
+    .. math:: SNNE = -\frac1n \sum_i \log \sum_j \exp(f_{ij} / \tau)
+
+    Args:
+        similarity: ``(n, n)`` matrix f, n >= 1, finite or ``-inf``.
+        tau: Temperature of the softmax, above 0. Compare values only at equal n and
+            tau.
+        include_self: Whether ``j = i`` is in the inner sum, as in the paper.
+        anchor: Share in [0, 1] of the outer mean's weight that goes to the first
+            answer before the rest is shared among all; 0 in the paper.
+
+    Returns:
+        The entropy in nats, usually negative; higher is more uncertain. For f in
+        [0, 1] with diagonal 1 it lies within ``bounds(n, tau=tau)``. ``inf`` where a
+        row of f is all ``-inf``, as for n = 1 without the diagonal.
+
+    Raises:
+        InputError: The matrix is not square, is empty, or holds NaN or ``+inf``, or
+            similarity / tau overflows.
+        ConfigurationError: tau is not a finite number above 0, or the anchor is not in
+            [0, 1].
+
+    Source:
+        Nguyen, Payani, Mirzasoleiman 2025, "Beyond Semantic Entropy" (arXiv
+        2506.00245). The anchor is this library's.
+
+    Example:
+        >>> round(snne([[1, 0.5, 0], [0.5, 1, 0], [0, 0, 1]]), 4)
+        -1.6373
+    """
+    rows = _row_logsumexp(similarity, tau=tau, include_self=include_self)
+    return -_weighted_mean(rows, np.ones(len(rows)), anchor=anchor)
+
+
+def wsnne(
+    similarity: ArrayLike,
+    mean_logprobs: ArrayLike,
+    *,
+    tau: float = 1.0,
+    include_self: bool = True,
+    anchor: float = 0.0,
+) -> float:
+    r"""Return SNNE with each answer weighted by its length-normalised probability.
+
+    .. math::
+        WSNNE = -\sum_i w_i \log \sum_j \exp(f_{ij} / \tau), \quad
+        w = \mathrm{softmax}(\ell)
+
+    The paper prints the mean log-probability itself as the weight; its code, and this
+    function, exponentiate it. With equal log-probabilities WSNNE is SNNE.
+
+    Args:
+        similarity: ``(n, n)`` matrix f as for ``snne``.
+        mean_logprobs: ``(n,)`` mean token log-probabilities of the answers in nats.
+            ``-inf`` gives weight 0; if all are ``-inf`` the weights are equal.
+        tau: Temperature of the softmax, above 0.
+        include_self: Whether ``j = i`` is in the inner sum.
+        anchor: As for ``snne``.
+
+    Returns:
+        The entropy in nats, within the bounds of SNNE.
+
+    Raises:
+        InputError: As for ``snne``, or the log-probabilities are not n numbers of at
+            most 0.
+        ConfigurationError: As for ``snne``.
+
+    Source:
+        The paper named at ``snne``, white-box extension.
+
+    Example:
+        >>> f = [[1, 0.5, 0], [0.5, 1, 0], [0, 0, 1]]
+        >>> round(wsnne(f, [-0.2, -0.7, -1.5]), 4)
+        -1.6616
+    """
+    rows = _row_logsumexp(similarity, tau=tau, include_self=include_self)
+    weights = softmax_weights(mean_logprobs, n=len(rows))
+    return -_weighted_mean(rows, weights, anchor=anchor)
+
+
+def bounds(n: int, *, tau: float = 1.0) -> tuple[float, float]:
+    """Return the smallest and largest SNNE of ``n`` answers.
+
+    They hold for similarities in [0, 1] with diagonal 1, the diagonal in the sum.
+
+    Args:
+        n: Answers in the set, at least 1.
+        tau: Temperature of the softmax, above 0.
+
+    Returns:
+        ``-(1/tau + ln n)`` for equal answers and ``-ln(exp(1/tau) + n - 1)`` for
+        answers with nothing in common, in nats. Equal for n = 1.
+
+    Raises:
+        InputError: n is not a whole number of at least 1.
+        ConfigurationError: tau is not a finite number above 0, or 1/tau overflows.
+
+    Example:
+        >>> low, high = bounds(10)
+        >>> round(low, 4), round(high, 4)
+        (-3.3026, -2.4612)
+    """
+    check_tau(tau)
+    n = _whole(n)
+    scale = 1 / tau
+    if math.isinf(scale):
+        msg = f"expected tau so large that 1/tau is finite, got {tau!r}"
+        raise ConfigurationError(msg)
+    low = -(math.log(n) + scale)
+    if n == 1:
+        return low, low
+    return low, -(scale + math.log1p((n - 1) * math.exp(-scale)))
+
+
+def uncertainty(snne: float, n: int, *, tau: float = 1.0) -> float | None:
+    """Map an SNNE or WSNNE value to [0, 1].
+
+    With ``b = exp(1/tau)`` it is ``u = (b - v) / (b - 1)`` for the mean contribution of
+    a neighbour, ``v = (exp(-SNNE) - b) / (n - 1)``. It rises strictly with SNNE at
+    fixed n and tau, and hardly depends on n.
+
+    Args:
+        snne: Value of SNNE or WSNNE in nats, the diagonal in the sum.
+        n: Answers that were scored.
+        tau: Temperature that the value was computed with.
+
+    Returns:
+        0 for equal answers, 1 for answers with nothing in common. None for n < 2, and
+        for a tau so extreme (below about 1e-12 or above about 1e12) that floats cannot
+        tell these two apart.
+
+    Raises:
+        InputError: The value is NaN or outside the bounds for n and tau.
+        ConfigurationError: tau is not a finite number above 0.
+
+    Example:
+        >>> value = snne([[1, 0.5], [0.5, 1]])
+        >>> round(uncertainty(value, 2), 4)
+        0.6225
+    """
+    low, high = bounds(n, tau=tau)
+    if n < 2:  # noqa: PLR2004 - one answer has nothing to differ from
+        return None
+    slack = _ROUNDING * max(1.0, abs(low))
+    if not low - slack <= snne <= high + slack:
+        msg = f"expected SNNE in [{low}, {high}] for n={n}, tau={tau}, got {snne}"
+        raise InputError(msg)
+    if high - low < _MIN_STEPS * sys.float_info.epsilon * abs(low):
+        return None
+    # exp(-SNNE) = n b exp(-excess): b cancels, and expm1 keeps small differences.
+    excess = max(snne - low, 0.0)
+    u = n * math.expm1(-excess) / ((n - 1) * math.expm1(-1 / tau))
+    return min(max(u, 0.0), 1.0)
+
+
+def softmax_weights(mean_logprobs: ArrayLike, /, *, n: int | None = None) -> FloatArray:
+    """Return ``(n,)`` weights ``exp(l_i - max l)``: the softmax up to a factor."""
+    logprobs = as_logprobs(mean_logprobs, what="mean_logprobs", n=n)
+    top = logprobs.max()
+    if top == -math.inf:
+        return np.ones_like(logprobs)
+    # Without the maximum taken off, exp(-800) would make the weights 0 / 0.
+    weights: FloatArray = np.exp(logprobs - top)
+    return weights
+
+
+def _row_logsumexp(
+    similarity: ArrayLike, *, tau: float, include_self: bool
+) -> FloatArray:
+    """Return the ``(n,)`` logs of each row's sum of ``exp(f / tau)``."""
+    check_tau(tau)
+    matrix = as_matrix(similarity, finite=False)
+    with np.errstate(over="ignore"):
+        scaled = matrix / tau
+    if np.any(np.isinf(scaled) & np.isfinite(matrix)):
+        msg = f"expected similarity / tau within the range of a float, got tau={tau}"
+        raise InputError(msg)
+    if not include_self:
+        np.fill_diagonal(scaled, -np.inf)
+    scaled.sort(axis=1)  # so that the sum does not depend on the order of the answers
+    top = np.where(np.isneginf(scaled[:, -1]), 0.0, scaled[:, -1])
+    with np.errstate(divide="ignore"):
+        logs: FloatArray = np.log(np.exp(scaled - top[:, None]).sum(axis=1)) + top
+    return logs
+
+
+def _weighted_mean(rows: FloatArray, weights: FloatArray, *, anchor: float) -> float:
+    check_share(anchor, what="anchor")
+    if anchor:
+        weights = weights * ((1 - anchor) / math.fsum(weights))
+        weights[0] += anchor
+    # A weight of 0 takes its row out, even where that row is -inf.
+    pairs = [
+        (row, weight)
+        for row, weight in zip(rows.tolist(), weights.tolist(), strict=True)
+        if weight > 0
+    ]
+    base = max(row for row, _ in pairs)
+    if min(row for row, _ in pairs) == -math.inf:
+        return -math.inf
+    # Around a base and summed exactly, equal rows give exactly their value: answers
+    # that are all alike get u = 0 and not 1e-16, in any order.
+    total = math.fsum(weight for _, weight in pairs)
+    return base + math.fsum(weight / total * (row - base) for row, weight in pairs)
+
+
+def _whole(n: int) -> int:
+    try:
+        whole = operator.index(n)
+    except TypeError as error:
+        msg = f"expected n to be a whole number, got {n!r}"
+        raise InputError(msg) from error
+    if whole < 1:
+        msg = f"expected n of at least 1, got {n}"
+        raise InputError(msg)
+    return whole
+
+
+def _snne(inputs: MethodInputs) -> float:
+    return snne(inputs.similarity, tau=inputs.tau, anchor=inputs.anchor)
+
+
+def _wsnne(inputs: MethodInputs) -> float:
+    logprobs = given(inputs.mean_logprobs)
+    return wsnne(inputs.similarity, logprobs, tau=inputs.tau, anchor=inputs.anchor)
+
+
+_PAPER = "Nguyen, Payani, Mirzasoleiman 2025, Beyond Semantic Entropy"
+
+SNNE = FunctionMethod(
+    name="snne",
+    source=f"{_PAPER}, SNNE",
+    function=_snne,
+    limits=bounds,
+    mapping=uncertainty,
+    default_similarity="content_f1",
+    anchors=True,
+)
+
+WSNNE = FunctionMethod(
+    name="wsnne",
+    source=f"{_PAPER}, WSNNE",
+    function=_wsnne,
+    limits=bounds,
+    mapping=uncertainty,
+    needs=frozenset({"similarity", "mean_logprobs"}),
+    white_box=True,
+    default_similarity="content_f1",
+    anchors=True,
+)
