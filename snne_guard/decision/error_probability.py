@@ -1,0 +1,142 @@
+"""From ``u`` to the probability that an answer is wrong, learnt from graded answers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from snne_guard.decision.graded import graded_answers
+from snne_guard.decision.stored import STRICT, read_stored
+from snne_guard.errors import ConfigurationError, InputError, MissingExtraError
+from snne_guard.types import FloatArray
+
+__all__ = ["FEWEST_LABELS", "ErrorProbability"]
+
+FEWEST_LABELS = 50
+"""Graded answers below which no probability is learnt."""
+
+_EDGE = 0.02
+"""``u`` closer to 0 or 1 counts as this far away, for the logarithms end there. On
+recorded questions this predicted better than a smaller edge."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErrorProbability:
+    """The probability that an answer is wrong, as a function of its ``u``.
+
+    Beta calibration (Kull, Silva Filho and Flach 2017): the log-odds of an error are
+    ``a ln(u) - b ln(1 - u) + c`` with ``a, b >= 0``, so that the probability never
+    falls as ``u`` rises. It is an estimate and no promise: that is ``Threshold``'s.
+
+    Attributes:
+        a: Weight of ``ln(u)``, at least 0.
+        b: Weight of ``-ln(1 - u)``, at least 0.
+        c: Log-odds of an error apart from these.
+        n_labels: Graded answers that it was learnt from.
+
+    Raises:
+        ConfigurationError: If a or b is negative.
+
+    Example:
+        >>> u = [step / 100 for step in range(100)]
+        >>> p_wrong = ErrorProbability.fit(u, [score < 0.6 for score in u])
+        >>> p_wrong(0.1) < 0.05 < 0.9 < p_wrong(0.9)
+        True
+    """
+
+    __pydantic_config__: ClassVar = STRICT
+
+    a: float
+    b: float
+    c: float
+    n_labels: int
+
+    def __post_init__(self) -> None:
+        if not (self.a >= 0 and self.b >= 0 and self.n_labels > 0):
+            msg = (
+                "expected a and b of at least 0 and at least one label; got "
+                f"a={self.a!r}, b={self.b!r}, n_labels={self.n_labels!r}"
+            )
+            raise ConfigurationError(msg)
+
+    def __call__(self, u: float, /) -> float:
+        """Return the probability, no closer to 0 or 1 than ``1 / (n_labels + 2)``.
+
+        Raises:
+            InputError: If ``u`` is outside [0, 1] or NaN.
+        """
+        if not 0 <= u <= 1:
+            msg = f"expected u in [0, 1]; got {u!r}"
+            raise InputError(msg)
+        inner = min(max(u, _EDGE), 1 - _EDGE)
+        odds = self.a * math.log(inner) - self.b * math.log1p(-inner) + self.c
+        least = 1 / (self.n_labels + 2)
+        # The logistic function, by a tangent that does not overflow.
+        return min(max(0.5 * (1 + math.tanh(0.5 * odds)), least), 1 - least)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return its fields as JSON can hold them."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any], /) -> Self:
+        """Return what ``to_dict`` wrote.
+
+        Raises:
+            InputError: If a field is missing, unknown or of the wrong type.
+        """
+        return read_stored(cls, content)
+
+    @classmethod
+    def fit(cls, uncertainty: ArrayLike, correct: ArrayLike, /) -> Self:
+        """Learn it from graded answers, by logistic regression with an L2 penalty.
+
+        Args:
+            uncertainty: ``(n,)`` ``u`` of the answers, all from sets of one size;
+                ``inf`` for one without a score, which is left out.
+            correct: ``(n,)`` 1 or True where the answer is correct, else 0 or False.
+
+        Raises:
+            InputError: If fewer than 50 graded answers have a score, their labels are
+                all alike or neither 0 nor 1, or a score is NaN or outside [0, 1].
+            MissingExtraError: If scikit-learn is not installed.
+        """
+        u, wrong = graded_answers(uncertainty, correct)
+        u, wrong = u[np.isfinite(u)], wrong[np.isfinite(u)]
+        if len(u) < FEWEST_LABELS or wrong.all() or not wrong.any():
+            msg = (
+                f"expected at least {FEWEST_LABELS} scored answers, right and wrong "
+                f"ones; got {int((~wrong).sum())} right and {int(wrong.sum())} wrong"
+            )
+            raise InputError(msg)
+        try:
+            from sklearn.linear_model import LogisticRegression
+        except ImportError as error:
+            needed = "scikit-learn"
+            raise MissingExtraError(needed, extra="eval") from error
+        features = _features(u)
+        weights = np.zeros(2)
+        free = [0, 1]
+        # A weight that comes out negative is held at 0, and the rest fitted again.
+        while free:
+            model = LogisticRegression(solver="newton-cholesky")
+            model.fit(features[:, free], wrong)
+            if (model.coef_[0] >= 0).all():
+                weights[free] = model.coef_[0]
+                c = float(model.intercept_[0])
+                break
+            free = [free[i] for i in np.flatnonzero(model.coef_[0] >= 0)]
+        else:
+            c = math.log(wrong.sum() / (~wrong).sum())
+        a, b = weights.tolist()
+        return cls(a=a, b=b, c=c, n_labels=len(u))
+
+
+def _features(u: FloatArray) -> FloatArray:
+    inner = u.clip(_EDGE, 1 - _EDGE)
+    return np.column_stack([np.log(inner), -np.log1p(-inner)])

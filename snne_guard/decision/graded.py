@@ -1,0 +1,99 @@
+"""Checked arrays of uncertainties and labels."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from snne_guard.errors import ConfigurationError, InputError
+from snne_guard.types import BoolArray, FloatArray
+
+__all__ = ["check_share", "graded_answers", "uncertainties"]
+
+
+def check_share(name: str, value: object) -> float:
+    """Return an option that must lie strictly between 0 and 1, such as ``alpha``.
+
+    Raises:
+        ConfigurationError: If it does not.
+    """
+    if isinstance(value, int | float) and 0 < value < 1:
+        return float(value)
+    msg = f"{name} must be a number above 0 and below 1; got {value!r}"
+    raise ConfigurationError(msg)
+
+
+def uncertainties(values: ArrayLike, /) -> FloatArray:
+    """Return ``u`` of answers as an array.
+
+    Args:
+        values: ``(n,)`` in [0, 1], or ``inf`` for an answer that has no score and so
+            can never be accepted.
+
+    Raises:
+        InputError: If there are none, or one is not a number, NaN or outside [0, 1].
+    """
+    u = _floats("uncertainty", values)
+    bad = u[~(((u >= 0) & (u <= 1)) | (u == np.inf))]
+    if bad.size:
+        msg = (
+            "expected every uncertainty in [0, 1], or inf for an answer without a "
+            f"score; got {float(bad[0])}"
+        )
+        raise InputError(msg)
+    return u
+
+
+def graded_answers(
+    uncertainty: ArrayLike, correct: ArrayLike, /
+) -> tuple[FloatArray, BoolArray]:
+    """Return ``u`` of graded answers, ascending, and which of them are wrong.
+
+    Args:
+        uncertainty: ``(n,)`` as for ``uncertainties``.
+        correct: ``(n,)`` 1 or True for a correct answer, 0 or False for a wrong one.
+
+    Raises:
+        InputError: If there are no answers, a label is neither 0 nor 1, the lengths
+            differ, or all labels are alike: that tells of the grading more often than
+            of the answers.
+
+    Example:
+        >>> graded_answers([0.5, 0.1], [0, 1])
+        (array([0.1, 0.5]), array([False, True]))
+    """
+    labels = _floats("label", correct)
+    bad = labels[(labels != 0) & (labels != 1)]
+    if bad.size:
+        msg = f"expected labels 0 (wrong) or 1 (correct); got {float(bad[0])}"
+        raise InputError(msg)
+    u = uncertainties(uncertainty)
+    if len(u) != len(labels):
+        msg = (
+            "expected one label for each uncertainty, "
+            f"got {len(labels)} labels and {len(u)} uncertainties"
+        )
+        raise InputError(msg)
+    wrong = labels == 0
+    if wrong.all() or not wrong.any():
+        kind = "wrong" if wrong.all() else "correct"
+        msg = (
+            "expected graded answers of both kinds, correct and wrong; all "
+            f"{len(wrong)} are {kind}. Check the grading"
+        )
+        raise InputError(msg)
+    # Labels break ties, so that the order of the input makes no difference.
+    order = np.lexsort((wrong, u))
+    return u[order], wrong[order]
+
+
+def _floats(name: str, values: ArrayLike) -> FloatArray:
+    try:
+        array = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        msg = f"expected a number for every {name}"
+        raise InputError(msg) from error
+    if array.ndim != 1 or not array.size:
+        msg = f"expected at least one {name} in shape (n,), got shape {array.shape}"
+        raise InputError(msg)
+    return array

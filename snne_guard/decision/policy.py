@@ -1,0 +1,172 @@
+"""What happens to an answer, given its uncertainty or the lack of one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal, cast, get_args
+
+from snne_guard.errors import ConfigurationError
+from snne_guard.types import Decision, OnError, OnUncertain
+
+__all__ = ["Action", "Policy", "Verdict"]
+
+Action = Literal["deliver", "refuse", "fallback", "raise", "ask"]
+"""How a decision is carried out; ``ask`` calls the user's ``on_uncertain``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """A decision and how to carry it out.
+
+    Attributes:
+        decision: What the assessment and the message report.
+        action: What happens to the answer.
+    """
+
+    decision: Decision | None
+    action: Action = "deliver"
+
+
+_VERDICTS: dict[OnUncertain, Verdict] = {
+    "flag": Verdict(decision="flag"),
+    "refuse": Verdict(decision="refuse", action="refuse"),
+    "fallback": Verdict(decision="fallback", action="fallback"),
+    "raise": Verdict(decision="refuse", action="raise"),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policy:
+    """Maps an uncertainty to a verdict: accept if and only if ``u <= threshold``.
+
+    Attributes:
+        threshold: Largest ``u`` that is accepted, in [0, 1]; -1.0 accepts nothing,
+            None decides nothing.
+        refuse_above: Largest ``u`` that may still be delivered. Above it an answer is
+            refused whatever ``on_uncertain`` says; None for no such limit.
+        on_uncertain: What happens to an answer that is not accepted, or a callable
+            that decides.
+        on_error: What happens to an answer that could not be scored.
+
+    Raises:
+        ConfigurationError: If an option is out of range or contradicts another one.
+
+    Example:
+        >>> policy = Policy(threshold=0.4, on_uncertain="refuse")
+        >>> policy.scored(0.4).decision, policy.scored(0.5).decision
+        ('accept', 'refuse')
+    """
+
+    threshold: float | None = None
+    refuse_above: float | None = None
+    on_uncertain: OnUncertain | Callable[..., Any] = "flag"
+    on_error: OnError = "uncertain"
+
+    def __post_init__(self) -> None:
+        if not callable(self.on_uncertain):
+            _check_choice("on_uncertain", self.on_uncertain, get_args(OnUncertain))
+        _check_choice("on_error", self.on_error, get_args(OnError))
+        if self.threshold is None:
+            self._check_measuring()
+            return
+        _check_limit("threshold", self.threshold, nothing_accepted=True)
+        if self.refuse_above is None:
+            return
+        _check_limit("refuse_above", self.refuse_above)
+        if self.refuse_above < self.threshold:
+            msg = (
+                "refuse_above must not be below the threshold; got "
+                f"refuse_above={self.refuse_above!r}, threshold={self.threshold!r}"
+            )
+            raise ConfigurationError(msg)
+
+    def _check_measuring(self) -> None:
+        if self.on_uncertain != "flag":
+            msg = (
+                f"on_uncertain={self.on_uncertain!r} needs a threshold: without one "
+                "the guard only measures and no answer is ever uncertain"
+            )
+            raise ConfigurationError(msg)
+        if self.refuse_above is not None:
+            msg = f"refuse_above={self.refuse_above!r} needs a threshold; got None"
+            raise ConfigurationError(msg)
+
+    @property
+    def may_withhold(self) -> bool:
+        """Whether an answer can fail to reach the application."""
+        return (
+            self.on_uncertain != "flag"
+            or self.refuse_above is not None
+            or self.on_error == "raise"
+        )
+
+    def scored(self, uncertainty: float | None, /, *, covered: bool = True) -> Verdict:
+        """Return the verdict on an answer whose set was scored.
+
+        Args:
+            uncertainty: Its ``u``; None counts as uncertain.
+            covered: Whether the threshold applies to this set. If not, the answer
+                counts as uncertain whatever its ``u``.
+        """
+        if self.threshold is None:
+            return Verdict(decision=None)
+        if covered and uncertainty is not None and uncertainty <= self.threshold:
+            return Verdict(decision="accept")
+        return self._uncertain(uncertainty)
+
+    def unscored(self) -> Verdict:
+        """Return the verdict on an answer whose set could not be scored."""
+        if self.on_error == "raise":
+            return Verdict(decision="unscored", action="raise")
+        if self.threshold is None:
+            return Verdict(decision=None)
+        if self.on_error == "accept":
+            return Verdict(decision="unscored")
+        return self._uncertain(None)
+
+    def skipped(self) -> Verdict:
+        """Return the verdict on an answer that the user chose not to score."""
+        return Verdict(decision=None if self.threshold is None else "unscored")
+
+    def chosen(self, word: object, /) -> Verdict:
+        """Return the verdict for what the user's ``on_uncertain`` returned.
+
+        Raises:
+            ConfigurationError: If it is none of the four words.
+        """
+        words = get_args(OnUncertain)
+        if not isinstance(word, str) or word not in words:
+            # Only the type is named: the value may be the answer's text.
+            msg = (
+                f"on_uncertain must return one of {', '.join(map(repr, words))}; got "
+                f"another {type(word).__name__}"
+            )
+            raise ConfigurationError(msg)
+        return _VERDICTS[cast("OnUncertain", word)]
+
+    def _uncertain(self, u: float | None) -> Verdict:
+        # "not <=" so that NaN is refused as well.
+        if self.refuse_above is not None and (u is None or not u <= self.refuse_above):
+            return _VERDICTS["raise" if self.on_uncertain == "raise" else "refuse"]
+        if callable(self.on_uncertain):
+            return Verdict(decision="flag", action="ask")
+        return _VERDICTS[self.on_uncertain]
+
+
+def _check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        expected = ", ".join(map(repr, choices))
+        msg = f"{name} must be one of {expected}; got {value!r}"
+        raise ConfigurationError(msg)
+
+
+def _check_limit(name: str, value: object, *, nothing_accepted: bool = False) -> None:
+    number = value if isinstance(value, int | float) else math.nan
+    inside = 0 <= number <= 1 or (nothing_accepted and number == -1)
+    if inside and not isinstance(value, bool):
+        return
+    or_nothing = ", or -1.0 to accept nothing" if nothing_accepted else ""
+    msg = f"{name} must be a number in [0, 1]{or_nothing}; got {value!r}"
+    raise ConfigurationError(msg)

@@ -1,0 +1,176 @@
+"""Learn-then-Test: which ``u`` may be accepted so that few accepted answers are wrong.
+
+The search only counts; ``Threshold`` says what the counts mean. It needs scipy.
+"""
+
+from __future__ import annotations
+
+import math
+import zlib
+from dataclasses import dataclass
+from types import ModuleType
+
+import numpy as np
+
+from snne_guard.errors import MissingExtraError
+from snne_guard.types import BoolArray, FloatArray, IntArray
+
+__all__ = [
+    "Accepted",
+    "error_bound",
+    "labels_needed",
+    "least_labels",
+    "search",
+]
+
+_START = 3
+"""The first test has this many times the fewest answers that can show anything."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Accepted:
+    """What a threshold accepts of the answers that it was chosen on.
+
+    Attributes:
+        value: Largest accepted ``u``, -1.0 where nothing may be accepted.
+        n: Answers that it accepts.
+        wrong: Those of them that are wrong.
+    """
+
+    value: float = -1.0
+    n: int = 0
+    wrong: int = 0
+
+
+def least_labels(alpha: float, delta: float) -> int:
+    """Return how many accepted answers without one error show an error below alpha.
+
+    Example:
+        >>> [least_labels(alpha, 0.1) for alpha in (0.2, 0.1, 0.05, 0.01)]
+        [11, 22, 45, 230]
+    """
+    return math.ceil(math.log(delta) / math.log1p(-alpha))
+
+
+def search(u: FloatArray, wrong: BoolArray, *, alpha: float, delta: float) -> Accepted:
+    """Test thresholds upwards until one fails, and return the last that passed.
+
+    Each test is the exact binomial one of "the error among accepted answers is above
+    alpha" (Angelopoulos and others 2021, "Learn then Test", arXiv 2110.01052, fixed
+    sequence testing). The rank at which testing starts depends on the number of labels
+    alone. Given the ``u`` of that rank, the answers below it are draws from all answers
+    with a lower ``u``, so the first test, on these alone, is exact; every larger ``u``
+    follows.
+
+    Args:
+        u: ``(n,)`` uncertainties, ascending.
+        wrong: ``(n,)`` whether each answer is wrong.
+        alpha: Largest error among accepted answers, in (0, 1).
+        delta: Probability that the promise fails, in (0, 1).
+
+    Raises:
+        MissingExtraError: If scipy is not installed.
+
+    Example:
+        >>> u = np.linspace(0, 1, 101)
+        >>> search(u, u > 0.75, alpha=0.1, delta=0.1)
+        Accepted(value=0.79, n=80, wrong=4)
+    """
+    stats = _scipy_stats()
+    n, least = len(u), least_labels(alpha, delta)
+    start = min(_START * least, max(least, 2 * n // 3))
+    if start >= n or np.isinf(u[start]):
+        return Accepted()
+    if u[start] > u[0]:
+        errors = int(_random_ties(u, wrong)[:start].sum())
+        if stats.binom.cdf(errors, start, alpha) > delta:
+            return Accepted()
+    values, counts, errors_at = _distinct(u, wrong)
+    tested = counts > start
+    values, counts, errors_at = values[tested], counts[tested], errors_at[tested]
+    passed = stats.binom.cdf(errors_at, counts, alpha) <= delta
+    last = (len(passed) if passed.all() else int(passed.argmin())) - 1
+    if last < 0:
+        return Accepted()
+    return Accepted(
+        value=float(values[last]), n=int(counts[last]), wrong=int(errors_at[last])
+    )
+
+
+def error_bound(wrong: int, n: int, delta: float) -> float:
+    """Return the upper Clopper-Pearson bound on an error rate.
+
+    Args:
+        wrong: Errors that were seen.
+        n: Answers among which they were seen, at least 1.
+        delta: Probability that the bound fails, in (0, 1).
+
+    Raises:
+        MissingExtraError: If scipy is not installed.
+
+    Example:
+        >>> round(error_bound(0, 22, 0.1), 4)
+        0.0994
+    """
+    if wrong >= n:
+        return 1.0
+    return float(_scipy_stats().beta.ppf(1 - delta, wrong + 1, n - wrong))
+
+
+def labels_needed(
+    u: FloatArray, wrong: BoolArray, *, alpha: float, delta: float
+) -> int | None:
+    """Return about how many labels like these would allow some threshold.
+
+    For each threshold it takes the error rate and the acceptance as they were seen, and
+    asks how many labels make the test pass in one draw of two (normal approximation).
+
+    Returns:
+        Labels, rounded up to two digits; None where no threshold has an error below
+        alpha, so that no number of labels would do.
+
+    Example:
+        >>> u = np.arange(100) / 100
+        >>> labels_needed(u, u > 0.8, alpha=0.1, delta=0.1)
+        79
+    """
+    _, counts, errors = _distinct(u, wrong)
+    rates = (errors + 0.5) / (counts + 1)
+    counts, rates = counts[rates < alpha], rates[rates < alpha]
+    if not counts.size:
+        return None
+    gap = alpha - rates
+    z = max(0.0, float(_scipy_stats().norm.isf(delta)))
+    spread = z * math.sqrt(alpha * (1 - alpha))
+    accepted = ((spread + np.sqrt(spread**2 + 2 * gap)) / (2 * gap)) ** 2
+    accepted = np.maximum(accepted, _START * least_labels(alpha, delta))
+    labels = float((accepted / counts).min()) * len(u)
+    step: int = 10 ** max(0, math.floor(math.log10(labels)) - 1)
+    return math.ceil(labels / step) * step
+
+
+def _distinct(u: FloatArray, wrong: BoolArray) -> tuple[FloatArray, IntArray, IntArray]:
+    """Return the distinct finite ``u``, how many answers each accepts, and errors."""
+    last = np.flatnonzero(np.append(u[1:] != u[:-1], [True]) & np.isfinite(u))
+    return u[last], last + 1, np.cumsum(wrong, dtype=np.intp)[last]
+
+
+def _random_ties(u: FloatArray, wrong: BoolArray) -> BoolArray:
+    """Return ``wrong`` with answers of equal ``u`` in random order.
+
+    The seed comes from ``u`` alone: it cannot favour a label, and nobody can draw again
+    until the result pleases.
+    """
+    random = np.random.default_rng(zlib.crc32(u.tobytes()))
+    ordered: BoolArray = wrong[np.lexsort((random.permutation(len(u)), u))]
+    return ordered
+
+
+def _scipy_stats() -> ModuleType:
+    try:
+        from scipy import stats
+    except ImportError as error:
+        needed = "scipy"
+        raise MissingExtraError(needed, extra="eval") from error
+    found: ModuleType = stats
+    return found

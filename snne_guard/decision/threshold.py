@@ -1,0 +1,302 @@
+"""The largest uncertainty that is accepted, and what is promised about it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from snne_guard.decision import risk_control
+from snne_guard.decision.graded import check_share, graded_answers, uncertainties
+from snne_guard.decision.stored import STRICT, read_stored
+from snne_guard.errors import ConfigurationError, InputError
+
+__all__ = ["Status", "Threshold"]
+
+Status = Literal["fixed", "coverage", "certified", "infeasible", "too_few_labels"]
+"""Where a threshold comes from. Only ``"certified"`` carries a promise; the last two
+accept nothing."""
+
+_FEWEST_LABELS = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Threshold:
+    """The largest uncertainty ``u`` that is accepted, and the promise that it carries.
+
+    Attributes:
+        value: Largest accepted ``u`` in [0, 1], -1.0 where nothing may be accepted.
+        status: Where the value comes from, and whether a promise holds.
+        alpha: The promised error rate among accepted answers, None without one.
+        delta: Probability, over the draw of the labels, that the promise fails.
+        n_labels: Graded answers that it was made from; scores, for a coverage.
+        n_accepted: Those of them that it accepts.
+        n_wrong: Those of these that are wrong.
+        error_bound: Clopper-Pearson bound on the error among accepted answers, which
+            fails with probability ``delta``.
+        labels_needed: Where labels are missing, about how many it takes; None where no
+            number of labels like these would do.
+        best_alpha: Where alpha cannot be promised, the lowest error rate, in whole per
+            cent, that these labels would have allowed. It promises nothing: declare it
+            and grade new answers.
+
+    Raises:
+        ConfigurationError: If the value is neither in [0, 1] nor -1.0.
+
+    Example:
+        >>> Threshold.fixed(0.4).value
+        0.4
+    """
+
+    __pydantic_config__: ClassVar = STRICT
+
+    value: float
+    status: Status = "fixed"
+    alpha: float | None = None
+    delta: float | None = None
+    n_labels: int = 0
+    n_accepted: int = 0
+    n_wrong: int = 0
+    error_bound: float | None = None
+    labels_needed: int | None = None
+    best_alpha: float | None = None
+
+    def __post_init__(self) -> None:
+        value = self.value
+        if isinstance(value, bool) or not (value == -1.0 or 0.0 <= value <= 1.0):
+            msg = (
+                "a threshold is an uncertainty in [0, 1], or -1.0 to accept nothing; "
+                f"got {value!r}"
+            )
+            raise ConfigurationError(msg)
+        if self.status in {"infeasible", "too_few_labels"} and value != -1.0:
+            msg = f"a threshold that is {self.status} accepts nothing; got {value!r}"
+            raise ConfigurationError(msg)
+        if self.certified and (self.alpha is None or self.delta is None):
+            msg = "a certified threshold needs alpha and delta"
+            raise ConfigurationError(msg)
+
+    @property
+    def certified(self) -> bool:
+        """Whether it promises an error rate."""
+        return self.status == "certified"
+
+    @property
+    def acceptance(self) -> float | None:
+        """Share of the answers it was made from that it accepts, None for no answers.
+
+        Example:
+            >>> Threshold.for_coverage([0.1, 0.2, 0.3, 0.4], 0.5).acceptance
+            0.5
+        """
+        return self.n_accepted / self.n_labels if self.n_labels else None
+
+    @property
+    def statement(self) -> str:
+        """The promise, or why there is none and what to do, in plain words."""
+        return _STATEMENTS[self.status](self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return its fields as JSON can hold them."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any], /) -> Self:
+        """Return what ``to_dict`` wrote.
+
+        Raises:
+            InputError: If a field is missing, unknown, of the wrong type or
+                contradicts another one.
+
+        Example:
+            >>> threshold = Threshold.fixed(0.4)
+            >>> Threshold.from_dict(threshold.to_dict()) == threshold
+            True
+        """
+        return read_stored(cls, content)
+
+    @classmethod
+    def fixed(cls, u: float, /) -> Self:
+        """Return a threshold that someone chose; it promises nothing.
+
+        Raises:
+            ConfigurationError: If it is neither in [0, 1] nor -1.0.
+        """
+        return cls(value=float(u))
+
+    @classmethod
+    def for_coverage(cls, uncertainty: ArrayLike, share: float) -> Self:
+        """Return the smallest threshold that accepts a share of answers.
+
+        It needs no labels, and promises nothing about errors.
+
+        Args:
+            uncertainty: ``(n,)`` ``u`` of answers, in [0, 1]; ``inf`` for one without a
+                score.
+            share: Share of them to accept, in (0, 1).
+
+        Raises:
+            InputError: If there are no scores, one is NaN or outside [0, 1], or too few
+                answers have a score.
+            ConfigurationError: If ``share`` is not in (0, 1).
+
+        Example:
+            >>> Threshold.for_coverage([0.1, 0.2, 0.3, 0.4], 0.75).value
+            0.3
+        """
+        u, share = uncertainties(uncertainty), check_share("share", share)
+        value = float(np.quantile(u, share, method="inverted_cdf"))
+        if math.isinf(value):
+            scored = float(np.isfinite(u).mean())
+            msg = f"expected scores for {share:.1%} of the answers, got {scored:.1%}"
+            raise InputError(msg)
+        return cls(
+            value=value,
+            status="coverage",
+            n_labels=len(u),
+            n_accepted=int((u <= value).sum()),
+        )
+
+    @classmethod
+    def for_error_rate(
+        cls,
+        uncertainty: ArrayLike,
+        correct: ArrayLike,
+        *,
+        alpha: float,
+        delta: float = 0.1,
+    ) -> Self:
+        """Return the largest threshold at which few accepted answers are wrong.
+
+        The promise, for questions drawn like the graded ones: with probability at least
+        1 - ``delta`` over their draw, at most the share ``alpha`` of the answers with
+        ``u <= value`` is wrong (Learn then Test, arXiv 2110.01052).
+
+        Choose ``alpha`` before you look at the labels. Trying several on the same
+        labels and keeping the best voids the promise.
+
+        Args:
+            uncertainty: ``(n,)`` ``u`` of the graded answers, in [0, 1]; ``inf`` for
+                one without a score, which is never accepted.
+            correct: ``(n,)`` 1 or True where the answer is correct, else 0 or False.
+            alpha: Largest share of wrong answers among accepted ones, in (0, 1).
+            delta: Probability that the promise fails, in (0, 1).
+
+        Returns:
+            The threshold; ``status`` says whether the labels allow it.
+
+        Raises:
+            InputError: If there are no labels, all are alike, one is neither 0 nor 1, a
+                score is NaN or outside [0, 1], or the lengths differ.
+            ConfigurationError: If alpha or delta are not in (0, 1).
+            MissingExtraError: If scipy is not installed.
+
+        Example:
+            >>> u = [step / 200 for step in range(200)]
+            >>> correct = [score < 0.5 for score in u]
+            >>> threshold = Threshold.for_error_rate(u, correct, alpha=0.1)
+            >>> threshold.value, threshold.status, threshold.n_wrong
+            (0.525, 'certified', 6)
+        """
+        alpha, delta = check_share("alpha", alpha), check_share("delta", delta)
+        u, wrong = graded_answers(uncertainty, correct)
+        known: dict[str, Any] = {"alpha": alpha, "delta": delta, "n_labels": len(u)}
+        # One label more than the first test uses: it says where that test ends.
+        least = max(_FEWEST_LABELS, risk_control.least_labels(alpha, delta) + 1)
+        if len(u) < least:
+            return cls(
+                value=-1.0, status="too_few_labels", labels_needed=least, **known
+            )
+        found = risk_control.search(u, wrong, alpha=alpha, delta=delta)
+        if found.n:
+            return cls(
+                value=found.value,
+                status="certified",
+                n_accepted=found.n,
+                n_wrong=found.wrong,
+                error_bound=risk_control.error_bound(found.wrong, found.n, delta),
+                **known,
+            )
+        higher = (percent / 100 for percent in range(math.floor(100 * alpha) + 1, 100))
+        allowed = (
+            level
+            for level in higher
+            if risk_control.search(u, wrong, alpha=level, delta=delta).n
+        )
+        return cls(
+            value=-1.0,
+            status="infeasible",
+            labels_needed=risk_control.labels_needed(
+                u, wrong, alpha=alpha, delta=delta
+            ),
+            best_alpha=next(allowed, None),
+            **known,
+        )
+
+
+def _percent(share: float | None) -> str:
+    return f"{100 * (share or 0):.3g} %"
+
+
+def _fixed(one: Threshold) -> str:
+    accepted = (
+        "No answer is" if one.value < 0 else f"Answers with u <= {one.value:g} are"
+    )
+    return f"{accepted} accepted: a limit that someone chose, which promises nothing."
+
+
+def _coverage(one: Threshold) -> str:
+    return (
+        f"Answers with u <= {one.value:.4g} are accepted, {_percent(one.acceptance)} "
+        f"of the {one.n_labels} that were scored. Nothing is promised about errors."
+    )
+
+
+def _certified(one: Threshold) -> str:
+    return (
+        f"With {_percent(1 - (one.delta or 0))} confidence, at most "
+        f"{_percent(one.alpha)} of the accepted answers are wrong. Answers with "
+        f"u <= {one.value:.4g} are accepted, {_percent(one.acceptance)} of them "
+        f"({one.n_wrong} of these {one.n_accepted} were wrong, among {one.n_labels} "
+        "graded)."
+    )
+
+
+def _too_few(one: Threshold) -> str:
+    return (
+        f"Nothing is accepted: {one.n_labels} labels are too few to promise an error "
+        f"rate of {_percent(one.alpha)}. Grade at least {one.labels_needed} answers."
+    )
+
+
+def _infeasible(one: Threshold) -> str:
+    asked = f"an error rate of {_percent(one.alpha)}"
+    parts = [f"Nothing is accepted: these {one.n_labels} labels do not allow {asked}."]
+    if one.labels_needed is None:
+        parts.append(
+            "More labels like these would not help, since even the answers with the "
+            "smallest u are wrong too often."
+        )
+    elif one.labels_needed > one.n_labels:
+        parts.append(f"It would take about {one.labels_needed} labels.")
+    else:
+        parts.append("This draw was unlucky: as many new labels may allow it.")
+    if one.best_alpha is not None:
+        parts.append(
+            f"They would have allowed {_percent(one.best_alpha)}; to promise that, "
+            "grade new answers."
+        )
+    return " ".join(parts)
+
+
+_STATEMENTS = {
+    "fixed": _fixed,
+    "coverage": _coverage,
+    "certified": _certified,
+    "too_few_labels": _too_few,
+    "infeasible": _infeasible,
+}
