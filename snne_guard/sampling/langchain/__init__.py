@@ -1,0 +1,43 @@
+"""Draws from LangChain chat models: wrappers, providers, requests, messages."""
+
+from __future__ import annotations
+
+from snne_guard.sampling.langchain.draws import LangChainDraws
+from snne_guard.sampling.langchain.messages import (
+    cost_of,
+    question_of,
+    sample_of,
+    without_logprobs,
+)
+from snne_guard.sampling.langchain.providers import (
+    Provider,
+    RejectedParameters,
+    capabilities,
+    register_provider,
+    retries_itself,
+)
+from snne_guard.sampling.langchain.side_effects import has_side_effects
+from snne_guard.sampling.langchain.wrappers import (
+    ChatRunnable,
+    bound_models,
+    models_in,
+    rebuild,
+)
+
+__all__ = [
+    "ChatRunnable",
+    "LangChainDraws",
+    "Provider",
+    "RejectedParameters",
+    "bound_models",
+    "capabilities",
+    "cost_of",
+    "has_side_effects",
+    "models_in",
+    "question_of",
+    "rebuild",
+    "register_provider",
+    "retries_itself",
+    "sample_of",
+    "without_logprobs",
+]

@@ -1,0 +1,305 @@
+"""One table of provider classes: how each one's requests are asked for samples.
+
+A row was read from the source of the class that it names. A class in no row gets the
+safe defaults: ``temperature`` where it has such a field, one reply a request, and no
+log-probabilities. ``register_provider`` adds a row of your own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Any
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.runnables import RunnableBinding, RunnableWithFallbacks
+from langchain_core.runnables.retry import RunnableRetry
+
+from snne_guard.sampling.langchain.wrappers import ChatRunnable, bound_models
+from snne_guard.sampling.replies import ProviderCapabilities
+
+__all__ = [
+    "PROVIDERS",
+    "Provider",
+    "RejectedParameters",
+    "capabilities",
+    "provider_of",
+    "register_provider",
+    "retries_itself",
+    "takes_temperature",
+]
+
+_NONE: Mapping[str, object] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Provider:
+    """How one provider's LangChain class is asked for samples.
+
+    Attributes:
+        classes: Package and class, such as ``"langchain_openai.ChatOpenAI"``. Subclasses
+            count too; the nearest base class decides.
+        temperature: Field that sets the sampling temperature, None where there is none.
+        temperature_range: Lowest and highest temperature that the provider takes.
+        n: Option that asks one request for several replies, None where there is none.
+        logprobs: Options that ask for token log-probabilities, empty where there are
+            none.
+        replaces_fields: Option that takes the place of all fields of the model where a
+            call sets it, so that the temperature must be set in it.
+        names_ending: Whether the class always says how a reply ended, so that a reply
+            that does not was cut off.
+        acts: Options with which the provider does more than answer; calls that set one
+            are not sampled.
+        applies: Tells of a model and the options of a call whether the row is for it,
+            where the class alone does not; None where it does.
+
+    Example:
+        >>> mine = Provider(classes=("my_package.MyChat",), n="num_replies")
+        >>> mine.clamped(3.0)
+        2.0
+    """
+
+    classes: tuple[str, ...] = ()
+    temperature: str | None = "temperature"
+    temperature_range: tuple[float, float] = (0.0, 2.0)
+    n: str | None = None
+    logprobs: Mapping[str, object] = field(default_factory=lambda: _NONE)
+    replaces_fields: str | None = None
+    names_ending: bool = True
+    acts: tuple[str, ...] = ()
+    applies: Callable[[Any, Mapping[str, Any]], bool] | None = None
+
+    def clamped(self, temperature: float) -> float:
+        """Return the nearest temperature that the provider takes."""
+        low, high = self.temperature_range
+        return min(max(temperature, low), high)
+
+
+class RejectedParameters:
+    """Parameters that the models of one guard have rejected; shared by its calls."""
+
+    def __init__(self) -> None:
+        self._found: set[tuple[str, str]] = set()
+
+    def add(self, model: BaseChatModel, parameter: str) -> None:
+        """Remember that a model does not take a parameter."""
+        self._found.add((_identity(model), parameter))
+
+    def of(self, model: BaseChatModel) -> frozenset[str]:
+        """Return what a model, or a copy of it, has rejected so far."""
+        name = _identity(model)
+        found = self._found.copy()
+        return frozenset(parameter for key, parameter in found if key == name)
+
+
+def _identity(model: BaseChatModel) -> str:
+    name = getattr(model, "model_name", None) or getattr(model, "model", None)
+    return f"{type(model).__qualname__}/{name if isinstance(name, str) else ''}"
+
+
+def _uses_responses(model: Any, kwargs: Mapping[str, Any]) -> bool:  # noqa: ANN401 - any provider's class
+    """Return whether langchain-openai would send to OpenAI's Responses API."""
+    decide = getattr(model, "_use_responses_api", None)
+    if not callable(decide):
+        return False
+    return bool(decide({**kwargs, **(getattr(model, "model_kwargs", None) or {})}))
+
+
+def _holds_pipeline(model: Any, kwargs: Mapping[str, Any]) -> bool:  # noqa: ANN401, ARG001 - as above
+    held = type(getattr(model, "llm", None))
+    return any(base.__name__ == "HuggingFacePipeline" for base in held.__mro__)
+
+
+_ASK: Mapping[str, object] = MappingProxyType({"logprobs": True})
+_OPENAI = Provider(
+    classes=("langchain_openai.BaseChatOpenAI",),
+    n="n",
+    logprobs=_ASK,
+    acts=("conversation", "background", "web_search_options"),
+)
+_HUGGING_FACE = ("langchain_huggingface.ChatHuggingFace",)
+
+DEFAULT = Provider(
+    temperature_range=(0.0, math.inf),
+    names_ending=False,
+    acts=("conversation", "background", "mcp_servers", "web_search_options"),
+)
+"""Row of every class that no other row names."""
+
+PROVIDERS: list[Provider] = [
+    # The Responses API has no n, and the class drops log-probabilities.
+    replace(_OPENAI, n=None, logprobs=_NONE, applies=_uses_responses),
+    _OPENAI,
+    replace(_OPENAI, classes=("langchain_deepseek.ChatDeepSeek",), n=None),
+    replace(
+        _OPENAI,
+        classes=("langchain_together.ChatTogether",),
+        logprobs=MappingProxyType({"logprobs": 1}),
+    ),
+    replace(
+        _OPENAI,
+        classes=("langchain_xai.ChatXAI",),
+        acts=(*_OPENAI.acts, "search_parameters"),
+    ),
+    Provider(
+        classes=("langchain_anthropic.ChatAnthropic",),
+        temperature_range=(0.0, 1.0),
+        acts=("mcp_servers",),
+    ),
+    Provider(
+        classes=("langchain_google_genai.ChatGoogleGenerativeAI",),
+        n="candidate_count",
+        acts=("code_execution",),
+    ),
+    Provider(
+        classes=("langchain_aws.ChatBedrockConverse",),
+        temperature_range=(0.0, 1.0),
+        replaces_fields="inferenceConfig",
+    ),
+    Provider(classes=("langchain_aws.ChatBedrock",), temperature_range=(0.0, 1.0)),
+    Provider(
+        classes=("langchain_mistralai.ChatMistralAI",),
+        temperature_range=(0.0, 1.0),
+        n="n",
+    ),
+    Provider(
+        classes=("langchain_groq.ChatGroq",),
+        acts=("search_settings", "compound_custom"),
+    ),
+    Provider(
+        classes=("langchain_ollama.ChatOllama",),
+        temperature_range=(0.0, math.inf),
+        logprobs=_ASK,
+        replaces_fields="options",
+    ),
+    # A pipeline has its temperature inside: TransformersChatModel draws from it.
+    Provider(
+        classes=_HUGGING_FACE,
+        temperature=None,
+        names_ending=False,
+        applies=_holds_pipeline,
+    ),
+    Provider(classes=_HUGGING_FACE, logprobs=_ASK),
+    Provider(classes=("langchain_fireworks.ChatFireworks",), n="n", logprobs=_ASK),
+    Provider(
+        classes=(
+            "langchain_litellm.ChatLiteLLM",
+            "langchain_community.ChatLiteLLM",
+        )
+    ),
+    Provider(
+        classes=("snne_guard.TransformersChatModel",),
+        temperature_range=(0.0, math.inf),
+        n="n",
+        logprobs=_ASK,
+    ),
+]
+"""The table; of the rows of one class the first that applies counts."""
+
+
+def register_provider(provider: Provider) -> None:
+    """Add a row to the table, above those that are there.
+
+    Call it once, when the program starts.
+
+    Example:
+        >>> register_provider(Provider(classes=("my_package.MyChat",), n="n"))
+    """
+    PROVIDERS.insert(0, provider)
+
+
+def provider_of(
+    model: BaseChatModel, kwargs: Mapping[str, Any] | None = None
+) -> Provider:
+    """Return the row for a model and the options of a call.
+
+    Example:
+        >>> from langchain_core.language_models import FakeListChatModel
+        >>> provider_of(FakeListChatModel(responses=["Paris"])).n is None
+        True
+    """
+    for base in type(model).__mro__:
+        name = f"{base.__module__.partition('.')[0]}.{base.__name__}"
+        for row in PROVIDERS:
+            if name in row.classes and (
+                row.applies is None or row.applies(model, kwargs or {})
+            ):
+                return row
+    return DEFAULT
+
+
+def takes_temperature(model: BaseChatModel, row: Provider) -> bool:
+    """Return whether a temperature can be set, as far as is known beforehand.
+
+    LangChain's profiles say it of reasoning models (``profile["temperature"]``).
+    """
+    if row.temperature not in type(model).model_fields:
+        return False
+    profile: Any = getattr(model, "profile", None) or {}
+    return profile.get("temperature") is not False
+
+
+def capabilities(
+    model: ChatRunnable,
+    kwargs: Mapping[str, Any] | None = None,
+    *,
+    rejected: RejectedParameters | None = None,
+) -> ProviderCapabilities:
+    """Return what can be asked of a model, or of every model inside wrappers.
+
+    Args:
+        model: A chat model, or wrappers around one or several.
+        kwargs: Options of the call, which override bound ones.
+        rejected: What the models have rejected so far.
+
+    Raises:
+        ConfigurationError: If there is anything else than a chat model inside.
+
+    Example:
+        >>> from langchain_core.language_models import FakeListChatModel
+        >>> capabilities(FakeListChatModel(responses=["Paris"]))
+        ProviderCapabilities(n=False, logprobs=False, temperature=False)
+    """
+    memory = rejected or RejectedParameters()
+    can = [
+        _able(one, provider_of(one, options), memory.of(one))
+        for one, options in bound_models(model, kwargs)
+    ]
+    return ProviderCapabilities(
+        n=all(one.n for one in can),
+        logprobs=all(one.logprobs for one in can),
+        temperature=all(one.temperature for one in can),
+    )
+
+
+def _able(
+    model: BaseChatModel, row: Provider, rejected: frozenset[str]
+) -> ProviderCapabilities:
+    return ProviderCapabilities(
+        n=row.n is not None and "n" not in rejected,
+        logprobs=bool(row.logprobs) and "logprobs" not in rejected,
+        temperature=takes_temperature(model, row) and "temperature" not in rejected,
+    )
+
+
+def retries_itself(model: ChatRunnable) -> bool:
+    """Return whether failed requests are sent again without the guard.
+
+    True where every model inside is in ``with_retry`` or has ``max_retries`` above 0; a
+    client's own default (``max_retries=None``) counts as above 0.
+
+    Example:
+        >>> from langchain_core.language_models import FakeListChatModel
+        >>> model = FakeListChatModel(responses=["Paris"])
+        >>> retries_itself(model), retries_itself(model.with_retry())
+        (False, True)
+    """
+    if isinstance(model, RunnableRetry):
+        return True
+    if isinstance(model, RunnableWithFallbacks):
+        return all(retries_itself(each) for each in model.runnables)
+    if isinstance(model, RunnableBinding):
+        return retries_itself(model.bound)
+    return getattr(model, "max_retries", 0) != 0
