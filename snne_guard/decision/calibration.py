@@ -17,16 +17,30 @@ from snne_guard.errors import ConfigurationError, InputError
 
 __all__ = ["ANSWER_SETTINGS", "SETTINGS", "Calibration"]
 
-_GUARD_OPTIONS = ("n", "include_answer", "temperature", "method", "similarity", "tau")
+_GUARD_OPTIONS: dict[str, type] = {
+    "n": float,
+    "include_answer": bool,
+    "temperature": float,
+    "method": str,
+    "similarity": str,
+    "tau": float,
+}
+_ANSWER_SETTINGS: dict[str, type] = {
+    "answer_temperature": float,
+    "top_p": float,
+    "max_tokens": float,
+    "stop": list,
+}
+_KINDS = {"model": str, **_GUARD_OPTIONS, "anchor": float, **_ANSWER_SETTINGS}
 
-ANSWER_SETTINGS = ("answer_temperature", "top_p", "max_tokens", "stop")
+ANSWER_SETTINGS = tuple(_ANSWER_SETTINGS)
 """Settings of the request for the answer. They are compared only where both the
 calibration and the guard know them; None means that the model decides."""
 
-SETTINGS = ("model", *_GUARD_OPTIONS, "anchor", *ANSWER_SETTINGS)
+SETTINGS = tuple(_KINDS)
 """Names of the settings that a calibration is bound to."""
 
-_KIND = "snne_guard.Calibration"
+_FILE_KIND = "snne_guard.Calibration"
 _DATE = re.compile(r"[-@](19|20)\d\d-?\d\d-?\d\d$")
 
 
@@ -43,7 +57,7 @@ class Calibration:
 
     Attributes:
         settings: How the graded answers were drawn and scored: plain values by the
-            names in ``SETTINGS``.
+            names in ``SETTINGS``; ``stop`` is a list of texts.
         threshold: Largest accepted ``u``, with its promise.
         refuse: ``u`` above which an answer is always refused, None for no such limit.
         probability: Reads the probability of an error from ``u``, None where there were
@@ -236,7 +250,7 @@ class Calibration:
         Raises:
             OSError: If the file cannot be written.
         """
-        write_sealed(path, self.to_dict(), kind=_KIND)
+        write_sealed(path, self.to_dict(), kind=_FILE_KIND)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], /) -> Self:
@@ -247,7 +261,7 @@ class Calibration:
                 holds something else.
             OSError: If the file cannot be read.
         """
-        content = read_sealed(path, kind=_KIND)
+        content = read_sealed(path, kind=_FILE_KIND)
         try:
             return cls.from_dict(content)
         except InputError as error:
@@ -257,12 +271,21 @@ class Calibration:
 
 def _plain(name: str, value: Any) -> Any:  # noqa: ANN401 - any setting
     """Return a setting as JSON holds it, so that it is the same after a file."""
-    if name == "stop" and isinstance(value, list | tuple):
-        if all(isinstance(text, str) for text in value):
-            return list(value)
-    elif value is None or isinstance(value, str):
+    kind = _KINDS[name]
+    if isinstance(value, bool):
+        fits = kind is bool
+    elif isinstance(value, list | tuple):
+        value = list(value)
+        fits = kind is list and all(isinstance(text, str) for text in value)
+    elif isinstance(value, int | float):
+        fits = kind is float and abs(value) < math.inf
+    else:
+        fits = value is None or (kind is str and isinstance(value, str))
+    if fits:
         return value
-    elif isinstance(value, int | float) and math.isfinite(value):
-        return value
-    msg = f"expected {name} of a calibration to be a plain value; got {value!r}"
+    expected = {list: "a list of texts", float: "a number", str: "a text"}
+    msg = (
+        f"expected the calibration's setting {name} to be None or "
+        f"{expected.get(kind, 'True or False')}; got {value!r}"
+    )
     raise ConfigurationError(msg)

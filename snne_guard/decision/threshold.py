@@ -45,7 +45,8 @@ class Threshold:
             and grade new answers.
 
     Raises:
-        ConfigurationError: If the value is neither in [0, 1] nor -1.0.
+        ConfigurationError: If the value is neither in [0, 1] nor -1.0, or the parts
+            contradict each other.
 
     Example:
         >>> Threshold.fixed(0.4).value
@@ -76,8 +77,14 @@ class Threshold:
         if self.status in {"infeasible", "too_few_labels"} and value != -1.0:
             msg = f"a threshold that is {self.status} accepts nothing; got {value!r}"
             raise ConfigurationError(msg)
-        if self.certified and (self.alpha is None or self.delta is None):
-            msg = "a certified threshold needs alpha and delta"
+        if self.certified:
+            check_share("alpha", self.alpha)
+            check_share("delta", self.delta)
+        if not 0 <= self.n_wrong <= self.n_accepted <= self.n_labels:
+            msg = (
+                "expected 0 <= n_wrong <= n_accepted <= n_labels; got "
+                f"{self.n_wrong!r}, {self.n_accepted!r}, {self.n_labels!r}"
+            )
             raise ConfigurationError(msg)
 
     @property

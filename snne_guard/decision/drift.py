@@ -1,0 +1,123 @@
+"""Whether uncertainties still come from where a calibration was made."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from snne_guard.decision.calibration import Calibration
+from snne_guard.decision.graded import check_share, uncertainties
+from snne_guard.errors import InputError, MissingExtraError
+
+__all__ = ["DriftReport", "drift"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DriftReport:
+    """How new uncertainties compare with those that a calibration was made from.
+
+    Attributes:
+        n_reference: Graded answers of the calibration that have a score.
+        n: New answers that have a score.
+        statistic: Largest distance between the two cumulative distributions, in [0, 1].
+        p_value: Probability of such a distance or a larger one without drift.
+        level: The p-value below which it counts as drift.
+        mean_reference: Mean ``u`` of the calibration's answers.
+        mean: Mean ``u`` of the new answers.
+        accepted_reference: Share of the calibration's scored answers that its threshold
+            accepts.
+        accepted: Share of the new scored answers that it accepts.
+    """
+
+    n_reference: int
+    n: int
+    statistic: float
+    p_value: float
+    level: float
+    mean_reference: float
+    mean: float
+    accepted_reference: float
+    accepted: float
+
+    @property
+    def drifted(self) -> bool:
+        """Whether the new answers come from elsewhere, as far as ``u`` can tell."""
+        return self.p_value < self.level
+
+    @property
+    def statement(self) -> str:
+        """What was found and what to do, in plain words."""
+        found = (
+            f"mean u {self.mean:.3f} (was {self.mean_reference:.3f}), "
+            f"{self.accepted:.1%} accepted (was {self.accepted_reference:.1%}), "
+            f"p = {self.p_value:.2g} on {self.n} answers"
+        )
+        if self.drifted:
+            return (
+                f"The uncertainties have changed: {found}. The calibration's promise "
+                "may no longer hold; grade new answers and calibrate again."
+            )
+        return (
+            f"No change was found: {found}. Errors that leave u as it is are not seen "
+            "in this way."
+        )
+
+
+def drift(
+    calibration: Calibration, uncertainty: ArrayLike, /, *, level: float = 0.01
+) -> DriftReport:
+    """Compare new uncertainties with those that a calibration was made from.
+
+    It is the two-sample Kolmogorov-Smirnov test, with the asymptotic p-value; ties make
+    it cautious. It sees questions that have become easier or harder, and not a model
+    that errs more often at the same ``u``.
+
+    Args:
+        calibration: It needs a reference, which ``calibrate`` gives it.
+        uncertainty: ``(n,)`` ``u`` of new answers, in [0, 1], drawn and scored as the
+            calibration's were; ``inf`` for one without a score, which is left out.
+        level: Probability of reporting drift where there is none, in (0, 1).
+
+    Raises:
+        InputError: If the calibration has no reference, no new answer has a score, or a
+            score is NaN or outside [0, 1].
+        ConfigurationError: If ``level`` is not in (0, 1).
+        MissingExtraError: If scipy is not installed.
+
+    Example:
+        >>> from snne_guard.decision import Threshold
+        >>> u = np.linspace(0, 1, 200)
+        >>> calibration = Calibration(
+        ...     settings={}, threshold=Threshold.fixed(0.4), reference=tuple(u)
+        ... )
+        >>> drift(calibration, u**2).drifted, drift(calibration, u[::3]).drifted
+        (True, False)
+    """
+    level = check_share("level", level)
+    new = uncertainties(uncertainty)
+    new = new[np.isfinite(new)]
+    reference = np.asarray(calibration.reference)
+    if not reference.size or not new.size:
+        missing = "a reference in the calibration" if new.size else "a scored answer"
+        msg = f"expected {missing} to compare, got none"
+        raise InputError(msg)
+    try:
+        from scipy.stats import ks_2samp
+    except ImportError as error:
+        needed = "scipy"
+        raise MissingExtraError(needed, extra="eval") from error
+    test = ks_2samp(reference, new, method="asymp")
+    limit = calibration.threshold.value
+    return DriftReport(
+        n_reference=len(reference),
+        n=len(new),
+        statistic=float(test.statistic),
+        p_value=float(test.pvalue),
+        level=level,
+        mean_reference=float(reference.mean()),
+        mean=float(new.mean()),
+        accepted_reference=float((reference <= limit).mean()),
+        accepted=float((new <= limit).mean()),
+    )
