@@ -130,11 +130,9 @@ class Calibration:
         Raises:
             ConfigurationError: If some differ; the message names them all.
         """
-        known = (name for name in SETTINGS if name in settings)
         differ = [
             f"{name}={self.settings.get(name)!r}, here {name}={settings[name]!r}"
-            for name in known
-            if not self._same(name, settings[name])
+            for name in self._differences(settings)
         ]
         if differ:
             msg = (
@@ -142,6 +140,14 @@ class Calibration:
                 f"{'; '.join(differ)}. Use these, or calibrate again"
             )
             raise ConfigurationError(msg)
+
+    def matches(self, settings: Mapping[str, Any], /) -> bool:
+        """Return whether ``check`` lets these settings pass."""
+        return not self._differences(settings)
+
+    def _differences(self, settings: Mapping[str, Any]) -> list[str]:
+        known = (name for name in SETTINGS if name in settings)
+        return [name for name in known if not self._same(name, settings[name])]
 
     def _same(self, name: str, here: Any) -> bool:  # noqa: ANN401 - any setting
         if name in ANSWER_SETTINGS and name not in self.settings:
