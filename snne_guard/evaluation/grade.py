@@ -1,0 +1,403 @@
+"""Whether delivered answers are right: labels, and graders that compare references."""
+
+from __future__ import annotations
+
+import re
+import string
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from typing import Any, Protocol
+
+from snne_guard.errors import ConfigurationError, InputError, MissingExtraError
+from snne_guard.evaluation.numeric import numeric_match
+from snne_guard.evaluation.recordings import Recording
+
+__all__ = [
+    "ABSTENTIONS",
+    "GRADERS",
+    "Grade",
+    "Grader",
+    "ReferenceGrader",
+    "contains",
+    "exact_match",
+    "grade_all",
+    "is_abstention",
+    "is_unanswerable",
+    "make_grade",
+    "resolve_grader",
+    "rouge_l_f1",
+    "squad_f1",
+]
+
+ABSTENTIONS = frozenset(
+    {
+        "",
+        "answer is unknown",
+        "cannot answer",
+        "cannot be answered",
+        "cannot be determined",
+        "cannot determine",
+        "cant answer",
+        "cant be determined",
+        "context does not say",
+        "dont know",
+        "i am not sure",
+        "i cannot answer",
+        "i cant answer",
+        "i do not know",
+        "i dont know",
+        "im not sure",
+        "insufficient information",
+        "it is unknown",
+        "na",
+        "no answer",
+        "not enough information",
+        "not in context",
+        "not known",
+        "not mentioned",
+        "not provided",
+        "not specified",
+        "not stated",
+        "question cannot be answered",
+        "unanswerable",
+        "unknown",
+    }
+)
+"""Whole answers, normalised as SQuAD does, that decline to answer."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grade:
+    """How good a delivered answer is, and who says so.
+
+    Attributes:
+        quality: In [0, 1], 1 for the best; what PRR is computed from.
+        correct: 1 right, 0 wrong, None where the grader draws no such line; what AUROC
+            and AUARC are computed from.
+        grader: Name of the grader.
+    """
+
+    quality: float
+    correct: int | None
+    grader: str
+
+
+class Grader(Protocol):
+    """Recordings to the grades of their delivered answers."""
+
+    def __call__(self, recordings: Sequence[Recording], /) -> list[Grade | None]:
+        """Return one grade a recording, None where there is nothing to grade by."""
+        ...
+
+
+Measure = Callable[[str, Sequence[str]], float | None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReferenceGrader:
+    """Grades by comparing an answer with the references in ``answers``.
+
+    A recording without references has no grade. Where its question has no answer
+    (``is_unanswerable``), only an answer that says so (``is_abstention``) is right.
+
+    Args:
+        name: What its figures are labelled with.
+        measure: An answer and its references to a quality in [0, 1]; None where these
+            references cannot be compared with.
+        threshold: Smallest quality that counts as right; None draws no such line.
+
+    Example:
+        >>> grader = ReferenceGrader(name="squad_f1", measure=squad_f1, threshold=0.5)
+        >>> row = {"id": "1", "question": "?", "main_answer": "18 ", "samples": []}
+        >>> grader([Recording.from_dict({**row, "answers": ["18"]})])
+        [Grade(quality=1.0, correct=1, grader='squad_f1')]
+    """
+
+    name: str
+    measure: Measure
+    threshold: float | None = None
+
+    def __call__(self, recordings: Sequence[Recording], /) -> list[Grade | None]:
+        """Return one grade a recording, None where there is nothing to grade by."""
+        return [self._grade(recording) for recording in recordings]
+
+    def _grade(self, recording: Recording) -> Grade | None:
+        quality: float | None = None
+        if is_unanswerable(recording):
+            quality = float(is_abstention(recording.main_answer))
+        elif recording.answers:
+            quality = self.measure(recording.main_answer, recording.answers)
+        if quality is None:
+            return None
+        return make_grade(quality, grader=self.name, threshold=self.threshold)
+
+
+def make_grade(quality: float, *, grader: str, threshold: float | None) -> Grade:
+    """Return the grade of a quality, right from the threshold on.
+
+    Raises:
+        InputError: The quality is outside of [0, 1].
+    """
+    # The negation refuses NaN too.
+    if not 0 <= quality <= 1:
+        msg = f"expected a quality in [0, 1] from grader {grader!r}, got {quality}"
+        raise InputError(msg)
+    correct = None if threshold is None else int(quality >= threshold)
+    return Grade(quality=quality, correct=correct, grader=grader)
+
+
+def squad_f1(answer: str, references: Sequence[str], /) -> float:
+    """Return the largest token F1 of an answer with any of the references.
+
+    References that normalise to nothing are left out; where none is left, only an
+    answer that normalises to nothing matches. F1 is computed from precision and recall
+    as SQuAD's script does, so an F1 of one half can come out as 0.4999999999999999 and
+    count as wrong. Other known faults of the rule: "18 apples" passes for "18", "18.0"
+    becomes "180", and words of scripts without spaces stay whole.
+
+    Source:
+        The evaluation script of SQuAD 2.0 (Rajpurkar et al. 2018).
+
+    Example:
+        >>> squad_f1("It was Neil Armstrong", ["Neil Armstrong", "Armstrong"])
+        0.6666666666666666
+    """
+    words = _normalised(answer).split()
+    return max(_token_f1(words, text.split()) for text in _kept(references))
+
+
+def exact_match(answer: str, references: Sequence[str], /) -> float:
+    """Return 1.0 if the normalised answer is one of the normalised references.
+
+    Source:
+        The evaluation script of SQuAD 2.0 (Rajpurkar et al. 2018).
+
+    Example:
+        >>> exact_match("the U.S.A.", ["USA"]), exact_match("US", ["USA"])
+        (1.0, 0.0)
+    """
+    return float(_normalised(answer) in _kept(references))
+
+
+def contains(answer: str, references: Sequence[str], /) -> float:
+    """Return 1.0 if the words of a reference stand in the answer, one after another.
+
+    It suits answers in whole sentences; it also passes an answer that denies the
+    reference or names it beside something wrong.
+
+    Example:
+        >>> contains("It was Neil Armstrong, in 1969.", ["Armstrong", "Aldrin"])
+        1.0
+    """
+    words = f" {_normalised(answer)} "
+    return float(any(f" {text} " in words for text in _kept(references)))
+
+
+def rouge_l_f1(answer: str, references: Sequence[str], /) -> float:
+    """Return the largest ROUGE-L F1 of an answer with any of the references.
+
+    It is rouge-score's own figure without stemmer. Its tokens are ``[a-z0-9]+`` alone,
+    so a text in another script has 0 with everything.
+
+    Raises:
+        MissingExtraError: rouge-score is not installed.
+
+    Source:
+        rouge-score 0.1.2, as the paper grades summaries and translations.
+
+    Example:
+        >>> rouge_l_f1("the cat sat", ["the cat sat down", "a dog"])
+        0.857
+    """
+    scorer = _rouge_scorer()
+    return max(
+        float(scorer.score(reference, answer)["rougeL"].fmeasure)
+        for reference in references
+    )
+
+
+def is_abstention(answer: str, /) -> bool:
+    """Return whether an answer, as a whole, says that there is no answer.
+
+    Example:
+        >>> is_abstention("Unknown."), is_abstention("Unknown, perhaps Paris.")
+        (True, False)
+    """
+    return _normalised(answer.replace("\u2019", "'")) in ABSTENTIONS
+
+
+def is_unanswerable(recording: Recording, /) -> bool:
+    """Return whether a recording says that its question has no right answer.
+
+    It does so by a field ``is_impossible`` that is true, or by ``"answers": []``.
+    """
+    impossible = recording.extra.get("is_impossible")
+    return impossible is True or (recording.answers == () and impossible is not False)
+
+
+def _squad_f1() -> Grader:
+    return ReferenceGrader(name="squad_f1", measure=squad_f1, threshold=0.5)
+
+
+def _squad_em() -> Grader:
+    return ReferenceGrader(name="squad_em", measure=exact_match, threshold=0.5)
+
+
+def _contains() -> Grader:
+    return ReferenceGrader(name="contains", measure=contains, threshold=0.5)
+
+
+def _numeric() -> Grader:
+    return ReferenceGrader(name="numeric", measure=numeric_match, threshold=0.5)
+
+
+def _rouge_l() -> Grader:
+    _rouge_scorer()  # missing now rather than at the first recording
+    return ReferenceGrader(name="rouge_l", measure=rouge_l_f1)
+
+
+def _bert_score() -> Grader:
+    from snne_guard.evaluation.model_graders import BertScoreGrader
+
+    return BertScoreGrader()
+
+
+GRADERS: Mapping[str, Callable[[], Grader]] = {
+    "squad_f1": _squad_f1,
+    "squad_em": _squad_em,
+    "contains": _contains,
+    "numeric": _numeric,
+    "rouge_l": _rouge_l,
+    "bert_score": _bert_score,
+}
+"""What makes each grader of this library. ``rouge_l`` and ``bert_score`` draw no line
+between right and wrong; ``JudgeGrader`` needs a model and has no name here."""
+
+
+def resolve_grader(name: str, /) -> Grader:
+    """Return the grader that a name means.
+
+    Args:
+        name: A key of ``GRADERS``, or ``"module:function"``: a function of your own
+            from a recording to right or wrong (bool), a quality in [0, 1] (float) or
+            None. Such a name runs that module with all your rights.
+
+    Raises:
+        ConfigurationError: There is no such grader.
+        MissingExtraError: A package that it needs is not installed.
+
+    Example:
+        >>> resolve_grader("squad_f1").name
+        'squad_f1'
+    """
+    if name in GRADERS:
+        return GRADERS[name]()
+    module, colon, attribute = name.partition(":")
+    if not (module and colon and attribute):
+        msg = f"expected a grader among {[*GRADERS]} or module:function, got {name!r}"
+        raise ConfigurationError(msg)
+    try:
+        function = getattr(import_module(module), attribute)
+    except (ImportError, AttributeError) as error:
+        msg = f"the grader {name!r} cannot be imported: {error}"
+        raise ConfigurationError(msg) from error
+    return _FunctionGrader(name=name, function=function)
+
+
+def grade_all(
+    recordings: Sequence[Recording],
+    grader: Grader | None = None,
+    /,
+    *,
+    labels_first: bool = True,
+) -> list[Grade | None]:
+    """Return one grade a recording, None where there is nothing to grade by.
+
+    Args:
+        recordings: Whose delivered answers are graded.
+        grader: Grades those without a label, all at once; None leaves them ungraded.
+        labels_first: Whether a recording's label goes before what the grader says.
+
+    Example:
+        >>> rows = [
+        ...     Recording(id="1", question="?", main_answer="a", samples=(), label=1),
+        ...     Recording(id="2", question="?", main_answer="a", samples=()),
+        ... ]
+        >>> grade_all(rows)
+        [Grade(quality=1.0, correct=1, grader='label'), None]
+    """
+    grades = [_by_label(row) if labels_first else None for row in recordings]
+    if grader is None:
+        return grades
+    open_places = [place for place, grade in enumerate(grades) if grade is None]
+    found = grader([recordings[place] for place in open_places])
+    for place, grade in zip(open_places, found, strict=True):
+        grades[place] = grade
+    return grades
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _FunctionGrader:
+    name: str
+    function: Callable[[Recording], Any]
+
+    def __call__(self, recordings: Sequence[Recording], /) -> list[Grade | None]:
+        return [self._grade(recording) for recording in recordings]
+
+    def _grade(self, recording: Recording) -> Grade | None:
+        said = self.function(recording)
+        if said is None:
+            return None
+        if not isinstance(said, int | float):
+            msg = (
+                f"expected a bool, a float or None from grader {self.name!r}, "
+                f"got {type(said).__name__}"
+            )
+            raise InputError(msg)
+        # A whole number is right or wrong, a float says how good.
+        threshold = 0.5 if isinstance(said, int) else None
+        return make_grade(float(said), grader=self.name, threshold=threshold)
+
+
+def _by_label(recording: Recording) -> Grade | None:
+    label = recording.label
+    if label is None:
+        return None
+    return Grade(quality=float(label), correct=label, grader="label")
+
+
+_NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
+_ARTICLE = re.compile(r"\b(?:a|an|the)\b")
+
+
+def _normalised(text: str) -> str:
+    """Return a text as SQuAD compares it: no case, ASCII punctuation, articles."""
+    bare = text.lower().translate(_NO_PUNCTUATION)
+    return " ".join(_ARTICLE.sub(" ", bare).split())
+
+
+def _kept(references: Sequence[str]) -> list[str]:
+    return [text for one in references if (text := _normalised(one))] or [""]
+
+
+def _token_f1(answer: list[str], reference: list[str]) -> float:
+    if not answer or not reference:
+        return float(answer == reference)
+    common = (Counter(answer) & Counter(reference)).total()
+    if not common:
+        return 0.0
+    precision, recall = common / len(answer), common / len(reference)
+    return 2 * precision * recall / (precision + recall)
+
+
+@cache
+def _rouge_scorer() -> Any:  # noqa: ANN401 - rouge-score has no types
+    try:
+        from rouge_score.rouge_scorer import RougeScorer
+    except ModuleNotFoundError as error:
+        needed = "rouge-score"
+        raise MissingExtraError(needed, extra="eval") from error
+    return RougeScorer(["rougeL"], use_stemmer=False)

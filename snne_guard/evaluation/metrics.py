@@ -1,0 +1,378 @@
+"""How well an uncertainty tells wrong answers from right ones.
+
+Only the order of the uncertainties counts, so a method's raw value and its ``u`` give
+the same. Questions of equal uncertainty count with the mean of their group, the exact
+expectation over all orders of them: the order of the input never matters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from snne_guard.errors import InputError, MissingExtraError
+from snne_guard.types import FloatArray, IntArray
+
+__all__ = [
+    "METRICS",
+    "auarc",
+    "auroc",
+    "average_precision",
+    "brier",
+    "checked_correct",
+    "checked_quality",
+    "dense_ranks",
+    "ece",
+    "prr",
+    "risk_coverage",
+]
+
+
+def auroc(uncertainty: ArrayLike, correct: ArrayLike) -> float:
+    """Return how often a wrong answer is more uncertain than a right one.
+
+    Args:
+        uncertainty: ``(n,)``, higher is less certain; infinite values are ranked.
+        correct: ``(n,)`` of 0 and 1, 1 for a right answer.
+
+    Returns:
+        The share of (right, wrong) pairs in right order, ties counting half: 1 is
+        perfect, 0.5 says nothing. NaN where all answers are of one class.
+
+    Raises:
+        InputError: Not equally many numbers, NaN, or ``correct`` is not 0 or 1.
+
+    Example:
+        >>> auroc([0.1, 0.4, 0.4, 0.9], [1, 1, 0, 0])
+        0.875
+    """
+    right = checked_correct(correct)
+    return _auroc(dense_ranks(uncertainty, right), right)
+
+
+def auarc(uncertainty: ArrayLike, correct: ArrayLike) -> float:
+    r"""Return the area under the accuracy-rejection curve.
+
+    .. math:: AUARC = \frac1{n-1} \sum_{k=1}^{n-1} \frac{A_k + A_{k+1}}2
+
+    with :math:`A_k` the mean of ``correct`` over the k most certain answers.
+
+    Args:
+        uncertainty: ``(n,)``, higher is less certain; infinite values are ranked.
+        correct: ``(n,)`` of 0 and 1, or any finite quality, higher is better.
+
+    Returns:
+        In the unit of ``correct``, higher is better; an uncertainty that says nothing
+        has the mean of ``correct``. NaN for n < 2.
+
+    Raises:
+        InputError: Not equally many numbers, NaN, or an infinite quality.
+
+    Source:
+        Nadeem, Zucker, Hanczar 2009, "Accuracy-Rejection Curves (ARCs) for Comparing
+        Classification Methods with a Reject Option".
+
+    Example:
+        >>> auarc([1, 2, 3, 4, 5, 6], [1, 1, 1, 0, 0, 0])
+        0.82
+    """
+    quality = checked_quality(correct)
+    return _auarc(dense_ranks(uncertainty, quality), quality)
+
+
+def prr(
+    uncertainty: ArrayLike,
+    quality: ArrayLike,
+    *,
+    normalised: bool,
+    max_rejection: float = 1.0,
+) -> float:
+    r"""Return the prediction-rejection ratio, as in the SNNE paper or in LM-Polygraph.
+
+    With the quality stretched to [0, 1] and :math:`A_k` its mean over the k most
+    certain answers, K the largest k,
+
+    .. math:: raw = \frac1{|K|} \sum_{k \in K} A_k, \quad
+        normalised = \frac{raw - random}{oracle - random}
+
+    where random is the mean quality and oracle is raw in the order of quality itself.
+    The tables of the SNNE paper are raw, those of LM-Polygraph normalised; the two are
+    not comparable.
+
+    Args:
+        uncertainty: ``(n,)``, higher is less certain; infinite values are ranked.
+        quality: ``(n,)`` finite, higher is better.
+        normalised: Whether 0 says nothing and 1 is the best order. Else it is the raw
+            area, which is the mean quality for an order that says nothing.
+        max_rejection: Largest share of answers that is rejected, in (0, 1]: K is the
+            ``int(max_rejection * n)`` largest of 1 ... n, at least one.
+
+    Returns:
+        Higher is better. Where all have the same quality, raw is 0.5 and normalised
+        NaN; normalised is also NaN where K holds n alone. NaN for n = 0.
+
+    Raises:
+        InputError: Not equally many numbers, NaN, an infinite quality, or a
+            ``max_rejection`` outside of (0, 1].
+
+    Source:
+        Malinin, Gales 2021, "Uncertainty Estimation in Autoregressive Structured
+        Prediction"; Vashurin et al. 2025, LM-Polygraph's benchmark.
+
+    Example:
+        >>> u, q = [0.5, 0.5, 1.2, 0.5, 2.0, 1.2], [1, 0, 0, 1, 0, 1]
+        >>> prr(u, q, normalised=False), prr(u, q, normalised=True)
+        (0.6208, 0.3919)
+    """
+    if not 0 < max_rejection <= 1:
+        msg = f"expected max_rejection in (0, 1], got {max_rejection}"
+        raise InputError(msg)
+    values = checked_quality(quality)
+    ranks = dense_ranks(uncertainty, values)
+    return _prr(ranks, values, normalised=normalised, max_rejection=max_rejection)
+
+
+def risk_coverage(
+    uncertainty: ArrayLike, correct: ArrayLike
+) -> tuple[FloatArray, FloatArray]:
+    """Return the error rate among the most certain answers, for every number of them.
+
+    Args:
+        uncertainty: ``(n,)``, higher is less certain.
+        correct: ``(n,)`` of 0 and 1.
+
+    Returns:
+        ``(n,)`` coverage, the share k/n of answers kept, and ``(n,)`` selective risk,
+        the share of wrong ones among them, for k = 1 ... n.
+
+    Raises:
+        InputError: As for ``auroc``.
+
+    Example:
+        >>> coverage, risk = risk_coverage([0.1, 0.4, 0.4, 0.9], [1, 1, 0, 0])
+        >>> risk.round(4).tolist()
+        [0.0, 0.25, 0.3333, 0.5]
+    """
+    right = checked_correct(correct)
+    accuracy = _accuracies(dense_ranks(uncertainty, right), right)
+    return np.arange(1, len(right) + 1) / max(1, len(right)), 1 - accuracy
+
+
+def average_precision(uncertainty: ArrayLike, correct: ArrayLike) -> float:
+    """Return scikit-learn's average precision of finding wrong answers.
+
+    Args:
+        uncertainty: ``(n,)``, higher is less certain; infinite values are ranked.
+        correct: ``(n,)`` of 0 and 1.
+
+    Returns:
+        In [0, 1]; an uncertainty that says nothing has the share of wrong answers. NaN
+        where none is wrong.
+
+    Raises:
+        InputError: As for ``auroc``.
+        MissingExtraError: scikit-learn is not installed.
+
+    Example:
+        >>> average_precision([0.1, 0.4, 0.6, 0.9], [1, 0, 1, 0])
+        0.8333
+    """
+    right = checked_correct(correct)
+    ranks = dense_ranks(uncertainty, right)
+    if right.all():
+        return float("nan")
+    return float(_sklearn("average_precision_score")(1 - right, ranks))
+
+
+def brier(probability: ArrayLike, correct: ArrayLike) -> float:
+    """Return scikit-learn's Brier score: the mean of (probability - wrong) squared.
+
+    Args:
+        probability: ``(n,)`` chance that each answer is **wrong**, in [0, 1]. A score
+            or ``u`` is no such chance.
+        correct: ``(n,)`` of 0 and 1.
+
+    Returns:
+        In [0, 1], lower is better. NaN for n = 0.
+
+    Raises:
+        InputError: Not equally many numbers, or not of those kinds.
+        MissingExtraError: scikit-learn is not installed.
+
+    Example:
+        >>> brier([0.1, 0.2, 0.8, 0.9], [1, 1, 0, 1])
+        0.225
+    """
+    chance, right = _probability(probability, correct)
+    if not len(right):
+        return float("nan")
+    return float(_sklearn("brier_score_loss")(1 - right, chance, labels=[0, 1]))
+
+
+def ece(probability: ArrayLike, correct: ArrayLike, *, n_bins: int = 10) -> float:
+    r"""Return the expected calibration error, over bins of equally many answers.
+
+    .. math:: ECE = \sum_b \frac{n_b}n \left|\bar p_b - \bar w_b\right|
+
+    with the mean probability and the share of wrong answers in bin b. It is above 0 by
+    chance alone, so compare it at equal n only.
+
+    Args:
+        probability: As for ``brier``.
+        correct: As for ``brier``.
+        n_bins: How many bins, at least 1; answers of equal probability stay together.
+
+    Returns:
+        In [0, 1], lower is better. NaN for n = 0.
+
+    Raises:
+        InputError: As for ``brier``, or less than one bin.
+
+    Source:
+        Guo et al. 2017, "On Calibration of Modern Neural Networks"; equal mass: Nixon
+        et al. 2019, "Measuring Calibration in Deep Learning".
+
+    Example:
+        >>> ece([0.1, 0.2, 0.8, 0.9], [1, 1, 0, 1], n_bins=2)
+        0.25
+    """
+    chance, right = _probability(probability, correct)
+    if n_bins < 1:
+        msg = f"expected n_bins of at least 1, got {n_bins}"
+        raise InputError(msg)
+    if not len(right):
+        return float("nan")
+    edges = np.quantile(chance, np.arange(1, n_bins) / n_bins)
+    bins = np.searchsorted(edges, chance, side="right")
+    gaps = np.bincount(bins, weights=chance - (1 - right), minlength=n_bins)
+    return float(np.abs(gaps).sum() / len(right))
+
+
+def _auroc(ranks: IntArray, right: FloatArray) -> float:
+    rights = np.bincount(ranks, weights=right)
+    wrongs = np.bincount(ranks, weights=1 - right)
+    pairs = rights.sum() * wrongs.sum()
+    if not pairs:
+        return float("nan")
+    less_uncertain = rights.cumsum() - rights / 2
+    return float(wrongs @ less_uncertain / pairs)
+
+
+def _auarc(ranks: IntArray, quality: FloatArray) -> float:
+    if len(quality) < 2:  # noqa: PLR2004 - a curve needs two points
+        return float("nan")
+    accuracies = _accuracies(ranks, quality)
+    return float((accuracies[1:] + accuracies[:-1]).mean() / 2)
+
+
+def _prr(
+    ranks: IntArray, quality: FloatArray, *, normalised: bool, max_rejection: float = 1
+) -> float:
+    n = len(quality)
+    if not n:
+        return float("nan")
+    spread = np.ptp(quality)
+    if not spread:
+        return float("nan") if normalised else 0.5
+    stretched = (quality - quality.min()) / spread
+    kept = max(1, int(max_rejection * n))
+    raw = float(_accuracies(ranks, stretched)[-kept:].mean())
+    if not normalised:
+        return raw
+    if kept == 1:
+        return float("nan")
+    oracle = float(np.sort(stretched)[::-1].cumsum()[-kept:] @ (1 / _counts(n)[-kept:]))
+    random = float(stretched.mean())
+    return (raw - random) / (oracle / kept - random)
+
+
+def _accuracies(ranks: IntArray, quality: FloatArray) -> FloatArray:
+    """Return ``(n,)`` mean qualities of the k most certain, for k = 1 ... n."""
+    sizes = np.bincount(ranks)
+    present = sizes > 0
+    sums = np.bincount(ranks, weights=quality)[present]
+    sizes = sizes[present]
+    means = np.repeat(sums / sizes, sizes)
+    accuracies: FloatArray = means.cumsum() / _counts(len(quality))
+    return accuracies
+
+
+def _counts(n: int) -> FloatArray:
+    return np.arange(1, n + 1, dtype=np.float64)
+
+
+METRICS: Mapping[str, Callable[[IntArray, FloatArray], float]] = {
+    "auroc": _auroc,
+    "auarc": _auarc,
+    "prr": partial(_prr, normalised=False),
+    "prr_normalised": partial(_prr, normalised=True),
+}
+"""Metrics by name, of ``dense_ranks`` and qualities that were checked before."""
+
+
+def dense_ranks(uncertainty: ArrayLike, other: FloatArray) -> IntArray:
+    """Return ``(n,)`` ranks from 0; equal uncertainties have equal ranks."""
+    values = _vector(uncertainty, what="uncertainty")
+    if len(values) != len(other):
+        msg = f"expected one value a question, got {len(values)} and {len(other)}"
+        raise InputError(msg)
+    if np.isnan(values).any():
+        msg = "expected uncertainty without NaN; leave out such questions for all"
+        raise InputError(msg)
+    ranks: IntArray = np.unique(values, return_inverse=True)[1].astype(np.intp)
+    return ranks
+
+
+def checked_correct(correct: ArrayLike) -> FloatArray:
+    """Return ``(n,)`` zeros and ones; anything else raises InputError."""
+    values = _vector(correct, what="correct")
+    if not np.isin(values, (0, 1)).all():
+        msg = "expected correct to be 0 or 1"
+        raise InputError(msg)
+    return values
+
+
+def checked_quality(quality: ArrayLike) -> FloatArray:
+    """Return ``(n,)`` finite numbers; anything else raises InputError."""
+    values = _vector(quality, what="quality")
+    if not np.isfinite(values).all():
+        msg = "expected quality to be finite"
+        raise InputError(msg)
+    return values
+
+
+def _probability(
+    probability: ArrayLike, correct: ArrayLike
+) -> tuple[FloatArray, FloatArray]:
+    chance, right = _vector(probability, what="probability"), checked_correct(correct)
+    if not ((chance >= 0) & (chance <= 1)).all() or len(chance) != len(right):
+        msg = (
+            f"expected {len(right)} probabilities in [0, 1], got {len(chance)} numbers"
+        )
+        raise InputError(msg)
+    return chance, right
+
+
+def _vector(values: ArrayLike, *, what: str) -> FloatArray:
+    try:
+        floats: FloatArray = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        msg = f"expected {what} to be numbers, got {type(values).__name__}"
+        raise InputError(msg) from error
+    if floats.ndim != 1:
+        msg = f"expected {what} of shape (n,), got shape {floats.shape}"
+        raise InputError(msg)
+    return floats
+
+
+def _sklearn(name: str) -> Callable[..., float]:
+    try:
+        from sklearn import metrics
+    except ModuleNotFoundError as error:
+        needed = "scikit-learn"
+        raise MissingExtraError(needed, extra="eval") from error
+    function: Callable[..., float] = getattr(metrics, name)
+    return function
