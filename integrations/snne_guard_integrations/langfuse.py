@@ -20,7 +20,7 @@ try:
     from langfuse.langchain import CallbackHandler
     from opentelemetry import trace
 except ImportError as error:
-    raise MissingExtraError("langfuse", extra="langfuse") from error
+    raise MissingExtraError(needed="langfuse", extra="langfuse") from error
 
 __all__ = ["LangfuseObserver"]
 

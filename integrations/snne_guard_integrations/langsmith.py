@@ -17,7 +17,7 @@ try:
         tracing_is_enabled,  # pyright: ignore[reportUnknownVariableType] - a bare dict
     )
 except ImportError as error:
-    raise MissingExtraError("langsmith", extra="langsmith") from error
+    raise MissingExtraError(needed="langsmith", extra="langsmith") from error
 
 __all__ = ["LangSmithObserver"]
 
@@ -47,7 +47,7 @@ class LangSmithObserver:
 
     def __init__(self, *, client: Client | None = None, content: bool = False) -> None:
         self._client, self._content = client, content
-        self._project_ids: dict[tuple[str, str], UUID] = {}
+        self._project_ids: dict[tuple[str, str | None], UUID] = {}
 
     def on_assessment(self, assessment: Assessment) -> None:
         """Add feedback to the run of the call, if there is one.
@@ -63,7 +63,7 @@ class LangSmithObserver:
             return
         inherited = parent.client if parent else context["client"]
         client = self._client or inherited or get_cached_client()
-        project = parent.session_name if parent else context["project_name"]
+        project: str | None = parent.session_name if parent else context["project_name"]
         client.create_feedback(  # pyright: ignore[reportUnknownMemberType] - a bare dict
             run_id,
             UNCERTAINTY,
@@ -76,7 +76,7 @@ class LangSmithObserver:
             source_info=metadata(assessment, content=self._content),
         )
 
-    def _project_id(self, client: Client, name: str) -> UUID | None:
+    def _project_id(self, client: Client, name: str | None) -> UUID | None:
         """Look up the id of a project, once; None while the project does not exist."""
         key = (client.api_url, name)
         if key not in self._project_ids:

@@ -20,7 +20,7 @@ try:
     from mlflow.entities import AssessmentSource, LiveSpan
     from mlflow.tracing.provider import safe_set_span_in_context
 except ImportError as error:
-    raise MissingExtraError("mlflow-tracing", extra="mlflow") from error
+    raise MissingExtraError(needed="mlflow-tracing", extra="mlflow") from error
 
 __all__ = ["MLflowObserver"]
 

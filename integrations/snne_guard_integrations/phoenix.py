@@ -13,7 +13,7 @@ try:
     from opentelemetry import trace
     from phoenix.client import Client
 except ImportError as error:
-    raise MissingExtraError("arize-phoenix-client", extra="phoenix") from error
+    raise MissingExtraError(needed="arize-phoenix-client", extra="phoenix") from error
 
 __all__ = ["PhoenixObserver"]
 

@@ -1,0 +1,226 @@
+"""A stub of tracing servers, and a chat model that tells an observer of its calls."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import json
+import os
+import signal
+import socket
+import subprocess
+import threading
+import time
+import urllib.request
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, Self
+from urllib.parse import urlsplit
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage
+from langchain_core.outputs import ChatGeneration, ChatResult
+
+from snne_guard import Assessment, Cost, Sample
+
+SECRETS = ("quetzal", "zanzibar", "ytterbium")
+"""Question, answer and sample of ``ASSESSMENT``, to search for."""
+
+ASSESSMENT = Assessment(
+    id="6f9619ff-8b86-4d01-b42d-00cf4fc964ff",
+    answer=Sample(
+        text="zanzibar", model="test-model", finish_reason="stop", response_id="r-1"
+    ),
+    samples=(Sample(text="ytterbium", model="test-model"),),
+    method="snne",
+    score=-0.5,
+    uncertainty=0.75,
+    threshold=0.4,
+    decision="flag",
+    n_requested=2,
+    n_used=2,
+    cost=Cost(calls=2, attempts=2, prompt_tokens=20, completion_tokens=8, seconds=0.5),
+    question="quetzal",
+)
+SUMMARY = (
+    "reasons: none; 2 of 2 answers compared by snne; "
+    "cost: 2 requests, 20 + 8 tokens, 0.50 s"
+)
+UNSCORED = replace(
+    ASSESSMENT,
+    method=None,
+    score=None,
+    uncertainty=None,
+    decision="unscored",
+    n_used=1,
+    reasons=("tool_calls",),
+)
+
+
+class ObservedModel(BaseChatModel):
+    """A chat model that tells an observer of each call, as a guard does."""
+
+    observer: Any
+    assessment: Assessment = ASSESSMENT
+
+    @property
+    def _llm_type(self) -> str:
+        return "observed"
+
+    def _generate(self, *_: Any, run_manager: Any = None, **__: Any) -> ChatResult:
+        return self._tell(run_manager)
+
+    async def _agenerate(
+        self, *_: Any, run_manager: Any = None, **__: Any
+    ) -> ChatResult:
+        return self._tell(run_manager)
+
+    def _tell(self, run_manager: Any) -> ChatResult:
+        self.observer.on_assessment(
+            replace(self.assessment, run_id=str(run_manager.run_id))
+        )
+        message = AIMessage("zanzibar")
+        return ChatResult(generations=[ChatGeneration(message=message)])
+
+
+def ask(model: Any, way: str, config: Any = None) -> None:
+    """Ask a runnable synchronously or asynchronously."""
+    if way == "invoke":
+        model.invoke("quetzal", config)
+    else:
+        asyncio.run(model.ainvoke("quetzal", config))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """A request that a stub has received, its body decompressed."""
+
+    method: str
+    path: str
+    headers: Mapping[str, str]
+    body: bytes
+
+
+class StubServer:
+    """Keeps every request, and answers JSON by how the path ends.
+
+    A reply is a JSON value, or a function from the ``Request`` to one.
+    """
+
+    def __init__(self, replies: Mapping[str, Any] | None = None) -> None:
+        self.replies = dict(replies or {})
+        self.requests: list[Request] = []
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self._server.server_address[1]}"
+
+    def bodies(self, path: str) -> list[bytes]:
+        return [each.body for each in self.requests if each.path == path]
+
+    def everything(self) -> str:
+        """Return all bodies as one text to search in."""
+        return "\n".join(each.body.decode("utf-8", "replace") for each in self.requests)
+
+    def answer_to(self, request: Request) -> Any:
+        self.requests.append(request)
+        found = (key for key in self.replies if request.path.endswith(key))
+        reply = self.replies.get(next(found, ""), {})
+        return reply(request) if callable(reply) else reply
+
+    def __enter__(self) -> Self:
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
+        self._server.daemon_threads = True
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, kwargs={"poll_interval": 0.01}
+        )
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port: int = listener.getsockname()[1]
+        return port
+
+
+@contextmanager
+def process(
+    command: Sequence[str], *, env: Mapping[str, str], ready: str, folder: Path
+) -> Iterator[None]:
+    """Run a server until the block ends; enter it once its URL ``ready`` answers."""
+    with (folder / "log.txt").open("wb") as log:
+        server = subprocess.Popen(  # noqa: S603 - a server that the tests install
+            command,
+            env={**os.environ, **env},
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    try:
+        deadline = time.monotonic() + 300
+        while not _answers(ready):
+            assert server.poll() is None, (folder / "log.txt").read_text()
+            assert time.monotonic() < deadline, f"{ready} does not answer"
+            time.sleep(0.5)
+        yield
+    finally:
+        # Its session is all that it has started, and nothing else.
+        os.killpg(server.pid, signal.SIGTERM)
+        server.wait(timeout=60)
+
+
+def _answers(url: str) -> bool:
+    try:
+        with urllib.request.urlopen(url, timeout=5):  # noqa: S310 - this machine
+            return True
+    except OSError:
+        return False
+
+
+def _handler(stub: StubServer) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def log_message(self, *_: Any) -> None:
+            """Print nothing."""
+
+        def _answer(self) -> None:
+            body = self._body()
+            if self.headers.get("content-encoding") == "gzip":
+                body = gzip.decompress(body)
+            headers = {name.lower(): value for name, value in self.headers.items()}
+            request = Request(
+                method=self.command,
+                path=urlsplit(self.path).path,
+                headers=headers,
+                body=body,
+            )
+            reply = json.dumps(stub.answer_to(request)).encode()
+            self.send_response(200)
+            self.send_header("content-type", "application/json")
+            self.send_header("content-length", str(len(reply)))
+            self.end_headers()
+            self.wfile.write(reply)
+
+        def _body(self) -> bytes:
+            if self.headers.get("transfer-encoding") != "chunked":
+                return self.rfile.read(int(self.headers.get("content-length") or 0))
+            whole = b""
+            while size := int(self.rfile.readline(), 16):
+                whole += self.rfile.read(size)
+                self.rfile.readline()
+            self.rfile.readline()
+            return whole
+
+        do_GET = do_POST = do_PATCH = do_PUT = _answer  # noqa: N815 - the base class's
+
+    return Handler

@@ -1,0 +1,143 @@
+"""Scores on observations, from Langfuse's client to a stub of its server."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from langchain_core.prompts import ChatPromptTemplate
+from langfuse import Langfuse
+from langfuse.langchain import CallbackHandler
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
+    ExportTraceServiceRequest,
+)
+from opentelemetry.sdk.trace import TracerProvider
+
+from snne_guard_integrations.langfuse import LangfuseObserver
+from tests.integrations.support import (
+    ASSESSMENT,
+    SECRETS,
+    SUMMARY,
+    UNSCORED,
+    ObservedModel,
+    StubServer,
+    ask,
+)
+
+_numbers = itertools.count()
+
+
+class Project:
+    """A client with a key of its own, and what it has sent to a stub."""
+
+    def __init__(self, server: StubServer) -> None:
+        self.server = server
+        self.key = f"pk-lf-{next(_numbers)}"  # Langfuse keeps one client a key
+        self.client = Langfuse(
+            public_key=self.key,
+            secret_key="sk-lf-test",  # noqa: S106 - a made-up key
+            base_url=server.url,
+            tracer_provider=TracerProvider(),
+        )
+
+    @property
+    def handler(self) -> CallbackHandler:
+        return CallbackHandler(public_key=self.key)
+
+    @property
+    def scores(self) -> list[dict[str, Any]]:
+        self.client.flush()
+        return [
+            score
+            for body in self.server.bodies("/api/public/scores")
+            for score in json.loads(body)
+        ]
+
+    def places(self) -> list[tuple[str, str]]:
+        """Return name and observation's name of each score."""
+        scores = self.scores
+        spans = {
+            (span.trace_id.hex(), span.span_id.hex()): span.name
+            for body in self.server.bodies("/api/public/otel/v1/traces")
+            for resource in ExportTraceServiceRequest.FromString(body).resource_spans
+            for scope in resource.scope_spans
+            for span in scope.spans
+        }
+        return [
+            (score["name"], spans[score["traceId"], score["observationId"]])
+            for score in scores
+        ]
+
+
+@pytest.fixture
+def project() -> Iterator[Project]:
+    with StubServer() as server:
+        project = Project(server)
+        yield project
+        project.client.shutdown()
+
+
+def both(name: str) -> list[tuple[str, str]]:
+    return [("snne_guard.uncertainty", name), ("snne_guard.decision", name)]
+
+
+@pytest.mark.parametrize("way", ["invoke", "ainvoke"])
+def test_in_a_chain_scores_are_on_the_model_s_observation(
+    way: str, project: Project
+) -> None:
+    prompt = ChatPromptTemplate.from_messages([("user", "{question}")])
+    model = ObservedModel(observer=LangfuseObserver(client=project.client))
+    ask(prompt | model, way, {"callbacks": [project.handler]})
+    assert project.places() == both("ObservedModel")
+
+
+def test_a_model_on_its_own_is_scored_when_called_synchronously(
+    project: Project,
+) -> None:
+    model = ObservedModel(observer=LangfuseObserver(client=project.client))
+    ask(model, "invoke", {"callbacks": [project.handler]})
+    assert project.places() == both("ObservedModel")
+
+
+@pytest.mark.parametrize("way", ["invoke", "ainvoke"])
+def test_without_a_handler_they_are_on_the_current_observation(
+    way: str, project: Project
+) -> None:
+    model = ObservedModel(observer=LangfuseObserver(client=project.client))
+    with project.client.start_as_current_observation(name="request"):
+        ask(model, way)
+    assert project.places() == both("request")
+    number, decided = project.scores
+    assert (number["value"], number["dataType"]) == (0.75, "NUMERIC")
+    assert (decided["value"], decided["dataType"]) == ("flag", "CATEGORICAL")
+    assert number["comment"] == SUMMARY
+    assert number["id"] == f"{ASSESSMENT.id}-uncertainty"
+    assert number["metadata"]["method"] == "snne"
+
+
+def test_outside_any_observation_nothing_is_sent(project: Project) -> None:
+    ask(ObservedModel(observer=LangfuseObserver(client=project.client)), "invoke")
+    assert project.scores == []
+
+
+def test_an_unscored_answer_has_a_decision_alone(project: Project) -> None:
+    with project.client.start_as_current_observation(name="request"):
+        LangfuseObserver(client=project.client).on_assessment(UNSCORED)
+    (found,) = project.scores
+    assert (found["name"], found["value"]) == ("snne_guard.decision", "unscored")
+
+
+@pytest.mark.parametrize("content", [False, True])
+def test_texts_are_sent_only_if_asked_for(content: bool, project: Project) -> None:
+    observer = LangfuseObserver(client=project.client, content=content)
+    with project.client.start_as_current_observation(name="request"):
+        observer.on_assessment(ASSESSMENT)
+    told = json.dumps(project.scores)
+    assert [secret in told for secret in SECRETS] == [content] * 3
+
+
+def test_a_missing_package_names_the_extra(missing: Any) -> None:
+    missing("langfuse", "langfuse", extra="langfuse")

@@ -1,0 +1,211 @@
+"""Feedback on runs, from LangSmith's client to a stub of its server."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from email.parser import BytesParser
+from typing import Any
+
+import pytest
+from langchain_core.prompts import ChatPromptTemplate
+from langsmith import Client, traceable
+from langsmith.run_helpers import tracing_context
+
+from snne_guard_integrations.langsmith import LangSmithObserver
+from tests.integrations.support import (
+    ASSESSMENT,
+    SECRETS,
+    SUMMARY,
+    UNSCORED,
+    ObservedModel,
+    Request,
+    StubServer,
+    ask,
+)
+
+PROJECT_ID = "0b3ab1ce-2a7e-4b9f-8a5e-5f0f4f2f1a11"
+PROJECT = {
+    "id": PROJECT_ID,
+    "name": "a-project",
+    "tenant_id": "5f0f4f2f-2a7e-4b9f-8a5e-0b3ab1ce1a11",
+    "start_time": "2026-11-21T00:00:00Z",
+    "reference_dataset_id": None,
+}
+INFO = {
+    "version": "0.13.0",
+    "batch_ingest_config": {
+        "use_multipart_endpoint": True,
+        "size_limit": 100,
+        "size_limit_bytes": 20_971_520,
+        "scale_up_qsize_trigger": 1000,
+        "scale_up_nthreads_limit": 16,
+        "scale_down_nempty_trigger": 4,
+    },
+}
+
+
+class LangSmithServer(StubServer):
+    """Runs and feedback that the client has sent."""
+
+    def __init__(self, *, has_project: bool = True) -> None:
+        projects = [PROJECT] if has_project else []
+        super().__init__({"/info": INFO, "/sessions": projects})
+
+    @property
+    def parts(self) -> dict[str, Any]:
+        return {
+            name: value
+            for request in self.requests
+            if request.path == "/runs/multipart"
+            for name, value in _parts(request)
+        }
+
+    @property
+    def runs(self) -> dict[str, dict[str, Any]]:
+        """Runs by name."""
+        return {
+            value["name"]: value
+            for name, value in self.parts.items()
+            if name.startswith("post.") and name.count(".") == 1
+        }
+
+    @property
+    def feedback(self) -> list[dict[str, Any]]:
+        return [
+            value for name, value in self.parts.items() if name.startswith("feedback.")
+        ]
+
+
+def _parts(request: Request) -> list[tuple[str, Any]]:
+    head = f"Content-Type: {request.headers['content-type']}\r\n\r\n".encode()
+    message = BytesParser().parsebytes(head + request.body)
+    found: list[tuple[str, Any]] = []
+    for part in message.walk():
+        if not part.is_multipart():
+            name = str(part.get_param("name", header="content-disposition"))
+            payload: Any = part.get_payload(decode=True)
+            found.append((name, json.loads(payload or b"null")))
+    return found
+
+
+@contextmanager
+def traced(server: LangSmithServer) -> Iterator[Client]:
+    """Trace to the server; at the end everything has been sent."""
+    client = Client(api_url=server.url, api_key="lsv2_test")
+    with tracing_context(enabled=True, client=client, project_name="a-project"):
+        yield client
+    client.close()
+
+
+@pytest.fixture
+def server() -> Iterator[LangSmithServer]:
+    with LangSmithServer() as server:
+        yield server
+
+
+@pytest.mark.parametrize("way", ["invoke", "ainvoke"])
+def test_feedback_is_on_the_run_of_the_guarded_model(
+    way: str, server: LangSmithServer
+) -> None:
+    with traced(server):
+        ask(ObservedModel(observer=LangSmithObserver()), way)
+    (found,) = server.feedback
+    run = server.runs["ObservedModel"]
+    assert (found["run_id"], found["trace_id"]) == (run["id"], run["id"])
+    assert found["key"] == "snne_guard.uncertainty"
+    assert (found["score"], found["value"]) == (0.75, "flag")
+    assert found["comment"] == SUMMARY
+    assert found["session_id"] == PROJECT_ID
+    source = found["feedback_source"]["metadata"]
+    assert source["id"] == ASSESSMENT.id
+    assert source["cost"]["calls"] == 2
+    assert server.bodies("/feedback") == []  # it went with the batch of runs
+
+
+@pytest.mark.parametrize("way", ["invoke", "ainvoke"])
+def test_in_a_chain_it_belongs_to_the_chain_s_trace(
+    way: str, server: LangSmithServer
+) -> None:
+    prompt = ChatPromptTemplate.from_messages([("user", "{question}")])
+    with traced(server):
+        ask(prompt | ObservedModel(observer=LangSmithObserver()), way)
+    (found,) = server.feedback
+    root, run = server.runs["RunnableSequence"], server.runs["ObservedModel"]
+    assert run["parent_run_id"] == root["id"]
+    assert (found["run_id"], found["trace_id"]) == (run["id"], root["id"])
+
+
+def test_outside_langchain_it_is_on_the_traceable_function(
+    server: LangSmithServer,
+) -> None:
+    @traceable(name="inner")
+    def inner() -> None:
+        LangSmithObserver().on_assessment(ASSESSMENT)
+
+    @traceable(name="outer")
+    def outer() -> None:
+        inner()
+
+    with traced(server):
+        outer()
+    (found,) = server.feedback
+    assert found["run_id"] == server.runs["inner"]["id"]
+    assert found["trace_id"] == server.runs["outer"]["id"]
+
+
+@pytest.mark.parametrize("enabled", [False, "local"])
+def test_a_call_that_is_not_traced_gets_no_feedback(
+    enabled: Any, server: LangSmithServer
+) -> None:
+    client = Client(api_url=server.url, api_key="lsv2_test")
+    observer = LangSmithObserver(client=client)
+    with tracing_context(enabled=enabled):
+        ask(ObservedModel(observer=observer), "invoke")
+        observer.on_assessment(ASSESSMENT)
+    client.close()
+    assert server.feedback == []
+    assert {each.path for each in server.requests} <= {"/info"}
+
+
+def test_the_project_is_looked_up_once(server: LangSmithServer) -> None:
+    model = ObservedModel(observer=LangSmithObserver())
+    with traced(server):
+        for _ in range(3):
+            ask(model, "invoke")
+    assert len(server.feedback) == 3
+    assert [each.path for each in server.requests].count("/sessions") == 1
+
+
+def test_a_project_that_does_not_exist_yet_is_left_out() -> None:
+    with LangSmithServer(has_project=False) as server:
+        with traced(server), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the client wants a project's id
+            ask(ObservedModel(observer=LangSmithObserver()), "invoke")
+        (found,) = server.feedback
+    assert found["session_id"] is None
+
+
+def test_an_unscored_answer_has_a_value_and_no_score(server: LangSmithServer) -> None:
+    model = ObservedModel(observer=LangSmithObserver(), assessment=UNSCORED)
+    with traced(server):
+        ask(model, "invoke")
+    (found,) = server.feedback
+    assert (found["score"], found["value"]) == (None, "unscored")
+    assert found["comment"].startswith("reasons: tool_calls; 1 of 2 answers compared;")
+
+
+@pytest.mark.parametrize("content", [False, True])
+def test_texts_are_sent_only_if_asked_for(
+    content: bool, server: LangSmithServer
+) -> None:
+    with traced(server):
+        ask(ObservedModel(observer=LangSmithObserver(content=content)), "invoke")
+    told = json.dumps(server.feedback)
+    assert [secret in told for secret in SECRETS] == [content] * 3
+
+
+def test_a_missing_package_names_the_extra(missing: Any) -> None:
+    missing("langsmith.run_helpers", "langsmith", extra="langsmith")
