@@ -1,7 +1,42 @@
 """Similarity matrix and log-probabilities to a score of how far answers differ."""
 
+from snne_guard.scorers.clusters import greedy_clusters
+from snne_guard.scorers.density import semantic_density
+from snne_guard.scorers.eigen_score import eigen_score
+from snne_guard.scorers.entropy import (
+    discrete_semantic_entropy,
+    naive_entropy,
+    semantic_entropy,
+    semantic_set_count,
+    vote_share,
+)
+from snne_guard.scorers.graph import (
+    degree,
+    eccentricity,
+    eigenvalue_sum,
+    laplacian_spectrum,
+    lexical_similarity,
+)
 from snne_guard.scorers.inputs import InputBuilder
-from snne_guard.scorers.method import FunctionMethod
+from snne_guard.scorers.kernels import (
+    cluster_kernel,
+    edge_weights,
+    heat_kernel,
+    matern_kernel,
+    unit_trace,
+    von_neumann_entropy,
+)
+from snne_guard.scorers.kle import kle_full, kle_heat, kle_matern, kle_semantic
+from snne_guard.scorers.likelihood import (
+    answer_length,
+    cocoa_msp,
+    cocoa_ppl,
+    perplexity,
+    sequence_probability,
+)
+from snne_guard.scorers.luq import entailment_ratio, luq, luq_pair, luq_sentences
+from snne_guard.scorers.method import FunctionMethod, between
+from snne_guard.scorers.p_true import Shot, p_true, p_true_few_shot, p_true_prompt
 from snne_guard.scorers.registry import (
     METHODS,
     anchor_for,
@@ -12,6 +47,7 @@ from snne_guard.scorers.registry import (
     resolve_method,
     without_logprobs,
 )
+from snne_guard.scorers.sar import sar, sent_sar, token_sar
 from snne_guard.scorers.scoring import score, score_members
 from snne_guard.scorers.snne import bounds, snne, uncertainty, wsnne
 
@@ -19,17 +55,57 @@ __all__ = [
     "METHODS",
     "FunctionMethod",
     "InputBuilder",
+    "Shot",
     "anchor_for",
+    "answer_length",
+    "between",
     "bounds",
     "check_similarity",
+    "cluster_kernel",
+    "cocoa_msp",
+    "cocoa_ppl",
     "compares_answers",
     "default_similarity",
+    "degree",
+    "discrete_semantic_entropy",
+    "eccentricity",
+    "edge_weights",
+    "eigen_score",
+    "eigenvalue_sum",
+    "entailment_ratio",
+    "greedy_clusters",
+    "heat_kernel",
+    "kle_full",
+    "kle_heat",
+    "kle_matern",
+    "kle_semantic",
+    "laplacian_spectrum",
+    "lexical_similarity",
+    "luq",
+    "luq_pair",
+    "luq_sentences",
+    "matern_kernel",
+    "naive_entropy",
     "needs_logprobs",
+    "p_true",
+    "p_true_few_shot",
+    "p_true_prompt",
+    "perplexity",
     "resolve_method",
+    "sar",
     "score",
     "score_members",
+    "semantic_density",
+    "semantic_entropy",
+    "semantic_set_count",
+    "sent_sar",
+    "sequence_probability",
     "snne",
+    "token_sar",
     "uncertainty",
+    "unit_trace",
+    "von_neumann_entropy",
+    "vote_share",
     "without_logprobs",
     "wsnne",
 ]

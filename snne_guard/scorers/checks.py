@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from numbers import Real
-from typing import TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,9 +15,11 @@ from snne_guard.types import FloatArray
 __all__ = [
     "LOGPROB_SLACK",
     "as_cluster_ids",
+    "as_direction_pairs",
     "as_floats",
     "as_logprobs",
     "as_matrix",
+    "as_probabilities",
     "as_shares",
     "as_token_logprobs",
     "as_vector",
@@ -26,23 +27,14 @@ __all__ = [
     "check_positive",
     "check_share",
     "check_tau",
-    "given",
 ]
-
-T = TypeVar("T")
 
 LOGPROB_SLACK = 1e-3
 """How far above 0 a provider's rounding may lift a log-probability."""
 
 _SHARE_SLACK = 1e-6
-
-
-def given(value: T | None, /) -> T:
-    """Return a need that ``FunctionMethod.compute`` has checked already."""
-    if value is None:  # pragma: no cover - compute checks all needs first
-        msg = "expected a need that was checked, got None"
-        raise InputError(msg)
-    return value
+# Half precision and numbers rounded for a file leave sums that are not quite 1.
+_SUM_SLACK = 1e-2
 
 
 def as_floats(values: ArrayLike, /, *, what: str) -> FloatArray:
@@ -117,6 +109,34 @@ def as_shares(
             msg = f"expected {what} in [0, 1], got {extreme}"
             raise InputError(msg)
     return shares.clip(0.0, 1.0)
+
+
+def as_probabilities(entailment: ArrayLike, /) -> FloatArray:
+    """Return ``(n, n, 3)`` probabilities in which every text entails itself."""
+    checked = as_floats(entailment, what="entailment").copy()
+    n = len(checked) if checked.ndim else 0
+    if not n or checked.shape != (n, n, 3):
+        msg = f"expected entailment of shape (n, n, 3), n >= 1, got {checked.shape}"
+        raise InputError(msg)
+    checked[range(n), range(n)] = (0.0, 0.0, 1.0)
+    return _as_distributions(checked)
+
+
+def as_direction_pairs(main_entailment: ArrayLike, /) -> FloatArray:
+    """Return ``(m, 2, 3)`` probabilities, m >= 1."""
+    checked = as_floats(main_entailment, what="main_entailment")
+    if not checked.size or checked.shape[1:] != (2, 3):
+        msg = f"expected main_entailment of shape (m, 2, 3), got {checked.shape}"
+        raise InputError(msg)
+    return _as_distributions(checked)
+
+
+def _as_distributions(values: FloatArray) -> FloatArray:
+    off = np.abs(values.sum(axis=2) - 1).max()
+    if values.min() < -_SUM_SLACK or off > _SUM_SLACK:
+        msg = f"expected probabilities that add up to 1, got a sum off by {off}"
+        raise InputError(msg)
+    return values.clip(0.0, 1.0)
 
 
 def as_cluster_ids(cluster_ids: ArrayLike, /, *, n: int | None = None) -> list[int]:

@@ -12,12 +12,16 @@ import numpy as np
 
 from snne_guard.errors import InputError
 from snne_guard.scorers.checks import as_shares, as_token_logprobs, check_tau
+from snne_guard.scorers.clusters import as_equivalence, greedy_clusters
+from snne_guard.scorers.kernels import edge_weights
+from snne_guard.scorers.luq import split_sentences
 from snne_guard.scorers.registry import anchor_for, check_similarity
 from snne_guard.types import (
     BoolArray,
     Entailment,
     Equivalence,
     FloatArray,
+    IntArray,
     Method,
     MethodInputs,
     Similarity,
@@ -29,6 +33,7 @@ AnswerRole = Literal["member", "apart", "absent"]
 """Whether the delivered answer is scored with the samples, only known, or unknown."""
 
 _FIELDS = frozenset(field.name for field in fields(MethodInputs))
+_OF_EACH = ("hidden_states", "token_importance")
 _ROUNDING = 1e-9
 
 
@@ -145,9 +150,10 @@ class InputBuilder:
     @cached_property
     def main_logprobs(self) -> FloatArray | None:
         """The token log-probabilities of the delivered answer."""
-        if self._answer == "absent" or self._logprobs is None or not self._logprobs[0]:
+        first = None if self._logprobs is None else self._logprobs[0]
+        if self._answer == "absent" or first is None or not len(first):
             return None
-        return as_token_logprobs(self._logprobs[:1])[0]
+        return as_token_logprobs([first])[0]
 
     @cached_property
     def sample_mean_logprobs(self) -> FloatArray | None:
@@ -155,23 +161,102 @@ class InputBuilder:
         return _means(self._logprobs_from(0 if self._answer == "absent" else 1))
 
     @cached_property
+    def cluster_ids(self) -> IntArray:
+        """The members' clusters of equal meaning."""
+        return greedy_clusters(self._equivalent[self._first :, self._first :])
+
+    @cached_property
+    def entailment(self) -> FloatArray | None:
+        """The members' probabilities of entailment, if the similarity has any."""
+        found = self._probabilities
+        return None if found is None else found[self._first :, self._first :]
+
+    @cached_property
+    def main_entailment(self) -> FloatArray | None:
+        """Those of the delivered answer to each sample and back."""
+        found = self._probabilities
+        if found is None or self._answer == "absent":
+            return None
+        return np.stack([found[0, 1:], found[1:, 0]], axis=1)
+
+    @cached_property
+    def sentence_entailment(self) -> FloatArray | None:
+        """Those of all sentences of all members."""
+        return self._entailed([one for text in self._sentences for one in text])
+
+    @cached_property
+    def sentence_of(self) -> IntArray:
+        """The member that each sentence belongs to."""
+        counts = [len(text) for text in self._sentences]
+        return np.repeat(np.arange(len(counts), dtype=np.intp), counts)
+
+    @cached_property
+    def graph(self) -> FloatArray:
+        """The edge weights between the members, both directions added up."""
+        if self.entailment is not None:
+            return edge_weights(self.entailment)
+        weights = self.similarity + self.similarity.T
+        np.fill_diagonal(weights, 0.0)
+        return weights
+
+    @cached_property
+    def hidden_states(self) -> FloatArray | None:
+        """The members' hidden states, if known."""
+        found = self._known.get("hidden_states")
+        return None if found is None else np.asarray(found[self._first :], float)
+
+    @cached_property
+    def token_importance(self) -> tuple[FloatArray, ...] | None:
+        """How much each token of the members matters, if known."""
+        found = self._known.get("token_importance")
+        return None if found is None else tuple(found[self._first :])
+
+    @cached_property
+    def p_true_logprob(self) -> float | None:
+        """The log-probability that the model calls the answer true, if known."""
+        found: float | None = self._known.get("p_true_logprob")
+        return found
+
+    @cached_property
     def _matrix(self) -> FloatArray:
         found = self._compare(self.texts, question=self.question)
         return _checked_similarity(found, len(self.texts))
 
+    @cached_property
+    def _equivalent(self) -> BoolArray:
+        compare = cast("Equivalence", self._compare)
+        found = compare.equivalent(self.texts, question=self.question)
+        return as_equivalence(found, n=len(self.texts))
+
+    @cached_property
+    def _probabilities(self) -> FloatArray | None:
+        return self._entailed(self.texts)
+
+    @cached_property
+    def _sentences(self) -> list[tuple[str, ...]]:
+        return [split_sentences(text) for text in self.answers]
+
+    def _entailed(self, texts: Sequence[str]) -> FloatArray | None:
+        if not callable(getattr(self._compare, "probabilities", None)):
+            return None
+        compare = cast("Entailment", self._compare)
+        return compare.probabilities(texts, question=self.question)
+
     def _logprobs_from(self, first: int) -> tuple[FloatArray, ...] | None:
         if self._logprobs is None:
             return None
-        known = [tokens for tokens in self._logprobs[first:] if tokens is not None]
-        if not known or not all(len(tokens) for tokens in known):
-            return None
-        if len(known) < len(self.texts) - first:
-            return None
-        return tuple(as_token_logprobs(known))
+        known = [
+            tokens
+            for tokens in self._logprobs[first:]
+            if tokens is not None and len(tokens)
+        ]
+        complete = known and len(known) == len(self.texts) - first
+        return tuple(as_token_logprobs(known)) if complete else None
 
     def _check_lengths(self) -> None:
         n = len(self.texts)
         of_each = {"token_logprobs": self._logprobs}
+        of_each |= {need: self._known.get(need) for need in _OF_EACH}
         for need, entries in of_each.items():
             if entries is not None and len(entries) != n:
                 msg = f"expected {need} for each of {n} texts, got {len(entries)}"

@@ -37,20 +37,21 @@ class FunctionMethod:
     Attributes:
         name: Key in ``METHODS``, or a name of your own.
         source: Paper and equation, or URL.
-        function: Inputs to raw value; higher is more uncertain.
+        function: Called with ``arguments`` by position and ``options`` by keyword,
+            returns the raw value; higher is more uncertain.
+        arguments: Fields of ``MethodInputs`` that it requires, in order.
+        options: Fields of ``MethodInputs`` that always have a value: tau, anchor.
         limits: Smallest and largest value for ``n`` members, None if unbounded.
         mapping: Value to ``u``; None maps the limits linearly to [0, 1].
-        needs: Fields of ``MethodInputs`` that it requires.
         white_box: Whether it needs what only the model's owner can see.
         default_similarity: Name of the similarity it runs on if none is given.
-        anchors: Whether it heeds ``MethodInputs.anchor``.
 
     Example:
         >>> import numpy as np
         >>> mean_distance = FunctionMethod(
         ...     name="mean_distance",
         ...     source="an example",
-        ...     function=lambda inputs: float(1 - inputs.similarity.mean()),
+        ...     function=lambda similarity: float(1 - similarity.mean()),
         ...     limits=between(0.0, lambda n: 1 - 1 / n),
         ... )
         >>> mean_distance.compute(MethodInputs(similarity=np.eye(2)))
@@ -61,13 +62,18 @@ class FunctionMethod:
 
     name: str
     source: str
-    function: Callable[[MethodInputs], float]
+    function: Callable[..., float]
+    arguments: tuple[str, ...] = ("similarity",)
+    options: tuple[str, ...] = ()
     limits: Limits | None = None
     mapping: ToUncertainty | None = None
-    needs: frozenset[str] = frozenset({"similarity"})
     white_box: bool = False
     default_similarity: str = "rouge_l"
-    anchors: bool = False
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """The fields of ``MethodInputs`` that it requires."""
+        return frozenset(self.arguments)
 
     def compute(self, inputs: MethodInputs, /) -> float:
         """Return the raw value.
@@ -75,11 +81,13 @@ class FunctionMethod:
         Raises:
             InputError: Something that the method needs is missing.
         """
-        for need in sorted(self.needs):
-            if getattr(inputs, need, None) is None:
+        found = [getattr(inputs, need) for need in self.arguments]
+        for need, value in zip(self.arguments, found, strict=True):
+            if value is None:
                 msg = f"expected {need} for method {self.name!r}, got none"
                 raise InputError(msg)
-        return self.function(inputs)
+        options = {option: getattr(inputs, option) for option in self.options}
+        return float(self.function(*found, **options))
 
     def bounds(self, n: int, /, *, tau: float = 1.0) -> tuple[float, float] | None:
         """Return the smallest and largest value for ``n`` members, None if unknown."""

@@ -6,7 +6,22 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from snne_guard.errors import ConfigurationError
+from snne_guard.scorers.density import SEMANTIC_DENSITY
+from snne_guard.scorers.eigen_score import EIGEN_SCORE
+from snne_guard.scorers.entropy import DSE, NE, NUM_SET, SE, VOTE_SHARE
+from snne_guard.scorers.graph import DEG, ECCEN, LEX_SIM, SUM_EIGV
+from snne_guard.scorers.kle import KLE_FULL, KLE_HEAT, KLE_MATERN, KLE_SEMANTIC
+from snne_guard.scorers.likelihood import (
+    ANSWER_LENGTH,
+    COCOA_MSP,
+    COCOA_PPL,
+    PERPLEXITY,
+    SEQUENCE_PROBABILITY,
+)
+from snne_guard.scorers.luq import LUQ, LUQ_PAIR, LUQ_SENTENCES
 from snne_guard.scorers.method import FunctionMethod
+from snne_guard.scorers.p_true import P_TRUE
+from snne_guard.scorers.sar import SAR, SENT_SAR, TOKEN_SAR
 from snne_guard.scorers.snne import SNNE, WSNNE
 from snne_guard.types import Method, Similarity
 
@@ -21,7 +36,17 @@ __all__ = [
     "without_logprobs",
 ]
 
-_ALL = (SNNE, WSNNE)
+_ALL = (
+    *(SNNE, WSNNE),
+    *(SE, DSE, NE, NUM_SET),
+    *(LEX_SIM, SUM_EIGV, DEG, ECCEN),
+    *(KLE_HEAT, KLE_MATERN, KLE_FULL, KLE_SEMANTIC),
+    *(LUQ, LUQ_PAIR, LUQ_SENTENCES),
+    *(SAR, TOKEN_SAR, SENT_SAR),
+    *(EIGEN_SCORE, P_TRUE),
+    *(SEMANTIC_DENSITY, COCOA_MSP, COCOA_PPL, VOTE_SHARE),
+    *(SEQUENCE_PROBABILITY, PERPLEXITY, ANSWER_LENGTH),
+)
 
 METHODS: Mapping[str, FunctionMethod] = MappingProxyType(
     {method.name: method for method in _ALL}
@@ -117,8 +142,8 @@ def anchor_for(method: Method, similarity_name: str, /) -> float:
         ... )
         (0.7, 0.0)
     """
-    anchored = getattr(method, "anchors", False)
-    return _ANCHOR if anchored and similarity_name == _ANCHORED_SIMILARITY else 0.0
+    anchors = "anchor" in getattr(method, "options", ())
+    return _ANCHOR if anchors and similarity_name == _ANCHORED_SIMILARITY else 0.0
 
 
 def check_similarity(method: Method, similarity: Similarity, /, *, name: str) -> None:

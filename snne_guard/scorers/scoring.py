@@ -192,7 +192,7 @@ def _reasons(u: float | None, *, n: int) -> tuple[str, ...]:
     return ("scoring_failed",) if u is None else ()
 
 
-def _check_answers(answers: Sequence[str]) -> None:
+def _check_answers(answers: Sequence[object]) -> None:
     if isinstance(answers, str):
         msg = "expected a list of answers, got one text"
         raise InputError(msg)

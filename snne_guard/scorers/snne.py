@@ -15,10 +15,9 @@ from snne_guard.scorers.checks import (
     as_matrix,
     check_share,
     check_tau,
-    given,
 )
 from snne_guard.scorers.method import FunctionMethod
-from snne_guard.types import FloatArray, MethodInputs
+from snne_guard.types import FloatArray
 
 __all__ = ["SNNE", "WSNNE", "bounds", "snne", "softmax_weights", "uncertainty", "wsnne"]
 
@@ -232,7 +231,7 @@ def _weighted_mean(rows: FloatArray, weights: FloatArray, *, anchor: float) -> f
         for row, weight in zip(rows.tolist(), weights.tolist(), strict=True)
         if weight > 0
     ]
-    base = max(row for row, _ in pairs)
+    base: float = max(row for row, _ in pairs)
     if min(row for row, _ in pairs) == -math.inf:
         return -math.inf
     # Around a base and summed exactly, equal rows give exactly their value: answers
@@ -253,35 +252,26 @@ def _whole(n: int) -> int:
     return whole
 
 
-def _snne(inputs: MethodInputs) -> float:
-    return snne(inputs.similarity, tau=inputs.tau, anchor=inputs.anchor)
-
-
-def _wsnne(inputs: MethodInputs) -> float:
-    logprobs = given(inputs.mean_logprobs)
-    return wsnne(inputs.similarity, logprobs, tau=inputs.tau, anchor=inputs.anchor)
-
-
 _PAPER = "Nguyen, Payani, Mirzasoleiman 2025, Beyond Semantic Entropy"
 
 SNNE = FunctionMethod(
     name="snne",
     source=f"{_PAPER}, SNNE",
-    function=_snne,
+    function=snne,
+    options=("tau", "anchor"),
     limits=bounds,
     mapping=uncertainty,
     default_similarity="content_f1",
-    anchors=True,
 )
 
 WSNNE = FunctionMethod(
     name="wsnne",
     source=f"{_PAPER}, WSNNE",
-    function=_wsnne,
+    function=wsnne,
+    arguments=("similarity", "mean_logprobs"),
+    options=("tau", "anchor"),
     limits=bounds,
     mapping=uncertainty,
-    needs=frozenset({"similarity", "mean_logprobs"}),
     white_box=True,
     default_similarity="content_f1",
-    anchors=True,
 )

@@ -1,0 +1,67 @@
+"""EigenScore: how much room the answers' hidden states take up."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from snne_guard.errors import InputError
+from snne_guard.scorers.checks import as_floats, check_at_least
+from snne_guard.scorers.method import FunctionMethod
+
+__all__ = ["EIGEN_SCORE", "eigen_score"]
+
+# What an eigenvalue counts as that is not above 0.
+_LEAST = 1e-10
+
+
+def eigen_score(hidden_states: ArrayLike, *, alpha: float = 1e-3) -> float:
+    r"""Return the EigenScore of a set of answers.
+
+    .. math::
+        \frac1n \sum_i \ln \lambda_i, \quad
+        \lambda = \mathrm{eig}(Z J Z^T + \alpha I), \quad J = I - 11^T / d
+
+    Args:
+        hidden_states: ``(n, d)`` one hidden state or embedding an answer, n >= 1. Their
+            scale matters.
+        alpha: What is added to each eigenvalue, at least 0.
+
+    Returns:
+        The mean logarithm, at least ``ln(alpha)``, higher is more uncertain; unbounded.
+
+    Raises:
+        InputError: The states are not an ``(n, d)`` array of finite numbers.
+        ConfigurationError: alpha is below 0 or not finite.
+
+    Source:
+        Chen et al. 2024, "INSIDE: LLMs' Internal States Retain the Power of
+        Hallucination Detection" (arXiv 2402.03744), as in LM-Polygraph and the code of
+        the SNNE paper. EigenScore's own repository divides the covariance by d - 1 and
+        takes decadic logarithms.
+
+    Example:
+        >>> round(eigen_score([[1.0, 0.0, -1.0], [0.5, -1.0, 0.5]]), 4)
+        0.5499
+    """
+    check_at_least(alpha, 0, what="alpha")
+    states = as_floats(hidden_states, what="hidden_states")
+    if states.ndim != 2 or not states.size or np.isneginf(states).any():  # noqa: PLR2004 - a matrix has two axes
+        msg = f"expected (n, d) finite hidden_states, got shape {states.shape}"
+        raise InputError(msg)
+    # The squared singular values of the centred Z are the eigenvalues; J, which is
+    # (d, d), is never made, and what lies far below the largest one is not lost.
+    centred = states - states.mean(axis=1, keepdims=True)
+    singular = np.linalg.svd(centred, compute_uv=False)
+    values = np.full(len(states), float(alpha))
+    values[: len(singular)] += singular**2
+    return float(np.log(np.where(values > 0, values, _LEAST)).mean())
+
+
+EIGEN_SCORE = FunctionMethod(
+    name="eigen_score",
+    source="Chen et al. 2024, INSIDE, EigenScore; as in LM-Polygraph",
+    function=eigen_score,
+    arguments=("hidden_states",),
+    white_box=True,
+)

@@ -1,0 +1,213 @@
+"""Entropies over meanings and over sequences, and counts of meanings."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable
+
+from numpy.typing import ArrayLike
+
+from snne_guard.scorers.checks import as_cluster_ids, as_logprobs
+from snne_guard.scorers.clusters import cluster_masses
+from snne_guard.scorers.method import FunctionMethod, between
+from snne_guard.scorers.snne import softmax_weights
+
+__all__ = [
+    "DSE",
+    "NE",
+    "NUM_SET",
+    "SE",
+    "VOTE_SHARE",
+    "discrete_semantic_entropy",
+    "entropy",
+    "naive_entropy",
+    "semantic_entropy",
+    "semantic_set_count",
+    "vote_share",
+]
+
+
+def semantic_entropy(cluster_ids: ArrayLike, mean_logprobs: ArrayLike) -> float:
+    r"""Return semantic entropy: clusters weighted by their members' probabilities.
+
+    .. math::
+        SE = -\sum_C P(C) \ln P(C), \quad
+        P(C) = \sum_{i \in C} \mathrm{softmax}(\ell)_i
+
+    Args:
+        cluster_ids: ``(n,)`` cluster of each answer, n >= 1.
+        mean_logprobs: ``(n,)`` mean token log-probabilities in nats, as small as they
+            may be. ``-inf`` gives weight 0; if all are ``-inf`` the weights are equal.
+
+    Returns:
+        The entropy in nats, from 0 (one cluster) to the log of the number of clusters.
+
+    Raises:
+        InputError: The clusters are not whole numbers, or the log-probabilities are
+            not n numbers of at most 0.
+
+    Source:
+        Farquhar et al. 2024, "Detecting hallucinations in large language models using
+        semantic entropy". WSNNE gives it by the theorem of Nguyen, Payani,
+        Mirzasoleiman 2025.
+
+    Example:
+        >>> round(semantic_entropy([0, 1], [-0.2024, -1.2176]), 4)
+        0.5792
+    """
+    ids = as_cluster_ids(cluster_ids)
+    weights = softmax_weights(mean_logprobs, n=len(ids)).tolist()
+    return entropy(cluster_masses(ids, weights).values())
+
+
+def discrete_semantic_entropy(cluster_ids: ArrayLike) -> float:
+    r"""Return the entropy of the clusters' sizes, which needs no log-probabilities.
+
+    .. math:: DSE = -\sum_C \frac{|C|}{n} \ln \frac{|C|}{n}
+
+    Args:
+        cluster_ids: ``(n,)`` cluster of each answer, n >= 1.
+
+    Returns:
+        The entropy in nats, from 0 (one cluster) to ``ln n`` (n clusters).
+
+    Raises:
+        InputError: The clusters are not whole numbers.
+
+    Source:
+        The paper named at ``semantic_entropy``, discrete variant.
+
+    Example:
+        >>> round(discrete_semantic_entropy([0, 0, 0, 1]), 4)
+        0.5623
+    """
+    ids = as_cluster_ids(cluster_ids)
+    return entropy(size / len(ids) for size in Counter(ids).values())
+
+
+def naive_entropy(mean_logprobs: ArrayLike) -> float:
+    r"""Return the Monte Carlo estimate of the entropy over sequences.
+
+    .. math:: NE = -\frac1n \sum_i \ell_i
+
+    Args:
+        mean_logprobs: ``(n,)`` mean token log-probabilities in nats, n >= 1.
+
+    Returns:
+        The entropy in nats, at least 0 and unbounded; ``inf`` if a log-probability is
+        ``-inf``.
+
+    Raises:
+        InputError: The log-probabilities are not numbers of at most 0.
+
+    Source:
+        Malinin and Gales 2021, "Uncertainty Estimation in Autoregressive Structured
+        Prediction" (arXiv 2002.07650), length-normalised.
+
+    Example:
+        >>> round(naive_entropy([-0.2024, -1.2176]), 4)
+        0.71
+    """
+    logprobs = as_logprobs(mean_logprobs, what="mean_logprobs").tolist()
+    return 0.0 - math.fsum(logprobs) / len(logprobs)
+
+
+def semantic_set_count(cluster_ids: ArrayLike) -> int:
+    """Return how many meanings there are (NumSet), 1 to n.
+
+    Args:
+        cluster_ids: ``(n,)`` cluster of each answer, n >= 1.
+
+    Raises:
+        InputError: The clusters are not whole numbers.
+
+    Source:
+        Lin et al. 2024, "Generating with Confidence", on the clusters of semantic
+        entropy as in the code of Nguyen, Payani, Mirzasoleiman 2025.
+
+    Example:
+        >>> semantic_set_count([0, 0, 1])
+        2
+    """
+    return len(set(as_cluster_ids(cluster_ids)))
+
+
+def vote_share(cluster_ids: ArrayLike) -> float:
+    r"""Return the share of answers outside the largest cluster.
+
+    .. math:: U = 1 - \max_C |C| / n
+
+    Args:
+        cluster_ids: ``(n,)`` cluster of each answer, n >= 1.
+
+    Returns:
+        A share from 0 (one cluster) to ``1 - 1/n`` (n clusters).
+
+    Raises:
+        InputError: The clusters are not whole numbers.
+
+    Source:
+        Wang et al. 2023, "Self-Consistency Improves Chain of Thought Reasoning in
+        Language Models", the majority's share as a confidence.
+
+    Example:
+        >>> vote_share([0, 0, 0, 1])
+        0.25
+    """
+    ids = as_cluster_ids(cluster_ids)
+    return (len(ids) - max(Counter(ids).values())) / len(ids)
+
+
+def entropy(shares: Iterable[float], /) -> float:
+    """Return the Shannon entropy in nats of shares that add up to 1."""
+    terms = [share * math.log(share) for share in shares if share > 0]
+    return max(0.0, -math.fsum(terms))
+
+
+_FARQUHAR = "Farquhar et al. 2024, Detecting hallucinations using semantic entropy"
+
+SE = FunctionMethod(
+    name="se",
+    source=f"{_FARQUHAR}, SE",
+    function=semantic_entropy,
+    limits=between(0.0, math.log),
+    arguments=("cluster_ids", "mean_logprobs"),
+    default_similarity="nli",
+    white_box=True,
+)
+
+DSE = FunctionMethod(
+    name="dse",
+    source=f"{_FARQUHAR}, discrete SE",
+    function=discrete_semantic_entropy,
+    limits=between(0.0, math.log),
+    arguments=("cluster_ids",),
+    default_similarity="nli",
+)
+
+NE = FunctionMethod(
+    name="ne",
+    source="Malinin and Gales 2021, arXiv 2002.07650, length-normalised",
+    function=naive_entropy,
+    arguments=("mean_logprobs",),
+    white_box=True,
+)
+
+NUM_SET = FunctionMethod(
+    name="num_set",
+    source="Lin et al. 2024, Generating with Confidence, NumSet",
+    function=semantic_set_count,
+    limits=between(1.0, float),
+    arguments=("cluster_ids",),
+    default_similarity="nli",
+)
+
+VOTE_SHARE = FunctionMethod(
+    name="vote_share",
+    source="Wang et al. 2023, Self-Consistency, share of the majority",
+    function=vote_share,
+    limits=between(0.0, lambda n: (n - 1) / n),
+    arguments=("cluster_ids",),
+    default_similarity="exact",
+)

@@ -1,0 +1,222 @@
+"""Methods on the graph of answers: LexSim, SumEigv, Deg and Eccen."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from snne_guard.errors import InputError
+from snne_guard.scorers.checks import as_matrix
+from snne_guard.scorers.method import FunctionMethod, between
+from snne_guard.types import FloatArray
+
+__all__ = [
+    "DEG",
+    "ECCEN",
+    "LEX_SIM",
+    "SUM_EIGV",
+    "degree",
+    "eccentricity",
+    "eigenvalue_sum",
+    "laplacian_spectrum",
+    "lexical_similarity",
+]
+
+# Further digits of a spectrum are rounding, and depend on the order of the answers.
+_DIGITS = 12
+# An eigenvalue that equals the threshold but for rounding is not below it.
+_ROUNDING = 1e-12
+
+
+def lexical_similarity(similarity: ArrayLike) -> float:
+    r"""Return minus the mean similarity of all pairs (LexSim).
+
+    .. math:: U = -\frac{1}{n (n - 1)} \sum_{i \ne j} f_{ij}
+
+    Args:
+        similarity: ``(n, n)`` matrix f, n >= 1; ROUGE-L in the paper. The diagonal is
+            not looked at.
+
+    Returns:
+        A number from -1 (all alike) to 0 (nothing in common) for f in [0, 1]; -1 for
+        one answer.
+
+    Raises:
+        InputError: The matrix is not square, is empty, or holds a number that is not
+            finite.
+
+    Source:
+        Fomicheva et al. 2020, "Unsupervised Quality Estimation for Neural Machine
+        Translation"; Lin et al. 2024, "Generating with Confidence".
+
+    Example:
+        >>> lexical_similarity([[1, 0.5, 0], [0.5, 1, 0.25], [0, 0.25, 1]])
+        -0.25
+    """
+    matrix = as_matrix(similarity)
+    n = len(matrix)
+    if n == 1:
+        return -1.0
+    others = matrix[~np.eye(n, dtype=bool)].tolist()
+    # Exact, so that sets which differ only in their order tie.
+    return 0.0 - math.fsum(others) / (n * (n - 1))
+
+
+def laplacian_spectrum(similarity: ArrayLike) -> tuple[FloatArray, FloatArray]:
+    r"""Return the spectrum of a similarity graph's normalised Laplacian.
+
+    .. math:: L = I - D^{-1/2} W D^{-1/2}, \quad D_{ii} = \sum_j W_{ij}
+
+    Args:
+        similarity: ``(n, n)`` weights W of at least 0, n >= 1, with the diagonal. If
+            not symmetric, the mean of both directions is taken.
+
+    Returns:
+        ``(n,)`` eigenvalues in [0, 2], ascending, and ``(n, n)`` eigenvectors as
+        columns.
+
+    Raises:
+        InputError: The matrix is not square, is empty, holds a negative number or one
+            that is not finite, or has a row of zeros.
+
+    Example:
+        >>> laplacian_spectrum([[1, 0], [0, 1]])[0].tolist()
+        [0.0, 0.0]
+    """
+    weights = as_matrix(similarity)
+    if weights.min() < 0:
+        msg = f"expected weights of at least 0, got {weights.min()}"
+        raise InputError(msg)
+    weights = weights / 2 + weights.T / 2
+    degrees = weights.sum(axis=1)
+    if degrees.min() == 0:
+        msg = f"expected no row of zeros, got one at {degrees.argmin()}"
+        raise InputError(msg)
+    scale = 1 / np.sqrt(degrees)
+    # The eigenvalues of L - I keep the digits that those of L lose near 0.
+    values, vectors = np.linalg.eigh(weights * scale[:, None] * -scale)
+    return values + 1, vectors
+
+
+def eigenvalue_sum(similarity: ArrayLike) -> float:
+    r"""Return the sum of eigenvalues, a continuous count of meanings (SumEigv).
+
+    .. math:: U = \sum_k \max(0, 1 - \lambda_k)
+
+    Args:
+        similarity: ``(n, n)`` weights as for ``laplacian_spectrum``.
+
+    Returns:
+        A number from 1 (all alike) to n (nothing in common) for weights in [0, 1] with
+        diagonal 1.
+
+    Raises:
+        InputError: As for ``laplacian_spectrum``.
+
+    Source:
+        Lin et al. 2024, "Generating with Confidence", U_EigV.
+
+    Example:
+        >>> eigenvalue_sum([[1, 1, 0], [1, 1, 0], [0, 0, 1]])
+        2.0
+    """
+    values, _ = laplacian_spectrum(similarity)
+    return round(math.fsum((1 - values).clip(min=0).tolist()), _DIGITS)
+
+
+def degree(similarity: ArrayLike) -> float:
+    r"""Return the mean distance of an answer from all others (Deg).
+
+    .. math:: U = \frac1n \sum_i \sum_j (1 - W_{ij})
+
+    The method's authors divide by n once more; the code of the SNNE paper does not.
+
+    Args:
+        similarity: ``(n, n)`` similarities W, n >= 1, with the diagonal.
+
+    Returns:
+        A number from 0 (all alike) to ``n - 1`` (nothing in common) for W in [0, 1]
+        with diagonal 1.
+
+    Raises:
+        InputError: The matrix is not square, is empty, or holds a number that is not
+            finite.
+
+    Source:
+        Lin et al. 2024, "Generating with Confidence", U_Deg.
+
+    Example:
+        >>> degree([[1, 0.5], [0.5, 1]])
+        0.5
+    """
+    matrix = as_matrix(similarity)
+    n = len(matrix)
+    return (n * n - math.fsum(matrix.ravel().tolist())) / n
+
+
+def eccentricity(similarity: ArrayLike, *, threshold: float = 0.9) -> float:
+    r"""Return how far the answers lie from their centre in the graph's embedding.
+
+    .. math:: U = \lVert V - \bar{V} \rVert_F
+
+    where the columns of V are the eigenvectors with eigenvalues below the threshold,
+    and the mean row is subtracted (Eccen). It jumps where an eigenvalue crosses the
+    threshold.
+
+    Args:
+        similarity: ``(n, n)`` weights as for ``laplacian_spectrum``.
+        threshold: Eigenvalues below it count.
+
+    Returns:
+        A number from 0 (all alike) to ``sqrt(n - 1)`` (nothing in common).
+
+    Raises:
+        InputError: As for ``laplacian_spectrum``.
+
+    Source:
+        Lin et al. 2024, "Generating with Confidence", U_Ecc; the threshold is that of
+        the code of the SNNE paper.
+
+    Example:
+        >>> round(eccentricity([[1, 0, 0], [0, 1, 0], [0, 0, 1]]) ** 2, 9)
+        2.0
+    """
+    values, vectors = laplacian_spectrum(similarity)
+    chosen = vectors[:, values < threshold - _ROUNDING]
+    return round(float(np.linalg.norm(chosen - chosen.mean(axis=0))), _DIGITS)
+
+
+_LIN = "Lin et al. 2024, Generating with Confidence"
+
+LEX_SIM = FunctionMethod(
+    name="lex_sim",
+    source="Fomicheva et al. 2020, Unsupervised Quality Estimation for NMT",
+    function=lexical_similarity,
+    limits=between(-1.0, 0.0),
+)
+
+SUM_EIGV = FunctionMethod(
+    name="sum_eigv",
+    source=f"{_LIN}, U_EigV",
+    function=eigenvalue_sum,
+    limits=between(1.0, float),
+    default_similarity="nli",
+)
+
+DEG = FunctionMethod(
+    name="deg",
+    source=f"{_LIN}, U_Deg",
+    function=degree,
+    limits=between(0.0, lambda n: n - 1),
+    default_similarity="nli",
+)
+
+ECCEN = FunctionMethod(
+    name="eccen",
+    source=f"{_LIN}, U_Ecc",
+    function=eccentricity,
+    limits=between(0.0, lambda n: math.sqrt(n - 1)),
+    default_similarity="nli",
+)

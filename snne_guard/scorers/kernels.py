@@ -1,0 +1,236 @@
+"""Graphs of answers, kernels on them, and the von Neumann entropy of a kernel."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from snne_guard.errors import InputError
+from snne_guard.scorers.checks import (
+    as_cluster_ids,
+    as_matrix,
+    as_probabilities,
+    check_at_least,
+    check_positive,
+)
+from snne_guard.scorers.clusters import cluster_masses
+from snne_guard.scorers.snne import softmax_weights
+from snne_guard.types import FloatArray
+
+__all__ = [
+    "as_graph",
+    "cluster_kernel",
+    "edge_weights",
+    "heat_kernel",
+    "matern_kernel",
+    "unit_trace",
+    "von_neumann_entropy",
+]
+
+_SMALLEST_ROOT = 1e-12
+_SMALLEST_EIGENVALUE = 1e-8
+_SLACK = 1e-6
+# Further digits of an entropy are rounding, and depend on the order of the answers.
+_DIGITS = 12
+
+
+def edge_weights(entailment: ArrayLike) -> FloatArray:
+    """Return the graph on which Kernel Language Entropy is computed.
+
+    Each direction adds 1 if entailment is likeliest, 0.5 if neutral is, and 0 if
+    contradiction is.
+
+    Args:
+        entailment: ``(n, n, 3)`` probabilities, as of ``MethodInputs.entailment``.
+
+    Returns:
+        ``(n, n)`` symmetric weights in [0, 2], 0 on the diagonal.
+
+    Raises:
+        InputError: They are not probabilities of that shape.
+
+    Source:
+        Nikitin et al. 2024, "Kernel Language Entropy" (arXiv 2405.20003), the authors'
+        code.
+
+    Example:
+        >>> edge_weights([[[0, 0, 1], [0.1, 0.2, 0.7]], [[0.1, 0.8, 0.1], [0, 0, 1]]])
+        array([[0. , 1.5],
+               [1.5, 0. ]])
+    """
+    one_way = as_probabilities(entailment).argmax(axis=2) / 2
+    both: FloatArray = one_way + one_way.T
+    np.fill_diagonal(both, 0.0)
+    return both
+
+
+def as_graph(weights: ArrayLike, /) -> FloatArray:
+    """Return ``(n, n)`` symmetric weights of at least 0 with an empty diagonal."""
+    matrix = as_matrix(weights, what="weights")
+    if matrix.min() < 0:
+        msg = f"expected weights of at least 0, got {matrix.min()}"
+        raise InputError(msg)
+    gap = float(np.abs(matrix - matrix.T).max())
+    if gap > _SLACK:
+        msg = f"expected symmetric weights, got a pair {gap} apart"
+        raise InputError(msg)
+    graph: FloatArray = (matrix + matrix.T) / 2
+    np.fill_diagonal(graph, 0.0)
+    return graph
+
+
+def heat_kernel(
+    weights: ArrayLike, *, t: float = 0.3, normalised: bool = False
+) -> FloatArray:
+    r"""Return the heat kernel :math:`\exp(-t L)` of a graph.
+
+    Args:
+        weights: ``(n, n)`` symmetric edge weights of at least 0; the diagonal is not
+            looked at.
+        t: How long heat flows, at least 0.
+        normalised: Whether L is :math:`D^{-1/2} (D - W) D^{-1/2}` instead of
+            :math:`D - W`.
+
+    Returns:
+        ``(n, n)`` symmetric kernel, not normalised.
+
+    Raises:
+        InputError: The weights are not a graph.
+        ConfigurationError: t is below 0 or not finite.
+
+    Example:
+        >>> heat_kernel([[0, 1], [1, 0]], t=0.5).round(3)
+        array([[0.684, 0.316],
+               [0.316, 0.684]])
+    """
+    check_at_least(t, 0, what="t")
+    values, basis = _laplacian(weights, normalised=normalised)
+    kernel: FloatArray = (basis * np.exp(-t * values)) @ basis.T
+    return kernel
+
+
+def matern_kernel(
+    weights: ArrayLike, *, kappa: float = 1.0, nu: float = 1.0, normalised: bool = False
+) -> FloatArray:
+    r"""Return the Matern kernel :math:`(2\nu/\kappa^2 I + L)^{-\nu}` of a graph.
+
+    It is scaled by :math:`(2\nu/\kappa^2)^\nu`, which makes no difference to the
+    normalised kernel and keeps it within the range of a float.
+
+    Args:
+        weights: ``(n, n)`` edge weights as for ``heat_kernel``.
+        kappa: Length scale, above 0.
+        nu: Smoothness, above 0.
+        normalised: Which Laplacian, as for ``heat_kernel``.
+
+    Returns:
+        ``(n, n)`` symmetric kernel, not normalised.
+
+    Raises:
+        InputError: The weights are not a graph.
+        ConfigurationError: kappa or nu is not a finite number above 0.
+
+    Example:
+        >>> matern_kernel([[0, 1], [1, 0]]).round(3)
+        array([[0.75, 0.25],
+               [0.25, 0.75]])
+    """
+    check_positive(kappa, what="kappa")
+    check_positive(nu, what="nu")
+    values, basis = _laplacian(weights, normalised=normalised)
+    scaled = (1 + values * (kappa * kappa / (2 * nu))) ** -nu
+    kernel: FloatArray = (basis * scaled) @ basis.T
+    return kernel
+
+
+def cluster_kernel(cluster_ids: ArrayLike, mean_logprobs: ArrayLike) -> FloatArray:
+    r"""Return the kernel whose von Neumann entropy is semantic entropy.
+
+    The block of a cluster C is :math:`P(C) / |C|` throughout, where :math:`P(C)` is
+    the softmax of the log-probabilities, summed over C.
+
+    Args:
+        cluster_ids: ``(n,)`` semantic cluster of each answer.
+        mean_logprobs: ``(n,)`` mean token log-probabilities in nats.
+
+    Returns:
+        ``(n, n)`` symmetric kernel with trace 1.
+
+    Raises:
+        InputError: The lengths differ, or a number is no log-probability.
+
+    Example:
+        >>> cluster_kernel([0, 0, 1], [-1.0, -1.0, -1.0]).round(3)
+        array([[0.333, 0.333, 0.   ],
+               [0.333, 0.333, 0.   ],
+               [0.   , 0.   , 0.333]])
+    """
+    ids = as_cluster_ids(cluster_ids)
+    weights = softmax_weights(mean_logprobs, n=len(ids)).tolist()
+    masses = cluster_masses(ids, weights)
+    block = np.array([masses[one] / ids.count(one) for one in ids])
+    places = np.array(ids)
+    return np.where(places[:, None] == places, block, 0.0)
+
+
+def unit_trace(kernel: ArrayLike) -> FloatArray:
+    """Return a kernel scaled so that every diagonal entry is 1/n.
+
+    Raises:
+        InputError: It is no square matrix of finite numbers, or its diagonal goes
+            below 0.
+    """
+    matrix = as_matrix(kernel, what="kernel")
+    diagonal = matrix.diagonal()
+    if diagonal.min() < 0:
+        msg = f"expected a kernel with a diagonal of at least 0, got {diagonal.min()}"
+        raise InputError(msg)
+    roots = np.maximum(np.sqrt(diagonal), _SMALLEST_ROOT)
+    unit: FloatArray = matrix / roots[:, None] / roots / len(matrix)
+    return unit
+
+
+def von_neumann_entropy(kernel: ArrayLike) -> float:
+    """Return the von Neumann entropy of a kernel with trace 1.
+
+    Args:
+        kernel: ``(n, n)``, symmetric and positive semi-definite.
+
+    Returns:
+        Minus the sum of ``e ln e`` over the eigenvalues e above 1e-8, in nats: 0 for a
+        kernel of rank one, ``ln n`` for the identity over n.
+
+    Raises:
+        InputError: The kernel is no square matrix of finite numbers with trace 1.
+
+    Example:
+        >>> round(von_neumann_entropy([[0.5, 0], [0, 0.5]]), 4)
+        0.6931
+    """
+    matrix = as_matrix(kernel, what="kernel")
+    trace = float(np.trace(matrix))
+    if not abs(trace - 1) <= _SLACK:
+        msg = f"expected a kernel with trace 1, got trace {trace}"
+        raise InputError(msg)
+    values = np.linalg.eigvalsh(matrix)
+    values = values[values > _SMALLEST_EIGENVALUE]
+    total = math.fsum((values * np.log(values)).tolist())
+    return round(max(0.0, -total), _DIGITS)
+
+
+def _laplacian(
+    weights: ArrayLike, *, normalised: bool
+) -> tuple[FloatArray, FloatArray]:
+    """Return eigenvalues, none below 0, and eigenvectors of a graph's Laplacian."""
+    graph = as_graph(weights)
+    degrees = graph.sum(axis=1)
+    laplacian = np.diag(degrees) - graph
+    if normalised:
+        # Nodes without edges keep a row of zeros.
+        scale = np.zeros_like(degrees)
+        np.divide(1, np.sqrt(degrees), out=scale, where=degrees > 0)
+        laplacian = laplacian * scale[:, None] * scale
+    values, basis = np.linalg.eigh(laplacian)
+    return np.maximum(values, 0.0), basis
