@@ -13,154 +13,42 @@ import os
 import random
 import time
 import uuid
-from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Generator
+from dataclasses import replace
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 
+from snne_guard.call import Call, Delivery, Draws, Outcome, Request, Work
 from snne_guard.decision import Calibration, Verdict
 from snne_guard.errors import (
+    ConfigurationError,
     GuardTimeoutError,
     SamplingError,
     UncertainAnswerError,
 )
-from snne_guard.members import Members, select_members
-from snne_guard.observers import Observers
 from snne_guard.sampling.agreement import agree_suspiciously
-from snne_guard.sampling.replies import Draw, Failure, ProviderCapabilities, Reply
-from snne_guard.scorers import resolve_method, score_members
-from snne_guard.settings import GuardSettings
-from snne_guard.types import Assessment, Cost, Sample, Score
+from snne_guard.sampling.members import Members, select_members
+from snne_guard.sampling.replies import Draw, Failure, Reply
+from snne_guard.scorers import (
+    default_similarity,
+    needs_logprobs,
+    resolve_method,
+    score_members,
+    without_logprobs,
+)
+from snne_guard.similarity import resolve_similarity
+from snne_guard.types import Assessment, Cost, Method, Sample, Score
 
-__all__ = [
-    "Delivery",
-    "Draws",
-    "GuardState",
-    "Outcome",
-    "Request",
-    "Work",
-    "guarded_call",
-    "wants_logprobs",
-]
-
-Delivery = Literal["answer", "refusal", "fallback", "replacement", "nothing"]
+__all__ = ["guarded_call", "wants_logprobs"]
 
 _log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Draws:
-    """Wanted: requests to the model, all at once.
-
-    The driver sends back a ``Reply`` or ``Failure`` for each, None for one that was
-    still open at its deadline. A failed answer ends the wait for the samples.
-
-    Attributes:
-        draws: The requests.
-        deadlines: For each the ``time.monotonic()`` until which to wait, None for ever.
-    """
-
-    draws: tuple[Draw, ...]
-    deadlines: tuple[float | None, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Work:
-    """Wanted: the result of a function, or a ``Failure`` with what it raised.
-
-    Attributes:
-        function: What to call, without arguments.
-        deadline: As for ``Draws``; a ``Failure`` with a ``TimeoutError`` after it.
-        quick: Whether it may run on an event loop's own thread.
-    """
-
-    function: Callable[[], Any]
-    deadline: float | None = None
-    quick: bool = False
-
-
-class GuardState:
-    """What the calls of one guard share.
-
-    Attributes:
-        observers: Who is told of assessments.
-        method: Name of the method that ``method="auto"`` has settled on, None as yet.
-        n_ignored: Whether the provider was seen to ignore or refuse ``n``.
-        rejected: Request parameters that the provider was seen to refuse.
-    """
-
-    def __init__(self, settings: GuardSettings) -> None:
-        self.observers = Observers(settings.observers)
-        self.method: str | None = None
-        self.n_ignored = False
-        self.rejected: set[str] = set()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
-    """What a door asks of the engine.
-
-    Attributes:
-        settings: The options of the guard.
-        state: What its calls share.
-        capabilities: What the provider takes.
-        question: What the user asks, for similarities that use it.
-        tools_bound: Whether the answer may call tools on the application's behalf.
-        structured: Whether calls are a form of the answer, so that they are compared.
-        side_effects: Whether a sample could act on the world, so that none is drawn.
-        answer: An answer that exists already; then only samples are drawn.
-        answer_settings: What the answer is drawn with (``answer_temperature``,
-            ``top_p``, ``max_tokens``, ``stop``), as far as that is known.
-        run_id: The LangChain run of the call.
-    """
-
-    settings: GuardSettings
-    state: GuardState
-    capabilities: ProviderCapabilities = ProviderCapabilities()
-    question: str | None = field(default=None, repr=False)
-    tools_bound: bool = False
-    structured: bool = False
-    side_effects: bool = False
-    answer: Reply | None = field(default=None, repr=False)
-    answer_settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    run_id: str | None = None
-
-    @property
-    def calls_pass(self) -> bool:
-        """Whether an answer that calls tools is delivered without a score."""
-        skip = self.settings.tool_calls == "skip"
-        return self.tools_bound and skip and not self.structured
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
-    """How a guarded call ended.
-
-    Attributes:
-        assessment: The record of it, which observers are told.
-        delivery: What the application gets: the answer, the refusal text, what the
-            fallback says, what ``on_uncertain`` returned, or nothing but ``error``.
-        answer: The answer's reply, None where none came.
-        error: What is raised in place of an answer.
-        replacement: What ``on_uncertain`` returned, where that was no known word.
-    """
-
-    assessment: Assessment
-    delivery: Delivery
-    answer: Reply | None = field(default=None, repr=False)
-    error: BaseException | None = None
-    replacement: Any = field(default=None, repr=False)
-
-
-Call = Generator[Draws | Work, Any, Outcome]
 
 
 def wants_logprobs(request: Request, /) -> bool:
     """Return whether draws of this call should ask for log-probabilities."""
     if not request.capabilities.logprobs or request.state.method == "snne":
         return False
-    method = resolve_method(request.settings.method, logprobs=True)
-    return any("logprobs" in need for need in method.needs)
+    return needs_logprobs(resolve_method(request.settings.method, logprobs=True))
 
 
 def guarded_call(request: Request, /) -> Call:
@@ -195,6 +83,7 @@ class _CallState:
         self.cost = Cost(money=0.0)
         self.temperature_set = request.capabilities.temperature
         self.members: Members | None = None
+        self.late = False
         self._reasons: list[str] = []
 
     def note(self, reason: str) -> None:
@@ -216,7 +105,9 @@ class _CallState:
         """Count what a draw brought."""
         if result is None:
             self.cost += Cost(attempts=1, lower_bound=True, money=0.0)
-            self.note("samples_late")
+            self.late = True
+            if draw.role == "sample":
+                self.note("samples_late")
         elif isinstance(result, Failure):
             self.cost += Cost(attempts=result.attempts, money=0.0)
             self.errors.append(result.error)
@@ -310,11 +201,10 @@ def _why_unsampled(request: Request) -> str | None:
     return "side_effects" if request.side_effects else None
 
 
-def _sample_draws(call: _CallState, missing: int | None = None) -> tuple[Draw, ...]:
+def _sample_draws(call: _CallState) -> tuple[Draw, ...]:
     """Return requests for samples: all in one where the provider takes that."""
-    n = call.settings.n_samples if missing is None else missing
-    together = call.request.capabilities.n and not call.request.state.n_ignored
-    if together and missing is None:
+    n = call.settings.n_samples
+    if call.request.capabilities.n and not call.request.state.n_ignored:
         return (Draw(role="sample", n=n),)
     return (Draw(role="sample"),) * n
 
@@ -325,24 +215,18 @@ def _send(call: _CallState, draws: tuple[Draw, ...]) -> Generator[Draws, Any, No
     results = yield Draws(draws=draws, deadlines=deadlines)
     for draw, result in zip(draws, results, strict=True):
         call.take(draw, result)
-    if any(isinstance(result, Failure) for result in results):
-        call.note("samples_failed")
 
 
 def _top_up(call: _CallState) -> Generator[Draws, Any, None]:
     """Ask one by one for what a request for several replies did not bring."""
-    state, missing = call.request.state, call.settings.n_samples - len(call.samples)
+    state, had = call.request.state, len(call.samples)
+    missing = call.settings.n_samples - had
     together = call.request.capabilities.n and not state.n_ignored
-    if not together or missing <= 0 or "samples_late" in call.assess().reasons:
-        return
-    failed = len(call.errors)
-    had = len(call.samples)
-    yield from _send(call, _sample_draws(call, missing))
-    if len(call.samples) > had:
-        state.n_ignored = True
-        # One by one works, so nothing is missing that the failed request was for.
-        if len(call.errors) == failed:
-            call._reasons = [each for each in call._reasons if each != "samples_failed"]
+    if together and missing > 0 and not call.late:
+        yield from _send(call, (Draw(role="sample"),) * missing)
+        state.n_ignored = len(call.samples) > had
+    if call.errors and len(call.samples) < call.settings.n_samples:
+        call.note("samples_failed")
 
 
 def _without_answer(call: _CallState) -> Outcome:
@@ -384,14 +268,17 @@ def _score(call: _CallState) -> Generator[Work, Any, Score | None]:
         call.note("suspect_agreement")
         return None
     method = _method_for(call, members)
-    result = yield Work(
+    wanted = "structured" if members.calls else settings.similarity
+    name, similarity = resolve_similarity(wanted or default_similarity(method))
+    result: Score | Failure = yield Work(
         function=partial(
             score_members,
             members.texts,
-            token_logprobs=members.token_logprobs,
-            question=request.question,
             method=method,
-            similarity="structured" if members.calls else settings.similarity,
+            similarity=similarity,
+            similarity_name=name,
+            question=request.question,
+            token_logprobs=members.token_logprobs,
             tau=settings.tau,
             include_answer=settings.include_answer,
         ),
@@ -411,19 +298,19 @@ def _score(call: _CallState) -> Generator[Work, Any, Score | None]:
     return result
 
 
-def _method_for(call: _CallState, members: Members) -> Any:  # noqa: ANN401 - a Method
+def _method_for(call: _CallState, members: Members) -> Method:
     """Return the method that runs; ``"auto"`` is settled by the guard's first call."""
     wanted, state = call.settings.method, call.request.state
     complete = all(one is not None for one in members.token_logprobs)
-    expected = wants_logprobs(call.request)
-    if expected and not complete:
+    if not complete and wants_logprobs(call.request):
         call.note("logprobs_missing")
+    if wanted == "auto":
+        state.method = state.method or ("wsnne" if complete else "snne")
+        wanted = state.method
     method = resolve_method(wanted, logprobs=complete)
-    if wanted == "auto" and state.method is None:
-        state.method = method.name
-    if wanted == "auto" and state.method == "snne":
-        return resolve_method("snne", logprobs=complete)
-    return method
+    if complete or not needs_logprobs(method):
+        return method
+    return without_logprobs(method) or method
 
 
 # -- Deciding --------------------------------------------------------------------------
@@ -468,8 +355,11 @@ def _is_covered(call: _CallState, score: Score) -> bool:
     if not isinstance(calibration, Calibration) or members is None:
         return True
     answer = () if call.answer is None else call.answer.samples[:1]
-    same = calibration.matches(call.request.answer_settings)
-    return same and calibration.covers(
+    try:
+        calibration.check(call.request.answer_settings)
+    except ConfigurationError:
+        return False
+    return calibration.covers(
         n_used=score.n,
         method=score.method,
         similarity=score.similarity,

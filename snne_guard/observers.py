@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import inspect
 import logging
 import threading
@@ -36,10 +37,6 @@ class Observers:
     """
 
     def __init__(self, observers: Sequence[Observer] = ()) -> None:
-        if isinstance(observers, str) or not isinstance(observers, Sequence):
-            kind = type(observers).__name__
-            msg = f"observers must be a list of observers; got {kind}"
-            raise ConfigurationError(msg)
         for observer in observers:
             if not callable(getattr(observer, "on_assessment", None)):
                 msg = (
@@ -91,8 +88,6 @@ def _run_apart(awaitable: Awaitable[Any]) -> None:
             asyncio.run(wait())
         except BaseException as error:  # noqa: BLE001 - raised again by the caller
             failures.append(error)
-
-    import contextvars
 
     thread = threading.Thread(target=contextvars.copy_context().run, args=(run,))
     thread.start()

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 from snne_guard.decision import Calibration, Policy, Threshold
 from snne_guard.errors import ConfigurationError
 from snne_guard.observers import Observers
-from snne_guard.scorers import resolve_method
+from snne_guard.scorers import (
+    anchor_for,
+    compares_answers,
+    default_similarity,
+    resolve_method,
+)
 from snne_guard.similarity import resolve_similarity
 from snne_guard.types import (
     Assessment,
@@ -36,47 +41,14 @@ Limit = float | Threshold
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuardSettings:
-    """The options of a guard.
+    """The options of a guard, as ``SNNEGuard`` documents them, and two more.
 
     Attributes:
-        n: Members of the response set, the answer included; at least 2.
-        threshold: Largest ``u`` that is accepted, in [0, 1]; a ``Threshold``; a pair
-            ``(accept, refuse)``, between which ``on_uncertain`` holds and above which
-            is refused; or None, which measures only.
-        calibration: What ``snne-guard calibrate`` made, or the path of its file; takes
-            the place of a threshold.
-        on_uncertain: What happens to an answer that is not accepted: ``"flag"``,
-            ``"refuse"``, ``"fallback"``, ``"raise"``, or a function that gets the
-            ``Assessment`` and returns one of these words.
-        fallback: What answers instead, as the door understands it. It also steps in
-            where the model fails to answer.
-        refusal: Text in place of a refused answer.
-        on_error: What happens where fewer than ``min_samples`` members can be scored:
-            ``"uncertain"`` treats the answer like an uncertain one, ``"accept"``
-            delivers it, ``"raise"`` raises.
-        method: A name in ``METHODS``, a ``Method`` of your own, or ``"auto"``: WSNNE
-            where the provider gives log-probabilities, else SNNE.
-        similarity: What compares the answers: a name in ``SIMILARITIES``,
-            ``"nli:MODEL"``, ``"embedding:MODEL"``, a function of your own, or None for
-            the method's default.
-        temperature: Sampling temperature of the samples, above 0.
-        question: A function of the messages that returns what the user asks in them;
-            None: all of the user's last message.
-        tool_calls: ``"skip"`` lets an answer that calls bound tools pass without a
-            score, ``"score"`` compares the calls value by value.
-        min_samples: Members that a scored set must have; None: ``max(2, ceil(n / 2))``.
-        schedule: ``"concurrent"`` draws samples beside the answer, ``"answer_first"``
-            after it, when a provider's prompt cache is filled. Where tools are bound
-            and their calls are not scored, samples always wait for the answer.
-        timeout: Seconds for the whole call.
-        sample_timeout: Seconds after which what has arrived is scored.
-        max_concurrency: Requests in flight for this guard, all calls together.
-        sample_rate: Share of calls that are sampled at all, in [0, 1].
-        prices: What the model's tokens cost, for ``Cost.money``.
-        observers: Who is told of every assessment.
         include_answer: Whether the answer is a member of the set. If not, ``n`` samples
             are drawn besides it, as in the paper.
         tau: Temperature of the similarity's softmax, above 0.
+        policy: What the options make of an uncertainty.
+        certified: Whether the threshold carries a statistical promise.
 
     Raises:
         ConfigurationError: An option makes no sense, alone or with another one.
@@ -127,6 +99,8 @@ class GuardSettings:
         ):
             self._settle("calibration", Calibration.load(self.calibration))
         self._settle_policy()
+        if isinstance(self.calibration, Calibration) and self.method == "auto":
+            self._settle("method", self.calibration.settings.get("method", "auto"))
 
     @property
     def needed(self) -> int:
@@ -137,6 +111,34 @@ class GuardSettings:
     def n_samples(self) -> int:
         """Samples that are drawn besides the answer."""
         return self.n - 1 if self.include_answer else self.n
+
+    def check_calibration(self, known: Mapping[str, Any], /) -> None:
+        """Refuse to start with a calibration that was made for something else.
+
+        Args:
+            known: The ``model`` and what the answer is drawn with
+                (``answer_temperature``, ``top_p``, ``max_tokens``, ``stop``), as far
+                as that is known.
+
+        Raises:
+            ConfigurationError: Some setting differs; the message names them all.
+        """
+        if not isinstance(self.calibration, Calibration):
+            return
+        method = resolve_method(self.method, logprobs=True)
+        name, _ = resolve_similarity(self.similarity or default_similarity(method))
+        self.calibration.check(
+            {
+                **known,
+                "n": self.n,
+                "include_answer": self.include_answer,
+                "temperature": self.temperature,
+                "method": method.name,
+                "similarity": name if compares_answers(method) else None,
+                "anchor": anchor_for(method, name) if self.include_answer else 0.0,
+                "tau": self.tau,
+            }
+        )
 
     def _settle(self, name: str, value: object) -> None:
         object.__setattr__(self, name, value)
@@ -227,9 +229,7 @@ def _one_of(name: str, value: object, choices: tuple[str, ...]) -> None:
         raise ConfigurationError(msg)
 
 
-def _check_function(
-    name: Literal["question", "on_uncertain"] | str, value: object
-) -> None:
+def _check_function(name: str, value: object) -> None:
     if value is None or isinstance(value, str):
         return
     if not callable(value) or inspect.iscoroutinefunction(value):

@@ -1,0 +1,1 @@
+"""Carry out a guarded call: by threads or by tasks."""

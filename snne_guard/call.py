@@ -1,0 +1,122 @@
+"""What a guarded call is given, what it wants done, and how it ends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from snne_guard.sampling.replies import Draw, ProviderCapabilities, Reply
+from snne_guard.settings import GuardSettings
+from snne_guard.types import Assessment
+
+__all__ = ["Call", "Delivery", "Draws", "GuardState", "Outcome", "Request", "Work"]
+
+Delivery = Literal["answer", "refusal", "fallback", "replacement", "nothing"]
+"""What the application gets; see ``Outcome``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draws:
+    """Wanted: requests to the model, all at once.
+
+    The driver sends back a ``Reply`` or ``Failure`` for each, None for one that was
+    still open at its deadline. A failed answer ends the wait for the samples.
+
+    Attributes:
+        draws: The requests.
+        deadlines: For each the ``time.monotonic()`` until which to wait, None for ever.
+    """
+
+    draws: tuple[Draw, ...]
+    deadlines: tuple[float | None, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Work:
+    """Wanted: the result of a function, or a ``Failure`` with what it raised.
+
+    Attributes:
+        function: What to call, without arguments.
+        deadline: As for ``Draws``; a ``Failure`` with a ``TimeoutError`` after it.
+        quick: Whether it may run on an event loop's own thread.
+    """
+
+    function: Callable[[], Any]
+    deadline: float | None = None
+    quick: bool = False
+
+
+class GuardState:
+    """What the calls of one guard share.
+
+    Attributes:
+        method: Name of the method that ``method="auto"`` has settled on, None as yet.
+        n_ignored: Whether the provider was seen to ignore or refuse ``n``.
+        warned: Whether the guard has warned of a long question.
+    """
+
+    def __init__(self) -> None:
+        self.method: str | None = None
+        self.n_ignored = False
+        self.warned = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What a door asks of the engine.
+
+    Attributes:
+        settings: The options of the guard.
+        state: What its calls share.
+        capabilities: What the provider takes.
+        question: What the user asks, for similarities that use it.
+        tools_bound: Whether the answer may call tools on the application's behalf.
+        structured: Whether calls are a form of the answer, so that they are compared.
+        side_effects: Whether a sample could act on the world, so that none is drawn.
+        answer: An answer that exists already; then only samples are drawn.
+        answer_settings: What the answer is drawn with (``answer_temperature``,
+            ``top_p``, ``max_tokens``, ``stop``), as far as that is known.
+        run_id: The LangChain run of the call.
+    """
+
+    settings: GuardSettings
+    state: GuardState
+    capabilities: ProviderCapabilities = field(default_factory=ProviderCapabilities)
+    question: str | None = field(default=None, repr=False)
+    tools_bound: bool = False
+    structured: bool = False
+    side_effects: bool = False
+    answer: Reply | None = field(default=None, repr=False)
+    answer_settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    run_id: str | None = None
+
+    @property
+    def calls_pass(self) -> bool:
+        """Whether an answer that calls tools is delivered without a score."""
+        skip = self.settings.tool_calls == "skip"
+        return self.tools_bound and skip and not self.structured
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """How a guarded call ended.
+
+    Attributes:
+        assessment: The record of it, which observers are told.
+        delivery: What the application gets: the answer, the refusal text, what the
+            fallback says, what ``on_uncertain`` returned, or nothing but ``error``.
+        answer: The answer's reply, None where none came.
+        error: What is raised in place of an answer.
+        replacement: What ``on_uncertain`` returned, where that was no known word.
+    """
+
+    assessment: Assessment
+    delivery: Delivery
+    answer: Reply | None = field(default=None, repr=False)
+    error: BaseException | None = None
+    replacement: Any = field(default=None, repr=False)
+
+
+Call = Generator[Draws | Work, Any, Outcome]
+"""A guarded call under way: yields what it wants done, is sent what came of it."""

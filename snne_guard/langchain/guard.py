@@ -1,0 +1,501 @@
+"""The guard as a LangChain chat model, wherever one stands."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from typing import Any, Self
+
+from langchain_core.callbacks import (
+    AsyncCallbackManagerForLLMRun,
+    CallbackManagerForLLMRun,
+)
+from langchain_core.language_models import BaseChatModel, LanguageModelInput
+from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
+from langchain_core.runnables import Runnable, RunnableBinding
+from pydantic import ConfigDict, Field, PrivateAttr
+
+from snne_guard.call import GuardState, Outcome
+from snne_guard.decision import Calibration, Threshold
+from snne_guard.drivers import tasks, threads
+from snne_guard.drivers.limits import Limiter
+from snne_guard.engine import guarded_call
+from snne_guard.errors import ConfigurationError
+from snne_guard.langchain import messages as delivered
+from snne_guard.langchain.errors import as_model_error
+from snne_guard.langchain.requests import prepare
+from snne_guard.langchain.structured import structured_output
+from snne_guard.observers import Observers
+from snne_guard.sampling.langchain import (
+    ChatRunnable,
+    LangChainDraws,
+    RejectedParameters,
+    models_in,
+    rebuild,
+    retries_itself,
+    sample_of,
+)
+from snne_guard.sampling.langchain.answer_settings import (
+    answer_settings_of,
+    model_name_of,
+)
+from snne_guard.sampling.replies import Reply
+from snne_guard.settings import REFUSAL, GuardSettings
+from snne_guard.types import (
+    Assessment,
+    Method,
+    Observer,
+    OnError,
+    OnUncertain,
+    Prices,
+    Schedule,
+    Similarity,
+    ToolCalls,
+)
+
+__all__ = ["SNNEGuard"]
+
+_log = logging.getLogger(__name__)
+
+_Run = CallbackManagerForLLMRun | AsyncCallbackManagerForLLMRun | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Shared:
+    """What the copies of one guard have in common."""
+
+    state: GuardState
+    limiter: Limiter
+    rejected: RejectedParameters
+
+    @classmethod
+    def of(cls, settings: GuardSettings) -> _Shared:
+        return cls(
+            state=GuardState(),
+            limiter=Limiter(settings.max_concurrency),
+            rejected=RejectedParameters(),
+        )
+
+
+class SNNEGuard(BaseChatModel):
+    """Asks a chat model several times and acts on how far its answers differ.
+
+    It is a chat model itself: put it wherever the model stands, in a chain, an agent
+    or a graph. It delivers what the model would, an ``AIMessage``, with the assessment
+    in ``response_metadata["snne_guard"]`` and the usage of all draws summed.
+
+    Without a threshold it measures only. Where an answer can only be accepted or
+    flagged, its chunks stream as they come and the last one carries the assessment; in
+    every other case there is one chunk, after the decision.
+
+    Args:
+        model: Any chat model, also inside ``bind``, ``bind_tools``, ``with_config``,
+            ``with_retry`` or ``with_fallbacks``. It is never changed.
+        n: Members of the response set, the answer included; at least 2.
+        threshold: Largest ``u`` that is accepted, in [0, 1]; a ``Threshold``; a pair
+            ``(accept, refuse)``, between which ``on_uncertain`` holds and above which
+            is refused; or None, which measures only.
+        calibration: What ``snne-guard calibrate`` made, or the path of its file, in
+            place of a threshold. A guard with other settings or another model refuses
+            to start.
+        on_uncertain: What happens to an answer that is not accepted: ``"flag"``,
+            ``"refuse"``, ``"fallback"``, ``"raise"``, or a function that gets the
+            ``Assessment`` and returns one of these words, or a message or text to
+            deliver instead.
+        fallback: A runnable that takes the same messages. It also steps in where the
+            model fails to answer.
+        refusal: Text of the message in place of a refused answer.
+        on_error: What happens where fewer than ``min_samples`` members can be scored:
+            ``"uncertain"`` treats the answer like an uncertain one, ``"accept"``
+            delivers it, ``"raise"`` raises.
+        method: A name in ``METHODS``, a ``Method`` of your own, or ``"auto"``: WSNNE
+            where the provider gives log-probabilities, else SNNE, settled once.
+        similarity: What compares the answers: a name in ``SIMILARITIES``,
+            ``"nli:MODEL"``, ``"embedding:MODEL"``, a function of your own, or None for
+            the method's default.
+        temperature: Sampling temperature of the samples, above 0.
+        question: A function of the messages that returns what the user asks in them,
+            where a prompt holds retrieved text beside the question. One call can say it
+            with ``config={"metadata": {"snne_guard_question": "..."}}``. None: all of
+            the user's last message.
+        tool_calls: ``"skip"`` lets an answer that calls bound tools pass without a
+            score, ``"score"`` compares the calls value by value.
+        min_samples: Members that a scored set must have; None: ``max(2, ceil(n / 2))``.
+        schedule: ``"concurrent"`` draws samples beside the answer, ``"answer_first"``
+            after it, when a provider's prompt cache is filled.
+        timeout: Seconds for the whole call, then ``GuardTimeoutError``.
+        sample_timeout: Seconds after which what has arrived is scored.
+        max_concurrency: Requests in flight for this guard, all calls together.
+        sample_rate: Share of calls that are sampled at all, in [0, 1].
+        prices: What the model's tokens cost, for ``cost.money``.
+        observers: Objects with ``on_assessment``, who are told of every call, texts
+            included.
+
+    Raises:
+        ConfigurationError: An option makes no sense, alone or with another one, or
+            differs from what the calibration was made for.
+        InputError: The calibration's file is damaged.
+
+    Example:
+        >>> from langchain_core.language_models import FakeListChatModel
+        >>> model = FakeListChatModel(responses=["Paris"])
+        >>> guard = SNNEGuard(model, n=3, threshold=0.4, on_uncertain="refuse")
+        >>> message = guard.invoke("What is the capital of France?")
+        >>> message.content, message.response_metadata["snne_guard"]["decision"]
+        ('Paris', 'accept')
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
+
+    guarded: Any
+    n: Any
+    threshold: Any
+    calibration: Any
+    on_uncertain: Any
+    fallback: Any
+    refusal: Any
+    on_error: Any
+    method: Any
+    similarity: Any
+    temperature: Any
+    question: Any
+    tool_calls: Any
+    min_samples: Any
+    schedule: Any
+    timeout: Any
+    sample_timeout: Any
+    max_concurrency: Any
+    sample_rate: Any
+    prices: Any
+    observers: Any
+    # Not options: ``paper`` sets the first two, ``with_structured_output`` the third,
+    # and the copies of a guard have the fourth in common.
+    include_answer: Any = True
+    tau: Any = 1.0
+    structured: Any = False
+    shared: Any = Field(default=None, repr=False)
+
+    _settings: GuardSettings = PrivateAttr()
+    _observers: Observers = PrivateAttr()
+
+    def __init__(
+        self,
+        model: ChatRunnable | None = None,
+        *,
+        n: int = 5,
+        threshold: float
+        | Threshold
+        | tuple[float | Threshold, float | Threshold]
+        | None = None,
+        calibration: Calibration | str | PathLike[str] | None = None,
+        on_uncertain: OnUncertain | Callable[[Assessment], Any] = "flag",
+        fallback: Runnable[Any, Any] | None = None,
+        refusal: str = REFUSAL,
+        on_error: OnError = "uncertain",
+        method: str | Method = "auto",
+        similarity: str | Similarity | None = None,
+        temperature: float = 1.0,
+        question: Callable[[list[BaseMessage]], str | None] | None = None,
+        tool_calls: ToolCalls = "skip",
+        min_samples: int | None = None,
+        schedule: Schedule = "concurrent",
+        timeout: float | None = None,
+        sample_timeout: float | None = None,
+        max_concurrency: int | None = None,
+        sample_rate: float = 1.0,
+        prices: Prices | None = None,
+        observers: Sequence[Observer] = (),
+        **fields: Any,
+    ) -> None:
+        given = {
+            name: value for name, value in locals().items() if name in _option_names()
+        }
+        unknown = sorted(set(fields) - set(type(self).model_fields))
+        if unknown:
+            msg = f"SNNEGuard has no option {', '.join(map(repr, unknown))}"
+            raise ConfigurationError(msg)
+        fields = {**fields, "guarded": model or fields.get("guarded")}
+        given |= {name: fields[name] for name in _INTERNAL if name in fields}
+        settings = GuardSettings(**given)
+        inner = models_in(fields["guarded"])
+        # A cached assessment would be of other draws.
+        own = {
+            "cache": False,
+            "calibration": settings.calibration,
+            "shared": fields.get("shared") or _Shared.of(settings),
+        }
+        profile = {"profile": getattr(inner[0], "profile", None)}
+        super().__init__(**{**profile, **given, **fields, **own})
+        _check_fallback(fallback)
+        self._settings = settings
+        self._observers = Observers(settings.observers)
+        known = answer_settings_of(self.guarded)
+        settings.check_calibration({**known, **model_name_of(self.guarded)})
+
+    @classmethod
+    def paper(cls, model: ChatRunnable, **options: Any) -> Self:
+        """Return a guard that does what the paper does.
+
+        Ten samples without the answer, SNNE with tau = 1 on ROUGE-L with rouge-score's
+        tokens, which see the letters a to z and digits only (arXiv 2506.00245,
+        section 4).
+
+        Args:
+            model: The chat model.
+            **options: Options of ``SNNEGuard`` on which the paper is silent.
+        """
+        paper = {
+            "n": 10,
+            "include_answer": False,
+            "method": "snne",
+            "similarity": "rouge_l_paper",
+        }
+        return cls(model, **{**paper, **options})
+
+    @classmethod
+    def from_calibration(
+        cls,
+        model: ChatRunnable,
+        calibration: Calibration | str | PathLike[str],
+        **options: Any,
+    ) -> Self:
+        """Return a guard with the settings and the threshold of a calibration.
+
+        Args:
+            model: The chat model that it was made for.
+            calibration: What ``snne-guard calibrate`` made, or the path of its file.
+            **options: Options of ``SNNEGuard``; one that differs from the calibration
+                is refused.
+
+        Raises:
+            ConfigurationError: The model or an option differs; the message names all.
+            InputError: The file holds no calibration, or was changed.
+        """
+        if not isinstance(calibration, Calibration):
+            calibration = Calibration.load(calibration)
+        return cls(model, **{**calibration.guard_settings(), **options})
+
+    @property
+    def settings(self) -> GuardSettings:
+        """The options, validated."""
+        return self._settings
+
+    # -- What LangChain asks of a chat model -------------------------------------------
+
+    @property
+    def _llm_type(self) -> str:
+        return "snne-guard"
+
+    @property
+    def model_name(self) -> str | None:
+        """Name of the guarded model, None where it has none."""
+        return model_name_of(self.guarded).get("model")
+
+    def _get_ls_params(self, stop: list[str] | None = None, **kwargs: Any) -> Any:
+        inner = models_in(self.guarded)[0]
+        return inner._get_ls_params(stop=stop, **kwargs)  # noqa: SLF001 - tracers want the real model's
+
+    def get_num_tokens(self, text: str) -> int:
+        """Return the number of tokens as the guarded model counts them."""
+        return models_in(self.guarded)[0].get_num_tokens(text)
+
+    @classmethod
+    def is_lc_serializable(cls) -> bool:
+        """Return False: LangChain refuses to load classes of other packages."""
+        return False
+
+    def model_copy(
+        self, *, update: Mapping[str, Any] | None = None, deep: bool = False
+    ) -> Self:
+        """Return a copy with other options, checked as at construction.
+
+        It shares the limit on requests and what was learnt of the provider.
+        """
+        del deep  # what is inside is never changed
+        return type(self)(**{**dict(self), **(update or {})})
+
+    def bind_tools(
+        self, tools: Sequence[Any], *, tool_choice: Any = None, **kwargs: Any
+    ) -> Runnable[LanguageModelInput, AIMessage]:
+        """Return the guard with tools bound, in the guarded model's own form.
+
+        Tools are bound to a fallback that is a chat model as well.
+        """
+        if tool_choice is not None:
+            kwargs = {**kwargs, "tool_choice": tool_choice}
+        guard = self
+        if isinstance(self.fallback, BaseChatModel):
+            fallback = self.fallback.bind_tools(tools, **kwargs)
+            guard = self.model_copy(update={"fallback": fallback})
+        bound = rebuild(self.guarded, lambda model: model.bind_tools(tools, **kwargs))
+        return guard.on(bound)
+
+    def on(self, bound: ChatRunnable) -> Runnable[LanguageModelInput, AIMessage]:
+        """Return the same guard on another form of the model.
+
+        What is bound to the model stays visible and can be bound over, as for any chat
+        model.
+        """
+        if isinstance(bound, RunnableBinding) and bound.bound is self.guarded:
+            return self.bind(**bound.kwargs)
+        return self.model_copy(update={"guarded": bound})
+
+    def with_structured_output(
+        self, schema: Any, *, include_raw: bool = False, **kwargs: Any
+    ) -> Runnable[LanguageModelInput, Any]:
+        """Return the model's structured output, guarded before any parser sees it.
+
+        Replies are compared value by value. A refusal would not fit the schema, so an
+        answer that is refused raises ``UncertainAnswerError``.
+        """
+        return structured_output(self, schema, include_raw=include_raw, **kwargs)
+
+    # -- One call ----------------------------------------------------------------------
+
+    def _generate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: CallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> ChatResult:
+        request, draws = prepare(self, messages, stop, run_manager, kwargs)
+        outcome = threads.run(guarded_call(request), draws, **self._driver_options)
+        message = delivered.message_of(outcome, refusal=self.refusal)
+        if message is None:
+            config = delivered.child_config(run_manager)
+            message = delivered.as_message(self.fallback.invoke(messages, config))
+        return _result(delivered.attach(message, outcome))
+
+    async def _agenerate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: AsyncCallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> ChatResult:
+        request, draws = prepare(self, messages, stop, run_manager, kwargs)
+        outcome = await tasks.run(guarded_call(request), draws, **self._driver_options)
+        message = delivered.message_of(outcome, refusal=self.refusal)
+        if message is None:
+            config = delivered.child_config(run_manager)
+            given = await self.fallback.ainvoke(messages, config)
+            message = delivered.as_message(given)
+        return _result(delivered.attach(message, outcome))
+
+    def _stream(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: CallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> Iterator[ChatGenerationChunk]:
+        if self.settings.policy.may_withhold or self.fallback is not None:
+            yield _chunk(self._generate(messages, stop, run_manager, **kwargs))
+            return
+        request, draws = prepare(self, messages, stop, run_manager, kwargs)
+        for item in threads.stream(
+            guarded_call(request), draws, **self._driver_options
+        ):
+            yield self._streamed(item)
+
+    async def _astream(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: AsyncCallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> AsyncIterator[ChatGenerationChunk]:
+        if self.settings.policy.may_withhold or self.fallback is not None:
+            yield _chunk(await self._agenerate(messages, stop, run_manager, **kwargs))
+            return
+        request, draws = prepare(self, messages, stop, run_manager, kwargs)
+        call = guarded_call(request)
+        async for item in tasks.stream(call, draws, **self._driver_options):
+            yield self._streamed(item)
+
+    def assess(
+        self, messages: LanguageModelInput, answer: AIMessage | str | None = None
+    ) -> Assessment:
+        """Return everything about one call, samples and matrix too.
+
+        Nothing is withheld or raised for being uncertain; ``decision`` says what would
+        be done. No callback handler sees the call.
+
+        Args:
+            messages: What the model takes.
+            answer: An answer that exists already; only samples are drawn then.
+
+        Raises:
+            Exception: The model's own error, where it fails to answer.
+        """
+        call, draws = self._assessed(messages, answer)
+        return _assessment(threads.run(call, draws, **self._driver_options))
+
+    async def aassess(
+        self, messages: LanguageModelInput, answer: AIMessage | str | None = None
+    ) -> Assessment:
+        """Do what ``assess`` does without blocking the event loop."""
+        call, draws = self._assessed(messages, answer)
+        return _assessment(await tasks.run(call, draws, **self._driver_options))
+
+    # -- Its parts ---------------------------------------------------------------------
+
+    @property
+    def _driver_options(self) -> dict[str, Any]:
+        return {
+            "limiter": self.shared.limiter,
+            "observers": self._observers,
+            "retry": not retries_itself(self.guarded),
+        }
+
+    def _assessed(
+        self, messages: LanguageModelInput, answer: AIMessage | str | None
+    ) -> tuple[Any, LangChainDraws]:
+        conversation = self._convert_input(messages).to_messages()
+        reply = None
+        if answer is not None:
+            message = delivered.as_message(answer)
+            reply = Reply(samples=(sample_of(message),), raw=message)
+        request, draws = prepare(self, conversation, None, None, {}, answer=reply)
+        return guarded_call(request), draws
+
+    def _streamed(self, item: Any) -> ChatGenerationChunk:
+        if not isinstance(item, Outcome):
+            chunk: ChatGenerationChunk = item
+            return chunk
+        if item.error is not None:
+            raise as_model_error(item.error)
+        return ChatGenerationChunk(message=delivered.last_chunk(item))
+
+
+_INTERNAL = ("include_answer", "tau")
+
+
+def _option_names() -> frozenset[str]:
+    return frozenset(SNNEGuard.model_fields) - {"guarded", "structured", *_INTERNAL}
+
+
+def _check_fallback(fallback: object) -> None:
+    if fallback is not None and not isinstance(fallback, Runnable):
+        msg = f"fallback must be a runnable; got {type(fallback).__name__}"
+        raise ConfigurationError(msg)
+
+
+def _result(message: AIMessage) -> ChatResult:
+    return ChatResult(generations=[ChatGeneration(message=message)])
+
+
+def _chunk(result: ChatResult) -> ChatGenerationChunk:
+    message = delivered.as_message(result.generations[0].message)
+    return ChatGenerationChunk(message=delivered.as_chunk(message))
+
+
+def _assessment(outcome: Outcome) -> Assessment:
+    """Return the assessment, or raise where there was no answer to assess."""
+    if outcome.answer is None and outcome.error is not None:
+        raise as_model_error(outcome.error)
+    return outcome.assessment

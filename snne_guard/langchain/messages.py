@@ -1,0 +1,155 @@
+"""What a guard delivers: the answer or what stands in for it, with the assessment."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from langchain_core.callbacks import (
+    AsyncCallbackManager,
+    AsyncCallbackManagerForLLMRun,
+    CallbackManager,
+    CallbackManagerForLLMRun,
+)
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
+from langchain_core.messages.ai import InputTokenDetails, UsageMetadata
+from langchain_core.runnables import RunnableConfig
+
+from snne_guard.call import Outcome
+from snne_guard.errors import ConfigurationError
+from snne_guard.langchain.errors import as_model_error
+from snne_guard.types import Cost
+
+__all__ = [
+    "as_chunk",
+    "as_message",
+    "attach",
+    "child_config",
+    "is_refusal",
+    "last_chunk",
+    "message_of",
+]
+
+_KEY = "snne_guard"
+
+
+def is_refusal(message: BaseMessage) -> bool:
+    """Return whether a guard put a refusal in place of the model's answer.
+
+    Example:
+        >>> is_refusal(AIMessage("Paris"))
+        False
+    """
+    carried = message.response_metadata.get(_KEY) or {}
+    return carried.get("decision") == "refuse"
+
+
+def as_message(value: object) -> AIMessage:
+    """Return what a fallback or ``on_uncertain`` gave as a message.
+
+    Raises:
+        ConfigurationError: It is neither a message nor a text.
+    """
+    if isinstance(value, AIMessage):
+        return value
+    if isinstance(value, str):
+        return AIMessage(value)
+    msg = (
+        "a fallback, and a function as on_uncertain, must give a message or a text; "
+        f"got {type(value).__name__}"
+    )
+    raise ConfigurationError(msg)
+
+
+def message_of(outcome: Outcome, *, refusal: str) -> AIMessage | None:
+    """Return what is delivered, None where the fallback has to say it.
+
+    Raises:
+        BaseException: What is raised in place of an answer.
+    """
+    if outcome.error is not None:
+        raise as_model_error(outcome.error)
+    if outcome.delivery == "fallback":
+        return None
+    if outcome.delivery == "refusal":
+        return AIMessage(refusal, response_metadata={"finish_reason": "stop"})
+    if outcome.delivery == "replacement":
+        return as_message(outcome.replacement)
+    assert outcome.answer is not None  # noqa: S101 - it is delivered, so there is one
+    return as_message(outcome.answer.raw)
+
+
+def attach(message: AIMessage, outcome: Outcome) -> AIMessage:
+    """Return a message that carries the assessment and the usage of all draws."""
+    assessment = outcome.assessment
+    metadata = {**message.response_metadata, _KEY: assessment.to_metadata()}
+    usage = _usage(assessment.cost) or message.usage_metadata
+    update = {"response_metadata": metadata, "usage_metadata": usage}
+    return message.model_copy(update=update)
+
+
+def as_chunk(message: AIMessage) -> AIMessageChunk:
+    """Return a whole message as the only chunk of a stream."""
+    if isinstance(message, AIMessageChunk):
+        return message
+    return AIMessageChunk(
+        content=message.content,
+        additional_kwargs=message.additional_kwargs,
+        response_metadata=message.response_metadata,
+        tool_calls=message.tool_calls,
+        invalid_tool_calls=message.invalid_tool_calls,
+        usage_metadata=message.usage_metadata,
+        id=message.id,
+        name=message.name,
+        chunk_position="last",
+    )
+
+
+def last_chunk(outcome: Outcome) -> AIMessageChunk:
+    """Return the chunk that ends a streamed answer, with the usage of the samples."""
+    cost = outcome.assessment.cost
+    told = outcome.answer.cost if outcome.answer is not None else Cost()
+    rest = Cost(
+        prompt_tokens=cost.prompt_tokens - told.prompt_tokens,
+        cached_tokens=cost.cached_tokens - told.cached_tokens,
+        completion_tokens=cost.completion_tokens - told.completion_tokens,
+    )
+    return AIMessageChunk(
+        content="",
+        response_metadata={_KEY: outcome.assessment.to_metadata()},
+        usage_metadata=_usage(rest),
+        chunk_position="last",
+    )
+
+
+def child_config(
+    run: CallbackManagerForLLMRun | AsyncCallbackManagerForLLMRun | None,
+) -> RunnableConfig:
+    """Return the configuration of a fallback, whose run nests under the guard's.
+
+    LangChain has no child managers for the run of a chat model.
+    """
+    if run is None:
+        return {"callbacks": []}
+    is_async = isinstance(run, AsyncCallbackManagerForLLMRun)
+    kind: Any = AsyncCallbackManager if is_async else CallbackManager
+    manager = kind(
+        handlers=list(run.inheritable_handlers),
+        inheritable_handlers=list(run.inheritable_handlers),
+        parent_run_id=run.run_id,
+        inheritable_tags=run.inheritable_tags,
+        inheritable_metadata=run.inheritable_metadata,
+    )
+    return {"callbacks": manager}
+
+
+def _usage(cost: Cost) -> UsageMetadata | None:
+    read, written = cost.prompt_tokens, cost.completion_tokens
+    if not read and not written:
+        return None
+    usage = UsageMetadata(
+        input_tokens=read, output_tokens=written, total_tokens=read + written
+    )
+    if cost.cached_tokens:
+        details = InputTokenDetails(cache_read=cost.cached_tokens)
+        usage["input_token_details"] = details
+    return usage

@@ -1,0 +1,103 @@
+"""From a LangChain call to what the engine is asked, and who sends its draws."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+from langchain_core.callbacks import (
+    AsyncCallbackManagerForLLMRun,
+    CallbackManagerForLLMRun,
+)
+from langchain_core.messages import BaseMessage
+
+from snne_guard.call import Request
+from snne_guard.engine import wants_logprobs
+from snne_guard.errors import ConfigurationError
+from snne_guard.sampling.langchain import (
+    LangChainDraws,
+    bound_models,
+    capabilities,
+    has_side_effects,
+    question_of,
+)
+from snne_guard.sampling.langchain.answer_settings import answer_settings_of
+from snne_guard.sampling.replies import Reply
+from snne_guard.similarity import LONG_QUESTION
+
+if TYPE_CHECKING:
+    from snne_guard.langchain.guard import SNNEGuard
+
+__all__ = ["prepare"]
+
+_log = logging.getLogger(__name__)
+
+_Run = CallbackManagerForLLMRun | AsyncCallbackManagerForLLMRun | None
+
+
+def prepare(
+    guard: SNNEGuard,
+    messages: list[BaseMessage],
+    stop: list[str] | None,
+    run: _Run,
+    kwargs: dict[str, Any],
+    *,
+    answer: Reply | None = None,
+) -> tuple[Request, LangChainDraws]:
+    """Return the engine's request and the door for one call.
+
+    Args:
+        guard: The guard that is called.
+        messages: The conversation.
+        stop: Texts at which the answer ends.
+        run: The guard's run, None outside a run.
+        kwargs: Options of the model for this call.
+        answer: An answer that exists already.
+    """
+    options = kwargs if stop is None else {**kwargs, "stop": stop}
+    model, shared = guard.guarded, guard.shared
+    bound = [given for _, given in bound_models(model, options)]
+    request = Request(
+        settings=guard.settings,
+        state=shared.state,
+        capabilities=capabilities(model, options, rejected=shared.rejected),
+        question=_question(guard, messages, run),
+        tools_bound=any(one.get("tools") or one.get("functions") for one in bound),
+        structured=guard.structured,
+        side_effects=has_side_effects(model, options),
+        answer=answer,
+        answer_settings=answer_settings_of(model, options),
+        run_id=None if run is None else str(run.run_id),
+    )
+    draws = LangChainDraws(
+        model,
+        messages,
+        stop=stop,
+        kwargs=kwargs,
+        temperature=guard.settings.temperature,
+        logprobs=wants_logprobs(request),
+        rejected=shared.rejected,
+    )
+    return request, draws
+
+
+def _question(guard: SNNEGuard, messages: list[BaseMessage], run: _Run) -> str | None:
+    """Return what the user asks in this call."""
+    said = None if run is None else (run.metadata or {}).get("snne_guard_question")
+    if said is None and guard.question is not None:
+        said = guard.question(messages)
+    if said is not None:
+        if not isinstance(said, str):
+            msg = f"expected the question as a text, got {type(said).__name__}"
+            raise ConfigurationError(msg)
+        return said
+    found = question_of(messages)
+    state = guard.shared.state
+    if len(found or "") > LONG_QUESTION and not state.warned:
+        state.warned = True
+        _log.warning(
+            "the user's message has over %d characters: if it holds more than the "
+            "question, such as retrieved text, tell the guard with question=",
+            LONG_QUESTION,
+        )
+    return found
