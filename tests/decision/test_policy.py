@@ -1,0 +1,176 @@
+"""From an uncertainty, or the lack of one, to what happens to the answer."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from snne_guard.decision import Policy, Verdict
+from snne_guard.errors import ConfigurationError
+
+ABOVE_HALF = math.nextafter(0.5, 1.0)
+
+ACCEPT = ("accept", "deliver")
+FLAG = ("flag", "deliver")
+REFUSE = ("refuse", "refuse")
+FALLBACK = ("fallback", "fallback")
+RAISE = ("refuse", "raise")
+ASK = ("flag", "ask")
+UNSCORED = ("unscored", "deliver")
+NOTHING = (None, "deliver")
+
+
+def pair(verdict: Verdict) -> tuple[str | None, str]:
+    return verdict.decision, verdict.action
+
+
+def ask_me(_assessment: object) -> str:
+    return "flag"
+
+
+@pytest.mark.parametrize(
+    ("on_uncertain", "expected"),
+    [
+        ("flag", FLAG),
+        ("refuse", REFUSE),
+        ("fallback", FALLBACK),
+        ("raise", RAISE),
+        (ask_me, ASK),
+    ],
+)
+@pytest.mark.parametrize("u", [ABOVE_HALF, 1.0, math.nan, None])
+def test_only_u_up_to_the_threshold_is_accepted(
+    on_uncertain: Any, expected: tuple[str, str], u: float | None
+) -> None:
+    policy = Policy(threshold=0.5, on_uncertain=on_uncertain)
+    assert pair(policy.scored(u)) == expected
+    assert pair(policy.scored(0.5)) == ACCEPT
+    assert pair(policy.scored(0.0)) == ACCEPT
+    assert pair(policy.scored(0.0, covered=False)) == expected
+
+
+@pytest.mark.parametrize("u", [0.0, 1.0, None])
+def test_without_a_threshold_nothing_is_decided(u: float | None) -> None:
+    assert pair(Policy().scored(u, covered=False)) == NOTHING
+    assert pair(Policy().unscored()) == NOTHING
+    assert pair(Policy().skipped()) == NOTHING
+
+
+def test_a_threshold_of_minus_one_accepts_nothing() -> None:
+    assert pair(Policy(threshold=-1.0, on_uncertain="refuse").scored(0.0)) == REFUSE
+
+
+@pytest.mark.parametrize(
+    ("on_uncertain", "between", "above"),
+    [
+        ("flag", FLAG, REFUSE),
+        ("fallback", FALLBACK, REFUSE),
+        ("raise", RAISE, RAISE),
+        (ask_me, ASK, REFUSE),
+    ],
+)
+def test_a_pair_refuses_above_the_second_limit(
+    on_uncertain: Any, between: tuple[str, str], above: tuple[str, str]
+) -> None:
+    policy = Policy(threshold=0.5, refuse_above=0.75, on_uncertain=on_uncertain)
+    assert pair(policy.scored(0.5)) == ACCEPT
+    assert pair(policy.scored(0.1, covered=False)) == between
+    assert pair(policy.scored(0.75)) == between
+    assert pair(policy.scored(0.76)) == above
+    assert pair(policy.scored(math.nan)) == above
+    assert pair(policy.scored(None)) == above
+    assert pair(policy.unscored()) == above
+
+
+@pytest.mark.parametrize(
+    ("on_error", "expected"),
+    [
+        ("uncertain", FALLBACK),
+        ("accept", UNSCORED),
+        ("raise", ("unscored", "raise")),
+    ],
+)
+def test_what_could_not_be_scored_is_handled_as_told(
+    on_error: Any, expected: tuple[str, str]
+) -> None:
+    policy = Policy(threshold=0.5, on_uncertain="fallback", on_error=on_error)
+    assert pair(policy.unscored()) == expected
+    assert pair(policy.skipped()) == UNSCORED
+
+
+def test_raising_on_errors_needs_no_threshold() -> None:
+    assert pair(Policy(on_error="raise").unscored()) == ("unscored", "raise")
+
+
+@pytest.mark.parametrize(
+    ("options", "withholds"),
+    [
+        ({}, False),
+        ({"threshold": 0.5}, False),
+        ({"threshold": 0.5, "on_error": "accept"}, False),
+        ({"threshold": 0.5, "on_uncertain": "refuse"}, True),
+        ({"threshold": 0.5, "on_uncertain": ask_me}, True),
+        ({"threshold": 0.5, "refuse_above": 0.9}, True),
+        ({"on_error": "raise"}, True),
+    ],
+)
+def test_it_says_whether_an_answer_may_be_withheld(
+    options: dict[str, Any], *, withholds: bool
+) -> None:
+    assert Policy(**options).may_withhold is withholds
+
+
+@given(
+    u=st.none() | st.floats(),
+    threshold=st.floats(0, 1),
+    refuse=st.floats(0, 1),
+    covered=st.booleans(),
+)
+def test_accepted_if_and_only_if_covered_and_at_most_the_threshold(
+    u: float | None, threshold: float, refuse: float, *, covered: bool
+) -> None:
+    policy = Policy(threshold=threshold, refuse_above=max(threshold, refuse))
+    accepted = policy.scored(u, covered=covered).decision == "accept"
+    assert accepted == (covered and u is not None and u <= threshold)
+
+
+@pytest.mark.parametrize(
+    ("word", "expected"),
+    [("flag", FLAG), ("refuse", REFUSE), ("fallback", FALLBACK), ("raise", RAISE)],
+)
+def test_a_callable_chooses_by_a_word(word: str, expected: tuple[str, str]) -> None:
+    assert pair(Policy(threshold=0.5, on_uncertain=ask_me).chosen(word)) == expected
+
+
+@pytest.mark.parametrize("word", ["accept", "The answer is 42", None, ["flag"]])
+def test_another_word_is_an_error_that_quotes_nothing(word: object) -> None:
+    with pytest.raises(ConfigurationError, match="'flag', 'refuse'") as caught:
+        Policy(threshold=0.5, on_uncertain=ask_me).chosen(word)
+    assert "42" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"threshold": 1.5}, r"threshold must be a number in \[0, 1\], .* got 1.5"),
+        ({"threshold": math.nan}, "got nan"),
+        ({"threshold": True}, "got True"),
+        ({"threshold": "0.4"}, "got '0.4'"),
+        ({"threshold": 0.5, "refuse_above": -1.0}, r"in \[0, 1\]; got -1.0"),
+        ({"threshold": 0.5, "refuse_above": 0.4}, "not be below the threshold"),
+        ({"refuse_above": 0.4}, "needs a threshold; got None"),
+        ({"on_uncertain": "refuse"}, "'refuse' needs a threshold"),
+        ({"on_uncertain": ask_me}, "needs a threshold"),
+        ({"threshold": 0.5, "on_uncertain": "ignore"}, "'raise'; got 'ignore'"),
+        ({"on_error": "ignore"}, "on_error must be one of 'uncertain'"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused(
+    options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ConfigurationError, match=message):
+        Policy(**options)

@@ -1,0 +1,230 @@
+"""What a threshold holds and says, and what it refuses to be made from."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+
+from snne_guard.decision import Threshold
+from snne_guard.errors import ConfigurationError, InputError, MissingExtraError
+from tests.decision.support import CERTIFIED, answers
+
+
+def test_a_chosen_limit_promises_nothing() -> None:
+    found = Threshold.fixed(0.4)
+    assert (found.value, found.status, found.certified) == (0.4, "fixed", False)
+    assert found.acceptance is None
+    assert found.statement == (
+        "Answers with u <= 0.4 are accepted: a limit that someone chose, which "
+        "promises nothing."
+    )
+    assert Threshold.fixed(-1.0).statement.startswith("No answer is accepted")
+
+
+def test_a_certified_one_counts_the_answers_below_it() -> None:
+    u, correct = answers()
+    found = Threshold.for_error_rate(u, correct, alpha=0.2)
+    below = u <= found.value
+    assert found.certified
+    assert (found.n_labels, found.n_accepted) == (200, below.sum())
+    assert found.n_wrong == (below & ~correct).sum()
+    assert found.acceptance == below.mean()
+    assert found.n_wrong / found.n_accepted < (found.error_bound or 1) <= 0.2
+
+
+def test_the_statements_are_sentences_with_numbers() -> None:
+    assert CERTIFIED.statement == (
+        "With 90 % confidence, at most 10 % of the accepted answers are wrong. Answers "
+        "with u <= 0.4 are accepted, 40 % of them (5 of these 120 were wrong, among "
+        "300 graded)."
+    )
+    few = Threshold.for_error_rate(*answers(100), alpha=0.01)
+    assert (few.status, few.value, few.labels_needed) == ("too_few_labels", -1.0, 231)
+    assert few.statement == (
+        "Nothing is accepted: 100 labels are too few to promise an error rate of 1 %. "
+        "Grade at least 231 answers."
+    )
+
+
+def test_an_infeasible_rate_says_what_would_be_feasible() -> None:
+    u, correct = answers(150)
+    found = Threshold.for_error_rate(u, correct, alpha=0.05)
+    assert (found.status, found.value, found.n_accepted) == ("infeasible", -1.0, 0)
+    best = found.best_alpha
+    assert best is not None
+    assert Threshold.for_error_rate(u, correct, alpha=best).certified
+    assert not Threshold.for_error_rate(u, correct, alpha=best - 0.01).certified
+    assert (found.labels_needed or 0) > 150
+    assert f"They would have allowed {100 * best:.3g} %" in found.statement
+    assert f"about {found.labels_needed} labels" in found.statement
+
+
+def test_more_labels_do_not_help_below_the_floor() -> None:
+    correct = np.arange(300) % 5 > 0  # a fifth wrong, all of them equally certain
+    found = Threshold.for_error_rate(np.zeros(300), correct, alpha=0.1)
+    assert (found.status, found.labels_needed) == ("infeasible", None)
+    assert "even the answers with the smallest u are wrong" in found.statement
+
+
+def test_an_unlucky_draw_is_not_called_too_small() -> None:
+    # The answers with the lowest u happen to be wrong, so that the first test fails;
+    # of all answers 8 % are.
+    u = [step / 300 for step in range(300)]
+    wrong = {*range(0, 40, 2), 299, 298, 297, 296}
+    correct = [place not in wrong for place in range(300)]
+    found = Threshold.for_error_rate(u, correct, alpha=0.15)
+    assert found.status == "infeasible"
+    assert "as many new labels may allow it" in found.statement
+
+
+def test_where_nothing_is_scored_nothing_can_be_allowed() -> None:
+    correct = np.arange(100) % 5 > 0
+    found = Threshold.for_error_rate(np.full(100, math.inf), correct, alpha=0.2)
+    assert (found.status, found.best_alpha) == ("infeasible", None)
+
+
+def test_the_order_of_the_answers_does_not_matter() -> None:
+    u, correct = answers()
+    u = np.round(u, 1)
+    order = np.random.default_rng(1).permutation(len(u))
+    found = Threshold.for_error_rate(u, correct, alpha=0.2)
+    assert found == Threshold.for_error_rate(u[order], correct[order], alpha=0.2)
+
+
+def test_answers_without_a_score_count_and_are_not_accepted() -> None:
+    u, correct = answers()
+    u[:100] = math.inf
+    found = Threshold.for_error_rate(u, correct, alpha=0.25)
+    assert found.certified
+    assert found.value <= 1
+    assert found.n_labels == 200
+    assert found.n_accepted <= 100
+
+
+def test_a_coverage_is_the_smallest_u_that_accepts_the_share() -> None:
+    u = [0.5, 0.1, 0.3, 0.3, 0.9]
+    found = [Threshold.for_coverage(u, share) for share in (0.2, 0.21, 0.6, 0.61)]
+    assert [one.value for one in found] == [0.1, 0.3, 0.3, 0.5]
+    assert [one.n_accepted for one in found] == [1, 3, 3, 4]
+    assert not found[0].certified
+    assert found[0].statement == (
+        "Answers with u <= 0.1 are accepted, 20 % of the 5 that were scored. Nothing "
+        "is promised about errors."
+    )
+    with pytest.raises(InputError, match=r"scores for 80\.0% .* got 50\.0%"):
+        Threshold.for_coverage([0.1, math.inf], 0.8)
+
+
+@pytest.mark.parametrize(
+    ("u", "correct", "message"),
+    [
+        ([], [], "at least one label"),
+        ([0.1] * 20, [0, 1] * 9, "got 18 labels and 20 uncertainties"),
+        ([0.1] * 20, [0, 2] * 10, r"0 \(wrong\) or 1 \(correct\); got 2.0"),
+        ([0.1] * 20, [0, None] * 10, "got nan"),
+        ([0.1] * 20, ["yes", "no"] * 10, "a number for every label"),
+        ([0.1] * 20, [[0, 1]] * 10, r"got shape \(10, 2\)"),
+        ([math.nan] * 20, [0, 1] * 10, "every uncertainty in .* got nan"),
+        ([1.5] * 20, [0, 1] * 10, "got 1.5"),
+        ([-0.1] * 20, [0, 1] * 10, "got -0.1"),
+        ([-math.inf] * 20, [0, 1] * 10, "got -inf"),
+        ([[0.1]] * 20, [0, 1] * 10, r"got shape \(20, 1\)"),
+        (["a"] * 20, [0, 1] * 10, "a number for every uncertainty"),
+        ([10**400] * 20, [0, 1] * 10, "a number for every uncertainty"),
+        ([0.1] * 50, [1] * 50, "of both kinds.*all 50 are correct"),
+        ([0.1] * 50, [0] * 50, "of both kinds.*all 50 are wrong"),
+    ],
+)
+def test_labels_that_make_no_sense_are_refused(
+    u: Any, correct: Any, message: str
+) -> None:
+    with pytest.raises(InputError, match=message):
+        Threshold.for_error_rate(u, correct, alpha=0.2)
+
+
+@pytest.mark.parametrize("value", [0, 1, -0.1, 1.1, math.nan, True, "0.1", None])
+def test_shares_lie_between_0_and_1(value: Any) -> None:
+    u, correct = answers()
+    with pytest.raises(ConfigurationError, match="alpha must be a number above 0"):
+        Threshold.for_error_rate(u, correct, alpha=value)
+    with pytest.raises(ConfigurationError, match="delta must be a number above 0"):
+        Threshold.for_error_rate(u, correct, alpha=0.1, delta=value)
+    with pytest.raises(ConfigurationError, match="share must be a number above 0"):
+        Threshold.for_coverage(u, value)
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"value": 2.0}, r"in \[0, 1\], or -1.0 .* got 2.0"),
+        ({"value": math.nan}, "got nan"),
+        ({"value": True}, "got True"),
+        ({"value": 0.4, "status": "infeasible"}, "accepts nothing; got 0.4"),
+        ({"value": 0.4, "status": "certified"}, "alpha must be .* got None"),
+        ({"value": 0.4, "n_labels": 3, "n_accepted": 4}, "got 0, 4, 3"),
+    ],
+)
+def test_parts_that_contradict_each_other_are_refused(
+    fields: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ConfigurationError, match=message):
+        Threshold(**fields)
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        Threshold.fixed(0),
+        CERTIFIED,
+        Threshold.for_coverage([0.1, 0.2], 0.5),
+        Threshold.for_error_rate(*answers(5), alpha=0.2),
+        Threshold.for_error_rate(*answers(150), alpha=0.05),
+    ],
+)
+def test_it_survives_json(made: Threshold) -> None:
+    stored = json.loads(json.dumps(made.to_dict(), allow_nan=False))
+    assert Threshold.from_dict(stored) == made
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"value": "0.4"},
+        {"value": True},
+        {"value": math.nan},
+        {"value": None},
+        {"value": 2.0},
+        {"value": 10**400},
+        {"status": "sure"},
+        {"status": ["fixed"]},
+        {"n_labels": 1.5},
+        {"n_labels": -1},
+        {"alpha": 2.0},
+        {"more": 1},
+        {"more": object()},
+    ],
+)
+def test_what_was_stored_is_not_trusted(change: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match="Threshold"):
+        Threshold.from_dict(CERTIFIED.to_dict() | change)
+    with pytest.raises(InputError, match="Threshold"):
+        Threshold.from_dict({})
+
+
+@pytest.mark.parametrize("content", [None, [], "text", 3])
+def test_what_is_no_mapping_is_no_threshold(content: Any) -> None:
+    with pytest.raises(InputError, match="Threshold"):
+        Threshold.from_dict(content)
+
+
+def test_making_one_without_scipy_names_the_extra(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "scipy", None)
+    with pytest.raises(MissingExtraError, match=r"scipy is .*snne-guard\[eval\]"):
+        Threshold.for_error_rate(*answers(), alpha=0.1)
