@@ -102,7 +102,8 @@ def _content(raw: bytes, *, kind: str) -> dict[str, Any]:
         raise InputError(msg)
     try:
         sealed = from_json(raw, allow_inf_nan=False)
-    except ValueError as error:
+        _canonical(sealed)  # 1e999 is read as infinity, and is not JSON
+    except (ValueError, RecursionError) as error:
         msg = f"the file is no JSON, perhaps cut off ({error})"
         raise InputError(msg) from error
     if not isinstance(sealed, dict) or sealed.get("kind") != kind:
@@ -118,8 +119,8 @@ def _content(raw: bytes, *, kind: str) -> dict[str, Any]:
     return content
 
 
-def _canonical(content: Mapping[str, Any]) -> str:
-    return json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
+def _canonical(content: Any) -> str:  # noqa: ANN401 - JSON
+    return json.dumps(content, separators=(",", ":"), allow_nan=False)
 
 
 def _checksum(content: Mapping[str, Any]) -> str:

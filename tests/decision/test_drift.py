@@ -1,0 +1,81 @@
+"""Whether uncertainties still come from where the calibration was made."""
+
+from __future__ import annotations
+
+import math
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+
+from snne_guard.decision import drift
+from snne_guard.errors import ConfigurationError, InputError, MissingExtraError
+from tests.decision.support import answers, calibration
+
+REFERENCE = tuple(answers(300)[0].tolist())
+
+
+def test_harder_questions_are_seen() -> None:
+    made = calibration(reference=REFERENCE)
+    found = drift(made, answers(200, base=0.7, seed=1)[0])
+    assert found.drifted
+    assert found.p_value < 1e-6
+    assert (found.n_reference, found.n) == (300, 200)
+    assert found.mean > found.mean_reference + 0.05
+    assert found.accepted < found.accepted_reference
+    assert found.statement.startswith("The uncertainties have changed: mean u 0.5")
+    assert "calibrate again" in found.statement
+
+
+def test_questions_of_the_same_kind_are_let_pass() -> None:
+    found = drift(calibration(reference=REFERENCE), answers(200, seed=2)[0])
+    assert not found.drifted
+    assert found.statement.startswith("No change was found")
+
+
+def test_the_figures_are_those_of_hand() -> None:
+    made = calibration(reference=(0.0, 0.2, 0.4, 0.6))
+    found = drift(made, [0.4, 0.5, math.inf])
+    assert (found.n, found.statistic) == (2, 0.5)
+    assert (found.mean_reference, found.mean) == pytest.approx((0.3, 0.45))
+    assert (found.accepted_reference, found.accepted) == (0.75, 0.5)
+
+
+def test_false_alarms_are_as_rare_as_the_level() -> None:
+    rng = np.random.default_rng(3)
+    alarms = 0
+    for _ in range(400):
+        # Ties, as real u has them: all answers alike.
+        u = np.where(rng.random(300) < 0.2, 0.0, rng.random(300))
+        made = calibration(reference=tuple(u[:200].tolist()))
+        alarms += drift(made, u[200:], level=0.05).drifted
+    assert alarms <= 28  # 20 are expected at most
+
+
+@pytest.mark.parametrize(
+    ("reference", "u", "message"),
+    [
+        ((), [0.5], "a reference in the calibration"),
+        ((0.5,), [math.inf], "a scored answer"),
+        ((0.5,), [], "at least one uncertainty"),
+        ((0.5,), [math.nan], "got nan"),
+        ((0.5,), [1.5], "got 1.5"),
+    ],
+)
+def test_nothing_to_compare_is_refused(
+    reference: tuple[float, ...], u: Any, message: str
+) -> None:
+    with pytest.raises(InputError, match=message):
+        drift(calibration(reference=reference), u)
+
+
+def test_a_level_is_a_share() -> None:
+    with pytest.raises(ConfigurationError, match="level must be a number above 0"):
+        drift(calibration(reference=REFERENCE), [0.5], level=1.0)
+
+
+def test_without_scipy_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "scipy.stats", None)
+    with pytest.raises(MissingExtraError, match=r"scipy is .*\[eval\]"):
+        drift(calibration(reference=REFERENCE), [0.5])

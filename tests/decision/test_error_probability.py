@@ -1,0 +1,155 @@
+"""P(wrong) from u: the fit beside a general optimiser, its limits, its faults."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import minimize
+
+from snne_guard.decision import ErrorProbability
+from snne_guard.decision.error_probability import FEWEST_LABELS
+from snne_guard.errors import ConfigurationError, InputError, MissingExtraError
+from snne_guard.types import FloatArray
+from tests.decision.support import answers
+
+
+def oracle(u: Any, correct: Any) -> FloatArray:
+    """Return a, b and c by an optimiser with bounds, from the definition."""
+    kept = np.clip(np.asarray(u, float), 0.02, 0.98)
+    design = np.column_stack([np.log(kept), -np.log(1 - kept), np.ones(len(kept))])
+    wrong = 1 - np.asarray(correct, float)
+
+    def loss(weights: FloatArray) -> float:
+        odds: FloatArray = design @ weights
+        total = float(np.logaddexp(0, np.where(wrong == 1, -odds, odds)).sum())
+        return float(total + (weights[0] ** 2 + weights[1] ** 2) / 2)
+
+    bounds = [(0, None), (0, None), (None, None)]
+    start = [0.3, 0.3, 0.0]
+    found = minimize(
+        loss, start, bounds=bounds, method="L-BFGS-B", options={"ftol": 1e-14}
+    )
+    return np.asarray(found.x)
+
+
+def graded(n: int, seed: int, *, slope: float = 1.0) -> tuple[FloatArray, FloatArray]:
+    """Return u with ties at both ends, and labels that depend on it."""
+    rng = np.random.default_rng(seed)
+    u = np.round(rng.random(n), 2)
+    u[: n // 8], u[-n // 8 :] = 0.0, 1.0
+    return u, (rng.random(n) > 0.1 + 0.8 * u**slope).astype(float)
+
+
+@pytest.mark.parametrize(
+    ("seed", "case"),
+    [*((seed, "usual") for seed in range(4)), (5, "falling"), (6, "flat"), (7, "late")],
+)
+def test_the_fit_is_that_of_a_general_optimiser(seed: int, case: str) -> None:
+    u, correct = graded(80, seed, slope=6.0 if case == "late" else 1.0)
+    if case == "falling":  # wrong answers have the lower u: no map may say so
+        correct = 1 - correct
+    if case == "flat":
+        correct = (np.arange(80) % 2).astype(np.float64)
+    found = ErrorProbability.fit(u, correct)
+    assert [found.a, found.b, found.c] == pytest.approx(
+        oracle(u, correct).tolist(), abs=2e-3
+    )
+    if case == "falling":
+        assert (found.a, found.b) == (0.0, 0.0)
+        assert found(0.1) == pytest.approx(1 - correct.mean())
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.data())
+def test_it_never_falls_and_never_says_0_or_1(data: st.DataObject) -> None:
+    values = st.sampled_from([0.0, 0.0, 0.1, 0.25, 0.5, 0.75, 1.0, 1.0])
+    size = data.draw(st.integers(FEWEST_LABELS, 70))
+    u = data.draw(st.lists(values, min_size=size, max_size=size))
+    correct = data.draw(st.lists(st.integers(0, 1), min_size=size, max_size=size))
+    correct[:2] = [0, 1]
+    found = ErrorProbability.fit(u, correct)
+    grid = [found(float(at)) for at in np.linspace(0, 1, 101)]
+    least = 1 / (size + 2)
+    assert all(least <= p <= 1 - least for p in grid)
+    assert all(np.diff(grid) >= -1e-12)
+
+
+def test_what_it_says_is_about_as_often_so() -> None:
+    u, correct = graded(4000, 11)
+    found = ErrorProbability.fit(u[::2], correct[::2])
+    said = np.array([found(each) for each in u[1::2]])
+    wrong = 1 - correct[1::2]
+    for low in np.arange(0.0, 1.0, 0.2):
+        inside = (said >= low) & (said < low + 0.2)
+        if inside.sum() > 50:
+            assert said[inside].mean() == pytest.approx(wrong[inside].mean(), abs=0.07)
+
+
+def test_it_survives_json_and_a_shuffle() -> None:
+    u, correct = graded(60, 4)
+    found = ErrorProbability.fit(u, correct)
+    stored = json.loads(json.dumps(found.to_dict(), allow_nan=False))
+    assert ErrorProbability.from_dict(stored) == found
+    order = np.random.default_rng(0).permutation(60)
+    shuffled = ErrorProbability.fit(u[order], correct[order])
+    assert shuffled(0.3) == pytest.approx(found(0.3), abs=1e-9)
+
+
+def test_odds_of_any_size_are_a_probability() -> None:
+    for c in (-1e308, 1e308):
+        found = ErrorProbability(a=1e308, b=1e308, c=c, n_labels=98)
+        assert found(0.0) == 0.01
+        assert found(1.0) == 0.99
+
+
+def test_answers_without_a_score_are_left_out() -> None:
+    u, correct = answers(80)
+    more = ErrorProbability.fit([*u, math.inf], [*correct, True])
+    assert more == ErrorProbability.fit(u, correct)
+    assert more.n_labels == 80
+
+
+@pytest.mark.parametrize(
+    ("u", "correct", "message"),
+    [
+        ([0.1] * 49, [0, 1] * 24 + [0], "at least 50 .* got 24 right and 25 wrong"),
+        ([0.1] * 49 + [math.inf] * 9, [0, 1] * 29, "got 24 right and 25 wrong"),
+        ([0.1] * 60 + [math.inf], [1] * 60 + [0], "got 60 right and 0 wrong"),
+        ([0.1] * 60, [1] * 60, "of both kinds"),
+        ([1.5] * 60, [0, 1] * 30, "got 1.5"),
+    ],
+)
+def test_too_little_evidence_is_refused(u: Any, correct: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        ErrorProbability.fit(u, correct)
+
+
+@pytest.mark.parametrize("u", [-0.1, 1.1, math.nan, math.inf])
+def test_u_must_be_in_its_range(u: float) -> None:
+    found = ErrorProbability(a=1.0, b=1.0, c=0.0, n_labels=60)
+    with pytest.raises(InputError, match=r"u in \[0, 1\]; got"):
+        found(u)
+
+
+@pytest.mark.parametrize("change", [{"a": -0.1}, {"b": math.nan}, {"n_labels": 0}])
+def test_parts_that_make_no_sense_are_refused(change: dict[str, Any]) -> None:
+    fields: dict[str, Any] = {"a": 1.0, "b": 1.0, "c": 0.0, "n_labels": 60}
+    with pytest.raises(ConfigurationError, match="at least 0"):
+        ErrorProbability(**fields | change)
+    with pytest.raises(InputError):
+        ErrorProbability.from_dict(fields | change)
+
+
+def test_making_one_without_scikit_learn_names_the_extra(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "sklearn.linear_model", None)
+    with pytest.raises(MissingExtraError, match=r"scikit-learn is .*\[eval\]"):
+        ErrorProbability.fit(*answers(80))
