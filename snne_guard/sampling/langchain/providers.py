@@ -39,17 +39,20 @@ class Provider:
     """How one provider's LangChain class is asked for samples.
 
     Attributes:
-        classes: Package and class, such as ``"langchain_openai.ChatOpenAI"``. Subclasses
-            count too; the nearest base class decides.
+        classes: Package and class, such as ``"langchain_openai.ChatOpenAI"``. The row
+            is for their subclasses too; the nearest base class decides.
         temperature: Field that sets the sampling temperature, None where there is none.
         temperature_range: Lowest and highest temperature that the provider takes.
         n: Option that asks one request for several replies, None where there is none.
         logprobs: Options that ask for token log-probabilities, empty where there are
             none.
-        replaces_fields: Option that takes the place of all fields of the model where a
-            call sets it, so that the temperature must be set in it.
+        replaces_fields: Options that take the place of all fields of the model where a
+            call sets them, so that the temperature must be set in them.
         names_ending: Whether the class always says how a reply ended, so that a reply
             that does not was cut off.
+        client_parses: Whether the client itself parses structured replies
+            (``response_format``), and raises where one does not fit.
+        stores: Whether the provider stores replies unless told ``store=False``.
         acts: Options with which the provider does more than answer; calls that set one
             are not sampled.
         applies: Tells of a model and the options of a call whether the row is for it,
@@ -66,8 +69,10 @@ class Provider:
     temperature_range: tuple[float, float] = (0.0, 2.0)
     n: str | None = None
     logprobs: Mapping[str, object] = field(default_factory=lambda: _NONE)
-    replaces_fields: str | None = None
+    replaces_fields: tuple[str, ...] = ()
     names_ending: bool = True
+    client_parses: bool = False
+    stores: bool = False
     acts: tuple[str, ...] = ()
     applies: Callable[[Any, Mapping[str, Any]], bool] | None = None
 
@@ -117,6 +122,7 @@ _OPENAI = Provider(
     classes=("langchain_openai.BaseChatOpenAI",),
     n="n",
     logprobs=_ASK,
+    client_parses=True,
     acts=("conversation", "background", "web_search_options"),
 )
 _HUGGING_FACE = ("langchain_huggingface.ChatHuggingFace",)
@@ -130,7 +136,7 @@ DEFAULT = Provider(
 
 PROVIDERS: list[Provider] = [
     # The Responses API has no n, and the class drops log-probabilities.
-    replace(_OPENAI, n=None, logprobs=_NONE, applies=_uses_responses),
+    replace(_OPENAI, n=None, logprobs=_NONE, stores=True, applies=_uses_responses),
     _OPENAI,
     replace(_OPENAI, classes=("langchain_deepseek.ChatDeepSeek",), n=None),
     replace(
@@ -156,7 +162,7 @@ PROVIDERS: list[Provider] = [
     Provider(
         classes=("langchain_aws.ChatBedrockConverse",),
         temperature_range=(0.0, 1.0),
-        replaces_fields="inferenceConfig",
+        replaces_fields=("inferenceConfig", "inference_config"),
     ),
     Provider(classes=("langchain_aws.ChatBedrock",), temperature_range=(0.0, 1.0)),
     Provider(
@@ -172,7 +178,7 @@ PROVIDERS: list[Provider] = [
         classes=("langchain_ollama.ChatOllama",),
         temperature_range=(0.0, math.inf),
         logprobs=_ASK,
-        replaces_fields="options",
+        replaces_fields=("options",),
     ),
     # A pipeline has its temperature inside: TransformersChatModel draws from it.
     Provider(
@@ -230,15 +236,18 @@ def provider_of(
     return DEFAULT
 
 
-def takes_temperature(model: BaseChatModel, row: Provider) -> bool:
+def takes_temperature(
+    model: BaseChatModel, row: Provider, kwargs: Mapping[str, Any]
+) -> bool:
     """Return whether a temperature can be set, as far as is known beforehand.
 
-    LangChain's profiles say it of reasoning models (``profile["temperature"]``).
+    It can where the class has the field, or where the call sets one by itself.
+    LangChain's profiles name models that take none (``profile["temperature"]``).
     """
-    if row.temperature not in type(model).model_fields:
-        return False
     profile: Any = getattr(model, "profile", None) or {}
-    return profile.get("temperature") is not False
+    if profile.get("temperature") is False:
+        return False
+    return row.temperature in type(model).model_fields or "temperature" in kwargs
 
 
 def capabilities(
@@ -262,9 +271,9 @@ def capabilities(
         >>> capabilities(FakeListChatModel(responses=["Paris"]))
         ProviderCapabilities(n=False, logprobs=False, temperature=False)
     """
-    memory = rejected or RejectedParameters()
+    memory = RejectedParameters() if rejected is None else rejected
     can = [
-        _able(one, provider_of(one, options), memory.of(one))
+        _able(one, options, memory.of(one))
         for one, options in bound_models(model, kwargs)
     ]
     return ProviderCapabilities(
@@ -275,12 +284,14 @@ def capabilities(
 
 
 def _able(
-    model: BaseChatModel, row: Provider, rejected: frozenset[str]
+    model: BaseChatModel, kwargs: Mapping[str, Any], rejected: frozenset[str]
 ) -> ProviderCapabilities:
+    row = provider_of(model, kwargs)
+    heats = takes_temperature(model, row, kwargs)
     return ProviderCapabilities(
         n=row.n is not None and "n" not in rejected,
         logprobs=bool(row.logprobs) and "logprobs" not in rejected,
-        temperature=takes_temperature(model, row) and "temperature" not in rejected,
+        temperature=heats and "temperature" not in rejected,
     )
 
 

@@ -1,7 +1,7 @@
 """The chat models inside LangChain's wrappers.
 
-``bind``, ``bind_tools``, ``with_config``, ``with_retry`` and ``with_fallbacks`` each put
-a runnable around a model. ``rebuild`` changes the model and keeps what is around it.
+``bind``, ``bind_tools``, ``with_config``, ``with_retry`` and ``with_fallbacks`` each
+put a runnable around a model. ``rebuild`` changes the model and keeps the wrappers.
 """
 
 from __future__ import annotations

@@ -1,0 +1,191 @@
+"""Calling a chat model beneath its callbacks, cache and tracing.
+
+``BaseChatModel.invoke`` opens a run, tells handlers and tracers of it and looks into
+the cache. The hooks beneath it do none of that: ``_generate`` and ``_stream``, which
+every class implements, and their asynchronous kin. What a class itself calls inside of
+its hook runs without a parent run, without handlers from context variables and without
+LangSmith; handlers that it adds by itself are its own affair.
+"""
+
+from __future__ import annotations
+
+import contextvars
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+
+from langchain_core.callbacks import BaseCallbackHandler, BaseCallbackManager
+from langchain_core.messages import AIMessageChunk, BaseMessage
+from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
+from langchain_core.runnables.config import var_child_runnable_config
+from langsmith.run_helpers import tracing_context
+
+from snne_guard.errors import InputError
+from snne_guard.sampling.langchain.requests import Request
+
+__all__ = [
+    "AsyncOpened",
+    "NoReplyError",
+    "Opened",
+    "agenerate",
+    "aopen_stream",
+    "close",
+    "generate",
+    "open_stream",
+    "quiet",
+    "whole_message",
+]
+
+Chunk = ChatGenerationChunk
+Opened = tuple[Chunk, Iterator[Chunk]]
+"""The first chunk of a stream, and the others."""
+AsyncOpened = tuple[Chunk, AsyncIterator[Chunk]]
+
+
+class NoReplyError(InputError):
+    """A model returned no generation, or a stream without chunks."""
+
+    def __init__(self) -> None:
+        super().__init__("the model returned no reply: no generation and no chunk")
+
+
+def generate(request: Request) -> ChatResult:
+    """Send a request and wait for its replies."""
+    model = request.model
+    with quiet():
+        if model.rate_limiter:
+            model.rate_limiter.acquire(blocking=True)
+        return model._generate(  # noqa: SLF001 - the hook that classes implement
+            list(request.messages), stop=request.stop, **request.options
+        )
+
+
+async def agenerate(request: Request) -> ChatResult:
+    """Send a request from a task; LangChain runs a class without async in a thread."""
+    model = request.model
+    with quiet():
+        if model.rate_limiter:
+            await model.rate_limiter.aacquire(blocking=True)
+        return await model._agenerate(  # noqa: SLF001 - as above
+            list(request.messages), stop=request.stop, **request.options
+        )
+
+
+def open_stream(request: Request) -> Opened:
+    """Send a request and wait for its first chunk.
+
+    A model that does not stream, or is told not to, gives one chunk.
+    """
+    if not _streams(request, async_api=False):
+        return _only_chunk(generate(request)), iter(())
+    model = request.model
+    if model.rate_limiter:
+        model.rate_limiter.acquire(blocking=True)
+    chunks = _each_quiet(
+        model._stream(  # noqa: SLF001 - the hook that classes implement
+            list(request.messages), stop=request.stop, **request.options
+        )
+    )
+    first = next(chunks, None)
+    if first is None:
+        raise NoReplyError
+    return first, chunks
+
+
+async def aopen_stream(request: Request) -> AsyncOpened:
+    """Send a request from a task and wait for its first chunk."""
+    if not _streams(request, async_api=True):
+        return _only_chunk(await agenerate(request)), _aiter_of_nothing()
+    model = request.model
+    if model.rate_limiter:
+        await model.rate_limiter.aacquire(blocking=True)
+    chunks = _aeach_quiet(
+        model._astream(  # noqa: SLF001 - as above
+            list(request.messages), stop=request.stop, **request.options
+        )
+    )
+    first = await anext(chunks, None)
+    if first is None:
+        raise NoReplyError
+    return first, chunks
+
+
+def whole_message(generation: ChatGeneration, result: ChatResult) -> BaseMessage:
+    """Return a reply with all its metadata on the message, as ``invoke`` does."""
+    output = result.llm_output if len(result.generations) == 1 else None
+    metadata = {
+        **(output or {}),
+        **(generation.generation_info or {}),
+        **generation.message.response_metadata,
+    }
+    return generation.message.model_copy(update={"response_metadata": metadata})
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Run without parent run, handlers of context variables and LangSmith."""
+    with tracing_context(enabled=False, parent=False):
+        held: list[contextvars.ContextVar[object]] = [
+            variable
+            for variable, value in contextvars.copy_context().items()
+            if variable is var_child_runnable_config
+            or isinstance(value, BaseCallbackHandler | BaseCallbackManager)
+        ]
+        tokens = [(variable, variable.set(None)) for variable in held]
+        try:
+            yield
+        finally:
+            for variable, token in tokens:
+                variable.reset(token)
+
+
+def _streams(request: Request, *, async_api: bool) -> bool:
+    options = {**request.options, "stream": True}
+    return request.model._should_stream(  # noqa: SLF001 - LangChain's own rule
+        async_api=async_api, **options
+    )
+
+
+def _each_quiet(chunks: Iterator[Chunk]) -> Iterator[Chunk]:
+    """Yield chunks; only the waiting for them is quiet, not the consumer."""
+    try:
+        while True:
+            with quiet():
+                chunk = next(chunks, None)
+            if chunk is None:
+                return
+            yield chunk
+    finally:
+        close(chunks)
+
+
+async def _aeach_quiet(chunks: AsyncIterator[Chunk]) -> AsyncIterator[Chunk]:
+    try:
+        while True:
+            with quiet():
+                chunk = await anext(chunks, None)
+            if chunk is None:
+                return
+            yield chunk
+    finally:
+        if hasattr(chunks, "aclose"):
+            await chunks.aclose()
+
+
+def close(chunks: object) -> None:
+    """End a stream, if it is one that can be ended early."""
+    end = getattr(chunks, "close", None)
+    if end is not None:
+        end()
+
+
+async def _aiter_of_nothing() -> AsyncIterator[Chunk]:
+    return
+    yield  # makes it a generator
+
+
+def _only_chunk(result: ChatResult) -> Chunk:
+    if not result.generations:
+        raise NoReplyError
+    message = whole_message(result.generations[0], result)
+    fields = message.model_dump(exclude={"type"})
+    return Chunk(message=AIMessageChunk(**{**fields, "chunk_position": "last"}))
