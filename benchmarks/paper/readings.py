@@ -1,0 +1,296 @@
+"""Other readings of the methods: where the SNNE paper, its code and its sources differ.
+
+``METHODS`` has one reading of each method, the one that works. These are the others,
+to compare with published numbers. Each is a ``FunctionMethod`` by its name in
+``READINGS`` and takes the same inputs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from snne_guard.scorers import (
+    METHODS,
+    FunctionMethod,
+    degree,
+    eigen_score,
+    entailment_ratio,
+    heat_kernel,
+    kle_full,
+    kle_heat,
+    kle_matern,
+    lexical_similarity,
+    sar,
+    snne,
+    token_sar,
+    unit_trace,
+    von_neumann_entropy,
+    wsnne,
+)
+from snne_guard.scorers.checks import as_probabilities
+from snne_guard.scorers.clusters import cluster_masses
+from snne_guard.scorers.entropy import entropy
+from snne_guard.scorers.snne import softmax_weights
+from snne_guard.types import FloatArray, Similarity
+
+__all__ = ["READINGS", "component_clusters", "with_question"]
+
+_EMPTY_SUM = math.log(1e-8)
+
+
+def with_question(similarity: Similarity) -> Similarity:
+    """Return a similarity of ``"{question} {answer}"``, as the code has for LexSim."""
+
+    def compare(texts: Sequence[str], /, *, question: str | None = None) -> FloatArray:
+        asked = texts if question is None else [f"{question} {one}" for one in texts]
+        return similarity(asked, question=question)
+
+    return compare
+
+
+def component_clusters(equivalent: ArrayLike) -> list[int]:
+    """Return clusters as connected components, the option ``dfs`` of the code."""
+    rows = np.asarray(equivalent)
+    reached = rows | np.eye(len(rows), dtype=bool)
+    for _ in rows:
+        reached = reached @ reached
+    first = reached.argmax(axis=1).tolist()
+    order = sorted(set(first))
+    return [order.index(one) for one in first]
+
+
+def printed_weights(mean_logprobs: ArrayLike) -> FloatArray:
+    """Return the weights as the paper prints them, l_i / sum l: the order turns."""
+    logprobs = np.asarray(mean_logprobs, dtype=np.float64)
+    shares: FloatArray = logprobs / logprobs.sum()
+    return shares
+
+
+def wsnne_printed(similarity: ArrayLike, mean_logprobs: ArrayLike) -> float:
+    """Return WSNNE with the weights that the paper prints."""
+    rows = np.log(np.exp(np.asarray(similarity, dtype=np.float64)).sum(axis=1))
+    return -float(printed_weights(mean_logprobs) @ rows)
+
+
+def se_printed(cluster_ids: Sequence[int], mean_logprobs: ArrayLike) -> float:
+    """Return SE with the weights that the paper prints."""
+    weights = printed_weights(mean_logprobs).tolist()
+    return entropy(cluster_masses([*cluster_ids], weights).values())
+
+
+def ne_normalised(mean_logprobs: ArrayLike) -> float:
+    """Return the entropy of the softmax of the log-probabilities: NE by its text."""
+    weights = softmax_weights(mean_logprobs)
+    return entropy((weights / weights.sum()).tolist())
+
+
+def snne_full(
+    similarity: FloatArray, cluster_ids: ArrayLike, *, tau: float = 1.0
+) -> float:
+    """Return -mean log(sum over the own cluster / sum over all), without the diagonal.
+
+    The default of a script that the paper's tables do not come from.
+    """
+    ids = np.asarray(cluster_ids)
+    own = np.where(ids[:, None] == ids, similarity, -np.inf)
+    logs = [_log_sums(matrix, tau) for matrix in (own, similarity)]
+    return float((logs[1] - logs[0]).mean())
+
+
+def _log_sums(matrix: FloatArray, tau: float) -> FloatArray:
+    sums = np.exp(matrix / tau)
+    np.fill_diagonal(sums, 0.0)
+    with np.errstate(divide="ignore"):
+        logs = np.log(sums.sum(axis=1))
+    return np.where(np.isneginf(logs), _EMPTY_SUM, logs)
+
+
+def luq_pair_directed(entailment: ArrayLike, *, as_premise: bool) -> float:
+    """Return LUQ-Pair with both directions, an answer as premise or hypothesis."""
+    support = entailment_ratio(entailment)
+    np.fill_diagonal(support, 0.0)
+    best = support.max(axis=1 if as_premise else 0)
+    return 1 - float(best.mean())
+
+
+def confidence_weights(entailment: ArrayLike) -> FloatArray:
+    """Return edges of the likeliest class's probability, even of contradiction."""
+    one_way = as_probabilities(entailment).max(axis=2)
+    weights: FloatArray = one_way + one_way.T
+    np.fill_diagonal(weights, 0.0)
+    return weights
+
+
+def kle_semantic_overwritten(
+    graph: FloatArray,
+    cluster_ids: Sequence[int],
+    mean_logprobs: ArrayLike,
+    *,
+    alpha: float = 0.5,
+    kernel: Callable[[ArrayLike], FloatArray] = heat_kernel,
+) -> float:
+    """Return KLE-c where edges from a later cluster overwrite those to it."""
+    ids = [*cluster_ids]
+    sums: dict[tuple[int, int], float] = {}
+    for i, j in zip(*np.triu_indices(len(ids), 1), strict=True):
+        key = ids[i], ids[j]
+        sums[key] = sums.get(key, 0.0) + float(graph[i, j])
+    between = np.zeros((max(ids) + 1, max(ids) + 1))
+    for (one, other), weight in sums.items():
+        between[one, other] = between[other, one] = weight
+    masses = cluster_masses(ids, softmax_weights(mean_logprobs).tolist())
+    mixed = alpha * unit_trace(kernel(between))
+    mixed += (1 - alpha) * np.diag([masses[one] for one in range(len(between))])
+    return von_neumann_entropy(mixed)
+
+
+def eigen_score_official(hidden_states: ArrayLike) -> float:
+    """Return EigenScore as in its own repository: covariance / (d - 1), log10."""
+    states = np.asarray(hidden_states, dtype=np.float64)
+    scale = math.sqrt(states.shape[1] - 1)
+    return eigen_score(states / scale) / math.log(10)
+
+
+def inverted(token_importance: Sequence[ArrayLike]) -> list[FloatArray]:
+    """Return similarities in the place of importance: the code's slip in SAR."""
+    return [1 - np.asarray(one, dtype=np.float64) for one in token_importance]
+
+
+def _reading(
+    base: str, name: str, says: str, function: Callable[..., float], **changes: Any
+) -> FunctionMethod:
+    method = METHODS[base]
+    parts: dict[str, Any] = {"limits": None, "mapping": None, "options": (), **changes}
+    source = f"{method.source}; {says}"
+    return replace(method, name=name, source=source, function=function, **parts)
+
+
+_ENTAILED: Mapping[str, Any] = {"arguments": ("entailment",)}
+
+_ALL = (
+    _reading(
+        "snne",
+        "snne_without_self",
+        "without the diagonal, an option of the code",
+        lambda f, tau: snne(f, tau=tau, include_self=False),
+        options=("tau",),
+    ),
+    _reading(
+        "snne",
+        "snne_full",
+        "the variant 'full' of the code",
+        snne_full,
+        arguments=("similarity", "cluster_ids"),
+        options=("tau",),
+        default_similarity="nli",
+    ),
+    _reading(
+        "wsnne",
+        "wsnne_without_self",
+        "without the diagonal, an option of the code",
+        lambda f, logprobs, tau: wsnne(f, logprobs, tau=tau, include_self=False),
+        options=("tau",),
+    ),
+    _reading("wsnne", "wsnne_printed", "weights as the paper prints", wsnne_printed),
+    _reading("se", "se_printed", "weights as the paper prints", se_printed),
+    _reading("ne", "ne_normalised", "the entropy of the softmax", ne_normalised),
+    _reading(
+        "lex_sim",
+        "lex_sim_question",
+        "the question before each answer: give it a similarity of with_question",
+        lexical_similarity,
+    ),
+    _reading("deg", "deg_over_n", "divided by n", lambda w: degree(w) / len(w)),
+    _reading(
+        "luq_pair",
+        "luq_pair_premise",
+        "both directions, the answer as premise",
+        lambda entailment: luq_pair_directed(entailment, as_premise=True),
+    ),
+    _reading(
+        "luq_pair",
+        "luq_pair_hypothesis",
+        "both directions, the answer as hypothesis",
+        lambda entailment: luq_pair_directed(entailment, as_premise=False),
+    ),
+    _reading(
+        "kle_heat",
+        "kle_heat_normalised",
+        "on the normalised Laplacian",
+        lambda graph: kle_heat(graph, normalised=True),
+    ),
+    _reading(
+        "kle_heat",
+        "kle_heat_unweighted",
+        "every pair an edge of 1: the code for graphs without weights",
+        lambda graph: kle_heat(np.ones_like(graph)),
+    ),
+    _reading(
+        "kle_heat",
+        "kle_heat_confidence",
+        "edges by the probability of the likeliest class",
+        lambda entailment: kle_heat(confidence_weights(entailment)),
+        **_ENTAILED,
+    ),
+    _reading(
+        "kle_matern",
+        "kle_matern_normalised",
+        "on the normalised Laplacian",
+        lambda graph: kle_matern(graph, normalised=True),
+    ),
+    _reading(
+        "kle_matern",
+        "kle_matern_confidence",
+        "edges by the probability of the likeliest class",
+        lambda entailment: kle_matern(confidence_weights(entailment)),
+        **_ENTAILED,
+    ),
+    _reading(
+        "kle_full",
+        "kle_full_unweighted",
+        "each edge counts as 1: the code loses the weights",
+        lambda graph, ids, logprobs: kle_full(1.0 * (graph > 0), ids, logprobs),
+    ),
+    _reading(
+        "kle_semantic",
+        "kle_semantic_overwritten",
+        "edges overwritten, as in the code",
+        kle_semantic_overwritten,
+    ),
+    _reading(
+        "sar",
+        "sar_inverted",
+        "the token weights inverted, as in the code",
+        lambda logprobs, weights, f: sar(logprobs, inverted(weights), f),
+    ),
+    _reading(
+        "token_sar",
+        "token_sar_inverted",
+        "the token weights inverted, as in the code",
+        lambda logprobs, weights: token_sar(logprobs, inverted(weights)),
+    ),
+    _reading(
+        "eigen_score",
+        "eigen_score_official",
+        "as in its own repository",
+        eigen_score_official,
+    ),
+    _reading(
+        "p_true",
+        "p_true_code",
+        "1 - log P(True), as in the code",
+        lambda logprob: 1 - logprob,
+    ),
+)
+
+READINGS: Mapping[str, FunctionMethod] = MappingProxyType(
+    {reading.name: reading for reading in _ALL}
+)
+"""The readings by name."""

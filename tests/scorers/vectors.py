@@ -1,0 +1,105 @@
+"""The reference vectors, which tests skip without: they lie outside the project."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from snne_guard.scorers import edge_weights, greedy_clusters
+from snne_guard.types import FloatArray, MethodInputs
+
+Case = dict[str, Any]
+
+PATH = Path(__file__).parents[3] / "shared" / "reference" / "vectors.json"
+NEEDS_VECTORS = pytest.mark.skipif(not PATH.is_file(), reason="no ../shared/reference")
+
+
+@cache
+def vectors() -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(PATH.read_text(encoding="utf-8"))
+    return found
+
+
+def cases() -> list[Case]:
+    found: list[Case] = vectors()["cases"]
+    return found
+
+
+def settings_of(key: str) -> dict[str, Any]:
+    """Read "tau=1|selfsim=True"."""
+    tau, self_similarity = key.removeprefix("tau=").split("|selfsim=")
+    return {"tau": float(tau), "include_self": self_similarity == "True"}
+
+
+def nli_of(case: Case) -> FloatArray:
+    return np.array(case["nli_probs[c,n,e][premise i][hyp j]"], dtype=float)
+
+
+def entailed(case: Case) -> FloatArray:
+    """Return the mean probability of entailment in both directions, diagonal 1."""
+    one_way = nli_of(case)[:, :, 2]
+    both: FloatArray = (one_way + one_way.T) / 2
+    np.fill_diagonal(both, 1.0)
+    return both
+
+
+def equivalent(case: Case, *, strict: bool = True) -> Any:
+    label = nli_of(case).argmax(axis=2)
+    np.fill_diagonal(label, 2)
+    if strict:
+        return (label == 2) & (label.T == 2)
+    return (label != 0) & (label.T != 0) & ~((label == 1) & (label.T == 1))
+
+
+def importance_of(case: Case) -> tuple[FloatArray, ...]:
+    similarities = case["token_similarity(full vs token removed)"]
+    return tuple(1 - np.array(tokens) for tokens in similarities)
+
+
+def inputs_of(case: Case, *, similarity: Any) -> MethodInputs:
+    """Return all that the vectors know of a case, on one similarity."""
+    return MethodInputs(
+        similarity=np.array(similarity, dtype=float),
+        question=case["question"],
+        answers=tuple(case["answers"]),
+        mean_logprobs=np.array(case["expected"]["mean_logprob"]),
+        token_logprobs=tuple(np.array(one) for one in case["token_logprobs"]),
+        token_importance=importance_of(case),
+        cluster_ids=greedy_clusters(equivalent(case)),
+        entailment=nli_of(case),
+        graph=edge_weights(nli_of(case)),
+        hidden_states=np.array(case["embeddings"]),
+        p_true_logprob=case["p_true_logprob"],
+    )
+
+
+def similarity_for(case: Case, kind: str) -> Any:
+    """Return a similarity matrix of a case by kind."""
+    if kind == "entail":
+        return entailed(case)
+    if kind == "sentence":
+        return case["sentence_similarity"]
+    key = {
+        "rouge": "rougeL_answers_nostem",
+        "rouge stemmed": "rougeL_answers_stem",
+        "rouge with question": "rougeL_with_question_nostem",
+        "embed": "embed_cos",
+    }[kind]
+    return case["expected"][key]
+
+
+def expected_of(case: Case, path: tuple[str, ...]) -> float | None:
+    """Return a number; None where the authors' code fails or underflows."""
+    found: Any = case["expected"]
+    for key in path:
+        if isinstance(found, str) or key not in found:
+            return None
+        found = found[key]
+    if found == "inf" and path[-1].startswith("tau="):
+        return float("inf")  # the formula's own; elsewhere a probability underflowed
+    return None if isinstance(found, str) else float(found)
