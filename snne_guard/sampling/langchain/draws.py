@@ -156,11 +156,11 @@ class LangChainDraws:
 
     def join(self, chunks: Iterable[ChatGenerationChunk]) -> Reply:
         """Return the whole answer from the chunks of ``stream`` or ``astream``."""
-        first, *others = chunks
+        received = [*chunks, *self._held_back]
         if self._streamed is None:
             msg = "join takes the chunks of stream or astream, which was not called"
             raise ConfigurationError(msg)
-        whole = first + [*others, *self._held_back]
+        whole = received[0] + received[1:]
         generation = ChatGeneration(
             message=message_chunk_to_message(whole.message),
             generation_info=whole.generation_info,
@@ -177,7 +177,7 @@ class LangChainDraws:
         if "logprobs" not in metadata:
             return chunk
         aside = {"logprobs": metadata["logprobs"]}
-        held_back = AIMessageChunk("", response_metadata=aside)
+        held_back = AIMessageChunk(content="", response_metadata=aside)
         self._held_back.append(ChatGenerationChunk(message=held_back))
         return ChatGenerationChunk(
             message=without_logprobs(chunk.message),

@@ -271,8 +271,9 @@ def _is_unread(block: Mapping[str, Any]) -> bool:
 def _standard(block: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return what is inside of LangChain's wrapper for blocks that it does not know."""
     inner = block.get("value")
-    wrapped = block.get("type") == "non_standard" and isinstance(inner, Mapping)
-    return inner if wrapped else block
+    if block.get("type") == "non_standard" and isinstance(inner, Mapping):
+        return inner
+    return block
 
 
 def _blocks(content: object) -> Iterator[Mapping[str, Any]]:
