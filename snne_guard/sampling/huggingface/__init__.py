@@ -1,0 +1,18 @@
+"""Local models: replies, log-probabilities and hidden states, by ``transformers``."""
+
+from snne_guard.sampling.huggingface.model import HuggingFaceModel
+from snne_guard.sampling.huggingface.prompts import Message, Prompt
+from snne_guard.sampling.huggingface.settings import (
+    Completion,
+    GenerationSettings,
+    Token,
+)
+
+__all__ = [
+    "Completion",
+    "GenerationSettings",
+    "HuggingFaceModel",
+    "Message",
+    "Prompt",
+    "Token",
+]

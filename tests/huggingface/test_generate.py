@@ -1,0 +1,396 @@
+"""What is drawn from a local model, against the slow way that is plainly right."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from transformers import (
+    BloomConfig,
+    BloomForCausalLM,
+    Gemma2Config,
+    Gemma2ForCausalLM,
+    GPT2Config,
+    GPT2LMHeadModel,
+    MambaConfig,
+    MambaForCausalLM,
+    MistralConfig,
+    MistralForCausalLM,
+)
+
+from snne_guard.errors import ConfigurationError, InputError
+from snne_guard.sampling.huggingface import (
+    Completion,
+    GenerationSettings,
+    HuggingFaceModel,
+)
+from tests.huggingface.support import (
+    make_model,
+    make_tokenizer,
+    next_logprobs,
+    seeded,
+    state_of,
+    teacher_forced,
+)
+
+pytestmark = pytest.mark.slow
+
+TOKENIZER = make_tokenizer()
+PROMPTS = ("ab", "a longer prompt than that", "ab", "third")
+TWENTY = GenerationSettings(max_tokens=20, seed=1)
+
+
+@pytest.fixture(scope="module")
+def llama() -> Any:
+    return make_model()
+
+
+@pytest.fixture(scope="module")
+def tiny(llama: Any) -> HuggingFaceModel:
+    return HuggingFaceModel(llama, TOKENIZER)
+
+
+def ids_of(text: str) -> list[int]:
+    ids: list[int] = TOKENIZER(text)["input_ids"]
+    return ids
+
+
+def check(model: Any, prompt: str, replies: Sequence[Completion]) -> None:
+    for reply in replies:
+        drawn = [token.id for token in reply.tokens]
+        expected = teacher_forced(model, ids_of(prompt), drawn)
+        assert reply.token_logprobs == pytest.approx(expected, abs=2e-4)
+        assert reply.text == TOKENIZER.decode(drawn, skip_special_tokens=True)
+        assert reply.prompt_tokens == len(ids_of(prompt))
+
+
+def texts(replies: Sequence[Completion]) -> list[str]:
+    return [reply.text for reply in replies]
+
+
+def test_log_probabilities_are_those_of_one_sequence_without_a_cache(
+    llama: Any, tiny: HuggingFaceModel
+) -> None:
+    sets = tiny.generate(PROMPTS, n=3, settings=TWENTY)
+    for prompt, replies in zip(PROMPTS, sets, strict=True):
+        check(llama, prompt, replies)
+        assert len(set(texts(replies))) == 3
+    assert texts(sets[0]) == texts(sets[2])  # the same prompt and the same seed
+
+
+SIZES: dict[str, Any] = {
+    "vocab_size": 259,
+    "hidden_size": 32,
+    "intermediate_size": 64,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "head_dim": 8,
+    "sliding_window": 8,
+    "initializer_range": 0.3,
+}
+ARCHITECTURES = {
+    "learned positions": lambda: GPT2LMHeadModel(
+        GPT2Config(vocab_size=259, n_embd=32, n_layer=2, n_head=4, n_positions=64)
+    ),
+    "no positions and no window": lambda: BloomForCausalLM(
+        BloomConfig(vocab_size=259, hidden_size=32, n_layer=2, n_head=4)
+    ),
+    "sliding window": lambda: MistralForCausalLM(MistralConfig(**SIZES)),
+    "two kinds of layers": lambda: Gemma2ForCausalLM(Gemma2Config(**SIZES)),
+    "a state in place of a cache": lambda: MambaForCausalLM(
+        MambaConfig(
+            vocab_size=259,
+            hidden_size=16,
+            num_hidden_layers=2,
+            state_size=4,
+            initializer_range=0.3,
+        )
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ARCHITECTURES)
+def test_other_architectures_and_caches(name: str) -> None:
+    model = seeded(ARCHITECTURES[name], seed=3)
+    model.generation_config.eos_token_id = 1
+    local = HuggingFaceModel(model, TOKENIZER)
+    sets = local.generate(PROMPTS, n=2, settings=TWENTY)
+    for prompt, replies in zip(PROMPTS, sets, strict=True):
+        check(model, prompt, replies)
+
+
+def test_greedy_is_generate_without_sampling(
+    llama: Any, tiny: HuggingFaceModel
+) -> None:
+    ids = torch.tensor([ids_of("ab")])
+    theirs = llama.generate(
+        input_ids=ids,
+        attention_mask=torch.ones_like(ids),
+        do_sample=False,
+        max_new_tokens=40,
+    )[0, ids.shape[1] :].tolist()
+    settings = GenerationSettings(temperature=0, max_tokens=40)
+    ((mine,),) = tiny.generate(["ab"], settings=settings)
+    assert [token.id for token in mine.tokens] == [t for t in theirs if t != 1]
+    assert mine.finish_reason == ("stop" if 1 in theirs else "length")
+
+
+def shares(model: HuggingFaceModel, settings: GenerationSettings) -> dict[int, float]:
+    """Return how often each token is drawn first, of 4,000 replies."""
+    (replies,) = model.generate(["ab"], n=4000, settings=settings)
+    found = [reply.tokens[0].id if reply.tokens else 1 for reply in replies]
+    ids, counts = np.unique(found, return_counts=True)
+    return {int(k): count / 4000 for k, count in zip(ids, counts, strict=True)}
+
+
+def test_tokens_are_drawn_as_often_as_they_are_likely(llama: Any) -> None:
+    local = HuggingFaceModel(llama, TOKENIZER, max_batch_size=4000)
+    own = next_logprobs(llama, ids_of("ab")).exp()
+    found = shares(local, GenerationSettings(max_tokens=1, seed=1))
+    for token in own.topk(5).indices.tolist():
+        assert found[token] == pytest.approx(float(own[token]), abs=0.02)
+
+    cool = torch.softmax(next_logprobs(llama, ids_of("ab")) / 0.5, dim=-1)
+    best = cool.topk(3)
+    settings = GenerationSettings(max_tokens=1, seed=1, temperature=0.5, top_k=3)
+    found = shares(local, settings)
+    assert set(found) == set(best.indices.tolist())
+    for token, value in zip(best.indices.tolist(), best.values.tolist(), strict=True):
+        assert found[token] == pytest.approx(value / float(best.values.sum()), abs=0.02)
+
+
+def test_log_probabilities_are_those_before_temperature_and_top_k(
+    llama: Any, tiny: HuggingFaceModel
+) -> None:
+    settings = GenerationSettings(
+        temperature=0.5, top_k=5, top_p=0.9, max_tokens=12, seed=2
+    )
+    ((reply,),) = tiny.generate(["ab"], settings=settings)
+    check(llama, "ab", [reply])
+
+
+def test_a_reply_depends_on_its_seed_and_prompt_alone(tiny: HuggingFaceModel) -> None:
+    torch.manual_seed(11)
+    before = torch.random.get_rng_state()
+    ((alone, second),) = tiny.generate(["ab"], n=2, settings=TWENTY)
+    many = tiny.generate(["x", "ab", "a longer one"], n=5, settings=TWENTY)
+    assert texts(many[1][:2]) == texts([alone, second])
+    ((other,),) = tiny.generate(
+        ["ab"], settings=GenerationSettings(max_tokens=20, seed=2)
+    )
+    assert len({alone.text, second.text, other.text}) == 3
+    assert torch.equal(torch.random.get_rng_state(), before)
+
+
+def test_without_a_seed_each_call_differs(tiny: HuggingFaceModel) -> None:
+    settings = GenerationSettings(max_tokens=20)
+    assert tiny.generate(["ab"], settings=settings) != tiny.generate(
+        ["ab"], settings=settings
+    )
+
+
+def test_replies_end_where_the_model_ends_them(
+    llama: Any, tiny: HuggingFaceModel
+) -> None:
+    settings = GenerationSettings(max_tokens=300, seed=4)
+    (replies,) = tiny.generate(["ab"], n=12, settings=settings)
+    ended = [reply for reply in replies if reply.finish_reason == "stop"]
+    assert ended
+    for reply in ended:
+        # The end itself is counted and is no part of the reply.
+        assert reply.completion_tokens == len(reply.tokens) + 1
+        assert 1 not in [token.id for token in reply.tokens]
+    check(llama, "ab", sorted(ended, key=lambda reply: len(reply.tokens))[:2])
+
+
+def test_all_end_tokens_of_a_generation_config_count() -> None:
+    model = make_model()
+    model.generation_config.eos_token_id = list(range(3, 259, 2))
+    ((reply,),) = HuggingFaceModel(model, TOKENIZER).generate(["ab"], settings=TWENTY)
+    assert reply.finish_reason == "stop"
+    assert all(token.id % 2 == 0 or token.id == 1 for token in reply.tokens)
+
+
+@pytest.mark.parametrize("has_end", [True, False])
+def test_a_stop_text_ends_a_reply(has_end: bool) -> None:
+    model, tokenizer = make_model(), make_tokenizer()
+    if not has_end:  # then generate has nothing to pad finished rows with
+        model.generation_config.eos_token_id = tokenizer.eos_token_id = None
+    local = HuggingFaceModel(model, tokenizer)
+    (whole,) = local.generate(["ab"], n=3, settings=TWENTY)
+    stop = whole[0].text[5:7]
+    settings = GenerationSettings(max_tokens=20, seed=1, stop=(stop,))
+    (cut,) = local.generate(["ab"], n=3, settings=settings)
+    assert cut[0].text == whole[0].text[: whole[0].text.find(stop)]
+    assert cut[0].finish_reason == "stop"
+    assert cut[0].completion_tokens < 20
+    kept = whole[0].token_logprobs[: len(cut[0].tokens)]
+    assert cut[0].token_logprobs == pytest.approx(kept, abs=1e-5)
+    assert cut[1].text == whole[1].text.partition(stop)[0]
+
+
+def test_a_token_limit_ends_a_reply(tiny: HuggingFaceModel) -> None:
+    ((reply,),) = tiny.generate(
+        ["ab"], settings=GenerationSettings(max_tokens=3, seed=1)
+    )
+    assert (reply.finish_reason, reply.completion_tokens) == ("length", 3)
+
+
+def test_the_context_window_ends_a_reply() -> None:
+    local = HuggingFaceModel(make_model(max_position_embeddings=16), TOKENIZER)
+    settings = GenerationSettings(seed=3, max_tokens=99)
+    ((reply,),) = local.generate(["a" * 12], settings=settings)
+    assert (reply.finish_reason, reply.completion_tokens) == ("length", 4)
+    with pytest.raises(InputError, match=r"the prompt has 16 tokens; .* 16 tokens"):
+        local.generate(["a" * 16])
+
+
+def test_a_prompt_of_one_token(llama: Any, tiny: HuggingFaceModel) -> None:
+    (replies,) = tiny.generate(["a"], n=3, settings=TWENTY)
+    check(llama, "a", replies)
+
+
+@pytest.mark.parametrize("layer", [0, 1, -1])
+def test_the_hidden_state_of_the_last_token(
+    llama: Any, tiny: HuggingFaceModel, layer: int
+) -> None:
+    settings = GenerationSettings(max_tokens=8, seed=5, hidden_layer=layer, stop=("e",))
+    prompts = ("ab", "a longer prompt")
+    for prompt, replies in zip(
+        prompts, tiny.generate(prompts, n=3, settings=settings), strict=True
+    ):
+        for reply in replies:
+            ids = [*ids_of(prompt), *(token.id for token in reply.tokens)]
+            assert reply.hidden_state is not None
+            expected = state_of(llama, ids, layer)
+            np.testing.assert_allclose(reply.hidden_state, expected, atol=1e-4)
+
+
+def test_an_empty_reply_has_no_hidden_state() -> None:
+    model = make_model()
+    model.generation_config.eos_token_id = list(range(259))
+    settings = GenerationSettings(hidden_layer=-1)
+    ((reply,),) = HuggingFaceModel(model, TOKENIZER).generate(["ab"], settings=settings)
+    assert (reply.text, reply.tokens, reply.hidden_state) == ("", (), None)
+
+
+@pytest.mark.parametrize("layer", [3, -4])
+def test_a_layer_that_is_not_there(tiny: HuggingFaceModel, layer: int) -> None:
+    with pytest.raises(ConfigurationError, match="from -3 to 2 for a model of 2 lay"):
+        tiny.generate(["ab"], settings=GenerationSettings(hidden_layer=layer))
+
+
+def test_numbers_of_replies_that_make_no_sense(tiny: HuggingFaceModel) -> None:
+    with pytest.raises(ConfigurationError, match="n must be a whole number from 1; go"):
+        tiny.generate(["ab"], n=0)
+    with pytest.raises(ConfigurationError, match="on_token hears one reply; got n=2"):
+        tiny.generate(["ab"], n=2, on_token=print)
+    assert tiny.generate([]) == []
+
+
+def test_on_token_hears_each_token_once(tiny: HuggingFaceModel) -> None:
+    heard: list[int] = []
+    ((reply,),) = tiny.generate(["ab"], settings=TWENTY, on_token=heard.append)
+    assert heard[: len(reply.tokens)] == [token.id for token in reply.tokens]
+    assert len(heard) == reply.completion_tokens
+
+
+def test_a_cancelled_draw_ends_at_the_next_token(tiny: HuggingFaceModel) -> None:
+    heard: list[int] = []
+    cancelled = threading.Event()
+
+    def hear(token: int) -> None:
+        heard.append(token)
+        if len(heard) == 3:
+            cancelled.set()
+
+    settings = GenerationSettings(max_tokens=400, seed=1)
+    tiny.generate(["ab"], settings=settings, on_token=hear, cancelled=cancelled)
+    assert len(heard) <= 4
+
+
+class Small:
+    """A model whose memory suffices for a few rows only."""
+
+    def __init__(self, model: Any, rows: int) -> None:
+        self.rows = rows
+        self.seen: list[int] = []
+        self._forward = model.forward
+        model.forward = self
+        self.__signature__ = __import__("inspect").signature(self._forward)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        rows = len(kwargs["input_ids"])
+        self.seen.append(rows)
+        if rows > self.rows:
+            msg = "no memory"
+            raise torch.OutOfMemoryError(msg)
+        return self._forward(*args, **kwargs)
+
+
+def test_a_batch_that_does_not_fit_is_halved_and_draws_the_same(
+    tiny: HuggingFaceModel,
+) -> None:
+    expected = tiny.generate(PROMPTS, n=5, settings=TWENTY)
+    model = make_model()
+    small = Small(model, 3)
+    found = HuggingFaceModel(model, TOKENIZER).generate(PROMPTS, n=5, settings=TWENTY)
+    assert [texts(each) for each in found] == [texts(each) for each in expected]
+    assert max(small.seen) > 3
+    none = make_model()
+    Small(none, 0)
+    with pytest.raises(torch.OutOfMemoryError):
+        HuggingFaceModel(none, TOKENIZER).generate(["ab"], n=2)
+
+
+def test_a_batch_is_no_larger_than_it_may_be(tiny: HuggingFaceModel) -> None:
+    model = make_model()
+    small = Small(model, 99)
+    local = HuggingFaceModel(model, TOKENIZER, max_batch_size=4)
+    found = local.generate(PROMPTS, n=6, settings=TWENTY)
+    assert max(small.seen) <= 4
+    expected = tiny.generate(PROMPTS, n=6, settings=TWENTY)
+    assert [texts(each) for each in found] == [texts(each) for each in expected]
+
+
+def test_settings_of_the_generation_config_hold_without_a_temperature() -> None:
+    model = make_model()
+    config = model.generation_config
+    config.update(do_sample=True, temperature=0.6, top_p=0.9, repetition_penalty=50.0)
+    local = HuggingFaceModel(model, TOKENIZER)
+    recommended = GenerationSettings(max_tokens=30, seed=1, temperature=None)
+    ((reply,),) = local.generate(["ab"], settings=recommended)
+    ids = [token.id for token in reply.tokens]
+    assert len(set(ids)) == len(ids)  # such a penalty forbids repetition
+    ((plain,),) = local.generate(["ab"], settings=TWENTY)
+    ((expected,),) = HuggingFaceModel(make_model(), TOKENIZER).generate(
+        ["ab"], settings=TWENTY
+    )
+    assert plain == expected
+    assert config.repetition_penalty == 50.0
+    config.do_sample = False
+    config.repetition_penalty = None
+    ((greedy,),) = local.generate(["ab"], settings=recommended)
+    settings = GenerationSettings(max_tokens=30, temperature=0)
+    assert local.generate(["ab"], settings=settings) == [(greedy,)]
+
+
+def test_threads_wait_for_one_another(tiny: HuggingFaceModel) -> None:
+    expected = tiny.generate(["ab"], n=2, settings=TWENTY)
+    found: list[Any] = []
+    threads = [
+        threading.Thread(
+            target=lambda: found.append(tiny.generate(["ab"], n=2, settings=TWENTY))
+        )
+        for _ in range(6)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [expected] * 6
