@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TypeVar
@@ -11,7 +11,7 @@ from typing import IO, TypeVar
 from rich.console import Console
 from rich.progress import Progress
 
-from snne_guard.errors import InputError
+from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.evaluation.recordings import (
     Question,
     Recording,
@@ -19,7 +19,15 @@ from snne_guard.evaluation.recordings import (
     parse_recordings,
 )
 
-__all__ = ["BadLines", "note", "open_lines", "progress", "safe", "system_error"]
+__all__ = [
+    "BadLines",
+    "check_outputs",
+    "note",
+    "open_lines",
+    "progress",
+    "safe",
+    "system_error",
+]
 
 # Control characters of 7 and 8 bits, and those that turn the direction of writing.
 _VISIBLE = {
@@ -100,11 +108,40 @@ class BadLines:
             yield from parse_questions(lines, name=_shown(name), on_bad=self._handler())
 
     def _handler(self) -> Callable[[InputError], object] | None:
-        return None if self._strict else self._tell
+        return None if self._strict else self.tell
 
-    def _tell(self, error: InputError) -> None:
+    def tell(self, error: InputError) -> None:
+        """Count something that cannot be used, and tell of it; raise it if strict."""
+        if self._strict:
+            raise error
         self.count += 1
         note(str(error))
+
+
+def check_outputs(
+    inputs: Sequence[str | Path], outputs: Mapping[str, Path | None]
+) -> None:
+    """Check that outputs can be written and overwrite neither an input nor another.
+
+    Args:
+        inputs: Files that are read.
+        outputs: Files to be written, by the options that name them.
+
+    Raises:
+        ConfigurationError: One cannot be written, or is another file as well.
+    """
+    taken = [Path(name).resolve() for name in inputs]
+    for option, path in outputs.items():
+        if path is None:
+            continue
+        target = path.resolve()
+        if target in taken:
+            msg = f"{option} {path} is used for another file; give it another name"
+            raise ConfigurationError(msg)
+        if (target.exists() and not target.is_file()) or not target.parent.is_dir():
+            msg = f"expected {option} to be a file in a folder that exists, got {path}"
+            raise ConfigurationError(msg)
+        taken.append(target)
 
 
 def _shown(name: str | Path) -> str:

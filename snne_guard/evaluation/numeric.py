@@ -15,7 +15,7 @@ _LATEX_FRACTION = re.compile(r"\\[dt]?frac\s*\{(-?\d{1,50})\}\s*\{(\d{1,50})\}")
 _POWER_OF_TEN = re.compile(r"\s?[x\u00d7*\u00b7]\s?10\^\{?([-+]?\d{1,3})\}?")
 # Digits are bounded, so that a text of digits alone costs neither time nor memory.
 _NUMBER = re.compile(
-    r"""(?P<sign> (?<![\w)]) [-\u2212] \s? )? (?: [$\u20ac\u00a3\u00a5] \s? )?
+    r"""(?P<sign> (?<![\w)]) [-\u2212] )? (?: [$\u20ac\u00a3\u00a5] \s? )?
         (?<! [\w.^] )
         (?P<digits> \d{1,3}(?:,\d{3}){1,9}(?:\.\d{1,50})? | \d{0,50}\.?\d{1,50} ) (?!\d)
         (?P<exponent> e[-+]?\d{1,3} )?

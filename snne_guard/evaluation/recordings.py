@@ -272,18 +272,19 @@ def replace_file(path: str | os.PathLike[str]) -> Generator[IO[bytes]]:
         OSError: The file cannot be written.
     """
     target = Path(path).resolve()
-    with NamedTemporaryFile(
+    stream = NamedTemporaryFile(  # noqa: SIM115 - closed below, before it is moved
         dir=target.parent, prefix=f".{target.name}.", delete=False
-    ) as stream:
-        written = Path(stream.name)
-        try:
+    )
+    written = Path(stream.name)
+    try:
+        with stream:
             yield stream
             stream.flush()
             os.fsync(stream.fileno())
-            _give_usual_mode(written, target)
-            written.replace(target)
-        finally:
-            written.unlink(missing_ok=True)
+        _give_usual_mode(written, target)
+        written.replace(target)
+    finally:
+        written.unlink(missing_ok=True)
 
 
 def _give_usual_mode(written: Path, target: Path) -> None:

@@ -1,0 +1,295 @@
+"""``snne-guard evaluate``: which method finds the wrong answers of recordings."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from snne_guard.cli.console import BadLines, check_outputs, note, progress, safe
+from snne_guard.errors import ConfigurationError, InputError
+from snne_guard.evaluation.label import labels_path, read_labels, with_labels
+from snne_guard.evaluation.recordings import Recording, replace_file
+
+if TYPE_CHECKING:
+    from snne_guard.evaluation.bootstrap import Interval
+    from snne_guard.evaluation.grade import Grader
+    from snne_guard.evaluation.results import Evaluation
+    from snne_guard.types import Similarity
+
+__all__ = ["evaluate"]
+
+_WIDE = 130
+
+
+def evaluate(
+    files: Annotated[
+        list[str], typer.Argument(metavar="FILE.jsonl…", help="Recordings.")
+    ],
+    *,
+    methods: Annotated[
+        str,
+        typer.Option(
+            help="all, or names with commas: dse on all it can run on, dse\\[exact] on "
+            "that."
+        ),
+    ] = "all",
+    similarity: Annotated[
+        str | None,
+        typer.Option(help="What compares answers; several with commas."),
+    ] = None,
+    without_answer: Annotated[
+        bool, typer.Option("--without-answer", help="Score the samples alone.")
+    ] = False,
+    paper: Annotated[
+        bool,
+        typer.Option(
+            "--paper", help="As the paper: samples alone, rouge-score's tokens, tau 1."
+        ),
+    ] = False,
+    tau: Annotated[
+        float, typer.Option(help="Temperature of the similarity, above 0.")
+    ] = 1.0,
+    samples: Annotated[
+        int | None, typer.Option(min=1, help="Samples of each question that count.")
+    ] = None,
+    nli: Annotated[
+        str | None, typer.Option(help="NLI model: a Hugging Face name or a folder.")
+    ] = None,
+    embedding: Annotated[
+        str | None, typer.Option(help="sentence-transformers model: name or folder.")
+    ] = None,
+    cache: Annotated[
+        Path | None,
+        typer.Option(help="Folder to keep what --nli and --embedding compute."),
+    ] = None,
+    by: Annotated[
+        str | None, typer.Option(help="A field by which files are split, as dataset.")
+    ] = None,
+    labels: Annotated[
+        Path | None,
+        typer.Option(
+            help="Labels of the one recording; else RECORDING.labels.jsonl beside it.",
+            show_default=False,
+        ),
+    ] = None,
+    grader: Annotated[
+        str,
+        typer.Option(
+            help="Grades answers without a label: squad_f1, squad_em, contains, "
+            "numeric, rouge_l, bert_score, judge:MODEL, module:function."
+        ),
+    ] = "label",
+    base_url: Annotated[
+        str | None, typer.Option(help="Where the model of judge:MODEL is served.")
+    ] = None,
+    regrade: Annotated[
+        bool, typer.Option("--regrade", help="Put the grader before the labels.")
+    ] = False,
+    draws: Annotated[
+        int, typer.Option(min=1, help="Bootstrap draws behind the intervals.")
+    ] = 1000,
+    seed: Annotated[int, typer.Option(min=0, help="Of the draws.")] = 0,
+    csv: Annotated[Path | None, typer.Option(help="Write the table to a file.")] = None,
+    json_file: Annotated[
+        Path | None, typer.Option("--json", help="Write all figures to a file.")
+    ] = None,
+    html: Annotated[
+        Path | None, typer.Option(help="Write a report to look at in a browser.")
+    ] = None,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Stop at the first bad line.")
+    ] = False,
+) -> None:
+    """Rank uncertainty methods by how well they find the wrong answers.
+
+    FILE.jsonl has one JSON object a line: id, question, main_answer, samples, label (1
+    right, 0 wrong) or answers to grade by, and where known main_logprobs and
+    token_logprobs. Labels of `snne-guard label` are found beside each file and win over
+    the field. Each file is ranked apart.
+
+    Bad lines are reported with their number and skipped; the exit status is then 1. It
+    is 2 where no set can be ranked.
+    """
+    from snne_guard.evaluation.evaluate import evaluate as evaluate_recordings
+    from snne_guard.evaluation.report import check_report_packages
+
+    if html is not None:
+        check_report_packages()
+    _check(files, labels=labels, paper=paper, similarity=similarity)
+    read = [*files, *(labels or labels_path(name) for name in files)]
+    check_outputs(read, {"--csv": csv, "--json": json_file, "--html": html})
+    chosen = "rouge_l_paper" if paper else similarity
+    grade = _grader(grader, base_url=base_url)
+    models = _models(nli=nli, embedding=embedding, cache=cache)
+    bad = BadLines(strict=strict)
+    found: list[Evaluation] = []
+    for name, recordings in _sets(files, labels=labels, by=by, bad=bad):
+        try:
+            one = evaluate_recordings(
+                recordings,
+                methods=methods,
+                similarity=None if chosen is None else chosen.split(","),
+                models=models,
+                include_answer=not (without_answer or paper),
+                samples=samples,
+                tau=tau,
+                grader=grade,
+                labels_first=not regrade,
+                draws=draws,
+                seed=seed,
+                name=name,
+                track=lambda members: progress(members, what="scoring"),
+            )
+        except InputError as error:
+            note(f"{name}: {error}")
+            continue
+        found.append(one)
+        _print(one)
+    _write(found, csv=csv, json_file=json_file, html=html)
+    if not found:
+        note("no question of any file could be ranked")
+    if bad.count or not found:
+        raise typer.Exit(1 if found else 2)
+
+
+def _check(
+    files: Sequence[str], *, labels: Path | None, paper: bool, similarity: str | None
+) -> None:
+    if labels is not None and len(files) > 1:
+        msg = f"--labels is for one recording, got {len(files)}"
+        raise ConfigurationError(msg)
+    if paper and similarity is not None:
+        msg = "--paper compares by rouge_l_paper; leave --similarity off"
+        raise ConfigurationError(msg)
+
+
+def _grader(name: str, *, base_url: str | None) -> Grader | None:
+    if name == "label":
+        return None
+    kind, _, model = name.partition(":")
+    if kind == "judge":
+        from snne_guard.cli.models import generate_with
+        from snne_guard.evaluation.model_graders import JudgeGrader
+
+        return JudgeGrader(generate_with(model, base_url=base_url), name=name)
+    from snne_guard.evaluation.grade import resolve_grader
+
+    return resolve_grader(name)
+
+
+def _models(
+    *, nli: str | None, embedding: str | None, cache: Path | None
+) -> list[str | Similarity]:
+    names = [
+        f"{family}:{model}"
+        for family, model in (("nli", nli), ("embedding", embedding))
+        if model is not None
+    ]
+    if cache is None:
+        return [*names]
+    from snne_guard.evaluation.feature_cache import FeatureCache
+
+    return [FeatureCache(cache).similarity(name) for name in names]
+
+
+def _sets(
+    files: Sequence[str], *, labels: Path | None, by: str | None, bad: BadLines
+) -> Iterator[tuple[str, list[Recording]]]:
+    """Yield each set of recordings with its name."""
+    for name in dict.fromkeys(files):
+        said = read_labels(labels or labels_path(name)) if name != "-" else {}
+        rows = list(with_labels(bad.recordings(name), said))
+        if by is None:
+            yield name, rows
+            continue
+        parts: dict[str, list[Recording]] = {}
+        for row in rows:
+            parts.setdefault(str(row.extra.get(by)), []).append(row)
+        for value, part in parts.items():
+            yield f"{name}, {by}: {value}", part
+
+
+def _write(
+    found: Sequence[Evaluation],
+    *,
+    csv: Path | None,
+    json_file: Path | None,
+    html: Path | None,
+) -> None:
+    from snne_guard.evaluation.report import to_html
+    from snne_guard.evaluation.results import to_csv
+
+    def to_json(evaluations: Sequence[Evaluation]) -> str:
+        return json.dumps([one.to_dict() for one in evaluations], allow_nan=False)
+
+    for path, write in ((csv, to_csv), (json_file, to_json), (html, to_html)):
+        if path is not None:
+            with replace_file(path) as stream:
+                stream.write(write(found).encode("utf-8", "replace"))
+
+
+def _print(found: Evaluation) -> None:
+    console = Console()
+    if not console.is_terminal:
+        # A file or a pipe has no width: nothing is cut off there.
+        console.width = max(console.width, _WIDE)
+    right = "" if found.accuracy is None else f", {found.accuracy:.1%} right"
+    answer = "with" if found.include_answer else "without"
+    _say(console, found.name, style="bold")
+    _say(
+        console,
+        f"{len(found.ids)} of {found.n_read} questions{right} by {found.grader}; "
+        f"{found.n_samples} samples {answer} the delivered answer",
+    )
+    for why, count in found.left_out.items():
+        _say(console, f"left out, {why}: {count}")
+    for warning in found.warnings:
+        _say(console, f"beware: {warning}")
+    console.print(_table(found))
+    skipped: dict[str, list[str]] = {}
+    for row in found.rows:
+        if row.skipped is not None:
+            skipped.setdefault(row.skipped, []).append(row.name)
+    for why, names in skipped.items():
+        _say(console, f"not ranked: {', '.join(names)}: {why}")
+    console.print()
+
+
+def _say(console: Console, text: str, *, style: str | None = None) -> None:
+    shown = safe(text)
+    console.print(shown, style=style, markup=False, highlight=False, soft_wrap=True)
+
+
+def _table(found: Evaluation) -> Table:
+    metrics = list(found.ranked[0].metrics)
+    table = Table(box=None, pad_edge=False)
+    table.add_column("method", no_wrap=True)
+    table.add_column("box", no_wrap=True)
+    for metric in [*metrics, "difference"]:
+        table.add_column(metric, justify="right", no_wrap=True)
+    for row in found.ranked:
+        difference = row.differences.get(metrics[0])
+        table.add_row(
+            escape(safe(row.name)),
+            "white" if row.white_box else "black",
+            *(_shown(row.metrics[metric]) for metric in metrics),
+            "" if difference is None else _shown(difference, sign="+"),
+        )
+    return table
+
+
+def _shown(interval: Interval, *, sign: str = "") -> str:
+    if not math.isfinite(interval.value):
+        return "-"
+    value = f"{interval.value:{sign}.3f}"
+    if not math.isfinite(interval.low):
+        return value
+    return f"{value} ({interval.low:{sign}.3f} to {interval.high:{sign}.3f})"

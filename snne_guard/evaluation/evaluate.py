@@ -1,0 +1,344 @@
+"""Recordings and methods to a table: which method finds the wrong answers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from snne_guard.errors import ConfigurationError, InputError
+from snne_guard.evaluation.bootstrap import Bootstrap, bootstrap
+from snne_guard.evaluation.grade import Grade, Grader, grade_all
+from snne_guard.evaluation.plan import Row, plan_rows
+from snne_guard.evaluation.recordings import Recording
+from snne_guard.evaluation.results import Evaluation, HardQuestion, MethodResult
+from snne_guard.scorers import InputBuilder
+from snne_guard.types import BoolArray, FloatArray, Method, Similarity
+
+__all__ = ["evaluate"]
+
+_ENOUGH = 0.95
+_OF_EACH_TEXT = ("hidden_states", "token_importance")
+_HARDEST = 10
+_FEW_SETS = 20
+
+Track = Callable[[Sequence["_Member"]], Iterable["_Member"]]
+
+
+def evaluate(
+    recordings: Iterable[Recording],
+    *,
+    methods: str | Sequence[str | Method] = "all",
+    similarity: Sequence[str | Similarity] | None = None,
+    models: Sequence[str | Similarity] = (),
+    include_answer: bool = True,
+    samples: int | None = None,
+    tau: float = 1.0,
+    grader: Grader | None = None,
+    labels_first: bool = True,
+    draws: int = 1000,
+    seed: int = 0,
+    name: str = "recordings",
+    track: Track = iter,
+) -> Evaluation:
+    """Rank uncertainty methods by how well they find the wrong answers.
+
+    Every ranked method ranks the same questions. A method that cannot score nearly all
+    of them is skipped and says why; questions that a ranked method could not score are
+    left out for all, and counted. The length of the answer is always among the methods:
+    one that does not beat it has not earned its samples.
+
+    Args:
+        recordings: Of one set; figures of different sets should not be pooled.
+        methods: ``"all"``, or names of ``METHODS`` and methods of your own. A name may
+            have a similarity behind it, as ``"dse[exact]"``.
+        similarity: What compares answers: names, or callables of your own. None: the
+            method's default where that needs no model, ROUGE-L, and for methods on
+            groups of equal meaning ``exact``.
+        models: More of the same with a model behind, for every method that fits.
+        include_answer: Whether the delivered answer is scored with the samples.
+        samples: Samples of each question that count; None: the number that keeps most.
+        tau: Temperature of the similarity's softmax.
+        grader: Says which answers are right; None: their labels do.
+        labels_first: Whether labels go before the grader.
+        draws: Bootstrap draws behind the 90 % intervals.
+        seed: Of the draws.
+        name: What the set is called.
+        track: Is given the response sets and yields them, for a progress bar.
+
+    Raises:
+        ConfigurationError: An unknown method or similarity, or options that do not fit.
+        InputError: No question can be ranked.
+
+    Example:
+        >>> rows = [
+        ...     {"main_answer": "Paris", "samples": ["Paris", "paris."], "label": 1},
+        ...     {"main_answer": "1912", "samples": ["In 1912", "1912"], "label": 1},
+        ...     {"main_answer": "Lyon", "samples": ["Nice", "Paris"], "label": 0},
+        ... ]
+        >>> recordings = [
+        ...     Recording.from_dict({"id": str(n), "question": None, **row})
+        ...     for n, row in enumerate(rows)
+        ... ]
+        >>> found = evaluate(recordings, methods=["snne[rouge_l]"], draws=10)
+        >>> [(row.name, row.metrics["auroc"].value) for row in found.rows]
+        [('snne[rouge_l]', 1.0), ('answer_length', 1.0)]
+    """
+    rows = plan_rows(methods, similarity=similarity, models=models)
+    read = list(recordings)
+    grades = grade_all(read, grader, labels_first=labels_first)
+    left_out: Counter[str] = Counter()
+    members = _members(read, grades, samples=samples, left_out=left_out)
+    scores, problems = _measured(
+        rows, members, include_answer=include_answer, tau=tau, track=track
+    )
+    kept_rows, complete = _comparable(scores)
+    left_out["not scored by every ranked method"] += int((~complete).sum())
+    ranked = [one for one, keep in zip(members, complete, strict=True) if keep]
+    quality, correct = _truth(ranked)
+    uncertainties = {rows[at].name: scores[at, complete] for at in kept_rows}
+    metrics = ("auroc", "auarc", "prr", "prr_normalised")
+    found = bootstrap(
+        uncertainties,
+        quality if correct is None else correct,
+        metrics=metrics if correct is not None else metrics[1:],
+        draws=draws,
+        seed=seed,
+    )
+    return Evaluation(
+        name=name,
+        grader=", ".join(dict.fromkeys(one.grade.grader for one in ranked)),
+        n_read=len(read),
+        left_out={why: count for why, count in left_out.items() if count},
+        n_samples=len(members[0].texts) - 1,
+        include_answer=include_answer,
+        tau=tau,
+        rows=_results(rows, uncertainties, found, problems=problems),
+        warnings=tuple(_warnings(ranked)),
+        ids=tuple(one.recording.id for one in ranked),
+        quality=quality,
+        correct=correct,
+        uncertainties=uncertainties,
+        hardest=_hardest(ranked, correct, uncertainties),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Member:
+    """A graded question with the texts that count, the delivered answer first."""
+
+    recording: Recording
+    grade: Grade
+    texts: list[str]
+    logprobs: list[tuple[float, ...] | None]
+    known: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+
+def _members(
+    recordings: Sequence[Recording],
+    grades: Sequence[Grade | None],
+    *,
+    samples: int | None,
+    left_out: Counter[str],
+) -> list[_Member]:
+    graded: list[tuple[Recording, Grade, list[int]]] = []
+    for recording, grade in zip(recordings, grades, strict=True):
+        if grade is None:
+            left_out["no label and nothing to grade by"] += 1
+        elif not recording.main_answer.strip():
+            left_out["an empty answer"] += 1
+        else:
+            graded.append((recording, grade, _visible(recording)))
+    n = (
+        _common_size(len(places) for _, _, places in graded)
+        if samples is None
+        else samples
+    )
+    members = [
+        _member(recording, grade, places[:n])
+        for recording, grade, places in graded
+        if len(places) >= n
+    ]
+    left_out[f"fewer than {n} samples"] += len(graded) - len(members)
+    if not members:
+        told = "; ".join(f"{why}: {count}" for why, count in left_out.items() if count)
+        msg = f"expected questions to rank, got none ({told or 'no recordings'})"
+        raise InputError(msg)
+    return members
+
+
+def _visible(recording: Recording) -> list[int]:
+    return [at for at, sample in enumerate(recording.samples) if sample.strip()]
+
+
+def _member(recording: Recording, grade: Grade, places: Sequence[int]) -> _Member:
+    logprobs = recording.token_logprobs or (None,) * len(recording.samples)
+    known = {}
+    for need in (*_OF_EACH_TEXT, "p_true_logprob"):
+        found = recording.extra.get(need)
+        if need not in _OF_EACH_TEXT:
+            known[need] = found
+        elif isinstance(found, list) and len(found) == 1 + len(recording.samples):
+            known[need] = [found[0], *(found[1 + at] for at in places)]
+    return _Member(
+        recording=recording,
+        grade=grade,
+        texts=[recording.main_answer, *(recording.samples[at] for at in places)],
+        logprobs=[recording.main_logprobs, *(logprobs[at] for at in places)],
+        known={need: value for need, value in known.items() if value is not None},
+    )
+
+
+def _common_size(sizes: Iterable[int]) -> int:
+    """Return the number of samples that keeps most, of half of the questions or more.
+
+    What is kept is that number times the questions that have it.
+    """
+    descending = sorted(sizes, reverse=True)
+    most, best = -1, 0
+    for have, size in enumerate(descending, start=1):
+        if 2 * have >= len(descending) and size * have >= most:
+            most, best = size * have, size
+    return best
+
+
+def _measured(
+    rows: Sequence[Row],
+    members: Sequence[_Member],
+    *,
+    include_answer: bool,
+    tau: float,
+    track: Track,
+) -> tuple[FloatArray, dict[str, str]]:
+    """Return ``(rows, members)`` raw values, NaN where there is none, and why not."""
+    scores = np.full((len(rows), len(members)), np.nan)
+    problems: dict[str, str] = {}
+    for at, member in enumerate(track(members)):
+        builders: dict[str, InputBuilder] = {}
+        for number, row in enumerate(rows):
+            if row.skipped is not None:
+                continue
+            if row.similarity_name not in builders:
+                builders[row.similarity_name] = _builder(
+                    row, member, include_answer=include_answer
+                )
+            try:
+                inputs = builders[row.similarity_name].inputs(row.method, tau=tau)
+                scores[number, at] = row.method.compute(inputs)
+            except ConfigurationError:
+                raise
+            except (ValueError, ArithmeticError) as error:
+                problems.setdefault(row.name, str(error))
+    return scores, problems
+
+
+def _builder(row: Row, member: _Member, *, include_answer: bool) -> InputBuilder:
+    return InputBuilder(
+        member.texts,
+        similarity=row.similarity,
+        name=row.similarity_name,
+        question=member.recording.question,
+        token_logprobs=member.logprobs,
+        answer="member" if include_answer else "apart",
+        known=member.known,
+    )
+
+
+def _comparable(scores: FloatArray) -> tuple[list[int], BoolArray]:
+    """Return the rows to rank and the questions that all of them scored.
+
+    The row that misses most questions is dropped until the rest share enough of them.
+    """
+    missing = np.isnan(scores)
+    kept = [at for at in range(len(scores)) if not missing[at].all()]
+    while kept:
+        complete: BoolArray = np.logical_not(missing[kept].any(axis=0))
+        if complete.mean() >= _ENOUGH:
+            return kept, complete
+        # The length of the answer, the last row, never goes: it misses nothing.
+        kept.remove(max(kept, key=lambda at: int(missing[at].sum())))
+    msg = "expected a method that scores these questions, got none"
+    raise InputError(msg)
+
+
+def _truth(ranked: Sequence[_Member]) -> tuple[FloatArray, FloatArray | None]:
+    """Return the qualities, and right and wrong if every grade draws that line."""
+    quality = np.array([one.grade.quality for one in ranked], dtype=np.float64)
+    correct = [one.grade.correct for one in ranked]
+    if any(one is None for one in correct):
+        return quality, None
+    return quality, np.array(correct, dtype=np.float64)
+
+
+def _results(
+    rows: Sequence[Row],
+    uncertainties: Mapping[str, FloatArray],
+    found: Bootstrap,
+    *,
+    problems: Mapping[str, str],
+) -> tuple[MethodResult, ...]:
+    first = next(iter(uncertainties))
+    metrics = list(found.points[first])
+    return tuple(
+        MethodResult(
+            name=row.name,
+            white_box=row.method.white_box,
+            skipped=None
+            if row.name in uncertainties
+            else row.skipped or problems.get(row.name, "no number came of it"),
+            metrics={one: found.interval(row.name, one) for one in metrics}
+            if row.name in uncertainties
+            else {},
+            differences={one: found.difference(row.name, first, one) for one in metrics}
+            if row.name in uncertainties and row.name != first
+            else {},
+        )
+        for row in rows
+    )
+
+
+def _warnings(ranked: Sequence[_Member]) -> Iterable[str]:
+    for name in ("dataset", "answer_protocol"):
+        values = {str(one.recording.extra.get(name)) for one in ranked}
+        if len(values) > 1:
+            yield (
+                f"the questions have {len(values)} values of {name!r}; figures over "
+                "all of them partly measure which one a question is from"
+            )
+    differing = [one.texts for one in ranked if len(set(one.texts[1:])) > 1]
+    for place in range(1, len(ranked[0].texts)):
+        if len(differing) < _FEW_SETS:
+            return
+        if all(texts[place] == texts[0] for texts in differing):
+            yield (
+                f"main_answer is samples[{place - 1}] in every question, so it counts "
+                "twice and agrees with itself"
+            )
+
+
+def _hardest(
+    ranked: Sequence[_Member],
+    correct: FloatArray | None,
+    uncertainties: Mapping[str, FloatArray],
+) -> tuple[HardQuestion, ...]:
+    """Return where the first method and the truth disagree most."""
+    if correct is None:
+        return ()
+    values = next(iter(uncertainties.values()))
+    order = [int(at) for at in np.argsort(values, kind="stable")]
+    certain_wrong = [at for at in order if not correct[at]][:_HARDEST]
+    uncertain_right = [at for at in reversed(order) if correct[at]][:_HARDEST]
+    return tuple(
+        HardQuestion(
+            id=ranked[at].recording.id,
+            question=ranked[at].recording.question,
+            answer=ranked[at].texts[0],
+            samples=tuple(ranked[at].texts[1:]),
+            correct=bool(correct[at]),
+            uncertainty=float(values[at]),
+        )
+        for at in [*certain_wrong, *uncertain_right]
+    )

@@ -1,0 +1,125 @@
+"""What a model said of answers, kept on disk so that it is not asked again."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from snne_guard.evaluation.recordings import replace_file
+from snne_guard.similarity import resolve_similarity
+from snne_guard.types import FloatArray, Similarity
+
+__all__ = ["FeatureCache"]
+
+_Matrix = NDArray[Any]
+_Compare = Callable[..., _Matrix]
+_MOST_DIMENSIONS = 3
+
+
+class FeatureCache:
+    """A folder of matrices that similarities with a model computed.
+
+    A matrix is found by the name of the similarity, the version of this library, the
+    question and the texts; neither is stored. The content of a model's folder is not
+    looked at: delete the cache when you change a model in place. A damaged file is
+    computed anew.
+
+    Args:
+        folder: Created where there is none.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     kept = FeatureCache(folder).similarity("rouge_l")
+        ...     kept(["a b", "a"])
+        array([[1.    , 0.6667],
+               [0.6667, 1.    ]])
+    """
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        self._folder = Path(folder)
+
+    def similarity(self, similarity: str | Similarity, /) -> Similarity:
+        """Return a similarity that computes what is not in the folder yet.
+
+        It has the methods ``equivalent`` and ``probabilities`` where the other has.
+
+        Raises:
+            ConfigurationError: The name is unknown.
+            OSError: The folder cannot be made.
+        """
+        name, compare = resolve_similarity(similarity)
+        self._folder.mkdir(parents=True, exist_ok=True)
+        kinds = {
+            "__call__": compare,
+            "equivalent": getattr(compare, "equivalent", None),
+            "probabilities": getattr(compare, "probabilities", None),
+        }
+        return _Kept(
+            name=name,
+            folder=self._folder,
+            kinds={kind: one for kind, one in kinds.items() if one is not None},
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Kept:
+    name: str
+    folder: Path
+    kinds: dict[str, _Compare]
+
+    def __call__(
+        self, texts: Sequence[str], /, *, question: str | None = None
+    ) -> FloatArray:
+        return np.asarray(self._get("__call__", texts, question), dtype=np.float64)
+
+    def __getattr__(self, kind: str) -> Callable[..., _Matrix]:
+        if kind not in self.kinds or kind == "__call__":
+            raise AttributeError(kind)
+
+        def compare(texts: Sequence[str], /, *, question: str | None = None) -> _Matrix:
+            return self._get(kind, texts, question)
+
+        return compare
+
+    def _get(self, kind: str, texts: Sequence[str], question: str | None) -> _Matrix:
+        path = self.folder / f"{_digest(self.name, kind, texts, question)}.npy"
+        found = _load(path, n=len(texts))
+        if found is None:
+            found = np.asarray(self.kinds[kind](texts, question=question))
+            with replace_file(path) as stream:
+                np.save(stream, found, allow_pickle=False)
+        return found
+
+
+def _digest(name: str, kind: str, texts: Sequence[str], question: str | None) -> str:
+    from snne_guard import __version__
+
+    digest = blake2b(digest_size=20)
+    for part in (__version__, name, kind, question or "", *texts):
+        content = part.encode("utf-8", "surrogatepass")
+        digest.update(len(content).to_bytes(8) + content)
+    return digest.hexdigest()
+
+
+def _load(path: Path, *, n: int) -> _Matrix | None:
+    """Return a kept matrix, None where there is none or the file is damaged."""
+    try:
+        found = np.load(path, allow_pickle=False, mmap_mode="r")
+        usable = (
+            found.dtype in (np.dtype(np.float64), np.dtype(np.bool_))
+            and 1 < found.ndim <= _MOST_DIMENSIONS
+            and found.shape[:2] == (n, n)
+        )
+        return np.array(found) if usable else None
+    except FileNotFoundError:
+        return None
+    except (ValueError, EOFError, OverflowError, MemoryError, SyntaxError):
+        return None

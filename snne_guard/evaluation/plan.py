@@ -1,0 +1,149 @@
+"""Which methods run on which similarities, and why others do not."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from snne_guard.errors import ConfigurationError
+from snne_guard.scorers import (
+    METHODS,
+    check_similarity,
+    compares_answers,
+    default_similarity,
+    resolve_method,
+)
+from snne_guard.similarity import SIMILARITIES, resolve_similarity
+from snne_guard.types import Method, Similarity
+
+__all__ = ["BASELINE", "Row", "plan_rows"]
+
+BASELINE = "answer_length"
+"""The method that is in every table, so that nobody takes length for uncertainty."""
+
+_SPEC = re.compile(r"(?P<method>[^\[\]]+)(?:\[(?P<similarity>[^\[\]]+)\])?")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One row of the table to be.
+
+    Attributes:
+        name: What runs, as ``dse[exact]``.
+        method: The method.
+        similarity: What compares the answers; never called where nothing does.
+        similarity_name: Its name.
+        skipped: Why the method cannot run, None where it can.
+    """
+
+    name: str
+    method: Method
+    similarity: Similarity
+    similarity_name: str
+    skipped: str | None = None
+
+
+def plan_rows(
+    methods: str | Sequence[str | Method],
+    *,
+    similarity: Sequence[str | Similarity] | None = None,
+    models: Sequence[str | Similarity] = (),
+) -> tuple[Row, ...]:
+    """Return what is to run, each once, in the order in which it was asked for.
+
+    The options are those of ``evaluate``.
+
+    Raises:
+        ConfigurationError: A name is unknown, or the similarity in brackets cannot give
+            what the method needs.
+
+    Example:
+        >>> [row.name for row in plan_rows(["dse", "perplexity"])]
+        ['dse[exact]', 'perplexity', 'answer_length']
+    """
+    if isinstance(methods, str):
+        methods = list(METHODS) if methods == "all" else methods.split(",")
+    rows: dict[str, Row] = {}
+    for one in [*methods, BASELINE]:
+        for row in _rows(one, similarity=similarity, models=models):
+            rows.setdefault(row.name, row)
+    # The baseline stands last, wherever it was named.
+    rows[BASELINE] = rows.pop(BASELINE)
+    return tuple(rows.values())
+
+
+def _rows(
+    asked: str | Method,
+    *,
+    similarity: Sequence[str | Similarity] | None,
+    models: Sequence[str | Similarity],
+) -> Iterator[Row]:
+    method, bracket = _parsed(asked)
+    if not compares_answers(method):
+        if bracket is not None:
+            msg = f"method {method.name!r} compares no answers; leave [...] off"
+            raise ConfigurationError(msg)
+        unused, compare = resolve_similarity("exact")
+        yield Row(
+            name=method.name, method=method, similarity=compare, similarity_name=unused
+        )
+        return
+    if bracket is not None:
+        name, compare = resolve_similarity(bracket)
+        check_similarity(method, compare, name=name)
+        yield _row(method, name, compare)
+        return
+    candidates = _defaults(method) if similarity is None else similarity
+    found = [resolve_similarity(one) for one in (*candidates, *models)]
+    fitting = [(name, one) for name, one in found if _fits(method, one, name=name)]
+    for name, compare in fitting:
+        yield _row(method, name, compare)
+    if not fitting:
+        default = default_similarity(method)
+        name, compare = resolve_similarity("exact")
+        yield Row(
+            name=f"{method.name}[{default}]",
+            method=method,
+            similarity=compare,
+            similarity_name=name,
+            skipped=f"needs a similarity such as {default}:MODEL",
+        )
+
+
+def _parsed(asked: str | Method) -> tuple[Method, str | None]:
+    if not isinstance(asked, str):
+        return resolve_method(asked, logprobs=True), None
+    found = _SPEC.fullmatch(asked.strip())
+    if found is None or found["method"] not in METHODS:
+        known = ", ".join(METHODS)
+        msg = f"expected 'all' or methods among {known}, got {asked!r}"
+        raise ConfigurationError(msg)
+    return METHODS[found["method"]], found["similarity"]
+
+
+def _row(method: Method, name: str, compare: Similarity) -> Row:
+    return Row(
+        name=f"{method.name}[{name}]",
+        method=method,
+        similarity=compare,
+        similarity_name=name,
+    )
+
+
+def _defaults(method: Method) -> Sequence[str]:
+    """Return the similarities without a model on which a method makes sense."""
+    if "cluster_ids" in method.needs:
+        return ("exact",)
+    default = default_similarity(method)
+    return tuple(
+        dict.fromkeys(name for name in (default, "rouge_l") if name in SIMILARITIES)
+    )
+
+
+def _fits(method: Method, similarity: Similarity, *, name: str) -> bool:
+    try:
+        check_similarity(method, similarity, name=name)
+    except ConfigurationError:
+        return False
+    return True

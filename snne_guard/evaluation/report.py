@@ -1,0 +1,212 @@
+"""An evaluation as one HTML file that needs nothing else."""
+
+from __future__ import annotations
+
+import io
+import math
+import os
+from base64 import b64encode
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import resources
+from typing import Any
+
+import numpy as np
+
+from snne_guard.errors import MissingExtraError
+from snne_guard.evaluation.bootstrap import Interval
+from snne_guard.evaluation.metrics import dense_ranks, risk_coverage
+from snne_guard.evaluation.plan import BASELINE
+from snne_guard.evaluation.recordings import replace_file
+from snne_guard.evaluation.results import Evaluation
+from snne_guard.types import FloatArray
+
+__all__ = ["check_report_packages", "to_html", "write_report"]
+
+_TITLES = {
+    "auroc": "AUROC",
+    "auarc": "AUARC",
+    "prr": "PRR",
+    "prr_normalised": "PRR, normalised",
+}
+_DRAWN = 5
+_SMALLEST_COVERAGE = 0.05  # below it the risk hangs on a few answers
+
+
+def write_report(
+    path: str | os.PathLike[str], evaluations: Iterable[Evaluation]
+) -> None:
+    """Write the page of ``to_html`` to a file, whole or not at all.
+
+    Raises:
+        MissingExtraError: jinja2 or matplotlib is not installed.
+        OSError: The file cannot be written.
+    """
+    page = to_html(evaluations)
+    with replace_file(path) as stream:
+        stream.write(page.encode("utf-8", "replace"))
+
+
+def to_html(evaluations: Iterable[Evaluation]) -> str:
+    """Return evaluations as one page: tables, curves and the hardest questions.
+
+    The page has no script and loads nothing; its content security policy forbids it to,
+    whatever the recorded texts say, and those are escaped. It shows up to twenty
+    questions of each set with their answers, so share it only with whom you would share
+    these.
+
+    Raises:
+        MissingExtraError: jinja2 or matplotlib is not installed.
+    """
+    check_report_packages()
+    from jinja2 import Environment, StrictUndefined
+
+    environment = Environment(
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["interval"] = _shown
+    source = resources.files("snne_guard.evaluation").joinpath("report.html.j2")
+    template = environment.from_string(source.read_text(encoding="utf-8"))
+    return template.render(views=[_view(one) for one in evaluations])
+
+
+def check_report_packages() -> None:
+    """Check that the packages of the report are there, before anything is computed.
+
+    Raises:
+        MissingExtraError: jinja2 or matplotlib is not installed.
+    """
+    try:
+        import jinja2
+        import matplotlib.figure
+
+        _ = jinja2, matplotlib
+    except ModuleNotFoundError as error:
+        raise MissingExtraError(error.name or "jinja2", extra="eval") from error
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _View:
+    evaluation: Evaluation
+    metrics: Sequence[str]
+    titles: Sequence[str]
+    skipped: Mapping[str, Sequence[str]]
+    charts: Mapping[str, str]
+
+
+def _view(evaluation: Evaluation) -> _View:
+    metrics = [name for name in _TITLES if name in evaluation.ranked[0].metrics]
+    skipped: dict[str, list[str]] = {}
+    for row in evaluation.rows:
+        if row.skipped is not None:
+            skipped.setdefault(row.skipped, []).append(row.name)
+    return _View(
+        evaluation=evaluation,
+        metrics=metrics,
+        titles=[_TITLES[name] for name in metrics],
+        skipped=skipped,
+        charts=_charts(evaluation),
+    )
+
+
+def _shown(interval: Interval) -> str:
+    if not math.isfinite(interval.value):
+        return "-"
+    if not math.isfinite(interval.low):
+        return f"{interval.value:.3f}"
+    return f"{interval.value:.3f} [{interval.low:.3f}, {interval.high:.3f}]"
+
+
+def _charts(evaluation: Evaluation) -> dict[str, str]:
+    """Return pictures, as data URIs, by what they show."""
+    correct = evaluation.correct
+    if correct is None or correct.all() or not correct.any():
+        return {}
+    drawn = _drawn(evaluation)
+    first = next(iter(drawn))
+    return {
+        "ROC: share of wrong answers found, by share of right answers flagged": _roc(
+            drawn, correct
+        ),
+        "Risk and coverage: error rate among the most certain answers": _risk(
+            drawn, correct
+        ),
+        f"Scores of {first}, right and wrong answers": _histogram(
+            drawn[first], correct
+        ),
+    }
+
+
+def _drawn(evaluation: Evaluation) -> dict[str, FloatArray]:
+    """Return the first method, the best others and the baseline."""
+    first = evaluation.ranked[0].name
+    best = sorted(
+        (row for row in evaluation.ranked if row.name not in {first, BASELINE}),
+        key=lambda row: row.metrics["auroc"].value,
+        reverse=True,
+    )
+    names = [first, *(row.name for row in best[: _DRAWN - 2]), BASELINE]
+    return {name: evaluation.uncertainties[name] for name in names}
+
+
+def _roc(drawn: Mapping[str, FloatArray], correct: FloatArray) -> str:
+    figure, axes = _figure("right answers flagged", "wrong answers found")
+    axes.plot([0, 1], [0, 1], color="0.6", linewidth=0.8)
+    for name, values in drawn.items():
+        # One point a distinct value, the most uncertain answers first.
+        ranks = dense_ranks(values, correct)
+        wrong = np.bincount(ranks, weights=1 - correct)[::-1].cumsum()
+        right = np.bincount(ranks, weights=correct)[::-1].cumsum()
+        _line(
+            axes,
+            np.append(0, right / right[-1]),
+            np.append(0, wrong / wrong[-1]),
+            name,
+        )
+    return _picture(figure, axes)
+
+
+def _risk(drawn: Mapping[str, FloatArray], correct: FloatArray) -> str:
+    figure, axes = _figure("coverage", "selective risk")
+    for name, values in drawn.items():
+        coverage, risk = risk_coverage(values, correct)
+        kept = coverage >= _SMALLEST_COVERAGE
+        _line(axes, coverage[kept], risk[kept], name)
+    return _picture(figure, axes)
+
+
+def _histogram(values: FloatArray, correct: FloatArray) -> str:
+    figure, axes = _figure("score", "answers")
+    finite = np.isfinite(values)
+    groups = [values[finite & (correct == 1)], values[finite & (correct == 0)]]
+    if finite.any():
+        axes.hist(groups, bins=20, label=["right", "wrong"], hatch=["", "//"])
+    return _picture(figure, axes)
+
+
+def _figure(x_label: str, y_label: str) -> tuple[Any, Any]:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(5, 4), layout="constrained")
+    axes = figure.subplots()
+    axes.set_xlabel(x_label)
+    axes.set_ylabel(y_label)
+    return figure, axes
+
+
+def _line(axes: Any, x: FloatArray, y: FloatArray, name: str) -> None:  # noqa: ANN401 - matplotlib
+    style = ":" if name == BASELINE else "-"
+    axes.plot(x, y, style, label=name)
+
+
+def _picture(figure: Any, axes: Any) -> str:  # noqa: ANN401 - matplotlib
+    """Return a figure as matplotlib's own SVG in a data URI."""
+    if axes.get_legend_handles_labels()[1]:
+        for text in axes.legend(fontsize="small").get_texts():
+            text.set_parse_math(False)  # a name with a dollar sign is no formula
+    stream = io.BytesIO()
+    figure.savefig(stream, format="svg", metadata={"Date": None})
+    return f"data:image/svg+xml;base64,{b64encode(stream.getvalue()).decode()}"

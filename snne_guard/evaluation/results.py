@@ -1,0 +1,191 @@
+"""What an evaluation found, and how it is written to JSON and CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from snne_guard.evaluation.bootstrap import Interval
+from snne_guard.types import FloatArray
+
+__all__ = ["Evaluation", "HardQuestion", "MethodResult", "to_csv"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MethodResult:
+    """How well one method finds the wrong answers.
+
+    Attributes:
+        name: What ran, as ``dse[exact]``.
+        white_box: Whether it needs what only the model's owner can see.
+        skipped: Why it was not ranked, None where it was.
+        metrics: ``auroc`` (where answers are right or wrong), ``auarc``, ``prr`` and
+            ``prr_normalised`` with 90 % intervals over draws of the questions.
+        differences: The same less those of the first ranked method, on the same draws.
+    """
+
+    name: str
+    white_box: bool
+    skipped: str | None
+    metrics: Mapping[str, Interval]
+    differences: Mapping[str, Interval]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HardQuestion:
+    """A question on which the first method and the truth disagree.
+
+    Attributes:
+        id: Of the recording.
+        question: What was asked.
+        answer: The delivered answer.
+        samples: The samples that were scored.
+        correct: Whether the answer is right.
+        uncertainty: The method's raw value.
+    """
+
+    id: str
+    question: str | None = field(repr=False)
+    answer: str = field(repr=False)
+    samples: tuple[str, ...] = field(repr=False)
+    correct: bool
+    uncertainty: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evaluation:
+    """What was found on one set of recordings.
+
+    Attributes:
+        name: Of the set.
+        grader: Who says which answers are right.
+        n_read: Recordings of the set.
+        left_out: How many were not ranked, by the reason.
+        n_samples: Samples of each question that counted.
+        include_answer: Whether the delivered answer was scored with them.
+        tau: Temperature of the similarity's softmax.
+        rows: The methods, in the order in which they were asked for.
+        warnings: What a reader of the figures must know.
+        ids: Ids of the ``n`` ranked questions.
+        quality: ``(n,)`` quality of their answers in [0, 1].
+        correct: ``(n,)`` 1 right and 0 wrong, None where the grader draws no such line.
+        uncertainties: For each ranked method ``(n,)`` raw values.
+        hardest: Where the first ranked method and the truth disagree most.
+    """
+
+    name: str
+    grader: str
+    n_read: int
+    left_out: Mapping[str, int]
+    n_samples: int
+    include_answer: bool
+    tau: float
+    rows: tuple[MethodResult, ...]
+    warnings: tuple[str, ...]
+    ids: tuple[str, ...] = field(repr=False)
+    quality: FloatArray = field(repr=False)
+    correct: FloatArray | None = field(repr=False)
+    uncertainties: Mapping[str, FloatArray] = field(repr=False)
+    hardest: tuple[HardQuestion, ...] = field(repr=False)
+
+    @property
+    def accuracy(self) -> float | None:
+        """The share of right answers, None where the grader draws no such line."""
+        return None if self.correct is None else float(self.correct.mean())
+
+    @property
+    def ranked(self) -> tuple[MethodResult, ...]:
+        """The methods that were ranked."""
+        return tuple(row for row in self.rows if row.skipped is None)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all but the texts of questions and answers, as JSON can hold it."""
+        return {
+            "name": self.name,
+            "grader": self.grader,
+            "n_read": self.n_read,
+            "n_ranked": len(self.ids),
+            "left_out": dict(self.left_out),
+            "n_samples": self.n_samples,
+            "include_answer": self.include_answer,
+            "tau": self.tau,
+            "accuracy": self.accuracy,
+            "warnings": list(self.warnings),
+            "methods": [_row_dict(row) for row in self.rows],
+            "ids": list(self.ids),
+            "quality": self.quality.tolist(),
+            "uncertainties": {
+                name: [_finite(value) for value in values.tolist()]
+                for name, values in self.uncertainties.items()
+            },
+        }
+
+
+def to_csv(evaluations: Iterable[Evaluation], /) -> str:
+    """Return one line a method, ranked or not.
+
+    Fields that a spreadsheet would take for a formula begin with an apostrophe.
+    """
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    figures = [
+        f"{metric}{end}"
+        for metric in ("auroc", "auarc", "prr", "prr_normalised")
+        for end in ("", "_low", "_high")
+    ]
+    writer.writerow(["set", "method", "white_box", "n", *figures, "skipped"])
+    for one in evaluations:
+        for row in one.rows:
+            flat = {
+                f"{metric}{end}": value
+                for metric, interval in row.metrics.items()
+                for end, value in (
+                    ("", interval.value),
+                    ("_low", interval.low),
+                    ("_high", interval.high),
+                )
+            }
+            numbers = [
+                "" if _finite(flat.get(key, math.nan)) is None else flat[key]
+                for key in figures
+            ]
+            writer.writerow(
+                [
+                    _harmless(one.name),
+                    _harmless(row.name),
+                    int(row.white_box),
+                    len(one.ids),
+                    *numbers,
+                    _harmless(row.skipped or ""),
+                ]
+            )
+    return stream.getvalue()
+
+
+def _harmless(text: str) -> str:
+    return f"'{text}" if text.lstrip()[:1] in {"=", "+", "-", "@"} else text
+
+
+def _row_dict(row: MethodResult) -> dict[str, Any]:
+    return {
+        "name": row.name,
+        "white_box": row.white_box,
+        "skipped": row.skipped,
+        "metrics": {name: _interval_dict(one) for name, one in row.metrics.items()},
+        "differences": {
+            name: _interval_dict(one) for name, one in row.differences.items()
+        },
+    }
+
+
+def _interval_dict(interval: Interval) -> dict[str, float | None]:
+    return {name: _finite(value) for name, value in asdict(interval).items()}
+
+
+def _finite(value: float) -> float | None:
+    """Return a number, None for what JSON has no word for."""
+    return value if math.isfinite(value) else None
