@@ -1,0 +1,204 @@
+"""``snne-guard calibrate``: graded recordings to a file that a guard starts from."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from snne_guard.cli.console import note, progress, safe
+from snne_guard.decision import Calibration
+from snne_guard.errors import ConfigurationError, InputError
+from snne_guard.evaluation.calibrate import CalibrationResult
+from snne_guard.evaluation.calibrate import calibrate as make_calibration
+from snne_guard.evaluation.grade import resolve_grader
+from snne_guard.evaluation.label import labels_path, read_labels, with_labels
+from snne_guard.evaluation.recordings import Recording, read_recordings
+
+__all__ = ["calibrate"]
+
+_NO_PROMISE = 3
+"""Exit status where the file was written, and a guard with it accepts nothing."""
+
+
+def calibrate(
+    recordings: Annotated[
+        list[Path], typer.Argument(metavar="RECORDING...", help="Graded answers.")
+    ],
+    *,
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help="Where to write the calibration.")
+    ],
+    error_rate: Annotated[
+        float | None,
+        typer.Option(help="Largest share of wrong answers among accepted ones."),
+    ] = None,
+    coverage: Annotated[
+        float | None,
+        typer.Option(
+            help="Instead: share of answers to accept. Needs no grades and promises "
+            "nothing about errors."
+        ),
+    ] = None,
+    delta: Annotated[
+        float, typer.Option(help="Probability that the error rate is higher after all.")
+    ] = 0.1,
+    refuse_above: Annotated[
+        float | None, typer.Option(help="Always refuse answers with a larger u.")
+    ] = None,
+    grader: Annotated[
+        str,
+        typer.Option(
+            help="What grades answers without a label: squad_f1, squad_em, contains, "
+            "numeric, or module:function."
+        ),
+    ] = "label",
+    labels: Annotated[
+        Path | None,
+        typer.Option(help="Labels of `snne-guard label`, if not beside the recording."),
+    ] = None,
+    method: Annotated[str, typer.Option(help="As the guard will have it.")] = "snne",
+    similarity: Annotated[
+        str | None, typer.Option(help="As the guard will have it.")
+    ] = None,
+    tau: Annotated[float, typer.Option(help="Temperature of the similarity.")] = 1.0,
+    n: Annotated[
+        int | None,
+        typer.Option(help="Members of the response set; else all that were recorded."),
+    ] = None,
+    without_answer: Annotated[
+        bool, typer.Option("--without-answer", help="Score the samples alone.")
+    ] = False,
+    bare_question: Annotated[
+        bool,
+        typer.Option(
+            "--bare-question", help="The guard is told the question without context."
+        ),
+    ] = False,
+    model: Annotated[
+        str | None, typer.Option(help="The model, where the recording names none.")
+    ] = None,
+) -> None:
+    """Choose a threshold from graded recordings, with a promise about errors.
+
+    Declare the error rate before you look at the labels. Labels of `snne-guard label`
+    are found beside each recording and win over --grader.
+
+    Exit status: 0 the calibration was written; 3 it was written, but these labels do
+    not allow the error rate, and a guard with it accepts nothing; 2 wrong usage, and
+    nothing was written.
+    """
+    _check_output(out)
+    result = make_calibration(
+        _labelled(recordings, labels),
+        error_rate=error_rate,
+        coverage=coverage,
+        delta=delta,
+        refuse=refuse_above,
+        grader=None if grader == "label" else resolve_grader(grader),
+        method=method,
+        similarity=similarity,
+        tau=tau,
+        n=n,
+        include_answer=not without_answer,
+        bare_question=bare_question,
+        model=model,
+        track=partial(progress, what="scoring"),
+    )
+    result.calibration.save(out)
+    _show(result)
+    for warning in result.warnings:
+        note(f"beware: {warning}")
+    if result.calibration.threshold.value < 0:
+        typer.echo(f"\nWritten to {out}; a guard with it accepts nothing.")
+        raise typer.Exit(_NO_PROMISE)
+    typer.echo(
+        f"\nWritten to {out}. To use it:\n\n"
+        "    from snne_guard import SNNEGuard\n"
+        f"    guard = SNNEGuard.from_calibration(model, {str(out)!r})"
+    )
+
+
+def _check_output(out: Path) -> None:
+    """Refuse to replace a file that is no calibration, such as the recording."""
+    if not out.exists():
+        return
+    try:
+        Calibration.load(out)
+    except InputError as error:
+        msg = f"{out} exists and is no calibration ({error}); name another file"
+        raise ConfigurationError(msg) from error
+
+
+def _labelled(files: list[Path], labels: Path | None) -> list[Recording]:
+    if labels is not None and len(files) > 1:
+        msg = "--labels goes with one recording; got several"
+        raise ConfigurationError(msg)
+    rows: list[Recording] = []
+    for file in dict.fromkeys(files):
+        found = read_labels(labels or labels_path(file))
+        rows += with_labels(read_recordings(file), found)
+    return rows
+
+
+def _show(result: CalibrationResult) -> None:
+    console = Console(highlight=False, soft_wrap=True)
+    made = result.calibration
+    console.print(made.threshold.status.replace("_", " ").upper(), style="bold")
+    console.print(made.statement, markup=False)
+    facts = Table.grid(padding=(0, 2))
+    facts.add_column(style="dim", no_wrap=True)
+    for name, value in _facts(result):
+        facts.add_row(name, safe(value))
+    console.print()
+    console.print(facts)
+    if len(result.correct):
+        console.print()
+        console.print("Other error rates, to explore only: they share one delta.")
+        console.print(_alternatives(result))
+    if made.probability is not None:
+        console.print()
+        console.print("Estimated probability that an answer is wrong:")
+        steps = (0.0, 0.25, 0.5, 0.75, 1.0)
+        console.print(
+            "   ".join(f"u = {u:g}: {made.probability(u):.1%}" for u in steps)
+        )
+
+
+def _facts(result: CalibrationResult) -> Iterator[tuple[str, str]]:
+    made, n = result.calibration, len(result.uncertainty)
+    if len(result.correct):
+        wrong = int((result.correct == 0).sum())
+        yield "graded", f"{n} answers, {wrong} of them wrong ({_counts(made.graders)})"
+    else:
+        yield "scored", f"{n} answers"
+    if result.n_ungraded:
+        yield "left out", f"{result.n_ungraded} without a grade"
+    if result.unscored:
+        never = result.unscored.total()
+        yield "never accepted", f"{never} ({_counts(result.unscored)})"
+    shown: dict[str, Any] = {**made.settings, "replies from": made.reply_models}
+    for name, value in shown.items():
+        if value not in (None, ()):
+            text = ", ".join(value) if isinstance(value, tuple) else value
+            yield name.replace("_", " "), text if isinstance(text, str) else repr(text)
+
+
+def _counts(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} {count}" for name, count in Counter(counts).most_common())
+
+
+def _alternatives(result: CalibrationResult) -> Table:
+    table = Table(box=None, pad_edge=False)
+    for title in ("error rate", "u up to", "accepted"):
+        table.add_column(title, justify="right")
+    for one in result.alternatives():
+        limit = f"{one.value:.3f}" if one.value >= 0 else "none"
+        table.add_row(f"{one.alpha:.0%}", limit, f"{one.acceptance or 0:.0%}")
+    return table

@@ -1,0 +1,73 @@
+"""``snne-guard drift``: new recordings against those of a calibration."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from snne_guard.cli.console import progress
+from snne_guard.decision import Calibration
+from snne_guard.decision import drift as test_drift
+from snne_guard.errors import InputError
+from snne_guard.evaluation.recordings import read_recordings
+from snne_guard.evaluation.rescore import score_recordings
+
+__all__ = ["drift"]
+
+_DRIFTED = 3
+"""Exit status where the uncertainties have changed."""
+
+
+def drift(
+    calibration: Annotated[
+        Path, typer.Argument(help="Made by `snne-guard calibrate`.")
+    ],
+    recording: Annotated[
+        Path, typer.Argument(help="New answers; they need no grades.")
+    ],
+    *,
+    level: Annotated[float, typer.Option(help="Probability of a false alarm.")] = 0.01,
+    bare_question: Annotated[
+        bool,
+        typer.Option("--bare-question", help="As the calibration was made."),
+    ] = False,
+    model: Annotated[
+        str | None, typer.Option(help="The model, where the recording names none.")
+    ] = None,
+) -> None:
+    """Test whether uncertainties have changed since a calibration was made.
+
+    It sees questions that have become easier or harder; it does not see a model that
+    errs more often at the same uncertainty.
+
+    Exit status: 0 no change was found; 3 the uncertainties have changed; 2 wrong usage,
+    or a recording that was drawn in another way.
+    """
+    made = Calibration.load(calibration)
+    rows = list(read_recordings(recording))
+    if not rows:
+        msg = f"expected recordings in {recording}, got none"
+        raise InputError(msg)
+    names = ("method", "similarity", "tau", "n", "include_answer")
+    options: dict[str, Any] = {
+        name: made.settings[name]
+        for name in names
+        if made.settings.get(name) is not None
+    }
+    scores = score_recordings(
+        rows,
+        bare_question=bare_question,
+        model=model,
+        track=partial(progress, what="scoring"),
+        **options,
+    )
+    made.check(scores.settings)
+    report = test_drift(made, scores.uncertainty, level=level)
+    typer.echo(report.statement)
+    if scores.unscored:
+        typer.echo(f"{scores.unscored.total()} answers without a score were left out.")
+    if report.drifted:
+        raise typer.Exit(_DRIFTED)

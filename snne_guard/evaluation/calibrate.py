@@ -1,0 +1,194 @@
+"""Graded recordings to a calibration."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Unpack
+
+import numpy as np
+
+from snne_guard.decision import Calibration, ErrorProbability, Threshold
+from snne_guard.decision.error_probability import FEWEST_LABELS
+from snne_guard.errors import ConfigurationError, InputError
+from snne_guard.evaluation.grade import Grade, Grader, grade_all
+from snne_guard.evaluation.recordings import Recording
+from snne_guard.evaluation.rescore import ScoringOptions, score_recordings
+from snne_guard.types import FloatArray, IntArray
+
+__all__ = ["CalibrationResult", "calibrate"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CalibrationResult:
+    """A calibration and what it was made of.
+
+    Attributes:
+        calibration: For ``SNNEGuard.from_calibration``.
+        uncertainty: ``(n,)`` ``u`` of the answers that it was made of; ``inf`` where
+            one can never be accepted.
+        correct: ``(n,)`` their grades, 1 right and 0 wrong; empty for a coverage.
+        unscored: Why answers can never be accepted, as reason codes with their counts.
+        n_ungraded: Recordings that were left out since they have no grade.
+        warnings: What a reader of the promise should know, in sentences.
+    """
+
+    calibration: Calibration
+    uncertainty: FloatArray
+    correct: IntArray
+    unscored: Counter[str]
+    n_ungraded: int
+    warnings: tuple[str, ...]
+
+    def alternatives(
+        self, error_rates: Sequence[float] = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3)
+    ) -> list[Threshold]:
+        """Return what other error rates would accept, to explore.
+
+        They share one delta (Bonferroni), so that all of their promises hold at once.
+        Each therefore accepts less than the same rate would, declared alone.
+        """
+        delta = (self.calibration.threshold.delta or 0.1) / max(len(error_rates), 1)
+        return [
+            Threshold.for_error_rate(
+                self.uncertainty, self.correct, alpha=alpha, delta=delta
+            )
+            for alpha in error_rates
+        ]
+
+
+def calibrate(
+    recordings: Iterable[Recording],
+    /,
+    *,
+    error_rate: float | None = None,
+    coverage: float | None = None,
+    delta: float = 0.1,
+    refuse: float | None = None,
+    grader: Grader | None = None,
+    **scoring: Unpack[ScoringOptions],
+) -> CalibrationResult:
+    """Make a calibration of recordings.
+
+    Declare the error rate before you look at the labels: trying several and keeping the
+    best voids the promise.
+
+    Args:
+        recordings: All drawn in one way, of questions like those to come.
+        error_rate: Largest share of wrong answers among the accepted ones, in (0, 1).
+        coverage: Instead of it: the share of answers to accept, in (0, 1). It needs no
+            grades and promises nothing about errors.
+        delta: Probability that the error rate is higher all the same, in (0, 1).
+        refuse: ``u`` above which the guard always refuses, None for no such limit.
+        grader: Grades answers without a label; None leaves them out.
+        **scoring: Options of ``score_recordings``, as the guard will have them.
+
+    Raises:
+        ConfigurationError: If an option makes no sense.
+        InputError: If the recordings were not all drawn in one way, too few samples
+            were recorded, or the grades cannot carry a promise.
+        ScoringError: If the similarity or the method failed.
+        MissingExtraError: If scipy or scikit-learn is not installed.
+
+    Example:
+        >>> rows = [
+        ...     Recording(
+        ...         id=str(i),
+        ...         question=f"What is {i}?",
+        ...         main_answer="a",
+        ...         samples=("a", "a") if i % 3 else ("b", "c"),
+        ...         label=1 if i % 3 else 0,
+        ...     )
+        ...     for i in range(120)
+        ... ]
+        >>> threshold = calibrate(rows, error_rate=0.1).calibration.threshold
+        >>> threshold.status, threshold.n_accepted
+        ('certified', 80)
+    """
+    if (error_rate is None) == (coverage is None):
+        msg = f"give either error_rate or coverage; got {error_rate!r}, {coverage!r}"
+        raise ConfigurationError(msg)
+    rows = list(recordings)
+    grades = grade_all(rows, grader) if coverage is None else [None] * len(rows)
+    found = zip(rows, grades, strict=True)
+    kept = [row for row, grade in found if grade is not None or coverage is not None]
+    if not kept:
+        msg = f"expected graded recordings; got {len(rows)} without a grade"
+        raise InputError(msg)
+    correct = _labels(grades)
+    scores = score_recordings(kept, **scoring)
+    u = scores.uncertainty
+    if coverage is not None:
+        threshold = Threshold.for_coverage(u, coverage)
+    else:
+        alpha = 0.0 if error_rate is None else error_rate
+        threshold = Threshold.for_error_rate(u, correct, alpha=alpha, delta=delta)
+    calibration = Calibration(
+        settings=scores.settings,
+        threshold=threshold,
+        refuse=refuse,
+        probability=_probability(u, correct),
+        reference=tuple(u[np.isfinite(u)].tolist()),
+        reply_models=scores.reply_models,
+        temperature_set=scores.temperature_set,
+        graders=Counter(one.grader for one in grades if one is not None),
+    )
+    return CalibrationResult(
+        calibration=calibration,
+        uncertainty=u,
+        correct=correct,
+        unscored=scores.unscored,
+        n_ungraded=len(rows) - len(kept),
+        warnings=tuple(_warnings(kept, calibration)),
+    )
+
+
+def _labels(grades: Sequence[Grade | None]) -> IntArray:
+    labels: list[int] = []
+    for grade in grades:
+        if grade is None:
+            continue
+        if grade.correct is None:
+            msg = (
+                f"the grader {grade.grader!r} says how good answers are, not which are "
+                "right; take another one"
+            )
+            raise ConfigurationError(msg)
+        labels.append(grade.correct)
+    return np.array(labels, dtype=np.intp)
+
+
+def _probability(u: FloatArray, correct: IntArray) -> ErrorProbability | None:
+    scored = correct[np.isfinite(u)] if len(correct) else correct
+    both_kinds = 0 < scored.sum() < len(scored)
+    enough = len(scored) >= FEWEST_LABELS and both_kinds
+    return ErrorProbability.fit(u, correct) if enough else None
+
+
+def _warnings(rows: Sequence[Recording], calibration: Calibration) -> Iterator[str]:
+    programs = [name for name in calibration.graders if name not in {"label", "hand"}]
+    if programs:
+        yield (
+            f"a program graded ({', '.join(programs)}): what is promised is how often "
+            "it calls an answer wrong"
+        )
+    asked = Counter((_words(row.question), _words(row.context)) for row in rows)
+    again = sum(n - 1 for (question, _), n in asked.items() if question)
+    if again:
+        yield (
+            f"{again} questions were asked before among these recordings; answers to "
+            "the same question are not independent, so the promise is weaker"
+        )
+    if calibration.settings.get("model") is None:
+        yield (
+            "the recordings do not name their model, and a guard whose model has a "
+            "name does not start from this calibration; name it (--model)"
+        )
+    if len(calibration.reply_models) > 1:
+        names = ", ".join(calibration.reply_models)
+        yield f"several models replied ({names}); the promise is about that mixture"
+
+
+def _words(text: str | None) -> str:
+    return " ".join((text or "").casefold().split())

@@ -1,0 +1,332 @@
+"""Recordings scored as a guard would have scored them."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self, TypedDict
+
+import numpy as np
+
+from snne_guard.decision.calibration import ANSWER_SETTINGS
+from snne_guard.errors import (
+    ConfigurationError,
+    InputError,
+    ScoringError,
+    SnneGuardError,
+)
+from snne_guard.evaluation.recordings import Question, Recording
+from snne_guard.sampling.agreement import agree_suspiciously
+from snne_guard.sampling.members import select_members
+from snne_guard.sampling.reading import is_complete, is_refused, is_visible
+from snne_guard.scorers import (
+    anchor_for,
+    compares_answers,
+    default_similarity,
+    needs_logprobs,
+    resolve_method,
+    score_members,
+)
+from snne_guard.similarity import resolve_similarity
+from snne_guard.types import FloatArray, Method, Sample, Similarity
+
+__all__ = ["RecordedScores", "ScoringOptions", "Track", "score_recordings"]
+
+_DRAWN_ALIKE = ("model", "temperature", *ANSWER_SETTINGS, "system", "completion")
+"""Settings on which it depends how often an answer is wrong, or how far answers
+differ."""
+
+Track = Callable[[Sequence[Recording]], Iterable[Recording]]
+
+
+class ScoringOptions(TypedDict, total=False):
+    """The options of ``score_recordings``, which says what they mean."""
+
+    method: str | Method
+    similarity: str | Similarity | None
+    tau: float
+    n: int | None
+    include_answer: bool
+    bare_question: bool
+    model: str | None
+    track: Track
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordedScores:
+    """What a guard would have found, had it drawn what was recorded.
+
+    Attributes:
+        settings: How the recordings were drawn and scored, as of ``Calibration``.
+        reply_models: Names of the model that the replies carried.
+        temperature_set: Whether the provider took the sampling temperature.
+        uncertainty: ``(n,)`` ``u`` of each answer; ``inf`` where the guard could never
+            accept it, since a member of its set is missing or cannot be compared.
+        unscored: Why, as reason codes with their counts.
+    """
+
+    settings: Mapping[str, Any]
+    reply_models: tuple[str, ...]
+    temperature_set: bool
+    uncertainty: FloatArray
+    unscored: Counter[str]
+
+
+def score_recordings(
+    recordings: Sequence[Recording],
+    /,
+    *,
+    method: str | Method = "snne",
+    similarity: str | Similarity | None = None,
+    tau: float = 1.0,
+    n: int | None = None,
+    include_answer: bool = True,
+    bare_question: bool = False,
+    model: str | None = None,
+    track: Track = iter,
+) -> RecordedScores:
+    """Score recordings as a guard with these options would have scored them.
+
+    Args:
+        recordings: At least one, all drawn in one way.
+        method: As the guard has it. ``"auto"``: WSNNE where every recording has all
+            log-probabilities, else SNNE.
+        similarity: As the guard has it; None for the method's default.
+        tau: As the guard has it.
+        n: Members of the response set; None for all that were recorded.
+        include_answer: Whether the delivered answer is one of them.
+        bare_question: Whether the guard is told the question without its context, by
+            its option ``question``.
+        model: Name of the model, where the recordings do not say it.
+        track: Is given the recordings and yields them, for a progress bar.
+
+    Raises:
+        ConfigurationError: If an option makes no sense.
+        InputError: If the recordings were not all drawn in one way, too few samples
+            were recorded, or none can be scored.
+        ScoringError: If the similarity or the method failed.
+    """
+    settings = _common_settings(recordings, model=model)
+    n = _members(recordings, n=n, include_answer=include_answer)
+    scorer = _Scorer.of(
+        method=_settled(method, recordings),
+        similarity=similarity,
+        tau=tau,
+        n=n,
+        include_answer=include_answer,
+        temperature=settings["temperature"],
+        bare_question=bare_question,
+    )
+    found = [scorer(row) for row in track(recordings)]
+    u = np.array([value for value, _ in found], dtype=np.float64)
+    unscored = Counter(why for value, why in found if math.isinf(value))
+    if np.isinf(u).all():
+        why = ", ".join(f"{code} {count}" for code, count in unscored.most_common())
+        msg = f"no recording can be scored as a guard would score it: {why}"
+        raise InputError(msg)
+    names = (name for row in recordings for name in _drawn(row, "models"))
+    return RecordedScores(
+        settings=settings | scorer.settings,
+        reply_models=tuple(dict.fromkeys(name for name in names if name)),
+        temperature_set=_takes_temperature(recordings[0]),
+        uncertainty=u,
+        unscored=unscored,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Scorer:
+    """Scores one recording as the engine scores one call."""
+
+    method: Method
+    similarity: Similarity
+    similarity_name: str
+    tau: float
+    n: int
+    include_answer: bool
+    temperature: float
+    bare_question: bool
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        method: Method,
+        similarity: str | Similarity | None,
+        **options: Any,  # noqa: ANN401 - the other fields
+    ) -> Self:
+        name, compare = resolve_similarity(similarity or default_similarity(method))
+        return cls(method=method, similarity=compare, similarity_name=name, **options)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        anchor = anchor_for(self.method, self.similarity_name)
+        compares = compares_answers(self.method)
+        return {
+            "n": self.n,
+            "include_answer": self.include_answer,
+            "method": self.method.name,
+            "similarity": self.similarity_name if compares else None,
+            "tau": float(self.tau),
+            "anchor": anchor if self.include_answer else 0.0,
+        }
+
+    def __call__(self, recording: Recording) -> tuple[float, str]:
+        """Return ``u``, or ``inf`` and the reason code that says why."""
+        answer, *samples = _replies(recording)
+        samples = samples[: self.n - int(self.include_answer)]
+        if not needs_logprobs(self.method):
+            # A guard does not ask for them then, so it cannot use them either.
+            samples = [replace(one, token_logprobs=None) for one in samples]
+        members = select_members(answer, samples, include_answer=self.include_answer)
+        complete = all(one is not None for one in members.token_logprobs)
+        if not members.answer_readable or len(members.texts) < self.n:
+            return math.inf, next(iter(members.reasons), "too_few_samples")
+        if self.temperature >= 1 and agree_suspiciously(members.samples):
+            return math.inf, "suspect_agreement"
+        if members.calls:
+            return math.inf, "tool_calls"
+        if needs_logprobs(self.method) and not complete:
+            return math.inf, "logprobs_missing"
+        try:
+            score = score_members(
+                members.texts,
+                method=self.method,
+                similarity=self.similarity,
+                similarity_name=self.similarity_name,
+                question=self._question(recording),
+                token_logprobs=members.token_logprobs,
+                tau=self.tau,
+                include_answer=self.include_answer,
+            )
+        except SnneGuardError:
+            raise
+        except Exception as error:
+            # Its message may hold a text that was compared.
+            kind = type(error).__name__
+            msg = f"scoring recording {recording.id!r} failed with {kind}"
+            raise ScoringError(msg) from error
+        if score.uncertainty is None:
+            return math.inf, "scoring_failed"
+        return score.uncertainty, ""
+
+    def _question(self, recording: Recording) -> str | None:
+        if self.bare_question or recording.question is None:
+            return recording.question
+        prompt = recording.extra.get("prompt")
+        if isinstance(prompt, str):
+            return prompt
+        return Question(
+            id=recording.id, question=recording.question, context=recording.context
+        ).prompt
+
+
+def _common_settings(
+    recordings: Sequence[Recording], *, model: str | None
+) -> dict[str, Any]:
+    """Return the settings that all recordings were drawn with, as far as they say."""
+    differ = []
+    for name in _DRAWN_ALIKE:
+        values = Counter(
+            json.dumps((row.settings or {}).get(name)) for row in recordings
+        )
+        if len(values) > 1:
+            counts = (f"{value} ({count})" for value, count in values.most_common())
+            differ.append(f"{name}: {', '.join(counts)}")
+    if len({_takes_temperature(row) for row in recordings}) > 1:
+        differ.append("whether the temperature could be set")
+    if differ:
+        msg = (
+            "expected recordings that were all drawn in one way; they differ in "
+            f"{'; '.join(differ)}"
+        )
+        raise InputError(msg)
+    common = recordings[0].settings or {}
+    recorded = common.get("model")
+    if model is not None and recorded not in {None, model}:
+        msg = f"the recordings are of model {recorded!r}; got model={model!r}"
+        raise ConfigurationError(msg)
+    temperature = common.get("temperature", 1.0)
+    if isinstance(temperature, bool) or not isinstance(temperature, int | float):
+        msg = f"expected the recorded temperature to be a number; got {temperature!r}"
+        raise InputError(msg)
+    known = {name: common[name] for name in ANSWER_SETTINGS if name in common}
+    if isinstance(known.get("stop"), str):
+        known["stop"] = [known["stop"]]
+    return {"model": recorded or model, "temperature": float(temperature), **known}
+
+
+def _members(
+    recordings: Sequence[Recording], *, n: int | None, include_answer: bool
+) -> int:
+    """Return how many members each set has; every recording must have as many."""
+    if n is not None and (isinstance(n, bool) or n < 2):  # noqa: PLR2004 - a pair
+        msg = f"n must be a whole number of at least 2, or None; got {n!r}"
+        raise ConfigurationError(msg)
+    counts = Counter(len(row.samples) for row in recordings)
+    needed = max(counts) if n is None else n - int(include_answer)
+    few = [row for row in recordings if len(row.samples) < needed]
+    if few:
+        msg = (
+            f"expected at least {needed} samples of each question; {len(few)} have "
+            f"fewer, such as {few[0].id!r} with {len(few[0].samples)}. Give a smaller n"
+        )
+        raise InputError(msg)
+    if needed + int(include_answer) < 2:  # noqa: PLR2004 - a pair
+        msg = "expected at least 2 members of each set; got 1"
+        raise InputError(msg)
+    return needed + int(include_answer)
+
+
+def _settled(method: str | Method, recordings: Sequence[Recording]) -> Method:
+    """Return the method; ``"auto"`` is WSNNE where all log-probabilities are known."""
+    known = all(
+        row.main_logprobs and row.token_logprobs and all(row.token_logprobs)
+        for row in recordings
+    )
+    return resolve_method(method, logprobs=method != "auto" or known)
+
+
+def _replies(recording: Recording) -> list[Sample]:
+    """Return the recorded answer and samples as a guard would have received them."""
+    texts = (recording.main_answer, *recording.samples)
+    nothing = (None,) * len(texts)
+    logprobs = (recording.main_logprobs, *(recording.token_logprobs or nothing[1:]))
+    details = [
+        _drawn(recording, name) or nothing for name in ("finish_reasons", "kinds")
+    ]
+    if any(len(one) != len(texts) for one in details):
+        msg = (
+            f'expected "finish_reasons" and "kinds" of recording {recording.id!r} to '
+            f"be lists of {len(texts)} texts or nulls"
+        )
+        raise InputError(msg)
+    return [
+        Sample(
+            text=text,
+            token_logprobs=known or None,
+            finish_reason=end,
+            # Recordings of other programs do not say how a reply ended.
+            truncated=end is not None and not (is_complete(end) or is_refused(end)),
+            refused=kind == "refused" or is_refused(end),
+            tool_calls=text if kind == "tool_calls" else None,
+            unreadable=not is_visible(text) or kind == "unreadable",
+        )
+        for text, known, end, kind in zip(texts, logprobs, *details, strict=True)
+    ]
+
+
+def _drawn(recording: Recording, name: str) -> list[str | None]:
+    """Return a list of what ``record`` keeps about the draws; empty if it is none."""
+    about = recording.extra.get("drawn")
+    values = about.get(name) if isinstance(about, dict) else None
+    if not isinstance(values, list):
+        return []
+    return [value if isinstance(value, str) else None for value in values]
+
+
+def _takes_temperature(recording: Recording) -> bool:
+    return "temperature_unset" not in _drawn(recording, "reasons")
