@@ -6,11 +6,21 @@ from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from snne_guard.errors import UncertainAnswerError
 from snne_guard.sampling.replies import Draw, ProviderCapabilities, Reply
 from snne_guard.settings import GuardSettings
 from snne_guard.types import Assessment
 
-__all__ = ["Call", "Delivery", "Draws", "GuardState", "Outcome", "Request", "Work"]
+__all__ = [
+    "Call",
+    "Delivery",
+    "Draws",
+    "GuardState",
+    "Outcome",
+    "Request",
+    "Work",
+    "uncertain_answer_error",
+]
 
 Delivery = Literal["answer", "refusal", "fallback", "replacement", "nothing"]
 """What the application gets; see ``Outcome``."""
@@ -120,3 +130,17 @@ class Outcome:
 
 Call = Generator[Draws | Work, Any, Outcome]
 """A guarded call under way: yields what it wants done, is sent what came of it."""
+
+
+def uncertain_answer_error(assessment: Assessment, /) -> UncertainAnswerError:
+    """Return what is raised in place of an answer that is withheld."""
+    u = assessment.uncertainty
+    why = "could not be scored" if u is None else f"has an uncertainty of {u:.3f}"
+    return UncertainAnswerError(
+        f"the answer {why}; accepted is at most {assessment.threshold}",
+        assessment_id=assessment.id,
+        uncertainty=u,
+        score=assessment.score,
+        threshold=assessment.threshold,
+        reasons=assessment.reasons,
+    )

@@ -18,13 +18,20 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from snne_guard.call import Call, Delivery, Draws, Outcome, Request, Work
+from snne_guard.call import (
+    Call,
+    Delivery,
+    Draws,
+    Outcome,
+    Request,
+    Work,
+    uncertain_answer_error,
+)
 from snne_guard.decision import Calibration, Verdict
 from snne_guard.errors import (
     ConfigurationError,
     GuardTimeoutError,
     SamplingError,
-    UncertainAnswerError,
 )
 from snne_guard.sampling.agreement import agree_suspiciously
 from snne_guard.sampling.members import Members, select_members
@@ -256,6 +263,7 @@ def _score(call: _CallState) -> Generator[Work, Any, Score | None]:
     members = select_members(
         answer.samples[0], call.samples, include_answer=settings.include_answer
     )
+    call.members = members
     for reason in members.reasons:
         call.note(reason)
     if not members.answer_readable:
@@ -263,13 +271,14 @@ def _score(call: _CallState) -> Generator[Work, Any, Score | None]:
     if len(members.texts) < settings.needed:
         call.note("too_few_samples")
         return None
-    call.members = members
     if settings.temperature >= 1 and agree_suspiciously(members.samples):
         call.note("suspect_agreement")
         return None
     method = _method_for(call, members)
-    wanted = "structured" if members.calls else settings.similarity
-    name, similarity = resolve_similarity(wanted or default_similarity(method))
+    wanted = settings.similarity or default_similarity(method)
+    if settings.similarity is not None and (members.calls or request.structured):
+        wanted = "structured"  # the default compares JSON value by value itself
+    name, similarity = resolve_similarity(wanted)
     result: Score | Failure = yield Work(
         function=partial(
             score_members,
@@ -407,14 +416,4 @@ def _error(call: _CallState, assessment: Assessment) -> Exception:
             reasons=assessment.reasons,
             causes=tuple(call.errors),
         )
-    u = assessment.uncertainty
-    why = "could not be scored" if u is None else f"has an uncertainty of {u:.3f}"
-    msg = f"the answer {why}; accepted is at most {assessment.threshold}"
-    return UncertainAnswerError(
-        msg,
-        assessment_id=assessment.id,
-        uncertainty=u,
-        score=assessment.score,
-        threshold=assessment.threshold,
-        reasons=assessment.reasons,
-    )
+    return uncertain_answer_error(assessment)

@@ -368,7 +368,7 @@ class Assessment:
             without a calibration that says so.
         decision: What was decided, None when no threshold is set.
         n_requested: Members of the set that were asked for.
-        n_used: Members that were scored.
+        n_used: Members that could be compared.
         reasons: What was not as usual, as codes of ``REASONS``.
         cost: What the call took.
         question: What the user asked, as similarities were told.

@@ -364,7 +364,7 @@ class SNNEGuard(BaseChatModel):
     ) -> ChatResult:
         request, draws = prepare(self, messages, stop, run_manager, kwargs)
         outcome = threads.run(guarded_call(request), draws, **self._driver_options)
-        message = delivered.message_of(outcome, refusal=self.refusal)
+        message = self._message(outcome)
         if message is None:
             config = delivered.child_config(run_manager)
             message = delivered.as_message(self.fallback.invoke(messages, config))
@@ -379,7 +379,7 @@ class SNNEGuard(BaseChatModel):
     ) -> ChatResult:
         request, draws = prepare(self, messages, stop, run_manager, kwargs)
         outcome = await tasks.run(guarded_call(request), draws, **self._driver_options)
-        message = delivered.message_of(outcome, refusal=self.refusal)
+        message = self._message(outcome)
         if message is None:
             config = delivered.child_config(run_manager)
             given = await self.fallback.ainvoke(messages, config)
@@ -462,6 +462,11 @@ class SNNEGuard(BaseChatModel):
             reply = Reply(samples=(sample_of(message),), raw=message)
         request, draws = prepare(self, conversation, None, None, {}, answer=reply)
         return guarded_call(request), draws
+
+    def _message(self, outcome: Outcome) -> AIMessage | None:
+        # A refusal in words would not fit a schema.
+        refusal = None if self.structured else self.refusal
+        return delivered.message_of(outcome, refusal=refusal)
 
     def _streamed(self, item: Any) -> ChatGenerationChunk:
         if not isinstance(item, Outcome):

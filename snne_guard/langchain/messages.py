@@ -14,7 +14,7 @@ from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.messages.ai import InputTokenDetails, UsageMetadata
 from langchain_core.runnables import RunnableConfig
 
-from snne_guard.call import Outcome
+from snne_guard.call import Outcome, uncertain_answer_error
 from snne_guard.errors import ConfigurationError
 from snne_guard.langchain.errors import as_model_error
 from snne_guard.types import Cost
@@ -60,8 +60,12 @@ def as_message(value: object) -> AIMessage:
     raise ConfigurationError(msg)
 
 
-def message_of(outcome: Outcome, *, refusal: str) -> AIMessage | None:
+def message_of(outcome: Outcome, *, refusal: str | None) -> AIMessage | None:
     """Return what is delivered, None where the fallback has to say it.
+
+    Args:
+        outcome: How the call ended.
+        refusal: Text in place of a refused answer; None raises instead.
 
     Raises:
         BaseException: What is raised in place of an answer.
@@ -70,8 +74,10 @@ def message_of(outcome: Outcome, *, refusal: str) -> AIMessage | None:
         raise as_model_error(outcome.error)
     if outcome.delivery == "fallback":
         return None
+    if outcome.delivery == "refusal" and refusal is None:
+        raise as_model_error(uncertain_answer_error(outcome.assessment))
     if outcome.delivery == "refusal":
-        return AIMessage(refusal, response_metadata={"finish_reason": "stop"})
+        return AIMessage(refusal or "", response_metadata={"finish_reason": "stop"})
     if outcome.delivery == "replacement":
         return as_message(outcome.replacement)
     assert outcome.answer is not None  # noqa: S101 - it is delivered, so there is one
