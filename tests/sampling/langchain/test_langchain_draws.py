@@ -1,0 +1,280 @@
+"""Draws: what is asked of a model, what comes back, what is left out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from langchain_core.language_models import GenericFakeChatModel
+from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.outputs import ChatResult
+from langchain_core.rate_limiters import InMemoryRateLimiter
+
+from snne_guard.errors import ConfigurationError, InputError
+from snne_guard.sampling.langchain import (
+    LangChainDraws,
+    RejectedParameters,
+    capabilities,
+)
+from snne_guard.sampling.replies import Draw, ProviderCapabilities
+from snne_guard.types import Cost
+from tests.sampling.langchain.support import (
+    ANSWER,
+    LOGPROBS,
+    SAMPLE,
+    Call,
+    RejectedError,
+    Scripted,
+    ScriptedAsync,
+    ScriptedStream,
+    sent,
+    streamed,
+)
+
+QUESTION = [HumanMessage("The capital of France?")]
+WAYS = pytest.mark.parametrize("way", ["send", "asend"])
+
+pytestmark = pytest.mark.usefixtures("table")
+
+
+def draws(model: Any, **options: Any) -> LangChainDraws:
+    return LangChainDraws(model, QUESTION, **options)
+
+
+@WAYS
+async def test_the_answer_keeps_the_users_settings(way: str) -> None:
+    model = ScriptedAsync(seed=7, extra_body={"temperature": 0.3})
+    reply = await sent(draws(model, kwargs={"top_p": 0.9}, stop=["."]), ANSWER, way)
+    (call,) = model.calls
+    assert call.hook == ("_generate" if way == "send" else "_agenerate")
+    assert (call.messages, call.stop, call.options) == (QUESTION, ["."], {"top_p": 0.9})
+    assert (call.temperature, call.model.seed) == (0.2, 7)
+    assert call.model.extra_body == {"temperature": 0.3}
+    assert isinstance(reply.raw, AIMessage)
+    assert reply.raw.content == reply.samples[0].text == "Paris"
+    assert reply.raw.response_metadata == {
+        "model_name": "scripted-1",
+        "finish_reason": "stop",
+    }
+    assert reply.cost == Cost(prompt_tokens=9, completion_tokens=4)
+
+
+@WAYS
+async def test_samples_are_hot_unseeded_and_unstored(way: str) -> None:
+    model = ScriptedAsync(
+        n=3,
+        seed=7,
+        streaming=True,
+        extra_body={"temperature": 0.3, "seed": 7, "top_k": 5, "store": True},
+    )
+    bound = model.bind(
+        temperature=0.1, seed=7, n=4, stream=True, ls_structured_output_format={}
+    )
+    reply = await sent(draws(bound, stop=["."], temperature=0.8), SAMPLE, way)
+    (call,) = model.calls
+    assert (call.stop, call.options, call.temperature) == (["."], {}, 0.8)
+    copy = call.model
+    assert (copy.n, copy.seed, copy.streaming, copy.cache) == (1, None, False, False)
+    assert copy.extra_body == {"top_k": 5, "store": False}
+    assert (model.n, model.seed, model.temperature) == (3, 7, 0.2)
+    assert reply.temperature_set
+    assert reply.raw is None
+
+
+@WAYS
+@pytest.mark.parametrize("ignored", [False, True])
+async def test_n_asks_one_request_and_counts_it_once(
+    way: str, *, ignored: bool
+) -> None:
+    model = ScriptedAsync(script=(lambda _call: ["Rome"]) if ignored else None)
+    reply = await sent(draws(model), Draw(role="sample", n=4), way)
+    (call,) = model.calls
+    assert call.options == {"n": 4}
+    assert len(reply.samples) == (1 if ignored else 4)
+    assert {sample.model for sample in reply.samples} == {"scripted-1"}
+    assert reply.cost == Cost(prompt_tokens=9, completion_tokens=4)
+
+
+@WAYS
+async def test_log_probabilities_that_only_the_guard_wants_are_not_delivered(
+    way: str,
+) -> None:
+    model = ScriptedAsync()
+    asking = draws(model, logprobs=True)
+    answer, sample = [await sent(asking, draw, way) for draw in (ANSWER, SAMPLE)]
+    assert [call.options for call in model.calls] == [{"logprobs": True}] * 2
+    assert answer.samples[0].token_logprobs == (-0.5,)
+    assert sample.samples[0].token_logprobs == (-0.5,)
+    assert "logprobs" not in answer.raw.response_metadata
+    users = draws(model.bind(logprobs=True), logprobs=True)
+    kept = await sent(users, ANSWER, way)
+    assert kept.raw.response_metadata["logprobs"] == LOGPROBS
+
+
+def rejecting(*names: str) -> Any:
+    def script(call: Call) -> Any:
+        values = {**call.options, "temperature": call.temperature}
+        for name in names:
+            if values.get(name) not in (None, 0.2):
+                return RejectedError(f"Unsupported parameter: '{name}'.")
+        return "Paris"
+
+    return script
+
+
+@WAYS
+@pytest.mark.parametrize("name", ["temperature", "n", "logprobs"])
+async def test_a_rejected_parameter_is_left_out_and_remembered(
+    way: str, name: str
+) -> None:
+    model = ScriptedAsync(script=rejecting(name))
+    rejected = RejectedParameters()
+    asking = draws(model, logprobs=True, rejected=rejected)
+    reply = await sent(asking, Draw(role="sample", n=3), way)
+    assert len(model.calls) == 2
+    assert len(reply.samples) == (1 if name == "n" else 3)
+    assert reply.temperature_set is (name != "temperature")
+    assert (reply.samples[0].token_logprobs is None) is (name == "logprobs")
+    able = {"n": True, "logprobs": True, "temperature": True, name: False}
+    assert capabilities(model, rejected=rejected) == ProviderCapabilities(**able)
+    model.calls.clear()
+    again = draws(model, logprobs=True, rejected=rejected)
+    await sent(again, Draw(role="sample", n=3), way)
+    await sent(again, ANSWER, way)
+    assert len(model.calls) == 2
+
+
+def raising(error: Exception) -> Any:
+    return lambda _call: error
+
+
+@WAYS
+async def test_all_three_may_be_rejected_and_other_errors_are_raised(way: str) -> None:
+    model = ScriptedAsync(script=rejecting("logprobs", "n", "temperature"))
+    reply = await sent(draws(model, logprobs=True), Draw(role="sample", n=3), way)
+    assert (len(model.calls), len(reply.samples)) == (4, 1)
+    for error in (
+        RejectedError("messages: too long"),
+        ConnectionResetError("n"),
+        TypeError("'NoneType' object is not iterable"),
+    ):
+        broken = ScriptedAsync(script=raising(error))
+        with pytest.raises(type(error)) as raised:
+            await sent(draws(broken), Draw(role="sample", n=3), way)
+        assert raised.value is error
+        assert len(broken.calls) == 1
+
+
+@WAYS
+async def test_a_temperature_outside_the_range_or_without_a_field_is_told(
+    way: str,
+) -> None:
+    model = ScriptedAsync()
+    reply = await sent(draws(model, temperature=3.0), SAMPLE, way)
+    assert (model.calls[0].temperature, reply.temperature_set) == (2.0, False)
+    plain = GenericFakeChatModel(messages=iter([AIMessage("Paris")] * 2))
+    assert not (await sent(draws(plain), SAMPLE, way)).temperature_set
+    profiled = ScriptedAsync(profile={"temperature": False})
+    assert not (await sent(draws(profiled), SAMPLE, way)).temperature_set
+    assert profiled.calls[0].temperature == 0.2
+
+
+@WAYS
+async def test_a_model_that_returns_nothing_has_no_answer(way: str) -> None:
+    model = ScriptedAsync(script=lambda _call: ChatResult(generations=[]))
+    assert (await sent(draws(model), SAMPLE, way)).samples == ()
+    with pytest.raises(InputError, match="no reply"):
+        await sent(draws(model), ANSWER, way)
+
+
+async def test_a_model_without_async_is_asked_in_a_thread() -> None:
+    model = Scripted()
+    reply = await draws(model).asend(ANSWER)
+    assert reply.samples[0].text == "Paris"
+    assert len(model.threads) == 1
+
+
+@WAYS
+async def test_draws_wait_for_the_rate_limiter(
+    way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limiter = InMemoryRateLimiter(requests_per_second=1000)
+    waited: list[str] = []
+    monkeypatch.setattr(limiter, "acquire", lambda **_: waited.append("acquire"))
+
+    async def aacquire(**_: object) -> None:
+        waited.append("aacquire")
+
+    monkeypatch.setattr(limiter, "aacquire", aacquire)
+    model = ScriptedStream(rate_limiter=limiter)
+    await sent(draws(model), ANSWER, way)
+    await sent(draws(model), Draw(role="sample", n=4), way)
+    await streamed(draws(model), way)
+    assert waited == ["acquire" if way == "send" else "aacquire"] * 3
+
+
+@WAYS
+@pytest.mark.parametrize("kind", [ScriptedStream, ScriptedAsync])
+async def test_streams_join_to_the_whole_answer(way: str, kind: Any) -> None:
+    model = kind()
+    asking = draws(model, logprobs=True, stop=["."])
+    chunks = await streamed(asking, way)
+    assert [chunk.text for chunk in chunks if chunk.text] == (
+        list("Paris") if kind is ScriptedStream else ["Paris"]
+    )
+    assert "logprobs" not in str(chunks)
+    reply = asking.join(chunks)
+    (sample,) = reply.samples
+    assert (sample.text, sample.finish_reason) == ("Paris", "stop")
+    assert (sample.token_logprobs, sample.truncated) == ((-0.5,), False)
+    assert type(reply.raw) is AIMessage
+    assert "logprobs" not in reply.raw.response_metadata
+    assert model.calls[0].stop == ["."]
+
+
+@WAYS
+async def test_a_stream_that_breaks_off_without_a_word_is_cut_off(way: str) -> None:
+    asking = draws(ScriptedStream())
+    chunks = await streamed(asking, way)
+    assert asking.join(chunks[:3]).samples[0].truncated
+
+
+@WAYS
+async def test_a_stream_asks_again_without_what_is_rejected(way: str) -> None:
+    model = ScriptedStream(script=rejecting("logprobs"))
+    chunks = await streamed(draws(model, logprobs=True), way)
+    assert "".join(chunk.text for chunk in chunks) == "Paris"
+    assert [call.options for call in model.calls] == [{"logprobs": True}, {}]
+
+
+@WAYS
+async def test_a_stream_that_is_left_is_closed(way: str) -> None:
+    ended: list[str] = []
+
+    class Left(ScriptedStream):
+        def _chunks(self, call: Call) -> Any:
+            try:
+                yield from super()._chunks(call)
+            finally:
+                ended.append(call.hook)
+
+    chunks: Any = draws(Left()).stream() if way == "send" else draws(Left()).astream()
+    if way == "send":
+        next(chunks)
+        chunks.close()
+    else:
+        await anext(chunks)
+        await chunks.aclose()
+    assert ended
+
+
+def test_a_stream_without_chunks_has_no_answer() -> None:
+    class Silent(ScriptedStream):
+        def _chunks(self, call: Call) -> Any:
+            del call
+            return iter(())
+
+    with pytest.raises(InputError, match="no reply"):
+        list(draws(Silent()).stream())
+    with pytest.raises(ConfigurationError, match="was not called"):
+        draws(Silent()).join([])
