@@ -1,0 +1,339 @@
+"""Carry out the guarded requests of a client, in threads or in tasks."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import AsyncGenerator, Awaitable, Generator, Mapping
+from contextlib import aclosing, closing
+from dataclasses import dataclass, field
+from typing import Any
+
+from snne_guard.call import GuardState, Outcome, Request
+from snne_guard.drivers import tasks, threads
+from snne_guard.drivers.limits import Limiter
+from snne_guard.engine import guarded_call, wants_logprobs
+from snne_guard.errors import ConfigurationError
+from snne_guard.observers import Observers
+from snne_guard.openai.answers import (
+    answer_of,
+    attach,
+    ends_stream,
+    parse,
+    parts_of,
+    refusal_of,
+)
+from snne_guard.openai.requests import whole
+from snne_guard.sampling.openai import (
+    ApiObject,
+    ApiRequest,
+    OpenAIDoor,
+    StreamedAnswer,
+    capabilities_of,
+    has_side_effects,
+)
+from snne_guard.sampling.replies import Reply
+from snne_guard.settings import GuardSettings
+from snne_guard.types import Assessment
+
+__all__ = ["AsyncGuarding", "Guarding", "Shared"]
+
+_LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Model:
+    """What was learnt of one model at one API."""
+
+    state: GuardState = field(default_factory=GuardState)
+    rejected: set[str] = field(default_factory=set)
+
+
+class Shared:
+    """What a guarded client and its copies have in common.
+
+    Args:
+        settings: The options of the guard.
+    """
+
+    def __init__(self, settings: GuardSettings) -> None:
+        self.settings = settings
+        self.observers = Observers(settings.observers)
+        self.limiter = Limiter(settings.max_concurrency)
+        self._models: dict[tuple[str, str], _Model] = {}
+
+    def model(self, request: ApiRequest) -> _Model:
+        """Return what was learnt of the model that a request asks."""
+        return self._models.setdefault((request.api.name, request.model), _Model())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Result:
+    """What a call comes to, without the answer where that is withheld.
+
+    Attributes:
+        record: The assessment, as the answer carries it.
+        answer: What is delivered; None where the fallback has to say it.
+        error: What is raised in place of an answer.
+    """
+
+    record: Mapping[str, Any]
+    answer: Any = None
+    error: BaseException | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Guarding:
+    """What threads and tasks share.
+
+    Attributes:
+        client: The user's own client.
+        shared: What its copies have in common.
+    """
+
+    client: Any
+    shared: Shared
+
+    @property
+    def settings(self) -> GuardSettings:
+        return self.shared.settings
+
+    @property
+    def _driver(self) -> dict[str, Any]:
+        return {"limiter": self.shared.limiter, "observers": self.shared.observers}
+
+    @property
+    def _holds(self) -> bool:
+        """Whether nothing of a stream may be shown before the decision."""
+        return self.settings.policy.may_withhold or self.settings.fallback is not None
+
+    def _prepare(
+        self, request: ApiRequest, answer: Reply | None = None
+    ) -> tuple[Request, OpenAIDoor]:
+        """Return what the engine is asked, and the door that sends its draws."""
+        learnt, body = self.shared.model(request), request.body
+        asked = Request(
+            settings=self.settings,
+            state=learnt.state,
+            capabilities=capabilities_of(request.api, learnt.rejected),
+            question=self._question(request),
+            tools_bound=bool(body.get("tools") or body.get("functions")),
+            side_effects=has_side_effects(body),
+            answer=answer,
+            answer_settings=_answer_settings(request),
+        )
+        door = OpenAIDoor(
+            self.client,
+            request,
+            temperature=self.settings.temperature,
+            logprobs=wants_logprobs(asked),
+            rejected=learnt.rejected,
+        )
+        return asked, door
+
+    def _question(self, request: ApiRequest) -> str | None:
+        if self.settings.question is None:
+            return request.question
+        return self.settings.question(request.api.messages(request.body))
+
+    def _result(self, request: ApiRequest, outcome: Outcome) -> _Result:
+        record = outcome.assessment.to_metadata()
+        raw = None if outcome.answer is None else outcome.answer.raw
+        if outcome.error is not None:
+            return _Result(record=record, error=outcome.error)
+        if outcome.delivery == "refusal":
+            raw = refusal_of(request, raw, self.settings.refusal)
+        elif outcome.delivery == "replacement":
+            raw = answer_of(request, outcome.replacement)
+        elif outcome.delivery == "fallback":
+            raw = None
+        return _Result(record=record, answer=raw)
+
+    def _from_fallback(self, request: ApiRequest) -> ApiObject:
+        """Return what the fallback says, which may have to be awaited."""
+        fallback = self.settings.fallback
+        body = {**whole(request).body}
+        if fallback is None:
+            msg = 'on_uncertain returned "fallback", and the guard has no fallback'
+            raise ConfigurationError(msg)
+        if callable(fallback):
+            return fallback(body)
+        client = self.client if isinstance(fallback, str) else fallback
+        if isinstance(fallback, str):
+            body["model"] = fallback
+        options = {n: v for n, v in request.options.items() if n != "post_parser"}
+        return client.post(
+            request.path, body=body, options=options, cast_to=request.cast_to
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Guarding(_Guarding):
+    """Carries out requests of an ``OpenAI`` client.
+
+    Attributes:
+        client: The user's own client.
+        shared: What its copies have in common.
+    """
+
+    def deliver(self, request: ApiRequest) -> ApiObject:
+        """Return the answer in one piece.
+
+        Raises:
+            Exception: What the answer fails with, or what stands in its place.
+        """
+        result = self._run(request)
+        if result.error is not None:
+            raise result.error
+        answer = result.answer
+        if answer is None:
+            answer = self._fall_back(request)
+        return attach(parse(request, answer), result.record)
+
+    def parts(self, request: ApiRequest) -> Generator[Any]:
+        """Yield the answer as the parts of a stream, and the assessment at the end."""
+        if self._holds:
+            result = self._run(request)
+            if result.error is not None:
+                raise result.error
+            answer = result.answer
+            if answer is None:
+                answer = self._fall_back(request)
+            yield from _marked(_parts(request, answer), result.record)
+            return
+        asked, door = self._prepare(request)
+        held: list[Any] = []
+        outcome: Outcome | None = None
+        stream: Any = threads.stream(guarded_call(asked), door, **self._driver)
+        with closing(stream):
+            for part in stream:
+                if isinstance(part, Outcome):
+                    outcome = part
+                elif held or ends_stream(part):
+                    held.append(part)
+                else:
+                    yield part
+        yield from _ended(held, outcome)
+
+    def assess(self, request: ApiRequest, answer: Reply | None) -> Assessment:
+        """Return the assessment of an answer, which is drawn where none is given."""
+        asked, door = self._prepare(request, answer)
+        return _assessment(threads.run(guarded_call(asked), door, **self._driver))
+
+    def _run(self, request: ApiRequest) -> _Result:
+        asked, door = self._prepare(request)
+        outcome = threads.run(guarded_call(asked), door, **self._driver)
+        return self._result(request, outcome)
+
+    def _fall_back(self, request: ApiRequest) -> ApiObject:
+        given = self._from_fallback(request)
+        if inspect.iscoroutine(given):
+            given.close()
+            msg = "a fallback that is async needs an AsyncOpenAI client"
+            raise ConfigurationError(msg)
+        return answer_of(request, given)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AsyncGuarding(_Guarding):
+    """Carries out requests of an ``AsyncOpenAI`` client.
+
+    Attributes:
+        client: The user's own client.
+        shared: What its copies have in common.
+    """
+
+    async def deliver(self, request: ApiRequest) -> ApiObject:
+        """Return the answer in one piece, as ``Guarding.deliver`` does."""
+        result = await self._run(request)
+        if result.error is not None:
+            raise result.error
+        answer = result.answer
+        if answer is None:
+            answer = await self._fall_back(request)
+        return attach(parse(request, answer), result.record)
+
+    async def parts(self, request: ApiRequest) -> AsyncGenerator[Any]:
+        """Yield the answer as parts, as ``Guarding.parts`` does."""
+        if self._holds:
+            result = await self._run(request)
+            if result.error is not None:
+                raise result.error
+            answer = result.answer
+            if answer is None:
+                answer = await self._fall_back(request)
+            for part in _marked(_parts(request, answer), result.record):
+                yield part
+            return
+        asked, door = self._prepare(request)
+        held: list[Any] = []
+        outcome: Outcome | None = None
+        async with aclosing(
+            tasks.stream(guarded_call(asked), door, **self._driver)
+        ) as stream:
+            async for part in stream:
+                if isinstance(part, Outcome):
+                    outcome = part
+                elif held or ends_stream(part):
+                    held.append(part)
+                else:
+                    yield part
+        for part in _ended(held, outcome):
+            yield part
+
+    async def assess(self, request: ApiRequest, answer: Reply | None) -> Assessment:
+        """Return the assessment of an answer, as ``Guarding.assess`` does."""
+        asked, door = self._prepare(request, answer)
+        return _assessment(await tasks.run(guarded_call(asked), door, **self._driver))
+
+    async def _run(self, request: ApiRequest) -> _Result:
+        asked, door = self._prepare(request)
+        outcome = await tasks.run(guarded_call(asked), door, **self._driver)
+        return self._result(request, outcome)
+
+    async def _fall_back(self, request: ApiRequest) -> ApiObject:
+        given = self._from_fallback(request)
+        if isinstance(given, Awaitable):
+            given = await given
+        return answer_of(request, given)
+
+
+def _answer_settings(request: ApiRequest) -> dict[str, Any]:
+    """Return what the answer is drawn with, by a calibration's names."""
+    body = request.body
+    limits = [body[name] for name in _LIMITS if body.get(name) is not None]
+    stop = body.get("stop")
+    return {
+        "model": request.model,
+        "answer_temperature": body.get("temperature"),
+        "top_p": body.get("top_p"),
+        "max_tokens": limits[0] if limits else None,
+        "stop": [stop] if isinstance(stop, str) else stop,
+    }
+
+
+def _assessment(outcome: Outcome) -> Assessment:
+    """Return the assessment, or raise where there was no answer to assess."""
+    if outcome.answer is None and outcome.error is not None:
+        raise outcome.error
+    return outcome.assessment
+
+
+def _parts(request: ApiRequest, answer: ApiObject) -> list[Any]:
+    if isinstance(answer, StreamedAnswer):
+        return list(answer.parts)
+    return list(parts_of(request, answer))
+
+
+def _marked(parts: list[Any], record: Mapping[str, Any]) -> list[Any]:
+    """Return the end of a stream with the assessment on its last part."""
+    for part in parts[-1:]:
+        attach(part, record)
+    return parts
+
+
+def _ended(held: list[Any], outcome: Outcome | None) -> list[Any]:
+    if outcome is None:
+        return held
+    if outcome.error is not None:
+        raise outcome.error
+    return _marked(held, outcome.assessment.to_metadata())

@@ -1,0 +1,94 @@
+"""Which requests of a client are guarded, and which are refused."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, NoReturn
+from urllib.parse import urlsplit
+
+from openai import BaseModel
+
+from snne_guard.errors import ConfigurationError
+from snne_guard.sampling.openai import Api, ApiRequest, ChatApi, ResponsesApi
+
+__all__ = ["request_of", "wants_json", "wants_usage", "whole"]
+
+_APIS: dict[str, Api] = {
+    "/chat/completions": ChatApi(),
+    "/responses": ResponsesApi(),
+}
+_RAW_HEADER = "x-stainless-raw-response"
+
+
+def request_of(path: str, given: Mapping[str, Any]) -> ApiRequest | None:
+    """Return a request that is to be guarded, None for one that passes through.
+
+    Args:
+        path: Where it goes.
+        given: The other arguments of the client's ``post``.
+
+    Raises:
+        ConfigurationError: It asks a guarded API in a way that cannot be guarded.
+    """
+    api = _api_at(path)
+    if api is None:
+        return None
+    options = {**(given.get("options") or {})}
+    body, cast_to = given.get("body"), given.get("cast_to")
+    if not isinstance(body, Mapping):
+        _refuse("a body that is no dict")
+    if not (isinstance(cast_to, type) and issubclass(cast_to, BaseModel)):
+        _refuse("a class of your own for the reply")
+    if any(name.lower() == _RAW_HEADER for name in options.get("headers") or {}):
+        _refuse("with_raw_response and with_streaming_response")
+    body = {**body, **(options.pop("extra_json", None) or {})}
+    if (body.get("n") or 1) != 1:
+        _refuse("n above 1, which asks for several answers of which one is assessed,")
+    if body.get("background"):
+        _refuse("background=True, whose answer is fetched later,")
+    return ApiRequest(
+        api=api,
+        path=path,
+        body=body,
+        options=options,
+        cast_to=cast_to,
+        stream_cls=given.get("stream_cls") if given.get("stream") else None,
+    )
+
+
+def whole(request: ApiRequest) -> ApiRequest:
+    """Return the same request for an answer in one piece."""
+    streaming = {"stream", "stream_options"}
+    body = {n: value for n, value in request.body.items() if n not in streaming}
+    return replace(request, body=body, stream_cls=None)
+
+
+def wants_json(request: ApiRequest) -> bool:
+    """Return whether a request asks for JSON, which the text of a refusal is not."""
+    asked = request.body.get("response_format")
+    if asked is None:
+        asked = (request.body.get("text") or {}).get("format")
+    return isinstance(asked, Mapping) and asked.get("type") != "text"
+
+
+def wants_usage(request: ApiRequest) -> bool:
+    """Return whether a stream of chunks is to end with one that has the usage."""
+    return bool((request.body.get("stream_options") or {}).get("include_usage"))
+
+
+def _api_at(path: str) -> Api | None:
+    url = urlsplit(path)
+    place = f"/{url.path.strip('/')}"
+    if url.netloc:  # a whole address
+        ends = [end for end in _APIS if place.endswith(end)]
+        return _APIS[ends[0]] if ends else None
+    return _APIS.get(place)
+
+
+def _refuse(what: str) -> NoReturn:
+    msg = (
+        f"a guarded client does not take {what} since it could not hold the answer "
+        "back or assess it; use the client that you gave to guard_client()"
+    )
+    raise ConfigurationError(msg)

@@ -1,0 +1,285 @@
+"""Send the draws of one guarded call through a client of the ``openai`` package."""
+
+from __future__ import annotations
+
+from collections.abc import (
+    AsyncGenerator,
+    Generator,
+    Mapping,
+    Sequence,
+)
+from contextlib import aclosing, closing
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from snne_guard.errors import SamplingError
+from snne_guard.sampling.openai.api import (
+    Api,
+    ApiObject,
+    ApiRequest,
+    fields_of,
+    sample_body,
+)
+from snne_guard.sampling.rejections import is_rejection, rejected_parameter
+from snne_guard.sampling.replies import Draw, ProviderCapabilities, Reply
+
+__all__ = ["OpenAIDoor", "StreamedAnswer", "capabilities_of"]
+
+_OPTIONAL = ("temperature", "logprobs", "n")
+"""What the guard asks for besides, and leaves out where it is rejected."""
+_HEADERS_OF_ONE_REQUEST = ("x-stainless-", "idempotency-key")
+_OPTIONS_OF_ONE_REQUEST = frozenset({"idempotency_key", "post_parser", "stream_mode"})
+
+Arguments = dict[str, Any]
+"""Arguments of the client's ``post``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamedAnswer:
+    """An answer that came as a stream.
+
+    Attributes:
+        parts: Its chunks or events; empty where they were passed on already.
+        fields: The fields of the answer that they make up.
+    """
+
+    parts: Sequence[Any] = field(repr=False)
+    fields: Mapping[str, Any] = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Asked:
+    """What a request asks for besides what the user asks for."""
+
+    temperature: bool = False
+    logprobs: bool = False
+    n: bool = False
+
+
+def capabilities_of(api: Api, rejected: set[str]) -> ProviderCapabilities:
+    """Return what a server takes, from what it was seen to reject."""
+    return ProviderCapabilities(
+        n=api.takes_n and "n" not in rejected,
+        logprobs="logprobs" not in rejected,
+        temperature="temperature" not in rejected,
+    )
+
+
+class OpenAIDoor:
+    """Sends a user's request as it is, and as samples.
+
+    A server that rejects the temperature, the log-probabilities or ``n`` is asked
+    again without, in the same draw; what it rejected is remembered in ``rejected``.
+
+    Args:
+        client: ``OpenAI`` or ``AsyncOpenAI``; its own retries and time limits hold.
+        request: What the user asked for.
+        temperature: Sampling temperature of the samples.
+        logprobs: Whether log-probabilities are wanted.
+        rejected: Names of parameters that the server was seen to reject.
+    """
+
+    def __init__(
+        self,
+        client: ApiObject,
+        request: ApiRequest,
+        *,
+        temperature: float,
+        logprobs: bool,
+        rejected: set[str],
+    ) -> None:
+        self._client = client
+        self._request = request
+        self._temperature = temperature
+        self._logprobs = logprobs
+        self._rejected = rejected
+        self._seen: list[dict[str, Any]] = []
+        self.response: Any = None
+        """The HTTP response of the answer's stream, None before it is open."""
+
+    @property
+    def retries(self) -> bool:
+        """Whether the driver is to retry, since the client does not."""
+        return not self._client.max_retries
+
+    def send(self, draw: Draw, /) -> Reply:
+        """Send one request and wait for its reply.
+
+        Raises:
+            Exception: What the client raises, or a ``SamplingError`` where there is no
+                reply in the answer.
+        """
+        if draw.role == "answer" and self._request.stream_cls is not None:
+            with closing(self.stream()) as stream:
+                return self._held(list(stream))
+        result, asked = self._post(draw)
+        return self._read(result, draw, asked)
+
+    async def asend(self, draw: Draw, /) -> Reply:
+        """Do the same without blocking the event loop."""
+        if draw.role == "answer" and self._request.stream_cls is not None:
+            async with aclosing(self.astream()) as stream:
+                return self._held([part async for part in stream])
+        result, asked = await self._apost(draw)
+        return self._read(result, draw, asked)
+
+    def stream(self) -> Generator[Any]:
+        """Send the request for the answer and yield the parts of its stream."""
+        stream, asked = self._post(Draw(role="answer"))
+        with stream:
+            self._opened(stream)
+            for part in stream:
+                yield self._noted(part, asked)
+
+    async def astream(self) -> AsyncGenerator[Any]:
+        """Do the same without blocking the event loop."""
+        stream, asked = await self._apost(Draw(role="answer"))
+        async with stream:
+            self._opened(stream)
+            async for part in stream:
+                yield self._noted(part, asked)
+
+    def join(self, parts: Sequence[Any], /) -> Reply:
+        """Return the answer that the parts of its stream make up."""
+        del parts  # they have passed by, without the log-probabilities
+        return self._held(())
+
+    def _post(self, draw: Draw) -> tuple[Any, _Asked]:
+        attempts = self._attempts(draw)
+        arguments = next(attempts)
+        while True:
+            try:
+                result = self._client.post(**arguments)
+            except Exception as error:  # noqa: BLE001 - raised again if it is final
+                arguments = attempts.throw(error)
+            else:
+                return _end(attempts, result)
+
+    async def _apost(self, draw: Draw) -> tuple[Any, _Asked]:
+        attempts = self._attempts(draw)
+        arguments = next(attempts)
+        while True:
+            try:
+                result = await self._client.post(**arguments)
+            except Exception as error:  # noqa: BLE001 - raised again if it is final
+                arguments = attempts.throw(error)
+            else:
+                return _end(attempts, result)
+
+    def _attempts(self, draw: Draw) -> Generator[Arguments, Any, tuple[Any, _Asked]]:
+        """Yield the arguments of requests until one is not rejected."""
+        takes = capabilities_of(self._request.api, self._rejected)
+        own = self._request.api.asks_logprobs(self._request.body)
+        sample = draw.role == "sample"
+        asked = wanted = _Asked(
+            temperature=sample and takes.temperature,
+            logprobs=takes.logprobs and self._logprobs and (sample or not own),
+            n=draw.n > 1 and takes.n,
+        )
+        while True:
+            try:
+                result = yield self._arguments(draw, asked)
+            except Exception as error:
+                name = _to_leave_out(error, asked)
+                if name is None:
+                    raise
+                asked = replace(asked, **{name: False})
+            else:
+                left_out = (
+                    n for n in _OPTIONAL if getattr(wanted, n) > getattr(asked, n)
+                )
+                self._rejected.update(left_out)
+                return result, asked
+
+    def _arguments(self, draw: Draw, asked: _Asked) -> Arguments:
+        request, sample = self._request, draw.role == "sample"
+        body = request.body
+        if sample:
+            temperature = self._temperature if asked.temperature else None
+            body = sample_body(body, temperature=temperature, store=self._stores)
+            if asked.n:
+                body = {**body, "n": draw.n}
+        if asked.logprobs:
+            body = request.api.with_logprobs(body)
+        options = _for_sample(request.options) if sample else {**request.options}
+        options.pop("post_parser", None)  # nothing is parsed before the decision
+        arguments: Arguments = {
+            "path": request.path,
+            "body": body,
+            "options": options,
+            "cast_to": request.cast_to,
+        }
+        if request.stream_cls is not None and not sample:
+            arguments |= {"stream": True, "stream_cls": request.stream_cls}
+        return arguments
+
+    @property
+    def _stores(self) -> bool:
+        """Whether replies may be stored unless the request forbids it."""
+        host = str(getattr(self._client.base_url, "host", ""))
+        return self._request.api.name == "responses" or host.endswith(".openai.com")
+
+    def _opened(self, stream: ApiObject) -> None:
+        self._seen.clear()  # of an attempt that failed
+        self.response = stream.response
+
+    def _noted(self, part: ApiObject, asked: _Asked) -> ApiObject:
+        self._seen.append(fields_of(part))  # log-probabilities included
+        if asked.logprobs:
+            self._request.api.remove_logprobs(part)
+        return part
+
+    def _held(self, parts: Sequence[Any]) -> Reply:
+        fields = self._request.api.join(self._seen)
+        reply = _checked(self._request.api.read(fields))
+        return replace(reply, raw=StreamedAnswer(parts=parts, fields=fields))
+
+    def _read(self, result: object, draw: Draw, asked: _Asked) -> Reply:
+        reply = self._request.api.read(result)
+        if draw.role == "answer":
+            if asked.logprobs:
+                self._request.api.remove_logprobs(result)
+            return _checked(reply)
+        return replace(reply, raw=None, temperature_set=asked.temperature)
+
+
+def _end(
+    attempts: Generator[Arguments, Any, tuple[Any, _Asked]],
+    result: object,
+) -> tuple[Any, _Asked]:
+    try:
+        attempts.send(result)
+    except StopIteration as end:
+        found: tuple[Any, _Asked] = end.value
+        return found
+    msg = "a request was sent that nobody asked for"
+    raise AssertionError(msg)
+
+
+def _to_leave_out(error: Exception, asked: _Asked) -> str | None:
+    """Return what a rejected request may pass without, None where nothing helps."""
+    present = [name for name in _OPTIONAL if getattr(asked, name)]
+    name = rejected_parameter(error, present)
+    if name is None and is_rejection(error) and not getattr(error, "param", None):
+        # It does not say why. An answer must not fail for what only the guard wants.
+        name = next((name for name in ("logprobs", "n") if name in present), None)
+    return name
+
+
+def _for_sample(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return request options without what identifies one request."""
+    kept = {k: v for k, v in options.items() if k not in _OPTIONS_OF_ONE_REQUEST}
+    headers: Mapping[str, Any] = kept.get("headers") or {}
+    kept["headers"] = {
+        name: value
+        for name, value in headers.items()
+        if not name.lower().startswith(_HEADERS_OF_ONE_REQUEST)
+    }
+    return kept
+
+
+def _checked(reply: Reply) -> Reply:
+    if not reply.samples:
+        msg = "the provider answered with no reply in it"
+        raise SamplingError(msg)
+    return reply

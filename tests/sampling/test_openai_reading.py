@@ -1,0 +1,372 @@
+"""What is read of the OpenAI API's requests and answers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from openai.types.chat import ChatCompletion, ChatCompletionMessage
+from openai.types.responses import Response
+
+from snne_guard.errors import SamplingError
+from snne_guard.sampling.openai import (
+    ApiRequest,
+    ChatApi,
+    ResponsesApi,
+    has_side_effects,
+)
+from snne_guard.sampling.openai.api import sample_body
+from snne_guard.types import Cost, Sample
+
+CHAT, RESPONSES = ChatApi(), ResponsesApi()
+
+
+def completion(*choices: dict[str, Any], **fields: Any) -> dict[str, Any]:
+    usage = {"prompt_tokens": 5, "completion_tokens": 2, "total_tokens": 7}
+    return {"model": "m", "choices": list(choices), "usage": usage, **fields}
+
+
+def choice(content: Any = "Paris", index: int = 0, **fields: Any) -> dict[str, Any]:
+    message = {"role": "assistant", "content": content, **fields.pop("message", {})}
+    return {"index": index, "message": message, "finish_reason": "stop", **fields}
+
+
+def only(value: object) -> Sample:
+    (sample,) = CHAT.read(value).samples
+    return sample
+
+
+def output(*items: dict[str, Any], **fields: Any) -> dict[str, Any]:
+    usage = {"input_tokens": 5, "output_tokens": 2, "total_tokens": 7}
+    whole = {"model": "m", "status": "completed", "output": list(items)}
+    return {**whole, "usage": usage, **fields}
+
+
+def said(text: str, **fields: Any) -> dict[str, Any]:
+    part = {"type": "output_text", "text": text, **fields}
+    return {"type": "message", "role": "assistant", "content": [part]}
+
+
+def response(*items: dict[str, Any], **fields: Any) -> Sample:
+    (sample,) = RESPONSES.read(output(*items, **fields)).samples
+    return sample
+
+
+def entries(*tokens: str) -> list[dict[str, Any]]:
+    return [{"token": token, "logprob": -1.0, "bytes": None} for token in tokens]
+
+
+def call(name: str, arguments: str) -> dict[str, Any]:
+    return {"type": "function", "function": {"name": name, "arguments": arguments}}
+
+
+# -- Requests --------------------------------------------------------------------------
+
+
+def test_the_question_is_the_user_s_last_message() -> None:
+    parts = [
+        {"type": "text", "text": "What is "},
+        {"type": "image_url", "image_url": {"url": "data:,"}},
+        {"type": "input_text", "text": "this?"},
+    ]
+    messages = [
+        {"role": "user", "content": "first"},
+        {"role": "user", "content": parts},
+        ChatCompletionMessage(role="assistant", content="A map."),
+    ]
+    bodies: list[tuple[Any, dict[str, Any], str | None]] = [
+        (CHAT, {"messages": messages}, "What is this?"),
+        (CHAT, {"messages": [{"role": "system", "content": "x"}]}, None),
+        (RESPONSES, {"input": messages}, "What is this?"),
+        (RESPONSES, {"input": "Capital of France?"}, "Capital of France?"),
+        (RESPONSES, {}, None),
+    ]
+    for api, body, question in bodies:
+        request = ApiRequest(api=api, path="/", body=body, options={}, cast_to=None)
+        assert request.question == question
+
+
+def test_a_sample_is_the_user_s_request_at_another_temperature() -> None:
+    body = {
+        "model": "m",
+        "messages": [],
+        "temperature": 0,
+        "top_p": 0.9,
+        "max_tokens": 7,
+        "stop": ["."],
+        "tools": [call("f", "{}")],
+        "reasoning_effort": "low",
+        "response_format": {"type": "json_object"},
+    }
+    left_out = {
+        "n": 1,
+        "seed": 3,
+        "stream": True,
+        "stream_options": {},
+        "logprobs": True,
+        "top_logprobs": 5,
+        "metadata": {"user": "7"},
+        "prediction": {},
+    }
+    sample = sample_body({**body, **left_out}, temperature=0.7, store=False)
+    assert sample == {**body, "temperature": 0.7}
+
+
+@pytest.mark.parametrize(
+    ("body", "knows_store", "store"),
+    [({}, False, None), ({}, True, False), ({"store": True}, False, False)],
+)
+def test_a_sample_is_not_stored(
+    body: dict[str, Any], *, knows_store: bool, store: bool | None
+) -> None:
+    sample = sample_body(body, temperature=None, store=knows_store)
+    assert sample.get("store") is store
+
+
+@pytest.mark.parametrize(
+    ("body", "acts"),
+    [
+        ({"tools": [{"type": "function"}, {"type": "custom"}]}, False),
+        ({"tools": [{"type": "function"}, {"type": "web_search"}]}, True),
+        ({"tools": [{"type": "mcp", "server_url": "x"}]}, True),
+        ({"tools": ["odd"]}, True),
+        ({"conversation": "conv_1"}, True),
+        ({"conversation": None, "background": False}, False),
+        ({"prompt": {"id": "pmpt_1"}}, True),
+        ({"web_search_options": {}}, True),
+        ({"previous_response_id": "resp_1"}, False),
+        ({"store": True}, False),
+    ],
+)
+def test_what_could_act_on_the_world(body: dict[str, Any], *, acts: bool) -> None:
+    assert has_side_effects(body) is acts
+
+
+def test_log_probabilities_are_asked_for_in_each_api_s_way() -> None:
+    assert CHAT.with_logprobs({"a": 1}) == {"a": 1, "logprobs": True}
+    asked = RESPONSES.with_logprobs({"include": ["x"]})
+    assert asked == {"include": ["x", "message.output_text.logprobs"]}
+    assert RESPONSES.with_logprobs(asked) == asked
+    for api in (CHAT, RESPONSES):
+        assert not api.asks_logprobs({})
+        assert api.asks_logprobs(api.with_logprobs({}))
+
+
+# -- Chat completions ------------------------------------------------------------------
+
+
+def test_choices_come_in_the_order_of_their_index() -> None:
+    reply = CHAT.read(completion(choice("b", 1), choice("c", 2), choice("a", 0)))
+    assert [sample.text for sample in reply.samples] == ["a", "b", "c"]
+
+
+def test_the_package_s_own_objects_are_read_like_their_fields() -> None:
+    fields = completion(choice(), object="x", id="c-1")
+    made = ChatCompletion.construct(**fields)  # as the package does, unchecked
+    assert CHAT.read(made) == CHAT.read(fields)
+    sample = only(made)
+    assert (sample.text, sample.model, sample.finish_reason) == ("Paris", "m", "stop")
+    assert sample.response_id == "c-1"
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        ("<think>hm</think>\nParis", "Paris"),
+        ("Paris</think>Rome", "Paris</think>Rome"),
+        ("<think>Paris", "<think>Paris"),
+        ([{"type": "text", "text": "Par"}, {"type": "text", "text": "is"}], "Paris"),
+        ([{"type": "thinking"}, {"type": "text", "text": "Paris"}], "Paris"),
+        (None, ""),
+        ([{"type": "text"}, "odd"], ""),
+    ],
+)
+def test_the_text_is_what_the_application_gets(content: Any, text: str) -> None:
+    assert only(completion(choice(content))).text == text
+
+
+def test_log_probabilities_are_the_text_s_own() -> None:
+    listed = {"content": entries("<think>", "hm", "</think>", "Par", "is")}
+    sample = only(completion(choice("<think>hm</think>Paris", logprobs=listed)))
+    assert (sample.token_logprobs, sample.tokens) == ((-1.0, -1.0), ("Par", "is"))
+    assert only(completion(choice("Rome", logprobs=listed))).token_logprobs is None
+    assert only(completion(choice("Rome", logprobs=None))).token_logprobs is None
+
+
+def test_calls_of_tools_are_canonical() -> None:
+    calls = [
+        call("f", '{"b": 1, "a": [2]}'),
+        call("g", '{"b": '),
+        call("n", '{"b": NaN}'),
+        {"type": "custom", "custom": {"name": "h", "input": "as it is"}},
+    ]
+    sample = only(completion(choice(None, message={"tool_calls": calls})))
+    assert sample.tool_calls == (
+        '[{"args":{"a":[2],"b":1},"name":"f"},{"args":"{\\"b\\": ","name":"g"},'
+        '{"args":"{\\"b\\": NaN}","name":"n"},{"args":"as it is","name":"h"}]'
+    )
+    assert not sample.unreadable
+    old = {"function_call": {"name": "f", "arguments": "{}"}}
+    assert only(completion(choice(None, message=old))).tool_calls == (
+        '[{"args":{},"name":"f"}]'
+    )
+
+
+@pytest.mark.parametrize(
+    ("fields", "refused", "truncated", "unreadable"),
+    [
+        ({}, False, False, False),
+        ({"finish_reason": "length"}, False, True, False),
+        ({"finish_reason": None}, False, True, False),
+        ({"finish_reason": "eos"}, False, False, False),
+        ({"finish_reason": "something_new"}, False, True, False),
+        ({"finish_reason": "content_filter"}, True, False, False),
+        ({"message": {"content": None, "refusal": "No."}}, True, False, False),
+        ({"message": {"content": None}}, False, False, True),
+        ({"message": {"content": " \u200b\n"}}, False, False, True),
+        ({"message": {"audio": {"id": "a"}}}, False, False, True),
+        ({"message": {"images": [{}]}}, False, False, True),
+        ({"message": {"content": [{"type": "image_url"}]}}, False, False, True),
+    ],
+)
+def test_how_a_reply_ended_and_what_else_it_holds(
+    fields: dict[str, Any], *, refused: bool, truncated: bool, unreadable: bool
+) -> None:
+    sample = only(completion(choice(**fields)))
+    found = (sample.refused, sample.truncated, sample.unreadable)
+    assert found == (refused, truncated, unreadable)
+
+
+def test_usage_is_counted_once_for_all_choices() -> None:
+    details = {"prompt_tokens_details": {"cached_tokens": 3}}
+    usage = {"prompt_tokens": 5, "completion_tokens": 9, **details}
+    reply = CHAT.read(completion(choice(), choice(), usage=usage))
+    assert reply.cost == Cost(prompt_tokens=5, cached_tokens=3, completion_tokens=9)
+
+
+def test_a_count_that_cannot_be_right_is_a_lower_bound() -> None:
+    listed = {"content": entries("Par", "is")}
+    drawn = [choice(logprobs=listed), choice(logprobs=listed)]
+    assert CHAT.read(completion(*drawn)).cost.lower_bound
+    unknown = CHAT.read(completion(*drawn, usage=None)).cost
+    assert unknown == Cost(completion_tokens=4, lower_bound=True)
+
+
+@pytest.mark.parametrize("value", ["text", {}, {"choices": None}, None, 3])
+def test_what_holds_no_choices_is_an_empty_reply(value: Any) -> None:
+    assert CHAT.read(value).samples == ()
+    assert RESPONSES.read(value).samples == ()
+
+
+def test_an_error_in_place_of_choices_is_raised_without_its_text() -> None:
+    error = {"code": "server_error", "message": "sk-secret"}
+    with pytest.raises(SamplingError, match="server_error") as caught:
+        CHAT.read({"error": error, "choices": None})
+    assert "sk-secret" not in str(caught.value)
+
+
+def test_chunks_are_joined_to_a_completion() -> None:
+    def chunk(delta: Any, **fields: Any) -> dict[str, Any]:
+        return {"id": "c", "model": "m", "choices": [{"delta": delta, **fields}]}
+
+    first = {"name": "f", "arguments": ""}
+    parts = [
+        {"id": "c", "choices": [], "prompt_filter_results": []},
+        chunk({"role": "assistant", "content": ""}),
+        chunk({"content": "Par"}, logprobs={"content": entries("Par")}),
+        chunk({"role": "assistant", "content": "is"}, index=0),
+        chunk({"content": "Rome"}, index=1),
+        chunk(None),
+        chunk({"tool_calls": [{"index": 0, "type": "function", "function": first}]}),
+        chunk({"tool_calls": [{"index": 0, "function": {"arguments": '{"a":'}}]}),
+        chunk({"tool_calls": [{"index": 0, "function": {"arguments": "1}"}}]}),
+        chunk({}, finish_reason="stop"),
+        {"id": "c", "choices": [], "usage": {"completion_tokens": 2}},
+    ]
+    reply = CHAT.read(CHAT.join(parts))
+    (sample,) = reply.samples
+    assert (sample.text, sample.finish_reason, sample.model) == ("Paris", "stop", "m")
+    assert sample.tool_calls == '[{"args":{"a":1},"name":"f"}]'
+    assert reply.cost.completion_tokens == 2
+    assert CHAT.read(CHAT.join([])).samples == ()
+    (cut,) = CHAT.read(CHAT.join(parts[:4])).samples
+    assert (cut.text, cut.truncated) == ("Paris", True)
+
+
+# -- The Responses API -----------------------------------------------------------------
+
+
+def test_the_text_of_a_response_is_that_of_its_messages() -> None:
+    thought = {"type": "reasoning", "summary": [{"type": "summary_text", "text": "hm"}]}
+    sample = response(thought, said("Par"), said("is"), id="resp-1")
+    assert (sample.text, sample.model, sample.response_id) == ("Paris", "m", "resp-1")
+    assert (sample.finish_reason, sample.truncated) == ("completed", False)
+
+
+def test_log_probabilities_of_all_parts_are_put_together() -> None:
+    one, two = said("Par", logprobs=entries("Par")), said("is", logprobs=entries("is"))
+    assert response(one, two).token_logprobs == (-1.0, -1.0)
+    assert response(one, said("is")).token_logprobs is None
+    assert response(said("Paris")).token_logprobs is None
+
+
+@pytest.mark.parametrize(
+    ("reason", "refused", "truncated"),
+    [("max_output_tokens", False, True), ("content_filter", True, False)],
+)
+def test_why_a_response_is_incomplete_is_why_it_ended(
+    reason: str, *, refused: bool, truncated: bool
+) -> None:
+    sample = response(status="incomplete", incomplete_details={"reason": reason})
+    assert (sample.text, sample.finish_reason) == ("", reason)
+    assert (sample.refused, sample.truncated) == (refused, truncated)
+
+
+def test_a_refusal_is_a_part_of_its_own() -> None:
+    part = {"type": "refusal", "refusal": "I cannot."}
+    sample = response({"type": "message", "content": [part]})
+    assert (sample.refused, sample.unreadable) == (True, False)
+
+
+def test_calls_in_a_response_are_canonical() -> None:
+    calls = [
+        {"type": "function_call", "name": "f", "arguments": '{"b": 1}'},
+        {"type": "custom_tool_call", "name": "h", "input": "as it is"},
+    ]
+    assert response(*calls).tool_calls == (
+        '[{"args":{"b":1},"name":"f"},{"args":"as it is","name":"h"}]'
+    )
+
+
+def test_what_is_neither_text_nor_call_is_unreadable() -> None:
+    image = {"type": "image_generation_call", "result": "AAAA"}
+    assert response(said("Here."), image).unreadable
+    assert response(said("Here."), {"type": "computer_call"}).unreadable
+    assert response().unreadable
+    assert not response(said("Here.")).unreadable
+
+
+def test_usage_of_a_response_is_counted() -> None:
+    details = {"input_tokens_details": {"cached_tokens": 3}}
+    usage = {"input_tokens": 5, "output_tokens": 9, **details}
+    fields = output(said("Paris"), usage=usage)
+    expected = Cost(prompt_tokens=5, cached_tokens=3, completion_tokens=9)
+    assert RESPONSES.read(fields).cost == expected
+    assert RESPONSES.read(Response.construct(**fields)) == RESPONSES.read(fields)
+
+
+def test_a_failed_response_is_raised_without_its_text() -> None:
+    error = {"code": "rate_limit_exceeded", "message": "sk-secret"}
+    with pytest.raises(SamplingError, match="rate_limit_exceeded") as caught:
+        RESPONSES.read(output(status="failed", error=error))
+    assert "sk-secret" not in str(caught.value)
+
+
+def test_the_last_event_with_a_response_has_the_answer() -> None:
+    parts = [
+        {"type": "response.created", "response": output()},
+        {"type": "response.output_text.delta", "delta": "Paris"},
+        {"type": "response.completed", "response": output(said("Paris"))},
+    ]
+    assert RESPONSES.read(RESPONSES.join(parts)).samples[0].text == "Paris"
+    assert RESPONSES.read(RESPONSES.join([])).samples == ()
