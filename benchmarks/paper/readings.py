@@ -164,7 +164,11 @@ def inverted(token_importance: Sequence[ArrayLike]) -> list[FloatArray]:
 
 
 def _reading(
-    base: str, name: str, says: str, function: Callable[..., float], **changes: Any
+    base: str,
+    name: str,
+    says: str,
+    function: Callable[..., float],
+    **changes: Any,  # noqa: ANN401 - fields of many kinds
 ) -> FunctionMethod:
     method = METHODS[base]
     parts: dict[str, Any] = {"limits": None, "mapping": None, "options": (), **changes}

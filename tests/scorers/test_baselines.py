@@ -1,0 +1,170 @@
+"""EigenScore, pTrue, CoCoA, semantic density, perplexity and the length."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from snne_guard.errors import ConfigurationError, InputError
+from snne_guard.scorers import (
+    Shot,
+    answer_length,
+    cocoa_msp,
+    cocoa_ppl,
+    eigen_score,
+    p_true,
+    p_true_few_shot,
+    p_true_prompt,
+    perplexity,
+    semantic_density,
+    sequence_probability,
+)
+from tests.scorers.support import STATES
+
+logprobs = st.lists(st.floats(-20, 0), min_size=1, max_size=8)
+
+
+@given(st.integers(1, 5), st.integers(1, 6), st.data())
+def test_eigen_score_is_its_formula(n: int, d: int, data: st.DataObject) -> None:
+    cells = st.lists(st.floats(-3, 3), min_size=n * d, max_size=n * d)
+    z = np.array(data.draw(cells)).reshape(n, d)
+    j = np.eye(d) - np.ones((d, d)) / d
+    values = np.linalg.eigvalsh(z @ j @ z.T + 1e-3 * np.eye(n))
+    expected = np.log(values).mean()
+    assert eigen_score(z) == pytest.approx(expected, abs=1e-6)
+
+
+def test_eigen_score_of_equal_states_and_without_alpha() -> None:
+    assert eigen_score([[1.0, 0.0, -1.0]] * 3) < eigen_score(STATES)
+    assert eigen_score([[1.0, 1.0]], alpha=0) == pytest.approx(math.log(1e-10))
+
+
+@pytest.mark.parametrize(
+    "states", [[], [1.0], [[math.nan]], [[-math.inf, 0.0]], [["a"]]]
+)
+def test_no_states(states: list[list[float]]) -> None:
+    with pytest.raises(InputError, match="hidden_states"):
+        eigen_score(states)
+    with pytest.raises(ConfigurationError, match="alpha"):
+        eigen_score(STATES, alpha=-1)
+
+
+def test_p_true() -> None:
+    assert p_true(0.0) == 0
+    assert p_true(-math.inf) == 1
+    assert p_true(-1.1843) == pytest.approx(0.6940397232503436)
+    for value in (0.5, math.nan):
+        with pytest.raises(InputError, match="p_true_logprob"):
+            p_true(value)
+
+
+def test_the_prompt_of_p_true() -> None:
+    shots = [
+        Shot(question="2 + 2?", answer="5", samples=["4 "], correct=False),
+        Shot(question="1 + 1?", answer="2", correct=True),
+    ]
+    few_shot = p_true_few_shot(shots)
+    end = "Is the possible answer:\nA) True\nB) False\nThe possible answer is:"
+    assert few_shot == (
+        f"Question: 2 + 2?\nBrainstormed Answers: 5 \n4 \nPossible answer: 5\n{end} B\n"
+        f"Question: 1 + 1?\nBrainstormed Answers: 2 \nPossible answer: 2\n{end} A"
+    )
+    prompt = p_true_prompt("Who?", "Me", ["You", " Me\n"], few_shot=few_shot)
+    assert prompt == (
+        f"{few_shot}\nQuestion: Who?\nBrainstormed Answers: You\nMe\nMe\n"
+        f"Possible answer: Me\n{end}"
+    )
+
+
+@given(logprobs)
+def test_likelihoods_are_their_formulas(tokens: list[float]) -> None:
+    mean = sum(tokens) / len(tokens)
+    got = sequence_probability(tokens)
+    assert got == pytest.approx(1 - math.exp(sum(tokens)), abs=1e-12)
+    assert perplexity(tokens) == pytest.approx(math.exp(-mean))
+    assert cocoa_msp(tokens, [1.0, 0.25]) == pytest.approx(-sum(tokens) * 0.375)
+    assert cocoa_ppl(tokens, [1.0, 0.25]) == pytest.approx(-mean * 0.375)
+
+
+def test_answers_without_any_probability() -> None:
+    never = [-1.0, -math.inf]
+    assert sequence_probability(never) == 1
+    assert perplexity(never) == math.inf
+    assert perplexity([-1000.0]) == math.inf
+    assert cocoa_msp(never, [1.0]) == 0
+    assert cocoa_ppl(never, [0.5]) == math.inf
+
+
+@pytest.mark.parametrize("tokens", [[], [0.5], [math.nan], ["a"]])
+def test_no_log_probabilities(tokens: list[float]) -> None:
+    for call in (
+        sequence_probability,
+        perplexity,
+        lambda one: cocoa_msp(one, [1.0]),
+        lambda one: cocoa_ppl(one, [1.0]),
+    ):
+        with pytest.raises(InputError, match="main_logprobs"):
+            call(tokens)
+
+
+@pytest.mark.parametrize("shares", [[], [1.5], [-0.1], [math.nan]])
+def test_no_similarity(shares: list[float]) -> None:
+    with pytest.raises(InputError, match="main_similarity"):
+        cocoa_msp([-1.0], shares)
+
+
+def test_length() -> None:
+    assert answer_length("It was Neil Armstrong, in 1969.") == 6
+    assert answer_length("東京") == 2
+    assert answer_length("") == 0
+
+
+AGREES, DIFFERS = [[0.0, 0.2, 0.8]] * 2, [[0.9, 0.1, 0.0]] * 2
+
+
+@given(st.integers(1, 5), st.data())
+def test_semantic_density_is_its_formula(m: int, data: st.DataObject) -> None:
+    likely = data.draw(st.lists(st.floats(-10, 0), min_size=m, max_size=m))
+    texts = data.draw(st.lists(st.sampled_from("ab"), min_size=m, max_size=m))
+    rows = data.draw(
+        st.lists(st.sampled_from([AGREES, DIFFERS]), min_size=m, max_size=m)
+    )
+    total = density = 0.0
+    for text, one, row in zip(texts, likely, rows, strict=True):
+        weight = math.exp(one) / texts.count(text)
+        distance = sum(way[0] + 0.5 * way[1] for way in row) / 2
+        total += weight
+        density += weight * (1 - distance)
+    got = semantic_density(rows, likely, texts=texts)
+    assert got == pytest.approx(1 - density / total)
+
+
+def test_semantic_density_at_its_ends() -> None:
+    same, other = [[0.0, 0.0, 1.0]] * 2, [[1.0, 0.0, 0.0]] * 2
+    assert semantic_density([same, same], [-1.0, -2.0]) == 0
+    assert semantic_density([other], [-math.inf]) == 1
+    far = semantic_density([AGREES, DIFFERS], [-2000.0, -2000.0])
+    assert far == pytest.approx(0.525)
+
+
+@pytest.mark.parametrize(
+    ("entailment", "likely", "says"),
+    [
+        ([], [], "shape"),
+        ([[[1, 0, 0]]], [-1.0], "shape"),
+        ([AGREES], [-1.0, -1.0], "expected 1 mean_logprobs"),
+        ([[[0.5, 0, 0]] * 2], [-1.0], "add up to 1"),
+    ],
+)
+def test_no_entailment(
+    entailment: list[object], likely: list[float], says: str
+) -> None:
+    with pytest.raises(InputError, match=says):
+        semantic_density(np.array(entailment, dtype=float), likely)
+
+
+def test_texts_of_another_number() -> None:
+    with pytest.raises(InputError, match="expected 1 texts, got 2"):
+        semantic_density([AGREES], [-1.0], texts=["a", "b"])

@@ -1,0 +1,133 @@
+"""Clusters, and the entropies and counts that look at them."""
+
+import math
+from collections import defaultdict
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from snne_guard.errors import InputError
+from snne_guard.scorers import (
+    discrete_semantic_entropy,
+    greedy_clusters,
+    naive_entropy,
+    semantic_entropy,
+    semantic_set_count,
+    vote_share,
+)
+from tests.scorers.support import logprob_lists
+
+partitions = st.lists(st.integers(0, 4), min_size=1, max_size=10)
+
+
+def slow_entropy(partition: list[int], weights: list[float]) -> float:
+    masses: defaultdict[int, float] = defaultdict(float)
+    for cluster, weight in zip(partition, weights, strict=True):
+        masses[cluster] += weight / sum(weights)
+    return -sum(mass * math.log(mass) for mass in masses.values())
+
+
+@given(partitions, st.data())
+def test_entropies_are_their_formulas(
+    partition: list[int], data: st.DataObject
+) -> None:
+    logprobs = data.draw(logprob_lists(len(partition)))
+    likely = [math.exp(one) for one in logprobs]
+    got = semantic_entropy(partition, logprobs)
+    assert got == pytest.approx(slow_entropy(partition, likely), abs=1e-9)
+    got = discrete_semantic_entropy(partition)
+    expected = slow_entropy(partition, [1.0] * len(partition))
+    assert got == pytest.approx(expected, abs=1e-9)
+    assert semantic_set_count(partition) == len(set(partition))
+    assert naive_entropy(logprobs) == pytest.approx(-np.mean(logprobs))
+    largest = max(partition.count(one) for one in partition)
+    assert vote_share(partition) == pytest.approx(1 - largest / len(partition))
+
+
+def test_numbers() -> None:
+    assert semantic_entropy([0, 1], [-0.2024, -1.2176]) == pytest.approx(
+        0.579203, abs=1e-6
+    )
+    assert discrete_semantic_entropy([3, 3, 3, 7]) == pytest.approx(0.562335, abs=1e-6)
+    assert discrete_semantic_entropy([5, 5, 5]) == 0
+    assert math.copysign(1, discrete_semantic_entropy([5])) == 1
+    assert naive_entropy([0.0, 0.0]) == 0
+    assert naive_entropy([-1.0, -math.inf]) == math.inf
+
+
+def test_semantic_entropy_of_log_probabilities_that_underflow() -> None:
+    near = semantic_entropy([0, 0, 1], [-0.5, -1.0, -2.0])
+    far = semantic_entropy([0, 0, 1], [-2000.5, -2001.0, -2002.0])
+    assert far == pytest.approx(near, abs=1e-9)
+    assert semantic_entropy([0, 1], [0.0, -math.inf]) == 0
+    assert semantic_entropy([0, 1], [-math.inf] * 2) == pytest.approx(math.log(2))
+
+
+@pytest.mark.parametrize(
+    ("pairs", "n", "ids"),
+    [
+        ([], 3, [0, 1, 2]),
+        ([(0, 1), (1, 2), (0, 2)], 3, [0, 0, 0]),
+        ([(0, 2), (1, 2)], 3, [0, 1, 1]),  # not transitive: the last founder takes it
+        ([(0, 1), (1, 2)], 3, [0, 0, 1]),
+        ([(0, 3), (1, 2)], 4, [0, 1, 1, 0]),
+    ],
+)
+def test_greedy_clusters(pairs: list[tuple[int, int]], n: int, ids: list[int]) -> None:
+    relation = np.eye(n, dtype=bool)
+    for i, j in pairs:
+        relation[i, j] = relation[j, i] = True
+    assert greedy_clusters(relation).tolist() == ids
+
+
+@given(st.integers(1, 7), st.data())
+def test_clusters_of_the_first_answers_never_change(
+    n: int, data: st.DataObject
+) -> None:
+    cells = data.draw(st.lists(st.booleans(), min_size=n * n, max_size=n * n))
+    upper = np.triu(np.array(cells).reshape(n, n), 1)
+    relation = upper | upper.T | np.eye(n, dtype=bool)
+    ids = greedy_clusters(relation)
+    assert sorted(set(ids.tolist())) == list(range(ids.max() + 1)) or n > 1
+    slow = [-1] * n
+    founded = 0
+    for i in range(n):
+        if slow[i] == -1:
+            slow[i] = founded
+            for j in range(i + 1, n):
+                if relation[i, j]:
+                    slow[j] = founded
+            founded += 1
+    assert ids.tolist() == slow
+
+
+@pytest.mark.parametrize(
+    "relation",
+    [
+        np.eye(2),
+        np.zeros((0, 0), dtype=bool),
+        np.zeros((2, 3), dtype=bool),
+        np.array([[True, True], [False, True]]),
+        np.array(1),
+    ],
+)
+def test_no_equivalence(relation: np.ndarray) -> None:
+    with pytest.raises(InputError, match="expected"):
+        greedy_clusters(relation)
+
+
+@pytest.mark.parametrize("ids", [[], [0.5], [[0]], ["a"], 3])
+def test_no_clusters(ids: list[int]) -> None:
+    for function in (discrete_semantic_entropy, semantic_set_count, vote_share):
+        with pytest.raises(InputError, match="cluster ids as whole numbers"):
+            function(ids)
+
+
+def test_lengths_that_differ() -> None:
+    with pytest.raises(InputError, match="expected 2 mean_logprobs"):
+        semantic_entropy([0, 1], [-0.1])
+    for logprobs in ([], [0.5], [math.nan], [[0.0]]):
+        with pytest.raises(InputError, match="mean_logprobs"):
+            naive_entropy(logprobs)

@@ -1,0 +1,199 @@
+"""What methods are given of a response set, and that each part is computed once."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from snne_guard.errors import ConfigurationError, InputError
+from snne_guard.scorers import METHODS, InputBuilder
+from snne_guard.scorers.inputs import AnswerRole
+from tests.scorers.support import (
+    CLUSTERS,
+    ENTAILMENT,
+    GRAPH,
+    IMPORTANCE,
+    MEANS,
+    SIMILARITY,
+    STATES,
+    TEXTS,
+    TOKENS,
+    Recorded,
+    same,
+)
+
+
+def builder(**changes: Any) -> InputBuilder:
+    options: dict[str, Any] = {
+        "similarity": Recorded(),
+        "name": "recorded",
+        "token_logprobs": TOKENS,
+        "known": {
+            "hidden_states": STATES,
+            "token_importance": IMPORTANCE,
+            "p_true_logprob": -0.3,
+        },
+    }
+    return InputBuilder(TEXTS, **{**options, **changes})
+
+
+def all_of(built: InputBuilder) -> dict[str, Any]:
+    """Return all parts that some method needs."""
+    needs = {need for method in METHODS.values() for need in method.needs}
+    return {need: getattr(built, need) for need in needs}
+
+
+def test_every_part() -> None:
+    parts = all_of(builder())
+    entailment = np.array(ENTAILMENT)
+    assert parts["similarity"].tolist() == SIMILARITY
+    assert parts["answers"] == tuple(TEXTS)
+    assert parts["cluster_ids"].tolist() == CLUSTERS
+    assert parts["entailment"].tolist() == ENTAILMENT
+    assert parts["graph"].tolist() == GRAPH
+    assert parts["sentence_entailment"].tolist() == ENTAILMENT
+    assert parts["sentence_of"].tolist() == [0, 1, 2, 3]
+    assert parts["hidden_states"].tolist() == STATES
+    assert [one.tolist() for one in parts["token_logprobs"]] == TOKENS
+    assert [*parts["token_importance"]] == IMPORTANCE
+    assert parts["mean_logprobs"].tolist() == pytest.approx(MEANS)
+    assert parts["sample_mean_logprobs"].tolist() == pytest.approx(MEANS[1:])
+    assert parts["main_answer"] == TEXTS[0]
+    assert parts["main_logprobs"].tolist() == TOKENS[0]
+    assert parts["main_similarity"].tolist() == SIMILARITY[0][1:]
+    assert parts["main_entailment"][1].tolist() == [
+        entailment[0, 2].tolist(),
+        entailment[2, 0].tolist(),
+    ]
+    assert parts["p_true_logprob"] == -0.3
+
+
+def test_every_method_finds_what_it_needs() -> None:
+    built = builder()
+    for name, method in METHODS.items():
+        inputs = built.inputs(method, tau=0.5)
+        assert inputs.tau == 0.5, name
+        assert np.isfinite(method.compute(inputs)), name
+
+
+def test_an_answer_that_is_apart_is_no_member() -> None:
+    apart, members = all_of(builder(answer="apart")), all_of(builder())
+    assert apart["answers"] == tuple(TEXTS[1:])
+    assert np.array_equal(apart["similarity"], members["similarity"][1:, 1:])
+    assert np.array_equal(apart["entailment"], members["entailment"][1:, 1:])
+    assert np.array_equal(apart["graph"], members["graph"][1:, 1:])
+    assert apart["cluster_ids"].tolist() == [0, 1, 2]
+    assert apart["mean_logprobs"].tolist() == pytest.approx(MEANS[1:])
+    assert apart["hidden_states"].tolist() == STATES[1:]
+    assert apart["sentence_of"].tolist() == [0, 1, 2]
+    for need in ("main_answer", "main_similarity", "main_entailment", "main_logprobs"):
+        assert np.array_equal(apart[need], members[need]), need
+
+
+def test_without_an_answer_all_are_samples() -> None:
+    parts = all_of(builder(answer="absent"))
+    assert parts["answers"] == tuple(TEXTS)
+    assert parts["sample_mean_logprobs"].tolist() == pytest.approx(MEANS)
+    for need in ("main_answer", "main_similarity", "main_entailment", "main_logprobs"):
+        assert parts[need] is None
+
+
+@pytest.mark.parametrize(
+    ("answer", "name", "anchor"),
+    [
+        ("member", "content_f1", 0.7),
+        ("apart", "content_f1", 0.0),
+        ("absent", "content_f1", 0.0),
+        ("member", "recorded", 0.0),
+    ],
+)
+def test_the_anchor(answer: AnswerRole, name: str, anchor: float) -> None:
+    built = builder(answer=answer, name=name)
+    assert built.inputs(METHODS["snne"]).anchor == anchor
+    assert built.inputs(METHODS["wsnne"]).anchor == anchor
+    assert built.inputs(METHODS["lex_sim"]).anchor == 0
+
+
+def test_the_similarity_runs_once_and_only_where_it_is_needed() -> None:
+    compare = Recorded()
+    built = builder(similarity=compare)
+    inputs = built.inputs(METHODS["perplexity"])
+    assert compare.calls == 0
+    assert np.isnan(inputs.similarity).all()
+    for name in ("snne", "wsnne", "lex_sim", "cocoa_msp", "deg"):
+        built.inputs(METHODS[name])
+    assert compare.calls == 1
+
+
+def test_a_graph_without_entailment() -> None:
+    built = InputBuilder(["a", "a", "b"], similarity=same, name="same")
+    assert built.graph.tolist() == [[0, 2, 0], [2, 0, 0], [0, 0, 0]]
+
+
+@pytest.mark.parametrize("tokens", [None, [[-1.0], None, [-1.0], [-1.0]], [[]] * 4])
+def test_log_probabilities_that_are_missing(tokens: Any) -> None:
+    built = builder(token_logprobs=tokens)
+    for name in ("wsnne", "se", "sent_sar", "semantic_density"):
+        with pytest.raises(InputError, match="logprobs for method"):
+            built.inputs(METHODS[name])
+    assert built.mean_logprobs is None
+
+
+def test_those_of_the_answer_alone() -> None:
+    built = builder(token_logprobs=[[-1.0], None, None, None])
+    assert METHODS["perplexity"].compute(built.inputs(METHODS["perplexity"])) > 2
+    with pytest.raises(InputError, match="expected mean_logprobs"):
+        built.inputs(METHODS["wsnne"])
+    without = builder(token_logprobs=[None, [-1.0], [-1.0], [-1.0]])
+    assert without.sample_mean_logprobs is not None
+    assert without.main_logprobs is None
+
+
+def test_a_similarity_that_cannot_give_what_is_needed() -> None:
+    built = InputBuilder(TEXTS, similarity=same, name="same")
+    with pytest.raises(ConfigurationError, match="'dse' needs a similarity with"):
+        built.inputs(METHODS["dse"])
+    with pytest.raises(ConfigurationError, match="tau"):
+        built.inputs(METHODS["snne"], tau=0)
+
+
+@pytest.mark.parametrize(
+    ("matrix", "says"),
+    [
+        (np.eye(3), r"shape \(4, 4\)"),
+        (np.full((4, 4), np.nan), "NaN"),
+        (np.full((4, 4), 1.5), r"in \[0, 1\], got 1.5"),
+        (np.full((4, 4), -0.1), r"in \[0, 1\], got -0.1"),
+        ("abc", "numbers"),
+    ],
+)
+def test_what_is_no_similarity(matrix: Any, says: str) -> None:
+    built = builder(similarity=lambda texts, /, *, question=None: matrix)  # noqa: ARG005 - the call of a similarity
+    with pytest.raises(InputError, match=says):
+        built.inputs(METHODS["snne"])
+
+
+def test_rounding_is_cut_off_and_the_diagonal_is_1() -> None:
+    matrix = np.full((4, 4), 1 + 1e-12)
+    np.fill_diagonal(matrix, 0.3)
+    built = builder(similarity=lambda texts, /, *, question=None: matrix)  # noqa: ARG005 - likewise
+    assert (built.similarity == 1).all()
+    assert matrix[0, 0] == 0.3  # what the callable keeps is not written to
+
+
+@pytest.mark.parametrize(
+    "known",
+    [{"hidden_states": STATES[:3]}, {"token_importance": IMPORTANCE[:1]}],
+)
+def test_lengths_that_differ(known: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match="for each of 4 texts"):
+        builder(known=known)
+    with pytest.raises(InputError, match="token_logprobs for each of 4 texts, got 1"):
+        builder(token_logprobs=[None])
+
+
+def test_no_member() -> None:
+    with pytest.raises(InputError, match="at least one text"):
+        InputBuilder([], similarity=same, name="same")
+    with pytest.raises(InputError, match="at least one text"):
+        InputBuilder(["a"], similarity=same, name="same", answer="apart")

@@ -1,0 +1,183 @@
+"""Kernel Language Entropy: kernels and their entropies against slow oracles."""
+
+import math
+from functools import partial
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from snne_guard.errors import ConfigurationError, InputError
+from snne_guard.scorers import (
+    cluster_kernel,
+    discrete_semantic_entropy,
+    edge_weights,
+    heat_kernel,
+    kle_full,
+    kle_heat,
+    kle_matern,
+    kle_semantic,
+    matern_kernel,
+    semantic_entropy,
+    unit_trace,
+    von_neumann_entropy,
+)
+from snne_guard.types import FloatArray
+from tests.scorers.support import CLUSTERS, ENTAILMENT, GRAPH, MEANS
+
+
+@st.composite
+def graphs(draw: st.DrawFn) -> FloatArray:
+    n = draw(st.integers(1, 6))
+    cells = draw(
+        st.lists(
+            st.sampled_from([0.0, 0.5, 1.0, 1.5, 2.0]), min_size=n * n, max_size=n * n
+        )
+    )
+    upper = np.triu(np.array(cells).reshape(n, n), 1)
+    matrix: FloatArray = upper + upper.T
+    return matrix
+
+
+def laplacian(weights: FloatArray) -> FloatArray:
+    return np.diag(weights.sum(axis=1)) - weights
+
+
+def slow_exponential(matrix: FloatArray) -> FloatArray:
+    """Return exp of a matrix by its series, scaled and squared."""
+    scaled, term = matrix / 2**10, np.eye(len(matrix))
+    total = term
+    for k in range(1, 20):
+        term = term @ scaled / k
+        total = total + term
+    for _ in range(10):
+        total = total @ total
+    return total
+
+
+@given(graphs(), st.sampled_from([0.1, 0.3, 1.0]))
+def test_heat_kernel_is_the_exponential_of_the_laplacian(
+    weights: FloatArray, t: float
+) -> None:
+    expected = slow_exponential(-t * laplacian(weights))
+    assert np.allclose(heat_kernel(weights, t=t), expected, atol=1e-9)
+
+
+@given(graphs(), st.sampled_from([1.0, 2.0]), st.sampled_from([1, 2, 3]))
+def test_matern_kernel_is_a_power_of_an_inverse(
+    weights: FloatArray, kappa: float, nu: int
+) -> None:
+    shift = 2 * nu / kappa**2
+    inverse = np.linalg.inv(shift * np.eye(len(weights)) + laplacian(weights))
+    expected = np.linalg.matrix_power(inverse, nu) * shift**nu
+    got = matern_kernel(weights, kappa=kappa, nu=nu)
+    assert np.allclose(got, expected, atol=1e-9)
+
+
+@given(graphs())
+def test_entropies_are_within_their_limits(weights: FloatArray) -> None:
+    n = len(weights)
+    for method in (kle_heat, kle_matern):
+        for normalised in (False, True):
+            assert 0 <= method(weights, normalised=normalised) <= math.log(n) + 1e-9
+
+
+@settings(max_examples=20)
+@given(st.lists(st.integers(0, 3), min_size=1, max_size=6), st.data())
+def test_the_kernel_of_clusters_has_semantic_entropy(
+    ids: list[int], data: st.DataObject
+) -> None:
+    n = len(ids)
+    logprobs = data.draw(st.lists(st.floats(-5, 0), min_size=n, max_size=n))
+    kernel = cluster_kernel(ids, logprobs)
+    assert np.trace(kernel) == pytest.approx(1)
+    expected = semantic_entropy(ids, logprobs)
+    assert von_neumann_entropy(kernel) == pytest.approx(expected, abs=1e-6)
+    got = kle_full(np.zeros((n, n)), ids, logprobs, alpha=0)
+    assert got == pytest.approx(expected, abs=1e-6)
+    got = kle_semantic(np.zeros((n, n)), ids, logprobs, alpha=0)
+    assert got == pytest.approx(expected, abs=1e-6)
+
+
+def test_alpha_1_is_the_graph_alone() -> None:
+    assert kle_full(GRAPH, CLUSTERS, MEANS, alpha=1) == kle_heat(GRAPH)
+    matern = partial(matern_kernel, nu=2)
+    got = kle_full(GRAPH, CLUSTERS, MEANS, alpha=1, kernel=matern)
+    assert got == kle_matern(GRAPH, nu=2)
+
+
+@pytest.mark.parametrize(
+    ("n", "value"), [(1, 0.0), (2, 0.541), (4, 0.754), (10, 0.153), (20, 0.0015)]
+)
+def test_heat_of_answers_that_are_all_alike(n: int, value: float) -> None:
+    weights = 2 * (np.ones((n, n)) - np.eye(n))
+    assert kle_heat(weights) == pytest.approx(value, abs=1e-3)
+
+
+def test_unlike_answers_have_the_entropy_of_their_number() -> None:
+    assert kle_heat(np.zeros((5, 5))) == pytest.approx(math.log(5))
+    assert kle_matern(np.zeros((5, 5))) == pytest.approx(math.log(5))
+    apart = kle_semantic(np.zeros((4, 4)), CLUSTERS, [-1.0] * 4, alpha=0)
+    assert apart == pytest.approx(discrete_semantic_entropy(CLUSTERS), abs=1e-6)
+
+
+def test_edges_between_clusters_add_up() -> None:
+    got = kle_semantic(GRAPH, CLUSTERS, MEANS, alpha=1)
+    assert got == kle_heat([[0, 0, 2.5], [0, 0, 0.5], [2.5, 0.5, 0]])
+    renamed = kle_semantic(GRAPH, [7, 7, 2, 4], MEANS)
+    assert renamed == pytest.approx(kle_semantic(GRAPH, CLUSTERS, MEANS))
+
+
+def test_edges_of_entailment() -> None:
+    assert edge_weights(ENTAILMENT).tolist() == GRAPH
+
+
+@pytest.mark.parametrize(
+    ("entailment", "says"),
+    [
+        ([], "shape"),
+        (np.zeros((2, 2, 2)), "shape"),
+        (np.zeros((2, 2, 3)), "add up to 1"),
+        (np.full((2, 2, 3), math.nan), "NaN"),
+    ],
+)
+def test_no_entailment(entailment: FloatArray, says: str) -> None:
+    with pytest.raises(InputError, match=says):
+        edge_weights(entailment)
+
+
+@pytest.mark.parametrize(
+    ("weights", "says"),
+    [
+        ([[0, -1], [-1, 0]], "at least 0, got -1"),
+        ([[0, 1], [2, 0]], "symmetric weights, got a pair 1"),
+        ([[0, math.nan], [0, 0]], "NaN"),
+        ([], "shape"),
+    ],
+)
+def test_no_graph(weights: list[list[float]], says: str) -> None:
+    for function in (kle_heat, kle_matern):
+        with pytest.raises(InputError, match=says):
+            function(weights)
+
+
+def test_no_kernel() -> None:
+    with pytest.raises(InputError, match="trace 1, got trace 2"):
+        von_neumann_entropy(np.eye(2))
+    with pytest.raises(InputError, match="diagonal"):
+        unit_trace(-np.eye(2))
+
+
+def test_options_that_make_no_sense() -> None:
+    with pytest.raises(ConfigurationError, match="t to be"):
+        kle_heat(GRAPH, t=-1)
+    with pytest.raises(ConfigurationError, match="kappa"):
+        kle_matern(GRAPH, kappa=0)
+    with pytest.raises(ConfigurationError, match="nu"):
+        kle_matern(GRAPH, nu=math.inf)
+    for function in (kle_full, kle_semantic):
+        with pytest.raises(ConfigurationError, match="alpha"):
+            function(GRAPH, CLUSTERS, MEANS, alpha=2)
+        with pytest.raises(InputError, match="expected 4 cluster ids, got 3"):
+            function(GRAPH, [0, 0, 1], MEANS[:3])

@@ -1,0 +1,91 @@
+"""SAR, tokenSAR and sentSAR."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from snne_guard.errors import ConfigurationError, InputError
+from snne_guard.scorers import sar, sent_sar, token_sar
+from snne_guard.types import FloatArray
+from tests.scorers.support import IMPORTANCE, SIMILARITY, TOKENS, similarities
+
+
+def slow_entropy(tokens: list[float], weights: list[float]) -> float:
+    if not any(weights):
+        weights = [1.0] * len(tokens)
+    pairs = zip(tokens, weights, strict=True)
+    return sum(-token * weight for token, weight in pairs) / sum(weights)
+
+
+def slow_shared(entropies: list[float], f: FloatArray, t: float) -> float:
+    n, likely = len(entropies), [math.exp(-one) for one in entropies]
+    total = 0.0
+    for i in range(n):
+        shared = sum(f[i, j] * likely[j] for j in range(n) if j != i) / t
+        total -= math.log(likely[i] + shared)
+    return total / n
+
+
+@given(similarities(), st.data())
+def test_methods_are_their_formulas(f: FloatArray, data: st.DataObject) -> None:
+    n = len(f)
+    lengths = data.draw(st.lists(st.integers(1, 4), min_size=n, max_size=n))
+    logprobs = st.floats(-10, 0)
+    tokens = [data.draw(st.lists(logprobs, min_size=k, max_size=k)) for k in lengths]
+    shares = st.sampled_from([0.0, 0.1, 0.5, 1.0])
+    weights = [data.draw(st.lists(shares, min_size=k, max_size=k)) for k in lengths]
+    relevant = [slow_entropy(*pair) for pair in zip(tokens, weights, strict=True)]
+    assert token_sar(tokens, weights) == pytest.approx(sum(relevant) / n)
+    sums = [-sum(one) for one in tokens]
+    for t in (0.001, 1.0):
+        expected = slow_shared(sums, f, t)
+        assert sent_sar(tokens, f, t=t) == pytest.approx(expected, abs=1e-9)
+        expected = slow_shared(relevant, f, t)
+        assert sar(tokens, weights, f, t=t) == pytest.approx(expected, abs=1e-9)
+
+
+def test_the_most_important_tokens_weigh_most() -> None:
+    assert token_sar([[-0.1, -2.0]], [[0.25, 0.75]]) == pytest.approx(1.525)
+    assert token_sar([[-0.1, -2.0]], [[0.75, 0.25]]) == pytest.approx(0.575)
+    assert token_sar([[-0.1, -2.0]], [[0.0, 0.0]]) == pytest.approx(1.05)
+
+
+def test_probabilities_that_are_0_as_floats() -> None:
+    tokens = [[-2000.0], [-2001.0]]
+    got = sent_sar(tokens, np.eye(2))
+    assert got == pytest.approx(2000.5)
+    assert sent_sar([[-math.inf], [-1.0]], np.eye(2)) == math.inf
+    assert token_sar([[-math.inf, -1.0]], [[0.0, 0.5]]) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("tokens", "weights", "says"),
+    [
+        ([], [], "at least one answer"),
+        ([[]], [[]], "token_logprobs of answer 0"),
+        ([[-1.0]], [], "token_importance of 1 answers, got 0"),
+        ([[-1.0]], [[0.1, 0.2]], "token_importance of answer 0 for 1 tokens"),
+        ([[-1.0], [0.5]], [[0.1], [0.1]], "token_logprobs of answer 1"),
+        ([[-1.0]], [[1.5]], "token_importance of answer 0 in"),
+        ([[-1.0]], [[math.nan]], "token_importance of answer 0"),
+    ],
+)
+def test_no_tokens(
+    tokens: list[list[float]], weights: list[list[float]], says: str
+) -> None:
+    with pytest.raises(InputError, match=says):
+        token_sar(tokens, weights)
+
+
+def test_no_similarity() -> None:
+    with pytest.raises(InputError, match="similarity of 4 answers, got 2"):
+        sent_sar(TOKENS, np.eye(2))
+    with pytest.raises(InputError, match="at least 0, got -1"):
+        sar(TOKENS, IMPORTANCE, -np.eye(4))
+    with pytest.raises(ConfigurationError, match="expected t to be"):
+        sent_sar(TOKENS, SIMILARITY, t=0)
+    with pytest.raises(ConfigurationError, match="similarity / t"):
+        sent_sar(TOKENS, SIMILARITY, t=1e-320)
