@@ -6,7 +6,7 @@ import logging
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 from langchain_core.callbacks import (
     AsyncCallbackManagerForLLMRun,
@@ -61,6 +61,10 @@ __all__ = ["SNNEGuard"]
 _log = logging.getLogger(__name__)
 
 _Run = CallbackManagerForLLMRun | AsyncCallbackManagerForLLMRun | None
+
+
+Frozen = Annotated[Any, Field(frozen=True)]
+"""A field that cannot be set; ``GuardSettings`` checks what is in it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,35 +152,35 @@ class SNNEGuard(BaseChatModel):
         ('Paris', 'accept')
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
+    model_config = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
 
-    guarded: Any
-    n: Any
-    threshold: Any
-    calibration: Any
-    on_uncertain: Any
-    fallback: Any
-    refusal: Any
-    on_error: Any
-    method: Any
-    similarity: Any
-    temperature: Any
-    question: Any
-    tool_calls: Any
-    min_samples: Any
-    schedule: Any
-    timeout: Any
-    sample_timeout: Any
-    max_concurrency: Any
-    sample_rate: Any
-    prices: Any
-    observers: Any
+    guarded: Frozen
+    n: Frozen
+    threshold: Frozen
+    calibration: Frozen
+    on_uncertain: Frozen
+    fallback: Frozen
+    refusal: Frozen
+    on_error: Frozen
+    method: Frozen
+    similarity: Frozen
+    temperature: Frozen
+    question: Frozen
+    tool_calls: Frozen
+    min_samples: Frozen
+    schedule: Frozen
+    timeout: Frozen
+    sample_timeout: Frozen
+    max_concurrency: Frozen
+    sample_rate: Frozen
+    prices: Frozen
+    observers: Frozen
     # Not options: ``paper`` sets the first two, ``with_structured_output`` the third,
     # and the copies of a guard have the fourth in common.
-    include_answer: Any = True
-    tau: Any = 1.0
-    structured: Any = False
-    shared: Any = Field(default=None, repr=False)
+    include_answer: Frozen = True
+    tau: Frozen = 1.0
+    structured: Frozen = False
+    shared: Frozen = Field(default=None, repr=False)
 
     _settings: GuardSettings = PrivateAttr()
     _observers: Observers = PrivateAttr()
