@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from snne_guard.cli.console import note, progress, safe
 from snne_guard.decision import Calibration
@@ -155,7 +156,7 @@ def _show(result: CalibrationResult) -> None:
     facts = Table.grid(padding=(0, 2))
     facts.add_column(style="dim", no_wrap=True)
     for name, value in _facts(result):
-        facts.add_row(name, safe(value))
+        facts.add_row(name, Text(safe(value)))
     console.print()
     console.print(facts)
     if len(result.correct):

@@ -267,9 +267,8 @@ def _certified(one: Threshold) -> str:
     return (
         f"With {_percent(1 - (one.delta or 0))} confidence, at most "
         f"{_percent(one.alpha)} of the accepted answers are wrong. Answers with "
-        f"u <= {one.value:.4g} are accepted, {_percent(one.acceptance)} of them "
-        f"({one.n_wrong} of these {one.n_accepted} were wrong, among {one.n_labels} "
-        "graded)."
+        f"u <= {one.value:.4g} are accepted: {one.n_accepted} of the {one.n_labels} "
+        f"graded ones ({_percent(one.acceptance)}), of which {one.n_wrong} were wrong."
     )
 
 

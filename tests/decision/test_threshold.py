@@ -40,8 +40,8 @@ def test_a_certified_one_counts_the_answers_below_it() -> None:
 def test_the_statements_are_sentences_with_numbers() -> None:
     assert CERTIFIED.statement == (
         "With 90 % confidence, at most 10 % of the accepted answers are wrong. Answers "
-        "with u <= 0.4 are accepted, 40 % of them (5 of these 120 were wrong, among "
-        "300 graded)."
+        "with u <= 0.4 are accepted: 120 of the 300 graded ones (40 %), of which 5 "
+        "were wrong."
     )
     few = Threshold.for_error_rate(*answers(100), alpha=0.01)
     assert (few.status, few.value, few.labels_needed) == ("too_few_labels", -1.0, 231)

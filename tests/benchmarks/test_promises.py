@@ -1,0 +1,43 @@
+"""The bench of promises runs, and would see one that is broken."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmarks import promises
+from snne_guard.decision.risk_control import Accepted
+
+
+def test_it_prints_a_row_for_each_case(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(promises, "LABELS", (100,))
+    assert promises.main(["--draws", "20"]) == 0
+    rows = capsys.readouterr().out.splitlines()[4:]
+    assert len(rows) == 16
+    assert rows[0].startswith("| AUROC 0.80, 30% wrong | 0.1 | 100 |")
+
+
+def test_a_search_without_a_promise_is_found_out(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def careless(u: object, wrong: object, *, alpha: float, delta: float) -> Accepted:
+        del delta
+        return Accepted(value=promises.naive(u, wrong, alpha), n=1)  # type: ignore[arg-type] # what search is given
+
+    monkeypatch.setattr(promises, "LABELS", (100,))
+    monkeypatch.setattr(promises, "search", careless)
+    assert promises.main(["--draws", "40"]) == 1
+    assert "BROKEN" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("questions", [*promises.kinds()], ids=lambda one: one.name)
+def test_the_truth_of_each_kind_is_a_probability(
+    questions: promises.Questions,
+) -> None:
+    assert (questions.u[1:] >= questions.u[:-1]).all()
+    assert 0 <= questions.p_wrong.min() <= questions.p_wrong.max() <= 1
+    share, error = questions.accepted(1.0)
+    assert share == 1.0
+    assert error == pytest.approx(questions.p_wrong.mean())
+    assert questions.accepted(-1.0) == (0.0, 0.0)

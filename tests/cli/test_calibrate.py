@@ -1,0 +1,181 @@
+"""The commands ``calibrate`` and ``drift``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from snne_guard.cli.app import app
+from snne_guard.decision import Calibration
+from snne_guard.evaluation import Recording
+from snne_guard.evaluation.label import Label, LabelFile, answer_digest, labels_path
+
+EXAMPLE = Path(__file__).parents[2] / "examples/calibration/recording.jsonl"
+
+
+def run(*words: object) -> Result:
+    return CliRunner().invoke(app, [str(word) for word in words])
+
+
+def write(path: Path, n: int = 120, *, shift: int = 0, **fields: Any) -> Path:
+    """Write recordings of which every third is wrong, and its samples differ."""
+    lines = []
+    for i in range(n):
+        right = i % 3 > shift
+        known: dict[str, Any] = {
+            "id": str(i),
+            "question": f"What is {i}?",
+            "main_answer": "a",
+            "samples": ["a", "a"] if right else ["b", "c"],
+            "label": int(right),
+            "settings": {"model": "m"},
+        }
+        lines.append(json.dumps(known | fields))
+    path.write_text("\n".join(lines))
+    return path
+
+
+@pytest.fixture
+def recording(tmp_path: Path) -> Path:
+    return write(tmp_path / "answers.jsonl")
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    return tmp_path / "guard.json"
+
+
+def test_the_example_gives_a_file_that_a_guard_starts_from(out: Path) -> None:
+    options = ("--error-rate", 0.2, "--grader", "contains", "--out", out)
+    found = run("calibrate", EXAMPLE, *options)
+    assert found.exit_code == 0, found.output
+    assert "CERTIFIED\nWith 90 % confidence, at most 20 %" in found.stdout
+    assert "200 answers, 97 of them wrong (contains 200)" in found.stdout
+    assert f"SNNEGuard.from_calibration(model, '{out}')" in found.stdout
+    assert "beware: a program graded (contains)" in found.stderr
+    assert Calibration.load(out).threshold.certified
+    again = run("drift", out, EXAMPLE)
+    assert again.exit_code == 0, again.output
+    assert again.stdout.startswith("No change was found: mean u")
+    assert "2 answers without a score were left out." in again.stdout
+
+
+def test_labels_that_allow_nothing_end_with_status_3(
+    recording: Path, out: Path
+) -> None:
+    found = run("calibrate", recording, "--error-rate", 0.01, "--out", out)
+    assert found.exit_code == 3
+    assert "TOO FEW LABELS" in found.stdout
+    assert "a guard with it accepts nothing" in found.stdout
+    assert Calibration.load(out).threshold.value == -1.0
+
+
+def test_labels_beside_the_recording_win(recording: Path, out: Path) -> None:
+    rows = [Recording.from_dict(json.loads(x)) for x in recording.open()]
+    with LabelFile(labels_path(recording)) as file:
+        for row in rows[:10]:
+            file.add(Label(id=row.id, label=0, answer=answer_digest(row)))
+    result = run("calibrate", recording, "--error-rate", 0.3, "--out", out)
+    assert "120 answers, 46 of them wrong" in result.stdout
+    other = recording.with_name("other.labels.jsonl")
+    result = run(
+        *("calibrate", recording, "--labels", other, "--error-rate", 0.3, "-o", out)
+    )
+    assert "120 answers, 40 of them wrong" in result.stdout
+
+
+def test_several_recordings_are_one(recording: Path, out: Path) -> None:
+    more = write(recording.with_name("more.jsonl"), 30)
+    found = run("calibrate", recording, more, "--error-rate", 0.2, "-o", out)
+    assert "150 answers, 50 of them wrong" in found.stdout
+    assert "30 questions were asked before" in found.stderr
+
+
+def test_a_coverage_needs_no_labels(tmp_path: Path, out: Path) -> None:
+    recording = write(tmp_path / "bare.jsonl", label=None)
+    found = run(
+        *("calibrate", recording, "--coverage", 0.6, "--refuse-above", 0.9),
+        *("--without-answer", "--n", 2, "--out", out),
+    )
+    assert found.exit_code == 0, found.output
+    assert "COVERAGE" in found.stdout
+    made = Calibration.load(out)
+    assert (made.refuse, made.settings["include_answer"]) == (0.9, False)
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ((), "either error_rate or coverage"),
+        (("--error-rate", 0.1, "--coverage", 0.1), "either error_rate or coverage"),
+        (("--error-rate", 2), "alpha must be a number above 0 and below 1; got 2.0"),
+        (("--error-rate", 0.1, "--grader", "best"), "got 'best'"),
+        (("--error-rate", 0.1, "--method", "best"), "'best'"),
+    ],
+)
+def test_wrong_usage_writes_nothing(
+    recording: Path, out: Path, options: tuple[object, ...], told: str
+) -> None:
+    found = run("calibrate", recording, *options, "--out", out)
+    assert found.exit_code == 2
+    assert told in found.stderr
+    assert not out.exists()
+
+
+def test_a_file_that_is_no_calibration_is_not_replaced(
+    recording: Path, out: Path
+) -> None:
+    before = recording.read_text()
+    found = run("calibrate", recording, "--error-rate", 0.1, "-o", recording)
+    assert found.exit_code == 2
+    assert "exists and is no calibration" in found.stderr
+    assert recording.read_text() == before
+    for _ in range(2):  # an older calibration is
+        found = run("calibrate", recording, "--error-rate", 0.1, "-o", out)
+        assert found.exit_code == 0
+
+
+def test_files_that_are_missing_or_damaged_are_named(recording: Path) -> None:
+    missing = recording.with_name("none.jsonl")
+    found = run("calibrate", missing, "--error-rate", 0.1, "-o", "x.json")
+    assert (found.exit_code, "none.jsonl" in found.stderr) == (2, True)
+    found = run("drift", recording, recording)
+    assert found.exit_code == 2
+    assert "answers.jsonl" in found.stderr
+
+
+def test_drift_is_seen_and_told(recording: Path, out: Path) -> None:
+    run("calibrate", recording, "--error-rate", 0.1, "-o", out)
+    harder = write(recording.with_name("new.jsonl"), 90, shift=1, label=None)
+    found = run("drift", out, harder)
+    assert found.exit_code == 3, found.output
+    assert "The uncertainties have changed" in found.stdout
+    assert "calibrate again" in found.stdout
+    assert run("drift", out, harder, "--level", 1e-9).exit_code == 0
+
+
+def test_drift_refuses_recordings_that_were_drawn_in_another_way(
+    recording: Path, out: Path
+) -> None:
+    run("calibrate", recording, "--error-rate", 0.1, "-o", out)
+    other = write(recording.with_name("new.jsonl"), settings={"model": "k"})
+    found = run("drift", out, other)
+    assert found.exit_code == 2
+    assert "model='m', here model='k'" in found.stderr
+    empty = recording.with_name("empty.jsonl")
+    empty.write_text("")
+    assert "got none" in run("drift", out, empty).stderr
+
+
+def test_names_from_a_recording_cannot_drive_the_terminal(
+    tmp_path: Path, out: Path
+) -> None:
+    recording = write(tmp_path / "a.jsonl", settings={"model": "m\x1b[2J[red]"})
+    found = run("calibrate", recording, "--error-rate", 0.1, "-o", out)
+    assert found.exit_code == 0, found.output
+    assert "\x1b" not in found.output
+    assert "[red]" in found.stdout

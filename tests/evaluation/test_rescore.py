@@ -1,0 +1,246 @@
+"""Recordings scored as a guard would have scored them."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from snne_guard.errors import ConfigurationError, InputError, ScoringError
+from snne_guard.evaluation import Recording
+from snne_guard.evaluation.rescore import score_recordings
+from snne_guard.scorers import score
+from snne_guard.types import FloatArray
+
+SETTINGS = {"model": "m", "temperature": 0.5}
+
+
+def row(number: int = 0, **fields: Any) -> Recording:
+    known: dict[str, Any] = {
+        "id": str(number),
+        "question": f"What is {number}?",
+        "main_answer": "Paris",
+        "samples": ["Paris", "Lyon", "Paris"],
+        "settings": SETTINGS,
+    }
+    return Recording.from_dict(known | fields)
+
+
+class Same:
+    """A similarity that is 1 for equal texts, and remembers what it was told."""
+
+    def __init__(self) -> None:
+        self.questions: list[str | None] = []
+        self.texts: list[tuple[str, ...]] = []
+
+    def __call__(
+        self, texts: Sequence[str], /, *, question: str | None = None
+    ) -> FloatArray:
+        self.questions.append(question)
+        self.texts.append(tuple(texts))
+        return np.array([[float(one == other) for other in texts] for one in texts])
+
+
+def test_u_is_that_of_the_public_function() -> None:
+    rows = [row(0), row(1, samples=["Nice", "Rome", "Lima"])]
+    found = score_recordings(rows)
+    for recording, u in zip(rows, found.uncertainty, strict=True):
+        answers = [recording.main_answer, *recording.samples]
+        assert u == score(answers, question=recording.question).uncertainty
+    assert found.uncertainty[0] < found.uncertainty[1] == 1.0
+    assert found.settings == {
+        "model": "m",
+        "temperature": 0.5,
+        "n": 4,
+        "include_answer": True,
+        "method": "snne",
+        "similarity": "content_f1",
+        "tau": 1.0,
+        "anchor": 0.7,
+    }
+    assert found.temperature_set
+    assert (found.reply_models, found.unscored) == ((), Counter())
+
+
+@pytest.mark.parametrize(
+    ("options", "texts"),
+    [
+        ({}, ("Paris", "Paris", "Lyon", "Paris")),
+        ({"n": 3}, ("Paris", "Paris", "Lyon")),
+        ({"include_answer": False}, ("Paris", "Lyon", "Paris")),
+        ({"include_answer": False, "n": 2}, ("Paris", "Lyon")),
+    ],
+)
+def test_the_set_is_the_first_members(
+    options: dict[str, Any], texts: tuple[str, ...]
+) -> None:
+    same = Same()
+    found = score_recordings([row()], similarity=same, **options)
+    assert same.texts == [texts]
+    assert found.settings["n"] == len(texts)
+    assert found.settings["anchor"] == 0.0
+
+
+@pytest.mark.parametrize(
+    ("fields", "bare", "told"),
+    [
+        ({}, False, "What is 0?"),
+        ({"context": "Zero."}, False, "Context: Zero.\n\nQuestion: What is 0?"),
+        ({"context": "Zero."}, True, "What is 0?"),
+        ({"prompt": "Q: What is 0? A:"}, False, "Q: What is 0? A:"),
+        ({"question": None}, False, None),
+    ],
+)
+def test_the_similarity_is_told_what_a_guard_tells_it(
+    fields: dict[str, Any], told: str | None, *, bare: bool
+) -> None:
+    same = Same()
+    score_recordings([row(**fields)], similarity=same, bare_question=bare)
+    assert same.questions == [told]
+
+
+LIKELY = [-0.1, -0.1]
+
+
+@pytest.mark.parametrize(
+    ("fields", "options", "why"),
+    [
+        ({"main_answer": " "}, {}, "answer_unreadable"),
+        ({"samples": ["Paris", "", "Lyon"]}, {}, "unreadable_samples"),
+        ({"samples": ["Paris", "\u200b", "Lyon"]}, {}, "unreadable_samples"),
+        ({"drawn": {"finish_reasons": ["stop", "stop", "length", "stop"]}}, {},
+         "truncated_samples"),
+        ({"drawn": {"finish_reasons": ["stop", "stop", "safety", "stop"]}}, {},
+         "refused_samples"),
+        ({"drawn": {"kinds": [None, "refused", None, None]}}, {}, "refused_samples"),
+        ({"drawn": {"kinds": [None, None, "tool_calls", None]}}, {},
+         "tool_call_samples"),
+        ({"drawn": {"kinds": ["tool_calls"] * 4}}, {}, "tool_calls"),
+        ({"drawn": {"kinds": [None, None, "unreadable", None]}}, {},
+         "unreadable_samples"),
+        ({}, {"method": "wsnne"}, "logprobs_missing"),
+    ],
+)  # fmt: skip
+def test_what_a_guard_could_not_accept_has_no_score(
+    fields: dict[str, Any], options: dict[str, Any], why: str
+) -> None:
+    logprobs = {"main_logprobs": LIKELY, "token_logprobs": [LIKELY] * 3}
+    whole = row(1, **logprobs, samples=["Paris", "Nice", "Rome"])
+    found = score_recordings([whole, row(0, **fields)], **options)
+    assert math.isfinite(found.uncertainty[0])
+    assert math.isinf(found.uncertainty[1])
+    assert found.unscored == {why: 1}
+
+
+def test_an_answer_that_was_cut_off_is_compared_as_it_is() -> None:
+    drawn = {"finish_reasons": ["length", "stop", "stop", None]}
+    found = score_recordings([row(drawn=drawn)])
+    assert math.isfinite(found.uncertainty[0])
+
+
+def test_samples_that_agree_too_well_are_suspect_where_a_guard_would_see_it() -> None:
+    fields: dict[str, Any] = {
+        "settings": SETTINGS | {"temperature": 1.0},
+        "samples": ["A long tale"] * 3,
+        "main_logprobs": LIKELY,
+        "token_logprobs": [[-9.0, -9.0, -9.0]] * 3,
+    }
+    rows = [row(0, **fields), row(1, **fields | {"samples": ["a b c", "d", "e"]})]
+    assert score_recordings(rows, method="wsnne").unscored == {"suspect_agreement": 1}
+    assert not score_recordings(rows, method="snne").unscored
+
+
+def test_auto_is_wsnne_where_every_recording_has_log_probabilities() -> None:
+    logprobs = {"main_logprobs": LIKELY, "token_logprobs": [LIKELY] * 3}
+    known = score_recordings([row(0, **logprobs), row(1, **logprobs)], method="auto")
+    assert known.settings["method"] == "wsnne"
+    some = score_recordings([row(0, **logprobs), row(1)], method="auto")
+    assert some.settings["method"] == "snne"
+
+
+def test_what_record_keeps_of_the_draws_is_passed_on() -> None:
+    settings = SETTINGS | {
+        "answer_temperature": 0.0,
+        "top_p": None,
+        "max_tokens": 48,
+        "stop": "\n",
+        "seed": 7,
+    }
+    drawn = {"models": ["m-1", "m-2"], "reasons": ["temperature_unset"]}
+    rows = [row(i, settings=settings | {"seed": i}, drawn=drawn) for i in range(2)]
+    found = score_recordings(rows)
+    kept = {"answer_temperature": 0.0, "top_p": None, "max_tokens": 48, "stop": ["\n"]}
+    assert kept.items() <= found.settings.items()
+    assert "seed" not in found.settings
+    assert found.reply_models == ("m-1", "m-2")
+    assert not found.temperature_set
+
+
+def test_recordings_of_other_programs_need_no_settings() -> None:
+    found = score_recordings([row(settings=None)], model="mine")
+    assert found.settings["model"] == "mine"
+    assert found.settings["temperature"] == 1.0
+    assert "stop" not in found.settings
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"settings": SETTINGS | {"model": "k"}}, r'model: "m" \(2\), "k" \(1\)'),
+        ({"settings": SETTINGS | {"temperature": 1.0}}, r"temperature: 0.5 \(2\)"),
+        ({"settings": SETTINGS | {"stop": ["."]}}, r'stop: null \(2\), \["."\]'),
+        ({"settings": SETTINGS | {"system": "Be brief."}}, "system: null"),
+        ({"settings": None}, "model: .*; temperature"),
+        ({"drawn": {"reasons": ["temperature_unset"]}}, "the temperature could be set"),
+        ({"samples": ["Paris"]}, "at least 3 samples .* 1 have fewer, such as '2'"),
+        ({"drawn": {"finish_reasons": ["stop"]}}, "recording '2' to be lists of 4"),
+    ],
+)
+def test_recordings_must_be_drawn_in_one_way(
+    changes: dict[str, Any], told: str
+) -> None:
+    with pytest.raises(InputError, match=told):
+        score_recordings([row(0), row(1), row(2, **changes)])
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"model": "k"}, "of model 'm'; got model='k'"),
+        ({"n": 1}, "at least 2, or None; got 1"),
+        ({"n": True}, "got True"),
+        ({"tau": 0.0}, "tau"),
+        ({"method": "best"}, "'best'"),
+        ({"similarity": "best"}, "best"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused(
+    options: dict[str, Any], told: str
+) -> None:
+    with pytest.raises(ConfigurationError, match=told):
+        score_recordings([row()], **options)
+
+
+def test_where_nothing_can_be_scored_the_reasons_are_told() -> None:
+    with pytest.raises(InputError, match="guard would score it: answer_unreadable 2"):
+        score_recordings([row(0, main_answer=""), row(1, main_answer="")])
+    with pytest.raises(InputError, match="at least 2 members"):
+        score_recordings([row(samples=[])])
+    with pytest.raises(InputError, match="temperature to be a number; got 'warm'"):
+        score_recordings([row(settings={"temperature": "warm"})])
+
+
+def test_a_similarity_that_fails_ends_it_and_tells_no_text() -> None:
+    def broken(texts: Sequence[str], /, *, question: str | None = None) -> FloatArray:
+        del question
+        raise RuntimeError(texts[0])
+
+    with pytest.raises(
+        ScoringError, match="recording '0' failed with RuntimeError"
+    ) as e:
+        score_recordings([row()], similarity=broken)
+    assert "Paris" not in str(e.value)
