@@ -6,18 +6,15 @@ import sys
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, TypeVar
+from typing import IO, TYPE_CHECKING, TypeVar
 
 from rich.console import Console
 from rich.progress import Progress
 
 from snne_guard.errors import ConfigurationError, InputError
-from snne_guard.evaluation.recordings import (
-    Question,
-    Recording,
-    parse_questions,
-    parse_recordings,
-)
+
+if TYPE_CHECKING:
+    from snne_guard.evaluation.recordings import Question, Recording
 
 __all__ = [
     "BadLines",
@@ -97,6 +94,8 @@ class BadLines:
 
     def recordings(self, name: str | Path) -> Iterator[Recording]:
         """Read the recordings of a file, or of standard input for ``-``."""
+        from snne_guard.evaluation.recordings import parse_recordings
+
         with open_lines(name) as lines:
             yield from parse_recordings(
                 lines, name=_shown(name), on_bad=self._handler()
@@ -104,6 +103,8 @@ class BadLines:
 
     def questions(self, name: str | Path) -> Iterator[Question]:
         """Read the questions of a file, or of standard input for ``-``."""
+        from snne_guard.evaluation.recordings import parse_questions
+
         with open_lines(name) as lines:
             yield from parse_questions(lines, name=_shown(name), on_bad=self._handler())
 

@@ -124,7 +124,7 @@ def evaluate(
     if html is not None:
         check_report_packages()
     _check(files, labels=labels, paper=paper, similarity=similarity)
-    read = [*files, *(labels or labels_path(name) for name in files)]
+    read: list[str | Path] = [*files, *(labels or labels_path(name) for name in files)]
     check_outputs(read, {"--csv": csv, "--json": json_file, "--html": html})
     chosen = "rouge_l_paper" if paper else similarity
     grade = _grader(grader, base_url=base_url)

@@ -71,8 +71,9 @@ def _served(
         if name.startswith("openai:") and not os.environ.get("OPENAI_API_KEY"):
             options["api_key"] = "none-needed"  # as local servers have it
     try:
-        return init_chat_model(name, **options)
+        model: BaseChatModel = init_chat_model(name, **options)
     except Exception as error:
         # Providers raise whatever they like; a missing package is one of them.
         msg = f"the model {name!r} cannot be set up: {error}"
         raise ConfigurationError(msg) from error
+    return model

@@ -1,5 +1,27 @@
 """Recorded answers, how they are graded, and what an uncertainty is worth on them."""
 
+from snne_guard.evaluation.bootstrap import Bootstrap, Interval, bootstrap
+from snne_guard.evaluation.grade import (
+    GRADERS,
+    Grade,
+    Grader,
+    ReferenceGrader,
+    grade_all,
+    resolve_grader,
+    squad_f1,
+)
+from snne_guard.evaluation.label import Label, LabelFile, read_labels, with_labels
+from snne_guard.evaluation.metrics import (
+    auarc,
+    auroc,
+    average_precision,
+    brier,
+    ece,
+    prr,
+    risk_coverage,
+)
+from snne_guard.evaluation.model_graders import BertScoreGrader, JudgeGrader
+from snne_guard.evaluation.numeric import numeric_match
 from snne_guard.evaluation.recordings import (
     Question,
     Recording,
@@ -7,11 +29,45 @@ from snne_guard.evaluation.recordings import (
     read_recordings,
     write_recordings,
 )
+from snne_guard.evaluation.results import (
+    Evaluation,
+    HardQuestion,
+    MethodResult,
+    to_csv,
+)
 
 __all__ = [
+    "GRADERS",
+    "BertScoreGrader",
+    "Bootstrap",
+    "Evaluation",
+    "Grade",
+    "Grader",
+    "HardQuestion",
+    "Interval",
+    "JudgeGrader",
+    "Label",
+    "LabelFile",
+    "MethodResult",
     "Question",
     "Recording",
+    "ReferenceGrader",
+    "auarc",
+    "auroc",
+    "average_precision",
+    "bootstrap",
+    "brier",
+    "ece",
+    "grade_all",
+    "numeric_match",
+    "prr",
+    "read_labels",
     "read_questions",
     "read_recordings",
+    "resolve_grader",
+    "risk_coverage",
+    "squad_f1",
+    "to_csv",
+    "with_labels",
     "write_recordings",
 ]

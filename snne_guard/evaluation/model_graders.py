@@ -215,7 +215,10 @@ def _tagged(tag: str, text: str) -> str:
     return f"\n<{tag}>\n{inside}\n</{tag}>\n"
 
 
-_VERDICT = re.compile(r"[\s*_\"'`]*(yes|no)\b(?!\s+\w)(.*)", re.IGNORECASE | re.DOTALL)
+_VERDICT = re.compile(
+    r"""[\s*_"'`]* (yes|no) \b (?! [ \t]+\w | [-'\u2019]\w ) (.*)""",
+    re.IGNORECASE | re.DOTALL | re.VERBOSE,
+)
 _DOUBT = re.compile(
     r"\b(?:yes|no|not\s+sure|unsure|uncertain|unclear|maybe|perhaps|part(?:ly|ially))\b",
     re.IGNORECASE,

@@ -1,0 +1,280 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from snne_guard.errors import ConfigurationError, InputError
+from snne_guard.evaluation import (
+    GRADERS,
+    Grade,
+    Recording,
+    ReferenceGrader,
+    grade_all,
+    numeric_match,
+    resolve_grader,
+    squad_f1,
+)
+from snne_guard.evaluation.grade import (
+    contains,
+    exact_match,
+    is_abstention,
+    is_unanswerable,
+    make_grade,
+    rouge_l_f1,
+)
+from snne_guard.evaluation.numeric import final_number
+from tests.evaluation.support import VECTORS, recording, recordings
+
+LONG = "x1 x2 x3 x4 x5 x6"
+
+
+@pytest.mark.parametrize(
+    ("answer", "references", "expected"),
+    [
+        ("Neil Armstrong", ["Neil Armstrong", "Armstrong"], 1.0),
+        ("It was Neil Armstrong", ["Neil Armstrong"], 0.6666666666666666),
+        ("Armstrong", ["Neil Alden Armstrong"], 0.5),
+        ("The U.S.A.", ["USA"], 1.0),
+        ("18 apples", ["18"], 0.6666666666666666),
+        ("18.0", ["18"], 0.0),
+        ("", ["Paris"], 0.0),
+        ("a", ["the"], 1.0),
+        ("Paris", [""], 0.0),
+        ("one two three", ["one four five", "two six"], 0.4),
+        ("東京都", ["東京"], 0.0),
+        # An F1 of one half that floats put below it, as SQuAD's script does.
+        (
+            f"{LONG} p1 p2 p3 p4 p5",
+            [f"{LONG} g1 g2 g3 g4 g5 g6 g7"],
+            0.4999999999999999,
+        ),
+    ],
+)
+def test_squad_f1_literals(answer: str, references: list[str], expected: float) -> None:
+    assert squad_f1(answer, references) == expected
+
+
+def _vectors(key: str) -> list[Any]:
+    if not VECTORS.exists():
+        return []
+    cases: list[Any] = json.loads(VECTORS.read_text())[key]
+    return cases
+
+
+@pytest.mark.skipif(not VECTORS.exists(), reason="the reference vectors are not here")
+@pytest.mark.parametrize("case", _vectors("squad_f1"))
+def test_squad_f1_agrees_with_the_vectors(case: dict[str, Any]) -> None:
+    answer, references = case["prediction"], case["references"]
+    assert squad_f1(answer, references) == case["f1"]
+    row = recording(main_answer=answer, answers=references)
+    (grade,) = resolve_grader("squad_f1")([row])
+    assert grade is not None
+    assert grade.correct == case["correct(f1>=0.5)"]
+
+
+@pytest.mark.skipif(not VECTORS.exists(), reason="the reference vectors are not here")
+@pytest.mark.parametrize("case", _vectors("rouge_pairs"))
+def test_rouge_l_agrees_with_the_vectors(case: dict[str, Any]) -> None:
+    found = rouge_l_f1(case["prediction"], [case["reference"]])
+    assert found == pytest.approx(case["f"], abs=1e-12)
+
+
+def test_rouge_l_takes_the_best_reference() -> None:
+    assert rouge_l_f1("the cat sat", ["a dog", "the cat sat down"]) == pytest.approx(
+        6 / 7
+    )
+
+
+@given(st.text(), st.lists(st.text(), min_size=1, max_size=3))
+def test_measures_stay_within_bounds(answer: str, references: list[str]) -> None:
+    for measure in (squad_f1, exact_match, contains):
+        assert 0 <= measure(answer, references) <= 1
+    assert squad_f1(answer, [*references, answer]) == 1.0
+    assert exact_match(answer, [answer]) == contains(answer, [answer]) == 1.0
+    assert numeric_match(answer, references) in {0.0, 1.0, None}
+
+
+def test_contains_wants_whole_words_in_a_row() -> None:
+    assert contains("It was Neil Armstrong, in 1969.", ["Armstrong"]) == 1.0
+    assert contains("Armstrong, Neil", ["Neil Armstrong"]) == 0.0
+    assert contains("strongly", ["strong"]) == 0.0
+    assert contains("", ["Paris"]) == 0.0
+    assert contains("the", ["a", "Paris"]) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "same"),
+    [
+        ("18", "18.0", True),
+        ("$18", "18 apples", True),
+        ("1,200", "1200.00", True),
+        ("1/2", "0.5", True),
+        (".5", "0.5", True),
+        ("1.5e6", "1.5 x 10^6", True),
+        ("1.5e6", "1.5 \u00d7 10^6", True),
+        ("\u22125", "-5", True),
+        ("(-5)", "-$5", True),
+        ("18%", "18", True),
+        ("18%", "0.18", True),
+        ("0.333333333", "1/3", True),
+        (r"\boxed{\frac{3}{4}}", "0.75", True),
+        ("So 5 * 2 = 10 dollars.\n#### 10", "10", True),
+        ("The answer is 9. I used 3 steps.", "9", True),
+        ("The final answer: 1,200, three times as much as 400", "1200", True),
+        ("18", "180", False),
+        ("1,200", "1.2", False),
+        ("1/2", "2", False),
+        ("-5", "5", False),
+        ("10-5", "-5", False),
+        ("33.33", "33.3333", False),
+        ("18%", "18.5", False),
+    ],
+)
+def test_numbers_are_compared_by_value(first: str, second: str, same: bool) -> None:
+    assert numeric_match(first, [second]) == float(same)
+    assert numeric_match(second, [first]) == float(same)
+
+
+def test_numbers_that_are_none() -> None:
+    for text in ("", "none", "H2O", "x2", "-", "%", "$", "9" * 1000):
+        assert final_number(text) is None
+    assert numeric_match("none", ["12"]) == 0.0
+    assert numeric_match("12", ["none"]) is None
+    assert numeric_match("12", ["none", "12"]) == 1.0
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "9",
+        "1,",
+        "-",
+        "1/",
+        "$ ",
+        "answer is ",
+        "1 ",
+        "\\frac{1}",
+        ".1",
+        "e9",
+        "10^",
+        "%",
+    ],
+)
+def test_numbers_are_read_in_linear_time(text: str) -> None:
+    final_number(text * 100_000)  # seconds at most, where quadratic takes hours
+
+
+@pytest.mark.parametrize(
+    ("name", "right", "wrong"),
+    [
+        ("squad_f1", "It was Neil Armstrong", "Buzz Aldrin"),
+        ("squad_em", "neil armstrong.", "It was Neil Armstrong"),
+        ("contains", "Everybody knows it was Neil Armstrong, in 1969", "Armstrong"),
+    ],
+)
+def test_graders_draw_a_line(name: str, right: str, wrong: str) -> None:
+    rows = [
+        recording(main_answer=answer, answers=["Neil Armstrong"])
+        for answer in (right, wrong)
+    ]
+    grades = resolve_grader(name)(rows)
+    assert [grade and grade.correct for grade in grades] == [1, 0]
+    assert {grade.grader for grade in grades if grade} == {name}
+
+
+def test_rouge_l_draws_no_line() -> None:
+    (grade,) = resolve_grader("rouge_l")(
+        [recording(main_answer="a b", answers=["a b"])]
+    )
+    assert grade == Grade(quality=1.0, correct=None, grader="rouge_l")
+
+
+def test_without_references_there_is_no_grade() -> None:
+    for name in GRADERS.keys() - {"bert_score"}:
+        assert resolve_grader(name)([recording()]) == [None]
+    assert resolve_grader("numeric")([recording(answers=["none"])]) == [None]
+
+
+@pytest.mark.parametrize("fields", [{"answers": []}, {"is_impossible": True}])
+def test_only_an_abstention_answers_the_unanswerable(fields: dict[str, Any]) -> None:
+    said = ["", "I don\u2019t know.", "Unknown!", "Unknown, perhaps Paris", "1912"]
+    rows = [recording(main_answer=text, **fields) for text in said]
+    assert all(map(is_unanswerable, rows))
+    for name in GRADERS.keys() - {"bert_score"}:
+        qualities = [grade and grade.quality for grade in resolve_grader(name)(rows)]
+        assert qualities == [1.0, 1.0, 1.0, 0.0, 0.0]
+
+
+def test_an_abstention_is_wrong_where_there_is_an_answer() -> None:
+    row = recording(main_answer="unknown", answers=["Paris"], is_impossible=False)
+    assert not is_unanswerable(row)
+    assert not is_unanswerable(recording())
+    assert not is_abstention("unknown to me")
+    (grade,) = resolve_grader("contains")([row])
+    assert grade is not None
+    assert grade.correct == 0
+
+
+def test_labels_go_before_a_grader_unless_asked_otherwise() -> None:
+    rows = recordings()  # the second label says right, F1 says wrong
+    grader = resolve_grader("squad_em")
+    by_label = grade_all(rows, grader)
+    assert {grade.grader for grade in by_label if grade} == {"label"}
+    regraded = grade_all(rows, grader, labels_first=False)
+    assert [grade and grade.correct for grade in by_label] == [1, 1, 0, 0]
+    assert [grade and grade.correct for grade in regraded] == [1, 0, 0, 0]
+
+
+def test_a_grader_sees_only_what_has_no_label() -> None:
+    seen: list[str] = []
+
+    def grader(rows: Any) -> list[Grade | None]:
+        seen.extend(row.id for row in rows)
+        return [None for _ in rows]
+
+    rows = [recording(id="a", label=1), recording(id="b"), recording(id="c", label=0)]
+    assert grade_all(rows, grader)[1] is None
+    assert seen == ["b"]
+
+
+def own_grade(row: Recording) -> bool | float | None:
+    """A grader of one's own; tests name it as module:function."""
+    return {"yes": True, "half": 0.5, "none": None}.get(row.main_answer, False)
+
+
+def text_grade(row: Recording) -> str:
+    return row.main_answer
+
+
+def test_a_function_of_ones_own_grades() -> None:
+    rows = [recording(main_answer=text) for text in ("yes", "half", "none", "no")]
+    name = "tests.evaluation.test_grade:own_grade"
+    assert resolve_grader(name)(rows) == [
+        Grade(quality=1.0, correct=1, grader=name),
+        Grade(quality=0.5, correct=None, grader=name),
+        None,
+        Grade(quality=0.0, correct=0, grader=name),
+    ]
+    with pytest.raises(InputError, match="got str"):
+        resolve_grader("tests.evaluation.test_grade:text_grade")(rows)
+
+
+@pytest.mark.parametrize(
+    "name", ["f1", "", "no_such_module:f", "json:no_such", ":f", "m:"]
+)
+def test_an_unknown_grader_is_refused(name: str) -> None:
+    with pytest.raises(ConfigurationError, match="grader"):
+        resolve_grader(name)
+
+
+@pytest.mark.parametrize("quality", [-0.1, 1.1, float("nan")])
+def test_a_quality_outside_of_zero_to_one_is_refused(quality: float) -> None:
+    with pytest.raises(InputError, match="quality"):
+        make_grade(quality, grader="mine", threshold=None)
+    bad = ReferenceGrader(name="mine", measure=lambda _a, _b: quality)
+    with pytest.raises(InputError, match="mine"):
+        bad([recording(answers=["x"])])

@@ -1,0 +1,297 @@
+from __future__ import annotations
+
+import json
+import math
+from itertools import pairwise, permutations
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.metrics import roc_auc_score
+
+from snne_guard.errors import ConfigurationError, InputError
+from snne_guard.evaluation import (
+    auarc,
+    auroc,
+    average_precision,
+    bootstrap,
+    brier,
+    ece,
+    prr,
+    risk_coverage,
+)
+from tests.evaluation.support import VECTORS
+
+U12 = [
+    *(-0.6946, -1.7305, -0.8293, 0.6953, -1.3442, -1.2576),
+    *(-1.9012, -2.0895, -2.6417, -1.0351, -1.2674, 0.2713),
+]
+Q12 = [1, 1, 1, 0, 0, 1, 0, 1, 1, 1, 0, 0]
+TIES_U, TIES_Q = [0.5, 0.5, 1.2, 0.5, 2.0, 1.2], [1, 0, 0, 1, 0, 1]
+
+pairs = st.integers(2, 12).flatmap(
+    lambda n: st.tuples(
+        st.lists(st.integers(0, 4), min_size=n, max_size=n),
+        st.lists(st.integers(0, 1), min_size=n, max_size=n),
+    )
+)
+
+
+def test_literal_numbers_without_ties() -> None:
+    assert auroc(U12, Q12) == pytest.approx(0.6285714285714286, abs=1e-12)
+    assert auarc(U12, Q12) == pytest.approx(0.6825265643447462, abs=1e-12)
+    raw = prr(U12, Q12, normalised=False)
+    assert raw == pytest.approx(0.691621572871573, abs=1e-12)
+    normalised = prr(U12, Q12, normalised=True)
+    assert normalised == pytest.approx(0.36374193418089673, abs=1e-12)
+    half = prr(U12, Q12, normalised=False, max_rejection=0.5)
+    assert half == pytest.approx(0.630465367965368, abs=1e-12)
+    half = prr(U12, Q12, normalised=True, max_rejection=0.5)
+    assert half == pytest.approx(0.26368192673820173, abs=1e-12)
+
+
+def test_literal_numbers_with_ties() -> None:
+    assert auroc(TIES_U, TIES_Q) == pytest.approx(0.7222222222222222, abs=1e-12)
+    assert auarc(TIES_U, TIES_Q) == pytest.approx(0.6283333333333333, abs=1e-12)
+    raw = prr(TIES_U, TIES_Q, normalised=False)
+    assert raw == pytest.approx(0.6208333333333333, abs=1e-12)
+    normalised = prr(TIES_U, TIES_Q, normalised=True)
+    assert normalised == pytest.approx(0.39189189189189205, abs=1e-12)
+
+
+def _cases() -> list[Any]:
+    if not VECTORS.exists():
+        return []
+    cases: list[Any] = json.loads(VECTORS.read_text())["eval_metrics"]
+    return cases
+
+
+@pytest.mark.skipif(not VECTORS.exists(), reason="the reference vectors are not here")
+@pytest.mark.parametrize("case", _cases(), ids=lambda case: case["id"])
+def test_the_reference_vectors(case: dict[str, Any]) -> None:
+    raw_u, quality = np.array(case["uncertainty"], float), np.array(case["quality"])
+    u, q = raw_u[~np.isnan(raw_u)], quality[~np.isnan(raw_u)]
+    expected = case["expected"]
+    given_auroc = expected["auroc_code(y=1-quality)"]
+    if isinstance(given_auroc, float):
+        assert auroc(u, q) == pytest.approx(given_auroc, abs=1e-12)
+    elif given_auroc == "nan":
+        assert math.isnan(auroc(u, q))
+    assert auarc(u, q) == pytest.approx(expected["auarc_tie_averaged"], abs=1e-12)
+    for share in (1.0, 0.5):
+        part = expected[f"maxrej={share}"]
+        raw = prr(u, q, normalised=False, max_rejection=share)
+        assert raw == pytest.approx(part["raw_tie_averaged"], abs=1e-12)
+        normalised = prr(u, q, normalised=True, max_rejection=share)
+        if isinstance(part["prr_normalised_exact"], float):
+            assert normalised == pytest.approx(part["prr_normalised_exact"], abs=1e-12)
+        else:
+            assert math.isnan(normalised)
+
+
+def test_infinite_uncertainties_are_ranked() -> None:
+    u = [0.1, math.inf, 0.2, -math.inf]
+    assert auroc(u, [1, 0, 0, 1]) == 1.0
+    assert auarc([0.1, math.inf, 0.2, 0.9], [1, 0, 1, 0]) == pytest.approx(29 / 36)
+
+
+@given(pairs)
+def test_auroc_agrees_with_scikit_learn_and_with_all_pairs(
+    pair: tuple[list[int], list[int]],
+) -> None:
+    u, right = pair
+    if len(set(right)) == 1:
+        assert math.isnan(auroc(u, right))
+        return
+    wrong = [1 - one for one in right]
+    assert auroc(u, right) == pytest.approx(roc_auc_score(wrong, u), abs=1e-12)
+    wins = [
+        float(u[w] > u[r]) + 0.5 * (u[w] == u[r])
+        for w in range(len(u))
+        for r in range(len(u))
+        if right[r] and not right[w]
+    ]
+    assert auroc(u, right) == pytest.approx(sum(wins) / len(wins), abs=1e-12)
+
+
+def _in_order(quality: list[float]) -> list[float]:
+    return [sum(quality[:k]) / k for k in range(1, len(quality) + 1)]
+
+
+@pytest.mark.parametrize(
+    ("u", "q"),
+    [
+        ([0, 0, 1, 1, 2], [1, 0, 0.5, 1, 0]),
+        ([1, 1, 1, 1, 1], [0.2, 0.9, 0, 1, 0.4]),
+        ([3, 1, 2, 0, 1], [1, 1, 0, 0, 0.5]),
+    ],
+)
+def test_ties_are_the_mean_over_all_orders(u: list[float], q: list[float]) -> None:
+    orders = [
+        [q[at] for at in order]
+        for order in permutations(range(len(u)))
+        if all(u[a] <= u[b] for a, b in pairwise(order))
+    ]
+    curves = np.array([_in_order(order) for order in orders])
+    areas = (curves[:, 1:] + curves[:, :-1]).mean(axis=1) / 2
+    assert auarc(u, q) == pytest.approx(areas.mean(), abs=1e-12)
+    low, high = min(q), max(q)
+    stretched = (curves.mean(axis=1).mean() - low) / (high - low)
+    assert prr(u, q, normalised=False) == pytest.approx(stretched, abs=1e-12)
+
+
+@given(pairs, st.randoms(use_true_random=False))
+def test_neither_the_order_nor_the_scale_of_the_input_matters(
+    pair: tuple[list[int], list[int]], random: Any
+) -> None:
+    u, q = pair
+    order = list(range(len(u)))
+    random.shuffle(order)
+    again = [math.exp(u[at]) for at in order], [q[at] for at in order]
+    for first, second in (
+        (auroc(u, q), auroc(*again)),
+        (auarc(u, q), auarc(*again)),
+        (prr(u, q, normalised=True), prr(*again, normalised=True)),
+        (average_precision(u, q), average_precision(*again)),
+    ):
+        assert first == pytest.approx(second, abs=1e-12, nan_ok=True)
+
+
+@given(pairs)
+def test_a_perfect_order_has_one_and_the_mean_is_nothing(
+    pair: tuple[list[int], list[int]],
+) -> None:
+    _, q = pair
+    if len(set(q)) == 1:
+        assert prr(q, q, normalised=False) == 0.5
+        assert math.isnan(prr(q, q, normalised=True))
+        return
+    assert auroc([-one for one in q], q) == 1.0
+    assert prr([-one for one in q], q, normalised=True) == pytest.approx(1.0)
+    same = [0.0] * len(q)
+    assert auroc(same, q) == 0.5
+    assert prr(same, q, normalised=True) == pytest.approx(0.0, abs=1e-12)
+    assert auarc(same, q) == pytest.approx(sum(q) / len(q))
+
+
+def test_risk_coverage_ends_at_the_error_rate() -> None:
+    coverage, risk = risk_coverage(U12, Q12)
+    assert coverage[-1] == 1.0
+    assert risk[-1] == pytest.approx(5 / 12)
+    assert risk[0] == 0.0
+
+
+def test_average_precision_of_the_wrong_answers() -> None:
+    assert average_precision([0.1, 0.4, 0.6, 0.9], [1, 0, 1, 0]) == pytest.approx(5 / 6)
+    assert math.isnan(average_precision([0.1, 0.2], [1, 1]))
+
+
+def test_brier_and_ece_of_known_probabilities() -> None:
+    p, right = [0.1, 0.2, 0.8, 0.9], [1, 1, 0, 1]
+    assert brier(p, right) == pytest.approx((0.01 + 0.04 + 0.04 + 0.81) / 4)
+    # Two bins: means .15 and .85, shares of wrong answers 0 and .5.
+    assert ece(p, right, n_bins=2) == pytest.approx((0.15 + 0.35) / 2)
+    assert ece([0.5] * 4, [1, 0, 1, 0]) == pytest.approx(0.0)
+    assert brier([0.3, 0.3], [1, 1]) == pytest.approx(0.09)
+
+
+def test_metrics_of_nothing_are_nan() -> None:
+    assert math.isnan(auroc([], []))
+    assert math.isnan(auarc([0.1], [1]))
+    assert math.isnan(prr([], [], normalised=False))
+    assert math.isnan(brier([], []))
+    assert math.isnan(ece([], []))
+
+
+@pytest.mark.parametrize(
+    ("u", "q"),
+    [
+        ([0.1, 0.2], [1]),
+        ([math.nan, 0.2], [1, 0]),
+        ([[0.1], [0.2]], [1, 0]),
+        (["a", "b"], [1, 0]),
+        ([0.1, 0.2], [1, math.inf]),
+        ([0.1, 0.2], [1, math.nan]),
+    ],
+)
+def test_bad_input_is_refused(u: Any, q: Any) -> None:
+    for metric in (auroc, auarc, lambda u, q: prr(u, q, normalised=True)):
+        with pytest.raises(InputError, match="expected"):
+            metric(u, q)
+
+
+def test_only_zeros_and_ones_are_right_and_wrong() -> None:
+    for metric in (auroc, risk_coverage, average_precision):
+        with pytest.raises(InputError, match="0 or 1"):
+            metric([0.1, 0.2], [0.5, 1])
+    for rule in (brier, ece):
+        with pytest.raises(InputError, match=r"probabilities in \[0, 1\]"):
+            rule([0.1, 1.2], [0, 1])
+    with pytest.raises(InputError, match="n_bins"):
+        ece([0.1], [1], n_bins=0)
+    for share in (0, 1.1, math.nan):
+        with pytest.raises(InputError, match="max_rejection"):
+            prr([1, 2], [0, 1], normalised=True, max_rejection=share)
+
+
+def test_bootstrap_is_what_a_slow_loop_gives() -> None:
+    rng = np.random.default_rng(3)
+    q = (rng.random(30) < 0.6).astype(float)
+    u = {"a": rng.random(30).round(1), "b": rng.random(30) - q}
+    found = bootstrap(u, q, draws=50, seed=7, metrics=("auroc", "auarc", "prr"))
+    again = np.random.default_rng(7)
+    slow = [again.integers(30, size=30) for _ in range(50)]
+    for name, values in u.items():
+        assert found.points[name]["auroc"] == pytest.approx(auroc(values, q))
+        expected = [auroc(values[one], q[one]) for one in slow]
+        assert found.draws[name]["auroc"] == pytest.approx(expected, abs=1e-12)
+        expected = [prr(values[one], q[one], normalised=False) for one in slow]
+        assert found.draws[name]["prr"] == pytest.approx(expected, abs=1e-12)
+    differences = found.draws["b"]["auarc"] - found.draws["a"]["auarc"]
+    interval = found.difference("b", "a", "auarc")
+    assert interval.low == pytest.approx(np.quantile(differences, 0.05))
+    assert interval.high == pytest.approx(np.quantile(differences, 0.95))
+
+
+def test_paired_differences_are_sharper_than_two_intervals() -> None:
+    rng = np.random.default_rng(0)
+    q = (rng.random(300) < 0.5).astype(float)
+    base = rng.normal(size=300) - q
+    found = bootstrap({"a": base, "b": base + 0.2 * rng.normal(size=300)}, q, draws=200)
+    a, b = found.interval("a", "auroc"), found.interval("b", "auroc")
+    both = found.difference("a", "b", "auroc")
+    assert both.high - both.low < 0.5 * min(a.high - a.low, b.high - b.low)
+    assert both.value == pytest.approx(a.value - b.value)
+
+
+def test_one_class_has_no_interval() -> None:
+    found = bootstrap({"a": [1, 2, 3]}, [1, 1, 1], draws=20)
+    interval = found.interval("a", "auroc")
+    assert math.isnan(interval.value)
+    assert math.isnan(interval.low)
+
+
+def test_ninety_percent_intervals_hold_the_truth() -> None:
+    # Two normals one apart: AUROC is Phi(1 / sqrt 2) = .7602.
+    rng = np.random.default_rng(1)
+    held = 0
+    for trial in range(100):
+        q = np.repeat([0.0, 1.0], 50)
+        u = rng.normal(size=100) - q
+        found = bootstrap({"u": u}, q, metrics=("auroc",), draws=100, seed=trial)
+        interval = found.interval("u", "auroc")
+        held += interval.low <= 0.7602 <= interval.high
+    assert 82 <= held <= 97
+
+
+def test_bootstrap_refuses_what_makes_no_sense() -> None:
+    with pytest.raises(ConfigurationError, match="metrics among"):
+        bootstrap({"a": [1]}, [1], metrics=("auc",))
+    with pytest.raises(ConfigurationError, match="draws"):
+        bootstrap({"a": [1]}, [1], draws=0)
+    with pytest.raises(ConfigurationError, match="level"):
+        bootstrap({"a": [1]}, [1], level=1.0)
+    with pytest.raises(InputError, match="0 or 1"):
+        bootstrap({"a": [1, 2]}, [0.5, 1])

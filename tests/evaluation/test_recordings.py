@@ -1,0 +1,225 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from snne_guard.errors import InputError
+from snne_guard.evaluation import (
+    Question,
+    Recording,
+    read_questions,
+    read_recordings,
+    write_recordings,
+)
+from snne_guard.evaluation.recordings import parse_recordings, replace_file
+from tests.evaluation.support import EXAMPLE, ROWS, recording, write_jsonl
+
+GOOD = b'{"id": "1", "question": "?", "main_answer": "a", "samples": ["b"]}'
+HIDDEN = "the secret answer"
+
+
+def line(**fields: object) -> bytes:
+    usual = {"id": "1", "question": "?", "main_answer": HIDDEN, "samples": ["b"]}
+    return json.dumps(usual | fields).encode()
+
+
+def test_every_field_of_a_line_is_read() -> None:
+    row = recording(
+        id=7,
+        context="c",
+        answers=["x"],
+        main_logprobs=[-0.5],
+        token_logprobs=[[-0.1, -2], None],
+        label=True,
+        settings={"model": "m"},
+        dataset="nq",
+    )
+    assert row.id == "7"
+    assert row.answers == ("x",)
+    assert row.main_logprobs == (-0.5,)
+    assert row.token_logprobs == ((-0.1, -2.0), None)
+    assert row.label == 1
+    assert row.settings == {"model": "m"}
+    assert row.extra == {"dataset": "nq"}
+
+
+def test_null_fields_say_no_more_than_missing_ones() -> None:
+    assert recording(answers=None, label=None, settings=None) == recording()
+
+
+def test_the_question_may_be_null_but_not_missing() -> None:
+    assert recording(question=None).question is None
+    with pytest.raises(InputError, match="question: Field required"):
+        Recording.from_dict({"id": "1", "main_answer": "a", "samples": []})
+
+
+def test_a_round_trip_keeps_all_fields(tmp_path: Path) -> None:
+    rows = [
+        {**ROWS[0], "token_logprobs": [[-0.1], [-0.2], None], "kind": {"deep": [1]}},
+        {**ROWS[1], "question": None},
+    ]
+    path = write_jsonl(tmp_path / "in.jsonl", rows)
+    out = tmp_path / "out.jsonl"
+    assert write_recordings(out, read_recordings(path)) == 2
+    assert [json.loads(text) for text in out.read_text().splitlines()] == rows
+
+
+@given(
+    st.dictionaries(
+        st.text(),
+        st.recursive(
+            st.none() | st.booleans() | st.integers() | st.text(),
+            lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+            max_leaves=5,
+        ),
+    )
+)
+def test_unknown_fields_pass_through_untouched(extra: dict[str, object]) -> None:
+    row = ROWS[0] | {f"x{name}": value for name, value in extra.items()}
+    assert json.loads(json.dumps(Recording.from_dict(row).to_dict())) == row
+
+
+def test_the_shipped_recording_is_read() -> None:
+    rows = list(read_recordings(EXAMPLE))
+    assert len(rows) == 200
+    assert all(len(row.samples) == 4 for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("bad", "told"),
+    [
+        (b"", None),
+        (b"{", "expected a JSON object: .* at column 2"),
+        (b"[]", "expected a JSON object, got list"),
+        (b"null", "expected a JSON object, got NoneType"),
+        (b"\xff\xfe", "expected UTF-8, but byte 0 is not"),
+        (b"1" * 5000, "expected a plain JSON object"),
+        (b"[" * 100_000, "expected a plain JSON object, got a RecursionError"),
+        (b'{"id": "1"}', "question: Field required"),
+        (line(id=""), "id: String should have at least 1 character"),
+        (line(id=True), "id: Input should be a valid string"),
+        (line(id=[]), "id: Input should be a valid string"),
+        (line(question=3), "question: Input should be a valid string"),
+        (line(samples="abc"), "samples: Input should be a list"),
+        (line(samples={"a": 1}), "samples: Input should be a list"),
+        (line(samples=["a", None]), r"samples.1: Input should be a valid string"),
+        (line(samples=["\ud800"]), "samples.0: .*surrogate"),
+        (line(label=2), "label: Input should be less than or equal to 1"),
+        (line(label=0.5), "label"),
+        (line(label="no"), "label"),
+        (line(settings=[1]), "settings: Input should be a valid dictionary"),
+        (line(main_logprobs=[0.5]), "main_logprobs.0"),
+        (line(main_logprobs=[float("nan")]), "main_logprobs.0"),
+        (line(main_logprobs=[10**400]), "main_logprobs.0"),
+        (line(main_logprobs=[HIDDEN]), "main_logprobs.0"),
+        (line(token_logprobs=[[-1], [-1]]), "expected one list for each of 1 samples"),
+        (line(token_logprobs=[[[-1]]]), "token_logprobs.0.0"),
+        (line(answers=HIDDEN), "answers: Input should be a list"),
+    ],
+)
+def test_a_damaged_line_is_named_and_quotes_nothing(
+    bad: bytes, told: str | None
+) -> None:
+    problems: list[str] = []
+    rows = list(
+        parse_recordings(
+            [GOOD, bad, GOOD.replace(b'"1"', b'"2"')],
+            name="f.jsonl",
+            on_bad=lambda error: problems.append(str(error)),
+        )
+    )
+    assert [row.id for row in rows] == ["1", "2"]
+    if told is None:  # a blank line is passed over
+        assert problems == []
+        return
+    (problem,) = problems
+    assert problem.startswith("f.jsonl, line 2: ")
+    assert HIDDEN not in problem
+    with pytest.raises(InputError, match=told):
+        list(parse_recordings([bad]))
+
+
+@given(st.binary(max_size=60))
+def test_no_bytes_raise_anything_but_input_error(content: bytes) -> None:
+    list(parse_recordings([content], on_bad=str))
+
+
+def test_an_id_that_comes_twice_names_both_lines() -> None:
+    with pytest.raises(InputError, match="line 3: id: the same as on line 1"):
+        list(parse_recordings([GOOD, b"\n", GOOD]))
+
+
+def test_a_byte_order_mark_and_blank_lines_are_passed_over() -> None:
+    rows = list(parse_recordings([b"\xef\xbb\xbf" + GOOD, b"  \n"]))
+    assert [row.id for row in rows] == ["1"]
+
+
+def test_reading_is_lazy() -> None:
+    def lines() -> Iterator[bytes]:
+        yield GOOD
+        pytest.fail("the second line was read before it was asked for")
+
+    assert next(iter(parse_recordings(lines()))).id == "1"
+
+
+def test_texts_are_not_in_the_repr() -> None:
+    assert HIDDEN not in repr(recording(main_answer=HIDDEN, samples=[HIDDEN], x=HIDDEN))
+
+
+def test_questions_get_an_id_from_question_and_context() -> None:
+    plain = Question.from_dict({"question": "Capital of France?"})
+    assert plain.id == "q-86de8525172ae71e"
+    other = Question.from_dict({"question": "Capital of France?", "context": "x"})
+    assert other.id != plain.id
+    assert other.prompt == "Context: x\n\nQuestion: Capital of France?"
+
+
+@pytest.mark.parametrize("question", ["", " \n", None, 3])
+def test_a_blank_question_is_refused(question: object) -> None:
+    with pytest.raises(InputError, match="question"):
+        Question.from_dict({"question": question})
+
+
+def test_a_file_of_recordings_is_one_of_questions(tmp_path: Path) -> None:
+    questions = list(read_questions(write_jsonl(tmp_path / "a.jsonl")))
+    assert [one.id for one in questions] == ["1", "2", "3", "4"]
+    assert questions[0].extra["main_answer"] == "Paris"
+
+
+def test_a_missing_file_is_an_os_error(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        list(read_recordings(tmp_path / "none.jsonl"))
+
+
+def test_what_json_cannot_hold_is_an_input_error(tmp_path: Path) -> None:
+    out = tmp_path / "a.jsonl"
+    out.write_text("before")
+    with pytest.raises(InputError, match="cannot be written as JSON"):
+        write_recordings(out, [recording(score=float("nan"))])
+    assert out.read_text() == "before"
+    assert list(tmp_path.iterdir()) == [out]
+
+
+def test_a_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text("before")
+    path.chmod(0o640)
+
+    def fail_halfway() -> None:
+        with replace_file(path) as stream:
+            stream.write(b"half")
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail_halfway()
+    assert path.read_text() == "before"
+    assert list(tmp_path.iterdir()) == [path]
+    with replace_file(path) as stream:
+        stream.write(b"after")
+    assert path.read_text() == "after"
+    assert path.stat().st_mode & 0o777 == 0o640
