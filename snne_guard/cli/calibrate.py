@@ -13,12 +13,12 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from snne_guard.cli.console import note, progress, safe
+from snne_guard.cli.console import check_outputs, note, progress, safe
+from snne_guard.cli.graders import named_grader
 from snne_guard.decision import Calibration
 from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.evaluation.calibrate import CalibrationResult
 from snne_guard.evaluation.calibrate import calibrate as make_calibration
-from snne_guard.evaluation.grade import resolve_grader
 from snne_guard.evaluation.label import labels_path, read_labels, with_labels
 from snne_guard.evaluation.recordings import Recording, read_recordings
 
@@ -57,9 +57,12 @@ def calibrate(
         str,
         typer.Option(
             help="What grades answers without a label: squad_f1, squad_em, contains, "
-            "numeric, or module:function."
+            "numeric, judge:MODEL, or module:function."
         ),
     ] = "label",
+    base_url: Annotated[
+        str | None, typer.Option(help="Where the model of judge:MODEL is served.")
+    ] = None,
     labels: Annotated[
         Path | None,
         typer.Option(help="Labels of `snne-guard label`, if not beside the recording."),
@@ -95,14 +98,14 @@ def calibrate(
     not allow the error rate, and a guard with it accepts nothing; 2 wrong usage, and
     nothing was written.
     """
-    _check_output(out)
+    _check_files(recordings, labels=labels, out=out)
     result = make_calibration(
         _labelled(recordings, labels),
         error_rate=error_rate,
         coverage=coverage,
         delta=delta,
         refuse=refuse_above,
-        grader=None if grader == "label" else resolve_grader(grader),
+        grader=named_grader(grader, base_url=base_url),
         method=method,
         similarity=similarity,
         tau=tau,
@@ -126,25 +129,25 @@ def calibrate(
     )
 
 
-def _check_output(out: Path) -> None:
-    """Refuse to replace a file that is no calibration, such as the recording."""
-    if not out.exists():
-        return
-    try:
-        Calibration.load(out)
-    except InputError as error:
-        msg = f"{out} exists and is no calibration ({error}); name another file"
-        raise ConfigurationError(msg) from error
-
-
-def _labelled(files: list[Path], labels: Path | None) -> list[Recording]:
-    if labels is not None and len(files) > 1:
-        msg = "--labels goes with one recording; got several"
+def _check_files(recordings: list[Path], *, labels: Path | None, out: Path) -> None:
+    if labels is not None and len(recordings) > 1:
+        msg = f"--labels is for one recording, got {len(recordings)}"
         raise ConfigurationError(msg)
+    read = [*recordings, *(labels or labels_path(name) for name in recordings)]
+    check_outputs(read, {"--out": out})
+    if out.exists():
+        try:
+            Calibration.load(out)
+        except InputError as error:
+            msg = f"--out {out} exists and is no calibration; name another file"
+            raise ConfigurationError(msg) from error
+
+
+def _labelled(recordings: list[Path], labels: Path | None) -> list[Recording]:
     rows: list[Recording] = []
-    for file in dict.fromkeys(files):
-        found = read_labels(labels or labels_path(file))
-        rows += with_labels(read_recordings(file), found)
+    for name in dict.fromkeys(recordings):
+        found = read_labels(labels or labels_path(name))
+        rows += with_labels(read_recordings(name), found)
     return rows
 
 

@@ -115,6 +115,7 @@ def test_a_coverage_needs_no_labels(tmp_path: Path, out: Path) -> None:
         (("--error-rate", 2), "alpha must be a number above 0 and below 1; got 2.0"),
         (("--error-rate", 0.1, "--grader", "best"), "got 'best'"),
         (("--error-rate", 0.1, "--method", "best"), "'best'"),
+        (("--error-rate", 0.1, "--grader", "judge:hf:x", "--base-url", "y"), "served"),
     ],
 )
 def test_wrong_usage_writes_nothing(
@@ -130,10 +131,13 @@ def test_a_file_that_is_no_calibration_is_not_replaced(
     recording: Path, out: Path
 ) -> None:
     before = recording.read_text()
-    found = run("calibrate", recording, "--error-rate", 0.1, "-o", recording)
-    assert found.exit_code == 2
-    assert "exists and is no calibration" in found.stderr
-    assert recording.read_text() == before
+    other = recording.with_name("notes.json")
+    other.write_text("{}")
+    for path, told in [(recording, "is used for another file"), (other, "is no cali")]:
+        found = run("calibrate", recording, "--error-rate", 0.1, "-o", path)
+        assert found.exit_code == 2
+        assert told in found.stderr
+    assert (recording.read_text(), other.read_text()) == (before, "{}")
     for _ in range(2):  # an older calibration is
         found = run("calibrate", recording, "--error-rate", 0.1, "-o", out)
         assert found.exit_code == 0
