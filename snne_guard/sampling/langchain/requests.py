@@ -24,6 +24,7 @@ _SET_FOR_SAMPLES = frozenset(
     {
         "candidate_count",
         "logprobs",
+        "metadata",  # of what is stored
         "n",
         "random_seed",
         "response_logprobs",
@@ -234,7 +235,6 @@ def _cleaned(options: Mapping[str, Any]) -> dict[str, Any]:
     }
     if "store" in kept:
         kept["store"] = False
-        kept.pop("metadata", None)  # OpenAI takes it only for what is stored
     return kept
 
 

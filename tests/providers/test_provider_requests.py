@@ -1,0 +1,377 @@
+"""What the LangChain classes of real providers would send for answers and samples."""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+import pytest
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import HumanMessage
+from pydantic import BaseModel
+
+from snne_guard.sampling.langchain import (
+    LangChainDraws,
+    RejectedParameters,
+    capabilities,
+    has_side_effects,
+    retries_itself,
+)
+from snne_guard.sampling.replies import Draw, Reply
+from tests.providers.conftest import SentError, Wire
+
+KEY = {"model": "m", "api_key": "test"}
+CLAUDE = "anthropic.claude-3-5-sonnet-20241022-v2:0"
+SEARCH = {"tools": [{"type": "web_search"}]}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """One class: how it is made, and where in its request body the settings are."""
+
+    options: Any = field(default_factory=dict)
+    temperature: str = "temperature"
+    n: str = ""
+    logprobs: str = ""
+    seed: str = ""
+    acts: Any = field(default_factory=lambda: SEARCH)
+    retries: bool = True
+    ways: tuple[str, ...] = ("send", "asend")
+
+
+@cache
+def bedrock() -> Any:
+    boto3 = pytest.importorskip("boto3")
+    session = boto3.Session(
+        region_name="us-east-1",
+        aws_access_key_id="test",
+        aws_secret_access_key="test",  # noqa: S106 - of nobody
+    )
+    return session.client("bedrock-runtime")
+
+
+def bedrock_options() -> Any:
+    return {"model": CLAUDE, "client": bedrock(), "bedrock_client": bedrock()}
+
+
+def endpoint_options() -> Any:
+    made = importlib.import_module("langchain_huggingface").HuggingFaceEndpoint
+    return {"llm": made(endpoint_url="http://127.0.0.1:9"), "model_id": "m"}
+
+
+OPENAI = Case(
+    options={**KEY, "seed": 7},
+    n="n",
+    logprobs="logprobs",
+    seed="seed",
+    acts={"web_search_options": {}},
+)
+CASES: dict[str, Case] = {
+    "langchain_openai.ChatOpenAI": OPENAI,
+    "langchain_openai.AzureChatOpenAI": Case(
+        options={
+            **OPENAI.options,
+            "azure_endpoint": "http://127.0.0.1:9",
+            "azure_deployment": "d",
+            "api_version": "2025-04-01-preview",
+        },
+        n="n",
+        logprobs="logprobs",
+        seed="seed",
+        acts={"web_search_options": {}},
+    ),
+    "langchain_together.ChatTogether": OPENAI,
+    "langchain_xai.ChatXAI": Case(
+        options=OPENAI.options,
+        n="n",
+        logprobs="logprobs",
+        seed="seed",
+        acts={"extra_body": {"search_parameters": {"mode": "auto"}}},
+    ),
+    "langchain_deepseek.ChatDeepSeek": Case(
+        options=OPENAI.options, logprobs="logprobs", seed="seed"
+    ),
+    "langchain_anthropic.ChatAnthropic": Case(
+        options=KEY,
+        acts={"tools": [{"type": "web_search_20250305", "name": "web_search"}]},
+    ),
+    "langchain_google_genai.ChatGoogleGenerativeAI": Case(
+        options={"model": "gemini-2.5-flash", "google_api_key": "test", "seed": 7},
+        temperature="generationConfig.temperature",
+        n="generationConfig.candidateCount",
+        seed="generationConfig.seed",
+        acts={"tools": [{"google_search": {}}]},
+        ways=("send",),  # in a task it asks by another client
+    ),
+    "langchain_aws.ChatBedrockConverse": Case(
+        options=bedrock_options,
+        temperature="inferenceConfig.temperature",
+        acts={"toolConfig": {"tools": [{"systemTool": {"name": "nova"}}]}},
+    ),
+    "langchain_aws.ChatBedrock": Case(options=bedrock_options),
+    "langchain_mistralai.ChatMistralAI": Case(
+        options={**KEY, "random_seed": 7}, n="n", seed="random_seed"
+    ),
+    "langchain_groq.ChatGroq": Case(
+        options=KEY, acts={"tools": [{"type": "browser_search"}]}
+    ),
+    "langchain_ollama.ChatOllama": Case(
+        options={"model": "m", "seed": 7},
+        temperature="options.temperature",
+        logprobs="logprobs",
+        seed="options.seed",
+        retries=False,
+    ),
+    "langchain_fireworks.ChatFireworks": Case(options=KEY, n="n", logprobs="logprobs"),
+    "langchain_huggingface.ChatHuggingFace": Case(
+        options=endpoint_options, logprobs="logprobs", retries=False
+    ),
+}
+
+EVERY = pytest.mark.parametrize(
+    ("name", "way"), [(name, way) for name, case in CASES.items() for way in case.ways]
+)
+
+
+def chat(name: str, **more: Any) -> BaseChatModel:
+    package, _, kind = name.partition(".")
+    made = getattr(pytest.importorskip(package), kind)
+    options = CASES[name].options
+    options = options() if callable(options) else options
+    model = made(**{"temperature": 0.3, **options, **more})
+    assert isinstance(model, BaseChatModel)
+    return model
+
+
+def draws(model: Any, **options: Any) -> LangChainDraws:
+    return LangChainDraws(model, [HumanMessage("The capital of France?")], **options)
+
+
+async def body(wire: Wire, asking: LangChainDraws, draw: Draw, way: str) -> Any:
+    """Return the body of the request that a draw sends."""
+    with pytest.raises(SentError) as sent:
+        asking.send(draw) if way == "send" else await asking.asend(draw)
+    assert wire.bodies[-1] == sent.value.body
+    return sent.value.body
+
+
+def at(found: Any, path: str) -> Any:
+    """Return what stands at a path of a body, None for no path."""
+    for name in path.split(".") if path else ():
+        found = found.get(name) if isinstance(found, dict) else None
+    return found if path else None
+
+
+@EVERY
+async def test_samples_are_asked_for_as_the_table_says(
+    name: str, way: str, wire: Wire
+) -> None:
+    case, model = CASES[name], chat(name)
+    able = capabilities(model)
+    assert (able.n, able.logprobs) == (bool(case.n), bool(case.logprobs))
+    assert able.temperature
+    asking = draws(model, logprobs=True, stop=["."])
+    answer = await body(wire, asking, Draw(role="answer"), way)
+    sample = await body(wire, asking, Draw(role="sample", n=3), way)
+    assert at(answer, case.temperature) == 0.3
+    assert at(sample, case.temperature) == 1.0
+    assert at(answer, case.seed) == (7 if case.seed else None)
+    assert at(sample, case.seed) is None
+    assert at(answer, case.n) in (None, 1)
+    assert at(sample, case.n) == (3 if case.n else None)
+    assert bool(at(answer, case.logprobs)) is bool(case.logprobs)
+    assert bool(at(sample, case.logprobs)) is bool(case.logprobs)
+    assert "France" in str(sample)
+    assert "'.'" in str(sample)
+
+
+@EVERY
+async def test_nothing_is_sent_that_only_the_guard_wants(
+    name: str, way: str, wire: Wire
+) -> None:
+    asking = draws(chat(name), logprobs=False)
+    answer = await body(wire, asking, Draw(role="answer"), way)
+    sample = await body(wire, asking, Draw(role="sample"), way)
+    for found in (answer, sample):
+        assert not at(found, CASES[name].logprobs)
+        assert at(found, CASES[name].n) in (None, 1)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_side_effects_and_retries_of_every_class(name: str) -> None:
+    case, model = CASES[name], chat(name)
+    assert not has_side_effects(model)
+    assert has_side_effects(model, case.acts)
+    assert has_side_effects(model.bind(**case.acts).with_retry())
+    assert retries_itself(model) is case.retries
+
+
+ODD: dict[str, Any] = {
+    "langchain_openai.ChatOpenAI": {
+        "extra_body": {"temperature": 0.0, "n": 3, "seed": 5}
+    },
+    "langchain_anthropic.ChatAnthropic": {"temperature": 0.0},
+    "langchain_google_genai.ChatGoogleGenerativeAI": {
+        "generation_config": {"temperature": 0.0, "candidate_count": 2, "top_k": 3}
+    },
+    "langchain_aws.ChatBedrockConverse": {
+        "inferenceConfig": {"temperature": 0.0, "maxTokens": 500}
+    },
+    "langchain_mistralai.ChatMistralAI": {"temperature": 0.0, "n": 2, "random_seed": 5},
+    "langchain_groq.ChatGroq": {"temperature": 0.0, "seed": 5},
+    "langchain_ollama.ChatOllama": {"options": {"temperature": 0.0, "seed": 5}},
+    "langchain_fireworks.ChatFireworks": {"temperature": 0.0, "n": 2},
+}
+"""Where users may put what samples set anew."""
+
+
+@pytest.mark.parametrize("name", ODD)
+async def test_samples_are_hot_wherever_the_user_set_the_temperature(
+    name: str, wire: Wire
+) -> None:
+    case, model = CASES[name], chat(name)
+    for asking in (draws(model.bind(**ODD[name])), draws(model, kwargs=ODD[name])):
+        sample = await body(wire, asking, Draw(role="sample"), "send")
+        assert at(sample, case.temperature) == 1.0
+        assert at(sample, case.n) in (None, 1)
+        assert at(sample, case.seed) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "wanted", "sent"),
+    [
+        ("langchain_anthropic.ChatAnthropic", 1.5, 1.0),
+        ("langchain_openai.ChatOpenAI", 1.5, 1.5),
+        ("langchain_openai.ChatOpenAI", 3.0, 2.0),
+        ("langchain_ollama.ChatOllama", 3.0, 3.0),
+    ],
+)
+async def test_a_temperature_is_moved_into_the_providers_range(
+    name: str, wanted: float, sent: float, wire: Wire
+) -> None:
+    asking = draws(chat(name), temperature=wanted)
+    found = await body(wire, asking, Draw(role="sample"), "send")
+    assert at(found, CASES[name].temperature) == sent
+
+
+async def test_the_responses_api_is_asked_one_by_one_and_stores_nothing(
+    wire: Wire,
+) -> None:
+    model = chat("langchain_openai.ChatOpenAI", use_responses_api=True, seed=None)
+    able = capabilities(model)
+    assert (able.n, able.logprobs, able.temperature) == (False, False, True)
+    asking = draws(model, logprobs=True)
+    answer = await body(wire, asking, Draw(role="answer"), "send")
+    sample = await body(wire, asking, Draw(role="sample", n=3), "asend")
+    assert (answer.get("store"), sample["store"]) == (None, False)
+    assert {"n", "logprobs"}.isdisjoint(sample)
+    assert has_side_effects(model, {"conversation": "conv_1"})
+    assert has_side_effects(model, {"background": True})
+    assert not has_side_effects(model, {"previous_response_id": "resp_1"})
+
+
+async def test_what_the_user_stores_is_not_stored_for_samples(wire: Wire) -> None:
+    kept = {"metadata": {"user": "7"}}
+    name = "langchain_openai.ChatOpenAI"
+    for model in (
+        chat(name, store=True, extra_body=kept),
+        chat(name).bind(store=True, extra_body=kept),
+        chat(name, extra_body={"store": True, **kept}),
+    ):
+        answer = await body(wire, draws(model), Draw(role="answer"), "send")
+        sample = await body(wire, draws(model), Draw(role="sample"), "send")
+        assert (answer["store"], answer["metadata"]) == (True, {"user": "7"})
+        assert sample["store"] is False
+        assert "metadata" not in sample
+
+
+class City(BaseModel):
+    """Where it is."""
+
+    name: str
+
+
+def completion(texts: list[str], finish: str = "stop") -> dict[str, Any]:
+    """Return a body of OpenAI's API."""
+    token: dict[str, Any] = {"logprob": -0.5, "bytes": None, "top_logprobs": []}
+    return {
+        "id": "chatcmpl-1",
+        "object": "chat.completion",
+        "created": 1,
+        "model": "m-2026",
+        "choices": [
+            {
+                "index": index,
+                "finish_reason": finish,
+                "message": {"role": "assistant", "content": text},
+                "logprobs": {"content": [{"token": text, **token}]},
+            }
+            for index, text in enumerate(texts)
+        ],
+        "usage": {"prompt_tokens": 9, "completion_tokens": 6, "total_tokens": 15},
+    }
+
+
+async def ask(asking: LangChainDraws, draw: Draw, way: str) -> Reply:
+    return asking.send(draw) if way == "send" else await asking.asend(draw)
+
+
+WAYS = pytest.mark.parametrize("way", ["send", "asend"])
+
+
+@WAYS
+async def test_replies_of_a_real_client_are_read(way: str, wire: Wire) -> None:
+    wire.respond = lambda sent: completion(["Paris", "Rome"][: sent.get("n") or 1])
+    asking = draws(chat("langchain_openai.ChatOpenAI"), logprobs=True)
+    reply = await ask(asking, Draw(role="sample", n=2), way)
+    assert [sample.text for sample in reply.samples] == ["Paris", "Rome"]
+    assert {sample.model for sample in reply.samples} == {"m-2026"}
+    assert {sample.finish_reason for sample in reply.samples} == {"stop"}
+    assert {sample.token_logprobs for sample in reply.samples} == {(-0.5,)}
+    assert (reply.cost.prompt_tokens, reply.cost.completion_tokens) == (9, 6)
+    answer = await ask(asking, Draw(role="answer"), way)
+    assert answer.raw.content == "Paris"
+    assert answer.samples[0].response_id == "chatcmpl-1"
+    assert "logprobs" not in answer.raw.response_metadata
+
+
+@WAYS
+@pytest.mark.parametrize(
+    ("text", "finish", "fits"),
+    [
+        ('{"name": "Paris"}', "stop", True),
+        ('{"town": "Paris"}', "stop", False),
+        ('{"name": "Pa', "length", False),
+    ],
+)
+async def test_a_structured_reply_that_does_not_fit_is_no_error(
+    way: str, text: str, finish: str, wire: Wire, *, fits: bool
+) -> None:
+    wire.respond = lambda sent: completion([text] * (sent.get("n") or 1), finish)
+    model: Any = chat("langchain_openai.ChatOpenAI")
+    chain = model.with_structured_output(City, method="json_schema")
+    asking = draws(chain.first)
+    answer = await ask(asking, Draw(role="answer"), way)
+    samples = await ask(asking, Draw(role="sample", n=3), way)
+    assert [sample.text for sample in samples.samples] == [text] * 3
+    assert answer.samples[0].truncated is (finish == "length")
+    sent = wire.bodies[0]["response_format"]
+    assert sent == wire.bodies[1]["response_format"]
+    assert sent["json_schema"]["name"] == "City"
+    assert sent["json_schema"]["strict"] is True
+    if fits:
+        assert chain.last.invoke(answer.raw) == City(name="Paris")
+    else:
+        with pytest.raises(ValueError, match="parsed"):
+            chain.last.invoke(answer.raw)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_one_model_rejects_another_is_still_asked(name: str) -> None:
+    rejected = RejectedParameters()
+    rejected.add(chat(name), "temperature")
+    assert not capabilities(chat(name), rejected=rejected).temperature
+    other = next(one for one in CASES if one != name)
+    assert capabilities(chat(other), rejected=rejected).temperature

@@ -1,0 +1,83 @@
+"""The table of provider classes, and rows of one's own."""
+
+from __future__ import annotations
+
+import importlib
+
+import pytest
+from langchain_core.language_models import FakeListChatModel
+
+from snne_guard.sampling.langchain import (
+    LangChainDraws,
+    Provider,
+    RejectedParameters,
+    capabilities,
+    register_provider,
+)
+from snne_guard.sampling.langchain.providers import DEFAULT, PROVIDERS, provider_of
+from snne_guard.sampling.replies import ProviderCapabilities
+from tests.sampling.langchain.support import SAMPLE, Scripted, ScriptedStream
+
+NOT_INSTALLED = {"langchain_litellm", "langchain_community"}
+
+
+@pytest.mark.parametrize(
+    "name", sorted({name for row in PROVIDERS for name in row.classes})
+)
+def test_every_row_names_a_class_that_is_there(name: str) -> None:
+    package, _, kind = name.partition(".")
+    if package in NOT_INSTALLED:
+        pytest.skip("not among the packages of the tests")
+    module = (
+        "langchain_openai.chat_models.base" if kind == "BaseChatOpenAI" else package
+    )
+    module = "snne_guard.langchain" if package == "snne_guard" else module
+    found = getattr(importlib.import_module(module), kind)
+    assert f"{found.__module__.partition('.')[0]}.{found.__name__}" == name
+
+
+def test_a_class_in_no_row_is_asked_in_the_safe_way() -> None:
+    assert provider_of(Scripted()) is DEFAULT
+    assert capabilities(Scripted()) == ProviderCapabilities(temperature=True)
+    fake = FakeListChatModel(responses=["Paris"])
+    assert capabilities(fake) == ProviderCapabilities(temperature=False)
+    # A temperature that a call sets by itself can be set for samples too.
+    assert capabilities(fake, {"temperature": 0}).temperature
+
+
+def test_a_row_of_ones_own_counts_for_subclasses(table: Provider) -> None:
+    assert provider_of(ScriptedStream()) is table
+    nearer = Provider(classes=("tests.ScriptedStream",), temperature_range=(0.0, 0.5))
+    register_provider(nearer)
+    assert provider_of(ScriptedStream()) is nearer
+    assert provider_of(Scripted()) is table
+    model = ScriptedStream()
+    reply = LangChainDraws(model, []).send(SAMPLE)
+    assert (model.calls[0].temperature, reply.temperature_set) == (0.5, False)
+
+
+def test_a_temperature_by_another_name(table: Provider) -> None:
+    assert table.temperature == "temperature"
+
+    class Heated(Scripted):
+        heat: float = 0.0
+
+    register_provider(Provider(classes=("tests.Heated",), temperature="heat"))
+    model = Heated()
+    assert LangChainDraws(model, []).send(SAMPLE).temperature_set
+    assert (model.calls[0].model.heat, model.heat) == (1.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "taken"), [(-1.0, 0.0), (0.7, 0.7), (1.0, 1.0), (9.0, 2.0)]
+)
+def test_a_temperature_is_moved_into_the_range(wanted: float, taken: float) -> None:
+    assert Provider().clamped(wanted) == taken
+
+
+def test_rejections_are_kept_for_a_model_by_its_name() -> None:
+    rejected = RejectedParameters()
+    rejected.add(Scripted(model_name="a"), "n")
+    rejected.add(Scripted(model_name="a"), "logprobs")
+    assert rejected.of(Scripted(model_name="a", text="x")) == {"n", "logprobs"}
+    assert rejected.of(Scripted(model_name="b")) == frozenset()
