@@ -101,7 +101,7 @@ def test_a_file_that_was_edited_is_refused(file: Path, old: str, new: str) -> No
 @given(data=st.data())
 def test_a_damaged_file_is_an_input_error(file: Path, data: st.DataObject) -> None:
     whole = file.read_bytes()
-    damaged = tmp = file.with_name("damaged.json")
+    damaged = file.with_name("damaged.json")
     place = data.draw(st.integers(0, len(whole) - 3))
     how = data.draw(st.sampled_from(["cut", "flip", "insert", "remove"]))
     raw = {
@@ -112,7 +112,7 @@ def test_a_damaged_file_is_an_input_error(file: Path, data: st.DataObject) -> No
         "insert": whole[:place] + data.draw(st.binary(min_size=1)) + whole[place:],
         "remove": whole[:place] + whole[place + 1 :],
     }[how]
-    tmp.write_bytes(raw)
+    damaged.write_bytes(raw)
     try:
         found = Calibration.load(damaged)
     except InputError:
@@ -184,6 +184,50 @@ def test_contents_that_make_no_sense_are_refused_even_when_sealed(
     write_sealed(path, calibration().to_dict() | change, kind=KIND)
     with pytest.raises(InputError, match="Calibration"):
         Calibration.load(path)
+
+
+def _fields(content: Any, path: tuple[str | int, ...] = ()) -> list[tuple[Any, ...]]:
+    """Return the path of every value in JSON, the outermost left out."""
+    items: Any = ()
+    if isinstance(content, dict):
+        items = content.items()
+    elif isinstance(content, list):
+        items = enumerate(content)
+    found = [path] if path else []
+    return [*found, *(p for name, one in items for p in _fields(one, (*path, name)))]
+
+
+_LARGE = st.sampled_from([10**400, -(10**400), 1e308, 5e-324])
+_LEAVES = st.none() | st.booleans() | st.integers() | st.floats() | st.text() | _LARGE
+_JSON = st.recursive(
+    _LEAVES,
+    lambda inner: (
+        st.lists(inner, max_size=2) | st.dictionaries(st.text(), inner, max_size=2)
+    ),
+    max_leaves=3,
+)
+_WHOLE = calibration(reference=(0.5,), reply_models=("m",), stop=(".",), top_p=1.0)
+
+
+@settings(max_examples=200)
+@given(field=st.sampled_from(_fields(_WHOLE.to_dict())), value=_JSON)
+def test_any_value_in_any_field_is_refused_or_can_be_used(
+    field: tuple[Any, ...], value: Any
+) -> None:
+    content = _WHOLE.to_dict()
+    inner: Any = content
+    for name in field[:-1]:
+        inner = inner[name]
+    inner[field[-1]] = value
+    try:
+        found = Calibration.from_dict(content)
+    except InputError:
+        return
+    assert found.statement
+    assert found.p_wrong(0.5) is None or 0 < (found.p_wrong(0.5) or 0) < 1
+    covers(found)
+    found.matches(_WHOLE.settings)
+    assert Calibration.from_dict(found.to_dict()) == found
 
 
 def test_a_missing_field_of_the_file_is_named(tmp_path: Path) -> None:
