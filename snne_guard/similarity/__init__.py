@@ -1,0 +1,67 @@
+"""Texts to an ``(n, n)`` matrix in [0, 1] that says how alike they are.
+
+A similarity is any callable ``(texts, *, question=None)``; see ``types.Similarity``.
+It may have a method ``blind_spots``, called in the same way, that returns whether it
+cannot see all of some text: the guard then adds the reason ``similarity_blind``.
+"""
+
+from snne_guard.similarity.content import LONG_QUESTION, content_f1
+from snne_guard.similarity.cross_encoder import DEFAULT_CROSS_ENCODER, CrossEncoder
+from snne_guard.similarity.embedding import Embedding
+from snne_guard.similarity.exact import (
+    Match,
+    exact,
+    normalised,
+    normalised_text,
+    numeric,
+    stated_number,
+)
+from snne_guard.similarity.judge import EntailmentJudge
+from snne_guard.similarity.lexical import rouge_l, rouge_l_paper
+from snne_guard.similarity.nli import (
+    DEFAULT_NLI_MODEL,
+    NLI,
+    entail_similarity,
+    equivalence,
+)
+from snne_guard.similarity.registry import (
+    FAMILIES,
+    SIMILARITIES,
+    checked_matrix,
+    resolve_similarity,
+)
+from snne_guard.similarity.structured import canonical_json, structured
+from snne_guard.similarity.tokens import TOKENIZERS, rouge_tokens, unicode_tokens
+from snne_guard.similarity.with_question import WithQuestion, blind_spots
+
+__all__ = [
+    "DEFAULT_CROSS_ENCODER",
+    "DEFAULT_NLI_MODEL",
+    "FAMILIES",
+    "LONG_QUESTION",
+    "NLI",
+    "SIMILARITIES",
+    "TOKENIZERS",
+    "CrossEncoder",
+    "Embedding",
+    "EntailmentJudge",
+    "Match",
+    "WithQuestion",
+    "blind_spots",
+    "canonical_json",
+    "checked_matrix",
+    "content_f1",
+    "entail_similarity",
+    "equivalence",
+    "exact",
+    "normalised",
+    "normalised_text",
+    "numeric",
+    "resolve_similarity",
+    "rouge_l",
+    "rouge_l_paper",
+    "rouge_tokens",
+    "stated_number",
+    "structured",
+    "unicode_tokens",
+]

@@ -1,0 +1,213 @@
+"""The default similarity: what two answers say beyond the question, by their words."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+
+import numpy as np
+from rapidfuzz.distance import LCSseq
+
+from snne_guard.similarity.lexical import (
+    ALMOST_ONE,
+    characters,
+    distinct_texts,
+    spread,
+)
+from snne_guard.similarity.structured import NOT_JSON, alike_values, read_json
+from snne_guard.similarity.tokens import is_notation, unicode_tokens
+from snne_guard.similarity.words import FUNCTION_WORDS, NEGATIONS, SPELLINGS
+from snne_guard.types import FloatArray
+
+__all__ = ["CONTENT_WEIGHT", "LONG_QUESTION", "content_f1"]
+
+LONG_QUESTION = 1_000
+"""Characters from which on a question is not looked at: one that long holds a text to
+answer from, in whose words the answers should agree."""
+
+CONTENT_WEIGHT = 5_000
+"""Weight of an answer's words, some 5,000 words, whose order is compared; of the rest
+what is common counts, in any order, so that time is linear in long answers."""
+
+_FUNCTION, _ASKED, _WORD, _HEAVY = 1, 2, 8, 24
+_COARSE, _MANY = 8, 200  # in pairs of many tokens weights are divided and rounded down
+_SPELLED = frozenset(SPELLINGS)
+_NONE = frozenset[str]()
+_CAPITALISED = re.compile(r"[^\W\d_a-z][^\W\d_]*+")
+_OPERATOR = re.compile(r" ?([=+^<>]) ?")
+
+
+def content_f1(texts: Sequence[str], /, *, question: str | None = None) -> FloatArray:
+    r"""Compare what every two texts say beyond the question.
+
+    To "What is the capital of France?" the answers "The capital of France is Paris" and
+    "The capital of France is Lyon" share six of seven words and agree in nothing. Here
+    words have weights, and
+
+    .. math::
+        f(a, b) = \frac{c}{2} \Big( \frac{L}{(|a| + |b|) / 2}
+            + \frac{L}{\min(|a|, |b|)} \Big)
+
+    where L is the weight of the heaviest common subsequence and \|a\| that of all words
+    of an answer: the mean of F1 and containment. A word of the question that both have
+    weighs 2, a function word of nine languages 1, a name (told by its capital letter),
+    a number, a symbol or a negation 24, any other word 8. In a pair of more than 200
+    tokens names and the like weigh 3, other words 1, and the rest nothing. c is 1,
+    halved where each answer has a content word that the other lacks, and halved again
+    where only one is negated or each has a number that the other lacks.
+
+    Two texts of JSON are compared value by value, as by ``structured``; two of code, a
+    formula, a path or a table exactly, white space around them aside.
+
+    Args:
+        texts: The ``n`` texts.
+        question: What was asked: the user's last words, without retrieved text. From
+            ``LONG_QUESTION`` characters on it is not looked at.
+
+    Returns:
+        ``(n, n)`` float64 matrix in [0, 1], symmetric, diagonal 1. A value depends on
+        the pair and the question alone, and is 1 only where all tokens are the same.
+
+    Raises:
+        InputError: ``texts`` is not a sequence of strings.
+
+    Source:
+        This library.
+
+    Example:
+        >>> answers = ["The capital of France is Paris", "Paris", "It is Lyon"]
+        >>> content_f1(answers, question="What is the capital of France?").round(2)
+        array([[1.  , 0.79, 0.03],
+               [0.79, 1.  , 0.  ],
+               [0.03, 0.  , 1.  ]])
+    """
+    distinct = distinct_texts(texts)
+    answers = [_Answer(text) for text in distinct]
+    pairs = _Pairs(answers, question)
+    matrix: FloatArray = np.eye(len(answers))
+    for i, j in combinations(range(len(answers)), 2):
+        matrix[i, j] = matrix[j, i] = pairs.alike(answers[i], answers[j])
+    return spread(matrix, distinct, texts)
+
+
+class _Answer:
+    """One text, with what does not depend on the others and the question."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.tokens = _words(text)
+        self.words = frozenset(self.tokens)
+        self.value = (
+            read_json(text) if text.lstrip()[:1] in {"{", "[", "`"} else NOT_JSON
+        )
+        self.weights: dict[str, int] = {}
+
+    def weigh(self) -> None:
+        """Find what the words weigh, unless it is known; most pairs share none."""
+        words = self.words
+        self.notation = _exactly(self.text) if is_notation(self.text) else None
+        self.content = words - FUNCTION_WORDS
+        names = self.content & {*map(str.casefold, _CAPITALISED.findall(self.text))}
+        odd = [word for word in words if not word.isalpha()]
+        negations = words & NEGATIONS
+        self.negated = bool(negations)
+        self.numbers = frozenset(
+            [word for word in odd if word.lstrip("-")[:1].isdigit()]
+        )
+        self.heavy = names.union(odd, negations)
+        self.weights = dict.fromkeys(words, _FUNCTION)
+        self.weights.update(dict.fromkeys(self.content, _WORD))
+        self.weights.update(dict.fromkeys(self.heavy, _HEAVY))
+
+
+class _Pairs:
+    """Compares answers to one question."""
+
+    def __init__(self, answers: Sequence[_Answer], question: str | None) -> None:
+        self._answers, self._question = answers, question
+        self._character: Mapping[str, str] = {}
+
+    def _prepare(self) -> None:
+        self._character = characters(_NONE.union(*[a.words for a in self._answers]))
+        question = self._question or ""
+        short = question if len(question) < LONG_QUESTION else ""
+        self._asked = frozenset(_words(short)) - NEGATIONS
+
+    def alike(self, one: _Answer, other: _Answer) -> float:
+        """Return how alike two answers are, in [0, 1]."""
+        if one.value is not NOT_JSON and other.value is not NOT_JSON:
+            return alike_values(one.value, other.value, self._strings)
+        if one.words.isdisjoint(other.words):
+            return float(one.tokens == other.tokens)
+        if not self._character:
+            self._prepare()
+        for answer in (one, other):
+            if not answer.weights:
+                answer.weigh()
+        if one.notation and other.notation:
+            return float(one.notation == other.notation)
+        if one.tokens == other.tokens:
+            return 1.0
+        found = self._overlap(one, other)
+        if one.content - other.words and other.content - one.words:
+            found /= 2
+        numbers = one.numbers - other.numbers and other.numbers - one.numbers
+        if one.negated != other.negated or numbers:
+            found /= 2
+        return found
+
+    def _strings(self, one: str, other: str) -> float:
+        """Return how alike two texts within JSON are."""
+        return float(content_f1([one, other], question=self._question)[0, 1])
+
+    def _overlap(self, one: _Answer, other: _Answer) -> float:
+        """Return the mean of F1 and containment, by weight."""
+        common = one.words & other.words
+        changed = dict.fromkeys((one.heavy ^ other.heavy) & common, _HEAVY)
+        changed.update(dict.fromkeys(self._asked & common, _ASKED))
+        long = len(one.tokens) + len(other.tokens) > _MANY
+        sides = [self._encode(side, changed, coarse=long) for side in (one, other)]
+        if not all(sides):  # of function words alone
+            sides = [self._encode(side, changed) for side in (one, other)]
+        left, right = (side[:CONTENT_WEIGHT] for side in sides)
+        shared, (mine, theirs) = LCSseq.similarity(left, right), map(len, sides)
+        if max(mine, theirs) > CONTENT_WEIGHT:
+            tails = [Counter(side[CONTENT_WEIGHT:]) for side in sides]
+            shared = min(shared + (tails[0] & tails[1]).total(), mine, theirs)
+        found = shared / (mine + theirs) + shared / min(mine, theirs) / 2
+        return min(found, ALMOST_ONE)
+
+    def _encode(
+        self, answer: _Answer, changed: Mapping[str, int], *, coarse: bool = False
+    ) -> str:
+        """Return an answer with a character for each unit of weight."""
+        weights = {**answer.weights, **changed} if changed else answer.weights
+        if not coarse:
+            return "".join(
+                [self._character[word] * weights[word] for word in answer.tokens]
+            )
+        units = {
+            word: self._character[word] * (weights[word] // _COARSE)
+            for word in answer.words
+        }
+        return "".join([units[word] for word in answer.tokens])
+
+
+def _exactly(text: str) -> str:
+    """Return code or a formula as it is compared."""
+    bare = text.strip().strip("`").rstrip(" .").strip()
+    return bare if "\n" in bare else _OPERATOR.sub(r"\1", bare)
+
+
+def _words(text: str) -> list[str]:
+    """Return the tokens of a text, negations and small numbers spelled in one way."""
+    if "n't" in text or "n\u2019t" in text or "annot" in text:
+        text = text.replace("\u2019", "'").replace("won't", "will not")
+        text = text.replace("an't", "an not").replace("annot", "an not")
+        text = text.replace("n't", " not")
+    tokens = unicode_tokens(text)
+    if _SPELLED.isdisjoint(tokens):
+        return tokens
+    return [SPELLINGS.get(token, token) for token in tokens]

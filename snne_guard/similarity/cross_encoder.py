@@ -1,0 +1,146 @@
+"""How alike two texts are by a model that reads both, and how much a token matters."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass, field
+from itertools import permutations
+
+import numpy as np
+
+from snne_guard.errors import ConfigurationError, InputError, ScoringError
+from snne_guard.similarity.lexical import distinct_texts, spread
+from snne_guard.similarity.local_models import (
+    LocalModel,
+    check_batch_size,
+    model_name,
+)
+from snne_guard.types import FloatArray
+
+__all__ = ["DEFAULT_CROSS_ENCODER", "CrossEncoder"]
+
+DEFAULT_CROSS_ENCODER = "cross-encoder/stsb-roberta-large"
+"""The one that SAR takes: trained on the similarity of sentences, English."""
+
+_ONE_TOKEN = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class CrossEncoder:
+    """A model with one output in [0, 1] that says how alike two texts are.
+
+    It is a similarity, and it tells how much the meaning of an answer changes without
+    each of its tokens, for SAR. The model is loaded at first use and shared.
+
+    Args:
+        model: Name on the Hugging Face Hub, or the path of a folder.
+        device: Such as ``"cuda:1"``; None for the best.
+        batch_size: Pairs that go through the model together.
+
+    Source:
+        Duan et al. 2024, "Shifting Attention to Relevance" (SAR).
+
+    Example:
+        >>> CrossEncoder().name
+        'cross_encoder:cross-encoder/stsb-roberta-large'
+        >>> CrossEncoder().token_importance(  # doctest: +SKIP
+        ...     "Where is it?", ["It", " is", " Paris"]
+        ... )
+        array([0.02, 0.01, 0.61])
+    """
+
+    model: str | os.PathLike[str] = DEFAULT_CROSS_ENCODER
+    _: KW_ONLY
+    device: str | None = None
+    batch_size: int = 32
+    name: str = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        check_batch_size(self.batch_size)
+        object.__setattr__(self, "name", f"cross_encoder:{model_name(self.model)}")
+
+    def __call__(
+        self, texts: Sequence[str], /, *, question: str | None = None
+    ) -> FloatArray:
+        """Return how alike the texts are: the mean of both orders.
+
+        Args:
+            texts: The ``n`` texts.
+            question: Not used.
+
+        Returns:
+            ``(n, n)`` float64 matrix in [0, 1], symmetric, diagonal 1.
+
+        Raises:
+            InputError: ``texts`` is not a sequence of strings.
+            MissingExtraError: sentence-transformers is not installed.
+            ConfigurationError: The model cannot be loaded, or has several outputs.
+            ScoringError: The model failed, or its numbers are none.
+        """
+        del question
+        distinct = distinct_texts(texts)
+        matrix: FloatArray = np.eye(len(distinct))
+        places = list(permutations(range(len(distinct)), 2))
+        if places:
+            rows, columns = zip(*places, strict=True)
+            pairs = [(distinct[i], distinct[j]) for i, j in places]
+            matrix[rows, columns] = self._alike(pairs)
+        return spread((matrix + matrix.T) / 2, distinct, texts)
+
+    def token_importance(
+        self, question: str | None, tokens: Sequence[str], /
+    ) -> FloatArray:
+        """Return how much the meaning of an answer changes without each of its tokens.
+
+        The importance of a token is 1 less the similarity of the question and the
+        answer to the question and the answer without the token.
+
+        Args:
+            question: What was asked, joined with the answer without a space, as the
+                authors do; None to leave it out.
+            tokens: The ``t`` tokens of the answer, whose texts joined are the answer.
+
+        Returns:
+            ``(t,)`` float64 in [0, 1]; 0.5 for an answer of one token.
+
+        Raises:
+            InputError: ``tokens`` is not a sequence of strings.
+            SnneGuardError: As for the similarity.
+
+        Source:
+            SAR, equation 3; https://github.com/jinhaoduan/SAR. The value for one
+            token is LM-Polygraph's.
+        """
+        distinct_texts(tokens)
+        if not tokens:
+            msg = "expected at least one token, got none"
+            raise InputError(msg)
+        if len(tokens) == 1:
+            return np.full(1, _ONE_TOKEN)
+        before = question or ""
+        whole = before + "".join(tokens)
+        without = [
+            before + "".join([*tokens[:place], *tokens[place + 1 :]])
+            for place in range(len(tokens))
+        ]
+        return 1.0 - self._alike([(whole, rest) for rest in without])
+
+    def _alike(self, pairs: Sequence[tuple[str, str]]) -> FloatArray:
+        shared = LocalModel.of(
+            "CrossEncoder", model_name(self.model), device=self.device, extra="nli"
+        )
+        outputs = shared.model.config.num_labels
+        if outputs != 1:
+            msg = f"expected {self.name} to have one output, got {outputs}"
+            raise ConfigurationError(msg)
+        found = shared.run(
+            lambda model: model.predict(
+                pairs, batch_size=self.batch_size, show_progress_bar=False
+            )
+        )
+        alike = np.asarray(found, dtype=np.float64)
+        if not np.isfinite(alike).all():
+            msg = f"expected numbers from {self.name}, got NaN or infinity"
+            raise ScoringError(msg)
+        return alike.clip(0.0, 1.0)

@@ -1,0 +1,163 @@
+"""Cosine similarity of embeddings: sentence-transformers, LangChain's, or your own."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, cast
+
+import numpy as np
+
+from snne_guard.errors import ConfigurationError, InputError
+from snne_guard.similarity.lexical import distinct_texts, spread
+from snne_guard.similarity.local_models import LocalModel, check_batch_size
+from snne_guard.types import FloatArray
+
+__all__ = ["Embedding"]
+
+
+@dataclass(frozen=True, slots=True)
+class Embedding:
+    """Compares texts by the cosine of their embeddings, rescaled to [0, 1].
+
+    Args:
+        model: The name or the folder of a sentence-transformers model (extra
+            ``embeddings``), loaded at first use and shared in the process; LangChain
+            ``Embeddings``, or anything else with ``embed_documents``; or a callable
+            that takes a list of ``n`` texts and returns ``(n, d)`` numbers.
+        condition_on_question: Whether ``"{question} {text}"`` is embedded, where there
+            is a question, and not the text alone.
+        device: Where a named model runs, such as ``"cuda:0"``; None for the best.
+        batch_size: Texts that a named model takes at once.
+
+    Raises:
+        ConfigurationError: ``model`` is none of these, or ``batch_size`` is below 1.
+
+    Source:
+        Section 6.3 of the paper of SNNE takes ``Alibaba-NLP/gte-Qwen2-7B-instruct``
+        or ``Salesforce/SFR-Embedding-2_R``, and the cosine as it is.
+
+    Example:
+        >>> def count(texts):
+        ...     return [[text.count("a"), text.count("b")] for text in texts]
+        >>> letters = Embedding(count)
+        >>> letters.name
+        'embedding:count'
+        >>> letters(["ab", "abab", "a"]).round(3)
+        array([[1.   , 1.   , 0.854],
+               [1.   , 1.   , 0.854],
+               [0.854, 0.854, 1.   ]])
+    """
+
+    model: Any
+    _: KW_ONLY
+    condition_on_question: bool = False
+    device: str | None = None
+    batch_size: int = 32
+
+    def __post_init__(self) -> None:
+        check_batch_size(self.batch_size)
+        named = isinstance(self.model, str | os.PathLike) and self.model != ""
+        if not (
+            named or hasattr(self.model, "embed_documents") or callable(self.model)
+        ):
+            msg = (
+                "expected the name of a sentence-transformers model, an object with "
+                f"embed_documents or a callable, got {type(self.model).__name__}"
+            )
+            raise ConfigurationError(msg)
+
+    @property
+    def name(self) -> str:
+        """``"embedding:"``, the model, and ``"+question"`` where that is embedded."""
+        name = _name_of(self.model)
+        return f"embedding:{name}{'+question' if self.condition_on_question else ''}"
+
+    def __call__(
+        self, texts: Sequence[str], /, *, question: str | None = None
+    ) -> FloatArray:
+        """Compare every text with every other one: ``(1 + cosine) / 2``.
+
+        Args:
+            texts: The ``n`` texts. Equal ones are embedded once.
+            question: What was asked; looked at only with ``condition_on_question``.
+
+        Returns:
+            ``(n, n)`` float64 matrix in [0, 1], symmetric, diagonal 1. The cosine with
+            an embedding of length 0 counts as 0.
+
+        Raises:
+            InputError: ``texts`` is not a sequence of strings, or the model gave
+                something else than a finite vector for each.
+            MissingExtraError: sentence-transformers is needed and not installed.
+            ConfigurationError: The model cannot be loaded.
+        """
+        distinct = distinct_texts(texts)
+        if not distinct:
+            return np.zeros((0, 0))
+        if question is not None and self.condition_on_question:
+            vectors = self._vectors([f"{question} {text}" for text in distinct])
+        else:
+            vectors = self._vectors(distinct)
+        # First by the largest entry, so that no square over- or underflows.
+        for measure in (_largest, _length):
+            size = measure(vectors)
+            vectors = vectors / np.where(size > 0, size, 1.0)
+        cosines = vectors @ vectors.T
+        # BLAS may round (a, b) and (b, a) differently.
+        matrix = ((2.0 + cosines + cosines.T) / 4.0).clip(0.0, 1.0)
+        np.fill_diagonal(matrix, 1.0)
+        return spread(matrix, distinct, texts)
+
+    def _vectors(self, texts: list[str]) -> FloatArray:
+        given = self._encode(texts)
+        try:
+            vectors = np.asarray(given, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            msg = f"expected {self.name} to give vectors of one length"
+            raise InputError(msg) from error
+        if vectors.ndim != 2 or len(vectors) != len(texts) or not vectors.size:  # noqa: PLR2004 - a matrix
+            msg = (
+                f"expected {self.name} to give an array of shape ({len(texts)}, d), "
+                f"got {vectors.shape}"
+            )
+            raise InputError(msg)
+        if not np.isfinite(vectors).all():
+            msg = f"expected {self.name} to give finite numbers, got NaN or infinity"
+            raise InputError(msg)
+        return vectors
+
+    def _encode(self, texts: list[str]) -> object:
+        if isinstance(self.model, str | os.PathLike):
+            shared = LocalModel.of(
+                "SentenceTransformer",
+                os.fspath(self.model),
+                device=self.device,
+                extra="embeddings",
+            )
+            return shared.run(
+                lambda model: model.encode(
+                    texts, batch_size=self.batch_size, show_progress_bar=False
+                )
+            )
+        embed = getattr(self.model, "embed_documents", self.model)
+        return cast("Callable[[list[str]], object]", embed)(texts)
+
+
+def _largest(vectors: FloatArray) -> FloatArray:
+    return np.asarray(np.abs(vectors).max(axis=1, keepdims=True))
+
+
+def _length(vectors: FloatArray) -> FloatArray:
+    return np.asarray(np.linalg.norm(vectors, axis=1, keepdims=True))
+
+
+def _name_of(model: object) -> str:
+    if isinstance(model, str | os.PathLike):
+        return str(os.fspath(model))
+    for attribute in ("model", "model_name", "__qualname__"):
+        found = getattr(model, attribute, None)
+        if isinstance(found, str) and found:
+            return found
+    return type(model).__qualname__

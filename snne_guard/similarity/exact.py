@@ -1,0 +1,169 @@
+"""Texts that are the same or not: as they stand, normalised, or by their number."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+import numpy as np
+
+from snne_guard.similarity.lexical import distinct_texts
+from snne_guard.similarity.tokens import compatible, unicode_tokens
+from snne_guard.types import BoolArray, FloatArray
+
+__all__ = [
+    "Match",
+    "exact",
+    "normalised",
+    "normalised_text",
+    "numeric",
+    "stated_number",
+]
+
+# Brackets are no part of it, since [3, 4) is not (3, 4]; nor is a leading point: .5.
+_OPENING = "\"'`*_ \u00a1\u00ab\u00bf\u2039\u300c\u300e"
+_CLOSING = "\"'`*_.,;:!? \u00bb\u2026\u203a\u3001\u3002\u300d\u300f"
+
+# Bounded, so that a text of digits alone costs no time and no memory.
+_NUMBER = re.compile(
+    r"(-?\d{1,400}(?:\.\d{1,400})?(?:e[+-]?\d{1,3})?|-?\d{1,400}/0*[1-9]\d{0,399})"
+    r"([%‰]?)"
+)
+_MONTH = r"(?:jan|feb|mar|apr|may|june?|july?|aug|sep|oct|nov|dec)[a-z]{0,7}\b\.?"
+_DATE = re.compile(
+    r"\b\d{1,4}([-/.])\d{1,2}\1\d{1,4}\b"
+    rf"|\b{_MONTH}\s\d|\b\d{{1,2}}(?:st|nd|rd|th)?\s(?:of\s)?{_MONTH}",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """Compares texts by a key: 1 where two texts have the same, 0 elsewhere.
+
+    It is a similarity, and as an equivalence relation it forms clusters too.
+
+    Args:
+        name: Its name.
+        key: The key of a text. It must depend on the text alone.
+
+    Example:
+        >>> agrees = Match("agrees", lambda text: text.lower().startswith("yes"))
+        >>> agrees(["Yes, it is", "yes", "no"])
+        array([[1., 1., 0.],
+               [1., 1., 0.],
+               [0., 0., 1.]])
+    """
+
+    name: str
+    key: Callable[[str], Hashable] = field(repr=False)
+
+    def __call__(
+        self, texts: Sequence[str], /, *, question: str | None = None
+    ) -> FloatArray:
+        """Compare every text with every other one.
+
+        Args:
+            texts: The ``n`` texts.
+            question: Not used.
+
+        Returns:
+            ``(n, n)`` float64 matrix of 0 and 1, symmetric, diagonal 1.
+
+        Raises:
+            InputError: ``texts`` is not a sequence of strings.
+        """
+        return self.equivalent(texts, question=question).astype(np.float64)
+
+    def equivalent(
+        self, texts: Sequence[str], /, *, question: str | None = None
+    ) -> BoolArray:
+        """Return which texts are the same.
+
+        Args:
+            texts: The ``n`` texts.
+            question: Not used.
+
+        Returns:
+            ``(n, n)`` booleans: symmetric, transitive, diagonal True.
+
+        Raises:
+            InputError: ``texts`` is not a sequence of strings.
+        """
+        del question
+        ids: dict[Hashable, int] = {}
+        place = {
+            text: ids.setdefault(self.key(text), len(ids))
+            for text in distinct_texts(texts)
+        }
+        found = np.array([place[text] for text in texts], dtype=np.intp)
+        return np.equal.outer(found, found)
+
+
+def normalised_text(text: str, /) -> str:
+    """Return a text with its case, spacing and outer punctuation levelled.
+
+    Compatible characters (NFKC), cases, kinds of dashes and quotes are one, every run
+    of white space is a space, quotes and emphasis are taken off both ends, and the
+    marks that end a sentence off the right one. A text of nothing but such marks stays.
+
+    Example:
+        >>> normalised_text("  “New\u00a0York.” "), normalised_text("?!")
+        ('new york', '?!')
+    """
+    plain = " ".join(compatible(text).casefold().split())
+    return plain.lstrip(_OPENING).rstrip(_CLOSING) or plain
+
+
+def stated_number(text: str, /) -> tuple[Fraction, str] | None:
+    """Return the number that an answer states: the last one in it, with its sign.
+
+    Times, versions and ordinals are no such numbers.
+
+    Args:
+        text: The answer.
+
+    Returns:
+        The exact value, and ``"%"`` or ``"‰"`` where it is a share, else ``""``; None
+        where the text states no number. Currencies and units are not looked at.
+
+    Example:
+        >>> stated_number("6 * 3 = 18.0")
+        (Fraction(18, 1), '')
+        >>> stated_number("It cost $1,200.50!")
+        (Fraction(2401, 2), '')
+        >>> stated_number("18 percent"), stated_number("none")
+        ((Fraction(18, 1), '%'), None)
+    """
+    tokens = unicode_tokens(text)
+    for place in reversed(range(len(tokens))):
+        found = _NUMBER.fullmatch(tokens[place])
+        if found is None or tokens[place - 1 : place] == ["^"]:
+            continue
+        value = Fraction(found[1])
+        before = tokens[place - 1] if place else ""
+        if 0 < value < 1 and "/" in found[1] and re.fullmatch(r"-?\d{1,400}", before):
+            whole = int(before)
+            value = whole - value if before[0] == "-" else whole + value  # 1 1/2
+        return value, found[2]
+    return None
+
+
+def _number_or_text(text: str) -> Hashable:
+    # The last number of a date is only a part of what it states.
+    if _DATE.search(compatible(text)):
+        return normalised_text(text)
+    return stated_number(text) or text.strip()
+
+
+exact = Match("exact", str.strip)
+"""The same text, character for character, but for white space around it."""
+
+normalised = Match("normalised", normalised_text)
+"""The same text after :func:`normalised_text`: case, spacing, outer punctuation."""
+
+numeric = Match("numeric", _number_or_text)
+"""The same number by :func:`stated_number`; texts without one, as by ``exact``, and
+texts with a date, as by ``normalised``."""

@@ -1,0 +1,255 @@
+"""JSON and tool calls, compared value by value."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from decimal import Decimal, InvalidOperation
+from functools import cache
+from itertools import combinations, zip_longest
+from typing import Any, Final, cast
+
+import numpy as np
+
+from snne_guard.errors import InputError
+from snne_guard.similarity.exact import Match, normalised_text
+from snne_guard.similarity.lexical import distinct_texts, rouge_l, spread
+from snne_guard.types import BoolArray, FloatArray
+
+__all__ = ["NOT_JSON", "alike_values", "canonical_json", "read_json", "structured"]
+
+NOT_JSON: Final = object()
+"""What ``read_json`` returns for a text that is no JSON."""
+
+Strings = Callable[[str, str], float]
+
+_HALF = 0.5
+_MAX_DEPTH = 100
+_EXACT_INTEGERS = 2**53
+_FENCE = "```"
+
+
+def canonical_json(value: object, /) -> str:
+    """Return a value as JSON of one form: sorted keys, no spaces, 1 for 1.0.
+
+    Args:
+        value: What ``json.dumps`` can write; tuples become lists.
+
+    Raises:
+        InputError: The value holds something that JSON has no form for, NaN and
+            infinity included, or is nested too deeply.
+
+    Example:
+        >>> canonical_json({"b": 1.0, "a": [True, None, "é"]})
+        '{"a":[true,null,"é"],"b":1}'
+    """
+    try:
+        return json.dumps(
+            _canonical(value),
+            sort_keys=True,
+            separators=(",", ":"),
+            ensure_ascii=False,
+            allow_nan=False,
+        )
+    except (TypeError, ValueError, RecursionError) as error:
+        msg = (
+            f"expected a value that JSON can hold, got {type(value).__name__} "
+            f"({type(error).__name__})"
+        )
+        raise InputError(msg) from error
+
+
+def _canonical(value: object) -> object:
+    if isinstance(value, float) and value.is_integer() and abs(value) < _EXACT_INTEGERS:
+        return int(value)
+    if isinstance(value, Mapping):
+        members = cast("Mapping[object, object]", value)
+        return {key: _canonical(member) for key, member in members.items()}
+    if isinstance(value, list | tuple):
+        return [_canonical(member) for member in cast("Sequence[object]", value)]
+    return value
+
+
+def read_json(text: str, /) -> Any:  # noqa: ANN401 - JSON may be anything
+    """Return the JSON value of a text, a fence around it aside, or ``NOT_JSON``.
+
+    Numbers are exact decimals, so that 1, 1.0 and 1e0 are equal.
+
+    Example:
+        >>> read_json('{"n": 1.0}') == read_json('{"n": 1}')
+        True
+        >>> read_json("Paris") is NOT_JSON
+        True
+    """
+    try:
+        value: object = json.loads(
+            _without_fence(text),
+            parse_float=Decimal,
+            parse_int=Decimal,
+            parse_constant=_refuse,
+        )
+    except (ValueError, RecursionError, InvalidOperation):
+        return NOT_JSON
+    return NOT_JSON if _too_deep(value) else value
+
+
+def alike_values(one: Any, other: Any, strings: Strings, /) -> float:  # noqa: ANN401
+    """Return how alike two JSON values are: above a half only if every part is.
+
+    The mean over all single values, those that only one side has being 0; half of it
+    where one of them is at most a half.
+
+    Args:
+        one: A value, as of ``read_json``.
+        other: Another one.
+        strings: How alike two texts within them are, in [0, 1].
+
+    Example:
+        >>> def same(one: str, other: str) -> float:
+        ...     return float(one == other)
+        >>> alike_values({"to": "Ann", "amount": 5}, {"to": "Ann", "amount": 6}, same)
+        0.25
+        >>> alike_values([True], [1], same)
+        0.0
+    """
+    found = list(_compared(one, other, strings))
+    mean = math.fsum(found) / len(found)
+    return mean if min(found) > _HALF else mean / 2
+
+
+def _compared(one: Any, other: Any, strings: Strings) -> Iterator[float]:  # noqa: ANN401
+    """Give how alike each single value is."""
+    if isinstance(one, dict) and isinstance(other, dict) and (one or other):
+        # Sorted, so that rounding is the same in both argument orders.
+        for key in sorted(one.keys() | other.keys()):
+            yield from _compared(
+                one.get(key, NOT_JSON), other.get(key, NOT_JSON), strings
+            )
+    elif isinstance(one, list) and isinstance(other, list) and (one or other):
+        for left, right in zip_longest(one, other, fillvalue=NOT_JSON):
+            yield from _compared(left, right, strings)
+    elif isinstance(one, str) and isinstance(other, str):
+        yield 1.0 if one == other else strings(one, other)
+    else:
+        yield float(type(one) is type(other) and one == other)
+
+
+def _without_fence(text: str) -> str:
+    stripped = text.strip()
+    if stripped.startswith(_FENCE) and stripped.endswith(_FENCE):
+        language, _, body = stripped.strip("`").partition("\n")
+        if language.strip().lower() in {"", "json"}:
+            return body
+    return text
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(constant)
+
+
+def _too_deep(value: object) -> bool:
+    level = [value]
+    for _ in range(_MAX_DEPTH):
+        level = [member for parent in level for member in _members(parent)]
+        if not level:
+            return False
+    return True
+
+
+def _members(value: object) -> list[object]:
+    if isinstance(value, dict):
+        return list(cast("dict[str, object]", value).values())
+    return cast("list[object]", value) if isinstance(value, list) else []
+
+
+class _Structured:
+    """Compare JSON texts value by value; texts that are no JSON, as texts.
+
+    Numbers are compared by value, booleans and null exactly, strings by
+    :func:`rouge_l`, lists place by place. The result is the mean over all single
+    values, and half of it where one of them is at most 0.5, so that one field that
+    differs makes a difference, whatever the others say. A pair in which one text is no
+    JSON gets :func:`rouge_l`. A fence of Markdown around JSON does not count.
+
+    Example:
+        >>> structured(['{"city": "Paris", "n": 1}', '{"n": 1.0, "city": "Lyon"}'])
+        array([[1.  , 0.25],
+               [0.25, 1.  ]])
+        >>> structured.equivalent(['{"a": 1, "b": 2}', '{"b": 2.0, "a": 1}'])
+        array([[ True,  True],
+               [ True,  True]])
+    """
+
+    name = "structured"
+
+    def __call__(
+        self, texts: Sequence[str], /, *, question: str | None = None
+    ) -> FloatArray:
+        """Compare every text with every other one.
+
+        Args:
+            texts: The ``n`` texts.
+            question: Not used.
+
+        Returns:
+            ``(n, n)`` float64 matrix in [0, 1], symmetric, diagonal 1.
+
+        Raises:
+            InputError: ``texts`` is not a sequence of strings.
+        """
+        del question
+        distinct = distinct_texts(texts)
+        values = [read_json(text) for text in distinct]
+        strings = cache(_rouge_l)  # for this call alone
+        matrix: FloatArray = np.eye(len(distinct))
+        if any(value is NOT_JSON for value in values):
+            matrix = rouge_l(list(distinct))
+        for i, j in combinations(range(len(distinct)), 2):
+            if values[i] is not NOT_JSON and values[j] is not NOT_JSON:
+                found = alike_values(values[i], values[j], strings)
+                matrix[i, j] = matrix[j, i] = found
+        return spread(matrix, distinct, texts)
+
+    def equivalent(
+        self, texts: Sequence[str], /, *, question: str | None = None
+    ) -> BoolArray:
+        """Return which texts hold the same value; no JSON: as by ``normalised``.
+
+        Args:
+            texts: The ``n`` texts.
+            question: Not used.
+
+        Returns:
+            ``(n, n)`` booleans, symmetric, transitive, diagonal True.
+
+        Raises:
+            InputError: ``texts`` is not a sequence of strings.
+        """
+        return _SAME.equivalent(texts, question=question)
+
+
+structured = _Structured()
+"""JSON and tool calls compared value by value; see above."""
+
+
+def _rouge_l(one: str, other: str) -> float:
+    return float(rouge_l([one, other])[0, 1])
+
+
+def _meaning(text: str) -> Hashable:
+    value = read_json(text)
+    return normalised_text(text) if value is NOT_JSON else ("JSON", _hashable(value))
+
+
+def _hashable(value: Any) -> Hashable:  # noqa: ANN401 - JSON may be anything
+    """Return the same for equal JSON values, and not for 1 and true."""
+    if isinstance(value, dict):
+        members = cast("dict[str, Any]", value)
+        return frozenset((key, _hashable(member)) for key, member in members.items())
+    if isinstance(value, list):
+        return tuple(map(_hashable, cast("list[object]", value)))
+    return type(value).__name__, value
+
+
+_SAME = Match("structured", _meaning)

@@ -1,0 +1,37 @@
+"""The words that ``content_f1`` weighs by, read from ``words.txt``."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+
+__all__ = ["FUNCTION_WORDS", "NEGATIONS", "SPELLINGS"]
+
+
+def _lists() -> dict[str, list[str]]:
+    """Return the words of each list."""
+    lists: dict[str, list[str]] = {}
+    words: list[str] = []
+    source = files("snne_guard.similarity") / "words.txt"
+    for line in source.read_text(encoding="utf-8").splitlines():
+        if line.endswith(":"):
+            words = lists[line[:-1]] = []
+        elif not line.startswith("#"):
+            words += line.split()
+    return lists
+
+
+_LISTS = _lists()
+
+FUNCTION_WORDS = frozenset(
+    word
+    for name, words in _LISTS.items()
+    if name.startswith("function.")
+    for word in words
+)
+"""Articles, pronouns, auxiliaries, prepositions and conjunctions of nine languages."""
+
+NEGATIONS = frozenset(_LISTS["negations"])
+"""Words that turn a statement round."""
+
+SPELLINGS = dict(pair.split("=") for pair in _LISTS["spellings"])
+"""Other spellings of small numbers and units, so that "two" is "2"."""
