@@ -15,7 +15,10 @@ __all__ = ["chat_model", "generate_with"]
 
 
 def chat_model(
-    name: str, *, base_url: str | None = None, seed: int | None = None
+    name: str,
+    *,
+    base_url: str | None = None,
+    **settings: Any,  # noqa: ANN401 - passed on
 ) -> BaseChatModel:
     """Return the chat model that an option names.
 
@@ -23,7 +26,8 @@ def chat_model(
         name: ``"embedded"``, ``"hf:NAME"`` for a Hugging Face model or folder that runs
             here, or ``"provider:name"`` as ``init_chat_model`` takes it.
         base_url: Where the model is served; None: the provider's own address.
-        seed: Fixes what is drawn, where the model can.
+        **settings: Such as ``temperature``, ``max_tokens`` and ``seed``; None leaves
+            one to the model.
 
     Raises:
         ConfigurationError: The model cannot be set up.
@@ -33,7 +37,7 @@ def chat_model(
     if local and base_url is not None:
         msg = f"model {name!r} runs here; a base URL is for a model that is served"
         raise ConfigurationError(msg)
-    options: dict[str, Any] = {} if seed is None else {"seed": seed}
+    options = {key: value for key, value in settings.items() if value is not None}
     if name == "embedded":
         from snne_guard.langchain import embedded_model
 

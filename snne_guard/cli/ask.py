@@ -1,0 +1,136 @@
+"""``snne-guard ask``: one guarded question."""
+
+from __future__ import annotations
+
+import json
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from snne_guard.cli.asking import (
+    asked_model,
+    messages_for,
+    parse_prices,
+    provider_errors,
+)
+from snne_guard.decision import Calibration
+from snne_guard.errors import ConfigurationError
+from snne_guard.types import Assessment
+
+__all__ = ["HELD_BACK", "ask"]
+
+HELD_BACK = 3
+"""Exit status where the answer was refused."""
+
+
+class Uncertain(StrEnum):
+    """What is done with an answer that is not accepted."""
+
+    flag = "flag"
+    refuse = "refuse"
+
+
+def ask(
+    question: Annotated[str, typer.Argument(help="What to ask.")],
+    *,
+    model: Annotated[
+        str, typer.Option(help="provider:name, hf:NAME, or the embedded model.")
+    ] = "embedded",
+    base_url: Annotated[str | None, typer.Option(help="Where it is served.")] = None,
+    n: Annotated[
+        int | None, typer.Option(help="Replies compared, the answer included; else 5.")
+    ] = None,
+    threshold: Annotated[
+        float | None, typer.Option(help="Largest u that is accepted, in [0, 1].")
+    ] = None,
+    calibration: Annotated[
+        Path | None, typer.Option(help="What snne-guard calibrate made.")
+    ] = None,
+    on_uncertain: Annotated[
+        Uncertain, typer.Option(help="What is done above the threshold.")
+    ] = Uncertain.flag,
+    temperature: Annotated[
+        float | None, typer.Option(help="Sampling temperature; else 1.")
+    ] = None,
+    system: Annotated[str | None, typer.Option(help="System prompt.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Fixes what is drawn.")] = None,
+    method: Annotated[str | None, typer.Option(help="auto, snne, wsnne, ...")] = None,
+    similarity: Annotated[
+        str | None, typer.Option(help="Such as content_f1, rouge_l, nli:MODEL.")
+    ] = None,
+    prices: Annotated[
+        str | None,
+        typer.Option(help="PROMPT,COMPLETION[,CACHED] per million tokens."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one object.")] = False,
+) -> None:
+    """Ask a model several times and see how far its answers differ.
+
+    Without --model the small embedded model answers, on this machine. Keys are read
+    from the environment (OPENAI_API_KEY, ...), never from the command line.
+
+    With --calibration everything that it was made for is taken from its file; an
+    option that differs from it is refused.
+
+    Exit status: 0 accepted, flagged or only measured; 1 the model failed; 2 wrong
+    usage; 3 the answer was held back.
+    """
+    from snne_guard.langchain import SNNEGuard
+
+    if not question.strip():
+        msg = "the question is empty"
+        raise ConfigurationError(msg)
+    made = None if calibration is None else Calibration.load(calibration)
+    bound = {} if made is None else made.settings
+    chat = asked_model(
+        model,
+        base_url=base_url,
+        stop=bound.get("stop"),
+        settings={
+            "temperature": bound.get("answer_temperature"),
+            "top_p": bound.get("top_p"),
+            "max_tokens": bound.get("max_tokens"),
+            "seed": seed,
+        },
+    )
+    given = {
+        "n": n,
+        "threshold": threshold,
+        "temperature": temperature,
+        "method": method,
+        "similarity": similarity,
+        "prices": parse_prices(prices),
+    }
+    options: dict[str, Any] = {} if made is None else made.guard_settings()
+    options |= {name: value for name, value in given.items() if value is not None}
+    guard = SNNEGuard(chat, on_uncertain=on_uncertain.value, **options)
+    progress = Console(stderr=True)
+    with provider_errors(), progress.status(f"asking for {guard.n} replies"):
+        assessment = guard.assess(messages_for(question, model=model, system=system))
+    held_back = assessment.decision == "refuse"
+    if as_json:
+        typer.echo(json.dumps(_record(question, assessment), allow_nan=False))
+    else:
+        from snne_guard.cli.render import AssessmentView
+
+        delivered = guard.refusal if held_back else None
+        view = AssessmentView(assessment=assessment, delivered=delivered)
+        Console(highlight=False).print(view)
+    if held_back:
+        raise typer.Exit(HELD_BACK)
+
+
+def _record(question: str, assessment: Assessment) -> dict[str, Any]:
+    """Return what --json prints; the answer is null where it was held back."""
+    withheld = assessment.decision == "refuse" or assessment.answer is None
+    answer, matrix = assessment.answer, assessment.matrix
+    return {
+        "question": question,
+        "answer": None if withheld or answer is None else answer.text,
+        "snne_guard": assessment.to_metadata(),
+        "samples": [sample.text for sample in assessment.samples],
+        "matrix": None if matrix is None else matrix.tolist(),
+    }

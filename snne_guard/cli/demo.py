@@ -1,0 +1,94 @@
+"""``snne-guard demo``: the guard at work on prepared questions, on a real model."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.rule import Rule
+
+from snne_guard.cli.asking import asked_model, messages_for, provider_errors
+from snne_guard.cli.console import safe
+from snne_guard.cli.render import AssessmentView
+
+__all__ = ["QUESTIONS", "demo"]
+
+QUESTIONS = (
+    ("well known", "What is the capital of France?"),
+    ("half known", "What is the capital of Brazil?"),
+    ("unknowable: no such novel", "Who wrote the novel The Lighthouse of Varn?"),
+    ("a mistake that it makes every time", "What is the capital of Morocco?"),
+)
+"""What each question shows, and the question."""
+
+_N = 10
+_SEED = 7
+_THRESHOLD = 0.5
+_WIDTH = 86  # of the recorded picture
+
+_BEFORE = (
+    f"[bold]snne-guard[/bold] asks a model the same thing {_N} times and measures how "
+    "far the replies differ. The model runs on this machine: SmolLM2-135M-Instruct, "
+    "one of the smallest there are. [bold]It is often wrong[/bold], which is what a "
+    "guard is for; nothing here says how accurate any model is.\n"
+    f"The threshold {_THRESHOLD:.2f} is [bold]uncalibrated[/bold]: picked by eye, it "
+    "promises nothing.\n"
+)
+
+_AFTER = (
+    "[bold]Agreement is not truth.[/bold] The guard sees how far replies differ, not "
+    "whether they are right: a mistake that the model makes every time passes it. A "
+    "threshold picked by eye promises nothing: calibrate yours on answers that you "
+    "have checked."
+)
+
+
+def demo(
+    question: Annotated[
+        str | None, typer.Argument(help="A question of your own, in place of ours.")
+    ] = None,
+    *,
+    save_svg: Annotated[
+        Path | None, typer.Option(help="Also save what is shown as a picture.")
+    ] = None,
+) -> None:
+    """Show the guard at work on a small real model; it needs no key.
+
+    Ten replies to each question, with a fixed seed; the threshold is uncalibrated.
+    """
+    from snne_guard.langchain import SNNEGuard
+
+    recording = save_svg is not None
+    width = _WIDTH if recording else None
+    console = Console(highlight=False, record=recording, width=width)
+    progress = Console(stderr=True)
+    asked = QUESTIONS if question is None else (("your question", question),)
+    guard = SNNEGuard(
+        asked_model("embedded", settings={"seed": _SEED}),
+        n=_N,
+        threshold=_THRESHOLD,
+        on_uncertain="refuse",
+        # Side by side, requests would disturb each other's rounding, and with it what a
+        # seed draws.
+        schedule="answer_first",
+    )
+    console.print(_BEFORE)
+    for number, (what, text) in enumerate(asked, start=1):
+        shown = escape(safe(text))
+        title = f"[bold]{number}. {shown}[/bold]  [dim]{what}[/dim]"
+        console.print(Rule(title, align="left", style="dim"))
+        with provider_errors(), progress.status(f"asking for {_N} replies"):
+            made = guard.assess(messages_for(text, model="embedded"))
+        delivered = guard.refusal if made.decision == "refuse" else None
+        console.print(AssessmentView(assessment=made, delivered=delivered))
+        console.print()
+    console.print(_AFTER)
+    if save_svg is not None:
+        page = console.export_svg(title="snne-guard demo")
+        # Without the fonts that the picture would load from elsewhere.
+        page = re.sub(r"@font-face \{[^}]*\}\s*", "", page)
+        save_svg.write_text(page, encoding="utf-8")

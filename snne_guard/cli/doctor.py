@@ -1,0 +1,91 @@
+"""``snne-guard doctor``: whether a model's samples can be trusted, by asking it."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from snne_guard.cli.asking import provider_errors
+from snne_guard.cli.console import safe
+from snne_guard.cli.models import chat_model
+from snne_guard.cli.render import cost_in_words
+from snne_guard.doctor import Report, examine, fixes
+
+__all__ = ["UNTRUSTED", "doctor"]
+
+UNTRUSTED = 1
+"""Exit status where samples of this model cannot be trusted."""
+
+
+def doctor(
+    *,
+    model: Annotated[
+        str, typer.Option(help="provider:name, hf:NAME, or the embedded model.")
+    ] = "embedded",
+    base_url: Annotated[str | None, typer.Option(help="Where it is served.")] = None,
+    temperature: Annotated[
+        float, typer.Option(help="Sampling temperature to examine.")
+    ] = 1.0,
+    max_tokens: Annotated[
+        int, typer.Option(min=8, help="Token limit of a reply.")
+    ] = 200,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one object.")] = False,
+) -> None:
+    """Ask a model for what must vary, and say whether its samples can be trusted.
+
+    Five short requests show whether temperature, n and log-probabilities behave, and
+    whether a cache or a fixed seed answers. Keys are read from the environment
+    (OPENAI_API_KEY, ...), never from the command line.
+
+    Exit status: 0 samples can be trusted; 1 they cannot, or the model does not answer;
+    2 wrong usage.
+    """
+    from langchain_core.messages import HumanMessage
+
+    from snne_guard.sampling.langchain import LangChainDraws, capabilities
+
+    chat = chat_model(model, base_url=base_url, max_tokens=max_tokens)
+    able = capabilities(chat)
+
+    def door(prompt: str) -> LangChainDraws:
+        return LangChainDraws(
+            chat,
+            [HumanMessage(prompt)],
+            temperature=temperature,
+            logprobs=able.logprobs,
+        )
+
+    with provider_errors(), Console(stderr=True).status("asking the model"):
+        report = examine(door, capabilities=able, temperature=temperature)
+    if as_json:
+        typer.echo(json.dumps(report.to_dict(), allow_nan=False))
+    else:
+        _print(report)
+    if not report.ok:
+        raise typer.Exit(UNTRUSTED)
+
+
+def _print(report: Report) -> None:
+    console = Console(highlight=False)
+    table = Table.grid(padding=(0, 2))
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    table.add_row("model", "", Text(safe(report.model or "without a name")))
+    for found in report.findings:
+        fine = "green" if found.status == "works" else "yellow"
+        status = Text(found.status, style=fine if found.trusted else "bold red")
+        table.add_row(found.check, status, Text(safe(found.message)))
+    console.print(table)
+    console.print()
+    verdict = "can be trusted" if report.ok else "cannot be trusted"
+    style = "bold green" if report.ok else "bold red"
+    console.print(Text(f"Samples of this model {verdict}.", style=style))
+    for fix in fixes(report):
+        console.print(f"To do: {fix}.", markup=False, soft_wrap=True)
+    console.print(f"\nCost of this: {cost_in_words(report.cost)}", markup=False)

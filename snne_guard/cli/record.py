@@ -1,0 +1,199 @@
+"""``snne-guard record``: answers and samples for a file of questions."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import Progress, TextColumn, TimeElapsedColumn
+
+from snne_guard.cli.asking import asked_model, messages_for, parse_prices
+from snne_guard.cli.console import BadLines, check_outputs, note
+from snne_guard.cli.render import cost_in_words
+from snne_guard.evaluation.record import RecordingFile, Tally
+from snne_guard.evaluation.record import record as draw
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from snne_guard.evaluation.recordings import Question
+    from snne_guard.types import Assessment
+
+__all__ = ["INTERRUPTED", "record"]
+
+INTERRUPTED = 130
+"""Exit status where the user ended the run."""
+
+
+def record(
+    questions: Annotated[
+        str, typer.Argument(metavar="QUESTIONS.jsonl", help="Questions; - is stdin.")
+    ],
+    *,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="The recording; it is appended to.")
+    ],
+    model: Annotated[
+        str, typer.Option(help="provider:name, hf:NAME, or the embedded model.")
+    ] = "embedded",
+    base_url: Annotated[str | None, typer.Option(help="Where it is served.")] = None,
+    samples: Annotated[
+        int, typer.Option(min=1, help="Samples besides the answer.")
+    ] = 10,
+    limit: Annotated[
+        int | None, typer.Option(min=0, help="Take only the first so many questions.")
+    ] = None,
+    temperature: Annotated[
+        float, typer.Option(help="Sampling temperature of the samples.")
+    ] = 1.0,
+    answer_temperature: Annotated[
+        float | None, typer.Option(help="Temperature of the answer; else the model's.")
+    ] = None,
+    max_tokens: Annotated[
+        int | None, typer.Option(min=1, help="Token limit of a reply.")
+    ] = None,
+    stop: Annotated[
+        list[str] | None,
+        typer.Option(help=r"Text that ends a reply, \n for a line; may be repeated."),
+    ] = None,
+    system: Annotated[str | None, typer.Option(help="System prompt.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Fixes what is drawn.")] = None,
+    max_concurrency: Annotated[
+        int, typer.Option(min=1, help="Requests in flight at once.")
+    ] = 4,
+    timeout: Annotated[
+        float | None, typer.Option(help="Seconds for one question.")
+    ] = None,
+    retry_failed: Annotated[
+        bool, typer.Option("--retry-failed", help="Draw again what failed before.")
+    ] = False,
+    prices: Annotated[
+        str | None,
+        typer.Option(help="PROMPT,COMPLETION[,CACHED] per million tokens."),
+    ] = None,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Stop at the first bad line.")
+    ] = False,
+) -> None:
+    """Draw the answer and samples of each question into a recording.
+
+    QUESTIONS.jsonl has one JSON object a line: question, and where known id, context,
+    answers and anything else, which is carried over.
+
+    The same command goes on where it was ended, in whatever way. Questions that fail
+    are kept in a file beside the output. Keys are read from the environment.
+
+    Exit status: 0 every question is recorded; 1 some are not; 2 wrong usage; 130
+    interrupted.
+    """
+    check_outputs([] if questions == "-" else [questions], {"--output": output})
+    ends = None if stop is None else [_unescaped(text) for text in stop]
+    chat = asked_model(
+        model,
+        base_url=base_url,
+        stop=ends,
+        settings={
+            "temperature": answer_temperature,
+            "max_tokens": max_tokens,
+            "seed": seed,
+        },
+    )
+    settings = {
+        "model": _name_of(chat, model),
+        "temperature": temperature,
+        "samples": samples,
+        "system": system,
+        "seed": seed,
+        **_answer_settings(chat),
+    }
+    guard = _guard(
+        chat,
+        n=samples + 1,
+        temperature=temperature,
+        timeout=timeout,
+        max_concurrency=max_concurrency,
+        prices=parse_prices(prices),
+    )
+
+    async def ask(question: Question) -> Assessment:
+        messages = messages_for(question.prompt, model=model, system=system)
+        made: Assessment = await guard.aassess(messages)
+        return made
+
+    bad = BadLines(strict=strict)
+    with RecordingFile(output, settings=settings) as file:
+        run = draw(
+            _first(bad.questions(questions), limit),
+            ask,
+            file,
+            n_samples=samples,
+            max_concurrency=max_concurrency,
+            retry_failed=retry_failed,
+            on_done=(shown := _Shown()).update,
+        )
+        try:
+            with shown.progress:
+                tally = asyncio.run(run)
+        except KeyboardInterrupt:
+            note("interrupted; the same command goes on")
+            raise typer.Exit(INTERRUPTED) from None
+        failures = file.failures
+    told = f"{tally.recorded} recorded, {tally.known} were there, {tally.failed} failed"
+    note(f"{told}; {cost_in_words(tally.cost)}")
+    if tally.stopped:
+        note(tally.stopped)
+    if failures.exists():
+        note(f"what failed is in {failures}; --retry-failed draws it again")
+    raise typer.Exit(1 if tally.failed or bad.count or failures.exists() else 0)
+
+
+class _Shown:
+    """A line on standard error that tells how far the run is."""
+
+    def __init__(self) -> None:
+        console = Console(stderr=True)
+        columns = (TextColumn("{task.description}"), TimeElapsedColumn())
+        hidden = not console.is_terminal
+        self.progress = Progress(*columns, console=console, disable=hidden)
+        self._task = self.progress.add_task("asking", total=None)
+
+    def update(self, tally: Tally) -> None:
+        told = f"{tally.recorded} recorded, {tally.failed} failed"
+        cost = f"{tally.cost.prompt_tokens} + {tally.cost.completion_tokens} tokens"
+        self.progress.update(self._task, description=f"{told}, {cost}")
+
+
+def _guard(chat: Any, **options: Any) -> Any:  # noqa: ANN401 - LangChain is imported late
+    from snne_guard.langchain import SNNEGuard
+
+    # Samples after the answer: nothing is paid for samples of an answer that fails.
+    return SNNEGuard(chat, schedule="answer_first", **options)
+
+
+def _answer_settings(chat: Any) -> dict[str, Any]:  # noqa: ANN401 - as above
+    from snne_guard.sampling.langchain.answer_settings import answer_settings_of
+
+    return answer_settings_of(chat)
+
+
+def _name_of(chat: Any, given: str) -> str:  # noqa: ANN401 - as above
+    """Return the model as the user named it; the embedded one has a name of its own."""
+    from snne_guard.sampling.langchain.answer_settings import model_name_of
+
+    named = model_name_of(chat).get("model") if given == "embedded" else None
+    return given if named is None else str(named)
+
+
+def _first(questions: Iterable[Question], limit: int | None) -> Iterable[Question]:
+    for number, question in enumerate(questions):
+        if limit is not None and number >= limit:
+            return
+        yield question
+
+
+def _unescaped(text: str) -> str:
+    """Return a text as it was meant: a shell has no simple way to give a new line."""
+    return text.replace("\\n", "\n").replace("\\t", "\t")

@@ -1,0 +1,217 @@
+"""An assessment as a page for the terminal; readable without colours too."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from snne_guard.cli.console import safe
+from snne_guard.types import REASONS, Assessment, Cost, Decision, FloatArray, Sample
+
+__all__ = ["AssessmentView", "cost_in_words"]
+
+_LONGEST = 160  # characters shown of a sample
+_BAR = 40
+_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+_LEVELS = (0.05, 0.35, 0.65, 0.95)
+_COLOURS = ("#30343f", "#3b528b", "#21918c", "#5ec962", "#fde725")
+
+_DECISIONS: dict[Decision | None, tuple[str, str, str]] = {
+    "accept": ("ACCEPTED", "green", "the answer is delivered"),
+    "flag": ("FLAGGED", "yellow", "the answer is delivered, marked as uncertain"),
+    "refuse": ("HELD BACK", "red", "the application gets a refusal instead"),
+    "fallback": ("HANDED OVER", "yellow", "the fallback answers instead"),
+    "unscored": ("NOT SCORED", "yellow", "the answer is delivered without a score"),
+    None: ("MEASURED", "cyan", "nothing is decided without a threshold"),
+}
+"""A word, its colour, and what follows."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Glyphs:
+    """The characters of a page, for terminals with and without Unicode."""
+
+    shades: str
+    full: str
+    empty: str
+    mark: str
+    times: str
+
+
+_UNICODE = _Glyphs(shades="·░▒▓█", full="█", empty="─", mark="▲", times="×")  # noqa: RUF001 - the sign
+_ASCII = _Glyphs(shades=".-+o#", full="#", empty="-", mark="^", times="x")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AssessmentView:
+    """An assessment that rich can print.
+
+    Attributes:
+        assessment: What to show.
+        delivered: Text that the application got in place of a withheld answer.
+    """
+
+    assessment: Assessment
+    delivered: str | None = None
+
+    def __rich_console__(
+        self, console: Console, options: ConsoleOptions
+    ) -> Iterator[RenderableType]:
+        glyphs = _ASCII if options.ascii_only else _UNICODE
+        made = self.assessment
+        groups = _fold(made.scored)
+        page = Table.grid(padding=(0, 2))
+        page.add_column(style="bold", no_wrap=True, min_width=len("Similarity"))
+        page.add_column(overflow="fold")
+        page.add_row("Answer", self._answer())
+        page.add_row("Replies", self._replies(groups, glyphs))
+        if made.matrix is not None and len(made.matrix) <= len(_LETTERS):
+            page.add_row("Similarity", _heat_map(made.matrix, groups, glyphs))
+        if made.uncertainty is not None:
+            page.add_row("Spread", _bar(made, glyphs))
+        if made.p_wrong is not None:
+            page.add_row("Reading", f"wrong with a probability of {made.p_wrong:.1%}")
+        page.add_row("Decision", self._decision())
+        page.add_row("Cost", Text(cost_in_words(made.cost)))
+        yield page
+
+    def _answer(self) -> Text:
+        answer = self.assessment.answer
+        if answer is None:
+            return Text("none came", style="red")
+        text = Text(_one_line(answer.tool_calls or answer.text), style="bold")
+        if self.assessment.decision in {"refuse", "fallback"}:
+            text.stylize("dim")
+            text.append("  (withheld)", style="red")
+        return text
+
+    def _replies(self, groups: Sequence[_Group], glyphs: _Glyphs) -> Table:
+        table = Table.grid(padding=(0, 1))
+        table.add_column(style="bold cyan")
+        table.add_column(justify="right", style="cyan")
+        table.add_column(overflow="fold")
+        for group in groups:
+            count = f"{glyphs.times}{len(group.members)}"
+            table.add_row(group.letter, count, Text(_cut(group.text)))
+        for text, times in self._left_out().items():
+            shown = Text(_cut(text), style="dim")
+            shown.append("  (not compared)", style="yellow")
+            table.add_row("-", f"{glyphs.times}{times}", shown)
+        return table
+
+    def _left_out(self) -> Counter[str]:
+        made = self.assessment
+        replies: list[Sample] = [*([made.answer] if made.answer else []), *made.samples]
+        texts = Counter(_one_line(each.tool_calls or each.text) for each in replies)
+        return texts - Counter(map(_one_line, made.scored))
+
+    def _decision(self) -> Text:
+        made = self.assessment
+        word, colour, follows = _DECISIONS[made.decision]
+        text = Text(word, style=f"bold {colour}")
+        text.append(f"  {_why(made)}{follows}.", style="not bold default")
+        notes = "; ".join(REASONS.get(reason, reason) for reason in made.reasons)
+        if notes:
+            text.append(f"\nNote: {notes}.", style="not bold yellow")
+        if self.delivered is not None:
+            text.append("\nDelivered instead: ", style="not bold default")
+            text.append(_one_line(self.delivered), style="italic")
+        return text
+
+
+def cost_in_words(cost: Cost) -> str:
+    """Return requests, tokens, time and money in one line."""
+    requests = f"{cost.calls} request{'' if cost.calls == 1 else 's'}"
+    if cost.attempts > cost.calls:
+        requests += f" of {cost.attempts} sent"
+    least = "at least " if cost.lower_bound else ""
+    cached = f" ({cost.cached_tokens} from a cache)" if cost.cached_tokens else ""
+    money = "" if cost.money is None else f", price {least}{cost.money:.6f}"
+    return (
+        f"{requests}, {least}{cost.prompt_tokens} tokens read{cached}, "
+        f"{least}{cost.completion_tokens} written, {cost.seconds:.1f} s{money}"
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Group:
+    """Replies with the same text."""
+
+    letter: str
+    text: str
+    members: tuple[int, ...]
+
+
+def _fold(texts: Sequence[str]) -> list[_Group]:
+    """Put equal texts together: the answer's group, then the others by size."""
+    members: dict[str, list[int]] = {}
+    for position, text in enumerate(texts):
+        members.setdefault(_one_line(text), []).append(position)
+    first, *others = [*members.items()] or [("", [])]
+    ordered = [first, *sorted(others, key=lambda group: -len(group[1]))]
+    return [
+        _Group(
+            letter=_LETTERS[i] if i < len(_LETTERS) else "*",
+            text=text,
+            members=tuple(places),
+        )
+        for i, (text, places) in enumerate(ordered)
+        if places
+    ]
+
+
+def _one_line(text: str) -> str:
+    return safe(" ".join(text.split()))
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+
+
+def _why(made: Assessment) -> str:
+    u, threshold = made.uncertainty, made.threshold
+    if u is None:
+        return "There is no u to decide by: "
+    if threshold is None:
+        return f"u = {u:.2f}; "
+    side = "is within" if u <= threshold else "is above"
+    return f"u = {u:.2f} {side} the threshold {threshold:.2f}: "
+
+
+def _heat_map(matrix: FloatArray, groups: Sequence[_Group], glyphs: _Glyphs) -> Text:
+    order = [(group.letter, place) for group in groups for place in group.members]
+    text = Text()
+    text.append("  " + " ".join(letter for letter, _ in order) + "\n", style="cyan")
+    for letter, row in order:
+        text.append(f"{letter} ", style="cyan")
+        for _, column in order:
+            level = sum(float(matrix[row, column]) >= bound for bound in _LEVELS)
+            text.append(glyphs.shades[level] * 2, style=_COLOURS[level])
+        text.append("\n")
+    text.append("nothing in common ", style="dim")
+    for shade, colour in zip(glyphs.shades, _COLOURS, strict=True):
+        text.append(shade * 2, style=colour)
+    text.append(" the same", style="dim")
+    return text
+
+
+def _bar(made: Assessment, glyphs: _Glyphs) -> Text:
+    u = made.uncertainty or 0.0
+    filled = round(u * _BAR)
+    colour = _DECISIONS[made.decision][1]
+    text = Text("alike ", style="dim")
+    text.append(glyphs.full * filled, style=f"not dim {colour}")
+    text.append(glyphs.empty * (_BAR - filled))
+    text.append(" different   ")
+    text.append(f"u = {u:.2f}", style="not dim bold")
+    if made.threshold is not None:
+        kind = "certified" if made.certified else "uncalibrated"
+        indent = len("alike ") + round(max(0.0, made.threshold) * _BAR)
+        text.append("\n" + " " * indent + glyphs.mark, style="not dim")
+        text.append(f" threshold {made.threshold:.2f}, {kind}")
+    return text
