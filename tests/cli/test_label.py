@@ -1,0 +1,199 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from snne_guard.evaluation import read_labels, read_recordings
+from tests.cli.support import run
+from tests.evaluation.support import write_jsonl
+
+ROWS: list[dict[str, Any]] = [
+    {
+        "id": name,
+        "question": f"question {name}",
+        "main_answer": f"answer {name}",
+        "samples": [f"sample {name}"],
+        "answers": [f"reference {name}"],
+    }
+    for name in "abc"
+]
+ORDER = ["c", "a", "b"]
+
+
+@pytest.fixture
+def recording(tmp_path: Path) -> Path:
+    return write_jsonl(tmp_path / "r.jsonl", ROWS)
+
+
+def labels(path: Path) -> dict[str, int | None]:
+    found = read_labels(path.with_name("r.labels.jsonl"))
+    return {name: one.label for name, one in found.items()}
+
+
+def shown(text: str) -> list[str]:
+    """Return the ids of the answers that were shown, in order."""
+    lines = [line.split() for line in text.splitlines() if line.startswith("Answer")]
+    return [line[-1] for line in lines]
+
+
+def test_one_key_an_answer(recording: Path) -> None:
+    before = recording.read_bytes()
+    found = run("label", recording, keys="r\nw\ns\n")
+    assert found.exit_code == 0, found.output
+    assert shown(found.stdout) == ORDER
+    assert labels(recording) == {"c": 1, "a": 0, "b": None}
+    for count in (
+        "right        1",
+        "wrong        1",
+        "skipped      1",
+        "left         0",
+    ):
+        assert count in found.stdout
+    assert recording.read_bytes() == before
+
+
+def test_what_is_shown_is_what_a_grader_needs(recording: Path) -> None:
+    found = run("label", recording, keys="q\n")
+    for part in ("question c", "reference c", "answer c"):
+        assert part in found.stdout
+    assert "sample" not in found.stdout
+
+
+def test_the_same_command_goes_on(recording: Path) -> None:
+    assert shown(run("label", recording, keys="r\nq\n").stdout) == ORDER[:2]
+    again = run("label", recording, keys="w\nw\n")
+    assert shown(again.stdout) == ORDER[1:]
+    assert labels(recording) == {"c": 1, "a": 0, "b": 0}
+    assert shown(run("label", recording).stdout) == []
+
+
+def test_keys_may_be_capital_and_others_are_asked_for_again(recording: Path) -> None:
+    found = run("label", recording, keys="x\n\nR\nq\n")
+    assert found.exit_code == 0
+    assert labels(recording) == {"c": 1}
+
+
+def test_back_replaces_a_label(recording: Path) -> None:
+    found = run("label", recording, keys="b\nr\nb\nw\nq\n")
+    assert shown(found.stdout) == ["c", "a", "c", "a"]
+    assert "So far     right" in found.stdout
+    assert labels(recording) == {"c": 0}
+
+
+def test_the_end_of_input_quits(recording: Path) -> None:
+    found = run("label", recording, keys="r\n")
+    assert found.exit_code == 0
+    assert labels(recording) == {"c": 1}
+
+
+def test_an_interrupt_keeps_what_was_said(
+    recording: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replies = iter(["r"])
+
+    def ask(*_: object, **__: object) -> str:
+        for reply in replies:
+            return reply
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("snne_guard.cli.label.Prompt.ask", ask)
+    assert run("label", recording).exit_code == 130
+    assert labels(recording) == {"c": 1}
+
+
+def test_answers_with_a_label_are_asked_for_with_regrade(tmp_path: Path) -> None:
+    path = write_jsonl(tmp_path / "r.jsonl", [{**ROWS[0], "label": 1}, ROWS[1]])
+    found = run("label", path, keys="q\n")
+    assert shown(found.stdout) == ["b"]
+    assert "1 answers have a label already" in found.stderr
+    assert len(shown(run("label", path, "--regrade", keys="r\nr\n").stdout)) == 2
+
+
+def test_skipped_ones_are_asked_for_again_if_told(recording: Path) -> None:
+    run("label", recording, keys="s\ns\nr\n")
+    assert shown(run("label", recording, keys="q\n").stdout) == []
+    assert (
+        shown(run("label", recording, "--skipped", keys="r\nr\n").stdout) == ORDER[:2]
+    )
+    assert labels(recording) == {"c": 1, "a": 1, "b": 1}
+
+
+def test_another_answer_to_the_same_question_is_asked_again(recording: Path) -> None:
+    run("label", recording, keys="r\nr\nr\n")
+    write_jsonl(recording, [{**ROWS[0], "main_answer": "another a"}, *ROWS[1:]])
+    found = run("label", recording, keys="w\n")
+    assert shown(found.stdout) == ["a"]
+    assert "1 labels are of other answers" in found.stderr
+    assert labels(recording) == {"c": 1, "a": 0, "b": 1}
+
+
+def test_output_has_the_labels_and_all_else(recording: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.jsonl"
+    run("label", recording, "--output", out, keys="r\nw\nq\n")
+    assert [row.label for row in read_recordings(out)] == [0, None, 1]
+    rows = [json.loads(line) for line in out.read_text().splitlines()]
+    assert [{**row, "label": None} for row in rows] == [
+        {**row, "label": None} for row in ROWS
+    ]
+
+
+def test_escape_sequences_do_nothing(tmp_path: Path) -> None:
+    hostile = "\x1b[2J\x1b]52;c;aGk=\x07\x9b1A\u202e[bold red]x[/]"
+    row = {
+        **ROWS[0],
+        "question": hostile,
+        "main_answer": f"one\r\n{hostile}",
+        "answers": [hostile],
+        "context": hostile,
+    }
+    found = run("label", write_jsonl(tmp_path / "r.jsonl", [row]), keys="c\nr\n")
+    assert found.exit_code == 0
+    assert not set("\x1b\x07\x9b\u202e\r") & set(found.stdout)
+    assert found.stdout.count("[bold red]x[/]") == 5
+
+
+def test_a_long_context_is_cut_until_asked_for(tmp_path: Path) -> None:
+    row = {**ROWS[0], "context": "word " * 400 + "END"}
+    path = write_jsonl(tmp_path / "r.jsonl", [row])
+    assert "END" not in run("label", path, keys="q\n").stdout
+    assert "END" in run("label", path, keys="c\nq\n").stdout
+
+
+def test_empty_parts_are_named(tmp_path: Path) -> None:
+    row = {**ROWS[0], "question": None, "main_answer": " ", "answers": []}
+    found = run("label", write_jsonl(tmp_path / "r.jsonl", [row]), keys="q\n")
+    for part in ("(there was none)", "(it has no answer)", "(empty)"):
+        assert part in found.stdout
+
+
+def test_a_bad_line_ends_with_status_one(recording: Path) -> None:
+    with recording.open("a") as stream:
+        stream.write("{}\n")
+    found = run("label", recording, keys="q\n")
+    assert found.exit_code == 1
+    assert "line 4: id: Field required" in found.stderr
+
+
+@pytest.mark.parametrize("option", ["--labels", "--output"])
+def test_the_recording_is_never_overwritten(recording: Path, option: str) -> None:
+    before = recording.read_bytes()
+    found = run("label", recording, option, recording, keys="r\n")
+    assert found.exit_code == 2
+    assert option in found.stderr
+    assert recording.read_bytes() == before
+
+
+def test_labels_may_be_kept_elsewhere(recording: Path, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "mine.jsonl"
+    run("label", recording, "--labels", elsewhere, keys="r\nq\n")
+    assert list(read_labels(elsewhere)) == ["c"]
+    assert labels(recording) == {}
+
+
+def test_a_missing_recording_is_told(tmp_path: Path) -> None:
+    found = run("label", tmp_path / "none.jsonl")
+    assert found.exit_code == 2
+    assert "No such file" in found.stderr
