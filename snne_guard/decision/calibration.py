@@ -57,7 +57,7 @@ class Calibration:
 
     Attributes:
         settings: How the graded answers were drawn and scored: plain values by the
-            names in ``SETTINGS``; ``stop`` is a list of texts.
+            names in ``SETTINGS``.
         threshold: Largest accepted ``u``, with its promise.
         refuse: ``u`` above which an answer is always refused, None for no such limit.
         probability: Reads the probability of an error from ``u``, None where there were
@@ -152,14 +152,18 @@ class Calibration:
     def _same(self, name: str, here: Any) -> bool:  # noqa: ANN401 - any setting
         if name in ANSWER_SETTINGS and name not in self.settings:
             return True
-        made = self.settings.get(name)
         if name == "model":
             return self._is_model(here)
-        if name == "anchor":
-            return (made or 0.0) == (here or 0.0)
+        made = self.settings.get(name)
+        try:
+            here = _plain(name, here)
+        except ConfigurationError:
+            return False
         if name == "stop":
             return set(made or ()) == set(here or ())
-        return bool(made == _plain(name, here))
+        if name == "anchor":
+            return (made or 0.0) == (here or 0.0)
+        return bool(made == here)
 
     def _is_model(self, name: str | None) -> bool:
         made = self.settings.get("model")
@@ -278,6 +282,8 @@ class Calibration:
 def _plain(name: str, value: Any) -> Any:  # noqa: ANN401 - any setting
     """Return a setting as JSON holds it, so that it is the same after a file."""
     kind = _KINDS[name]
+    if kind is list and isinstance(value, str):
+        value = [value]
     if isinstance(value, bool):
         fits = kind is bool
     elif isinstance(value, list | tuple):

@@ -254,8 +254,6 @@ def _common_settings(
         msg = f"expected the recorded temperature to be a number; got {temperature!r}"
         raise InputError(msg)
     known = {name: common[name] for name in ANSWER_SETTINGS if name in common}
-    if isinstance(known.get("stop"), str):
-        known["stop"] = [known["stop"]]
     return {"model": recorded or model, "temperature": float(temperature), **known}
 
 

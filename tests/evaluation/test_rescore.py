@@ -173,7 +173,7 @@ def test_what_record_keeps_of_the_draws_is_passed_on() -> None:
     drawn = {"models": ["m-1", "m-2"], "reasons": ["temperature_unset"]}
     rows = [row(i, settings=settings | {"seed": i}, drawn=drawn) for i in range(2)]
     found = score_recordings(rows)
-    kept = {"answer_temperature": 0.0, "top_p": None, "max_tokens": 48, "stop": ["\n"]}
+    kept = {"answer_temperature": 0.0, "top_p": None, "max_tokens": 48, "stop": "\n"}
     assert kept.items() <= found.settings.items()
     assert "seed" not in found.settings
     assert found.reply_models == ("m-1", "m-2")
