@@ -164,7 +164,10 @@ def _show(result: CalibrationResult) -> None:
     console.print(facts)
     if len(result.correct):
         console.print()
-        console.print("Other error rates, to explore only: they share one delta.")
+        console.print(
+            "Other error rates, to explore only. They share one delta, so each accepts "
+            "less than it would if declared alone."
+        )
         console.print(_alternatives(result))
     if made.probability is not None:
         console.print()

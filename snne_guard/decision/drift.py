@@ -60,8 +60,8 @@ class DriftReport:
                 "may no longer hold; grade new answers and calibrate again."
             )
         return (
-            f"No change was found: {found}. Errors that leave u as it is are not seen "
-            "in this way."
+            f"No change was found: {found}. The test cannot see a model that errs "
+            "more often at the same u."
         )
 
 
