@@ -11,11 +11,17 @@ from typing import Any, Literal, cast
 import numpy as np
 
 from snne_guard.errors import InputError
-from snne_guard.scorers.checks import as_shares, as_token_logprobs, check_tau
+from snne_guard.scorers.checks import as_token_logprobs, check_tau
 from snne_guard.scorers.clusters import as_equivalence, greedy_clusters
 from snne_guard.scorers.kernels import edge_weights
 from snne_guard.scorers.luq import split_sentences
 from snne_guard.scorers.registry import anchor_for, check_similarity
+from snne_guard.similarity import (
+    NLI,
+    checked_matrix,
+    entail_similarity,
+    equivalence,
+)
 from snne_guard.types import (
     BoolArray,
     Entailment,
@@ -34,7 +40,6 @@ AnswerRole = Literal["member", "apart", "absent"]
 
 _FIELDS = frozenset(field.name for field in fields(MethodInputs))
 _OF_EACH = ("hidden_states", "token_importance")
-_ROUNDING = 1e-9
 
 
 class InputBuilder:
@@ -116,6 +121,17 @@ class InputBuilder:
         found.setdefault("similarity", np.full((len(self.answers),) * 2, np.nan))
         anchor = anchor_for(method, self._name) if self._answer == "member" else 0.0
         return MethodInputs(tau=tau, anchor=anchor, **found)
+
+    @property
+    def matrix(self) -> FloatArray | None:
+        """The members' comparison, as far as methods asked for it; None if none did."""
+        seen = vars(self)
+        whole = isinstance(self._compare, NLI) and "_probabilities" in seen
+        if whole or "_matrix" in seen:
+            return self.similarity
+        if "_equivalent" in seen:
+            return self._equivalent[self._first :, self._first :].astype(np.float64)
+        return None
 
     @property
     def answers(self) -> tuple[str, ...]:
@@ -219,11 +235,15 @@ class InputBuilder:
 
     @cached_property
     def _matrix(self) -> FloatArray:
+        if isinstance(self._compare, NLI) and self._probabilities is not None:
+            return entail_similarity(self._probabilities)  # one run of the model
         found = self._compare(self.texts, question=self.question)
-        return _checked_similarity(found, len(self.texts))
+        return checked_matrix(found, len(self.texts))
 
     @cached_property
     def _equivalent(self) -> BoolArray:
+        if isinstance(self._compare, NLI) and self._probabilities is not None:
+            return equivalence(self._probabilities, strict=self._compare.strict)
         compare = cast("Equivalence", self._compare)
         found = compare.equivalent(self.texts, question=self.question)
         return as_equivalence(found, n=len(self.texts))
@@ -267,13 +287,3 @@ def _means(tokens: tuple[FloatArray, ...] | None) -> FloatArray | None:
     if tokens is None:
         return None
     return np.array([math.fsum(one) / len(one) for one in tokens])
-
-
-def _checked_similarity(values: FloatArray, n: int) -> FloatArray:
-    """Return what a similarity returned as a clean matrix with diagonal 1."""
-    matrix = as_shares(values, what="similarity", slack=_ROUNDING)
-    if matrix.shape != (n, n) or np.isneginf(matrix).any():
-        msg = f"expected a similarity of shape {(n, n)}, got {matrix.shape}"
-        raise InputError(msg)
-    np.fill_diagonal(matrix, 1.0)
-    return matrix

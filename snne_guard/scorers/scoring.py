@@ -16,6 +16,7 @@ from snne_guard.scorers.registry import (
     default_similarity,
     resolve_method,
 )
+from snne_guard.similarity import blind_spots, resolve_similarity
 from snne_guard.types import Method, Score, Similarity
 
 __all__ = ["score", "score_members"]
@@ -74,8 +75,6 @@ def score(
         >>> 0 < result.uncertainty < 1
         True
     """
-    from snne_guard.similarity.registry import resolve_similarity
-
     tau = 1.0 if tau is None else tau
     check_tau(tau)
     _check_answers(answers)
@@ -148,7 +147,8 @@ def score_members(
 
     Returns:
         The score. Where its uncertainty is None a reason says why:
-        ``too_few_samples``, or ``scoring_failed`` for a method without bounds.
+        ``too_few_samples``, or ``scoring_failed`` for a method without bounds. The
+        reason ``similarity_blind``: the similarity cannot see all of some text.
 
     Raises:
         InputError: There are no texts, the similarity returned no matrix, something
@@ -174,6 +174,7 @@ def score_members(
         msg = f"expected u in [0, 1] from method {method.name!r}, got {u}"
         raise InputError(msg)
     compares = compares_answers(method)
+    blind = compares and blind_spots(similarity, texts, question=question)
     return Score(
         value=value,
         uncertainty=u,
@@ -181,15 +182,18 @@ def score_members(
         similarity=similarity_name if compares else None,
         tau=float(tau),
         n=n,
-        reasons=_reasons(u, n=n),
-        matrix=builder.similarity if compares else None,
+        reasons=_reasons(u, n=n, blind=blind),
+        matrix=builder.matrix,
     )
 
 
-def _reasons(u: float | None, *, n: int) -> tuple[str, ...]:
+def _reasons(u: float | None, *, n: int, blind: bool) -> tuple[str, ...]:
+    reasons = []
     if n < 2:  # noqa: PLR2004 - one answer has nothing to differ from
-        return ("too_few_samples",)
-    return ("scoring_failed",) if u is None else ()
+        reasons.append("too_few_samples")
+    elif u is None:
+        reasons.append("scoring_failed")
+    return (*reasons, "similarity_blind") if blind else tuple(reasons)
 
 
 def _check_answers(answers: Sequence[object]) -> None:
