@@ -239,6 +239,17 @@ async def test_samples_are_hot_wherever_the_user_set_the_temperature(
         assert at(sample, case.seed) is None
 
 
+@pytest.mark.parametrize("name", CASES)
+async def test_a_model_that_streams_is_asked_for_whole_replies(
+    name: str, wire: Wire
+) -> None:
+    if "streaming" not in type(chat(name)).model_fields:
+        pytest.skip("the class has no such field")
+    asking = draws(chat(name, streaming=True), kwargs={"stream": True})
+    for draw in (Draw(role="answer"), Draw(role="sample")):
+        assert not (await body(wire, asking, draw, "send")).get("stream")
+
+
 @pytest.mark.parametrize(
     ("name", "wanted", "sent"),
     [
@@ -361,8 +372,14 @@ async def test_a_structured_reply_that_does_not_fit_is_no_error(
     assert sent == wire.bodies[1]["response_format"]
     assert sent["json_schema"]["name"] == "City"
     assert sent["json_schema"]["strict"] is True
+    if way == "send":
+        chunks = list(asking.stream())
+    else:
+        chunks = [chunk async for chunk in asking.astream()]
+    assert asking.join(chunks).raw.content == text
     if fits:
         assert chain.last.invoke(answer.raw) == City(name="Paris")
+        assert chain.last.invoke(chunks[0].message) == City(name="Paris")
     else:
         with pytest.raises(ValueError, match="parsed"):
             chain.last.invoke(answer.raw)

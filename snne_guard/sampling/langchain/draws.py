@@ -25,7 +25,6 @@ from langchain_core.messages import (
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from langchain_core.runnables import RunnableBinding, RunnableWithFallbacks
 from langchain_core.runnables.retry import RunnableRetry
-from pydantic import ValidationError
 
 from snne_guard.errors import ConfigurationError
 from snne_guard.sampling.langchain.hooks import (
@@ -36,6 +35,7 @@ from snne_guard.sampling.langchain.hooks import (
     generate,
     open_stream,
     whole_message,
+    with_parsed,
 )
 from snne_guard.sampling.langchain.messages import (
     cost_of,
@@ -241,7 +241,7 @@ class LangChainDraws:
             )
         if not messages:
             raise NoReplyError
-        raw = _with_parsed(messages[0], request)
+        raw = with_parsed(messages[0], request)
         raw = without_logprobs(raw) if request.adds_logprobs else raw
         return Reply(samples=samples[:1], cost=cost, raw=raw)
 
@@ -309,15 +309,3 @@ async def _arun(steps: Steps, send: Callable[[Request], Awaitable[Any]]) -> _Sen
     except StopIteration as end:
         sent: _Sent = end.value
         return sent
-
-
-def _with_parsed(message: BaseMessage, request: Request) -> BaseMessage:
-    """Put the parsed reply where ``ChatOpenAI`` puts it for its output parser."""
-    if request.schema is None:
-        return message
-    try:
-        parsed = request.schema.model_validate_json(str(message.text))
-    except ValidationError:
-        return message
-    aside = {**message.additional_kwargs, "parsed": parsed}
-    return message.model_copy(update={"additional_kwargs": aside})

@@ -12,15 +12,17 @@ from __future__ import annotations
 import contextvars
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from langchain_core.callbacks import BaseCallbackHandler, BaseCallbackManager
-from langchain_core.messages import AIMessageChunk, BaseMessage
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from langchain_core.runnables.config import var_child_runnable_config
 from langsmith.run_helpers import tracing_context
+from pydantic import ValidationError
 
 from snne_guard.errors import InputError
-from snne_guard.sampling.langchain.requests import Request
+from snne_guard.sampling.langchain.requests import Request, unstreamed
 
 __all__ = [
     "AsyncOpened",
@@ -33,6 +35,7 @@ __all__ = [
     "open_stream",
     "quiet",
     "whole_message",
+    "with_parsed",
 ]
 
 Chunk = ChatGenerationChunk
@@ -73,10 +76,11 @@ async def agenerate(request: Request) -> ChatResult:
 def open_stream(request: Request) -> Opened:
     """Send a request and wait for its first chunk.
 
-    A model that does not stream, or is told not to, gives one chunk.
+    A model that does not stream, or is told not to, gives one chunk, and so does one
+    that is to answer by a class: its parser needs the whole answer.
     """
     if not _streams(request, async_api=False):
-        return _only_chunk(generate(request)), iter(())
+        return _only_chunk(request, generate(unstreamed(request))), iter(())
     model = request.model
     if model.rate_limiter:
         model.rate_limiter.acquire(blocking=True)
@@ -94,7 +98,8 @@ def open_stream(request: Request) -> Opened:
 async def aopen_stream(request: Request) -> AsyncOpened:
     """Send a request from a task and wait for its first chunk."""
     if not _streams(request, async_api=True):
-        return _only_chunk(await agenerate(request)), _aiter_of_nothing()
+        result = await agenerate(unstreamed(request))
+        return _only_chunk(request, result), _aiter_of_nothing()
     model = request.model
     if model.rate_limiter:
         await model.rate_limiter.aacquire(blocking=True)
@@ -120,6 +125,18 @@ def whole_message(generation: ChatGeneration, result: ChatResult) -> BaseMessage
     return generation.message.model_copy(update={"response_metadata": metadata})
 
 
+def with_parsed(message: BaseMessage, request: Request) -> BaseMessage:
+    """Put the parsed reply where ``ChatOpenAI`` puts it for its output parser."""
+    if request.schema is None:
+        return message
+    try:
+        parsed = request.schema.model_validate_json(str(message.text))
+    except ValidationError:
+        return message
+    aside = {**message.additional_kwargs, "parsed": parsed}
+    return message.model_copy(update={"additional_kwargs": aside})
+
+
 @contextmanager
 def quiet() -> Iterator[None]:
     """Run without parent run, handlers of context variables and LangSmith."""
@@ -140,7 +157,7 @@ def quiet() -> Iterator[None]:
 
 def _streams(request: Request, *, async_api: bool) -> bool:
     options = {**request.options, "stream": True}
-    return request.model._should_stream(  # noqa: SLF001 - LangChain's own rule
+    return request.schema is None and request.model._should_stream(  # noqa: SLF001 - LangChain's own rule
         async_api=async_api, **options
     )
 
@@ -183,9 +200,11 @@ async def _aiter_of_nothing() -> AsyncIterator[Chunk]:
     yield  # makes it a generator
 
 
-def _only_chunk(result: ChatResult) -> Chunk:
+def _only_chunk(request: Request, result: ChatResult) -> Chunk:
     if not result.generations:
         raise NoReplyError
-    message = whole_message(result.generations[0], result)
-    fields = message.model_dump(exclude={"type"})
-    return Chunk(message=AIMessageChunk(**{**fields, "chunk_position": "last"}))
+    message = with_parsed(whole_message(result.generations[0], result), request)
+    names = [name for name in AIMessage.model_fields if name != "type"]
+    fields: dict[str, Any] = {name: getattr(message, name, None) for name in names}
+    last: dict[str, Any] = {"chunk_position": "last"}
+    return Chunk(message=AIMessageChunk(**fields, **last))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -18,7 +18,7 @@ from snne_guard.sampling.langchain.providers import (
 )
 from snne_guard.sampling.langchain.side_effects import NESTED
 
-__all__ = ["Request", "answer_request", "sample_request"]
+__all__ = ["Request", "answer_request", "sample_request", "unstreamed"]
 
 _SET_FOR_SAMPLES = frozenset(
     {
@@ -153,6 +153,14 @@ def sample_request(
         optional=frozenset(optional),
         temperature_set="temperature" in optional and hot == temperature,
     )
+
+
+def unstreamed(request: Request) -> Request:
+    """Return a request for the whole answer at once, in place of a stream."""
+    options = {**request.options}
+    update = _unstreamed(request.model, options)
+    model = request.model.model_copy(update=update)
+    return replace(request, model=model, options=options)
 
 
 def _sample_fields(model: BaseChatModel) -> dict[str, Any]:
