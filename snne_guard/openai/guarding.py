@@ -99,7 +99,11 @@ class _Guarding:
 
     @property
     def _driver(self) -> dict[str, Any]:
-        return {"limiter": self.shared.limiter, "observers": self.shared.observers}
+        return {
+            "limiter": self.shared.limiter,
+            "observers": self.shared.observers,
+            "retry": not self.client.max_retries,  # one layer retries
+        }
 
     @property
     def _holds(self) -> bool:

@@ -150,11 +150,11 @@ class Server:
     def answers(self) -> list[Asked]:
         return [asked for asked in self.requests if not asked.is_sample]
 
+    def wait_for_requests(self, count: int) -> None:
+        _wait_until(lambda: len(self.requests) >= count)
+
     def wait_for_abandoned(self, count: int) -> None:
-        until = time.monotonic() + 5
-        while self.abandoned < count and time.monotonic() < until:
-            time.sleep(0.01)
-        assert self.abandoned == count
+        _wait_until(lambda: self.abandoned >= count)
 
     def __enter__(self) -> Self:
         work = threading.Thread(target=self._http.serve_forever, args=(0.01,))
@@ -171,6 +171,13 @@ class Server:
         self.closing.set()
         self._http.shutdown()
         self._http.socket.close()
+
+
+def _wait_until(condition: Callable[[], bool]) -> None:
+    until = time.monotonic() + 5
+    while not condition():
+        assert time.monotonic() < until, "it never came to that"
+        time.sleep(0.01)
 
 
 class _HTTP(ThreadingHTTPServer):

@@ -161,7 +161,8 @@ def test_what_a_server_rejects_is_left_out_and_remembered(
         send(SAMPLES)
         assert len(server.requests) == sent + 1
         assert parameter not in server.requests[-1].body
-    assert len(reply.samples) == (1 if parameter == "n" else 3)
+    # Without a name, n is the first to be left out.
+    assert len(reply.samples) == (1 if parameter == "n" or not named else 3)
     assert reply.temperature_set is (parameter != "temperature")
     assert parameter in send.rejected
     takes = capabilities_of(ChatApi(), send.rejected)
@@ -253,7 +254,6 @@ def test_only_the_client_s_own_retries_hold(way: str, retries: int, sent: int) -
         Server(always(status=503, headers=headers)) as server,
         sending(server, way, client_options={"max_retries": retries}) as send,
     ):
-        assert send.door.retries is (retries == 0)
         for draw in (ANSWER, SAMPLES):
             server.requests.clear()
             with pytest.raises(openai.InternalServerError):

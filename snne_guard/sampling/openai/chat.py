@@ -55,7 +55,8 @@ class ChatApi:
     def remove_logprobs(self, part: ApiObject, /) -> None:
         """Remove log-probabilities from a completion or a chunk."""
         for choice in items_of(getattr(part, "choices", None)):
-            choice.logprobs = None
+            if getattr(choice, "logprobs", None) is not None:
+                choice.logprobs = None
 
     def read(self, answer: object, /) -> Reply:
         """Read the choices of a completion in the order of their index.

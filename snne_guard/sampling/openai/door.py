@@ -94,13 +94,6 @@ class OpenAIDoor:
         self._logprobs = logprobs
         self._rejected = rejected
         self._seen: list[dict[str, Any]] = []
-        self.response: Any = None
-        """The HTTP response of the answer's stream, None before it is open."""
-
-    @property
-    def retries(self) -> bool:
-        """Whether the driver is to retry, since the client does not."""
-        return not self._client.max_retries
 
     def send(self, draw: Draw, /) -> Reply:
         """Send one request and wait for its reply.
@@ -127,7 +120,7 @@ class OpenAIDoor:
         """Send the request for the answer and yield the parts of its stream."""
         stream, asked = self._post(Draw(role="answer"))
         with stream:
-            self._opened(stream)
+            self._seen.clear()  # of an attempt that failed
             for part in stream:
                 yield self._noted(part, asked)
 
@@ -135,7 +128,7 @@ class OpenAIDoor:
         """Do the same without blocking the event loop."""
         stream, asked = await self._apost(Draw(role="answer"))
         async with stream:
-            self._opened(stream)
+            self._seen.clear()  # of an attempt that failed
             async for part in stream:
                 yield self._noted(part, asked)
 
@@ -219,10 +212,6 @@ class OpenAIDoor:
         host = str(getattr(self._client.base_url, "host", ""))
         return self._request.api.name == "responses" or host.endswith(".openai.com")
 
-    def _opened(self, stream: ApiObject) -> None:
-        self._seen.clear()  # of an attempt that failed
-        self.response = stream.response
-
     def _noted(self, part: ApiObject, asked: _Asked) -> ApiObject:
         self._seen.append(fields_of(part))  # log-probabilities included
         if asked.logprobs:
@@ -235,11 +224,11 @@ class OpenAIDoor:
         return replace(reply, raw=StreamedAnswer(parts=parts, fields=fields))
 
     def _read(self, result: object, draw: Draw, asked: _Asked) -> Reply:
-        reply = self._request.api.read(result)
+        reply = _checked(self._request.api.read(result))
         if draw.role == "answer":
             if asked.logprobs:
                 self._request.api.remove_logprobs(result)
-            return _checked(reply)
+            return reply
         return replace(reply, raw=None, temperature_set=asked.temperature)
 
 
@@ -262,7 +251,7 @@ def _to_leave_out(error: Exception, asked: _Asked) -> str | None:
     name = rejected_parameter(error, present)
     if name is None and is_rejection(error) and not getattr(error, "param", None):
         # It does not say why. An answer must not fail for what only the guard wants.
-        name = next((name for name in ("logprobs", "n") if name in present), None)
+        name = next((name for name in ("n", "logprobs") if name in present), None)
     return name
 
 

@@ -1,0 +1,277 @@
+"""What the guard makes of what providers do, one row each."""
+
+from __future__ import annotations
+
+import logging
+import pickle
+from dataclasses import dataclass, field
+from typing import Any
+
+import openai
+import pytest
+
+from snne_guard import SamplingError, UncertainAnswerError
+from tests.openai.guarded import guarded
+from tests.openai.support import (
+    APART,
+    WAYS,
+    Answer,
+    Scripted,
+    always,
+    rejecting,
+    split,
+)
+
+CALL = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fault:
+    """A provider's behaviour, and what comes of it with five members."""
+
+    script: Any
+    decision: str = "accept"
+    reasons: tuple[str, ...] = ()
+    n_used: int = 5
+    options: dict[str, Any] = field(default_factory=dict)
+    attempts: int | None = None
+    lower_bound: bool = False
+
+
+def one_in(count: int, answer: Answer) -> Scripted:
+    """Give something else for each so many-th sample, each in its own request."""
+    seen = 0
+
+    def script(asked: Any) -> Answer:
+        nonlocal seen
+        if not asked.is_sample:
+            return Answer(texts=["Paris"])
+        if asked.n > 1:
+            return Answer(status=400, body={"error": {"message": "no", "param": "n"}})
+        seen += 1
+        return answer if seen % count == 0 else Answer(texts=["Paris"])
+
+    return script
+
+
+def beside(**fields: Any) -> Scripted:
+    """Answer well, and give samples that are not as usual."""
+    return lambda asked: (
+        Answer(texts=["Paris"], **fields) if asked.is_sample else Answer()
+    )
+
+
+FAULTS: dict[str, Fault] = {
+    "all is well": Fault(script=always(), attempts=2),
+    "n is ignored": Fault(script=always(choices=1), attempts=5),
+    "n is rejected": Fault(script=rejecting("n", always())),
+    "n is rejected without a word": Fault(script=rejecting("n", always(), named=False)),
+    "one reply too many": Fault(script=always(choices=9)),
+    "no log-probabilities": Fault(
+        script=always(logprobs=False), reasons=("logprobs_missing",)
+    ),
+    "log-probabilities of other tokens": Fault(
+        script=always(tokens=["Rome"]), reasons=("logprobs_missing",)
+    ),
+    "log-probabilities are rejected": Fault(
+        script=rejecting("logprobs", always()), reasons=("logprobs_missing",)
+    ),
+    "the temperature is rejected": Fault(
+        script=rejecting("temperature", always()), reasons=("temperature_unset",)
+    ),
+    "usage is missing": Fault(script=always(usage=False), lower_bound=True),
+    "samples of another model": Fault(
+        script=beside(model="other"), reasons=("mixed_models",)
+    ),
+    "a sample is empty": Fault(
+        script=one_in(4, Answer(texts=[""])),
+        reasons=("unreadable_samples",),
+        n_used=4,
+    ),
+    "a sample is invisible": Fault(
+        script=one_in(4, Answer(texts=["\u200b\u3164"])),
+        reasons=("unreadable_samples",),
+        n_used=4,
+    ),
+    "a sample is reasoning alone": Fault(
+        script=one_in(4, Answer(texts=["<think>Paris?</think>"])),
+        reasons=("unreadable_samples",),
+        n_used=4,
+    ),
+    "a sample is cut off": Fault(
+        script=one_in(4, Answer(finish="length")),
+        reasons=("truncated_samples",),
+        n_used=4,
+    ),
+    "a sample does not say how it ended": Fault(
+        script=one_in(4, Answer(finish=None)),
+        reasons=("truncated_samples",),
+        n_used=4,
+    ),
+    "a sample is filtered": Fault(
+        script=one_in(4, Answer(finish="content_filter")),
+        reasons=("refused_samples",),
+        n_used=4,
+    ),
+    "a sample refuses": Fault(
+        script=one_in(4, Answer(message={"content": None, "refusal": "No."})),
+        reasons=("refused_samples",),
+        n_used=4,
+    ),
+    "a sample calls a tool": Fault(
+        script=one_in(4, Answer(message={"tool_calls": [CALL]})),
+        reasons=("tool_call_samples",),
+        n_used=4,
+    ),
+    "a sample fails": Fault(
+        script=one_in(4, Answer(status=403)), reasons=("samples_failed",), n_used=4
+    ),
+    "a sample is no JSON": Fault(
+        script=one_in(4, Answer(body="{")), reasons=("samples_failed",), n_used=4
+    ),
+    "a sample has no choices": Fault(
+        script=one_in(4, Answer(choices=0)), reasons=("samples_failed",), n_used=4
+    ),
+    "samples hold an error": Fault(
+        script=lambda asked: Answer(
+            body={"error": {"code": 500}} if asked.is_sample else None
+        ),
+        decision="refuse",
+        reasons=("samples_failed", "too_few_samples"),
+        n_used=1,
+    ),
+    "all samples fail": Fault(
+        script=beside(status=400),
+        decision="refuse",
+        reasons=("samples_failed", "too_few_samples"),
+        n_used=1,
+    ),
+    "all samples fail, and that is accepted": Fault(
+        script=beside(status=400),
+        decision="unscored",
+        reasons=("samples_failed", "too_few_samples"),
+        n_used=1,
+        options={"on_error": "accept"},
+    ),
+    "the answer is empty": Fault(
+        script=split("", *APART),
+        decision="refuse",
+        reasons=("answer_unreadable",),
+    ),
+    "the answer is a refusal": Fault(
+        script=split(Answer(message={"content": None, "refusal": "No."}), "Paris"),
+        decision="refuse",
+        reasons=("answer_refused",),
+    ),
+    "the answer is cut off": Fault(
+        script=lambda asked: Answer(finish=None if not asked.is_sample else "stop"),
+        reasons=("answer_truncated",),
+    ),
+    "the answer is heard": Fault(
+        script=split(Answer(message={"audio": {"id": "a", "data": "AA"}}), "Paris"),
+        decision="refuse",
+        reasons=("answer_unreadable",),
+    ),
+    "a tag in the answer hides nothing": Fault(
+        script=split("4 EUR</think>Done.", *(f"{i} EUR</think>Done." for i in "5678")),
+        decision="refuse",
+    ),
+    "reasoning before the answers differs": Fault(
+        script=split(
+            "<think>a</think>Paris", *(f"<think>{i}</think>Paris" for i in "bcde")
+        )
+    ),
+    "a server always answers the same unlikely text": Fault(
+        script=always(
+            "It was a dark and stormy night in the town.", tokens=None, logprobs=True
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("name", FAULTS)
+def test_what_the_guard_makes_of_it(name: str, way: str) -> None:
+    fault = FAULTS[name]
+    options = {"threshold": 0.4, "on_uncertain": "refuse", **fault.options}
+    with guarded(fault.script, way, **options) as (server, call):
+        record = call().snne_guard
+        sent = len(server.requests)
+    assert record["decision"] == fault.decision
+    assert set(record["reasons"]) == set(fault.reasons)
+    assert record["n_used"] == fault.n_used
+    assert record["cost"]["lower_bound"] is fault.lower_bound
+    if fault.attempts is not None:
+        assert record["cost"]["attempts"] == sent == fault.attempts
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(
+    ("answer", "error"),
+    [
+        (Answer(status=400), openai.BadRequestError),
+        (Answer(status=401), openai.AuthenticationError),
+        (Answer(body={"choices": []}), SamplingError),
+        (Answer(body={"error": {"code": "x"}}), SamplingError),
+    ],
+)
+def test_an_answer_that_fails_raises_as_it_is(
+    answer: Answer, error: type[Exception], way: str
+) -> None:
+    with guarded(split(answer, "Paris"), way) as (_, call), pytest.raises(error):
+        call()
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_transient_faults_are_retried_in_one_layer(way: str) -> None:
+    failed: set[bool] = set()
+
+    def script(asked: Any) -> Answer:
+        if asked.is_sample in failed:
+            return Answer()
+        failed.add(asked.is_sample)
+        headers = {"retry-after": "0", "retry-after-ms": "1"}
+        return Answer(status=503, headers=headers)
+
+    for retries in (0, 1):
+        failed.clear()
+        options: Any = {"max_retries": retries}
+        with guarded(script, way, client_options=options, n=2) as (server, call):
+            assert call().snne_guard["n_used"] == 2
+            assert len(server.requests) == 4
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_what_was_learnt_is_not_asked_again(way: str) -> None:
+    script = rejecting("temperature", rejecting("logprobs", always()))
+    with guarded(script, way) as (server, call):
+        call()
+        server.requests.clear()
+        record = call().snne_guard
+        assert len(server.requests) == 2
+        call(model="other")
+        assert len(server.requests) > 4  # what another model takes is not known
+    assert record["reasons"] == ["temperature_unset", "no_threshold"]
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("path", ["chat.completions.create", "responses.create"])
+def test_no_text_of_a_withheld_answer_comes_out(
+    path: str, way: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    withheld = "Zanzibar"
+    caplog.set_level(logging.DEBUG, "snne_guard")
+    script = split(withheld, *APART)
+    options: Any = {"threshold": 0.4, "on_uncertain": "refuse"}
+    with guarded(script, way, **options) as (_, call):
+        answer = call(path)
+        parts, _stream = call.stream(path)
+    told = [answer.to_json(), repr(answer), *(part.to_json() for part in parts)]
+    options["on_uncertain"] = "raise"
+    with guarded(script, way, **options) as (_, call):
+        for stream in (False, True):
+            with pytest.raises(UncertainAnswerError) as caught:
+                call(path, stream=stream)
+            told += [repr(caught.value), str(pickle.dumps(caught.value))]
+    assert not any(withheld in each for each in told)
+    assert withheld not in caplog.text

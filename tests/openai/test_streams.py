@@ -1,0 +1,257 @@
+"""Streams: what flows, what waits, and what ends with them."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from typing import Any
+
+import openai
+import pytest
+from openai.types.chat import ChatCompletionChunk
+from openai.types.responses import ResponseCompletedEvent
+
+from snne_guard import UncertainAnswerError
+from snne_guard.openai import guard_client
+from tests.openai.guarded import Collector, guarded
+from tests.openai.support import (
+    APART,
+    CHAT,
+    WAYS,
+    Answer,
+    Asked,
+    Server,
+    always,
+    content,
+    rejecting,
+    split,
+)
+
+PATHS = ("chat.completions.create", "responses.create")
+HELPERS = ("chat.completions.stream", "responses.stream")
+REFUSAL = "I am not certain enough of the answer to give one."
+REFUSING: dict[str, Any] = {"threshold": 0.4, "on_uncertain": "refuse"}
+
+
+def said(final: Any) -> str:
+    if hasattr(final, "output_text"):
+        return str(final.output_text)
+    return str(final.choices[0].message.content)
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("path", PATHS)
+def test_a_flagged_stream_is_that_of_the_client(path: str, way: str) -> None:
+    script = split("Paris it is", *APART)
+    with guarded(script, way, threshold=0.4) as (_, call):
+        parts, stream = call.stream(path)
+        bare, plain = call.parts(call(path, on=call.own, stream=True)), call.own
+    kind = openai.Stream if way == "threads" else openai.AsyncStream
+    assert isinstance(stream, kind)
+    assert isinstance(plain, openai.OpenAI | openai.AsyncOpenAI)
+    assert parts[-1].snne_guard["decision"] == "flag"
+    del parts[-1].snne_guard
+    if path == PATHS[1]:
+        assert parts[-1].response.snne_guard["decision"] == "flag"
+        del parts[-1].response.snne_guard
+    assert [part.to_dict() for part in parts] == [part.to_dict() for part in bare]
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("path", PATHS)
+def test_parts_flow_before_the_samples_are_there(path: str, way: str) -> None:
+    gate = threading.Event()
+
+    def script(asked: Asked) -> Answer:
+        if asked.is_sample:
+            gate.wait(5)
+        return Answer(texts=["Paris it is"])
+
+    with guarded(script, way, threshold=0.4) as (_, call):
+        stream = call(path, stream=True)
+        seen = [call.first(stream) for _ in range(4)]
+        assert "Paris" in content(seen)
+        assert not gate.is_set()
+        gate.set()
+        rest = call.parts(stream)
+    assert content([*seen, *rest]) == "Paris it is"
+    assert rest[-1].snne_guard["decision"] == "accept"
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("path", PATHS)
+def test_nothing_comes_before_the_decision_where_it_may_be_withheld(
+    path: str, way: str
+) -> None:
+    decided: list[float] = []
+
+    def script(asked: Asked) -> Answer:
+        if asked.is_sample:
+            time.sleep(0.1)
+            decided.append(time.monotonic())
+        return Answer(texts=["Paris it is"])
+
+    with guarded(script, way, n=2, **REFUSING) as (_, call):
+        stream = call(path, stream=True)
+        first = call.first(stream)
+        assert decided
+        assert time.monotonic() > decided[0]
+        parts = [first, *call.parts(stream)]
+    assert content(parts) == "Paris it is"
+    assert len(parts) > 4  # as they were sent
+    assert parts[-1].snne_guard["decision"] == "accept"
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("path", PATHS)
+def test_a_refused_stream_says_the_refusal_alone(path: str, way: str) -> None:
+    with guarded(split("Paris", *APART), way, **REFUSING) as (_, call):
+        parts, _stream = call.stream(path)
+    assert content(parts) == REFUSAL
+    assert not any("Paris" in part.to_json() for part in parts)
+    assert parts[-1].snne_guard["decision"] == "refuse"
+    if path == PATHS[0]:
+        assert all(isinstance(part, ChatCompletionChunk) for part in parts)
+        assert [part.choices[0].finish_reason for part in parts] == [None, "stop"]
+        assert {part.id for part in parts} == {"chatcmpl-1"}
+    else:
+        assert isinstance(parts[-1], ResponseCompletedEvent)
+        assert [part.sequence_number for part in parts] == list(range(len(parts)))
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_the_usage_comes_last_where_it_is_asked_for(way: str) -> None:
+    usage: Any = {"stream_options": {"include_usage": True}}
+    with guarded(split("Paris", *APART), way, **REFUSING) as (_, call):
+        refused, _stream = call.stream(**usage)
+    with guarded(always("Paris"), way) as (_, call):
+        flowing, _stream = call.stream(**usage)
+    for parts in (refused, flowing):
+        assert parts[-1].choices == []
+        assert parts[-1].usage.completion_tokens == 1
+        assert parts[-1].snne_guard["cost"]["lower_bound"] is False
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("path", PATHS)
+def test_a_withheld_stream_can_be_an_error(path: str, way: str) -> None:
+    options = {**REFUSING, "on_uncertain": "raise"}
+    with (
+        guarded(split("Paris", *APART), way, **options) as (_, call),
+        pytest.raises(UncertainAnswerError),
+    ):
+        call.stream(path)
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("fallback", ["better", lambda _: "Bern"])
+def test_a_fallback_answers_as_a_stream(fallback: Any, path: str, way: str) -> None:
+    uncertain = split("Paris", *APART)
+
+    def script(asked: Asked) -> Answer:
+        if asked.body["model"] == "better":
+            return Answer(texts=["Bern"])
+        return uncertain(asked)
+
+    options = {**REFUSING, "on_uncertain": "fallback", "fallback": fallback}
+    with guarded(script, way, **options) as (_, call):
+        parts, _stream = call.stream(path)
+    assert content(parts) == "Bern"
+    assert parts[-1].snne_guard["decision"] == "fallback"
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("options", [{}, REFUSING])
+def test_tool_calls_in_a_stream_pass_as_they_are(
+    options: dict[str, Any], way: str
+) -> None:
+    function = {"name": "lookup", "arguments": '{"city": "Paris"}'}
+    call_ = {"id": "c1", "type": "function", "function": function}
+    script = always("", message={"tool_calls": [call_]}, finish="tool_calls")
+    tools = [{"type": "function", "function": {"name": "lookup", "parameters": {}}}]
+    with guarded(script, way, **options) as (server, call):
+        parts, _stream = call.stream(tools=tools)
+    pieces = [
+        piece.function.arguments
+        for part in parts
+        for choice in part.choices
+        for piece in choice.delta.tool_calls or []
+    ]
+    assert "".join(pieces) == '{"city": "Paris"}'
+    assert parts[-1].snne_guard["reasons"][0] == "tool_calls"
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("path", HELPERS)
+@pytest.mark.parametrize(("options", "text"), [({}, "Paris"), (REFUSING, REFUSAL)])
+def test_the_package_s_helpers_read_guarded_streams(
+    path: str, options: dict[str, Any], text: str, way: str
+) -> None:
+    with guarded(split("Paris", *APART), way, **options) as (_, call):
+        assert said(call.helped(path)) == text
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("options", [{}, REFUSING])
+def test_a_request_that_fails_raises_where_it_is_sent(
+    options: dict[str, Any], way: str
+) -> None:
+    script = always(status=401, body={"error": {"message": "no key"}})
+    with (
+        guarded(script, way, **options) as (_, call),
+        pytest.raises(openai.AuthenticationError),
+    ):
+        call(stream=True)
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("path", PATHS)
+def test_a_stream_that_breaks_off_raises(path: str, way: str) -> None:
+    with (
+        guarded(always("Paris it is", cut=True), way) as (_, call),
+        pytest.raises(openai.APIError),
+    ):
+        call.stream(path)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_stream_goes_on_where_log_probabilities_are_rejected(way: str) -> None:
+    script = rejecting("logprobs", always("Paris"))
+    with guarded(script, way, threshold=0.4) as (_, call):
+        parts, _stream = call.stream()
+    assert content(parts) == "Paris"
+    record = parts[-1].snne_guard
+    assert (record["decision"], record["method"]) == ("accept", "snne")
+
+
+async def test_closing_a_stream_ends_the_samples() -> None:
+    collector = Collector()
+
+    def script(asked: Asked) -> Answer:
+        if asked.is_sample:
+            return Answer(hang=True)
+        return Answer(texts=["Paris it is"], chunk_delay=0.02)
+
+    with Server(script) as server:
+        given: Any = {"base_url": server.url, "api_key": "x", "max_retries": 0}
+        async with openai.AsyncOpenAI(**given) as own:
+            client = guard_client(own, n=3, observers=[collector])
+            stream = await client.chat.completions.create(**CHAT, stream=True)
+            await anext(stream)
+            await asyncio.to_thread(server.wait_for_requests, 2)
+            await stream.close()
+            await asyncio.to_thread(server.wait_for_abandoned, 2)
+    assert "cancelled" in collector.only.reasons
+
+
+def test_closing_a_stream_in_a_thread_tells_the_observers() -> None:
+    collector = Collector()
+    script = always("Paris it is", chunk_delay=0.02)
+    with guarded(script, "threads", n=3, observers=[collector]) as (_, call):
+        with call(stream=True) as stream:
+            next(stream)
+        assert "cancelled" in collector.only.reasons
+        assert list(stream) == []
