@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import itertools
-import json
-import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
-from snne_guard.errors import InputError
 from snne_guard.sampling.logprobs import read_logprobs
-from snne_guard.similarity.structured import canonical_json
+from snne_guard.sampling.reading import (
+    canonical_calls,
+    is_complete,
+    is_refused,
+    is_visible,
+    without_reasoning,
+)
 from snne_guard.types import Cost, Sample
 
 __all__ = ["cost_of", "question_of", "sample_of", "without_logprobs"]
@@ -20,36 +23,6 @@ __all__ = ["cost_of", "question_of", "sample_of", "without_logprobs"]
 M = TypeVar("M", bound=BaseMessage)
 
 _ENDING_KEYS = ("finish_reason", "stop_reason", "done_reason", "stopReason", "status")
-_COMPLETE = frozenset(
-    {
-        "complete",
-        "completed",
-        "end_turn",
-        "eos",
-        "eos_token",
-        "function_call",
-        "stop",
-        "stop_sequence",
-        "tool_calls",
-        "tool_use",
-    }
-)
-"""What providers call the end of a whole reply, in lower case."""
-_REFUSED = frozenset(
-    {
-        "blocklist",
-        "content_filter",
-        "content_filtered",
-        "guardrail_intervened",
-        "image_safety",
-        "prohibited_content",
-        "recitation",
-        "refusal",
-        "safety",
-        "spii",
-    }
-)
-"""What providers call the end of a reply that they hold back or refuse."""
 
 _READABLE_BLOCKS = frozenset(
     {
@@ -70,9 +43,6 @@ _READABLE_BLOCKS = frozenset(
     }
 )
 """Types of content blocks that hold no part of an answer besides text and calls."""
-
-_BLANK_LETTERS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
-"""Characters that Unicode counts as letters, marks or symbols, and nobody sees."""
 
 
 def question_of(messages: Sequence[BaseMessage]) -> str | None:
@@ -109,12 +79,12 @@ def sample_of(
         True
     """
     metadata = message.response_metadata
-    text = _without_thinking(str(message.text))
+    text = without_reasoning(str(message.text))
     ending, named = _ending(metadata)
     calls = _tool_calls(message)
-    refused = (ending or "").lower() in _REFUSED or _has_refusal(message)
-    complete = ending.lower() in _COMPLETE if ending else not (named or names_ending)
-    said = bool(calls) or refused or _is_visible(text)
+    refused = is_refused(ending) or _has_refusal(message)
+    complete = is_complete(ending) if ending else not (named or names_ending)
+    said = calls is not None or refused or is_visible(text)
     logprobs, tokens = read_logprobs(_logprob_entries(metadata), text=text)
     return Sample(
         text=text,
@@ -181,28 +151,6 @@ def without_logprobs(message: M) -> M:
     return message.model_copy(update={"response_metadata": metadata})
 
 
-def _without_thinking(text: str) -> str:
-    """Return a text without a reasoning block at its very start.
-
-    A closing tag anywhere else hides nothing: the application gets all of it.
-    """
-    start = text.lstrip()
-    if not start.startswith("<think>"):
-        return text
-    _, closed, rest = start.partition("</think>")
-    return rest.lstrip() if closed else text
-
-
-def _is_visible(text: str) -> bool:
-    """Return whether a text has a character that can be seen."""
-    return any(
-        unicodedata.category(character)[0] not in "CZ"
-        and character not in _BLANK_LETTERS
-        and not "\ufe00" <= character <= "\ufe0f"
-        for character in text
-    )
-
-
 def _ending(metadata: Mapping[str, Any]) -> tuple[str | None, bool]:
     """Return why a reply ended, and whether there is a key that should say so."""
     ending = _first_text(_mapping(metadata.get("incomplete_details")), ("reason",))
@@ -214,28 +162,15 @@ def _tool_calls(message: BaseMessage) -> str | None:
     """Return the calls of a message as canonical JSON, None where there are none."""
     if not isinstance(message, AIMessage):
         return None
-    calls: list[dict[str, Any]] = [
-        {"name": call["name"], "args": call["args"]}
+    calls: list[tuple[object, object]] = [
+        (call["name"], call["args"])
         for call in (*message.tool_calls, *message.invalid_tool_calls)
     ]
     # What functions were before there were tools; Gemini writes it beside them.
     old = _mapping(message.additional_kwargs.get("function_call"))
     if old and not calls:
-        arguments = _parsed(old.get("arguments"))
-        calls = [{"name": old.get("name"), "args": arguments}]
-    if not calls:
-        return None
-    try:
-        return canonical_json(calls)
-    except InputError:  # NaN is no JSON, though Python reads it
-        return canonical_json([{**call, "args": str(call["args"])} for call in calls])
-
-
-def _parsed(arguments: object) -> object:
-    try:
-        return json.loads(arguments) if isinstance(arguments, str) else arguments
-    except (ValueError, RecursionError):
-        return arguments
+        calls = [(old.get("name"), old.get("arguments"))]
+    return canonical_calls(calls)
 
 
 def _has_refusal(message: BaseMessage) -> bool:
