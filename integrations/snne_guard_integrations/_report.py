@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from uuid import UUID
 
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.runnables import ensure_config
@@ -12,8 +13,8 @@ from snne_guard import Assessment
 __all__ = [
     "DECISION",
     "UNCERTAINTY",
-    "callback_handlers",
     "decision",
+    "langchain_run",
     "metadata",
     "summary",
 ]
@@ -69,6 +70,15 @@ def metadata(assessment: Assessment, *, content: bool) -> dict[str, Any]:
     return found
 
 
-def callback_handlers() -> list[BaseCallbackHandler]:
-    """Return the callback handlers of the LangChain run around the guarded call."""
-    return list(getattr(ensure_config().get("callbacks"), "handlers", ()))
+def langchain_run(
+    assessment: Assessment,
+) -> tuple[UUID | None, list[BaseCallbackHandler]]:
+    """Return the LangChain run of a guarded call, and the handlers that watch it.
+
+    LangChain does not tell a chat model the run of a stream; then it is the run around
+    it, and outside any run None.
+    """
+    manager = ensure_config().get("callbacks")
+    own = UUID(assessment.run_id) if assessment.run_id else None
+    run_id = own or getattr(manager, "parent_run_id", None)
+    return run_id, list(getattr(manager, "handlers", ()))

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from typing import Any
-from uuid import UUID
 
 from snne_guard import Assessment, MissingExtraError
 from snne_guard_integrations._report import (
     DECISION,
     UNCERTAINTY,
-    callback_handlers,
     decision,
+    langchain_run,
     metadata,
     summary,
 )
@@ -58,7 +57,7 @@ class LangfuseObserver:
 
     def on_assessment(self, assessment: Assessment) -> None:
         """Score the observation of the call, if there is one."""
-        found = _observation_of_run(assessment.run_id) or _current_observation()
+        found = _observation_of_run(assessment) or _current_observation()
         if found is None:
             return
         client = self._client or get_client()
@@ -86,18 +85,17 @@ class LangfuseObserver:
             )
 
 
-def _observation_of_run(run_id: str | None) -> tuple[str, str] | None:
-    """Return the ids of a run's trace and observation, None if nobody watches it.
+def _observation_of_run(assessment: Assessment) -> tuple[str, str] | None:
+    """Return the ids of the run's trace and observation, None if nobody watches it.
 
     LangChain calls handlers of async code in another context, so there the run's
     observation is not the current one.
     """
-    if run_id is None:
-        return None
-    for handler in callback_handlers():
+    run_id, handlers = langchain_run(assessment)
+    for handler in handlers:
         if isinstance(handler, CallbackHandler):
             # Langfuse has no public way from a run to its observation.
-            observation: Any = getattr(handler, "_runs", {}).get(UUID(run_id))
+            observation: Any = getattr(handler, "_runs", {}).get(run_id)
             if observation is not None:
                 return observation.trace_id, observation.id
     return None

@@ -9,8 +9,8 @@ from snne_guard import Assessment, MissingExtraError
 from snne_guard_integrations._report import (
     DECISION,
     UNCERTAINTY,
-    callback_handlers,
     decision,
+    langchain_run,
     metadata,
     summary,
 )
@@ -53,7 +53,7 @@ class MLflowObserver:
 
     def on_assessment(self, assessment: Assessment) -> None:
         """Log feedback on the span of the call."""
-        if (span := _span_of_run(assessment.run_id)) is not None:
+        if (span := _span_of_run(assessment)) is not None:
             # MLflow adds feedback to a live trace only if its span is the active one.
             with safe_set_span_in_context(span):
                 self._log(span, assessment)
@@ -80,16 +80,17 @@ class MLflowObserver:
             mlflow.log_feedback(name=DECISION, value=decided, **shared)
 
 
-def _span_of_run(run_id: str | None) -> LiveSpan | None:
-    """Return the span that MLflow's tracer has open for a LangChain run.
+def _span_of_run(assessment: Assessment) -> LiveSpan | None:
+    """Return the span that MLflow's tracer has open for the LangChain run.
 
     In async code that span is not the active one.
     """
-    for handler in callback_handlers():
+    run_id, handlers = langchain_run(assessment)
+    for handler in handlers:
         # MLflow has no public way from a run to its span.
         spans: dict[str, Any] = getattr(handler, "_run_span_mapping", {})
-        if run_id in spans:
-            span: LiveSpan = spans[run_id].span
+        if str(run_id) in spans:
+            span: LiveSpan = spans[str(run_id)].span
             return span
     return None
 

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import sys
 from functools import cached_property
-from uuid import UUID
 
 from snne_guard import Assessment, ConfigurationError, MissingExtraError
-from snne_guard_integrations._report import UNCERTAINTY, decision, metadata, summary
+from snne_guard_integrations._report import (
+    UNCERTAINTY,
+    decision,
+    langchain_run,
+    metadata,
+    summary,
+)
 
 try:
     from opentelemetry import trace
@@ -60,7 +65,7 @@ class PhoenixObserver:
             ConfigurationError: If there is no span, and no tracer to make one.
             httpx.HTTPError: If Phoenix does not take the annotation.
         """
-        context = _span_of_call(assessment.run_id).get_span_context()
+        context = _span_of_call(assessment).get_span_context()
         # Phoenix would wait in vain for a span that the sampler has dropped.
         if not context.trace_flags.sampled:
             return
@@ -81,8 +86,8 @@ class PhoenixObserver:
         return Client(base_url=self._base_url, api_key=self._api_key)
 
 
-def _span_of_call(run_id: str | None) -> trace.Span:
-    span = _span_of_run(run_id) or trace.get_current_span()
+def _span_of_call(assessment: Assessment) -> trace.Span:
+    span = _span_of_run(assessment) or trace.get_current_span()
     if span.get_span_context().is_valid:
         return span
     with trace.get_tracer("snne_guard").start_as_current_span("snne_guard") as own:
@@ -95,13 +100,14 @@ def _span_of_call(run_id: str | None) -> trace.Span:
     raise ConfigurationError(msg)
 
 
-def _span_of_run(run_id: str | None) -> trace.Span | None:
-    """Return the span that OpenInference has open for a LangChain run."""
+def _span_of_run(assessment: Assessment) -> trace.Span | None:
+    """Return the span that OpenInference has open for the LangChain run."""
     instrumentation = sys.modules.get("openinference.instrumentation.langchain")
+    run_id, _ = langchain_run(assessment)
     if run_id is None or instrumentation is None:
         return None
     instrumentor = instrumentation.LangChainInstrumentor()
     if not instrumentor.is_instrumented_by_opentelemetry:
         return None
-    span: trace.Span | None = instrumentor.get_span(UUID(run_id))
+    span: trace.Span | None = instrumentor.get_span(run_id)
     return span

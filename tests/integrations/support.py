@@ -1,4 +1,4 @@
-"""A stub of tracing servers, and a chat model that tells an observer of its calls."""
+"""A stub of tracing servers, chat models that follow a script, and an observer."""
 
 from __future__ import annotations
 
@@ -21,10 +21,12 @@ from typing import Any, Self
 from urllib.parse import urlsplit
 
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage
+from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
+from langchain_core.utils.function_calling import convert_to_openai_tool
+from pydantic import Field
 
-from snne_guard import Assessment, Cost, Sample
+from snne_guard import Assessment, Cost, Sample, SNNEGuard
 
 SECRETS = ("quetzal", "zanzibar", "ytterbium")
 """Question, answer and sample of ``ASSESSMENT``, to search for."""
@@ -60,38 +62,91 @@ UNSCORED = replace(
 )
 
 
-class ObservedModel(BaseChatModel):
-    """A chat model that tells an observer of each call, as a guard does."""
+class Kept:
+    """An observer that keeps what it is told."""
 
-    observer: Any
-    assessment: Assessment = ASSESSMENT
+    def __init__(self) -> None:
+        self.assessments: list[Assessment] = []
+
+    def on_assessment(self, assessment: Assessment) -> None:
+        self.assessments.append(assessment)
+
+
+class ScriptedModel(BaseChatModel):
+    """Gives its answer, and its samples in turn where a temperature is set.
+
+    The answer is a text, a message, or a function of the messages.
+    """
+
+    answer: Any
+    samples: tuple[str, ...] = ()
+    temperature: float | None = None
+    seen: Any = Field(default_factory=list)
+    """The messages and options of each draw, shared by all copies of the model."""
 
     @property
     def _llm_type(self) -> str:
-        return "observed"
+        return "scripted"
 
-    def _generate(self, *_: Any, run_manager: Any = None, **__: Any) -> ChatResult:
-        return self._tell(run_manager)
+    @property
+    def drawn(self) -> int:
+        return len(self.seen)
 
-    async def _agenerate(
-        self, *_: Any, run_manager: Any = None, **__: Any
+    def bind_tools(self, tools: Any, **kwargs: Any) -> Any:
+        form = [convert_to_openai_tool(tool) for tool in tools]
+        return self.bind(tools=form, **kwargs)
+
+    def _generate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: Any = None,
+        **kwargs: Any,
     ) -> ChatResult:
-        return self._tell(run_manager)
-
-    def _tell(self, run_manager: Any) -> ChatResult:
-        self.observer.on_assessment(
-            replace(self.assessment, run_id=str(run_manager.run_id))
+        del run_manager
+        before = sum("temperature" in options for _, options in self.seen)
+        given = {**kwargs, "stop": stop} if stop else dict(kwargs)
+        said = self.answer
+        if self.temperature is not None:
+            given["temperature"] = self.temperature
+            said = self.samples[before % len(self.samples)]
+        elif callable(said):
+            said = said(messages)
+        self.seen.append((list(messages), given))
+        message = AIMessage(said) if isinstance(said, str) else said
+        message = message.model_copy(
+            update={"response_metadata": {"finish_reason": "stop"}}
         )
-        message = AIMessage("zanzibar")
         return ChatResult(generations=[ChatGeneration(message=message)])
 
 
+def guarded(observer: Any, **options: Any) -> SNNEGuard:
+    """Return a guard whose answer, "zanzibar", and sample, "ytterbium", differ."""
+    model = ScriptedModel(answer="zanzibar", samples=("ytterbium",))
+    settings = {"n": 2, "method": "snne", "threshold": 0.4, **options}
+    return SNNEGuard(model, observers=[observer], **settings)
+
+
+WHOLE = ("invoke", "ainvoke")
+STREAMED = ("stream", "astream")
+"""LangChain does not tell a chat model the run of a stream."""
+
+
 def ask(model: Any, way: str, config: Any = None) -> None:
-    """Ask a runnable synchronously or asynchronously."""
+    """Ask a runnable the secret question, as a whole or streamed."""
+
+    async def astream() -> None:
+        async for _ in model.astream("quetzal", config):
+            pass
+
     if way == "invoke":
         model.invoke("quetzal", config)
-    else:
+    elif way == "stream":
+        list(model.stream("quetzal", config))
+    elif way == "ainvoke":
         asyncio.run(model.ainvoke("quetzal", config))
+    else:
+        asyncio.run(astream())
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -20,11 +20,13 @@ from snne_guard_integrations.langfuse import LangfuseObserver
 from tests.integrations.support import (
     ASSESSMENT,
     SECRETS,
+    STREAMED,
     SUMMARY,
     UNSCORED,
-    ObservedModel,
+    WHOLE,
     StubServer,
     ask,
+    guarded,
 )
 
 _numbers = itertools.count()
@@ -84,32 +86,46 @@ def both(name: str) -> list[tuple[str, str]]:
     return [("snne_guard.uncertainty", name), ("snne_guard.decision", name)]
 
 
-@pytest.mark.parametrize("way", ["invoke", "ainvoke"])
+@pytest.mark.parametrize("way", WHOLE)
 def test_in_a_chain_scores_are_on_the_model_s_observation(
     way: str, project: Project
 ) -> None:
     prompt = ChatPromptTemplate.from_messages([("user", "{question}")])
-    model = ObservedModel(observer=LangfuseObserver(client=project.client))
+    model = guarded(LangfuseObserver(client=project.client))
     ask(prompt | model, way, {"callbacks": [project.handler]})
-    assert project.places() == both("ObservedModel")
+    assert project.places() == both("SNNEGuard")
 
 
-def test_a_model_on_its_own_is_scored_when_called_synchronously(
-    project: Project,
+@pytest.mark.parametrize("way", STREAMED)
+def test_a_stream_in_a_chain_is_scored_on_the_chain(way: str, project: Project) -> None:
+    prompt = ChatPromptTemplate.from_messages([("user", "{question}")])
+    chain = prompt | guarded(LangfuseObserver(client=project.client))
+    ask(chain, way, {"callbacks": [project.handler]})
+    assert project.places() == both("RunnableSequence")
+
+
+@pytest.mark.parametrize("way", ["invoke", "stream"])
+def test_a_guard_on_its_own_is_scored_when_called_synchronously(
+    way: str, project: Project
 ) -> None:
-    model = ObservedModel(observer=LangfuseObserver(client=project.client))
-    ask(model, "invoke", {"callbacks": [project.handler]})
-    assert project.places() == both("ObservedModel")
+    model = guarded(LangfuseObserver(client=project.client))
+    ask(model, way, {"callbacks": [project.handler]})
+    assert project.places() == both("SNNEGuard")
 
 
-@pytest.mark.parametrize("way", ["invoke", "ainvoke"])
+@pytest.mark.parametrize("way", WHOLE)
 def test_without_a_handler_they_are_on_the_current_observation(
     way: str, project: Project
 ) -> None:
-    model = ObservedModel(observer=LangfuseObserver(client=project.client))
+    model = guarded(LangfuseObserver(client=project.client))
     with project.client.start_as_current_observation(name="request"):
         ask(model, way)
     assert project.places() == both("request")
+
+
+def test_scores_say_what_was_decided_and_why(project: Project) -> None:
+    with project.client.start_as_current_observation(name="request"):
+        LangfuseObserver(client=project.client).on_assessment(ASSESSMENT)
     number, decided = project.scores
     assert (number["value"], number["dataType"]) == (0.75, "NUMERIC")
     assert (decided["value"], decided["dataType"]) == ("flag", "CATEGORICAL")
@@ -119,7 +135,7 @@ def test_without_a_handler_they_are_on_the_current_observation(
 
 
 def test_outside_any_observation_nothing_is_sent(project: Project) -> None:
-    ask(ObservedModel(observer=LangfuseObserver(client=project.client)), "invoke")
+    ask(guarded(LangfuseObserver(client=project.client)), "invoke")
     assert project.scores == []
 
 

@@ -18,12 +18,13 @@ from snne_guard_integrations.langsmith import LangSmithObserver
 from tests.integrations.support import (
     ASSESSMENT,
     SECRETS,
-    SUMMARY,
+    STREAMED,
     UNSCORED,
-    ObservedModel,
+    WHOLE,
     Request,
     StubServer,
     ask,
+    guarded,
 )
 
 PROJECT_ID = "0b3ab1ce-2a7e-4b9f-8a5e-5f0f4f2f1a11"
@@ -106,36 +107,50 @@ def server() -> Iterator[LangSmithServer]:
         yield server
 
 
-@pytest.mark.parametrize("way", ["invoke", "ainvoke"])
+@pytest.mark.parametrize("way", WHOLE)
 def test_feedback_is_on_the_run_of_the_guarded_model(
     way: str, server: LangSmithServer
 ) -> None:
     with traced(server):
-        ask(ObservedModel(observer=LangSmithObserver()), way)
+        ask(guarded(LangSmithObserver()), way)
     (found,) = server.feedback
-    run = server.runs["ObservedModel"]
+    run = server.runs["SNNEGuard"]
     assert (found["run_id"], found["trace_id"]) == (run["id"], run["id"])
     assert found["key"] == "snne_guard.uncertainty"
-    assert (found["score"], found["value"]) == (0.75, "flag")
-    assert found["comment"] == SUMMARY
+    assert (found["score"], found["value"]) == (1.0, "flag")
+    assert found["comment"].startswith("reasons: none; 2 of 2 answers compared by snne")
     assert found["session_id"] == PROJECT_ID
     source = found["feedback_source"]["metadata"]
-    assert source["id"] == ASSESSMENT.id
+    assert source["method"] == "snne"
     assert source["cost"]["calls"] == 2
     assert server.bodies("/feedback") == []  # it went with the batch of runs
 
 
-@pytest.mark.parametrize("way", ["invoke", "ainvoke"])
+@pytest.mark.parametrize("way", WHOLE)
 def test_in_a_chain_it_belongs_to_the_chain_s_trace(
     way: str, server: LangSmithServer
 ) -> None:
     prompt = ChatPromptTemplate.from_messages([("user", "{question}")])
     with traced(server):
-        ask(prompt | ObservedModel(observer=LangSmithObserver()), way)
+        ask(prompt | guarded(LangSmithObserver()), way)
     (found,) = server.feedback
-    root, run = server.runs["RunnableSequence"], server.runs["ObservedModel"]
+    root, run = server.runs["RunnableSequence"], server.runs["SNNEGuard"]
     assert run["parent_run_id"] == root["id"]
     assert (found["run_id"], found["trace_id"]) == (run["id"], root["id"])
+
+
+@pytest.mark.parametrize("way", STREAMED)
+def test_a_stream_is_scored_on_the_run_around_it(
+    way: str, server: LangSmithServer
+) -> None:
+    prompt = ChatPromptTemplate.from_messages([("user", "{question}")])
+    guard = guarded(LangSmithObserver())
+    with traced(server):
+        ask(guard, way)
+        assert server.feedback == []
+        ask(prompt | guard, way)
+    (found,) = server.feedback
+    assert found["run_id"] == server.runs["RunnableSequence"]["id"]
 
 
 def test_outside_langchain_it_is_on_the_traceable_function(
@@ -163,7 +178,7 @@ def test_a_call_that_is_not_traced_gets_no_feedback(
     client = Client(api_url=server.url, api_key="lsv2_test")
     observer = LangSmithObserver(client=client)
     with tracing_context(enabled=enabled):
-        ask(ObservedModel(observer=observer), "invoke")
+        ask(guarded(observer), "invoke")
         observer.on_assessment(ASSESSMENT)
     client.close()
     assert server.feedback == []
@@ -171,7 +186,7 @@ def test_a_call_that_is_not_traced_gets_no_feedback(
 
 
 def test_the_project_is_looked_up_once(server: LangSmithServer) -> None:
-    model = ObservedModel(observer=LangSmithObserver())
+    model = guarded(LangSmithObserver())
     with traced(server):
         for _ in range(3):
             ask(model, "invoke")
@@ -183,15 +198,18 @@ def test_a_project_that_does_not_exist_yet_is_left_out() -> None:
     with LangSmithServer(has_project=False) as server:
         with traced(server), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the client wants a project's id
-            ask(ObservedModel(observer=LangSmithObserver()), "invoke")
+            ask(guarded(LangSmithObserver()), "invoke")
         (found,) = server.feedback
     assert found["session_id"] is None
 
 
 def test_an_unscored_answer_has_a_value_and_no_score(server: LangSmithServer) -> None:
-    model = ObservedModel(observer=LangSmithObserver(), assessment=UNSCORED)
+    @traceable(name="outer")
+    def outer() -> None:
+        LangSmithObserver().on_assessment(UNSCORED)
+
     with traced(server):
-        ask(model, "invoke")
+        outer()
     (found,) = server.feedback
     assert (found["score"], found["value"]) == (None, "unscored")
     assert found["comment"].startswith("reasons: tool_calls; 1 of 2 answers compared;")
@@ -202,7 +220,9 @@ def test_texts_are_sent_only_if_asked_for(
     content: bool, server: LangSmithServer
 ) -> None:
     with traced(server):
-        ask(ObservedModel(observer=LangSmithObserver(content=content)), "invoke")
+        ask(
+            guarded(LangSmithObserver(content=content), on_uncertain="refuse"), "invoke"
+        )
     told = json.dumps(server.feedback)
     assert [secret in told for secret in SECRETS] == [content] * 3
 

@@ -19,12 +19,14 @@ from snne_guard_integrations.mlflow import MLflowObserver
 from tests.integrations.support import (
     ASSESSMENT,
     SECRETS,
+    STREAMED,
     SUMMARY,
     UNSCORED,
-    ObservedModel,
+    WHOLE,
     StubServer,
     ask,
     free_port,
+    guarded,
     process,
 )
 
@@ -75,20 +77,36 @@ def test_without_a_trace_it_gets_one_of_its_own(server: Server) -> None:
     assert server.assessments()["snne_guard.uncertainty"]["feedback"]["value"] == 0.75
 
 
-@pytest.mark.parametrize("way", ["invoke", "ainvoke"])
-def test_in_a_chain_it_is_on_the_model_s_span(way: str, server: Server) -> None:
+class Tracer(MlflowLangchainTracer):
+    """Keeps the spans of runs by name."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.spans: dict[str, Any] = {}
+
+    def on_chain_start(self, *args: Any, **kwargs: Any) -> None:
+        super().on_chain_start(*args, **kwargs)
+        self.spans.setdefault(
+            "chain", self._run_span_mapping[str(kwargs["run_id"])].span
+        )
+
+    def on_chat_model_start(self, *args: Any, **kwargs: Any) -> None:
+        super().on_chat_model_start(*args, **kwargs)
+        self.spans["guard"] = self._run_span_mapping[str(kwargs["run_id"])].span
+
+
+@pytest.mark.parametrize(
+    ("way", "where"),
+    [*((way, "guard") for way in WHOLE), *((way, "chain") for way in STREAMED)],
+)
+def test_in_a_chain_it_is_on_the_span_of_the_run(
+    way: str, where: str, server: Server
+) -> None:
     prompt = ChatPromptTemplate.from_messages([("user", "{question}")])
-    spans: list[Any] = []
-
-    class Tracer(MlflowLangchainTracer):
-        def on_chat_model_start(self, *args: Any, **kwargs: Any) -> None:
-            super().on_chat_model_start(*args, **kwargs)
-            spans.append(self._run_span_mapping[str(kwargs["run_id"])].span)
-
-    chain = prompt | ObservedModel(observer=MLflowObserver())
-    ask(chain, way, {"callbacks": [Tracer()]})
-    (span,) = spans
-    assert server.assessments()["snne_guard.uncertainty"]["span_id"] == span.span_id
+    tracer = Tracer()
+    ask(prompt | guarded(MLflowObserver()), way, {"callbacks": [tracer]})
+    found = server.assessments()["snne_guard.uncertainty"]
+    assert found["span_id"] == tracer.spans[where].span_id
 
 
 def test_an_unscored_answer_has_a_decision_alone(server: Server) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from langchain_core.prompts import ChatPromptTemplate
 from openinference.instrumentation.langchain import LangChainInstrumentor
 from opentelemetry import trace
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
@@ -25,12 +26,14 @@ from snne_guard_integrations.phoenix import PhoenixObserver
 from tests.integrations.support import (
     ASSESSMENT,
     SECRETS,
+    STREAMED,
     SUMMARY,
     UNSCORED,
-    ObservedModel,
+    WHOLE,
     StubServer,
     ask,
     free_port,
+    guarded,
     process,
 )
 
@@ -82,18 +85,25 @@ def test_the_annotation_is_on_the_current_span(server: Server) -> None:
     assert server.requests[0].headers["authorization"] == "Bearer secret"
 
 
-@pytest.mark.parametrize("way", ["invoke", "ainvoke"])
-def test_where_langchain_is_instrumented_it_is_on_the_model_s_span(
-    way: str, server: Server
+@pytest.mark.parametrize(
+    ("way", "where"),
+    [
+        *((way, "SNNEGuard") for way in WHOLE),
+        *((w, "RunnableSequence") for w in STREAMED),
+    ],
+)
+def test_where_langchain_is_instrumented_it_is_on_the_span_of_the_run(
+    way: str, where: str, server: Server
 ) -> None:
+    prompt = ChatPromptTemplate.from_messages([("user", "{question}")])
     LangChainInstrumentor().instrument(tracer_provider=server.provider)
     try:
         with server.tracer.start_as_current_span("request"):
-            ask(ObservedModel(observer=PhoenixObserver(server.url)), way)
+            ask(prompt | guarded(PhoenixObserver(server.url)), way)
     finally:
         LangChainInstrumentor().uninstrument()
     (found,) = server.annotations
-    assert found["span"] == "ObservedModel"
+    assert found["span"] == where
 
 
 def test_without_a_span_it_gets_one_of_its_own(

@@ -1,0 +1,156 @@
+"""LangGraph: a node that measures answers, and an edge that goes by the result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Literal
+
+from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
+
+from snne_guard import Assessment, ConfigurationError, InputError, SNNEGuard
+
+__all__ = ["route_on_uncertainty", "uncertainty_node"]
+
+
+def uncertainty_node(
+    guard: SNNEGuard, *, messages: str = "messages"
+) -> Runnable[Any, dict[str, Any]]:
+    """Return a node that measures the last message, or answers and measures.
+
+    Where the last message is the model's, the messages before it are its prompt and
+    only samples are drawn; the message gets the assessment as
+    ``response_metadata["snne_guard"]`` and is otherwise unchanged. Where it is anyone
+    else's, the guard answers.
+
+    The assessment is in the state, so a graph that is interrupted and resumed draws
+    nothing again; call ``interrupt`` in a node of its own, behind this one.
+
+    Args:
+        guard: A guard on the model that answers in this graph, with the same tools.
+        messages: Key of the conversation in the state. Its reducer must replace a
+            message by one with the same id, as ``add_messages`` does.
+
+    Raises:
+        ConfigurationError: ``guard`` is no ``SNNEGuard``.
+        InputError: In a run, there is no message, or the model's has no id.
+
+    Example:
+        >>> from langchain_core.language_models import FakeListChatModel
+        >>> from langgraph.graph import END, START, MessagesState, StateGraph
+        >>> guard = SNNEGuard(FakeListChatModel(responses=["Rome"]), n=3, threshold=0.4)
+        >>> graph = StateGraph(MessagesState)
+        >>> graph = graph.add_node("answer", uncertainty_node(guard))
+        >>> graph = graph.add_edge(START, "answer").compile()
+        >>> state = graph.invoke({"messages": [("user", "The capital of Italy?")]})
+        >>> message = state["messages"][-1]
+        >>> message.text, message.response_metadata["snne_guard"]["decision"]
+        ('Rome', 'accept')
+    """
+    _check_guard(guard)
+
+    def node(state: Any, config: RunnableConfig) -> dict[str, Any]:  # noqa: ANN401 - the graph's
+        prompt, answer = _conversation(state, messages)
+        if answer is None:
+            return {messages: [guard.invoke(prompt, config)]}
+        if _record(answer) is not None:
+            return {}
+        return {messages: [_measured(answer, guard.assess(prompt, answer))]}
+
+    async def anode(state: Any, config: RunnableConfig) -> dict[str, Any]:  # noqa: ANN401 - the graph's
+        prompt, answer = _conversation(state, messages)
+        if answer is None:
+            return {messages: [await guard.ainvoke(prompt, config)]}
+        if _record(answer) is not None:
+            return {}
+        return {messages: [_measured(answer, await guard.aassess(prompt, answer))]}
+
+    return RunnableLambda(node, anode, name="uncertainty")
+
+
+def route_on_uncertainty(
+    *,
+    accept: str,
+    uncertain: str,
+    unscored: str | None = None,
+    messages: str = "messages",
+) -> Callable[[Any], str]:
+    """Return a conditional edge that goes by the decision on the model's last message.
+
+    Args:
+        accept: Node to go to with an accepted answer; ``END`` is one.
+        uncertain: Node to go to with any other answer.
+        unscored: Node to go to with an answer that passed without a score: it calls
+            tools, it was not sampled, or ``on_error="accept"``. None: ``uncertain``.
+        messages: Key of the conversation in the state.
+
+    Raises:
+        InputError: In a run, no guard has measured the model's last message.
+        ConfigurationError: In a run, the guard has no threshold.
+
+    Example:
+        >>> from langgraph.graph import END
+        >>> route = route_on_uncertainty(accept=END, uncertain="person")
+        >>> metadata = {"snne_guard": {"decision": "flag"}}
+        >>> route({"messages": [AIMessage("Rome", response_metadata=metadata)]})
+        'person'
+    """
+    nodes = {"accept": accept, "unscored": unscored or uncertain}
+
+    def route(state: Any) -> str:  # noqa: ANN401 - the graph's
+        answers = [m for m in _messages(state, messages) if isinstance(m, AIMessage)]
+        record = _record(answers[-1]) if answers else None
+        if record is None:
+            msg = (
+                "no guard has measured the model's last message; lead it through "
+                "uncertainty_node first"
+            )
+            raise InputError(msg)
+        if record["decision"] is None:
+            msg = "the guard has no threshold, so there is no decision to go by"
+            raise ConfigurationError(msg)
+        return nodes.get(record["decision"], uncertain)
+
+    # LangGraph reads from it where the edge may lead.
+    route.__annotations__["return"] = Literal[(*nodes.values(), uncertain)]
+    return route
+
+
+def _check_guard(guard: object) -> None:
+    if not isinstance(guard, SNNEGuard):
+        msg = f"guard must be an SNNEGuard; got {type(guard).__name__}"
+        raise ConfigurationError(msg)
+
+
+def _messages(state: Any, key: str) -> list[BaseMessage]:  # noqa: ANN401 - the graph's
+    """Return the messages of a state: a mapping, or an object with fields."""
+    found = state.get(key) if isinstance(state, Mapping) else getattr(state, key, None)
+    return list(found or ())
+
+
+def _conversation(
+    state: Any,  # noqa: ANN401 - the graph's
+    key: str,
+) -> tuple[list[BaseMessage], AIMessage | None]:
+    """Return the prompt, and the model's answer where the state has one."""
+    found = _messages(state, key)
+    if not found:
+        msg = f"expected messages in the state's {key!r}; got none"
+        raise InputError(msg)
+    last = found[-1]
+    if not isinstance(last, AIMessage):
+        return found, None
+    if not last.id:
+        msg = f"the last message in {key!r} has no id; use the reducer add_messages"
+        raise InputError(msg)
+    return found[:-1], last
+
+
+def _record(message: AIMessage) -> dict[str, Any] | None:
+    return message.response_metadata.get("snne_guard")
+
+
+def _measured(message: AIMessage, assessment: Assessment) -> AIMessage:
+    carried = {"snne_guard": assessment.to_metadata()}
+    metadata = {**message.response_metadata, **carried}
+    return message.model_copy(update={"response_metadata": metadata})

@@ -1,0 +1,221 @@
+"""Shadow mode: what is assessed, and that the application never notices."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from contextvars import ContextVar
+from typing import Any
+
+import pytest
+from langchain_core.messages import AIMessage
+from langchain_core.prompts import ChatPromptTemplate
+
+from snne_guard import Assessment, ConfigurationError, SNNEGuard
+from snne_guard_integrations.callback import ShadowCounts, SNNECallbackHandler
+from tests.integrations.support import Kept, ScriptedModel
+
+_place: ContextVar[str] = ContextVar("_place", default="nowhere")
+
+
+def handler_on(model: Any, *observers: Any, **options: Any) -> SNNECallbackHandler:
+    guard = SNNEGuard(
+        model, n=3, method="snne", threshold=0.4, observers=list(observers)
+    )
+    return SNNECallbackHandler(guard, **options)
+
+
+class Blocking:
+    """An observer that holds the worker until it is let go."""
+
+    def __init__(self) -> None:
+        self.reached, self.go = threading.Event(), threading.Event()
+
+    def on_assessment(self, assessment: Assessment) -> None:
+        del assessment
+        self.reached.set()
+        assert self.go.wait(60)
+
+
+@pytest.mark.parametrize("way", ["invoke", "ainvoke", "stream"])
+def test_the_answer_of_an_ordinary_run_is_assessed(way: str) -> None:
+    model = ScriptedModel(answer="Paris", samples=("Lyon", "Bonn"))
+    kept = Kept()
+    handler = handler_on(model, kept)
+    config: Any = {"callbacks": [handler]}
+    if way == "invoke":
+        assert model.invoke("Where?", config).text == "Paris"
+    elif way == "stream":
+        assert (
+            "".join(chunk.text for chunk in model.stream("Where?", config)) == "Paris"
+        )
+    else:
+        assert asyncio.run(model.ainvoke("Where?", config)).text == "Paris"
+    assert handler.close()
+    (assessment,) = kept.assessments
+    assert assessment.answer is not None
+    assert assessment.answer.text == "Paris"
+    assert sorted(sample.text for sample in assessment.samples) == ["Bonn", "Lyon"]
+    assert assessment.decision == "flag"
+    assert assessment.run_id
+    assert model.drawn == 3  # the application's own call, and two samples
+    assert handler.counts == ShadowCounts(seen=1, assessed=1)
+
+
+def test_what_is_reported_belongs_to_the_run_and_its_context() -> None:
+    places: list[tuple[str, str | None]] = []
+
+    class Located:
+        async def on_assessment(self, assessment: Assessment) -> None:
+            places.append((_place.get(), assessment.run_id))
+
+    model = ScriptedModel(answer="Paris", samples=("Paris",))
+    run_ids: list[str] = []
+    with handler_on(model, Located()) as handler:
+        for place in ("one", "two"):
+            _place.set(place)
+            chain = ChatPromptTemplate.from_template("{question}") | model
+            run_ids += [
+                event["run_id"]
+                for event in asyncio.run(events(chain, handler))
+                if event["event"] == "on_chat_model_start"
+            ]
+    assert places == list(zip(("one", "two"), run_ids, strict=True))
+
+
+async def events(chain: Any, handler: SNNECallbackHandler) -> list[Any]:
+    config: Any = {"callbacks": [handler]}
+    found = chain.astream_events({"question": "Where?"}, config, version="v2")
+    return [event async for event in found]
+
+
+def test_samples_get_the_tools_and_stop_texts_of_the_run() -> None:
+    model = ScriptedModel(answer="Paris", samples=("Paris",))
+    bound = model.bind_tools([look_up], tool_choice="auto").bind(stop=["."])
+    with handler_on(model) as handler:
+        bound.invoke("Where?", {"callbacks": [handler]})
+    asked, *samples = [options for _, options in model.seen]
+    assert len(samples) == 2
+    for options in samples:
+        assert options.pop("temperature") == 1.0
+        assert options == asked
+    assert asked["stop"] == ["."]
+
+
+def look_up(place: str) -> str:
+    """Look a place up."""
+    return place
+
+
+def test_an_answer_that_calls_tools_costs_no_samples() -> None:
+    call: Any = {"name": "look_up", "args": {"place": "Ebnat"}, "id": "1"}
+    model = ScriptedModel(answer=AIMessage("", tool_calls=[call]))
+    kept = Kept()
+    with handler_on(model, kept) as handler:
+        model.bind_tools([look_up]).invoke("Where?", {"callbacks": [handler]})
+    (assessment,) = kept.assessments
+    assert assessment.reasons == ("tool_calls",)
+    assert model.drawn == 1
+
+
+def test_a_guarded_call_is_not_assessed_twice() -> None:
+    model = ScriptedModel(answer="Paris", samples=("Paris",))
+    with handler_on(model) as handler:
+        SNNEGuard(model, n=3).invoke("Where?", {"callbacks": [handler]})
+    assert handler.counts == ShadowCounts(seen=1, skipped=1)
+    assert model.drawn == 3
+
+
+def test_a_run_that_fails_is_skipped() -> None:
+    def fail(_: Any) -> str:
+        raise RuntimeError
+
+    model = ScriptedModel(answer=fail)
+    with handler_on(model) as handler, pytest.raises(RuntimeError):
+        model.invoke("Where?", {"callbacks": [handler]})
+    assert handler.counts == ShadowCounts(seen=1, skipped=1)
+
+
+def test_a_full_queue_drops_and_counts_and_the_application_does_not_wait() -> None:
+    model = ScriptedModel(answer="Paris", samples=("Paris",))
+    blocking = Blocking()
+    handler = handler_on(model, blocking, max_queue=2)
+    config: Any = {"callbacks": [handler]}
+    model.invoke("Where?", config)
+    assert blocking.reached.wait(60)  # the worker holds the first answer
+    started = time.monotonic()
+    for _ in range(5):
+        model.invoke("Where?", config)
+    assert time.monotonic() - started < 5
+    assert not handler.flush(timeout=0.01)
+    blocking.go.set()
+    assert handler.close()
+    assert handler.counts == ShadowCounts(seen=6, dropped=3, assessed=3)
+
+
+def test_a_failure_is_counted_and_the_next_answer_is_assessed() -> None:
+    class Failing:
+        def on_assessment(self, assessment: Assessment) -> None:
+            del assessment
+            raise ValueError
+
+    model = ScriptedModel(answer="Paris", samples=("Paris",))
+    with handler_on(model, Failing()) as handler:
+        for _ in range(2):
+            model.invoke("Where?", {"callbacks": [handler]})
+    assert handler.counts == ShadowCounts(seen=2, failed=2)
+
+
+def test_the_share_of_runs_is_the_handlers_and_holds_once() -> None:
+    model = ScriptedModel(answer="Paris", samples=("Paris",))
+    guard = SNNEGuard(model, n=3, sample_rate=0.0)
+    for rate, seen in ((None, 0), (0.0, 0), (1.0, 4)):
+        with SNNECallbackHandler(guard, sample_rate=rate) as handler:
+            for _ in range(4):
+                model.invoke("Where?", {"callbacks": [handler]})
+        assert handler.counts == ShadowCounts(seen=seen, assessed=seen)
+
+
+def test_runs_that_never_end_are_let_go() -> None:
+    model = ScriptedModel(answer="Paris", samples=("Paris",))
+    handler = handler_on(model)
+    from uuid import uuid4
+
+    for _ in range(1001):
+        handler.on_chat_model_start({}, [[]], run_id=uuid4())
+    assert handler.counts == ShadowCounts(seen=1001, skipped=1)
+
+
+def test_many_threads_share_one_handler() -> None:
+    model = ScriptedModel(answer="Paris", samples=("Paris",))
+    with handler_on(model) as handler:
+        threads = [
+            threading.Thread(
+                target=model.invoke, args=("Where?", {"callbacks": [handler]})
+            )
+            for _ in range(20)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert handler.counts == ShadowCounts(seen=20, assessed=20)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"sample_rate": 1.5}, r"sample_rate must be in \[0, 1\]; got 1.5"),
+        ({"max_queue": 0}, "max_queue must be at least 1; got 0"),
+    ],
+)
+def test_bad_options_are_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigurationError, match=message):
+        handler_on(ScriptedModel(answer=""), **options)
+
+
+def test_anything_but_a_guard_is_refused() -> None:
+    model: Any = ScriptedModel(answer="")
+    with pytest.raises(ConfigurationError, match="got ScriptedModel"):
+        SNNECallbackHandler(model)

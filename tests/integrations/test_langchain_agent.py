@@ -1,0 +1,271 @@
+"""Middleware on real agents: flag, refuse, fall back, raise, ask a person."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from langchain.agents import create_agent
+from langchain.agents.middleware import (
+    AgentMiddleware,
+    ModelFallbackMiddleware,
+    wrap_model_call,
+)
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.types import Command
+from pydantic import BaseModel
+
+from snne_guard import ConfigurationError, InputError, SNNEGuard, UncertainAnswerError
+from snne_guard.langchain import is_refusal
+from snne_guard_integrations.langchain_agent import UncertaintyMiddleware
+from tests.decision.support import calibration
+from tests.integrations.support import Kept, ScriptedModel
+
+THREAD: Any = {"configurable": {"thread_id": "1"}}
+
+
+def unsure(**options: Any) -> ScriptedModel:
+    return ScriptedModel(**{"answer": "Paris", "samples": ("Lyon", "Bonn"), **options})
+
+
+def guarding(**options: Any) -> UncertaintyMiddleware:
+    return UncertaintyMiddleware(
+        **{"n": 3, "method": "snne", "threshold": 0.4, **options}
+    )
+
+
+def ask(agent: Any, way: str, given: Any = None) -> Any:
+    given = given or {"messages": [HumanMessage("Where?")]}
+    if way == "invoke":
+        return agent.invoke(given, THREAD)
+    return asyncio.run(agent.ainvoke(given, THREAD))
+
+
+def record(message: Any) -> dict[str, Any]:
+    found: dict[str, Any] = message.response_metadata["snne_guard"]
+    return found
+
+
+def look_up(place: str) -> str:
+    """Look a place up."""
+    return f"{place} is in the east."
+
+
+def calls_then_answers(messages: list[BaseMessage]) -> AIMessage:
+    if isinstance(messages[-1], ToolMessage):
+        return AIMessage("In the east.")
+    call: Any = {"name": "look_up", "args": {"place": "Ebnat"}, "id": "1"}
+    return AIMessage("", tool_calls=[call])
+
+
+@pytest.mark.parametrize("way", ["invoke", "ainvoke"])
+def test_an_uncertain_answer_is_flagged(way: str) -> None:
+    model, kept = unsure(), Kept()
+    agent = create_agent(model, middleware=[guarding(observers=[kept])])
+    message = ask(agent, way)["messages"][-1]
+    assert (message.text, record(message)["decision"]) == ("Paris", "flag")
+    assert model.drawn == 3
+    assert len(kept.assessments) == 1
+
+
+@pytest.mark.parametrize("way", ["invoke", "ainvoke"])
+def test_a_refused_answer_is_in_no_state_stream_or_checkpoint(way: str) -> None:
+    saver = InMemorySaver()
+    middleware = guarding(on_uncertain="refuse")
+    agent = create_agent(unsure(), middleware=[middleware], checkpointer=saver)
+    given: Any = {"messages": [HumanMessage("Where?")]}
+
+    async def streamed() -> list[Any]:
+        modes: Any = ["messages", "updates", "values"]
+        return [each async for each in agent.astream(given, THREAD, stream_mode=modes)]
+
+    if way == "invoke":
+        modes: Any = ["messages", "updates", "values"]
+        told: Any = list(agent.stream(given, THREAD, stream_mode=modes))
+    else:
+        told = asyncio.run(streamed())
+    told = [*told, *saver.list(THREAD)]
+    assert "certain enough" in repr(told)
+    for text in ("Paris", "Lyon", "Bonn"):
+        assert text not in repr(told)
+    assert is_refusal(agent.get_state(THREAD).values["messages"][-1])
+
+
+@pytest.mark.parametrize("way", ["invoke", "ainvoke"])
+def test_a_fallback_model_gets_the_tools_too(way: str) -> None:
+    other = ScriptedModel(answer=calls_then_answers)
+    middleware = guarding(on_uncertain="fallback", fallback=other)
+    agent = create_agent(unsure(), tools=[look_up], middleware=[middleware])
+    messages = ask(agent, way)["messages"]
+    assert [type(message).__name__ for message in messages] == [
+        "HumanMessage",
+        "AIMessage",
+        "ToolMessage",
+        "AIMessage",
+    ]
+    assert messages[-1].text == "In the east."
+    assert record(messages[-1])["decision"] == "fallback"
+
+
+@pytest.mark.parametrize("way", ["invoke", "ainvoke"])
+def test_raising_makes_the_fallback_middleware_ask_the_next_model(way: str) -> None:
+    sure = ScriptedModel(answer="Rome", samples=("Rome",))
+    fallback: Any = ModelFallbackMiddleware(sure)
+    agent = create_agent(
+        unsure(), middleware=[fallback, guarding(on_uncertain="raise")]
+    )
+    message = ask(agent, way)["messages"][-1]
+    assert (message.text, record(message)["decision"]) == ("Rome", "accept")
+
+
+@pytest.mark.parametrize("way", ["invoke", "ainvoke"])
+def test_turns_that_call_tools_pass_unscored_and_draw_no_samples(way: str) -> None:
+    model = ScriptedModel(answer=calls_then_answers, samples=("In the east.",))
+    agent = create_agent(model, tools=[look_up], middleware=[guarding()])
+    messages = ask(agent, way)["messages"]
+    assert record(messages[1])["reasons"] == ["tool_calls"]
+    assert record(messages[1])["decision"] == "unscored"
+    assert messages[2].content == "Ebnat is in the east."
+    assert record(messages[3])["decision"] == "accept"
+    assert model.drawn == 4
+
+
+def test_tool_calls_can_be_scored_before_a_tool_runs() -> None:
+    model = ScriptedModel(answer=calls_then_answers, samples=("I do not know.",))
+    agent = create_agent(
+        model,
+        tools=[look_up],
+        middleware=[guarding(tool_calls="score", on_uncertain="refuse")],
+    )
+    messages = ask(agent, "invoke")["messages"]
+    assert is_refusal(messages[-1])
+    assert not any(isinstance(message, ToolMessage) for message in messages)
+
+
+# -- A person --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("way", ["invoke", "ainvoke"])
+@pytest.mark.parametrize(("reply", "said"), [(True, "Paris"), ("Rome", "Rome")])
+def test_a_person_lets_a_turn_stand_or_says_something_else(
+    way: str, reply: Any, said: str
+) -> None:
+    model = unsure()
+    agent = create_agent(
+        model,
+        middleware=[guarding(on_uncertain="interrupt")],
+        checkpointer=InMemorySaver(),
+    )
+    (asked,) = ask(agent, way)["__interrupt__"]
+    assert asked.value["answer"] == "Paris"
+    assert asked.value["tool_calls"] == []
+    assert asked.value["uncertainty"]["decision"] == "flag"
+    messages = ask(agent, way, Command(resume=reply))["messages"]
+    assert [message.text for message in messages] == ["Where?", said]
+    assert record(messages[-1])["decision"] == "flag"
+    assert model.drawn == 3  # nothing was drawn again
+
+
+def test_a_person_can_keep_a_tool_from_running() -> None:
+    model = ScriptedModel(answer=calls_then_answers, samples=("I do not know.",))
+    agent = create_agent(
+        model,
+        tools=[look_up],
+        middleware=[guarding(on_uncertain="interrupt", tool_calls="score")],
+        checkpointer=InMemorySaver(),
+    )
+    (asked,) = ask(agent, "invoke")["__interrupt__"]
+    assert asked.value["tool_calls"][0]["name"] == "look_up"
+    messages = ask(agent, "invoke", Command(resume="Never mind."))["messages"]
+    assert [message.text for message in messages] == ["Where?", "Never mind."]
+
+
+def test_an_accepted_answer_asks_nobody() -> None:
+    model = ScriptedModel(answer="Paris", samples=("Paris",))
+    agent = create_agent(
+        model,
+        middleware=[guarding(on_uncertain="interrupt")],
+        checkpointer=InMemorySaver(),
+    )
+    assert "__interrupt__" not in ask(agent, "invoke")
+
+
+def test_a_reply_of_another_type_is_an_error() -> None:
+    agent = create_agent(
+        unsure(),
+        middleware=[guarding(on_uncertain="interrupt")],
+        checkpointer=InMemorySaver(),
+    )
+    ask(agent, "invoke")
+    with pytest.raises(InputError, match="True or with a text; got dict"):
+        ask(agent, "invoke", Command(resume={"decisions": []}))
+
+
+# -- What cannot be guarded ------------------------------------------------------------
+
+
+def test_a_refusal_that_fits_no_response_format_is_raised() -> None:
+    class Place(BaseModel):
+        name: str
+
+    agent = create_agent(
+        unsure(), middleware=[guarding(on_uncertain="refuse")], response_format=Place
+    )
+    with pytest.raises(UncertainAnswerError):
+        ask(agent, "invoke")
+
+
+def test_a_guarded_model_is_not_guarded_twice() -> None:
+    agent = create_agent(SNNEGuard(unsure()), middleware=[guarding()])
+    with pytest.raises(ConfigurationError, match="is guarded already"):
+        ask(agent, "invoke")
+
+
+def test_middleware_that_goes_past_the_guard_is_an_error() -> None:
+    @wrap_model_call
+    def another(request: Any, handler: Any) -> Any:
+        return handler(request.override(model=unsure()))
+
+    inner: AgentMiddleware[Any, Any, Any] = another
+    agent = create_agent(unsure(), middleware=[guarding(), inner])
+    with pytest.raises(ConfigurationError, match="List UncertaintyMiddleware last"):
+        ask(agent, "invoke")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"n": 1}, "n must be"),
+        ({"threshold": None, "on_uncertain": "interrupt"}, "needs a threshold"),
+        ({"on_uncertain": "ask"}, "on_uncertain must be one of"),
+        ({"colour": "red"}, "no option 'colour'"),
+    ],
+)
+def test_bad_options_are_refused_at_construction(
+    options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ConfigurationError, match=message):
+        guarding(**options)
+
+
+def test_it_takes_a_calibration_of_the_agent_s_model() -> None:
+    middleware = UncertaintyMiddleware(calibration=calibration(model="m"))
+    with pytest.raises(ConfigurationError, match="model='m', here model=None"):
+        ask(create_agent(unsure(), middleware=[middleware]), "invoke")
+
+
+def test_the_guard_of_a_model_is_kept() -> None:
+    model = unsure()
+    middleware = guarding()
+    agent = create_agent(model, middleware=[middleware])
+    ask(agent, "invoke")
+    kept = middleware._guard
+    ask(agent, "invoke")
+    assert middleware._guard is kept
+    assert kept.guarded is model
+
+
+def test_a_missing_package_names_the_extra(missing: Any) -> None:
+    missing("langchain.agents", "langchain_agent", extra="agents")

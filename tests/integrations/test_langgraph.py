@@ -1,0 +1,171 @@
+"""A graph that measures answers and goes by the result."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import Annotated, Any
+
+import pytest
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import END, START, MessagesState, StateGraph
+from langgraph.graph.message import add_messages
+from langgraph.types import Command, interrupt
+
+from snne_guard import ConfigurationError, InputError, SNNEGuard
+from snne_guard_integrations.langgraph import route_on_uncertainty, uncertainty_node
+from tests.integrations.support import ScriptedModel
+
+SURE = ScriptedModel(answer="Paris", samples=("Paris",))
+
+
+def unsure() -> ScriptedModel:
+    return ScriptedModel(answer="Paris", samples=("Lyon", "Bonn"))
+
+
+def guard_on(model: ScriptedModel, **options: Any) -> SNNEGuard:
+    return SNNEGuard(model, **{"n": 3, "method": "snne", "threshold": 0.4, **options})
+
+
+def graph_of(guard: SNNEGuard, *, model: ScriptedModel | None = None) -> Any:
+    """Build a graph that asks a person; ``model`` answers in a node of its own."""
+
+    def answer(state: MessagesState) -> Any:
+        assert model is not None
+        return {"messages": [model.invoke(state["messages"])]}
+
+    def person(state: MessagesState) -> Any:
+        drawn = state["messages"][-1]
+        said = interrupt({"answer": drawn.text})
+        return {"messages": [AIMessage(said, id=drawn.id)]}
+
+    graph = StateGraph(MessagesState)
+    graph.add_node("measure", uncertainty_node(guard))
+    graph.add_node("person", person)
+    if model is None:
+        graph.add_edge(START, "measure")
+    else:
+        graph.add_node("answer", answer)
+        graph.add_edge(START, "answer")
+        graph.add_edge("answer", "measure")
+    route = route_on_uncertainty(accept=END, uncertain="person")
+    graph.add_conditional_edges("measure", route)
+    graph.add_edge("person", END)
+    return graph.compile(checkpointer=InMemorySaver())
+
+
+def ask(graph: Any, way: str, given: Any = None) -> Any:
+    config = {"configurable": {"thread_id": "1"}}
+    given = given or {"messages": [HumanMessage("Where?")]}
+    if way == "invoke":
+        return graph.invoke(given, config)
+    return asyncio.run(graph.ainvoke(given, config))
+
+
+def decision(message: Any) -> Any:
+    return message.response_metadata["snne_guard"]["decision"]
+
+
+@pytest.mark.parametrize("way", ["invoke", "ainvoke"])
+def test_the_guard_answers_where_the_last_message_is_the_user_s(way: str) -> None:
+    state = ask(graph_of(guard_on(SURE)), way)
+    assert [message.text for message in state["messages"]] == ["Where?", "Paris"]
+    assert decision(state["messages"][-1]) == "accept"
+
+
+@pytest.mark.parametrize("way", ["invoke", "ainvoke"])
+def test_an_answer_of_the_model_is_measured_and_drawn_once(way: str) -> None:
+    model = unsure()
+    state = ask(graph_of(guard_on(model), model=model), way)
+    assert state["__interrupt__"][0].value == {"answer": "Paris"}
+    message = state["messages"][-1]
+    assert (message.text, decision(message)) == ("Paris", "flag")
+    assert message.response_metadata["finish_reason"] == "stop"
+    assert model.drawn == 3
+
+
+@pytest.mark.parametrize("way", ["invoke", "ainvoke"])
+def test_resuming_draws_nothing_again(way: str) -> None:
+    model = unsure()
+    graph = graph_of(guard_on(model), model=model)
+    ask(graph, way)
+    state = ask(graph, way, Command(resume="Nobody knows."))
+    assert [message.text for message in state["messages"]] == [
+        "Where?",
+        "Nobody knows.",
+    ]
+    assert model.drawn == 3
+
+
+@pytest.mark.parametrize("way", ["invoke", "ainvoke"])
+def test_a_message_that_a_guard_gave_is_not_measured_again(way: str) -> None:
+    model = ScriptedModel(answer="Paris", samples=("Paris",))
+    guard = guard_on(model)
+    message = guard.invoke("Where?").model_copy(update={"id": "m"})
+    node = uncertainty_node(guard)
+    given = {"messages": [HumanMessage("Where?"), message]}
+    found = node.invoke(given) if way == "invoke" else asyncio.run(node.ainvoke(given))
+    assert found == {}
+    assert model.drawn == 3
+
+
+def test_the_state_may_be_an_object_with_other_names() -> None:
+    @dataclass
+    class State:
+        chat: Annotated[list[AnyMessage], add_messages] = field(
+            default_factory=list[AnyMessage]
+        )
+
+    graph = StateGraph(State)
+    graph.add_node("measure", uncertainty_node(guard_on(unsure()), messages="chat"))
+    graph.add_node("person", lambda _: {"chat": [AIMessage("I will ask.")]})
+    graph.add_edge(START, "measure")
+    route = route_on_uncertainty(accept=END, uncertain="person", messages="chat")
+    graph.add_conditional_edges("measure", route)
+    state = graph.compile().invoke(State(chat=[HumanMessage("Where?")]))
+    assert state["chat"][-1].text == "I will ask."
+
+
+@pytest.mark.parametrize(
+    ("decided", "node"),
+    [
+        ("accept", "a"),
+        ("flag", "b"),
+        ("refuse", "b"),
+        ("fallback", "b"),
+        ("unscored", "c"),
+    ],
+)
+def test_the_edge_goes_by_the_decision(decided: str, node: str) -> None:
+    metadata = {"snne_guard": {"decision": decided}}
+    state = {"messages": [AIMessage("Paris", response_metadata=metadata)]}
+    route = route_on_uncertainty(accept="a", uncertain="b", unscored="c")
+    assert route(state) == node
+    if decided == "unscored":
+        assert route_on_uncertainty(accept="a", uncertain="b")(state) == "b"
+
+
+def test_what_cannot_be_decided_is_an_error() -> None:
+    route = route_on_uncertainty(accept="a", uncertain="b")
+    with pytest.raises(InputError, match="through uncertainty_node first"):
+        route({"messages": [AIMessage("Paris")]})
+    with pytest.raises(InputError, match="through uncertainty_node first"):
+        route({"messages": [HumanMessage("Where?")]})
+    measured = guard_on(SURE, threshold=None).invoke("Where?")
+    with pytest.raises(ConfigurationError, match="no threshold"):
+        route({"messages": [measured]})
+
+
+def test_states_that_the_node_cannot_measure_are_errors() -> None:
+    node = uncertainty_node(guard_on(SURE))
+    with pytest.raises(InputError, match="expected messages in the state's 'messages'"):
+        node.invoke({"messages": []})
+    with pytest.raises(InputError, match="has no id; use the reducer add_messages"):
+        node.invoke({"messages": [HumanMessage("Where?"), AIMessage("Paris")]})
+
+
+def test_anything_but_a_guard_is_refused() -> None:
+    model: Any = SURE
+    with pytest.raises(ConfigurationError, match="got ScriptedModel"):
+        uncertainty_node(model)
