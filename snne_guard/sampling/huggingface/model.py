@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from threading import Event, Lock
 from typing import Any
 
@@ -24,6 +24,7 @@ from snne_guard.sampling.huggingface.settings import (
     GenerationSettings,
     check_whole,
 )
+from snne_guard.sampling.huggingface.stream import stream
 
 __all__ = ["HuggingFaceModel"]
 
@@ -198,6 +199,19 @@ class HuggingFaceModel:
         loaded = Loaded(self.model, self.tokenizer)
         with self._lock:
             return generate(loaded, batch, max_batch_size=self._max_batch_size)
+
+    def stream(
+        self, prompt: Prompt, *, settings: GenerationSettings = _PLAIN
+    ) -> Iterator[str | Completion]:
+        """Draw one reply and yield its text as it comes, then the whole reply.
+
+        Closing the iterator ends the draw at its next token.
+
+        Raises:
+            ConfigurationError: As for ``generate``.
+            InputError: As for ``generate``.
+        """
+        return stream(self, prompt, settings)
 
     def token_logprobs(self, prompt: str, continuation: str, /) -> tuple[float, ...]:
         """Return the natural log-probability of each token of a continuation.

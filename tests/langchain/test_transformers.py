@@ -1,0 +1,357 @@
+"""A local model as a LangChain chat model: replies, streams, settings, bad input."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import (
+    AIMessage,
+    AIMessageChunk,
+    ChatMessage,
+    HumanMessage,
+    SystemMessage,
+    ToolMessage,
+)
+from langchain_huggingface import ChatHuggingFace, HuggingFacePipeline
+from langchain_tests.unit_tests import ChatModelUnitTests
+from transformers import pipeline
+
+from snne_guard.errors import ConfigurationError, InputError
+from snne_guard.langchain import SNNEGuard
+from snne_guard.langchain.transformers import TransformersChatModel
+from snne_guard.sampling.huggingface import GenerationSettings, HuggingFaceModel
+from tests.huggingface.support import make_model, make_tokenizer, teacher_forced
+
+pytestmark = pytest.mark.slow
+
+LLAMA, TOKENIZER = make_model(), make_tokenizer()
+LOCAL = HuggingFaceModel(LLAMA, TOKENIZER, name="tiny")
+QUESTION = "hi"
+PROMPT = "<turn>user:hi<turn>assistant:"
+OPTIONS: dict[str, Any] = {"temperature": 1.0, "max_tokens": 12, "seed": 1}
+
+
+@pytest.fixture
+def chat() -> TransformersChatModel:
+    return TransformersChatModel(LOCAL, **OPTIONS)
+
+
+def drawn(n: int = 1, **settings: Any) -> list[str]:
+    """Return what the model underneath says to the question."""
+    given = GenerationSettings(**{"max_tokens": 12, "seed": 1, **settings})
+    (replies,) = LOCAL.generate([PROMPT], n=n, settings=given)
+    return [reply.text for reply in replies]
+
+
+def contents(messages: Sequence[Any]) -> list[Any]:
+    return [message.content for message in messages]
+
+
+def test_a_reply_and_its_metadata(chat: TransformersChatModel) -> None:
+    answer = chat.invoke(QUESTION)
+    assert [answer.content] == drawn()
+    assert answer.response_metadata == {
+        "finish_reason": "length",
+        "model_name": "tiny",
+        "model_provider": "huggingface",
+    }
+    prompt = len(TOKENIZER(PROMPT)["input_ids"])
+    assert answer.usage_metadata == {
+        "input_tokens": prompt,
+        "output_tokens": 12,
+        "total_tokens": prompt + 12,
+    }
+
+
+def test_a_model_and_its_tokenizer_are_enough() -> None:
+    chat = TransformersChatModel(LLAMA, TOKENIZER, **OPTIONS)
+    assert [chat.invoke(QUESTION).content] == drawn()
+
+
+def test_several_replies_come_from_one_request(chat: TransformersChatModel) -> None:
+    result = chat._generate([HumanMessage(QUESTION)], n=3, temperature=1, logprobs=True)
+    messages: list[Any] = [each.message for each in result.generations]
+    assert contents(messages) == drawn(3)
+    assert [message.usage_metadata for message in messages[1:]] == [None, None]
+    assert messages[0].usage_metadata["output_tokens"] == sum(
+        len(message.response_metadata["logprobs"]["content"])
+        + (message.response_metadata["finish_reason"] == "stop")
+        for message in messages
+    )
+    assert result.llm_output == {"model_name": "tiny"}
+
+
+def test_log_probabilities_have_the_form_of_openai(chat: TransformersChatModel) -> None:
+    answer = chat.invoke(QUESTION, logprobs=True, temperature=0.5)
+    content = answer.response_metadata["logprobs"]["content"]
+    assert "".join(entry["token"] for entry in content) == answer.content
+    assert all(entry["bytes"] == list(entry["token"].encode()) for entry in content)
+    given = GenerationSettings(max_tokens=12, seed=1, temperature=0.5)
+    ((reply,),) = LOCAL.generate([PROMPT], settings=given)
+    expected = teacher_forced(
+        LLAMA, TOKENIZER(PROMPT)["input_ids"], [token.id for token in reply.tokens]
+    )
+    assert [entry["logprob"] for entry in content] == pytest.approx(expected, abs=2e-4)
+    assert "logprobs" not in chat.invoke(QUESTION).response_metadata
+
+
+def test_a_call_may_set_what_the_fields_set(chat: TransformersChatModel) -> None:
+    assert [chat.invoke(QUESTION, seed=9).content] == drawn(seed=9)
+    assert [chat.bind(temperature=0).invoke(QUESTION).content] == drawn(temperature=0.0)
+    assert [chat.invoke(QUESTION, top_k=2).content] == drawn(top_k=2)
+    assert [chat.invoke(QUESTION, top_p=0.3).content] == drawn(top_p=0.3)
+    assert [chat.invoke(QUESTION, max_tokens=3).content] == drawn(max_tokens=3)
+    (whole,) = drawn()
+    stop = whole[4]
+    assert chat.invoke(QUESTION, stop=[stop]).content == whole[: whole.find(stop)]
+    stopping = TransformersChatModel(LOCAL, stop=[stop], **OPTIONS)
+    assert stopping.invoke(QUESTION).content == whole[: whole.find(stop)]
+    assert stopping.invoke(QUESTION, stop=[]).content == whole
+
+
+def test_without_a_temperature_the_generation_config_holds() -> None:
+    greedy = TransformersChatModel(LOCAL, max_tokens=12)
+    assert [greedy.invoke(QUESTION).content] == drawn(temperature=0.0)
+    model = make_model()
+    model.generation_config.update(do_sample=True, temperature=0.6, top_p=0.9)
+    sampling = TransformersChatModel(model, TOKENIZER, max_tokens=12, seed=1)
+    assert [sampling.invoke(QUESTION).content] == drawn(temperature=0.6, top_p=0.9)
+    plain = sampling.bind(temperature=1.0)
+    assert [plain.invoke(QUESTION).content] == drawn()
+
+
+async def test_the_async_twin(chat: TransformersChatModel) -> None:
+    assert [(await chat.ainvoke(QUESTION)).content] == drawn()
+
+
+async def test_a_cancelled_task_ends_its_draw(chat: TransformersChatModel) -> None:
+    long = chat.model_copy(update={"max_tokens": 400})
+    stopped, forward = threading.Event(), LLAMA.forward
+
+    def hear(*args: Any, **kwargs: Any) -> Any:
+        if stopped.is_set():
+            seen.append(1)
+        return forward(*args, **kwargs)
+
+    seen: list[int] = []
+    with pytest.MonkeyPatch.context() as patch:
+        hear.__signature__ = __import__("inspect").signature(forward)  # type: ignore[attr-defined]
+        patch.setattr(LLAMA, "forward", hear)
+        task = asyncio.create_task(long.ainvoke(QUESTION))
+        await asyncio.sleep(0.05)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        stopped.set()
+        with LOCAL._lock:  # the draw has ended
+            assert len(seen) <= 2
+
+
+def check_stream(chunks: list[AIMessageChunk]) -> None:
+    whole = sum(chunks[1:], start=chunks[0])
+    assert [whole.text] == drawn()
+    assert sum(bool(chunk.content) for chunk in chunks) > 5
+    assert whole.response_metadata["finish_reason"] == "length"
+    assert whole.response_metadata["model_name"] == "tiny"
+    content = whole.response_metadata["logprobs"]["content"]
+    assert "".join(entry["token"] for entry in content) == whole.content
+    assert whole.usage_metadata is not None
+    assert whole.usage_metadata["output_tokens"] == 12
+    assert chunks[-1].chunk_position == "last"
+
+
+def test_tokens_stream_as_they_are_drawn(chat: TransformersChatModel) -> None:
+    check_stream(list(chat.stream(QUESTION, logprobs=True)))
+
+
+async def test_tokens_stream_to_tasks(chat: TransformersChatModel) -> None:
+    check_stream([chunk async for chunk in chat.astream(QUESTION, logprobs=True)])
+
+
+class Listening(BaseCallbackHandler):
+    def __init__(self) -> None:
+        self.tokens: list[str] = []
+
+    def on_llm_new_token(self, token: Any, **_kwargs: Any) -> None:
+        self.tokens.append(token)
+
+
+def test_handlers_hear_the_tokens_of_a_stream(chat: TransformersChatModel) -> None:
+    listening = Listening()
+    chunks = list(chat.stream(QUESTION, config={"callbacks": [listening]}))
+    assert listening.tokens == [chunk.text for chunk in chunks]
+
+
+def test_handlers_hear_the_tokens_of_an_invoke_that_streams() -> None:
+    listening = Listening()
+    chat = TransformersChatModel(LOCAL, streaming=True, **OPTIONS)
+    answer = chat.invoke(QUESTION, config={"callbacks": [listening]})
+    assert "".join(listening.tokens) == answer.content
+    assert [answer.content] == drawn()
+
+
+def test_a_stream_shows_nothing_of_a_stop_text(chat: TransformersChatModel) -> None:
+    (whole,) = drawn()
+    stop = whole[4:7]
+    chunks = list(chat.stream(QUESTION, stop=[stop]))
+    assert "".join(chunk.text for chunk in chunks) == whole[:4]
+    assert chunks[-1].response_metadata["finish_reason"] == "stop"
+
+
+def test_a_stream_that_is_closed_ends_its_draw(chat: TransformersChatModel) -> None:
+    chunks: Any = chat.stream(QUESTION, max_tokens=400)
+    next(chunks)
+    chunks.close()
+    assert LOCAL._lock.acquire(timeout=5)
+    LOCAL._lock.release()
+
+
+def test_an_error_reaches_whoever_reads_the_stream(chat: TransformersChatModel) -> None:
+    with pytest.raises(InputError, match="the prompt has"):
+        list(chat.stream("a" * 600))
+    with pytest.raises(ConfigurationError, match="a stream is one reply; got n=2"):
+        list(chat.stream(QUESTION, n=2))
+
+
+def test_a_batch_of_conversations_shares_the_draw(chat: TransformersChatModel) -> None:
+    conversations: list[Any] = [[HumanMessage(f"q{k}")] for k in range(5)]
+    results = chat.generate_batch(conversations, n=2, logprobs=True)
+    alone = [chat._generate(messages, n=2) for messages in conversations]
+    assert [
+        contents([each.message for each in result.generations]) for result in results
+    ] == [contents([each.message for each in result.generations]) for result in alone]
+    replies = chat.batch([f"q{k}" for k in range(3)])
+    assert contents(replies) == [
+        result.generations[0].message.content for result in results[:3]
+    ]
+    assert chat.generate_batch([]) == []
+
+
+def test_roles_and_blocks_of_text_are_read(chat: TransformersChatModel) -> None:
+    blocks: list[Any] = ["he", {"type": "text", "text": "llo"}]
+    thought: list[Any] = [{"type": "reasoning", "reasoning": "hm"}, "yes"]
+    messages = [
+        SystemMessage("be brief"),
+        HumanMessage(content=blocks),
+        AIMessage(content=thought),
+        ChatMessage(role="critic", content="so?"),
+    ]
+    text = "<turn>system:be brief<turn>user:hello<turn>assistant:yes<turn>critic:so?"
+    ((reply,),) = LOCAL.generate(
+        [f"{text}<turn>assistant:"], settings=GenerationSettings(max_tokens=12, seed=1)
+    )
+    assert chat.invoke(messages).content == reply.text
+
+
+@pytest.mark.parametrize(
+    ("message", "told"),
+    [
+        (
+            HumanMessage(content=[{"type": "image_url", "image_url": "x"}]),
+            "takes text; got a content block of type image_url in a HumanMessage",
+        ),
+        (
+            ToolMessage("3", tool_call_id="1"),
+            "of system, user and assistant; got a ToolMessage",
+        ),
+        (
+            AIMessage("", tool_calls=[{"name": "f", "args": {}, "id": "1"}]),
+            "takes no tools; got an AIMessage that calls some",
+        ),
+    ],
+)
+def test_messages_that_a_local_model_cannot_read(
+    chat: TransformersChatModel, message: Any, told: str
+) -> None:
+    with pytest.raises(InputError, match=told):
+        chat.invoke([message])
+
+
+def test_options_that_no_call_may_set(chat: TransformersChatModel) -> None:
+    with pytest.raises(ConfigurationError, match=r"a call may set .* got tempature"):
+        chat.invoke(QUESTION, tempature=1)
+    with pytest.raises(ConfigurationError, match="n must be a whole number from 1; go"):
+        chat.invoke(QUESTION, n="two")
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [{"max_tokens": 0}, {"temperature": math.inf}, {"tempature": 1}, {"top_p": 2.0}],
+)
+def test_fields_that_make_no_sense(fields: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=next(iter(fields))):
+        TransformersChatModel(LOCAL, **fields)
+
+
+def test_a_name_is_no_model() -> None:
+    with pytest.raises(ConfigurationError, match=r"causal language model .* got str"):
+        TransformersChatModel("meta-llama/Llama-3.1-8B-Instruct")
+
+
+def test_tokens_are_counted_as_the_model_counts_them(
+    chat: TransformersChatModel,
+) -> None:
+    assert chat.get_num_tokens("h\u00e9") == 3
+
+
+def test_names_for_tracers() -> None:
+    chat = TransformersChatModel(LOCAL, temperature=0.3, stop=["x"])
+    params = chat._get_ls_params()
+    assert params["ls_provider"] == "huggingface"
+    assert params["ls_model_name"] == "tiny"
+    assert params["ls_temperature"] == 0.3
+    assert params["ls_stop"] == ["x"]
+    assert chat._identifying_params["model_name"] == chat.model_name == "tiny"
+
+
+def test_a_model_from_a_folder(tmp_path: Any) -> None:
+    LLAMA.save_pretrained(tmp_path)
+    TOKENIZER.save_pretrained(tmp_path)
+    chat = TransformersChatModel.from_pretrained(
+        str(tmp_path), load={"local_files_only": True}, device="cpu", **OPTIONS
+    )
+    assert [chat.invoke(QUESTION).content] == drawn()
+
+
+def test_the_model_of_a_pipeline_and_of_chat_hugging_face() -> None:
+    pipe = pipeline("text-generation", model=LLAMA, tokenizer=TOKENIZER)
+    llm = HuggingFacePipeline(pipeline=pipe)
+    chat = ChatHuggingFace(llm=llm, tokenizer=TOKENIZER, model_id="tiny")
+    for held in (pipe, llm, chat):
+        found = TransformersChatModel.from_pipeline(held, **OPTIONS)
+        assert found.local.model is LLAMA
+        assert [found.invoke(QUESTION).content] == drawn()
+
+
+def test_a_guard_draws_all_samples_in_one_request(chat: TransformersChatModel) -> None:
+    answer = chat.model_copy(update={"temperature": 0.0, "max_tokens": 4})
+    assessment = SNNEGuard(answer, n=5, min_samples=2).assess(QUESTION)
+    assert assessment.answer is not None
+    assert [assessment.answer.text] == drawn(temperature=0.0, max_tokens=4)
+    assert len(assessment.samples) == 4
+    assert len({sample.text for sample in assessment.samples}) > 1
+    assert all(sample.token_logprobs for sample in assessment.samples)
+    assert assessment.cost.calls == 2
+
+
+class TestUnitSuite(ChatModelUnitTests):
+    """It skips two tests: no environment is read, and weights are no JSON."""
+
+    @property
+    def chat_model_class(self) -> type[BaseChatModel]:
+        return TransformersChatModel
+
+    @property
+    def chat_model_params(self) -> dict[str, Any]:
+        return {"model": LOCAL}
+
+    @property
+    def standard_chat_model_params(self) -> dict[str, Any]:
+        return {"temperature": 0, "max_tokens": 20, "stop": []}
