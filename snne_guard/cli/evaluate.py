@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,15 +14,17 @@ from rich.markup import escape
 from rich.table import Table
 
 from snne_guard.cli.console import BadLines, check_outputs, note, progress, safe
+from snne_guard.cli.graders import named_grader
 from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.evaluation.label import labels_path, read_labels, with_labels
 from snne_guard.evaluation.recordings import Recording, replace_file
+from snne_guard.evaluation.results import TITLES
 
 if TYPE_CHECKING:
     from snne_guard.evaluation.bootstrap import Interval
-    from snne_guard.evaluation.grade import Grader
+    from snne_guard.evaluation.evaluate import Feature
     from snne_guard.evaluation.results import Evaluation
-    from snne_guard.types import Similarity
+    from snne_guard.types import FloatArray, Similarity
 
 __all__ = ["evaluate"]
 
@@ -66,9 +68,13 @@ def evaluate(
     embedding: Annotated[
         str | None, typer.Option(help="sentence-transformers model: name or folder.")
     ] = None,
+    cross_encoder: Annotated[
+        str | None,
+        typer.Option(help="Cross-encoder for SAR, whose tokens' texts are recorded."),
+    ] = None,
     cache: Annotated[
         Path | None,
-        typer.Option(help="Folder to keep what --nli and --embedding compute."),
+        typer.Option(help="Folder to keep how these models compare answers."),
     ] = None,
     by: Annotated[
         str | None, typer.Option(help="A field by which files are split, as dataset.")
@@ -127,8 +133,12 @@ def evaluate(
     read: list[str | Path] = [*files, *(labels or labels_path(name) for name in files)]
     check_outputs(read, {"--csv": csv, "--json": json_file, "--html": html})
     chosen = "rouge_l_paper" if paper else similarity
-    grade = _grader(grader, base_url=base_url)
-    models = _models(nli=nli, embedding=embedding, cache=cache)
+    grade = named_grader(grader, base_url=base_url)
+    models = _models(
+        {"nli": nli, "embedding": embedding, "cross_encoder": cross_encoder},
+        cache=cache,
+    )
+    features = _features(cross_encoder)
     bad = BadLines(strict=strict)
     found: list[Evaluation] = []
     for name, recordings in _sets(files, labels=labels, by=by, bad=bad):
@@ -141,6 +151,7 @@ def evaluate(
                 include_answer=not (without_answer or paper),
                 samples=samples,
                 tau=tau,
+                features=features,
                 grader=grade,
                 labels_first=not regrade,
                 draws=draws,
@@ -171,33 +182,33 @@ def _check(
         raise ConfigurationError(msg)
 
 
-def _grader(name: str, *, base_url: str | None) -> Grader | None:
-    if name == "label":
-        return None
-    kind, _, model = name.partition(":")
-    if kind == "judge":
-        from snne_guard.cli.models import generate_with
-        from snne_guard.evaluation.model_graders import JudgeGrader
-
-        return JudgeGrader(generate_with(model, base_url=base_url), name=name)
-    from snne_guard.evaluation.grade import resolve_grader
-
-    return resolve_grader(name)
-
-
 def _models(
-    *, nli: str | None, embedding: str | None, cache: Path | None
+    named: Mapping[str, str | None], *, cache: Path | None
 ) -> list[str | Similarity]:
-    names = [
-        f"{family}:{model}"
-        for family, model in (("nli", nli), ("embedding", embedding))
-        if model is not None
-    ]
+    names = [f"{family}:{model}" for family, model in named.items() if model]
     if cache is None:
         return [*names]
     from snne_guard.evaluation.feature_cache import FeatureCache
 
     return [FeatureCache(cache).similarity(name) for name in names]
+
+
+def _features(cross_encoder: str | None) -> dict[str, Feature]:
+    """Return what gives the importance of tokens whose texts are recorded."""
+    if cross_encoder is None:
+        return {}
+    from snne_guard.similarity import CrossEncoder
+
+    model = CrossEncoder(cross_encoder)
+
+    def importance(row: Recording) -> list[FloatArray | None] | None:
+        main, samples = row.extra.get("main_tokens"), row.extra.get("tokens")
+        if not (isinstance(main, list) and isinstance(samples, list)):
+            return None
+        texts = (main, *samples)
+        return [one and model.token_importance(row.question, one) for one in texts]
+
+    return {"token_importance": importance}
 
 
 def _sets(
@@ -269,27 +280,32 @@ def _say(console: Console, text: str, *, style: str | None = None) -> None:
 
 
 def _table(found: Evaluation) -> Table:
+    """Return the figures; only the first has its interval, all are in the files."""
     metrics = list(found.ranked[0].metrics)
     table = Table(box=None, pad_edge=False)
-    table.add_column("method", no_wrap=True)
-    table.add_column("box", no_wrap=True)
-    for metric in [*metrics, "difference"]:
-        table.add_column(metric, justify="right", no_wrap=True)
+    for title in ("method", "box"):
+        table.add_column(title, no_wrap=True)
+    for title in (*(TITLES[metric] for metric in metrics), "difference"):
+        table.add_column(title, justify="right", no_wrap=True)
     for row in found.ranked:
         difference = row.differences.get(metrics[0])
         table.add_row(
             escape(safe(row.name)),
             "white" if row.white_box else "black",
-            *(_shown(row.metrics[metric]) for metric in metrics),
-            "" if difference is None else _shown(difference, sign="+"),
+            _with_interval(row.metrics[metrics[0]]),
+            *(_number(row.metrics[metric].value) for metric in metrics[1:]),
+            "" if difference is None else _with_interval(difference, sign="+"),
         )
     return table
 
 
-def _shown(interval: Interval, *, sign: str = "") -> str:
-    if not math.isfinite(interval.value):
-        return "-"
-    value = f"{interval.value:{sign}.3f}"
+def _with_interval(interval: Interval, *, sign: str = "") -> str:
+    value = _number(interval.value, sign=sign)
     if not math.isfinite(interval.low):
         return value
-    return f"{value} ({interval.low:{sign}.3f} to {interval.high:{sign}.3f})"
+    low, high = _number(interval.low, sign=sign), _number(interval.high, sign=sign)
+    return f"{value} ({low} to {high})"
+
+
+def _number(value: float, *, sign: str = "") -> str:
+    return f"{value:{sign}.3f}" if math.isfinite(value) else "-"

@@ -1,6 +1,8 @@
 """Recorded answers, how they are graded, and what an uncertainty is worth on them."""
 
 from snne_guard.evaluation.bootstrap import Bootstrap, Interval, bootstrap
+from snne_guard.evaluation.evaluate import evaluate
+from snne_guard.evaluation.feature_cache import FeatureCache
 from snne_guard.evaluation.grade import (
     GRADERS,
     Grade,
@@ -29,6 +31,7 @@ from snne_guard.evaluation.recordings import (
     read_recordings,
     write_recordings,
 )
+from snne_guard.evaluation.report import to_html, write_report
 from snne_guard.evaluation.results import (
     Evaluation,
     HardQuestion,
@@ -41,6 +44,7 @@ __all__ = [
     "BertScoreGrader",
     "Bootstrap",
     "Evaluation",
+    "FeatureCache",
     "Grade",
     "Grader",
     "HardQuestion",
@@ -58,6 +62,7 @@ __all__ = [
     "bootstrap",
     "brier",
     "ece",
+    "evaluate",
     "grade_all",
     "numeric_match",
     "prr",
@@ -68,6 +73,8 @@ __all__ = [
     "risk_coverage",
     "squad_f1",
     "to_csv",
+    "to_html",
     "with_labels",
     "write_recordings",
+    "write_report",
 ]

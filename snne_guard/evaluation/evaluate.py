@@ -25,6 +25,7 @@ _OF_EACH_TEXT = ("hidden_states", "token_importance")
 _HARDEST = 10
 _FEW_SETS = 20
 
+Feature = Callable[[Recording], Any]
 Track = Callable[[Sequence["_Member"]], Iterable["_Member"]]
 
 
@@ -37,6 +38,7 @@ def evaluate(
     include_answer: bool = True,
     samples: int | None = None,
     tau: float = 1.0,
+    features: Mapping[str, Feature] | None = None,
     grader: Grader | None = None,
     labels_first: bool = True,
     draws: int = 1000,
@@ -62,6 +64,10 @@ def evaluate(
         include_answer: Whether the delivered answer is scored with the samples.
         samples: Samples of each question that count; None: the number that keeps most.
         tau: Temperature of the similarity's softmax.
+        features: What recordings do not hold, by the need of a method: functions from a
+            recording to ``hidden_states`` or ``token_importance`` of the delivered
+            answer and each sample, or to ``p_true_logprob``. A field of that name in
+            the recording goes before.
         grader: Says which answers are right; None: their labels do.
         labels_first: Whether labels go before the grader.
         draws: Bootstrap draws behind the 90 % intervals.
@@ -85,13 +91,22 @@ def evaluate(
         ... ]
         >>> found = evaluate(recordings, methods=["snne[rouge_l]"], draws=10)
         >>> [(row.name, row.metrics["auroc"].value) for row in found.rows]
-        [('snne[rouge_l]', 1.0), ('answer_length', 1.0)]
+        [('snne[rouge_l]', 1.0), ('answer_length', 0.5)]
     """
     rows = plan_rows(methods, similarity=similarity, models=models)
     read = list(recordings)
     grades = grade_all(read, grader, labels_first=labels_first)
     left_out: Counter[str] = Counter()
-    members = _members(read, grades, samples=samples, left_out=left_out)
+    needed = frozenset[str]().union(*(row.method.needs for row in rows))
+    members = _members(
+        read,
+        grades,
+        samples=samples,
+        left_out=left_out,
+        features={
+            need: one for need, one in (features or {}).items() if need in needed
+        },
+    )
     scores, problems = _measured(
         rows, members, include_answer=include_answer, tau=tau, track=track
     )
@@ -143,6 +158,7 @@ def _members(
     *,
     samples: int | None,
     left_out: Counter[str],
+    features: Mapping[str, Feature],
 ) -> list[_Member]:
     graded: list[tuple[Recording, Grade, list[int]]] = []
     for recording, grade in zip(recordings, grades, strict=True):
@@ -158,7 +174,7 @@ def _members(
         else samples
     )
     members = [
-        _member(recording, grade, places[:n])
+        _member(recording, grade, places[:n], features=features)
         for recording, grade, places in graded
         if len(places) >= n
     ]
@@ -174,14 +190,23 @@ def _visible(recording: Recording) -> list[int]:
     return [at for at, sample in enumerate(recording.samples) if sample.strip()]
 
 
-def _member(recording: Recording, grade: Grade, places: Sequence[int]) -> _Member:
+def _member(
+    recording: Recording,
+    grade: Grade,
+    places: Sequence[int],
+    *,
+    features: Mapping[str, Feature],
+) -> _Member:
     logprobs = recording.token_logprobs or (None,) * len(recording.samples)
-    known = {}
+    n = 1 + len(recording.samples)
+    known: dict[str, Any] = {}
     for need in (*_OF_EACH_TEXT, "p_true_logprob"):
         found = recording.extra.get(need)
+        if found is None and need in features:
+            found = features[need](recording)
         if need not in _OF_EACH_TEXT:
             known[need] = found
-        elif isinstance(found, list) and len(found) == 1 + len(recording.samples):
+        elif isinstance(found, Sequence | np.ndarray) and len(found) == n:
             known[need] = [found[0], *(found[1 + at] for at in places)]
     return _Member(
         recording=recording,
@@ -231,7 +256,8 @@ def _measured(
             except ConfigurationError:
                 raise
             except (ValueError, ArithmeticError) as error:
-                problems.setdefault(row.name, str(error))
+                told = str(error).replace(f" for method {row.method.name!r}", "")
+                problems.setdefault(row.name, told)
     return scores, problems
 
 

@@ -6,54 +6,49 @@ import re
 from collections.abc import Sequence
 from fractions import Fraction
 
+from snne_guard.similarity import stated_number
+
 __all__ = ["final_number", "numeric_match"]
 
 # What announces the final answer of a worked solution.
 _MARK = re.compile(r"####|\\boxed\s*\{|\banswer\s*(?:is|was|:|=)", re.IGNORECASE)
 _CLAUSE_END = re.compile(r"\n|[.;!?](?:\s|$)|,\s")
 _LATEX_FRACTION = re.compile(r"\\[dt]?frac\s*\{(-?\d{1,50})\}\s*\{(\d{1,50})\}")
+_LATEX = re.compile(r"\\text\w*|[{}\\$]")
 _POWER_OF_TEN = re.compile(r"\s?[x\u00d7*\u00b7]\s?10\^\{?([-+]?\d{1,3})\}?")
-# Digits are bounded, so that a text of digits alone costs neither time nor memory.
-_NUMBER = re.compile(
-    r"""(?P<sign> (?<![\w)]) [-\u2212] )? (?: [$\u20ac\u00a3\u00a5] \s? )?
-        (?<! [\w.^] )
-        (?P<digits> \d{1,3}(?:,\d{3}){1,9}(?:\.\d{1,50})? | \d{0,50}\.?\d{1,50} ) (?!\d)
-        (?P<exponent> e[-+]?\d{1,3} )?
-        (?: \s?/\s? (?P<below> \d{1,50} ) )?
-        \s? (?P<percent> % )?""",
-    re.VERBOSE | re.IGNORECASE,
-)
+_SIGNED_MONEY = re.compile(r"([-\u2212])[$\u20ac\u00a3\u00a5](?=\d)")
 _TOLERANCE = Fraction(1, 10**6)
 
 
-def final_number(text: str, /) -> tuple[Fraction, bool] | None:
+def final_number(text: str, /) -> tuple[Fraction, str] | None:
     r"""Return the number that a worked answer ends with.
 
     It is the last number of the clause behind the last "####", "\\boxed{", "answer is"
-    or "answer:"; without such a clause it is the last number of the text. Thousands may
-    be grouped by commas; currencies and units are passed over. Numbers in words, mixed
-    numbers and decimal commas are not read.
+    or "answer:"; without such a clause it is the last number of the text. What counts
+    as a number, ``snne_guard.similarity.stated_number`` says; LaTeX fractions and
+    powers of ten are read too.
 
     Returns:
-        The exact value, and whether a percent sign follows it; None where there is no
-        number.
+        The exact value, and ``"%"`` where a percent sign follows it, else ``""``; None
+        where there is no number.
 
     Example:
         >>> final_number("9 - 4 = 5 eggs, so 5 * 2 = 10 dollars.\n#### 10")
-        (Fraction(10, 1), False)
+        (Fraction(10, 1), '')
         >>> final_number("The answer is $1,200, which is 3 times as much.")
-        (Fraction(1200, 1), False)
+        (Fraction(1200, 1), '')
         >>> final_number("\\boxed{\\frac{3}{4}}"), final_number("none")
-        ((Fraction(3, 4), False), None)
+        ((Fraction(3, 4), ''), None)
     """
     plain = _LATEX_FRACTION.sub(r" \1/\2 ", text)
     plain = _POWER_OF_TEN.sub(r"e\1", plain)
+    plain = _SIGNED_MONEY.sub(r"\1", plain)
     marks = list(_MARK.finditer(plain))
     if marks:
         clause = _CLAUSE_END.split(plain[marks[-1].end() :].lstrip(), maxsplit=1)[0]
-        if (number := _last_number(clause)) is not None:
+        if (number := stated_number(_LATEX.sub(" ", clause))) is not None:
             return number
-    return _last_number(plain)
+    return stated_number(_LATEX.sub(" ", plain))
 
 
 def numeric_match(answer: str, references: Sequence[str], /) -> float | None:
@@ -79,21 +74,12 @@ def numeric_match(answer: str, references: Sequence[str], /) -> float | None:
     return float(stated is not None and any(_same(stated, one) for one in known))
 
 
-def _last_number(text: str) -> tuple[Fraction, bool] | None:
-    last = None
-    for last in _NUMBER.finditer(text):  # noqa: B007 - the last one is wanted
-        pass
-    if last is None:
-        return None
-    value = Fraction(f"{last['digits'].replace(',', '')}{last['exponent'] or ''}")
-    if last["below"] is not None and int(last["below"]):
-        value /= int(last["below"])
-    return (-value if last["sign"] else value), last["percent"] is not None
+_PARTS = {"": 1, "%": 100, "\u2030": 1000, "\u2031": 10000}
 
 
-def _same(stated: tuple[Fraction, bool], reference: tuple[Fraction, bool]) -> bool:
-    (value, percent), (target, target_percent) = stated, reference
-    values = [value]
-    if percent != target_percent:
-        values.append(value / 100 if percent else value * 100)
+def _same(stated: tuple[Fraction, str], reference: tuple[Fraction, str]) -> bool:
+    (value, unit), (target, target_unit) = stated, reference
+    values = [value * _PARTS.get(target_unit, 1) / _PARTS.get(unit, 1)]
+    if not (unit and target_unit):
+        values.append(value)
     return any(abs(one - target) <= _TOLERANCE * abs(target) for one in values)

@@ -18,17 +18,11 @@ from snne_guard.evaluation.bootstrap import Interval
 from snne_guard.evaluation.metrics import dense_ranks, risk_coverage
 from snne_guard.evaluation.plan import BASELINE
 from snne_guard.evaluation.recordings import replace_file
-from snne_guard.evaluation.results import Evaluation
+from snne_guard.evaluation.results import TITLES, Evaluation
 from snne_guard.types import FloatArray
 
 __all__ = ["check_report_packages", "to_html", "write_report"]
 
-_TITLES = {
-    "auroc": "AUROC",
-    "auarc": "AUARC",
-    "prr": "PRR",
-    "prr_normalised": "PRR, normalised",
-}
 _DRAWN = 5
 _SMALLEST_COVERAGE = 0.05  # below it the risk hangs on a few answers
 
@@ -98,7 +92,7 @@ class _View:
 
 
 def _view(evaluation: Evaluation) -> _View:
-    metrics = [name for name in _TITLES if name in evaluation.ranked[0].metrics]
+    metrics = [name for name in TITLES if name in evaluation.ranked[0].metrics]
     skipped: dict[str, list[str]] = {}
     for row in evaluation.rows:
         if row.skipped is not None:
@@ -106,7 +100,7 @@ def _view(evaluation: Evaluation) -> _View:
     return _View(
         evaluation=evaluation,
         metrics=metrics,
-        titles=[_TITLES[name] for name in metrics],
+        titles=[TITLES[name] for name in metrics],
         skipped=skipped,
         charts=_charts(evaluation),
     )
@@ -126,7 +120,7 @@ def _charts(evaluation: Evaluation) -> dict[str, str]:
     if correct is None or correct.all() or not correct.any():
         return {}
     drawn = _drawn(evaluation)
-    first = next(iter(drawn))
+    first = evaluation.first
     return {
         "ROC: share of wrong answers found, by share of right answers flagged": _roc(
             drawn, correct
@@ -142,13 +136,9 @@ def _charts(evaluation: Evaluation) -> dict[str, str]:
 
 def _drawn(evaluation: Evaluation) -> dict[str, FloatArray]:
     """Return the first method, the best others and the baseline."""
-    first = evaluation.ranked[0].name
-    best = sorted(
-        (row for row in evaluation.ranked if row.name not in {first, BASELINE}),
-        key=lambda row: row.metrics["auroc"].value,
-        reverse=True,
-    )
-    names = [first, *(row.name for row in best[: _DRAWN - 2]), BASELINE]
+    first = evaluation.first
+    best = [row.name for row in evaluation.ranked if row.name not in {first, BASELINE}]
+    names = [first, *best[: _DRAWN - 2], BASELINE]
     return {name: evaluation.uncertainties[name] for name in names}
 
 

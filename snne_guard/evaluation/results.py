@@ -12,7 +12,15 @@ from typing import Any
 from snne_guard.evaluation.bootstrap import Interval
 from snne_guard.types import FloatArray
 
-__all__ = ["Evaluation", "HardQuestion", "MethodResult", "to_csv"]
+__all__ = ["TITLES", "Evaluation", "HardQuestion", "MethodResult", "to_csv"]
+
+TITLES = {
+    "auroc": "AUROC",
+    "auarc": "AUARC",
+    "prr": "PRR",
+    "prr_normalised": "PRR, normalised",
+}
+"""What readers call the metrics of an evaluation."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,8 +107,19 @@ class Evaluation:
 
     @property
     def ranked(self) -> tuple[MethodResult, ...]:
-        """The methods that were ranked."""
-        return tuple(row for row in self.rows if row.skipped is None)
+        """The methods that were ranked, best first."""
+
+        def value(row: MethodResult) -> float:
+            found = next(iter(row.metrics.values())).value
+            return -math.inf if math.isnan(found) else found
+
+        rows = (row for row in self.rows if row.skipped is None)
+        return tuple(sorted(rows, key=value, reverse=True))
+
+    @property
+    def first(self) -> str:
+        """The ranked method that was asked for first; others are compared with it."""
+        return next(iter(self.uncertainties))
 
     def to_dict(self) -> dict[str, Any]:
         """Return all but the texts of questions and answers, as JSON can hold it."""
@@ -132,11 +151,7 @@ def to_csv(evaluations: Iterable[Evaluation], /) -> str:
     """
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
-    figures = [
-        f"{metric}{end}"
-        for metric in ("auroc", "auarc", "prr", "prr_normalised")
-        for end in ("", "_low", "_high")
-    ]
+    figures = [f"{metric}{end}" for metric in TITLES for end in ("", "_low", "_high")]
     writer.writerow(["set", "method", "white_box", "n", *figures, "skipped"])
     for one in evaluations:
         for row in one.rows:
