@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -190,11 +190,13 @@ def _facts(result: CalibrationResult) -> Iterator[tuple[str, str]]:
     if result.unscored:
         never = result.unscored.total()
         yield "never accepted", f"{never} ({_counts(result.unscored)})"
-    shown: dict[str, Any] = {**made.settings, "replies from": made.reply_models}
-    for name, value in shown.items():
-        if value not in (None, ()):
-            text = ", ".join(value) if isinstance(value, tuple) else value
-            yield name.replace("_", " "), text if isinstance(text, str) else repr(text)
+    replies = ", ".join(made.reply_models) or None
+    for name, value in {**made.settings, "replies from": replies}.items():
+        if value is not None:
+            yield (
+                name.replace("_", " "),
+                value if isinstance(value, str) else repr(value),
+            )
 
 
 def _counts(counts: Mapping[str, int]) -> str:

@@ -10,7 +10,7 @@ import typer
 
 from snne_guard.cli.console import progress
 from snne_guard.decision import Calibration
-from snne_guard.decision import drift as test_drift
+from snne_guard.decision import drift as find_drift
 from snne_guard.errors import InputError
 from snne_guard.evaluation.recordings import read_recordings
 from snne_guard.evaluation.rescore import score_recordings
@@ -65,7 +65,7 @@ def drift(
         **options,
     )
     made.check(scores.settings)
-    report = test_drift(made, scores.uncertainty, level=level)
+    report = find_drift(made, scores.uncertainty, level=level)
     typer.echo(report.statement)
     if scores.unscored:
         typer.echo(f"{scores.unscored.total()} answers without a score were left out.")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, cast
 
 from snne_guard.decision.error_probability import ErrorProbability
 from snne_guard.decision.stored import STRICT, read_sealed, read_stored, write_sealed
@@ -287,7 +287,7 @@ def _plain(name: str, value: Any) -> Any:  # noqa: ANN401 - any setting
     if isinstance(value, bool):
         fits = kind is bool
     elif isinstance(value, list | tuple):
-        value = list(value)
+        value = [*cast("Sequence[Any]", value)]
         fits = kind is list and all(isinstance(text, str) for text in value)
     elif isinstance(value, int | float):
         fits = kind is float and abs(value) < math.inf

@@ -9,7 +9,8 @@ from numpy.typing import ArrayLike
 
 from snne_guard.decision.calibration import Calibration
 from snne_guard.decision.graded import check_share, uncertainties
-from snne_guard.errors import InputError, MissingExtraError
+from snne_guard.decision.risk_control import scipy_stats
+from snne_guard.errors import InputError
 
 __all__ = ["DriftReport", "drift"]
 
@@ -103,12 +104,7 @@ def drift(
         missing = "a reference in the calibration" if new.size else "a scored answer"
         msg = f"expected {missing} to compare, got none"
         raise InputError(msg)
-    try:
-        from scipy.stats import ks_2samp
-    except ImportError as error:
-        needed = "scipy"
-        raise MissingExtraError(needed, extra="eval") from error
-    test = ks_2samp(reference, new, method="asymp")
+    test = scipy_stats().ks_2samp(reference, new, method="asymp")
     limit = calibration.threshold.value
     return DriftReport(
         n_reference=len(reference),

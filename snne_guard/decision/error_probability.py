@@ -124,7 +124,7 @@ class ErrorProbability:
         free = [0, 1]
         # A weight that comes out negative is held at 0, and the rest fitted again.
         while free:
-            model = LogisticRegression(solver="newton-cholesky")
+            model: Any = LogisticRegression(solver="newton-cholesky")
             model.fit(features[:, free], wrong)
             if (model.coef_[0] >= 0).all():
                 weights[free] = model.coef_[0]

@@ -20,6 +20,7 @@ __all__ = [
     "error_bound",
     "labels_needed",
     "least_labels",
+    "scipy_stats",
     "search",
 ]
 
@@ -76,7 +77,7 @@ def search(u: FloatArray, wrong: BoolArray, *, alpha: float, delta: float) -> Ac
         >>> search(u, u > 0.75, alpha=0.1, delta=0.1)
         Accepted(value=0.79, n=80, wrong=4)
     """
-    stats = _scipy_stats()
+    stats = scipy_stats()
     n, least = len(u), least_labels(alpha, delta)
     start = min(_START * least, max(least, 2 * n // 3))
     if start >= n or np.isinf(u[start]):
@@ -114,7 +115,7 @@ def error_bound(wrong: int, n: int, delta: float) -> float:
     """
     if wrong >= n:
         return 1.0
-    return float(_scipy_stats().beta.ppf(1 - delta, wrong + 1, n - wrong))
+    return float(scipy_stats().beta.ppf(1 - delta, wrong + 1, n - wrong))
 
 
 def labels_needed(
@@ -140,7 +141,7 @@ def labels_needed(
     if not counts.size:
         return None
     gap = alpha - rates
-    z = max(0.0, float(_scipy_stats().norm.isf(delta)))
+    z = max(0.0, float(scipy_stats().norm.isf(delta)))
     spread = z * math.sqrt(alpha * (1 - alpha))
     accepted = ((spread + np.sqrt(spread**2 + 2 * gap)) / (2 * gap)) ** 2
     accepted = np.maximum(accepted, _START * least_labels(alpha, delta))
@@ -166,7 +167,12 @@ def _random_ties(u: FloatArray, wrong: BoolArray) -> BoolArray:
     return ordered
 
 
-def _scipy_stats() -> ModuleType:
+def scipy_stats() -> ModuleType:
+    """Return ``scipy.stats``, which only making and testing calibrations needs.
+
+    Raises:
+        MissingExtraError: If scipy is not installed.
+    """
     try:
         from scipy import stats
     except ImportError as error:

@@ -8,7 +8,7 @@ import os
 import secrets
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from snne_guard.errors import InputError
 
@@ -101,22 +101,27 @@ def _content(raw: bytes, *, kind: str) -> dict[str, Any]:
         msg = f"the file has more than {_LARGEST} bytes"
         raise InputError(msg)
     try:
-        sealed = from_json(raw, allow_inf_nan=False)
-        _canonical(sealed)  # 1e999 is read as infinity, and is not JSON
+        loaded: object = from_json(raw, allow_inf_nan=False)
+        _canonical(loaded)  # 1e999 is read as infinity, and is not JSON
     except (ValueError, RecursionError) as error:
         msg = f"the file is no JSON, perhaps cut off ({error})"
         raise InputError(msg) from error
-    if not isinstance(sealed, dict) or sealed.get("kind") != kind:
+    sealed = _as_dict(loaded)
+    if sealed.get("kind") != kind:
         msg = f"expected a file of kind {kind!r}"
         raise InputError(msg)
     if sealed.get("format") != _FORMAT:
         msg = f"expected format {_FORMAT}; another version of snne-guard wrote the file"
         raise InputError(msg)
-    content = sealed.get("content")
-    if not isinstance(content, dict) or sealed.get("checksum") != _checksum(content):
+    content = _as_dict(sealed.get("content"))
+    if sealed.get("checksum") != _checksum(content):
         msg = "the file was changed or damaged after it was written (wrong checksum)"
         raise InputError(msg)
     return content
+
+
+def _as_dict(loaded: object) -> dict[str, Any]:
+    return cast("dict[str, Any]", loaded) if isinstance(loaded, dict) else {}
 
 
 def _canonical(content: Any) -> str:  # noqa: ANN401 - JSON

@@ -7,7 +7,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self, TypedDict
+from typing import Any, Self, TypedDict, cast
 
 import numpy as np
 
@@ -228,7 +228,7 @@ def _common_settings(
     recordings: Sequence[Recording], *, model: str | None
 ) -> dict[str, Any]:
     """Return the settings that all recordings were drawn with, as far as they say."""
-    differ = []
+    differ: list[str] = []
     for name in _DRAWN_ALIKE:
         values = Counter(
             json.dumps((row.settings or {}).get(name)) for row in recordings
@@ -319,11 +319,11 @@ def _replies(recording: Recording) -> list[Sample]:
 
 def _drawn(recording: Recording, name: str) -> list[str | None]:
     """Return a list of what ``record`` keeps about the draws; empty if it is none."""
-    about = recording.extra.get("drawn")
-    values = about.get(name) if isinstance(about, dict) else None
-    if not isinstance(values, list):
-        return []
-    return [value if isinstance(value, str) else None for value in values]
+    about: Any = recording.extra.get("drawn")
+    kept = cast("dict[str, Any]", about) if isinstance(about, dict) else {}
+    values = kept.get(name)
+    listed = cast("list[object]", values) if isinstance(values, list) else []
+    return [value if isinstance(value, str) else None for value in listed]
 
 
 def _takes_temperature(recording: Recording) -> bool:

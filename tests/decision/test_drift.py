@@ -76,6 +76,6 @@ def test_a_level_is_a_share() -> None:
 
 
 def test_without_scipy_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "scipy.stats", None)
+    monkeypatch.setitem(sys.modules, "scipy", None)
     with pytest.raises(MissingExtraError, match=r"scipy is .*\[eval\]"):
         drift(calibration(reference=REFERENCE), [0.5])
