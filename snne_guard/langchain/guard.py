@@ -474,8 +474,7 @@ class SNNEGuard(BaseChatModel):
 
     def _streamed(self, item: Any) -> ChatGenerationChunk:
         if not isinstance(item, Outcome):
-            chunk: ChatGenerationChunk = item
-            return chunk
+            return delivered.without_usage(item)
         if item.error is not None:
             raise as_model_error(item.error)
         return ChatGenerationChunk(message=delivered.last_chunk(item))

@@ -12,6 +12,7 @@ from langchain_core.callbacks import (
 )
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.messages.ai import InputTokenDetails, UsageMetadata
+from langchain_core.outputs import ChatGenerationChunk
 from langchain_core.runnables import RunnableConfig
 
 from snne_guard.call import Outcome, uncertain_answer_error
@@ -27,6 +28,7 @@ __all__ = [
     "is_refusal",
     "last_chunk",
     "message_of",
+    "without_usage",
 ]
 
 _KEY = "snne_guard"
@@ -110,19 +112,21 @@ def as_chunk(message: AIMessage) -> AIMessageChunk:
     )
 
 
+def without_usage(chunk: ChatGenerationChunk) -> ChatGenerationChunk:
+    """Return a chunk without usage: the last chunk has that of all draws."""
+    message = chunk.message
+    if getattr(message, "usage_metadata", None) is None:
+        return chunk
+    plain = message.model_copy(update={"usage_metadata": None})
+    return chunk.model_copy(update={"message": plain})
+
+
 def last_chunk(outcome: Outcome) -> AIMessageChunk:
-    """Return the chunk that ends a streamed answer, with the usage of the samples."""
-    cost = outcome.assessment.cost
-    told = outcome.answer.cost if outcome.answer is not None else Cost()
-    rest = Cost(
-        prompt_tokens=cost.prompt_tokens - told.prompt_tokens,
-        cached_tokens=cost.cached_tokens - told.cached_tokens,
-        completion_tokens=cost.completion_tokens - told.completion_tokens,
-    )
+    """Return the chunk that ends a streamed answer: assessment and usage."""
     return AIMessageChunk(
         content="",
         response_metadata={_KEY: outcome.assessment.to_metadata()},
-        usage_metadata=_usage(rest),
+        usage_metadata=_usage(outcome.assessment.cost),
         chunk_position="last",
     )
 

@@ -1,0 +1,106 @@
+"""Guards on a real ChatOpenAI that talks to a scripted server."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from langchain_openai import ChatOpenAI
+from pydantic import SecretStr
+
+from snne_guard import SNNEGuard
+from snne_guard.types import Assessment
+from tests.openai.support import Answer, Asked, Server
+
+__all__ = ["Watcher", "chat_openai", "guarded", "metadata_of", "obedient"]
+
+JSON = Mapping[str, Any]
+
+
+def chat_openai(server: Server, **options: Any) -> ChatOpenAI:
+    """Return the real client, pointed at the server; it does not retry."""
+    settings: dict[str, Any] = {
+        "model": "test-model",
+        "api_key": SecretStr("test"),
+        "base_url": server.url,
+        "max_retries": 0,
+        "timeout": 60,
+        **options,
+    }
+    return ChatOpenAI(**settings)
+
+
+def guarded(server: Server, **options: Any) -> SNNEGuard:
+    """Return a guard on that client."""
+    return SNNEGuard(chat_openai(server), **options)
+
+
+def metadata_of(message: Any) -> dict[str, Any]:
+    found: dict[str, Any] = message.response_metadata["snne_guard"]
+    return found
+
+
+class Watcher:
+    """An observer that keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.seen: list[Assessment] = []
+
+    def on_assessment(self, assessment: Assessment) -> None:
+        self.seen.append(assessment)
+
+
+def obedient(asked: Asked) -> Answer:
+    """Call a tool where one fits, fill a schema where one is given, else say yes."""
+    function, model = _wanted_function(asked), asked.body["model"]
+    prompt = json.dumps(asked.body.get("messages", []), ensure_ascii=False)
+    if function is not None:
+        arguments = _filled(function.get("parameters") or {}, prompt)
+        call = {
+            "id": "call_1",
+            "type": "function",
+            "function": {"name": function["name"], "arguments": json.dumps(arguments)},
+        }
+        return Answer(texts=[None], message={"tool_calls": [call]}, finish="tool_calls")
+    schema = _wanted_schema(asked, prompt)
+    if schema is not None:
+        return Answer(texts=[json.dumps(_filled(schema, prompt))], model=model)
+    return Answer(texts=["Yes, and gladly."], model=model)
+
+
+def _wanted_function(asked: Asked) -> dict[str, Any] | None:
+    tools: Sequence[JSON] = asked.body.get("tools") or []
+    answered = asked.body["messages"][-1]["role"] == "tool"
+    choice = asked.body.get("tool_choice")
+    if not tools or answered or choice == "none":
+        return None
+    functions = {tool["function"]["name"]: tool["function"] for tool in tools}
+    forced = choice["function"]["name"] if isinstance(choice, dict) else None
+    found: dict[str, Any] = functions[forced or next(iter(functions))]
+    return found
+
+
+def _wanted_schema(asked: Asked, prompt: str) -> JSON | None:
+    wanted = asked.body.get("response_format") or {}
+    if wanted.get("type") == "json_schema":
+        schema: JSON = wanted["json_schema"]["schema"]
+        return schema
+    if wanted.get("type") == "json_object":
+        names = re.findall(r"'(\w+)'", prompt)
+        return {"properties": {name: {"type": "string"} for name in names}}
+    return None
+
+
+def _filled(schema: JSON, prompt: str) -> dict[str, Any]:
+    properties: Mapping[str, JSON] = schema.get("properties") or {}
+    return {name: _value(part, prompt) for name, part in properties.items()}
+
+
+def _value(schema: JSON, prompt: str) -> Any:
+    if schema.get("type") == "integer":
+        number = re.search(r"\((-?\d+)\)", prompt)
+        return int(number[1]) if number else 0
+    quoted = re.search(r"'([^']+)'", prompt)
+    return quoted[1] if quoted else "something"

@@ -1,0 +1,139 @@
+"""langchain-tests' suites: nothing fails that the bare model passes.
+
+The unit suite skips two tests of its own: ``test_init_from_env``, for a guard takes a
+model and no environment, and ``test_serdes``, for LangChain loads no classes of other
+packages.
+"""
+
+import inspect
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+import pytest
+from langchain_core.language_models import BaseChatModel
+from langchain_openai import ChatOpenAI
+from langchain_tests.integration_tests import ChatModelIntegrationTests
+from langchain_tests.unit_tests import ChatModelUnitTests
+from pydantic import SecretStr
+
+from snne_guard import SNNEGuard
+from tests.langchain.support import obedient
+from tests.openai.support import Server
+
+# One loop for all, as in an application: the client keeps its connections.
+one_loop = pytest.mark.asyncio(loop_scope="module")
+pytestmark = [
+    pytest.mark.filterwarnings(
+        "ignore:The test .* is marked with:pytest.PytestWarning"
+    ),
+    # One test passes a model of pydantic 1, and the client says what it makes of it.
+    pytest.mark.filterwarnings("ignore:Received a Pydantic BaseModel V1:UserWarning"),
+    # The openai package dumps a parsed reply that its own model does not expect.
+    pytest.mark.filterwarnings("ignore:Pydantic serializer warnings:UserWarning"),
+]
+
+
+OPTIONS = frozenset(inspect.signature(SNNEGuard).parameters) - {"model"}
+
+
+class GuardedChatOpenAI(SNNEGuard):
+    """A guard that is made with the model's own options, as the suites make models."""
+
+    def __init__(self, **given: Any) -> None:
+        known = OPTIONS | frozenset(SNNEGuard.model_fields)
+        options = {name: given[name] for name in given if name in known}
+        own = {name: given[name] for name in given if name not in known}
+        model = options.pop("guarded", None) or ChatOpenAI(**own)
+        super().__init__(model, **options)
+
+
+class TestUnit(ChatModelUnitTests):
+    @property
+    def chat_model_class(self) -> type[BaseChatModel]:
+        return GuardedChatOpenAI
+
+    @property
+    def chat_model_params(self) -> dict[str, Any]:
+        return {"model": "test-model", "api_key": SecretStr("test")}
+
+    @property
+    def standard_chat_model_params(self) -> dict[str, Any]:
+        return {}
+
+
+class Scripted(ChatModelIntegrationTests):
+    """The server shows no images, sound or files, so those tests skip themselves."""
+
+    server: ClassVar[Server]
+
+    @pytest.fixture(scope="class", autouse=True)
+    @classmethod
+    def serve(cls) -> Iterator[None]:
+        with Server(obedient) as cls.server:
+            yield
+
+    @property
+    def standard_chat_model_params(self) -> dict[str, Any]:
+        return {}
+
+    @property
+    def supports_json_mode(self) -> bool:
+        return True
+
+    @property
+    def supports_image_inputs(self) -> bool:
+        return False
+
+    @property
+    def model_override_value(self) -> str:
+        return "another-model"
+
+    @property
+    def chat_model_class(self) -> type[BaseChatModel]:
+        return GuardedChatOpenAI
+
+    @property
+    def bare(self) -> dict[str, Any]:
+        return {
+            "model": "test-model",
+            "api_key": "test",
+            "base_url": self.server.url,
+            "stream_usage": True,
+        }
+
+
+@one_loop
+class TestBare(Scripted):
+    """Shows that what the guard is asked for can be had from this server."""
+
+    @property
+    def chat_model_class(self) -> type[BaseChatModel]:
+        return ChatOpenAI
+
+    @property
+    def chat_model_params(self) -> dict[str, Any]:
+        return self.bare
+
+
+@one_loop
+class TestMeasuring(Scripted):
+    """A guard without a threshold: streams as the answer comes."""
+
+    @property
+    def chat_model_params(self) -> dict[str, Any]:
+        return {**self.bare, "n": 3}
+
+
+@one_loop
+class TestWithholding(Scripted):
+    """A guard that holds each answer back until it has decided."""
+
+    @property
+    def chat_model_params(self) -> dict[str, Any]:
+        return {
+            **self.bare,
+            "n": 3,
+            "threshold": 0.9,
+            "on_uncertain": "raise",
+            "tool_calls": "score",
+        }
