@@ -385,6 +385,19 @@ async def test_a_structured_reply_that_does_not_fit_is_no_error(
             chain.last.invoke(answer.raw)
 
 
+async def test_a_structured_sample_is_hot_beside_options_of_the_body(
+    wire: Wire,
+) -> None:
+    extra = {"temperature": 0.0, "top_k": 5}
+    model: Any = chat("langchain_openai.ChatOpenAI", extra_body=extra)
+    asking = draws(model.bind(response_format=City))
+    answer = await body(wire, asking, Draw(role="answer"), "send")
+    sample = await body(wire, asking, Draw(role="sample"), "send")
+    assert (answer["temperature"], sample["temperature"]) == (0.0, 1.0)
+    assert answer["response_format"] == sample["response_format"]
+    assert answer["top_k"] == sample["top_k"] == 5
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_what_one_model_rejects_another_is_still_asked(name: str) -> None:
     rejected = RejectedParameters()

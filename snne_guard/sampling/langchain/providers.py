@@ -164,7 +164,11 @@ PROVIDERS: list[Provider] = [
         temperature_range=(0.0, 1.0),
         replaces_fields=("inferenceConfig", "inference_config"),
     ),
-    Provider(classes=("langchain_aws.ChatBedrock",), temperature_range=(0.0, 1.0)),
+    Provider(
+        classes=("langchain_aws.ChatBedrock",),
+        temperature_range=(0.0, 1.0),
+        names_ending=False,
+    ),
     Provider(
         classes=("langchain_mistralai.ChatMistralAI",),
         temperature_range=(0.0, 1.0),
@@ -193,7 +197,8 @@ PROVIDERS: list[Provider] = [
         classes=(
             "langchain_litellm.ChatLiteLLM",
             "langchain_community.ChatLiteLLM",
-        )
+        ),
+        names_ending=False,
     ),
     Provider(
         classes=("snne_guard.TransformersChatModel",),

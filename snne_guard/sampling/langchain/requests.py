@@ -209,10 +209,11 @@ def _request(
 ) -> Request:
     _make_clients(model)
     quiet = {"cache": False, "callbacks": None, "verbose": False}
+    copy = model.model_copy(update=quiet | update)
     stop = options.pop("stop", None)
-    options, schema = _without_parser(model, options, provider)
+    options, schema = _without_parser(copy, options, provider)
     return Request(
-        model=model.model_copy(update=quiet | update),
+        model=copy,
         messages=messages,
         options=options,
         stop=[stop] if isinstance(stop, str) else stop and list(stop),
