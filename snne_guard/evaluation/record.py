@@ -153,6 +153,7 @@ class RecordingFile:
                 "at": datetime.now(UTC).isoformat(timespec="seconds"),
                 "models": models,
                 "finish_reasons": [one.finish_reason for one in replies],
+                "kinds": [_kind(one) for one in replies],
                 "reasons": [one for one in made.reasons if one != "no_threshold"],
                 "cost": made.cost.to_dict(),
             },
@@ -297,6 +298,15 @@ class _Run:
 
 def _said(sample: Sample) -> str:
     return sample.text if sample.tool_calls is None else sample.tool_calls
+
+
+def _kind(sample: Sample) -> str | None:
+    """Return what a reply is, where it is not plain text."""
+    if sample.refused:
+        return "refused"
+    if sample.tool_calls is not None:
+        return "tool_calls"
+    return "unreadable" if sample.unreadable else None
 
 
 def _described(error: BaseException) -> str:
