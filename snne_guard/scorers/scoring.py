@@ -7,8 +7,10 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from snne_guard.errors import InputError
-from snne_guard.scorers.checks import LOGPROB_SLACK, check_tau
+from snne_guard.scorers.checks import as_logprobs, check_tau
 from snne_guard.scorers.inputs import InputBuilder
 from snne_guard.scorers.registry import (
     check_similarity,
@@ -20,6 +22,9 @@ from snne_guard.similarity import blind_spots, resolve_similarity
 from snne_guard.types import Method, Score, Similarity
 
 __all__ = ["score", "score_members"]
+
+# Letters, marks and symbols to Unicode that nobody sees.
+_BLANK = "\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0\ufe0e\ufe0f"
 
 _Logprobs = Sequence[Sequence[float] | None] | None
 
@@ -218,17 +223,16 @@ def _checked_logprobs(
     if len(token_logprobs) != n:
         msg = f"expected token_logprobs for each of {n} answers, got "
         raise InputError(msg + str(len(token_logprobs)))
-    for position, tokens in enumerate(token_logprobs):
-        for value in tokens or ():
-            if not value <= LOGPROB_SLACK:
-                msg = (
-                    f"expected token_logprobs of at most 0 for answer {position}, "
-                    f"got {value}"
-                )
-                raise InputError(msg)
-    return token_logprobs
+    return [
+        as_logprobs(tokens, what=f"token_logprobs of answer {position}").tolist()
+        if tokens is not None and np.size(tokens)
+        else None
+        for position, tokens in enumerate(token_logprobs)
+    ]
 
 
 def _is_visible(text: str) -> bool:
-    """Return whether a text has a character that is no space, control or format."""
-    return any(unicodedata.category(letter)[0] not in "ZC" for letter in text)
+    return any(
+        unicodedata.category(letter)[0] not in "ZC" and letter not in _BLANK
+        for letter in text
+    )

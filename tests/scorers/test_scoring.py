@@ -1,0 +1,277 @@
+"""From answers to a score: what is left out, what stands in, what is refused."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from snne_guard.errors import ConfigurationError, InputError
+from snne_guard.scorers import (
+    METHODS,
+    FunctionMethod,
+    score,
+    score_members,
+    snne,
+    wsnne,
+)
+from snne_guard.similarity import content_f1, rouge_l
+from snne_guard.types import FloatArray
+from tests.scorers.support import (
+    CLUSTERS,
+    MEANS,
+    SIMILARITY,
+    TEXTS,
+    TOKENS,
+    Recorded,
+    same,
+)
+
+PARIS = ["Paris", "Paris", "Lyon"]
+KNOWN = [[-0.1], [-0.2, -0.4], [-2.0]]
+
+
+def members(**changes: Any) -> Any:
+    options: dict[str, Any] = {
+        "method": METHODS["snne"],
+        "similarity": Recorded(),
+        "similarity_name": "recorded",
+    }
+    return score_members(TEXTS, **{**options, **changes})
+
+
+def test_the_default() -> None:
+    found = score(PARIS, question="Capital of France?")
+    f = content_f1(PARIS, question="Capital of France?")
+    assert found.value == snne(f, anchor=0.7)
+    assert (found.method, found.similarity, found.n) == ("snne", "content_f1", 3)
+    assert found.tau == 1
+    assert found.reasons == ()
+    assert found.matrix is not None
+    assert found.matrix.tolist() == f.tolist()
+    assert found.uncertainty == METHODS["snne"].uncertainty(found.value, 3)
+
+
+def test_the_default_with_log_probabilities() -> None:
+    found = score(PARIS, token_logprobs=KNOWN)
+    f = content_f1(PARIS)
+    assert found.method == "wsnne"
+    assert found.value == pytest.approx(wsnne(f, [-0.1, -0.3, -2.0], anchor=0.7))
+
+
+def test_samples_alone_have_no_anchor() -> None:
+    found = score(PARIS, include_answer=False)
+    assert found.value == snne(content_f1(PARIS))
+    paper = score(PARIS, include_answer=False, similarity="rouge_l", tau=0.1)
+    assert paper.value == snne(rouge_l(PARIS), tau=0.1)
+    assert paper.tau == 0.1
+
+
+def test_an_explicit_similarity_has_no_anchor_but_content_f1() -> None:
+    assert score(PARIS, similarity="rouge_l").value == snne(rouge_l(PARIS))
+    assert score(PARIS, similarity="content_f1") == score(PARIS)
+
+
+@given(st.lists(st.sampled_from(["Paris", "Lyon", "It is Paris.", "7"]), min_size=2))
+def test_u_is_between_all_alike_and_all_different(texts: list[str]) -> None:
+    found = score(texts)
+    assert found.uncertainty is not None
+    assert 0 <= found.uncertainty <= 1
+    assert (found.uncertainty == 0) == (len(set(texts)) == 1)
+
+
+def test_some_log_probabilities_are_missing() -> None:
+    found = score(PARIS, token_logprobs=[[-0.1], None, [-0.3]])
+    assert (found.method, found.reasons) == ("snne", ("logprobs_missing",))
+    assert score(PARIS, token_logprobs=[None, [], None]).reasons == ()
+    with pytest.raises(InputError, match="expected mean_logprobs for method 'wsnne'"):
+        score(PARIS, method="wsnne")
+
+
+INVISIBLE = ["", "  \n", "\u200b\u200d", "\u3164", "\u2800", "\ufe0f", "\x00"]
+
+
+@pytest.mark.parametrize("blank", INVISIBLE)
+def test_invisible_samples_are_left_out(blank: str) -> None:
+    known = [[-0.1], [-9.0], [-0.2, -0.4], [-2.0]]
+    found = score(["Paris", blank, "Paris", "Lyon"], token_logprobs=known)
+    assert found.reasons == ("unreadable_samples",)
+    assert found.n == 3
+    assert found.value == score(PARIS, token_logprobs=KNOWN).value
+
+
+@pytest.mark.parametrize("blank", INVISIBLE)
+def test_an_invisible_answer_is_not_scored(blank: str) -> None:
+    found = score([blank, "Paris", "Paris"])
+    assert (found.uncertainty, found.value, found.n) == (None, math.inf, 0)
+    assert found.reasons == ("answer_unreadable",)
+    assert score([blank, "Paris", "Paris"], include_answer=False).uncertainty == 0
+    empty = score([blank, blank], include_answer=False)
+    assert empty.reasons == ("unreadable_samples", "too_few_samples")
+    assert empty.uncertainty is None
+
+
+def test_one_answer_has_no_uncertainty() -> None:
+    found = score(["Paris"])
+    assert (found.uncertainty, found.n) == (None, 1)
+    assert found.reasons == ("too_few_samples",)
+
+
+def test_a_method_without_bounds_has_no_uncertainty() -> None:
+    found = score(PARIS, token_logprobs=KNOWN, method="ne")
+    assert found.value == pytest.approx(0.8)
+    assert found.uncertainty is None
+    assert found.reasons == ("scoring_failed",)
+
+
+def test_a_method_that_compares_nothing_calls_no_similarity() -> None:
+    compare = Recorded()
+    found = members(
+        method=METHODS["perplexity"], similarity=compare, token_logprobs=TOKENS
+    )
+    assert (found.similarity, found.matrix, compare.calls) == (None, None, 0)
+    assert score(["Neil Armstrong"], method="answer_length").value == 2
+
+
+def test_members() -> None:
+    found = members(token_logprobs=TOKENS, method=METHODS["wsnne"], tau=0.5)
+    assert found.value == pytest.approx(wsnne(SIMILARITY, MEANS, tau=0.5))
+    assert (found.similarity, found.tau, found.n) == ("recorded", 0.5, 4)
+    assert found.matrix.tolist() == SIMILARITY
+    anchored = members(similarity_name="content_f1")
+    assert anchored.value == pytest.approx(snne(SIMILARITY, anchor=0.7))
+    drawn = members(similarity_name="content_f1", include_answer=False)
+    assert drawn.value == pytest.approx(snne(SIMILARITY))
+
+
+def test_a_method_on_clusters_shows_what_it_compared() -> None:
+    compare = Recorded()
+    found = members(method=METHODS["dse"], similarity=compare)
+    ids = np.array(CLUSTERS)
+    assert found.matrix.tolist() == (ids[:, None] == ids).astype(float).tolist()
+    assert compare.calls == 0  # the matrix would cost a second comparison
+
+
+NOT_OF_TEXTS = {"eigen_score", "p_true", "sar", "token_sar"}
+
+
+@pytest.mark.parametrize("name", sorted(METHODS.keys() - NOT_OF_TEXTS))
+def test_every_method_scores_the_members(name: str) -> None:
+    found = members(method=METHODS[name], token_logprobs=TOKENS)
+    assert found.method == name
+    assert (found.uncertainty is None) == (METHODS[name].bounds(4) is None)
+
+
+@pytest.mark.parametrize("name", sorted(NOT_OF_TEXTS))
+def test_what_texts_and_log_probabilities_cannot_give(name: str) -> None:
+    with pytest.raises(InputError, match=f"for method '{name}', got none"):
+        members(method=METHODS[name], token_logprobs=TOKENS)
+
+
+class Blind(Recorded):
+    def blind_spots(
+        self, texts: Sequence[str], /, *, question: str | None = None
+    ) -> bool:
+        return "Nobody" in texts and question == "Who?"
+
+
+def test_a_similarity_that_cannot_see_all() -> None:
+    found = members(similarity=Blind(), question="Who?")
+    assert found.reasons == ("similarity_blind",)
+    assert members(similarity=Blind()).reasons == ()
+    tokenless = score(["Tokyo", "東京"], similarity="rouge_l_paper")
+    assert tokenless.reasons == ("similarity_blind",)
+
+
+def test_a_similarity_of_your_own() -> None:
+    found = score(PARIS, similarity=same, method="lex_sim")
+    assert found.similarity == "same"
+    assert found.value == pytest.approx(-1 / 3)
+
+    def wrong(texts: Sequence[str], /, *, question: str | None = None) -> FloatArray:
+        del question
+        return np.full((len(texts), len(texts)), 7.0)
+
+    with pytest.raises(InputError, match="got 7"):
+        score(PARIS, similarity=wrong)
+
+
+def of(value: float, u: float | None = 0.5) -> FunctionMethod:
+    def mapping(value: float, n: int, /, *, tau: float = 1.0) -> float | None:
+        del value, n, tau
+        return u
+
+    return FunctionMethod(
+        name="mine",
+        source="mine",
+        function=lambda f: value + 0 * len(f),
+        limits=lambda n, /, *, tau=1.0: (0.0, n * tau),
+        mapping=mapping,
+    )
+
+
+def test_a_method_of_your_own() -> None:
+    found = score(PARIS, method=of(3.0))
+    assert (found.value, found.uncertainty, found.method) == (3.0, 0.5, "mine")
+    for method in (of(math.nan), of(1.0, 1.5), of(1.0, math.nan)):
+        with pytest.raises(InputError, match="from method 'mine', got"):
+            score(PARIS, method=method)
+
+
+@pytest.mark.parametrize(
+    ("answers", "says"),
+    [
+        ("Paris", "a list of answers, got one text"),
+        ([], "at least one answer"),
+        (["Paris", None], "answer 1 to be a text, got NoneType"),
+        ([b"Paris"], "answer 0 to be a text, got bytes"),
+    ],
+)
+def test_no_answers(answers: Any, says: str) -> None:
+    with pytest.raises(InputError, match=says):
+        score(answers)
+
+
+@pytest.mark.parametrize(
+    ("known", "says"),
+    [
+        ([[-0.1]], "for each of 3 answers, got 1"),
+        ([[-0.1], [0.5], [-0.1]], "answer 1 of at most 0, got 0.5"),
+        ([[-0.1], [math.nan], [-0.1]], "answer 1 without NaN"),
+        ([[-0.1], ["a"], [-0.1]], "answer 1 to be numbers"),
+        ([[-0.1], 3, [-0.1]], "token_logprobs of answer 1, got shape"),
+    ],
+)
+def test_no_log_probabilities(known: Any, says: str) -> None:
+    with pytest.raises(InputError, match=says):
+        score(PARIS, token_logprobs=known)
+
+
+def test_options_that_make_no_sense() -> None:
+    for options in (
+        {"method": "sne"},
+        {"similarity": "cosine"},
+        {"method": "dse", "similarity": "rouge_l"},
+        {"tau": 0},
+        {"tau": "1"},
+    ):
+        with pytest.raises(ConfigurationError):
+            score(PARIS, **options)
+
+
+def test_no_message_holds_an_answer() -> None:
+    def itself(texts: Sequence[str], /, *, question: str | None = None) -> Any:
+        del question
+        return texts
+
+    for options in (
+        {"method": "wsnne"},
+        {"token_logprobs": [[0.5], [0.5]]},
+        {"similarity": itself},
+    ):
+        with pytest.raises(InputError) as caught:
+            score(["Xyzzy", "Xyzzy it is"], **options)
+        assert "Xyzzy" not in str(caught.value)
