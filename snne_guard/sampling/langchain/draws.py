@@ -14,6 +14,7 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from langchain_core.language_models import BaseChatModel
@@ -58,10 +59,14 @@ _ANSWER = Draw(role="answer")
 
 
 class _Sent(NamedTuple):
-    """A request and what came of it: a ``ChatResult``, or an opened stream."""
+    """A request and what came of it: a ``ChatResult``, or an opened stream.
+
+    ``repeats`` counts the requests before it that failed.
+    """
 
     request: Request
     result: Any
+    repeats: int = 0
 
 
 Steps = Generator[Request | float, Any, _Sent]
@@ -77,6 +82,7 @@ class LangChainDraws:
     ``with_fallbacks`` around the model are carried out for each draw. A parameter that
     a provider rejects is left out, and remembered for the guard.
 
+    ``Reply.cost.attempts`` counts the failed requests before the answered one.
     ``Reply.raw`` of an answer is its ``AIMessage``, without log-probabilities that only
     the guard asked for.
 
@@ -121,7 +127,7 @@ class LangChainDraws:
         self._temperature = temperature
         self._logprobs = logprobs
         self._rejected = RejectedParameters() if rejected is None else rejected
-        self._streamed: Request | None = None
+        self._streamed: _Sent | None = None
         self._held_back: list[ChatGenerationChunk] = []
 
     def send(self, draw: Draw) -> Reply:
@@ -137,7 +143,8 @@ class LangChainDraws:
 
         Call it once; ``join`` makes a reply of the chunks.
         """
-        self._streamed, (first, rest) = _run(self._steps(None), open_stream)
+        self._streamed = _run(self._steps(None), open_stream)
+        first, rest = self._streamed.result
         try:
             yield self._visible(first)
             yield from map(self._visible, rest)
@@ -146,7 +153,8 @@ class LangChainDraws:
 
     async def astream(self) -> AsyncIterator[ChatGenerationChunk]:
         """Stream the answer from a task."""
-        self._streamed, (first, rest) = await _arun(self._steps(None), aopen_stream)
+        self._streamed = await _arun(self._steps(None), aopen_stream)
+        first, rest = self._streamed.result
         try:
             yield self._visible(first)
             async for chunk in rest:
@@ -166,15 +174,14 @@ class LangChainDraws:
             generation_info=whole.generation_info,
         )
         result = ChatResult(generations=[generation])
-        return self._reply(_ANSWER, _Sent(self._streamed, result))
+        return self._reply(_ANSWER, self._streamed._replace(result=result))
 
     def _visible(self, chunk: ChatGenerationChunk) -> ChatGenerationChunk:
         """Hold back log-probabilities that only the guard asked for, until ``join``."""
         info = chunk.generation_info or {}
         metadata = {**info, **chunk.message.response_metadata}
-        if not (self._streamed and self._streamed.adds_logprobs):
-            return chunk
-        if "logprobs" not in metadata:
+        added = self._streamed and self._streamed.request.adds_logprobs
+        if not added or "logprobs" not in metadata:
             return chunk
         aside = {"logprobs": metadata["logprobs"]}
         held_back = AIMessageChunk(content="", response_metadata=aside)
@@ -226,7 +233,7 @@ class LangChainDraws:
         )
 
     def _reply(self, draw: Draw, sent: _Sent) -> Reply:
-        request, result = sent
+        request, result, repeats = sent
         output = result.llm_output or {}
         name = output.get("model_name") or output.get("model")
         messages = [whole_message(each, result) for each in result.generations]
@@ -234,14 +241,15 @@ class LangChainDraws:
             sample_of(each, names_ending=request.provider.names_ending, model=name)
             for each in messages
         )
-        cost = cost_of(messages[0] if messages else None, samples, output)
+        first = messages[0] if messages else None
+        cost = replace(cost_of(first, samples, output), attempts=repeats)
         if draw.role == "sample":
             return Reply(
                 samples=samples, cost=cost, temperature_set=request.temperature_set
             )
-        if not messages:
+        if first is None:
             raise NoReplyError
-        raw = with_parsed(messages[0], request)
+        raw = with_parsed(first, request)
         raw = without_logprobs(raw) if request.adds_logprobs else raw
         return Reply(samples=samples[:1], cost=cost, raw=raw)
 
@@ -276,12 +284,13 @@ def _steps(runnable: ChatRunnable, kwargs: Mapping[str, Any], ask: Ask) -> Steps
 def _run(steps: Steps, send: Callable[[Request], Any]) -> _Sent:
     """Carry out steps in a thread."""
     try:
-        step, result = next(steps), None
+        step, result, sends = next(steps), None, 0
         while True:
             try:
                 if isinstance(step, float):
                     time.sleep(step)
                 else:
+                    sends += 1
                     result = send(step)
             except BaseException as error:  # noqa: BLE001 - the generator raises it
                 step = steps.throw(error)
@@ -289,18 +298,19 @@ def _run(steps: Steps, send: Callable[[Request], Any]) -> _Sent:
                 step = steps.send(result)
     except StopIteration as end:
         sent: _Sent = end.value
-        return sent
+        return sent._replace(repeats=sends - 1)
 
 
 async def _arun(steps: Steps, send: Callable[[Request], Awaitable[Any]]) -> _Sent:
     """Carry out steps in a task."""
     try:
-        step, result = next(steps), None
+        step, result, sends = next(steps), None, 0
         while True:
             try:
                 if isinstance(step, float):
                     await asyncio.sleep(step)
                 else:
+                    sends += 1
                     result = await send(step)
             except BaseException as error:  # noqa: BLE001 - the generator raises it
                 step = steps.throw(error)
@@ -308,4 +318,4 @@ async def _arun(steps: Steps, send: Callable[[Request], Awaitable[Any]]) -> _Sen
                 step = steps.send(result)
     except StopIteration as end:
         sent: _Sent = end.value
-        return sent
+        return sent._replace(repeats=sends - 1)

@@ -132,6 +132,7 @@ async def test_a_rejected_parameter_is_left_out_and_remembered(
     asking = draws(model, logprobs=True, rejected=rejected)
     reply = await sent(asking, Draw(role="sample", n=3), way)
     assert len(model.calls) == 2
+    assert reply.cost.attempts == 1
     assert len(reply.samples) == (1 if name == "n" else 3)
     assert reply.temperature_set is (name != "temperature")
     assert (reply.samples[0].token_logprobs is None) is (name == "logprobs")
