@@ -207,6 +207,8 @@ def _words(text: str) -> list[str]:
         text = text.replace("\u2019", "'").replace("won't", "will not")
         text = text.replace("an't", "an not").replace("annot", "an not")
         text = text.replace("n't", " not")
+    if ".S." in text or ".K." in text:
+        text = text.replace("U.S.A.", "USA").replace("U.S.", "US").replace("U.K.", "UK")
     tokens = unicode_tokens(text)
     if _SPELLED.isdisjoint(tokens):
         return tokens

@@ -201,7 +201,9 @@ def is_notation(text: str, /) -> bool:
         >>> is_notation("AT&T (USA) grew by 5%")
         False
     """
-    if text.isascii() and not text.encode("ascii").translate(None, _NO_CODE):
+    chunks = text.split()
+    words = [*map(str.isalpha, chunks)].count(True)
+    if 2 * words >= len(chunks) and _INDENTED.search(text) is None:
         return False
     bare = text.replace("**", "")
     chunks = sum(1 for _ in _CODE_CHUNK.finditer(bare))
@@ -247,13 +249,12 @@ def _scan(text: str) -> list[str]:
     found = (_ASCII_TOKEN if text.isascii() else _TOKEN).findall(text)
     if "".join(found).isalnum():
         return found
-    formula = not _OPERATORS.isdisjoint(found)
+    if _OPERATORS.isdisjoint(found):
+        found = [token for token in found if token not in _LOOSE]
     tokens: list[str] = []
     for token in found:
-        if token.isalnum():
+        if token.isalnum() or token in _LOOSE:
             tokens.append(token)
-        elif token in _LOOSE:
-            tokens += [token] if formula else []
         elif token[0] in _NUMBER_STARTS and token not in _ALIASES:
             tokens += _numbers(token)
         elif token.isascii() or _is_seen(token):
