@@ -1,0 +1,214 @@
+"""Models that are loaded, handed in or adapted; what is none; known continuations."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import peft
+import pytest
+import torch
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+from transformers import (
+    PreTrainedTokenizerFast,
+    T5Config,
+    T5ForConditionalGeneration,
+)
+
+from snne_guard.errors import ConfigurationError, InputError
+from snne_guard.sampling.huggingface import GenerationSettings, HuggingFaceModel
+from snne_guard.sampling.huggingface.forward import split_tokens
+from tests.huggingface.support import (
+    make_model,
+    make_tokenizer,
+    smollm2,
+    teacher_forced,
+)
+
+pytestmark = pytest.mark.slow
+
+TOKENIZER = make_tokenizer()
+SETTINGS = GenerationSettings(max_tokens=6, seed=1)
+QUESTION = [{"role": "user", "content": "hi"}]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("tiny")
+    make_model().save_pretrained(path)
+    TOKENIZER.save_pretrained(path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def tiny() -> HuggingFaceModel:
+    return HuggingFaceModel(make_model(), TOKENIZER)
+
+
+def text_of(local: HuggingFaceModel) -> str:
+    ((reply,),) = local.generate([QUESTION], settings=SETTINGS)
+    return reply.text
+
+
+def ids_of(text: str) -> list[int]:
+    ids: list[int] = TOKENIZER(text)["input_ids"]
+    return ids
+
+
+def test_a_model_from_a_folder(folder: Path, tiny: HuggingFaceModel) -> None:
+    local = HuggingFaceModel.from_pretrained(str(folder), device="cpu")
+    assert text_of(local) == text_of(tiny)
+    assert local.name == str(folder)
+    assert repr(local) == f"HuggingFaceModel({str(folder)!r})"
+    assert local.model.dtype == torch.float32
+    assert not local.model.training
+    placed = HuggingFaceModel.from_pretrained(
+        str(folder), device_map={"": "cpu"}, dtype="float32"
+    )
+    assert text_of(placed) == text_of(tiny)
+
+
+def test_a_precision_and_a_place(folder: Path) -> None:
+    half = HuggingFaceModel.from_pretrained(
+        str(folder), device="cpu", dtype=torch.bfloat16
+    )
+    assert half.model.dtype == torch.bfloat16
+    assert len(text_of(half)) > 0
+    with pytest.raises(ConfigurationError, match="device or device_map, not both"):
+        HuggingFaceModel.from_pretrained(str(folder), device="cpu", device_map="auto")
+    with pytest.raises(OSError, match="nothing-here"):
+        HuggingFaceModel.from_pretrained(str(folder / "nothing-here"))
+
+
+def test_code_that_comes_with_a_model_is_not_run(folder: Path, tmp_path: Path) -> None:
+    for file in folder.iterdir():
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    config = tmp_path / "config.json"
+    text = config.read_text(encoding="utf-8")
+    told = '{"auto_map": {"AutoConfig": "evil.Evil", "AutoModelForCausalLM": "evil.E"},'
+    text = text.replace("{", told, 1).replace(
+        '"model_type": "llama"', '"model_type": "evil"'
+    )
+    config.write_text(text, encoding="utf-8")
+    mark = tmp_path / "ran"
+    (tmp_path / "evil.py").write_text(f"open({str(mark)!r}, 'w')", encoding="utf-8")
+    with pytest.raises(ValueError, match="trust_remote_code"):
+        HuggingFaceModel.from_pretrained(str(tmp_path))
+    assert not mark.exists()
+
+
+# PEFT asks transformers for a name that this is about to give up.
+peft_asks = pytest.mark.filterwarnings("ignore:.is_gradient_check:FutureWarning")
+
+
+@peft_asks
+def test_a_lora_adapter(tiny: HuggingFaceModel) -> None:
+    config = peft.LoraConfig(
+        task_type="CAUSAL_LM", r=2, target_modules=["q_proj"], init_lora_weights=False
+    )
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(1)
+        adapted = peft.get_peft_model(make_model(), config).eval()
+    local = HuggingFaceModel(adapted, TOKENIZER)
+    prompts = ["ab", "a longer one"]
+    for prompt, replies in zip(
+        prompts, local.generate(prompts, n=2, settings=SETTINGS), strict=True
+    ):
+        for reply in replies:
+            drawn = [token.id for token in reply.tokens]
+            expected = teacher_forced(adapted, ids_of(prompt), drawn)
+            assert reply.token_logprobs == pytest.approx(expected, abs=2e-4)
+    assert text_of(local) != text_of(tiny)
+
+
+@peft_asks
+def test_an_adapter_that_learns_a_prompt_is_refused() -> None:
+    config = peft.PromptTuningConfig(task_type="CAUSAL_LM", num_virtual_tokens=2)
+    adapted = peft.get_peft_model(make_model(), config).eval()
+    with pytest.raises(ConfigurationError, match="LoRA and similar adapters can"):
+        HuggingFaceModel(adapted, TOKENIZER)
+
+
+def test_objects_that_hold_no_model() -> None:
+    for thing in ("a name", None, object()):
+        with pytest.raises(ConfigurationError, match=f"got {type(thing).__name__}"):
+            HuggingFaceModel.from_pipeline(thing)
+    with pytest.raises(ConfigurationError, match=r"a causal language model .* got str"):
+        HuggingFaceModel("a name", TOKENIZER)
+    config = T5Config(
+        vocab_size=9, d_model=8, d_ff=8, num_layers=1, num_heads=1, d_kv=8
+    )
+    with pytest.raises(ConfigurationError, match="is an encoder-decoder model"):
+        HuggingFaceModel(T5ForConditionalGeneration(config).eval(), TOKENIZER)
+    with pytest.raises(ConfigurationError, match="max_batch_size must be a whole"):
+        HuggingFaceModel(make_model(), TOKENIZER, max_batch_size=0)
+
+
+def test_a_model_in_training_mode_is_refused_and_left_as_it_is() -> None:
+    model = make_model().train()
+    with pytest.raises(ConfigurationError, match=r"call model\.eval\(\) first"):
+        HuggingFaceModel(model, TOKENIZER)
+    assert model.training
+
+
+def test_a_template_of_the_users_own(tiny: HuggingFaceModel) -> None:
+    local = HuggingFaceModel(
+        make_model(),
+        make_tokenizer(chat_template=None),
+        chat_template="{{ messages[0]['content'] }}",
+    )
+    ((plain,),) = tiny.generate(["hi"], settings=SETTINGS)
+    assert text_of(local) == plain.text
+
+
+@pytest.mark.parametrize("continuation", [" A", " Paris, of course", "\u00e9", "\n"])
+def test_the_likelihood_of_a_continuation(
+    tiny: HuggingFaceModel, continuation: str
+) -> None:
+    prompt = "The possible answer is:"
+    slow = teacher_forced(tiny.model, ids_of(prompt), ids_of(continuation))
+    found = tiny.token_logprobs(prompt, continuation)
+    assert found == pytest.approx(slow, abs=2e-4)
+    assert tiny.likelihood(prompt, continuation) == pytest.approx(sum(slow), abs=2e-4)
+
+
+def test_continuations_that_cannot_be_read(tiny: HuggingFaceModel) -> None:
+    with pytest.raises(InputError, match="begins where a token does, got one of 0 ch"):
+        tiny.likelihood("a", "")
+    with pytest.raises(InputError, match="must have at least one token"):
+        tiny.likelihood("", " A")
+    assert tiny.likelihood("a" * 511, "b") < 0
+    with pytest.raises(InputError, match="at most 512 tokens in all, got 513"):
+        tiny.likelihood("a" * 511, "bc")
+
+
+def test_a_prompt_keeps_its_tokens_where_the_whole_text_would_change_them() -> None:
+    vocabulary = {text: place for place, text in enumerate(["a", "b", "c", "Ġ", "bc"])}
+    inner = Tokenizer(models.BPE(vocab=vocabulary, merges=[("b", "c")]))
+    inner.pre_tokenizer = pre_tokenizers.ByteLevel(
+        add_prefix_space=False, use_regex=False
+    )
+    inner.decoder = decoders.ByteLevel()
+    tokenizer: Any = PreTrainedTokenizerFast(tokenizer_object=inner)
+
+    assert split_tokens(tokenizer, "a", " bc") == ((0,), (3, 4))
+    # "b" and "c" make one token together; the model has read "b" alone.
+    assert split_tokens(tokenizer, "ab", "ca") == ((0, 1), (2, 0))
+
+
+def test_a_real_model_knows_the_capital_of_france() -> None:
+    local = smollm2()
+    question = [{"role": "user", "content": "What is the capital of France?"}]
+    greedy = GenerationSettings(max_tokens=8, temperature=0)
+    ((answer,),) = local.generate([question], settings=greedy)
+    assert "Paris" in answer.text
+    assert "".join(token.text for token in answer.tokens) == answer.text
+    settings = GenerationSettings(max_tokens=12, seed=1, stop=(".",), hidden_layer=-1)
+    (replies,) = local.generate([question], n=3, settings=settings)
+    assert len({reply.text for reply in replies}) > 1
+    for reply in replies:
+        assert "." not in reply.text
+        assert reply.hidden_state is not None
+        assert reply.hidden_state.shape == (576,)
+    prompt = "The capital of France is"
+    assert local.likelihood(prompt, " Paris") > local.likelihood(prompt, " London")

@@ -1,0 +1,77 @@
+"""Settings that make sense, and those that do not; none of it needs torch."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from snne_guard.errors import ConfigurationError, MissingExtraError
+from snne_guard.sampling.huggingface import (
+    Completion,
+    GenerationSettings,
+    HuggingFaceModel,
+    Token,
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "told"),
+    [
+        ("max_tokens", 0, "a whole number from 1"),
+        ("max_tokens", 1.5, "a whole number from 1"),
+        ("max_tokens", True, "a whole number from 1"),
+        ("temperature", -0.1, "a number of at least 0"),
+        ("temperature", math.nan, "a number of at least 0"),
+        ("temperature", math.inf, "a number of at least 0"),
+        ("temperature", "hot", "a number of at least 0"),
+        ("top_k", 0, "a whole number from 1"),
+        ("top_p", 0, r"in \(0, 1\]"),
+        ("top_p", 1.01, r"in \(0, 1\]"),
+        ("stop", "\n", "texts that are not empty"),
+        ("stop", ("",), "texts that are not empty"),
+        ("seed", -1, "a whole number from 0"),
+        ("seed", "x", "a whole number from 0"),
+        ("hidden_layer", 0.5, "a whole number"),
+    ],
+)
+def test_values_that_make_no_sense(name: str, value: Any, told: str) -> None:
+    with pytest.raises(ConfigurationError, match=f"^{name} must [a-z]* ?{told}; got"):
+        GenerationSettings(**{name: value})
+
+
+def test_values_at_the_edge() -> None:
+    settings = GenerationSettings(temperature=0, top_p=1, top_k=1, seed=2**80)
+    assert (settings.max_tokens, settings.stop) == (256, ())
+    assert GenerationSettings(temperature=None).temperature is None
+
+
+def test_the_repr_of_a_reply_shows_no_text() -> None:
+    token = Token(id=3, text="secret", logprob=-0.5)
+    reply = Completion(
+        text="secret",
+        tokens=(token,),
+        finish_reason="stop",
+        prompt_tokens=1,
+        completion_tokens=2,
+    )
+    assert "secret" not in repr((token, reply))
+    assert reply.token_logprobs == (-0.5,)
+
+
+@pytest.mark.parametrize("package", ["torch", "transformers"])
+def test_a_missing_package(monkeypatch: pytest.MonkeyPatch, package: str) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(MissingExtraError, match=rf"{package} .*snne-guard\[hf\]"):
+        HuggingFaceModel.from_pretrained("any")
+
+
+def test_importing_it_loads_no_torch() -> None:
+    program = (
+        "import sys, snne_guard.sampling.huggingface\n"
+        "assert not {'torch', 'transformers'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)  # noqa: S603 - our own program
