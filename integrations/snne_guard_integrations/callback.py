@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import logging
 import queue
 import random
 import threading
@@ -17,15 +18,18 @@ from uuid import UUID
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGeneration, LLMResult
+from langsmith import get_current_run_tree  # langchain-core requires it
 
 from snne_guard import ConfigurationError, SNNEGuard
 
 __all__ = ["SNNECallbackHandler", "ShadowCounts"]
 
+_log = logging.getLogger(__name__)
+
 _MAX_OPEN = 1000
 """Runs that may be open; a run that never reports its end would stay for ever."""
 
-_FORM = ("tools", "tool_choice", "functions", "response_format", "stop")
+_FORM = ("tools", "tool_choice", "response_format", "format", "stop")
 """Parameters of a run that decide what kind of reply it gives."""
 
 
@@ -36,7 +40,7 @@ class ShadowCounts:
     Attributes:
         seen: Runs of chat models that began, less those that ``sample_rate`` left out.
         skipped: Runs that failed, gave no message, or were guarded already.
-        dropped: Answers that found the queue full.
+        dropped: Answers that found the queue full, or the handler closed.
         assessed: Answers that were assessed.
         failed: Answers of which the assessment, or an observer of it, raised.
     """
@@ -157,6 +161,7 @@ class SNNECallbackHandler(BaseCallbackHandler):
             messages=list(messages[0]),
             form=_form(kwargs.get("invocation_params") or {}),
             context=copy_context(),
+            parent=get_current_run_tree(),
         )
         with self._changed:
             self._counts["seen"] += 1
@@ -181,12 +186,11 @@ class SNNECallbackHandler(BaseCallbackHandler):
             if answer is None or "snne_guard" in answer.response_metadata:
                 self._counts["skipped"] += 1
                 return
-            try:
-                # A copy, since whoever gets the answer may change it.
-                self._queue.put_nowait((asked, answer.model_copy()))
-            except queue.Full:
+            if self._closed or self._queue.full():
                 self._counts["dropped"] += 1
                 return
+            # A copy, since whoever gets the answer may change it.
+            self._queue.put_nowait((asked, answer.model_copy()))
             self._waiting += 1
             if self._worker is None:
                 self._worker = threading.Thread(
@@ -212,7 +216,9 @@ class SNNECallbackHandler(BaseCallbackHandler):
             try:
                 asked.context.run(self._assess, asked, answer)
                 outcome = "assessed"
-            except Exception:  # noqa: BLE001 - the next answer must not suffer from it
+            except Exception as error:  # noqa: BLE001 - the next answer must not suffer
+                # Its type alone: the message may hold an answer.
+                _log.warning("assessing an answer raised %s", type(error).__name__)
                 outcome = "failed"
             with self._changed:
                 self._counts[outcome] += 1
@@ -238,6 +244,8 @@ class _Asked:
     messages: list[BaseMessage]
     form: dict[str, Any]
     context: Context
+    parent: object
+    """LangSmith's run around it, which the context holds only weakly."""
 
 
 def _check_guard(guard: object) -> None:

@@ -77,12 +77,14 @@ def test_a_refused_answer_is_in_no_state_stream_or_checkpoint(way: str) -> None:
     agent = create_agent(unsure(), middleware=[middleware], checkpointer=saver)
     given: Any = {"messages": [HumanMessage("Where?")]}
 
+    modes: Any = ["messages", "updates", "values"]
+
     async def streamed() -> list[Any]:
-        modes: Any = ["messages", "updates", "values"]
-        return [each async for each in agent.astream(given, THREAD, stream_mode=modes)]
+        parts = agent.astream(given, THREAD, stream_mode=modes)
+        events = agent.astream_events(given, THREAD, version="v2")
+        return [*[each async for each in parts], *[each async for each in events]]
 
     if way == "invoke":
-        modes: Any = ["messages", "updates", "values"]
         told: Any = list(agent.stream(given, THREAD, stream_mode=modes))
     else:
         told = asyncio.run(streamed())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,6 +15,8 @@ from langchain_core.prompts import ChatPromptTemplate
 from langsmith import Client, traceable
 from langsmith.run_helpers import tracing_context
 
+from snne_guard import SNNEGuard
+from snne_guard_integrations.callback import SNNECallbackHandler
 from snne_guard_integrations.langsmith import LangSmithObserver
 from tests.integrations.support import (
     ASSESSMENT,
@@ -22,6 +25,7 @@ from tests.integrations.support import (
     UNSCORED,
     WHOLE,
     Request,
+    ScriptedModel,
     StubServer,
     ask,
     guarded,
@@ -151,6 +155,21 @@ def test_a_stream_is_scored_on_the_run_around_it(
         ask(prompt | guard, way)
     (found,) = server.feedback
     assert found["run_id"] == server.runs["RunnableSequence"]["id"]
+
+
+def test_in_shadow_mode_it_is_on_the_run_that_was_watched(
+    server: LangSmithServer,
+) -> None:
+    model = ScriptedModel(answer="zanzibar", samples=("ytterbium",))
+    guard = SNNEGuard(model, n=2, method="snne", observers=[LangSmithObserver()])
+    prompt = ChatPromptTemplate.from_messages([("user", "{question}")])
+    with traced(server), SNNECallbackHandler(guard) as handler:
+        ask(prompt | model, "invoke", {"callbacks": [handler]})
+    (found,) = server.feedback
+    root, run = server.runs["RunnableSequence"], server.runs["ScriptedModel"]
+    assert (found["run_id"], found["trace_id"]) == (run["id"], root["id"])
+    begun = [name for name in server.parts if re.fullmatch(r"post\.[^.]+", name)]
+    assert len(begun) == 3  # chain, prompt and model, and no sample
 
 
 def test_outside_langchain_it_is_on_the_traceable_function(
