@@ -283,15 +283,16 @@ def _steps(runnable: ChatRunnable, kwargs: Mapping[str, Any], ask: Ask) -> Steps
 
 def _run(steps: Steps, send: Callable[[Request], Any]) -> _Sent:
     """Carry out steps in a thread."""
+    result, sends = None, 0
     try:
-        step, result, sends = next(steps), None, 0
+        step = next(steps)
         while True:
             try:
-                if isinstance(step, float):
-                    time.sleep(step)
-                else:
+                if isinstance(step, Request):
                     sends += 1
                     result = send(step)
+                else:
+                    time.sleep(step)
             except BaseException as error:  # noqa: BLE001 - the generator raises it
                 step = steps.throw(error)
             else:
@@ -303,15 +304,16 @@ def _run(steps: Steps, send: Callable[[Request], Any]) -> _Sent:
 
 async def _arun(steps: Steps, send: Callable[[Request], Awaitable[Any]]) -> _Sent:
     """Carry out steps in a task."""
+    result, sends = None, 0
     try:
-        step, result, sends = next(steps), None, 0
+        step = next(steps)
         while True:
             try:
-                if isinstance(step, float):
-                    await asyncio.sleep(step)
-                else:
+                if isinstance(step, Request):
                     sends += 1
                     result = await send(step)
+                else:
+                    await asyncio.sleep(step)
             except BaseException as error:  # noqa: BLE001 - the generator raises it
                 step = steps.throw(error)
             else:
