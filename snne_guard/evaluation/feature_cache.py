@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -20,7 +21,12 @@ __all__ = ["FeatureCache"]
 
 _Matrix = NDArray[Any]
 _Compare = Callable[..., _Matrix]
-_MOST_DIMENSIONS = 3
+_FORMS: dict[str, tuple[np.dtype[Any], tuple[int, ...]]] = {
+    "__call__": (np.dtype("<f8"), ()),
+    "equivalent": (np.dtype(np.bool_), ()),
+    "probabilities": (np.dtype("<f8"), (3,)),
+}
+"""The numbers of what a similarity computes, and dimensions after ``(n, n)``."""
 
 
 class FeatureCache:
@@ -28,8 +34,8 @@ class FeatureCache:
 
     A matrix is found by the name of the similarity, the version of this library, the
     question and the texts; neither is stored. The content of a model's folder is not
-    looked at: delete the cache when you change a model in place. A damaged file is
-    computed anew.
+    looked at: delete the cache when you change a model in place. A file of the wrong
+    size is computed anew.
 
     Args:
         folder: Created where there is none.
@@ -57,11 +63,7 @@ class FeatureCache:
         """
         name, compare = resolve_similarity(similarity)
         self._folder.mkdir(parents=True, exist_ok=True)
-        kinds = {
-            "__call__": compare,
-            "equivalent": getattr(compare, "equivalent", None),
-            "probabilities": getattr(compare, "probabilities", None),
-        }
+        kinds = {kind: getattr(compare, kind, None) for kind in _FORMS}
         return _Kept(
             name=name,
             folder=self._folder,
@@ -90,12 +92,13 @@ class _Kept:
         return compare
 
     def _get(self, kind: str, texts: Sequence[str], question: str | None) -> _Matrix:
-        path = self.folder / f"{_digest(self.name, kind, texts, question)}.npy"
-        found = _load(path, n=len(texts))
+        path = self.folder / f"{_digest(self.name, kind, texts, question)}.bin"
+        found = _load(path, kind=kind, n=len(texts))
         if found is None:
-            found = np.asarray(self.kinds[kind](texts, question=question))
+            computed = self.kinds[kind](texts, question=question)
+            found = np.asarray(computed, dtype=_FORMS[kind][0])
             with replace_file(path) as stream:
-                np.save(stream, found, allow_pickle=False)
+                stream.write(found.tobytes())
         return found
 
 
@@ -109,17 +112,14 @@ def _digest(name: str, kind: str, texts: Sequence[str], question: str | None) ->
     return digest.hexdigest()
 
 
-def _load(path: Path, *, n: int) -> _Matrix | None:
+def _load(path: Path, *, kind: str, n: int) -> _Matrix | None:
     """Return a kept matrix, None where there is none or the file is damaged."""
+    dtype, rest = _FORMS[kind]
+    shape = (n, n, *rest)
     try:
-        found = np.load(path, allow_pickle=False, mmap_mode="r")
-        usable = (
-            found.dtype in (np.dtype(np.float64), np.dtype(np.bool_))
-            and 1 < found.ndim <= _MOST_DIMENSIONS
-            and found.shape[:2] == (n, n)
-        )
-        return np.array(found) if usable else None
+        content = path.read_bytes()
     except FileNotFoundError:
         return None
-    except (ValueError, EOFError, OverflowError, MemoryError, SyntaxError):
+    if len(content) != math.prod(shape) * dtype.itemsize:
         return None
+    return np.frombuffer(content, dtype=dtype).reshape(shape).copy()

@@ -24,6 +24,7 @@ from snne_guard.types import FloatArray
 __all__ = ["check_report_packages", "to_html", "write_report"]
 
 _DRAWN = 5
+_LONGEST_NAME = 40
 _SMALLEST_COVERAGE = 0.05  # below it the risk hangs on a few answers
 
 
@@ -189,7 +190,7 @@ def _figure(x_label: str, y_label: str) -> tuple[Any, Any]:
 
 def _line(axes: Any, x: FloatArray, y: FloatArray, name: str) -> None:  # noqa: ANN401 - matplotlib
     style = ":" if name == BASELINE else "-"
-    axes.plot(x, y, style, label=name)
+    axes.plot(x, y, style, label=name[:_LONGEST_NAME])
 
 
 def _picture(figure: Any, axes: Any) -> str:  # noqa: ANN401 - matplotlib

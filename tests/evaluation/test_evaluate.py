@@ -1,0 +1,415 @@
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from snne_guard.errors import ConfigurationError, InputError, ScoringError
+from snne_guard.evaluation import Grade, Recording, auarc, auroc, evaluate, prr
+from snne_guard.evaluation.evaluate import _common_size
+from snne_guard.evaluation.plan import plan_rows
+from snne_guard.scorers import METHODS, FunctionMethod, score
+from snne_guard.similarity import rouge_l
+from snne_guard.types import FloatArray
+from tests.evaluation.support import ROWS, recording, recordings
+
+LOGPROBS: dict[str, Any] = {
+    "main_logprobs": [-0.1],
+    "token_logprobs": [[-0.2], [-0.3, -2.0], [-1.0]],
+}
+
+
+def rows(n: int = 60, /, **fields: Any) -> list[Recording]:
+    """Return questions whose samples differ more where the answer is wrong."""
+    rng = np.random.default_rng(5)
+    made = []
+    for number in range(n):
+        right = bool(rng.random() < 0.6)
+        words = [f"w{rng.integers(2 if right else 9)}" for _ in range(4)]
+        made.append(
+            recording(
+                id=number,
+                question=f"question {number}?",
+                main_answer=words[0],
+                samples=words[1:],
+                label=int(right),
+                **fields,
+            )
+        )
+    return made
+
+
+def test_the_figures_are_those_of_score_and_the_metrics() -> None:
+    made = rows()
+    found = evaluate(made, methods=["snne", "dse[exact]"], draws=20)
+    assert [row.name for row in found.rows] == [
+        "snne[content_f1]",
+        "snne[rouge_l]",
+        "dse[exact]",
+        "answer_length",
+    ]
+    correct = [row.label or 0 for row in made]
+    for name, method, similarity in (
+        ("snne[content_f1]", "snne", "content_f1"),
+        ("snne[rouge_l]", "snne", "rouge_l"),
+        ("dse[exact]", "dse", "exact"),
+    ):
+        values = [
+            score(
+                [row.main_answer, *row.samples],
+                question=row.question,
+                method=method,
+                similarity=similarity,
+            ).value
+            for row in made
+        ]
+        assert found.uncertainties[name] == pytest.approx(values, abs=1e-12)
+        (result,) = (row for row in found.rows if row.name == name)
+        assert result.metrics["auroc"].value == auroc(values, correct)
+        assert result.metrics["auarc"].value == auarc(values, correct)
+        expected = prr(values, correct, normalised=True)
+        assert result.metrics["prr_normalised"].value == pytest.approx(expected)
+    assert found.ids == tuple(row.id for row in made)
+    assert found.accuracy == np.mean(correct)
+    assert found.grader == "label"
+
+
+def test_the_samples_alone_are_scored_if_told() -> None:
+    made = rows()
+    found = evaluate(
+        made,
+        methods=["snne"],
+        similarity=["rouge_l_paper"],
+        include_answer=False,
+        tau=10.0,
+        draws=2,
+    )
+    values = [
+        score(
+            row.samples,
+            method="snne",
+            similarity="rouge_l_paper",
+            tau=10.0,
+            include_answer=False,
+        ).value
+        for row in made
+    ]
+    assert found.uncertainties["snne[rouge_l_paper]"] == pytest.approx(values)
+    assert not found.include_answer
+
+
+def test_differences_are_to_the_method_that_was_asked_for_first() -> None:
+    found = evaluate(rows(), methods="dse,snne[rouge_l]", draws=50)
+    first, second, length = found.rows
+    assert found.first == first.name == "dse[exact]"
+    assert first.differences == {}
+    for row in (second, length):
+        for metric, difference in row.differences.items():
+            expected = row.metrics[metric].value - first.metrics[metric].value
+            assert difference.value == pytest.approx(expected)
+            assert difference.low <= difference.high
+
+
+def test_every_similarity_runs_once_a_response_set() -> None:
+    asked: list[int] = []
+
+    def compare(texts: Sequence[str], /, *, question: str | None = None) -> FloatArray:
+        asked.append(len(texts))
+        return rouge_l(texts, question=question)
+
+    evaluate(rows(10), similarity=[compare], draws=2)
+    assert asked == [4] * 10
+
+
+def test_all_methods_that_recordings_allow_are_ranked() -> None:
+    made = rows(
+        **LOGPROBS,
+        hidden_states=[[1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [0.5, 0.1]],
+        p_true_logprob=-0.4,
+        token_importance=[[0.5], [0.5], [0.2, 0.9], [0.5]],
+    )
+    found = evaluate(made, draws=2)
+    ranked = {row.name.partition("[")[0] for row in found.ranked}
+    skipped = {row.name.partition("[")[0] for row in found.rows} - ranked
+    assert ranked | skipped == set(METHODS)
+    assert {"snne", "wsnne", "se", "eigen_score", "p_true", "sar"} <= ranked
+    for row in found.rows:
+        assert (row.skipped is None) == bool(row.metrics)
+    whys = {row.skipped for row in found.rows if row.skipped is not None}
+    assert whys == {"needs a similarity such as nli:MODEL"}
+
+
+def test_features_stand_in_for_fields() -> None:
+    made = rows(10)
+    found = evaluate(
+        made,
+        methods=["eigen_score", "p_true", "snne[rouge_l]"],
+        features={
+            "hidden_states": lambda row: np.eye(4) * len(row.main_answer),
+            "p_true_logprob": lambda row: -float(row.id) / 10,
+            "token_importance": lambda row: pytest.fail(f"nobody needs it of {row}"),
+        },
+        draws=2,
+    )
+    assert "eigen_score" in found.uncertainties
+    expected = [1 - math.exp(-n / 10) for n in range(10)]
+    assert found.uncertainties["p_true"] == pytest.approx(expected)
+
+
+def test_a_method_that_misses_questions_is_skipped_and_says_why() -> None:
+    made = rows()
+    for place in range(6):  # a tenth
+        made[place] = recording(**{**made[place].to_dict(), **LOGPROBS})
+    found = evaluate(made, methods=["wsnne[rouge_l]", "snne[rouge_l]"], draws=2)
+    wsnne, snne, _ = found.rows
+    assert wsnne.skipped == "expected mean_logprobs, got none"
+    assert snne.skipped is None
+    assert len(found.ids) == 60
+
+
+def test_a_question_that_a_ranked_method_misses_is_left_out_for_all() -> None:
+    made = [
+        recording(**{**row.to_dict(), **(LOGPROBS if row.id != "7" else {})})
+        for row in rows()
+    ]
+    found = evaluate(made, methods=["wsnne[rouge_l]", "snne[rouge_l]"], draws=2)
+    assert [row.skipped for row in found.rows] == [None] * 3
+    assert len(found.ids) == 59
+    assert "7" not in found.ids
+    assert found.left_out == {"not scored by every ranked method": 1}
+
+
+def _failing(at: set[str]) -> FunctionMethod:
+    def compute(similarity: FloatArray, question: str) -> float:
+        if question.split()[1].strip("?") in at:
+            msg = "no number for this one"
+            raise ValueError(msg)
+        return float(similarity.sum())
+
+    return FunctionMethod(
+        name=f"fails_{len(at)}",
+        source="a test",
+        function=compute,
+        arguments=("similarity", "question"),
+    )
+
+
+def test_methods_that_miss_most_are_dropped_first() -> None:
+    found = evaluate(
+        rows(),
+        methods=[_failing({"1", "2"}), _failing({"3", "4", "5"}), "snne"],
+        similarity=["rouge_l"],
+        draws=2,
+    )
+    few, many, *_ = found.rows
+    assert few.skipped is None
+    assert many.skipped == "no number for this one"
+    assert len(found.ids) == 58
+
+
+def test_a_model_that_fails_ends_the_evaluation() -> None:
+    def compare(texts: Sequence[str], /, *, question: str | None = None) -> FloatArray:
+        msg = f"the model failed on {len(texts)} texts {question is None}"
+        raise ScoringError(msg)
+
+    with pytest.raises(ScoringError):
+        evaluate(rows(), methods=["snne"], similarity=[compare])
+
+
+def test_what_cannot_be_ranked_is_counted() -> None:
+    made = [
+        *rows(10),
+        recording(id="no label", label=None),
+        recording(id="empty", main_answer=" ", label=1),
+        recording(id="short", samples=["a", " ", "b"], label=1),
+    ]
+    found = evaluate(made, methods=["snne"], draws=2)
+    assert found.n_read == 13
+    assert found.left_out == {
+        "no label and nothing to grade by": 1,
+        "an empty answer": 1,
+        "fewer than 3 samples": 1,
+    }
+
+
+def test_the_number_of_samples_is_the_one_that_keeps_most() -> None:
+    assert _common_size([10] * 90 + [1] * 10) == 10
+    assert _common_size([10] * 40 + [2] * 60) == 2
+    assert _common_size([3, 3, 3]) == 3
+    assert _common_size([]) == 0
+    found = evaluate(rows(), methods=["snne[rouge_l]"], samples=2, draws=2)
+    assert found.n_samples == 2
+
+
+def test_empty_samples_and_what_belongs_to_them_leave_the_set() -> None:
+    made = [
+        recording(
+            **{
+                **row.to_dict(),
+                "samples": ["", *row.samples],
+                "token_logprobs": [None, [-0.2], [-0.3], [-0.4]],
+                "main_logprobs": [-0.1],
+            }
+        )
+        for row in rows()
+    ]
+    plain = [
+        recording(
+            **{
+                **row.to_dict(),
+                "token_logprobs": [[-0.2], [-0.3], [-0.4]],
+                "main_logprobs": [-0.1],
+            }
+        )
+        for row in rows()
+    ]
+    with_empty = evaluate(made, methods=["wsnne[rouge_l]"], draws=2)
+    without = evaluate(plain, methods=["wsnne[rouge_l]"], draws=2)
+    for name, values in without.uncertainties.items():
+        assert with_empty.uncertainties[name] == pytest.approx(values, abs=0)
+
+
+def test_grades_without_right_and_wrong_have_no_auroc() -> None:
+    def grade(found: Sequence[Recording]) -> list[Grade | None]:
+        return [
+            Grade(quality=int(one.id) / 60, correct=None, grader="half")
+            for one in found
+        ]
+
+    found = evaluate(
+        rows(), methods=["snne"], grader=grade, labels_first=False, draws=9
+    )
+    assert found.correct is None
+    assert found.accuracy is None
+    assert list(found.rows[0].metrics) == ["auarc", "prr", "prr_normalised"]
+    assert found.hardest == ()
+
+
+def test_one_class_has_no_auroc_and_is_no_error() -> None:
+    made = [recording(**{**row.to_dict(), "label": 1}) for row in rows(10)]
+    found = evaluate(made, methods=["snne"], draws=9)
+    assert found.accuracy == 1.0
+    assert math.isnan(found.rows[0].metrics["auroc"].value)
+    assert found.to_dict()["methods"][0]["metrics"]["auroc"]["value"] is None
+
+
+def test_the_hardest_questions_are_those_of_the_first_method() -> None:
+    found = evaluate(rows(), methods=["snne[rouge_l]"], draws=2)
+    values = found.uncertainties[found.first]
+    assert found.correct is not None
+    wrong = [one for one in found.hardest if not one.correct]
+    right = [one for one in found.hardest if one.correct]
+    assert len(wrong) == len(right) == 10
+    assert wrong[0].uncertainty == values[found.correct == 0].min()
+    assert right[0].uncertainty == values[found.correct == 1].max()
+
+
+def test_pooled_data_sets_are_warned_of() -> None:
+    made = [
+        recording(**{**row.to_dict(), "dataset": "ab"[int(row.id) % 2]})
+        for row in rows()
+    ]
+    (warning,) = evaluate(made, methods=["snne"], draws=2).warnings
+    assert "2 values of 'dataset'" in warning
+
+
+def test_an_answer_that_is_one_of_its_samples_is_warned_of() -> None:
+    made = [
+        recording(
+            **{**row.to_dict(), "samples": [*row.samples[:1], row.main_answer, "x"]}
+        )
+        for row in rows()
+    ]
+    (warning,) = evaluate(made, methods=["snne"], draws=2).warnings
+    assert "samples[1]" in warning
+    assert evaluate(rows(), methods=["snne"], draws=2).warnings == ()
+
+
+def test_rows_are_planned_by_what_methods_need() -> None:
+    planned = {row.name: row for row in plan_rows("all")}
+    assert "dse[rouge_l]" not in planned
+    assert planned["luq[nli]"].skipped == "needs a similarity such as nli:MODEL"
+    assert list(planned)[-1] == "answer_length"
+    assert next(iter(planned)) == "snne[content_f1]"
+
+    named = plan_rows(["snne", "dse"], similarity=["normalised"])
+    assert [row.name for row in named] == [
+        "snne[normalised]",
+        "dse[normalised]",
+        "answer_length",
+    ]
+    more = plan_rows("snne[rouge_l],dse", models=["nli:some/model"])
+    assert [row.name for row in more] == [
+        "snne[rouge_l]",
+        "dse[exact]",
+        "dse[nli:some/model]",
+        "answer_length",
+    ]
+
+
+@pytest.mark.parametrize(
+    "methods",
+    [["nonsense"], "", "snne,", ["snne["], ["dse[rouge_l]"], ["perplexity[exact]"]],
+)
+def test_methods_that_make_no_sense_are_refused(methods: Any) -> None:
+    with pytest.raises(ConfigurationError, match=r"expected|needs|compares"):
+        evaluate(recordings(), methods=methods)
+
+
+def test_an_unknown_similarity_and_tau_are_refused() -> None:
+    with pytest.raises(ConfigurationError, match="similarity"):
+        evaluate(recordings(), similarity=["cosine"])
+    with pytest.raises(ConfigurationError, match="tau"):
+        evaluate(recordings(), tau=0)
+
+
+@pytest.mark.parametrize("made", [[], [recording()], [recording(id="1", samples=[])]])
+def test_nothing_to_rank_is_an_input_error(made: list[Recording]) -> None:
+    with pytest.raises(InputError, match="expected questions to rank, got none"):
+        evaluate(made)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"hidden_states": 5},
+        {"hidden_states": "four"},
+        {"hidden_states": [[1], "x", None, []]},
+        {"hidden_states": [[float("inf")]] * 4},
+        {"token_importance": {"a": 1}},
+        {"p_true_logprob": "no"},
+        {"p_true_logprob": 7},
+        {"p_true_logprob": [[1]]},
+        {"snne_guard": None, "dataset": {"deep": []}},
+    ],
+)
+def test_hostile_fields_cost_their_methods_alone(fields: dict[str, Any]) -> None:
+    found = evaluate(
+        rows(8, **LOGPROBS, **fields),
+        methods=["eigen_score", "sar[rouge_l]", "p_true", "snne[rouge_l]"],
+        draws=2,
+    )
+    assert "snne[rouge_l]" in found.uncertainties
+    assert len(found.ids) == 8
+    for row in found.rows[:3]:
+        assert row.skipped is not None
+
+
+def test_one_question_is_enough() -> None:
+    found = evaluate(recordings(ROWS[:1]), methods=["snne"], draws=2)
+    assert len(found.ids) == 1
+    assert math.isnan(found.rows[0].metrics["auarc"].value)
+
+
+def test_progress_sees_every_response_set() -> None:
+    seen: list[int] = []
+
+    def track(members: Sequence[Any]) -> Any:
+        seen.append(len(members))
+        return iter(members)
+
+    evaluate(rows(7), methods=["snne"], draws=2, track=track)
+    assert seen == [7]

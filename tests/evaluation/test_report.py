@@ -1,0 +1,212 @@
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+import sys
+from base64 import b64decode
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import numpy as np
+import pytest
+
+from snne_guard.errors import MissingExtraError
+from snne_guard.evaluation import (
+    Evaluation,
+    Grade,
+    evaluate,
+    to_csv,
+    to_html,
+    write_report,
+)
+from snne_guard.evaluation.report import check_report_packages
+from tests.evaluation.support import recording, recordings
+
+HOSTILE = (
+    '<script>alert(1)</script>"><img src=x onerror=alert(1)>&amp;'
+    "{{ 7*7 }}</pre><!-- ]]> \u202e $\\frac{1}{0}$ =cmd|' /C calc'!A0"
+)
+
+
+class Page(HTMLParser):
+    """Collects the tags of a page with their attributes, and its text."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def evaluation(**fields: Any) -> Evaluation:
+    rng = np.random.default_rng(0)
+    usual = {"question": "Who?", "main_answer": "a", "samples": ["a", "b"]}
+    rows = [
+        recording(
+            **{
+                **usual,
+                "samples": ["a", "a" if rng.random() < 0.5 else f"b{number}"],
+                **fields,
+                "id": f"{fields.get('id', 'q')}{number}",
+                "label": int(rng.random() < 0.5),
+            }
+        )
+        for number in range(30)
+    ]
+    return evaluate(rows, methods="snne,dse,wsnne", draws=10, name="a set")
+
+
+def test_the_page_has_the_figures() -> None:
+    found = evaluation()
+    page = Page(to_html([found]))
+    for row in found.ranked:
+        assert row.name in page.text
+        assert f"{row.metrics['auroc'].value:.3f}" in page.text
+    assert "30 of 30 questions" in page.text
+    assert "wsnne[content_f1], wsnne[rouge_l]: expected mean_logprobs" in page.text
+    assert "Certain, but wrong" in page.text
+
+
+def test_the_page_loads_nothing_and_runs_nothing() -> None:
+    page = Page(to_html([evaluation()]))
+    names = {tag for tag, _ in page.tags}
+    assert not names & {"script", "link", "iframe", "object", "embed", "base", "form"}
+    for _, attributes in page.tags:
+        assert not any(name.startswith("on") for name in attributes)
+        assert "href" not in attributes
+        source = attributes.get("src")
+        assert source is None or source.startswith("data:image/svg+xml;base64,")
+    policy = next(
+        attributes["content"]
+        for tag, attributes in page.tags
+        if attributes.get("http-equiv") == "Content-Security-Policy"
+    )
+    assert policy == "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+
+
+def test_pictures_are_whole_svg_files() -> None:
+    sources = re.findall(
+        r'src="data:image/svg\+xml;base64,([^"]*)"', to_html([evaluation()])
+    )
+    assert len(sources) == 3
+    for source in sources:
+        root = ET.fromstring(b64decode(source))  # noqa: S314 - our own
+        assert root.tag == "{http://www.w3.org/2000/svg}svg"
+        assert not root.findall(".//{http://www.w3.org/2000/svg}script")
+
+
+def test_hostile_texts_are_shown_and_do_nothing() -> None:
+    text = to_html(
+        [
+            evaluation(
+                question=HOSTILE, main_answer=HOSTILE, samples=[HOSTILE] * 2, id=HOSTILE
+            )
+        ]
+    )
+    page = Page(text)
+    assert page.text.count(HOSTILE) >= 4 * 20
+    assert {tag for tag, _ in page.tags} == {
+        tag for tag, _ in Page(to_html([evaluation()])).tags
+    }
+    assert "<script" not in text
+
+
+def test_hostile_names_are_shown_and_do_nothing(tmp_path: Path) -> None:
+    rows = [recording(id=n, label=n % 2, samples=["a", str(n)]) for n in range(9)]
+
+    def grade(found: Any) -> list[Grade | None]:
+        return [
+            Grade(quality=1.0, correct=int(r.id) % 2, grader=HOSTILE) for r in found
+        ]
+
+    def compare(texts: Any, /, *, question: str | None = None) -> Any:
+        del question
+        return np.eye(len(texts))
+
+    compare.__qualname__ = HOSTILE
+    found = evaluate(
+        rows,
+        methods=["snne"],
+        similarity=[compare],
+        grader=grade,
+        labels_first=False,
+        draws=2,
+        name=HOSTILE,
+    )
+    path = tmp_path / "r.html"
+    write_report(path, [found])
+    page = Page(path.read_text())
+    assert page.text.count(HOSTILE) >= 3
+    assert "script" not in {tag for tag, _ in page.tags}
+
+
+def test_sets_without_right_and_wrong_have_no_pictures() -> None:
+    def grade(found: Any) -> list[Grade | None]:
+        return [Grade(quality=int(r.id) / 9, correct=None, grader="g") for r in found]
+
+    rows = [recording(id=n, samples=["a", str(n)]) for n in range(9)]
+    graded = evaluate(rows, methods=["snne"], grader=grade, draws=2)
+    one_class = evaluate(recordings()[:2], methods=["snne"], draws=2)
+    page = Page(to_html([graded, one_class]))
+    assert "img" not in {tag for tag, _ in page.tags}
+    assert "100.0\xa0% right" in page.text
+
+
+def test_infinite_scores_are_drawn_around() -> None:
+    found = evaluation()
+    values = np.array(found.uncertainties[found.first])
+    values[:3], values[3] = np.inf, -np.inf
+    object.__setattr__(
+        found, "uncertainties", {**found.uncertainties, found.first: values}
+    )
+    assert "<img" in to_html([found])
+
+
+def test_the_packages_are_looked_for_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    with pytest.raises(MissingExtraError, match=r"snne-guard\[eval\]"):
+        check_report_packages()
+
+
+def test_csv_fields_are_no_formulas() -> None:
+    found = evaluation()
+    object.__setattr__(found, "name", "=HYPERLINK(1)")
+    object.__setattr__(found.rows[0], "name", ' +cmd|"x"\n')
+    object.__setattr__(found.rows[1], "name", "@SUM(1)")
+    object.__setattr__(found.rows[2], "name", "-1+1")
+    lines = list(csv.DictReader(io.StringIO(to_csv([found]))))
+    assert {line["set"] for line in lines} == {"'=HYPERLINK(1)"}
+    assert [line["method"] for line in lines[:3]] == [
+        '\' +cmd|"x"\n',
+        "'@SUM(1)",
+        "'-1+1",
+    ]
+
+
+def test_csv_and_json_have_every_figure() -> None:
+    found = evaluation()
+    lines = list(csv.DictReader(io.StringIO(to_csv([found, found]))))
+    assert len(lines) == 2 * len(found.rows)
+    kept = json.loads(json.dumps(found.to_dict(), allow_nan=False))
+    for row, line, entry in zip(found.rows, lines, kept["methods"], strict=False):
+        assert line["method"] == entry["name"] == row.name
+        if row.skipped is not None:
+            assert line["skipped"] == row.skipped
+            assert line["auroc"] == ""
+            continue
+        for metric, interval in row.metrics.items():
+            assert float(line[metric]) == interval.value
+            assert float(line[f"{metric}_low"]) == interval.low
+            assert entry["metrics"][metric]["high"] == interval.high
+    assert kept["uncertainties"]["answer_length"] == [1.0] * 30
+    assert "Who?" not in json.dumps(kept)
