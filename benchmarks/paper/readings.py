@@ -38,21 +38,11 @@ from snne_guard.scorers.checks import as_probabilities
 from snne_guard.scorers.clusters import cluster_masses
 from snne_guard.scorers.entropy import entropy
 from snne_guard.scorers.snne import softmax_weights
-from snne_guard.types import FloatArray, Similarity
+from snne_guard.types import FloatArray
 
-__all__ = ["READINGS", "component_clusters", "with_question"]
+__all__ = ["READINGS", "component_clusters"]
 
 _EMPTY_SUM = math.log(1e-8)
-
-
-def with_question(similarity: Similarity) -> Similarity:
-    """Return a similarity of ``"{question} {answer}"``, as the code has for LexSim."""
-
-    def compare(texts: Sequence[str], /, *, question: str | None = None) -> FloatArray:
-        asked = texts if question is None else [f"{question} {one}" for one in texts]
-        return similarity(asked, question=question)
-
-    return compare
 
 
 def component_clusters(equivalent: ArrayLike) -> list[int]:
@@ -208,8 +198,9 @@ _ALL = (
     _reading(
         "lex_sim",
         "lex_sim_question",
-        "the question before each answer: give it a similarity of with_question",
+        "the question before each answer",
         lexical_similarity,
+        default_similarity="rouge_l_paper+question",
     ),
     _reading("deg", "deg_over_n", "divided by n", lambda w: degree(w) / len(w)),
     _reading(

@@ -111,12 +111,12 @@ def as_shares(
     return shares.clip(0.0, 1.0)
 
 
-def as_probabilities(entailment: ArrayLike, /) -> FloatArray:
+def as_probabilities(entailment: ArrayLike, /, *, n: int | None = None) -> FloatArray:
     """Return ``(n, n, 3)`` probabilities in which every text entails itself."""
     checked = as_floats(entailment, what="entailment").copy()
-    n = len(checked) if checked.ndim else 0
-    if not n or checked.shape != (n, n, 3):
-        msg = f"expected entailment of shape (n, n, 3), n >= 1, got {checked.shape}"
+    n = max(1, checked.shape[0] if checked.ndim else 0) if n is None else n
+    if checked.shape != (n, n, 3):
+        msg = f"expected entailment of shape {(n, n, 3)}, got {checked.shape}"
         raise InputError(msg)
     checked[range(n), range(n)] = (0.0, 0.0, 1.0)
     return _as_distributions(checked)

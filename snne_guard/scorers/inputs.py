@@ -11,7 +11,7 @@ from typing import Any, Literal, cast
 import numpy as np
 
 from snne_guard.errors import InputError
-from snne_guard.scorers.checks import as_token_logprobs, check_tau
+from snne_guard.scorers.checks import as_probabilities, as_token_logprobs, check_tau
 from snne_guard.scorers.clusters import as_equivalence, greedy_clusters
 from snne_guard.scorers.kernels import edge_weights
 from snne_guard.scorers.luq import split_sentences
@@ -38,7 +38,7 @@ __all__ = ["AnswerRole", "InputBuilder"]
 AnswerRole = Literal["member", "apart", "absent"]
 """Whether the delivered answer is scored with the samples, only known, or unknown."""
 
-_FIELDS = frozenset(field.name for field in fields(MethodInputs))
+_NEEDS = {field.name for field in fields(MethodInputs)} - {"tau", "anchor"}
 _OF_EACH = ("hidden_states", "token_importance")
 
 
@@ -113,7 +113,7 @@ class InputBuilder:
         check_similarity(method, self._compare, name=self._name)
         found: dict[str, Any] = {}
         for need in sorted(method.needs):
-            found[need] = getattr(self, need) if need in _FIELDS else None
+            found[need] = getattr(self, need) if need in _NEEDS else None
             if found[need] is None:
                 msg = f"expected {need} for method {method.name!r}, got none"
                 raise InputError(msg)
@@ -260,7 +260,8 @@ class InputBuilder:
         if not callable(getattr(self._compare, "probabilities", None)):
             return None
         compare = cast("Entailment", self._compare)
-        return compare.probabilities(texts, question=self.question)
+        found = compare.probabilities(texts, question=self.question)
+        return as_probabilities(found, n=len(texts))
 
     def _logprobs_from(self, first: int) -> tuple[FloatArray, ...] | None:
         if self._logprobs is None:

@@ -83,36 +83,33 @@ def score(
     tau = 1.0 if tau is None else tau
     check_tau(tau)
     _check_answers(answers)
-    logprobs = _checked_logprobs(token_logprobs, n=len(answers))
-    kept = [place for place, text in enumerate(answers) if _is_visible(text)]
-    known = [logprobs[place] for place in kept]
-    complete = bool(kept) and all(known)
+    known = _checked_logprobs(token_logprobs, n=len(answers))
+    visible = [place for place, text in enumerate(answers) if _is_visible(text)]
+    logprobs = [known[place] for place in visible]
+    complete = bool(visible) and all(logprobs)
     chosen = resolve_method(method, logprobs=complete)
     name, compare = resolve_similarity(
         default_similarity(chosen) if similarity is None else similarity
     )
     check_similarity(chosen, compare, name=name)
-    shown_name = name if compares_answers(chosen) else None
-    reasons = ["unreadable_samples"] if len(kept) < len(answers) else []
-    if method == "auto" and any(known) and not complete:
-        reasons.append("logprobs_missing")
-    if include_answer and 0 not in kept:
-        reasons = ["answer_unreadable"]
-    elif not kept:
-        reasons.append("too_few_samples")
-    if not kept or reasons[:1] == ["answer_unreadable"]:
-        return Score(
-            value=math.inf,
-            uncertainty=None,
-            method=chosen.name,
-            similarity=shown_name,
-            tau=tau,
-            n=0,
-            reasons=tuple(reasons),
-        )
+    unscored = Score(
+        value=math.inf,
+        uncertainty=None,
+        method=chosen.name,
+        similarity=name if compares_answers(chosen) else None,
+        tau=float(tau),
+        n=0,
+    )
+    if include_answer and 0 not in visible:
+        return replace(unscored, reasons=("answer_unreadable",))
+    reasons = ("unreadable_samples",) if len(visible) < len(answers) else ()
+    if not visible:
+        return replace(unscored, reasons=(*reasons, "too_few_samples"))
+    if method == "auto" and any(logprobs) and not complete:
+        reasons = (*reasons, "logprobs_missing")
     scored = score_members(
-        [answers[place] for place in kept],
-        token_logprobs=known,
+        [answers[place] for place in visible],
+        token_logprobs=logprobs,
         question=question,
         method=chosen,
         similarity=compare,

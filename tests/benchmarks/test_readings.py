@@ -1,18 +1,17 @@
 """Every other reading against its number in the reference vectors."""
 
-from collections.abc import Sequence
-
 import numpy as np
 import pytest
 
-from benchmarks.paper.readings import READINGS, component_clusters, with_question
-from snne_guard.types import FloatArray, MethodInputs
+from benchmarks.paper.readings import READINGS, component_clusters
+from snne_guard.similarity import equivalence
+from snne_guard.types import MethodInputs
 from tests.scorers.vectors import (
     NEEDS_VECTORS,
     cases,
-    equivalent,
     expected_of,
     inputs_of,
+    nli_of,
     similarity_for,
     vectors,
 )
@@ -120,7 +119,7 @@ def test_semantic_entropy_with_the_printed_weights() -> None:
 def test_clusters_as_connected_components() -> None:
     for case in cases():
         expected = case["expected"]["semantic_ids"]["strict_dfs"]
-        assert component_clusters(equivalent(case)) == expected, case["id"]
+        assert component_clusters(equivalence(nli_of(case))) == expected, case["id"]
 
 
 def test_the_full_variant_of_snne() -> None:
@@ -128,15 +127,3 @@ def test_the_full_variant_of_snne() -> None:
     inputs = MethodInputs(similarity=f, cluster_ids=np.array([0, 0, 1]))
     got = READINGS["snne_full"].compute(inputs)
     assert got == pytest.approx(6.6873, abs=1e-4)
-
-
-def test_a_similarity_with_the_question() -> None:
-    seen: list[str] = []
-
-    def remember(texts: Sequence[str], /, *, question: str | None = None) -> FloatArray:
-        del question
-        seen.extend(texts)
-        return np.eye(1)
-
-    with_question(remember)(["Paris"], question="Capital of France?")
-    assert seen == ["Capital of France? Paris"]

@@ -1,5 +1,7 @@
 """What methods are given of a response set, and that each part is computed once."""
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -8,6 +10,8 @@ import pytest
 from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.scorers import METHODS, InputBuilder
 from snne_guard.scorers.inputs import AnswerRole
+from snne_guard.similarity import NLI
+from snne_guard.types import FloatArray
 from tests.scorers.support import (
     CLUSTERS,
     ENTAILMENT,
@@ -125,6 +129,25 @@ def test_the_similarity_runs_once_and_only_where_it_is_needed() -> None:
     assert compare.calls == 1
 
 
+def test_an_nli_model_runs_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+
+    def probabilities(self: NLI, texts: Sequence[str], /, **options: Any) -> FloatArray:
+        del self, options
+        asked.append(len(texts))
+        return np.array(ENTAILMENT)
+
+    monkeypatch.setattr(NLI, "probabilities", probabilities)
+    built = InputBuilder(TEXTS, similarity=NLI(), name="nli")
+    assert built.matrix is None
+    for name in ("dse", "kle_heat", "luq", "snne", "num_set", "deg"):
+        built.inputs(METHODS[name])
+    assert asked == [4]
+    assert built.cluster_ids.tolist() == CLUSTERS
+    assert built.similarity[0].tolist() == pytest.approx([1, 0.85, 0.075, 0.45])
+    assert built.matrix is not None
+
+
 def test_a_graph_without_entailment() -> None:
     built = InputBuilder(["a", "a", "b"], similarity=same, name="same")
     assert built.graph.tolist() == [[0, 2, 0], [2, 0, 0], [0, 0, 0]]
@@ -171,6 +194,27 @@ def test_what_is_no_similarity(matrix: Any, says: str) -> None:
     built = builder(similarity=lambda texts, /, *, question=None: matrix)  # noqa: ARG005 - the call of a similarity
     with pytest.raises(InputError, match=says):
         built.inputs(METHODS["snne"])
+
+
+def test_what_is_no_entailment_and_no_equivalence(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    compare = Recorded()
+    built = builder(similarity=compare)
+    monkeypatch.setattr(
+        compare, "probabilities", lambda texts, question: np.zeros((1, 1, 3))
+    )
+    with pytest.raises(InputError, match=r"shape \(4, 4, 3\), got \(1, 1, 3\)"):
+        built.inputs(METHODS["luq"])
+    monkeypatch.setattr(compare, "equivalent", lambda texts, question: np.eye(4))
+    with pytest.raises(InputError, match=r"\(4, 4\) booleans .* got float64"):
+        built.inputs(METHODS["dse"])
+
+
+def test_a_need_that_nobody_knows() -> None:
+    odd = replace(METHODS["snne"], arguments=("vibes",))
+    with pytest.raises(InputError, match="expected vibes for method 'snne', got none"):
+        builder().inputs(odd)
 
 
 def test_rounding_is_cut_off_and_the_diagonal_is_1() -> None:

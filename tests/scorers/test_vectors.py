@@ -26,11 +26,10 @@ from snne_guard.scorers import (
     von_neumann_entropy,
     wsnne,
 )
+from snne_guard.similarity import equivalence
 from tests.scorers.vectors import (
     NEEDS_VECTORS,
     cases,
-    entailed,
-    equivalent,
     expected_of,
     importance_of,
     inputs_of,
@@ -148,7 +147,7 @@ def test_snne_and_wsnne_of_the_cases_at_every_tau() -> None:
 )
 def test_clusters(key: str, *, strict: bool) -> None:
     for case in cases():
-        ids = greedy_clusters(equivalent(case, strict=strict)).tolist()
+        ids = greedy_clusters(equivalence(nli_of(case), strict=strict)).tolist()
         assert ids == case["expected"]["semantic_ids"][key], case["id"]
 
 
@@ -194,7 +193,7 @@ def test_kernels_of_every_setting() -> None:
 def test_kle_full_of_every_setting() -> None:
     compared = 0
     for case in cases():
-        inputs = inputs_of(case, similarity=entailed(case))
+        inputs = inputs_of(case, similarity=similarity_for(case, "entail"))
         values = case["expected"]["KLE"]["intended_full_weights_kept"]
         for key, value in ({} if isinstance(values, str) else values).items():
             name, alpha = key.removeprefix("full_klu_").split("_alpha_")

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from snne_guard.scorers import edge_weights, greedy_clusters
+from snne_guard.similarity import entail_similarity, equivalence
 from snne_guard.types import FloatArray, MethodInputs
 
 Case = dict[str, Any]
@@ -40,22 +41,6 @@ def nli_of(case: Case) -> FloatArray:
     return np.array(case["nli_probs[c,n,e][premise i][hyp j]"], dtype=float)
 
 
-def entailed(case: Case) -> FloatArray:
-    """Return the mean probability of entailment in both directions, diagonal 1."""
-    one_way = nli_of(case)[:, :, 2]
-    both: FloatArray = (one_way + one_way.T) / 2
-    np.fill_diagonal(both, 1.0)
-    return both
-
-
-def equivalent(case: Case, *, strict: bool = True) -> Any:
-    label = nli_of(case).argmax(axis=2)
-    np.fill_diagonal(label, 2)
-    if strict:
-        return (label == 2) & (label.T == 2)
-    return (label != 0) & (label.T != 0) & ~((label == 1) & (label.T == 1))
-
-
 def importance_of(case: Case) -> tuple[FloatArray, ...]:
     similarities = case["token_similarity(full vs token removed)"]
     return tuple(1 - np.array(tokens) for tokens in similarities)
@@ -70,7 +55,7 @@ def inputs_of(case: Case, *, similarity: Any) -> MethodInputs:
         mean_logprobs=np.array(case["expected"]["mean_logprob"]),
         token_logprobs=tuple(np.array(one) for one in case["token_logprobs"]),
         token_importance=importance_of(case),
-        cluster_ids=greedy_clusters(equivalent(case)),
+        cluster_ids=greedy_clusters(equivalence(nli_of(case))),
         entailment=nli_of(case),
         graph=edge_weights(nli_of(case)),
         hidden_states=np.array(case["embeddings"]),
@@ -81,7 +66,7 @@ def inputs_of(case: Case, *, similarity: Any) -> MethodInputs:
 def similarity_for(case: Case, kind: str) -> Any:
     """Return a similarity matrix of a case by kind."""
     if kind == "entail":
-        return entailed(case)
+        return entail_similarity(nli_of(case))
     if kind == "sentence":
         return case["sentence_similarity"]
     key = {
