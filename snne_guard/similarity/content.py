@@ -17,7 +17,7 @@ from snne_guard.similarity.lexical import (
     spread,
 )
 from snne_guard.similarity.structured import NOT_JSON, alike_values, read_json
-from snne_guard.similarity.tokens import is_notation, unicode_tokens
+from snne_guard.similarity.tokens import compatible, is_notation, unicode_tokens
 from snne_guard.similarity.words import FUNCTION_WORDS, NEGATIONS, SPELLINGS
 from snne_guard.types import FloatArray
 
@@ -197,7 +197,7 @@ class _Pairs:
 
 def _exactly(text: str) -> str:
     """Return code or a formula as it is compared."""
-    bare = text.strip().strip("`").rstrip(" .").strip()
+    bare = compatible(text).strip().strip("`").rstrip(" .").strip()
     return bare if "\n" in bare else _OPERATOR.sub(r"\1", bare)
 
 

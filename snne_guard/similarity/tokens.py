@@ -45,17 +45,17 @@ _ROUGE = bytes(
 )
 # ASCII text of these characters alone is words; anything else needs the grammar.
 _PLAIN = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ \t\r\n.,;:?!'\""
-_NO_CODE = _PLAIN + b"0123456789$#"
+_NO_CODE = _PLAIN.replace(b":", b"") + b"0123456789$#"
 
 _CODE = r"""(?:
     [\w)\]'"] [(\[{] (?! s\) | \d{1,3}\] )   # f(x), but not option(s) or a source[1]
   | [)\]}] [\w^*/+=<>-]                      # (x)+1
   | [\\|@{}] | \w_\w | \*\.\w | // | && | -> | => | ~/
   | [A-Za-z.] / [\w.]++ /                    # a/b/c
-  | (?<![!-~]) (?: --?[A-Za-z] | \.{0,2}/[\w*.] | <[A-Za-z/!] )   # -x, ./x, <b>
+  | (?<![!-~]) (?: --?[A-Za-z] | \.{0,2}/[\w*.] | <[A-Za-z/!] | :\w )   # -x, ./x, <b>
 )"""
 # A run of other characters than these; it dismisses most words at once.
-_RUN = r"""(?<![!-~]) (?= [A-Za-z0-9.,;:?!'"]*+ [^A-Za-z0-9.,;:?!'"\s] )"""
+_RUN = r"""(?<![!-~]) (?= [A-Za-z0-9.,;?!'"]*+ [^A-Za-z0-9.,;?!'"\s] )"""
 _NOTATION = re.compile(
     rf"""(
         ```[^`]++```                                 # fenced code
