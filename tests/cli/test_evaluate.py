@@ -1,0 +1,221 @@
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from snne_guard.evaluation import Label, LabelFile, evaluate, read_recordings
+from snne_guard.evaluation.grade import resolve_grader
+from snne_guard.evaluation.label import answer_digest, labels_path
+from tests.cli.support import run
+from tests.evaluation.support import EXAMPLE, ROWS, write_jsonl
+
+
+@pytest.fixture
+def recording(tmp_path: Path) -> Path:
+    rng = np.random.default_rng(2)
+    rows: list[dict[str, Any]] = []
+    for number in range(40):
+        right = bool(rng.random() < 0.5)
+        samples = [f"w{rng.integers(2 if right else 9)}" for _ in range(3)]
+        rows.append(
+            {
+                "id": str(number),
+                "question": f"question {number}",
+                "main_answer": samples[0],
+                "samples": samples[1:],
+                "answers": [samples[0] if right else "other"],
+                "label": int(right),
+                "dataset": "ab"[number % 2],
+            }
+        )
+    return write_jsonl(tmp_path / "r.jsonl", rows)
+
+
+def test_the_table_is_that_of_the_library(tmp_path: Path) -> None:
+    out = tmp_path / "out.json"
+    found = run(
+        *("evaluate", EXAMPLE, "--methods", "snne,dse", "--grader", "contains"),
+        *("--draws", "20", "--json", out),
+    )
+    assert found.exit_code == 0, found.output
+    assert "200 of 200 questions, 51.5% right by contains" in found.stdout
+    expected = evaluate(
+        read_recordings(EXAMPLE),
+        methods="snne,dse",
+        grader=resolve_grader("contains"),
+        draws=20,
+        name=str(EXAMPLE),
+    )
+    assert json.loads(out.read_text()) == [expected.to_dict()]
+    for row in expected.ranked:
+        assert f"{row.metrics['auroc'].value:.3f}" in found.stdout
+
+
+def test_all_that_is_written(recording: Path, tmp_path: Path) -> None:
+    paths = [tmp_path / name for name in ("t.csv", "t.json", "t.html")]
+    found = run(
+        *("evaluate", recording, "--draws", "5", "--csv", paths[0]),
+        *("--json", paths[1], "--html", paths[2]),
+    )
+    assert found.exit_code == 0, found.output
+    with paths[0].open() as stream:
+        names = [row["method"] for row in csv.DictReader(stream)]
+    assert names[0] == "snne[content_f1]"
+    (one,) = json.loads(paths[1].read_text())
+    assert [row["name"] for row in one["methods"]] == names
+    assert paths[2].read_text().startswith("<!DOCTYPE html>")
+    assert "needs a similarity such as nli:MODEL" in found.stdout
+    assert "2 values of 'dataset'" in found.stdout
+
+
+def test_files_and_values_of_a_field_are_ranked_apart(
+    recording: Path, tmp_path: Path
+) -> None:
+    other = write_jsonl(tmp_path / "other.jsonl", ROWS)
+    found = run(
+        *("evaluate", recording, other, "--by", "dataset", "--methods", "snne"),
+        *("--draws", "5"),
+    )
+    assert found.exit_code == 0, found.output
+    for name in (f"{recording}, dataset: a", f"{recording}, dataset: b"):
+        assert name in found.stdout
+    assert f"{other}, dataset: None" in found.stdout
+    assert found.stdout.count("20 of 20 questions") == 2
+
+
+def test_labels_beside_the_file_win(recording: Path) -> None:
+    (row, *_) = read_recordings(recording)
+    flipped = 1 - int(row.label or 0)
+    with LabelFile(labels_path(recording)) as file:
+        file.add(Label(id=row.id, label=flipped, answer=answer_digest(row)))
+    before = sum(one.label or 0 for one in read_recordings(recording))
+    share = (before + (1 if flipped else -1)) / 40
+    found = run("evaluate", recording, "--methods", "snne", "--draws", "5")
+    assert f"{share:.1%} right by label" in found.stdout
+
+
+def test_named_labels_are_for_one_recording(recording: Path, tmp_path: Path) -> None:
+    named = ("--labels", tmp_path / "l.jsonl", "--methods", "snne", "--draws", "5")
+    assert run("evaluate", recording, *named).exit_code == 0
+    found = run("evaluate", recording, EXAMPLE, *named)
+    assert found.exit_code == 2
+    assert "--labels" in found.stderr
+
+
+def test_the_paper_scores_samples_alone(recording: Path) -> None:
+    found = run("evaluate", recording, "--paper", "--methods", "snne", "--draws", "5")
+    assert "2 samples without the delivered answer" in found.stdout
+    assert "snne[rouge_l_paper]" in found.stdout
+    wrong = run("evaluate", recording, "--paper", "--similarity", "rouge_l")
+    assert wrong.exit_code == 2
+
+
+def test_grades_go_before_labels_if_told(recording: Path) -> None:
+    found = run(
+        *("evaluate", recording, "--grader", "squad_em", "--regrade"),
+        *("--methods", "snne", "--draws", "5"),
+    )
+    assert "right by squad_em" in found.stdout
+
+
+def test_graded_quality_is_ranked_without_auroc(recording: Path) -> None:
+    found = run(
+        *("evaluate", recording, "--grader", "rouge_l", "--regrade"),
+        *("--methods", "snne", "--draws", "5"),
+    )
+    assert "AUROC" not in found.stdout
+    assert "PRR" in found.stdout
+
+
+def test_a_judge_grades(recording: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def generate_with(name: str, *, base_url: str | None = None) -> Any:
+        assert (name, base_url) == ("openai:some-model", "http://127.0.0.1:1/v1")
+        return lambda prompt: "yes" if "question 1\n" in prompt else "no"
+
+    monkeypatch.setattr("snne_guard.cli.graders.generate_with", generate_with)
+    found = run(
+        *("evaluate", recording, "--grader", "judge:openai:some-model", "--regrade"),
+        *("--base-url", "http://127.0.0.1:1/v1", "--methods", "snne", "--draws", "5"),
+    )
+    assert found.exit_code == 0, found.output
+    assert "2.5% right by judge:openai:some-model" in found.stdout
+
+
+def test_a_set_that_cannot_be_ranked_leaves_the_others(
+    recording: Path, tmp_path: Path
+) -> None:
+    plain = [{k: v for k, v in row.items() if k != "label"} for row in ROWS]
+    other = write_jsonl(tmp_path / "other.jsonl", plain)
+    found = run("evaluate", other, recording, "--methods", "snne", "--draws", "5")
+    assert found.exit_code == 0
+    assert f"{other}: expected questions to rank, got none" in found.stderr
+    assert "40 of 40 questions" in found.stdout
+    alone = run("evaluate", other, "--csv", tmp_path / "t.csv")
+    assert alone.exit_code == 2
+    assert "no question of any file could be ranked" in alone.stderr
+
+
+def test_bad_lines_are_told_and_passed_over(recording: Path) -> None:
+    with recording.open("a") as stream:
+        stream.write("nonsense\n")
+    found = run("evaluate", recording, "--methods", "snne", "--draws", "5")
+    assert found.exit_code == 1
+    assert "line 41" in found.stderr
+    assert "40 of 40 questions" in found.stdout
+    assert run("evaluate", recording, "--strict").exit_code == 2
+
+
+def test_a_hostile_recording_does_nothing_to_a_terminal(tmp_path: Path) -> None:
+    hostile = "\x1b[2J\x07[bold]\u202e"
+    rows = [
+        {**row, "id": f"{n}{hostile}", "main_answer": hostile, "dataset": hostile}
+        for n, row in enumerate(ROWS)
+    ]
+    path = write_jsonl(tmp_path / "r.jsonl", rows)
+    page = tmp_path / "r.html"
+    found = run(
+        *("evaluate", path, "--by", "dataset", "--methods", "snne,dse"),
+        *("--draws", "5", "--html", page, "--csv", tmp_path / "r.csv"),
+    )
+    assert found.exit_code == 0, found.output
+    assert not set("\x1b\x07\u202e") & set(found.output)
+    assert "[bold]" in found.stdout
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--methods", "nonsense"],
+        ["--similarity", "cosine"],
+        ["--tau", "-1"],
+        ["--grader", "nonsense"],
+        ["--grader", "no_module:f"],
+        ["--samples", "0"],
+        ["--draws", "0"],
+        ["--csv", "none/t.csv"],
+    ],
+)
+def test_wrong_usage_is_status_two(recording: Path, options: list[str]) -> None:
+    found = run("evaluate", recording, *options)
+    assert found.exit_code == 2
+    assert found.stderr
+
+
+@pytest.mark.parametrize("option", ["--csv", "--json", "--html"])
+def test_neither_recording_nor_labels_are_overwritten(
+    recording: Path, option: str
+) -> None:
+    for target in (recording, labels_path(recording)):
+        assert run("evaluate", recording, option, target).exit_code == 2
+    assert len(list(read_recordings(recording))) == 40
+
+
+def test_outputs_are_checked_before_anything_is_computed(tmp_path: Path) -> None:
+    same = tmp_path / "t"
+    found = run("evaluate", tmp_path / "none", "--csv", same, "--json", same)
+    assert "--json" in found.stderr

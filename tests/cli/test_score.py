@@ -1,0 +1,145 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from snne_guard.scorers import score
+from tests.cli.support import run
+from tests.evaluation.support import EXAMPLE, ROWS, write_jsonl
+
+
+@pytest.fixture
+def recording(tmp_path: Path) -> Path:
+    return write_jsonl(tmp_path / "r.jsonl")
+
+
+def scored(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def test_a_summary_is_printed(recording: Path) -> None:
+    found = run("score", recording)
+    assert found.exit_code == 0, found.output
+    lines = found.stdout.splitlines()
+    assert lines[:2] == ["recordings   4", "scored       4"]
+    assert "methods      snne 4" in lines
+    assert "u = 0        25.0%" in lines
+    assert not any(line.startswith("decisions") for line in lines)
+
+
+def test_the_shipped_recording_is_scored() -> None:
+    found = run("score", EXAMPLE, "--method", "dse", "--similarity", "exact")
+    assert "scored       200" in found.stdout
+    assert "methods      dse 200" in found.stdout
+
+
+def test_output_has_the_scores_and_all_else(recording: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.jsonl"
+    run("score", recording, "--output", out, "--threshold", "0.3")
+    lines = scored(out)
+    assert [{**line, "snne_guard": 0} for line in lines] == [
+        {**row, "snne_guard": 0} for row in ROWS
+    ]
+    for line in lines:
+        expected = score(
+            [line["main_answer"], *line["samples"]], question=line["question"]
+        )
+        added = line["snne_guard"]
+        assert added["uncertainty"] == expected.uncertainty
+        assert added["score"] == expected.value
+        assert added["method"] == "snne"
+        assert added["similarity"] == "content_f1"
+        assert added["n"] == 4
+        assert added["decision"] == (
+            "accept" if added["uncertainty"] <= 0.3 else "flag"
+        )
+    # Scored once more, the new figures take the place of the old.
+    again = tmp_path / "again.jsonl"
+    run("score", out, "--output", again, "--without-answer", "--tau", "2")
+    for line in scored(again):
+        assert line["snne_guard"]["n"] == 3
+        assert line["snne_guard"]["tau"] == 2.0
+        assert line["snne_guard"]["decision"] is None
+
+
+def test_decisions_are_counted(recording: Path) -> None:
+    found = run("score", recording, "--threshold", "0")
+    assert "decisions    flag 3, accept 1" in found.stdout
+
+
+def test_log_probabilities_choose_the_method(tmp_path: Path) -> None:
+    row = {**ROWS[0], "main_logprobs": [-0.1], "token_logprobs": [[-0.2]] * 3}
+    found = run("score", write_jsonl(tmp_path / "r.jsonl", [row, ROWS[1]]))
+    assert "methods      wsnne 1, snne 1" in found.stdout
+    assert "not comparable" in found.stderr
+
+
+def test_recordings_come_from_standard_input(tmp_path: Path) -> None:
+    out = tmp_path / "out.jsonl"
+    text = "".join(json.dumps(row) + "\n" for row in ROWS)
+    found = run("score", "-", "--output", out, keys=text + "{}\n")
+    assert found.exit_code == 1
+    assert "standard input, line 5: id: Field required" in found.stderr
+    assert len(scored(out)) == 4
+
+
+def test_what_cannot_be_scored_is_told_and_passed_over(tmp_path: Path) -> None:
+    rows = [
+        ROWS[0],
+        {**ROWS[1], "samples": []},
+        {**ROWS[2], "main_answer": "  "},
+    ]
+    found = run("score", write_jsonl(tmp_path / "r.jsonl", rows))
+    assert found.exit_code == 0
+    assert "scored       1" in found.stdout
+    assert "reasons" in found.stdout
+    found = run("score", tmp_path / "r.jsonl", "--method", "perplexity")
+    assert found.exit_code == 1
+    assert "recording '1': expected main_logprobs" in found.stderr
+
+
+def test_the_first_bad_line_ends_a_strict_run(tmp_path: Path) -> None:
+    path, out = write_jsonl(tmp_path / "r.jsonl", [ROWS[0], {}]), tmp_path / "out"
+    found = run("score", path, "--strict", "--output", out)
+    assert found.exit_code == 2
+    assert "line 2" in found.stderr
+    assert not out.exists()
+
+
+def test_empty_files_have_an_empty_summary(tmp_path: Path) -> None:
+    found = run("score", write_jsonl(tmp_path / "r.jsonl", []))
+    assert found.stdout == "recordings   0\nscored       0\n"
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--method", "nonsense"],
+        ["--similarity", "cosine"],
+        ["--tau", "0"],
+        ["--threshold", "2"],
+        ["--nonsense"],
+        ["--output", "none/out.jsonl"],
+        ["--method", "dse", "--similarity", "rouge_l"],
+    ],
+)
+def test_wrong_usage_is_status_two(recording: Path, options: list[str]) -> None:
+    found = run("score", recording, *options)
+    assert found.exit_code == 2
+    assert found.stderr
+
+
+def test_the_recording_is_not_overwritten(recording: Path) -> None:
+    before = recording.read_bytes()
+    assert run("score", recording, "--output", recording).exit_code == 2
+    assert recording.read_bytes() == before
+
+
+def test_a_missing_file_is_told(tmp_path: Path) -> None:
+    found = run("score", tmp_path / "none.jsonl")
+    assert found.exit_code == 2
+    assert found.stderr.count("\n") == 1
+    assert "No such file" in found.stderr
