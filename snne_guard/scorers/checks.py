@@ -96,16 +96,14 @@ def as_token_logprobs(lists: Sequence[ArrayLike], /) -> list[FloatArray]:
     ]
 
 
-def as_shares(
-    values: ArrayLike, /, *, what: str, slack: float = _SHARE_SLACK
-) -> FloatArray:
+def as_shares(values: ArrayLike, /, *, what: str) -> FloatArray:
     """Return numbers in [0, 1], cutting off what rounding left outside."""
     shares = as_floats(values, what=what)
     if not shares.size:
         msg = f"expected at least one {what}, got none"
         raise InputError(msg)
     for extreme in (float(shares.min()), float(shares.max())):
-        if not -slack <= extreme <= 1 + slack:
+        if not -_SHARE_SLACK <= extreme <= 1 + _SHARE_SLACK:
             msg = f"expected {what} in [0, 1], got {extreme}"
             raise InputError(msg)
     return shares.clip(0.0, 1.0)

@@ -201,12 +201,10 @@ def test_what_is_no_entailment_and_no_equivalence(
 ) -> None:
     compare = Recorded()
     built = builder(similarity=compare)
-    monkeypatch.setattr(
-        compare, "probabilities", lambda texts, question: np.zeros((1, 1, 3))
-    )
+    monkeypatch.setattr(compare, "probabilities", lambda *_, **__: np.zeros((1, 1, 3)))
     with pytest.raises(InputError, match=r"shape \(4, 4, 3\), got \(1, 1, 3\)"):
         built.inputs(METHODS["luq"])
-    monkeypatch.setattr(compare, "equivalent", lambda texts, question: np.eye(4))
+    monkeypatch.setattr(compare, "equivalent", lambda *_, **__: np.eye(4))
     with pytest.raises(InputError, match=r"\(4, 4\) booleans .* got float64"):
         built.inputs(METHODS["dse"])
 
