@@ -63,7 +63,6 @@ lint: $(VENV)/.lint ## Check format, style, types and the direction of imports
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
 	$(BIN)/mypy
-	$(BIN)/pyright
 	$(BIN)/lint-imports
 
 format: $(VENV)/.lint ## Format the code and mend what can be mended

@@ -13,10 +13,10 @@ from contextlib import aclosing
 from dataclasses import replace
 from typing import Any
 
+from snne_guard.call import Call, Draws, Outcome, Work
 from snne_guard.drivers.door import Door, StreamingDoor
 from snne_guard.drivers.limits import Limiter
 from snne_guard.drivers.threads import counted, in_daemon_thread
-from snne_guard.call import Call, Draws, Outcome, Work
 from snne_guard.observers import Observers
 from snne_guard.sampling.replies import Draw, Failure, Reply
 from snne_guard.sampling.retrying import asynchronous_retrying

@@ -15,9 +15,9 @@ from concurrent.futures import Future
 from dataclasses import replace
 from typing import Any, Self
 
+from snne_guard.call import Call, Draws, Outcome, Work
 from snne_guard.drivers.door import Door, StreamingDoor
 from snne_guard.drivers.limits import Limiter
-from snne_guard.call import Call, Draws, Outcome, Work
 from snne_guard.observers import Observers
 from snne_guard.sampling.replies import Draw, Failure, Reply
 from snne_guard.sampling.retrying import retrying
@@ -164,7 +164,11 @@ class _Requests:
 
 
 def counted(reply: Reply, attempts: int) -> Reply:
-    """Return a reply whose cost includes the requests that it took."""
+    """Return a reply whose cost includes the requests that it took.
+
+    The door counts those that failed within a draw: a rejected parameter, for example.
+    """
+    attempts += reply.cost.attempts
     return replace(reply, cost=replace(reply.cost, calls=1, attempts=attempts))
 
 

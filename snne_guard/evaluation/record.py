@@ -248,11 +248,11 @@ async def record(
                 done, running = await asyncio.wait(running, return_when=first)
                 await asyncio.gather(*done)  # raises what ends a run: a full disk
         await asyncio.gather(*running)
+        file.forget_recorded_failures()
     finally:
         for task in running:
             task.cancel()
         await asyncio.gather(*running, return_exceptions=True)
-        file.forget_recorded_failures()
     return run.tally
 
 

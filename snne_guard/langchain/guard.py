@@ -231,8 +231,11 @@ class SNNEGuard(BaseChatModel):
             "calibration": settings.calibration,
             "shared": fields.get("shared") or _Shared.of(settings),
         }
-        profile = {"profile": getattr(inner[0], "profile", None)}
-        super().__init__(**{**profile, **given, **fields, **own})
+        # As the guarded model has it, unless told otherwise.
+        inherited = {
+            name: getattr(inner[0], name, None) for name in ("profile", "output_version")
+        }
+        super().__init__(**{**inherited, **given, **fields, **own})
         _check_fallback(fallback)
         self._settings = settings
         self._observers = Observers(settings.observers)

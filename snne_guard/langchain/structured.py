@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage
 from langchain_core.runnables import (
     Runnable,
     RunnableBinding,
-    RunnableLambda,
     RunnableParallel,
     RunnableSequence,
 )
-from langchain_core.utils.function_calling import convert_to_openai_function
 
 from snne_guard.errors import ConfigurationError
 
@@ -86,25 +82,4 @@ def _guarded(guard: SNNEGuard, step: AnyRunnable | None) -> AnyRunnable | None:
     """Return the step that asks the model with a guard in the model's place."""
     if not isinstance(step, RunnableBinding) or step.bound is not guard.guarded:
         return None
-    wanted = step.kwargs.get("response_format")
-    if not isinstance(wanted, type):
-        return guard.bind(**step.kwargs)
-    # The client would parse by this class and raise before the answer is assessed.
-    options = {**step.kwargs, "response_format": _json_schema(wanted)}
-    return guard.bind(**options) | RunnableLambda(_with_parsed)
-
-
-def _json_schema(schema: type) -> dict[str, Any]:
-    function = convert_to_openai_function(schema, strict=True)
-    function["schema"] = function.pop("parameters")
-    return {"type": "json_schema", "json_schema": function}
-
-
-def _with_parsed(message: AIMessage) -> AIMessage:
-    """Return the message with its fields where langchain-openai's parser looks."""
-    try:
-        fields = json.loads(str(message.text))
-    except ValueError:
-        return message  # the provider's parser says what is wrong with it
-    extra = {**message.additional_kwargs, "parsed": fields}
-    return message.model_copy(update={"additional_kwargs": extra})
+    return guard.bind(**step.kwargs)

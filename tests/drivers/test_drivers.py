@@ -23,7 +23,7 @@ from snne_guard.observers import Observers
 from snne_guard.sampling.replies import Draw, ProviderCapabilities
 from snne_guard.settings import GuardSettings
 from snne_guard.types import Assessment
-from tests.support.doors import Said, ScriptedDoor, Script
+from tests.support.doors import Said, ScriptedDoor
 
 Run = Callable[..., Outcome]
 
@@ -458,5 +458,5 @@ def test_a_provider_that_hangs_does_not_keep_the_process_from_ending() -> None:
     command = [sys.executable, "-c", _HANGING]
     ended = subprocess.run(
         command, capture_output=True, text=True, timeout=60, check=True
-    )  # noqa: S603 - our own program
+    )
     assert ended.stdout.split() == ["GuardTimeoutError"]

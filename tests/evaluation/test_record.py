@@ -1,0 +1,216 @@
+"""Recordings are drawn once, whatever ends a run."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from snne_guard.errors import ConfigurationError, InputError
+from snne_guard.evaluation.record import RecordingFile, Tally, record
+from snne_guard.evaluation.recordings import Question, read_recordings
+from snne_guard.types import Assessment, Cost, Sample
+
+SETTINGS = {"model": "m", "temperature": 1.0}
+
+
+def question(number: int, **fields: Any) -> Question:
+    return Question.from_dict({"id": str(number), "question": f"{number}?", **fields})
+
+
+def drawn(text: str, samples: int = 2) -> Assessment:
+    one = Sample(
+        text=text,
+        token_logprobs=(-0.5,),
+        tokens=(text,),
+        finish_reason="stop",
+        model="m",
+    )
+    cost = Cost(calls=1, prompt_tokens=3, completion_tokens=1, money=0.0)
+    return Assessment(id="a", answer=one, samples=(one,) * samples, cost=cost)
+
+
+async def ask(asked: Question) -> Assessment:
+    return drawn(f"answer {asked.id}")
+
+
+def run(
+    path: Path,
+    numbers: range,
+    asking: Callable[..., Any] = ask,
+    *,
+    settings: Any = None,
+    **options: Any,
+) -> Tally:
+    with RecordingFile(path, settings=settings or SETTINGS) as file:
+        questions = [question(number) for number in numbers]
+        return asyncio.run(record(questions, asking, file, n_samples=2, **options))
+
+
+def test_a_line_has_what_methods_and_calibrations_need(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    asked = question(1, answers=["x"], context="c", mine=7, samples=["old"])
+    with RecordingFile(path, settings=SETTINGS) as file:
+        asyncio.run(record([asked], ask, file, n_samples=2))
+    [row] = read_recordings(path)
+    assert (row.main_answer, row.samples) == ("answer 1", ("answer 1",) * 2)
+    assert (row.answers, row.context, row.settings) == (("x",), "c", SETTINGS)
+    assert (row.main_logprobs, row.token_logprobs) == ((-0.5,), ((-0.5,), (-0.5,)))
+    assert row.extra["mine"] == 7
+    assert row.extra["drawn"]["models"] == ["m"]
+    assert row.extra["drawn"]["kinds"] == [None, None, None]
+
+
+def test_a_second_run_draws_only_what_is_new(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    first = run(path, range(3))
+    second = run(path, range(5))
+    assert (first.recorded, second.recorded, second.known) == (3, 2, 3)
+    assert first.cost.prompt_tokens == 9
+    assert sorted(row.id for row in read_recordings(path)) == list("01234")
+
+
+def test_a_torn_line_is_kept_aside_and_drawn_again(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    run(path, range(2))
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-10])
+    run(path, range(2))
+    assert len(list(read_recordings(path))) == 2
+    assert (tmp_path / "r.jsonl.torn").read_bytes().strip() in whole
+
+
+def test_what_fails_is_kept_aside_with_what_was_drawn(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+
+    async def failing(asked: Question) -> Assessment:
+        if asked.id == "0":
+            raise ValueError("no")
+        return drawn("short", samples=1 if asked.id == "1" else 2)
+
+    tally = run(path, range(3), failing)
+    assert (tally.recorded, tally.failed, tally.stopped) == (1, 2, None)
+    failed = tmp_path / "r.failed.jsonl"
+    rows = {row["id"]: row for row in map(json.loads, failed.read_text().splitlines())}
+    assert rows["0"]["error"] == "ValueError: no"
+    assert rows["1"]["samples"] == ["short"]
+    assert run(path, range(3)).recorded == 0  # passed over
+    assert run(path, range(3), retry_failed=True).recorded == 2
+    assert not failed.exists()
+
+
+def test_a_key_that_a_provider_echoes_is_not_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MY_API_KEY", "very-secret-value")
+
+    async def failing(asked: Question) -> Assessment:
+        raise ValueError("bad key sk-abcdefgh12345678, or very-secret-value")
+
+    run(tmp_path / "r.jsonl", range(1), failing)
+    told = (tmp_path / "r.failed.jsonl").read_text()
+    assert "ValueError: bad key ***, or ***" in told
+
+
+def test_a_run_stops_where_the_provider_is_down(tmp_path: Path) -> None:
+    async def down(asked: Question) -> Assessment:
+        raise ConnectionError("refused")
+
+    tally = run(tmp_path / "r.jsonl", range(100), down, max_concurrency=2)
+    assert tally.stopped == "5 questions failed in a row: ConnectionError: refused"
+    assert tally.failed < 10
+
+
+def test_no_more_questions_are_in_flight_than_told(tmp_path: Path) -> None:
+    flying, most = 0, 0
+
+    async def slow(asked: Question) -> Assessment:
+        nonlocal flying, most
+        flying += 1
+        most = max(most, flying)
+        await asyncio.sleep(0.001)
+        flying -= 1
+        return drawn("x")
+
+    assert run(tmp_path / "r.jsonl", range(20), slow, max_concurrency=3).recorded == 20
+    assert most == 3
+
+
+def test_other_settings_are_refused_and_named(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    run(path, range(1))
+    with pytest.raises(ConfigurationError, match=r"temperature was 1\.0, here it is 2"):
+        run(path, range(2), settings={"model": "m", "temperature": 2})
+
+
+def test_two_runs_cannot_write_one_file(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    with RecordingFile(path, settings=SETTINGS):
+        with pytest.raises(ConfigurationError, match="another process"):
+            RecordingFile(path, settings=SETTINGS)
+
+
+def test_a_file_that_is_no_recording_is_left_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_text("dear diary\n")
+    with pytest.raises(InputError, match=r"notes\.txt, line 1"):
+        RecordingFile(path, settings=SETTINGS)
+    assert path.read_text() == "dear diary\n"
+
+
+_SLOWLY = """
+import asyncio, sys
+from tests.evaluation.test_record import SETTINGS, drawn, question
+from snne_guard.evaluation.record import RecordingFile, record
+
+async def ask(asked):
+    await asyncio.sleep(0.02)
+    return drawn("x" * 2000)
+
+with RecordingFile(sys.argv[1], settings=SETTINGS) as file:
+    asyncio.run(record(map(question, range(500)), ask, file, n_samples=2))
+"""
+
+
+def test_a_killed_run_goes_on_and_loses_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    command = [sys.executable, "-c", _SLOWLY, str(path)]
+    process = subprocess.Popen(command)  # noqa: S603 - our own program
+    until = time.monotonic() + 60
+    while not path.exists() or path.stat().st_size < 50_000:
+        assert time.monotonic() < until
+        time.sleep(0.01)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    paid = {json.loads(line)["id"] for line in path.read_bytes().splitlines()[:-1]}
+    asked: list[str] = []
+
+    async def counting(one: Question) -> Assessment:
+        asked.append(one.id)
+        return drawn("x")
+
+    tally = run(path, range(500), counting)
+    assert not paid & set(asked)
+    assert tally.known + tally.recorded == 500
+    assert len(list(read_recordings(path))) == 500
+
+
+def test_a_file_that_cannot_be_written_ends_the_run_with_its_own_error(
+    tmp_path: Path,
+) -> None:
+    async def failing(asked: Question) -> Assessment:
+        raise ValueError(asked.id)
+
+    with RecordingFile(tmp_path / "r.jsonl", settings=SETTINGS) as file:
+        file.failures = tmp_path / "no such folder" / "r.failed.jsonl"
+        with pytest.raises(FileNotFoundError):
+            asyncio.run(record([question(1)], failing, file, n_samples=2))

@@ -1,0 +1,100 @@
+"""The doctor names what makes samples untrustworthy."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import pytest
+
+from snne_guard.doctor import CHECKS, Report, examine, fixes
+from snne_guard.sampling.replies import Draw, ProviderCapabilities, Reply
+from snne_guard.types import Cost, Sample
+
+_numbers = itertools.count()
+
+
+class Model:
+    """Says something new each time, unless told to be odd."""
+
+    def __init__(self, **odd: Any) -> None:
+        self.odd = odd
+
+    def send(self, draw: Draw) -> Reply:
+        if draw.n > 1 and "refuses_n" in self.odd:
+            raise ValueError("n must be 1")
+        n = 1 if "ignores_n" in self.odd else draw.n
+        return Reply(
+            samples=tuple(self._sample() for _ in range(n)),
+            cost=Cost(completion_tokens=0 if "no_usage" in self.odd else n),
+            temperature_set="no_temperature" not in self.odd,
+        )
+
+    async def asend(self, draw: Draw) -> Reply:
+        raise AssertionError
+
+    def _sample(self) -> Sample:
+        number = 0 if "greedy" in self.odd or "cache" in self.odd else next(_numbers)
+        name = 0 if "cache" in self.odd else next(_numbers)
+        return Sample(
+            text="" if "silent" in self.odd else f"Village {number}",
+            token_logprobs=None if "no_logprobs" in self.odd else (-1.0,),
+            truncated="cut" in self.odd,
+            response_id=f"r{name}",
+            model="m",
+        )
+
+
+def examined(*, n: bool = True, **odd: Any) -> Report:
+    capabilities = ProviderCapabilities(n=n, logprobs=True)
+    return examine(lambda _: Model(**odd), capabilities=capabilities)
+
+
+def test_a_sound_model_can_be_trusted() -> None:
+    report = examined()
+    assert report.ok
+    assert [found.check for found in report.findings] == list(CHECKS)
+    assert {found.status for found in report.findings} == {"works"}
+    assert (report.model, report.cost.calls, list(fixes(report))) == ("m", 5, [])
+
+
+@pytest.mark.parametrize(
+    ("odd", "check", "status", "ok"),
+    [
+        ("greedy", "variation", "ignored", False),
+        ("cache", "variation", "ignored", False),
+        ("silent", "variation", "broken", False),
+        ("cut", "finish", "broken", False),
+        ("no_temperature", "temperature", "rejected", True),
+        ("ignores_n", "n", "ignored", True),
+        ("refuses_n", "n", "rejected", True),
+        ("no_logprobs", "logprobs", "missing", True),
+        ("no_usage", "usage", "missing", True),
+    ],
+)
+def test_what_is_odd_is_named(odd: str, check: str, status: str, ok: bool) -> None:
+    report = examined(**{odd: True})
+    found = next(one for one in report.findings if one.check == check)
+    assert (found.status, report.ok) == (status, ok)
+    assert bool(list(fixes(report))) is not ok
+
+
+def test_a_cache_is_told_from_a_fixed_seed() -> None:
+    told = [examined(**{odd: True}).findings[0].message for odd in ("cache", "greedy")]
+    assert "a cache answers" in told[0]
+    assert "a cache answers" not in told[1]
+
+
+def test_n_is_not_asked_for_where_it_is_not_offered() -> None:
+    report = examined(n=False)
+    assert report.findings[2].status == "missing"
+    assert report.cost.calls == 4
+
+
+def test_a_model_that_does_not_answer_raises_its_own_error() -> None:
+    class Dead(Model):
+        def send(self, draw: Draw) -> Reply:
+            raise ConnectionError("refused")
+
+    with pytest.raises(ConnectionError):
+        examine(lambda _: Dead(), capabilities=ProviderCapabilities())
