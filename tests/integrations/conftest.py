@@ -5,7 +5,9 @@ from __future__ import annotations
 import importlib
 import os
 import sys
+import warnings
 from collections.abc import Callable
+from contextlib import suppress
 
 import pytest
 
@@ -13,6 +15,12 @@ from snne_guard import MissingExtraError
 
 # Before MLflow reads it: tests send nothing to anybody.
 os.environ["MLFLOW_DISABLE_TELEMETRY"] = "true"
+
+# Full MLflow warns of its own code when it is first imported; its light client lacks
+# this module.
+with warnings.catch_warnings(), suppress(ImportError):
+    warnings.simplefilter("ignore")
+    importlib.import_module("mlflow.pyfunc")
 
 
 @pytest.fixture

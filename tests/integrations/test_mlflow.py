@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import time
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -133,7 +133,8 @@ def test_a_real_server_shows_the_feedback_on_its_trace(tmp_path: Path) -> None:
     pytest.importorskip("mlflow.server", reason="needs MLflow's server")
     url = f"http://127.0.0.1:{(port := free_port())}"
     command = [
-        *("mlflow", "server", "--host", "127.0.0.1", "--port", str(port)),
+        *(sys.executable, "-m", "mlflow", "server"),
+        *("--host", "127.0.0.1", "--port", str(port)),
         *("--workers", "1", "--backend-store-uri", f"sqlite:///{tmp_path}/mlflow.db"),
         *("--artifacts-destination", str(tmp_path / "artifacts")),
     ]
@@ -144,7 +145,6 @@ def test_a_real_server_shows_the_feedback_on_its_trace(tmp_path: Path) -> None:
         with mlflow.start_span("outer"):
             MLflowObserver().on_assessment(ASSESSMENT)
         mlflow.flush_trace_async_logging()
-        time.sleep(1)
         (trace,) = mlflow.search_traces(return_type="list")
         reset()
     found = {each.name: each for each in trace.info.assessments}
