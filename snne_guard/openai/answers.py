@@ -78,7 +78,7 @@ def answer_of(request: ApiRequest, given: object) -> ApiObject:
         ConfigurationError: It is neither.
     """
     if isinstance(given, BaseModel):
-        return given
+        return given.model_copy()  # the assessment is put on it
     if not isinstance(given, str):
         msg = (
             "a fallback, and a function as on_uncertain, must give a text or an answer "

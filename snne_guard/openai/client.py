@@ -13,7 +13,7 @@ import openai
 from snne_guard.decision import Calibration, Threshold
 from snne_guard.errors import ConfigurationError
 from snne_guard.openai.guarding import AsyncGuarding, Guarding, Shared
-from snne_guard.openai.requests import request_of, whole
+from snne_guard.openai.requests import request_of, unstreamed
 from snne_guard.openai.streams import AsyncGuardedStream, GuardedStream
 from snne_guard.sampling.openai import ApiObject, ApiRequest
 from snne_guard.sampling.replies import Reply
@@ -105,7 +105,7 @@ class GuardedOpenAI(openai.OpenAI):
         given = _reply(answer)
 
         def assess(request: ApiRequest) -> Assessment:
-            return self._snne_guarding.assess(whole(request), given)
+            return self._snne_guarding.assess(unstreamed(request), given)
 
         client._snne_answer = assess  # noqa: SLF001 - one of our own
         found: Assessment = _create(client, request)(**request)
@@ -146,7 +146,7 @@ class AsyncGuardedOpenAI(openai.AsyncOpenAI):
         given = _reply(answer)
 
         async def assess(request: ApiRequest) -> Assessment:
-            return await self._snne_guarding.assess(whole(request), given)
+            return await self._snne_guarding.assess(unstreamed(request), given)
 
         client._snne_answer = assess  # noqa: SLF001 - one of our own
         found: Assessment = await _create(client, request)(**request)
@@ -196,15 +196,7 @@ def guard_client(
         )
         completion.snne_guard["uncertainty"]
     """
-    if isinstance(client, GuardedOpenAI | AsyncGuardedOpenAI):
-        msg = "this client is guarded already; give guard_client() your own"
-        raise ConfigurationError(msg)
-    if not isinstance(client, openai.OpenAI | openai.AsyncOpenAI):
-        msg = (  # type: ignore[unreachable]  # callers without types
-            "guard_client() takes OpenAI(), AsyncOpenAI() or a subclass; "
-            f"got {type(client).__name__}"
-        )
-        raise ConfigurationError(msg)
+    _check_client(client)
     _check_options(client, options)
     settings = GuardSettings(**options)
     settings.check_calibration({})
@@ -212,6 +204,18 @@ def guard_client(
     kind = AsyncGuarding if isinstance(client, openai.AsyncOpenAI) else Guarding
     made: GuardedOpenAI | AsyncGuardedOpenAI = _over(kind(client=client, shared=shared))
     return made
+
+
+def _check_client(client: object) -> None:
+    if isinstance(client, GuardedOpenAI | AsyncGuardedOpenAI):
+        msg = "this client is guarded already; give guard_client() your own"
+        raise ConfigurationError(msg)
+    if not isinstance(client, openai.OpenAI | openai.AsyncOpenAI):
+        msg = (
+            "guard_client() takes OpenAI(), AsyncOpenAI() or a subclass; "
+            f"got {type(client).__name__}"
+        )
+        raise ConfigurationError(msg)
 
 
 def _check_options(client: object, options: GuardOptions) -> None:

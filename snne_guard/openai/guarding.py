@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import logging
 from collections.abc import AsyncGenerator, Awaitable, Generator, Mapping
 from contextlib import aclosing, closing
 from dataclasses import dataclass, field
@@ -22,7 +23,7 @@ from snne_guard.openai.answers import (
     parts_of,
     refusal_of,
 )
-from snne_guard.openai.requests import whole
+from snne_guard.openai.requests import unstreamed
 from snne_guard.sampling.openai import (
     ApiObject,
     ApiRequest,
@@ -33,9 +34,12 @@ from snne_guard.sampling.openai import (
 )
 from snne_guard.sampling.replies import Reply
 from snne_guard.settings import GuardSettings
+from snne_guard.similarity import LONG_QUESTION
 from snne_guard.types import Assessment
 
 __all__ = ["AsyncGuarding", "Guarding", "Shared"]
+
+_log = logging.getLogger(__name__)
 
 _LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 
@@ -135,9 +139,17 @@ class _Guarding:
         return asked, door
 
     def _question(self, request: ApiRequest) -> str | None:
-        if self.settings.question is None:
-            return request.question
-        return self.settings.question(request.api.messages(request.body))
+        if self.settings.question is not None:
+            return self.settings.question(request.api.messages(request.body))
+        state = self.shared.model(request).state
+        if len(request.question or "") > LONG_QUESTION and not state.warned:
+            state.warned = True
+            _log.warning(
+                "the user's message has over %d characters: if it holds more than the "
+                "question, such as retrieved text, tell the guard with question=",
+                LONG_QUESTION,
+            )
+        return request.question
 
     def _result(self, request: ApiRequest, outcome: Outcome) -> _Result:
         record = outcome.assessment.to_metadata()
@@ -155,7 +167,7 @@ class _Guarding:
     def _from_fallback(self, request: ApiRequest) -> ApiObject:
         """Return what the fallback says, which may have to be awaited."""
         fallback = self.settings.fallback
-        body = {**whole(request).body}
+        body = {**unstreamed(request).body}
         if fallback is None:
             msg = 'on_uncertain returned "fallback", and the guard has no fallback'
             raise ConfigurationError(msg)
@@ -185,24 +197,14 @@ class Guarding(_Guarding):
         Raises:
             Exception: What the answer fails with, or what stands in its place.
         """
-        result = self._run(request)
-        if result.error is not None:
-            raise result.error
-        answer = result.answer
-        if answer is None:
-            answer = self._fall_back(request)
-        return attach(parse(request, answer), result.record)
+        answer, record = self._settle(request)
+        return attach(parse(request, answer), record)
 
     def parts(self, request: ApiRequest) -> Generator[Any]:
         """Yield the answer as the parts of a stream, and the assessment at the end."""
         if self._holds:
-            result = self._run(request)
-            if result.error is not None:
-                raise result.error
-            answer = result.answer
-            if answer is None:
-                answer = self._fall_back(request)
-            yield from _marked(_parts(request, answer), result.record)
+            answer, record = self._settle(request)
+            yield from _marked(_parts(request, answer), record)
             return
         asked, door = self._prepare(request)
         held: list[Any] = []
@@ -222,6 +224,15 @@ class Guarding(_Guarding):
         """Return the assessment of an answer, which is drawn where none is given."""
         asked, door = self._prepare(request, answer)
         return _assessment(threads.run(guarded_call(asked), door, **self._driver))
+
+    def _settle(self, request: ApiRequest) -> tuple[ApiObject, Mapping[str, Any]]:
+        """Return what is delivered, and the assessment."""
+        # The error is raised where nothing holds the answer: tracebacks show locals.
+        result = self._run(request)
+        if result.error is not None:
+            raise result.error
+        answer = result.answer
+        return self._fall_back(request) if answer is None else answer, result.record
 
     def _run(self, request: ApiRequest) -> _Result:
         asked, door = self._prepare(request)
@@ -248,24 +259,14 @@ class AsyncGuarding(_Guarding):
 
     async def deliver(self, request: ApiRequest) -> ApiObject:
         """Return the answer in one piece, as ``Guarding.deliver`` does."""
-        result = await self._run(request)
-        if result.error is not None:
-            raise result.error
-        answer = result.answer
-        if answer is None:
-            answer = await self._fall_back(request)
-        return attach(parse(request, answer), result.record)
+        answer, record = await self._settle(request)
+        return attach(parse(request, answer), record)
 
     async def parts(self, request: ApiRequest) -> AsyncGenerator[Any]:
         """Yield the answer as parts, as ``Guarding.parts`` does."""
         if self._holds:
-            result = await self._run(request)
-            if result.error is not None:
-                raise result.error
-            answer = result.answer
-            if answer is None:
-                answer = await self._fall_back(request)
-            for part in _marked(_parts(request, answer), result.record):
+            answer, record = await self._settle(request)
+            for part in _marked(_parts(request, answer), record):
                 yield part
             return
         asked, door = self._prepare(request)
@@ -288,6 +289,15 @@ class AsyncGuarding(_Guarding):
         """Return the assessment of an answer, as ``Guarding.assess`` does."""
         asked, door = self._prepare(request, answer)
         return _assessment(await tasks.run(guarded_call(asked), door, **self._driver))
+
+    async def _settle(self, request: ApiRequest) -> tuple[ApiObject, Mapping[str, Any]]:
+        result = await self._run(request)
+        if result.error is not None:
+            raise result.error
+        answer = result.answer
+        if answer is None:
+            answer = await self._fall_back(request)
+        return answer, result.record
 
     async def _run(self, request: ApiRequest) -> _Result:
         asked, door = self._prepare(request)

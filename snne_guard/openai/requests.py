@@ -11,8 +11,9 @@ from openai import BaseModel
 
 from snne_guard.errors import ConfigurationError
 from snne_guard.sampling.openai import Api, ApiRequest, ChatApi, ResponsesApi
+from snne_guard.sampling.openai.api import mapping_of
 
-__all__ = ["request_of", "wants_json", "wants_usage", "whole"]
+__all__ = ["request_of", "unstreamed", "wants_json", "wants_usage"]
 
 _APIS: dict[str, Api] = {
     "/chat/completions": ChatApi(),
@@ -57,7 +58,7 @@ def request_of(path: str, given: Mapping[str, Any]) -> ApiRequest | None:
     )
 
 
-def whole(request: ApiRequest) -> ApiRequest:
+def unstreamed(request: ApiRequest) -> ApiRequest:
     """Return the same request for an answer in one piece."""
     streaming = {"stream", "stream_options"}
     body = {n: value for n, value in request.body.items() if n not in streaming}
@@ -66,15 +67,14 @@ def whole(request: ApiRequest) -> ApiRequest:
 
 def wants_json(request: ApiRequest) -> bool:
     """Return whether a request asks for JSON, which the text of a refusal is not."""
-    asked = request.body.get("response_format")
-    if asked is None:
-        asked = (request.body.get("text") or {}).get("format")
-    return isinstance(asked, Mapping) and asked.get("type") != "text"
+    text = mapping_of(request.body.get("text"))
+    wanted = mapping_of(request.body.get("response_format") or text.get("format"))
+    return wanted.get("type") not in {None, "text"}
 
 
 def wants_usage(request: ApiRequest) -> bool:
     """Return whether a stream of chunks is to end with one that has the usage."""
-    return bool((request.body.get("stream_options") or {}).get("include_usage"))
+    return bool(mapping_of(request.body.get("stream_options")).get("include_usage"))
 
 
 def _api_at(path: str) -> Api | None:

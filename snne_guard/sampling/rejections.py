@@ -13,7 +13,7 @@ _OTHER_WORDS: dict[str, str] = {
     "n": r"number of (completions|choices|candidates|generations|samples)"
     r"|\bcandidate_?count\b"
     r"|\b(multiple|several|single|one) (completion|choice|candidate)",
-    "logprobs": r"log[ _-]?prob",
+    "logprobs": r"log[ _-]?prob|\Ainclude\b",  # OpenAI's Responses API
 }
 """How providers speak of a parameter without its name, as regular expressions."""
 

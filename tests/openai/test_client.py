@@ -246,6 +246,19 @@ def test_the_user_s_question_is_told_to_the_engine(way: str) -> None:
     assert chat.question == response.question == "1: Capital of France?"
 
 
+@pytest.mark.parametrize("way", WAYS)
+def test_a_long_message_is_warned_of_once(
+    way: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    message = {"role": "user", "content": "Capital of France? " * 100}
+    with guarded(always("Paris"), way, n=2) as (_, call):
+        for _ in range(3):
+            call(messages=[message])
+    (record,) = [one for one in caplog.records if one.name.startswith("snne_guard")]
+    assert "question=" in record.getMessage()
+    assert "France" not in record.getMessage()
+
+
 # -- The client ------------------------------------------------------------------------
 
 

@@ -32,6 +32,10 @@ class ProviderError(Exception):
             ProviderError("no logprobs", status_code=400, param="top_logprobs"),
             "logprobs",
         ),
+        (
+            ProviderError("no such value", status_code=400, param="include[1]"),
+            "logprobs",
+        ),
         (ProviderError("n is too high", status_code=400, param="messages"), None),
         (ProviderError("no", status_code=400, param=""), None),
         (ProviderError("n", status_code=404, param="n"), None),
