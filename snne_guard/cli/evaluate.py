@@ -16,7 +16,12 @@ from rich.table import Table
 from snne_guard.cli.console import BadLines, check_outputs, note, progress, safe
 from snne_guard.cli.graders import named_grader
 from snne_guard.errors import ConfigurationError, InputError
-from snne_guard.evaluation.label import labels_path, read_labels, with_labels
+from snne_guard.evaluation.label import (
+    Label,
+    labels_path,
+    read_labels,
+    with_labels,
+)
 from snne_guard.evaluation.recordings import Recording, replace_file
 from snne_guard.evaluation.results import TITLES
 
@@ -216,7 +221,7 @@ def _sets(
 ) -> Iterator[tuple[str, list[Recording]]]:
     """Yield each set of recordings with its name."""
     for name in dict.fromkeys(files):
-        said = read_labels(labels or labels_path(name)) if name != "-" else {}
+        said = _labels(name, named=labels)
         rows = list(with_labels(bad.recordings(name), said))
         if by is None:
             yield name, rows
@@ -226,6 +231,14 @@ def _sets(
             parts.setdefault(str(row.extra.get(by)), []).append(row)
         for value, part in parts.items():
             yield f"{name}, {by}: {value}", part
+
+
+def _labels(name: str, *, named: Path | None) -> dict[str, Label]:
+    """Return the labels of a recording; a file that is named has to be there."""
+    if named is not None:
+        named.stat()
+        return read_labels(named)
+    return {} if name == "-" else read_labels(labels_path(name))
 
 
 def _write(

@@ -29,9 +29,11 @@ __all__ = [
 
 
 def _encodable(text: str) -> str:
-    if any("\ud800" <= character <= "\udfff" for character in text):
+    try:
+        text.encode()
+    except UnicodeEncodeError:
         msg = "a text must not hold half of a surrogate pair"
-        raise ValueError(msg)
+        raise ValueError(msg) from None
     return text
 
 

@@ -44,7 +44,7 @@ def test_the_help_lists_every_command() -> None:
 def test_every_command_has_a_help_of_its_own(name: str) -> None:
     found = run(name, "--help")
     assert found.exit_code == 0, found.output
-    assert "Usage: snne-guard" in found.stdout or "Usage: root" in found.stdout
+    assert "Usage:" in found.stdout
 
 
 def test_the_help_loads_no_package_of_a_command() -> None:

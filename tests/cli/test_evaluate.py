@@ -100,7 +100,12 @@ def test_labels_beside_the_file_win(recording: Path) -> None:
 
 
 def test_named_labels_are_for_one_recording(recording: Path, tmp_path: Path) -> None:
-    named = ("--labels", tmp_path / "l.jsonl", "--methods", "snne", "--draws", "5")
+    path = tmp_path / "l.jsonl"
+    named = ("--labels", path, "--methods", "snne", "--draws", "5")
+    missing = run("evaluate", recording, *named)
+    assert missing.exit_code == 2
+    assert "No such file" in missing.stderr
+    path.touch()
     assert run("evaluate", recording, *named).exit_code == 0
     found = run("evaluate", recording, EXAMPLE, *named)
     assert found.exit_code == 2
