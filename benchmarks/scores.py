@@ -1,23 +1,22 @@
 """The default score beside the paper's SNNE with as many calls, on recorded answers.
 
-Each score says how uncertain the delivered answer of a question is; AUROC says how well
-it ranks wrong answers above right ones within a set of questions. A group's figure is
-the mean over its sets with at least ten right and ten wrong answers. The gain is that
-over the paper on the same questions, its 90 % interval from 1,000 draws of the
-questions within each set.
+AUROC says how well a score ranks wrong answers above right ones within a set of
+questions. A group's figure is the mean over its sets with at least ten right and ten
+wrong answers. Gains are over the paper's score on the same questions, with a 90 %
+interval from 1,000 draws of the questions within each set.
 
-- ``paper``: SNNE of the samples without the answer, ROUGE-L with rouge-score's tokens.
-- ``default``: what ``score`` gives of the answer and all samples, one call more or less
-  being the answer that the application needs anyway.
-- ``five``: the same of the answer and four samples.
-- ``logprobs``: the default where log-probabilities are known, WSNNE.
-- ``length``: how many words the answer has, which no score may lose against.
+- ``paper``: SNNE of the samples alone, ROUGE-L with rouge-score's tokens. The answer
+  costs a call as well, so it takes as many calls as the default.
+- ``default``: ``score`` of the answer and all samples.
+- ``five``: the same with five calls, the answer and four samples.
+- ``logprobs``: WSNNE, the default where log-probabilities are known.
+- ``length``: the number of words of the answer.
 
     python -m benchmarks.scores [--sets] [--json FILE]
 
-The 2,280 questions in `benchmarks/recordings` come with the project, graded here. In
-"near greedy" the answer was drawn at temperature 0.1; in "drawn" the last sample stands
-as the answer. The other sets are read from `../shared/data` where that is.
+The 2,280 questions in `benchmarks/recordings` come with the project. "Near greedy"
+answers were drawn at temperature 0.1; for "drawn" the last sample takes the answer's
+place. Other sets are read from `../shared/data` if that exists.
 """
 
 from __future__ import annotations
