@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -158,12 +159,9 @@ def test_scoring_ends_at_the_timeout(run: Run) -> None:
 def test_transient_failures_are_sent_again_three_times_in_all(run: Run) -> None:
     failing = [0]
 
-    class Response:
-        headers = {"retry-after": "0"}
-
     class TooManyError(Exception):
         status_code = 429
-        response = Response()
+        response = SimpleNamespace(headers={"retry-after": "0"})
 
     def script(draw: Draw, place: int) -> Said:
         failing[0] += 1
@@ -255,7 +253,7 @@ async def test_cancelling_a_task_cancels_its_draws_and_tells_observers() -> None
 
     door = ScriptedDoor(paris, seconds=5.0)
     task = asyncio.create_task(guarded(door))
-    while door.open < 5:
+    while door.open < 5:  # noqa: ASYNC110 - the door is used from threads as well
         await asyncio.sleep(0.001)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -447,16 +445,15 @@ from snne_guard.settings import GuardSettings
 
 request = Request(settings=GuardSettings(timeout=0.2), state=GuardState())
 door = ScriptedDoor(lambda draw, place: "Paris", seconds=600)
-outcome = threads.run(
-    guarded_call(request), door, limiter=Limiter(None), observers=Observers(), retry=False
-)
+options = dict(limiter=Limiter(None), observers=Observers(), retry=False)
+outcome = threads.run(guarded_call(request), door, **options)
 print(type(outcome.error).__name__)
 """
 
 
 def test_a_provider_that_hangs_does_not_keep_the_process_from_ending() -> None:
     command = [sys.executable, "-c", _HANGING]
-    ended = subprocess.run(
+    ended = subprocess.run(  # noqa: S603 - our own program
         command, capture_output=True, text=True, timeout=60, check=True
     )
     assert ended.stdout.split() == ["GuardTimeoutError"]

@@ -1,0 +1,188 @@
+"""The commands that ask a model: on the embedded one, and on a scripted server."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.support import run
+from tests.openai.support import Answer, Server, always, split
+
+APART = ("Rome", "Oslo", "Bern", "Lima")
+
+
+@pytest.fixture
+def serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    servers: list[Server] = []
+
+    def start(script: Any) -> list[str]:
+        server = Server(script)
+        server.__enter__()
+        servers.append(server)
+        return ["--model", "openai:test-model", "--base-url", server.url]
+
+    yield start
+    for server in servers:
+        server.__exit__(None, None, None)
+
+
+# -- ask -------------------------------------------------------------------------------
+
+
+def test_ask_shows_answer_replies_and_decision(serve: Any) -> None:
+    at = serve(split("Paris", "Paris"))
+    result = run("ask", "Capital of France?", *at, "--threshold", "0.4")
+    assert result.exit_code == 0, result.output
+    assert "ACCEPTED" in result.output
+    assert "A ×5 Paris" in result.output  # noqa: RUF001 - the sign
+    assert "threshold 0.40, uncalibrated" in result.output
+
+
+def test_ask_holds_an_uncertain_answer_back(serve: Any) -> None:
+    at = serve(split("Paris", *APART))
+    result = run(
+        "ask", "x?", *at, "--threshold", "0.4", "--on-uncertain", "refuse", "--json"
+    )
+    assert result.exit_code == 3
+    told = json.loads(result.stdout)
+    assert told["answer"] is None
+    assert told["snne_guard"]["decision"] == "refuse"
+    assert told["samples"] == list(APART)
+    assert "Paris" not in result.stdout
+
+
+def test_ask_neutralises_what_could_steer_a_terminal(serve: Any) -> None:
+    at = serve(always("red \x1b[31m alert"))
+    result = run("ask", "x?", *at)
+    assert "\x1b" not in result.output
+    assert "alert" in result.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--n", "1"], "n must be a whole number of at least 2"),
+        (["--method", "magic"], "magic"),
+        (["--prices", "cheap"], "PROMPT,COMPLETION"),
+        (["--on-uncertain", "refuse"], "needs a threshold"),
+        (["--calibration", "missing.json"], "missing.json"),
+        (["--model", "nobody:x"], "nobody"),
+    ],
+)
+def test_wrong_options_end_with_one_line(
+    arguments: list[str], told: str, serve: Any
+) -> None:
+    at = [] if "--model" in arguments else serve(always("Paris"))
+    result = run("ask", "x?", *at, *arguments)
+    assert result.exit_code == 2
+    assert told in result.stderr
+    assert "Traceback" not in result.output
+
+
+def test_a_provider_that_fails_ends_with_one_line(serve: Any) -> None:
+    result = run("ask", "x?", *serve(always(status=401)))
+    assert result.exit_code == 1
+    assert "AuthenticationError: Error code: 401" in result.stderr
+
+
+# -- doctor ----------------------------------------------------------------------------
+
+
+def test_the_doctor_trusts_a_model_whose_replies_differ(serve: Any) -> None:
+    villages = [f"Village {number}" for number in range(20)]
+    result = run("doctor", *serve(split("x", *villages)), "--json")
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout)["ok"] is True
+
+
+def test_the_doctor_finds_a_server_that_is_always_the_same(serve: Any) -> None:
+    result = run("doctor", *serve(always("The village of Ash.")))
+    assert result.exit_code == 1
+    assert "cannot be trusted" in result.output
+    assert "To do:" in result.output
+
+
+# -- record ----------------------------------------------------------------------------
+
+
+def questions(folder: Path, count: int) -> Path:
+    path = folder / "questions.jsonl"
+    lines = [{"id": i, "question": f"{i}?", "answers": ["Paris"]} for i in range(count)]
+    path.write_text("\n".join(map(json.dumps, lines)))
+    return path
+
+
+def test_record_writes_what_calibrate_and_evaluate_read(
+    serve: Any, tmp_path: Path
+) -> None:
+    at = serve(split("Paris", "Paris", "Rome"))
+    file, output = questions(tmp_path, 3), tmp_path / "r.jsonl"
+    arguments = [file, "--output", output, *at, "--samples", "4", "--max-tokens", "9"]
+    first = run("record", *arguments, "--stop", "\\n")
+    assert first.exit_code == 0, first.output
+    rows = [json.loads(line) for line in output.read_text().splitlines()]
+    assert {row["main_answer"] for row in rows} == {"Paris"}
+    assert {len(row["samples"]) for row in rows} == {4}
+    settings = rows[0]["settings"]
+    assert settings["model"] == "openai:test-model"
+    assert (settings["max_tokens"], settings["stop"]) == (9, ["\n"])
+    assert "3 recorded" in first.stderr
+    again = run("record", *arguments, "--stop", "\\n")
+    assert "0 recorded, 3 were there" in again.stderr
+    other = run("record", *arguments)
+    assert other.exit_code == 2
+    assert "other settings" in other.stderr
+
+
+def test_record_keeps_failures_aside(serve: Any, tmp_path: Path) -> None:
+    def script(asked: Any) -> Answer:
+        bad = "1?" in json.dumps(asked.body)
+        return Answer(status=400) if bad else Answer()
+
+    file, output = questions(tmp_path, 3), tmp_path / "r.jsonl"
+    result = run("record", file, "--output", output, *serve(script), "--samples", "2")
+    assert result.exit_code == 1
+    assert "2 recorded, 0 were there, 1 failed" in result.stderr
+    assert (tmp_path / "r.failed.jsonl").exists()
+
+
+def test_a_recording_is_not_written_over_its_questions(tmp_path: Path) -> None:
+    file = questions(tmp_path, 1)
+    result = run("record", file, "--output", file)
+    assert result.exit_code == 2
+    assert "used for another file" in result.stderr
+
+
+# -- The embedded model ----------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("embedded")
+def test_the_demo_guards_prepared_questions(tmp_path: Path) -> None:
+    picture = tmp_path / "demo.svg"
+    result = run("demo", "What is the capital of France?", "--save-svg", picture)
+    assert result.exit_code == 0, result.output
+    assert "uncalibrated" in result.output
+    assert "Decision" in result.output
+    svg = picture.read_text()
+    assert "@font-face" not in svg
+    assert "http" not in svg.replace("http://www.w3.org", "").replace(
+        "https://www.textualize.io", ""
+    )
+
+
+@pytest.mark.usefixtures("embedded")
+def test_embedded_means_the_embedded_model_everywhere(tmp_path: Path) -> None:
+    file, output = questions(tmp_path, 1), tmp_path / "r.jsonl"
+    for extra in ([], ["--model", "embedded"]):
+        result = run("record", file, "--output", output, "--samples", "2", *extra)
+        assert result.exit_code == 0, result.output
+    [row] = map(json.loads, output.read_text().splitlines())
+    assert row["settings"]["model"] == "SmolLM2-135M-Instruct"
+    assert row["main_logprobs"]
+    asked = run("ask", "Capital of Spain?", "--n", "3", "--json")
+    assert json.loads(asked.stdout)["snne_guard"]["method"] == "wsnne"
