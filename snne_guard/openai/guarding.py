@@ -13,7 +13,11 @@ from snne_guard.call import GuardState, Outcome, Request
 from snne_guard.drivers import tasks, threads
 from snne_guard.drivers.limits import Limiter
 from snne_guard.engine import guarded_call, wants_logprobs
-from snne_guard.errors import ConfigurationError
+from snne_guard.errors import (
+    ConfigurationError,
+    SamplingError,
+    UncertainAnswerError,
+)
 from snne_guard.observers import Observers
 from snne_guard.openai.answers import (
     answer_of,
@@ -326,9 +330,11 @@ def _answer_settings(request: ApiRequest) -> dict[str, Any]:
 
 
 def _assessment(outcome: Outcome) -> Assessment:
-    """Return the assessment, or raise where there was no answer to assess."""
-    if outcome.answer is None and outcome.error is not None:
-        raise outcome.error
+    """Return the assessment; an answer that would be withheld is no error here."""
+    error = outcome.error
+    decided = isinstance(error, UncertainAnswerError | SamplingError)
+    if error is not None and not (decided and outcome.answer is not None):
+        raise error
     return outcome.assessment
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from operator import attrgetter
 from typing import Any
 
 import openai
@@ -236,6 +237,22 @@ def test_an_assessment_has_everything(way: str) -> None:
 
 
 @pytest.mark.parametrize("way", WAYS)
+def test_an_assessment_of_no_answer_is_the_client_s_error(way: str) -> None:
+    def fail(_: Any) -> Any:
+        msg = "mine"
+        raise RuntimeError(msg)
+
+    body = {"error": {"message": "no", "param": "x"}}
+    with guarded(always(status=400, body=body), way) as (_, call):
+        with pytest.raises(openai.BadRequestError):
+            call.wait(call.client.assess(**CHAT))
+    options: Any = {"threshold": 0.4, "on_uncertain": fail}
+    with guarded(split("Paris", *APART), way, **options) as (_, call):
+        with pytest.raises(RuntimeError, match="mine"):
+            call.wait(call.client.assess(**CHAT))
+
+
+@pytest.mark.parametrize("way", WAYS)
 def test_the_user_s_question_is_told_to_the_engine(way: str) -> None:
     def question(messages: list[Any]) -> str:
         return f"{len(messages)}: {messages[0]['content']}"
@@ -428,14 +445,14 @@ async def test_fifty_tasks_share_a_client() -> None:
     assert {answer.snne_guard["n_used"] for answer in answers} == {3}
 
 
-async def test_cancellation_ends_the_draws() -> None:
+@pytest.mark.parametrize("method", ["responses.create", "assess"])
+async def test_cancellation_ends_the_draws(method: str) -> None:
     collector = Collector()
-    script = hanging_samples()
-    with Server(script) as server:
+    with Server(hanging_samples()) as server:
         given: Any = {"base_url": server.url, "api_key": "x", "max_retries": 0}
         async with openai.AsyncOpenAI(**given) as own:
             client = guard_client(own, n=3, observers=[collector])
-            task = asyncio.create_task(client.responses.create(**RESPONSES))
+            task = asyncio.create_task(attrgetter(method)(client)(**RESPONSES))
             await asyncio.to_thread(server.wait_for_requests, 3)
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
