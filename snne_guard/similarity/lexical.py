@@ -118,6 +118,7 @@ def _of_long(encoded: Sequence[str], totals: FloatArray) -> FloatArray:
         if encoded[i] != encoded[j]:
             most *= ALMOST_ONE
         common[i, j] = common[j, i] = min(common[i, j], most)
+    np.fill_diagonal(common, totals.diagonal() / 2)
     matrix: FloatArray = 2.0 * common / np.where(totals, totals, 1.0)
     return matrix
 

@@ -202,7 +202,7 @@ def is_notation(text: str, /) -> bool:
         False
     """
     chunks = text.split()
-    words = [*map(str.isalpha, chunks)].count(True)
+    words = sum([len(chunk) > 1 and chunk.isalpha() for chunk in chunks])
     if 2 * words >= len(chunks) and _INDENTED.search(text) is None:
         return False
     bare = text.replace("**", "")
@@ -224,7 +224,8 @@ def compatible(text: str, /) -> str:
     """
     if text.isascii():
         return text
-    text = _RAISED.sub(r"^\g<0> ", _GROUP_SPACE.sub("", text))
+    text = _GROUP_SPACE.sub("", unicodedata.normalize("NFC", text))
+    text = _RAISED.sub(r"^\g<0> ", text)
     text = _NUMERAL.sub(r" \g<0> ", text).translate(_SAME)
     text = unicodedata.normalize("NFKC", text).translate(_SAME)
     return _OTHER_DIGIT.sub(lambda digit: str(unicodedata.decimal(digit[0])), text)

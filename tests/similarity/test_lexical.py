@@ -166,9 +166,8 @@ def test_long_texts_are_compared_by_what_fits() -> None:
     head = " ".join(f"w{n}" for n in range(ROUGE_L_TOKENS))
     matrix = rouge_l([f"{head} a b", f"{head} b a", f"{head} a c", f"{head} a b"])
     n = ROUGE_L_TOKENS + 2
-    assert matrix[0, 1] == pytest.approx(
-        0.99
-    )  # all that is common, the order of the rest unseen
+    # All that is common, the order of the rest unseen.
+    assert matrix[0, 1] == pytest.approx(0.99)
     assert matrix[0, 2] == pytest.approx(min((n - 1) / n, 0.99))
     assert matrix[0, 3] == 1
     assert rouge_l([f"{head} a b", "w0 w4999"])[0, 1] == pytest.approx(4 / (n + 2))

@@ -1,0 +1,89 @@
+"""Texts that are the same: as they stand, normalised, by their number."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+
+from snne_guard.errors import InputError
+from snne_guard.similarity import (
+    exact,
+    normalised,
+    normalised_text,
+    numeric,
+    stated_number,
+)
+
+
+def test_exact() -> None:
+    assert exact(["Paris", " Paris\n", "paris"]).tolist() == [
+        [1, 1, 0],
+        [1, 1, 0],
+        [0, 0, 1],
+    ]
+    assert exact.equivalent(["a", "b", "a"])[0].tolist() == [True, False, True]
+    assert exact([]).shape == (0, 0)
+    with pytest.raises(InputError):
+        exact("text")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("  \u201cNew\u00a0York.\u201d ", "new york"),
+        ("**Paris**!", "paris"),
+        ("\uff21\uff22", "ab"),
+        ("it\u2019s", "it's"),
+        ("[3, 4)", "[3, 4)"),
+        (".5", ".5"),
+        ("?!", "?!"),
+        ("", ""),
+    ],
+)
+def test_normalised_text(text: str, expected: str) -> None:
+    assert normalised_text(text) == expected
+    assert normalised([text, expected])[0, 1] == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "unit"),
+    [
+        ("6 * 3 = 18.0", Fraction(18), ""),
+        ("It cost $1,200.50!", Fraction(2401, 2), ""),
+        ("18 percent", Fraction(18), "%"),
+        ("\u22125\u2030", Fraction(-5), "\u2030"),
+        ("1/2", Fraction(1, 2), ""),
+        ("1 1/2", Fraction(3, 2), ""),
+        ("-1 1/2", Fraction(-3, 2), ""),
+        ("1e3", Fraction(1000), ""),
+        ("\u0661\u0662", Fraction(12), ""),
+        ("25 m^2", Fraction(25), ""),
+        ("0/0 and 7", Fraction(7), ""),
+        ("5 apples, not 6", Fraction(6), ""),
+    ],
+)
+def test_stated_number(text: str, value: Fraction, unit: str) -> None:
+    assert stated_number(text) == (value, unit)
+
+
+@pytest.mark.parametrize("text", ["", "none", "12:30", "the 1st", "9" * 500])
+def test_no_number(text: str) -> None:
+    assert stated_number(text) is None
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("The answer is 42.", "42", True),
+        ("$5.00", "5", True),
+        ("5%", "5", False),
+        ("about -3", "3", False),
+        ("2024-05-01", "1999-04-01", False),
+        ("May 5, 1821", "5 May 1822", False),
+        ("July 4, 1776", "july 4, 1776.", True),
+        ("none", "None", False),
+    ],
+)
+def test_numeric(one: str, other: str, *, same: bool) -> None:
+    assert numeric([one, other])[0, 1] == same

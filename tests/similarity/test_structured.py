@@ -1,0 +1,105 @@
+"""JSON and tool calls, value by value."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from snne_guard.errors import InputError
+from snne_guard.similarity import canonical_json, rouge_l, structured
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-3, 3) | st.sampled_from(["a", "a b", ""]),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from("xyz"), inner, max_size=3)
+    ),
+    max_leaves=6,
+)
+
+
+def alike(one: Any, other: Any) -> float:
+    return float(structured([json.dumps(one), json.dumps(other)])[0, 1])
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "expected"),
+    [
+        ({"a": 1, "b": 2}, {"b": 2.0, "a": 1}, 1.0),
+        ({"a": 1, "b": 2}, {"a": 1, "b": 3}, 0.25),
+        ({"a": 1}, {"a": True}, 0.0),
+        ({"a": 1}, {"a": 1, "b": 2}, 0.25),
+        ([1, 2, 3, 4], [1, 2, 3], 0.375),
+        ({"a": None}, {}, 0.0),
+        ([], [], 1.0),
+        ({}, [], 0.0),
+        # Strings that are alike do not add up to a difference.
+        ({"a": "the old town", "b": 1}, {"a": "the old city", "b": 1}, 5 / 6),
+        ({"a": "the old town", "b": 1}, {"a": "a new town", "b": 1}, 2 / 3 / 2),
+        # id and type are values like any other.
+        ({"id": 1, "type": "x"}, {"id": 2, "type": "x"}, 0.25),
+        ({"name": "f", "args": {"x": 1}}, {"name": "g", "args": {"x": 1}}, 0.25),
+    ],
+)
+def test_literal_values(one: Any, other: Any, expected: float) -> None:
+    assert alike(one, other) == pytest.approx(expected)
+    assert alike(other, one) == alike(one, other)
+
+
+def test_one_field_of_seven_is_a_difference() -> None:
+    call = {"name": "pay", "args": dict.fromkeys("abcdefg", 1)}
+    for key in "abcdefg":
+        assert alike(call, {"name": "pay", "args": {**call["args"], key: 2}}) <= 0.5  # type: ignore[dict-item] # of JSON
+
+
+def test_a_fence_does_not_count_and_other_text_is_compared_as_text() -> None:
+    texts = ['```json\n{"a": 1}\n```', '{"a":1}', "a 1", "NaN", '{"a": NaN}']
+    matrix = structured(texts)
+    assert matrix[0, 1] == 1
+    assert matrix[1, 2] == rouge_l(texts)[1, 2]
+    assert matrix[3, 4] == rouge_l(texts)[3, 4]
+
+
+def test_very_deep_and_very_large_values_are_texts() -> None:
+    deep = "[" * 100_000 + "]" * 100_000
+    assert structured([deep, deep + " ", "1"])[0, 2] == 0
+    digits = "9" * 5_000
+    assert structured([digits, digits[1:]])[0, 1] == 0
+
+
+def test_clusters() -> None:
+    found = structured.equivalent(
+        ['{"a": 1, "b": [2]}', '{"b": [2.0], "a": 1}', '{"a": true}', "Yes.", "yes"]
+    )
+    assert np.argwhere(np.triu(found, 1)).tolist() == [[0, 1], [3, 4]]
+
+
+@given(st.lists(VALUES, max_size=4))
+def test_any_values(values: list[Any]) -> None:
+    texts = [json.dumps(value) for value in values]
+    matrix = structured(texts)
+    assert (matrix == matrix.T).all()
+    assert ((matrix >= 0) & (matrix <= 1)).all()
+    assert (matrix.diagonal() == 1).all()
+    same = structured.equivalent(texts)
+    for i, one in enumerate(values):
+        for j, other in enumerate(values):
+            equal = canonical_json(one) == canonical_json(other)
+            assert same[i, j] == equal
+            if equal:
+                assert matrix[i, j] == 1
+
+
+def test_canonical_json() -> None:
+    assert canonical_json({"b": (1.0, 2), "a": "\u00e9"}) == '{"a":"\u00e9","b":[1,2]}'
+    deep: list[Any] = []
+    for _ in range(100_000):
+        deep = [deep]
+    for bad in ({"a": float("nan")}, {1, 2}, object(), deep):
+        with pytest.raises(InputError, match="expected a value that JSON can hold"):
+            canonical_json(bad)
