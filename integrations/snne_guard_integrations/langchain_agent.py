@@ -140,8 +140,13 @@ class UncertaintyMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
 
     def _guarded(self, request: ModelRequest[Any]) -> ModelRequest[Any]:
         guard = self._guard_on(request.model)
+        changes: dict[str, Any] = {}
         if request.response_format is not None and guard.on_uncertain == "refuse":
-            guard = guard.model_copy(update={"on_uncertain": "raise"})
+            changes["on_uncertain"] = "raise"
+        if request.response_format is not None and not request.tools:
+            changes["tool_calls"] = "score"  # the only call there can be is the answer
+        if changes:
+            guard = guard.model_copy(update=changes)
         return request.override(model=guard)
 
     def _guard_on(self, model: BaseChatModel) -> SNNEGuard:

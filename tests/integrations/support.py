@@ -79,7 +79,7 @@ class ScriptedModel(BaseChatModel):
     """
 
     answer: Any
-    samples: tuple[str, ...] = ()
+    samples: tuple[str | AIMessage, ...] = ()
     temperature: float | None = None
     seen: Any = Field(default_factory=list)
     """The messages and options of each draw, shared by all copies of the model."""

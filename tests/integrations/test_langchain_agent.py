@@ -12,6 +12,7 @@ from langchain.agents.middleware import (
     ModelFallbackMiddleware,
     wrap_model_call,
 )
+from langchain.agents.structured_output import ToolStrategy
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
@@ -208,10 +209,26 @@ def test_a_reply_of_another_type_is_an_error() -> None:
 # -- What cannot be guarded ------------------------------------------------------------
 
 
-def test_a_refusal_that_fits_no_response_format_is_raised() -> None:
-    class Place(BaseModel):
-        name: str
+class Place(BaseModel):
+    name: str
 
+
+def named(name: str) -> AIMessage:
+    call: Any = {"name": "Place", "args": {"name": name}, "id": "1"}
+    return AIMessage("", tool_calls=[call])
+
+
+def test_a_structured_answer_is_scored_as_a_call_where_there_are_no_tools() -> None:
+    model = ScriptedModel(answer=named("Paris"), samples=(named("Paris"),))
+    agent = create_agent(
+        model, middleware=[guarding()], response_format=ToolStrategy(Place)
+    )
+    result = ask(agent, "invoke")
+    assert result["structured_response"] == Place(name="Paris")
+    assert record(result["messages"][1])["uncertainty"] == 0.0
+
+
+def test_a_refusal_that_fits_no_response_format_is_raised() -> None:
     agent = create_agent(
         unsure(), middleware=[guarding(on_uncertain="refuse")], response_format=Place
     )
