@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from snne_guard._version import __version__
     from snne_guard.errors import (
         ConfigurationError,
         GuardTimeoutError,
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from snne_guard.scorers import score
     from snne_guard.types import Assessment, Cost, Decision, Prices, Sample, Score
 
-    __version__: str
 
 _HOMES = {
     "Assessment": "types",
@@ -43,6 +43,7 @@ _HOMES = {
     "ScoringError": "errors",
     "SnneGuardError": "errors",
     "UncertainAnswerError": "errors",
+    "__version__": "_version",
     "guard_client": "openai",
     "score": "scorers",
 }
@@ -70,10 +71,6 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - the type follows from the name
-    if name == "__version__":
-        from importlib.metadata import version
-
-        return version("snne-guard")
     if name not in _HOMES:
         msg = f"module {__name__!r} has no attribute {name!r}"
         raise AttributeError(msg)

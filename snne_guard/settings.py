@@ -84,8 +84,9 @@ class GuardSettings:
         self._check_numbers()
         _one_of("tool_calls", self.tool_calls, get_args(ToolCalls))
         _one_of("schedule", self.schedule, get_args(Schedule))
-        if not isinstance(self.refusal, str):
-            msg = f"refusal must be a text; got {self.refusal!r}"
+        refusal: Any = self.refusal
+        if not isinstance(refusal, str):
+            msg = f"refusal must be a text; got {refusal!r}"
             raise ConfigurationError(msg)
         for name in ("question", "on_uncertain"):
             _check_function(name, getattr(self, name))
@@ -145,12 +146,12 @@ class GuardSettings:
 
     def _check_numbers(self) -> None:
         _whole("n", self.n, least=2)
-        _number("temperature", self.temperature, above=0)
-        _number("tau", self.tau, above=0)
-        _number("sample_rate", self.sample_rate, above=None, most=1)
+        _share("sample_rate", self.sample_rate)
+        for name in ("temperature", "tau"):
+            _positive(name, getattr(self, name))
         for name in ("timeout", "sample_timeout"):
             if getattr(self, name) is not None:
-                _number(name, getattr(self, name), above=0)
+                _positive(name, getattr(self, name))
         if self.max_concurrency is not None:
             _whole("max_concurrency", self.max_concurrency, least=1)
         if self.min_samples is not None:
@@ -162,9 +163,10 @@ class GuardSettings:
             if limit is not None:
                 msg = "give either threshold or calibration, not both"
                 raise ConfigurationError(msg)
-            made = self.calibration
-            assert isinstance(made, Calibration)  # noqa: S101 - settled above
-            limit = made.threshold if made.refuse is None else _pair_of(made)
+            made: Any = self.calibration
+            limit = made.threshold
+            if made.refuse is not None:
+                limit = (made.threshold, made.refuse)
         accept, refuse = limit if isinstance(limit, tuple) else (limit, None)
         policy = Policy(
             threshold=None if accept is None else _limit(accept),
@@ -179,47 +181,34 @@ class GuardSettings:
         self._settle("certified", isinstance(accept, Threshold) and accept.certified)
 
 
-def _pair_of(calibration: Calibration) -> tuple[Limit, Limit]:
-    refuse = calibration.refuse
-    return calibration.threshold, math.inf if refuse is None else refuse
-
-
 def _limit(value: object) -> float:
-    if isinstance(value, Threshold):
-        return value.value
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        msg = (
-            f"threshold must be a number, a Threshold or a pair of them; got {value!r}"
-        )
-        raise ConfigurationError(msg)
-    if not 0 <= value <= 1:
-        msg = f"threshold must be in [0, 1]; got {value!r}"
-        raise ConfigurationError(msg)
-    return float(value)
+    return value.value if isinstance(value, Threshold) else _share("threshold", value)
 
 
-def _whole(name: str, value: object, *, least: int, most: int | None = None) -> None:
+def _whole(name: str, value: Any, *, least: int, most: float = math.inf) -> None:  # noqa: ANN401 - checked here
     whole = isinstance(value, int) and not isinstance(value, bool)
-    if not whole or value < least or (most is not None and value > most):
-        upper = "" if most is None else f" and at most {most}"
+    if not whole or not least <= value <= most:
+        upper = "" if most == math.inf else f" and at most {most}"
         msg = f"{name} must be a whole number of at least {least}{upper}; got {value!r}"
         raise ConfigurationError(msg)
 
 
-def _number(
-    name: str, value: object, *, above: float | None, most: float = math.inf
-) -> None:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    least = 0.0
-    if (
-        not is_number
-        or not math.isfinite(value)
-        or value > most
-        or (value < least if above is None else value <= above)
-    ):
-        wanted = f"above {above}" if above is not None else f"in [{least:g}, {most:g}]"
-        msg = f"{name} must be a number {wanted}; got {value!r}"
+def _positive(name: str, value: Any) -> None:  # noqa: ANN401 - checked here
+    if not _is_number(value) or value <= 0:
+        msg = f"{name} must be a number above 0; got {value!r}"
         raise ConfigurationError(msg)
+
+
+def _share(name: str, value: Any) -> float:  # noqa: ANN401 - checked here
+    if not _is_number(value) or not 0 <= value <= 1:
+        msg = f"{name} must be a number in [0, 1]; got {value!r}"
+        raise ConfigurationError(msg)
+    return float(value)
+
+
+def _is_number(value: Any) -> bool:  # noqa: ANN401 - checked here
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return number and math.isfinite(value)
 
 
 def _one_of(name: str, value: object, choices: tuple[str, ...]) -> None:

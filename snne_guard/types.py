@@ -396,7 +396,7 @@ class Assessment:
 
     def to_metadata(self) -> dict[str, Any]:
         """Return the plain dict that a delivered message carries; no text is in it."""
-        from snne_guard import __version__
+        from snne_guard._version import __version__
 
         return {
             "id": self.id,

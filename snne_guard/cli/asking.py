@@ -75,12 +75,14 @@ def parse_prices(text: str | None) -> Prices | None:
     if text is None:
         return None
     try:
-        prompt, completion, *cached = (float(part) for part in text.split(","))
-        [cached_price] = cached or [None]
+        prompt, completion, *rest = (float(part) for part in text.split(","))
+        cached = None
+        if rest:
+            [cached] = rest
     except ValueError:
         msg = f"--prices must be PROMPT,COMPLETION[,CACHED]; got {text!r}"
         raise ConfigurationError(msg) from None
-    return Prices(prompt=prompt, completion=completion, cached=cached_price)
+    return Prices(prompt=prompt, completion=completion, cached=cached)
 
 
 @contextmanager

@@ -72,6 +72,7 @@ def _taken_apart(guard: SNNEGuard, schema: Any, **kwargs: Any) -> AnyRunnable | 
     first: AnyRunnable = chain.first
     if isinstance(first, RunnableParallel):  # include_raw
         raw = _guarded(guard, first.steps__.get("raw"))
+        step: AnyRunnable | None
         step = None if raw is None else RunnableParallel({**first.steps__, "raw": raw})
     else:
         step = _guarded(guard, first)
