@@ -36,7 +36,7 @@ from snne_guard.scorers.likelihood import (
 )
 from snne_guard.scorers.luq import entailment_ratio, luq, luq_pair, luq_sentences
 from snne_guard.scorers.method import FunctionMethod, between
-from snne_guard.scorers.p_true import Shot, p_true, p_true_few_shot, p_true_prompt
+from snne_guard.scorers.p_true import p_true, p_true_prompt
 from snne_guard.scorers.registry import (
     METHODS,
     anchor_for,
@@ -55,7 +55,6 @@ __all__ = [
     "METHODS",
     "FunctionMethod",
     "InputBuilder",
-    "Shot",
     "anchor_for",
     "answer_length",
     "between",
@@ -88,7 +87,6 @@ __all__ = [
     "naive_entropy",
     "needs_logprobs",
     "p_true",
-    "p_true_few_shot",
     "p_true_prompt",
     "perplexity",
     "resolve_method",

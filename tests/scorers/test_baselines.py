@@ -9,13 +9,11 @@ from hypothesis import strategies as st
 
 from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.scorers import (
-    Shot,
     answer_length,
     cocoa_msp,
     cocoa_ppl,
     eigen_score,
     p_true,
-    p_true_few_shot,
     p_true_prompt,
     perplexity,
     semantic_density,
@@ -61,20 +59,11 @@ def test_p_true() -> None:
 
 
 def test_the_prompt_of_p_true() -> None:
-    shots = [
-        Shot(question="2 + 2?", answer="5", samples=["4 "], correct=False),
-        Shot(question="1 + 1?", answer="2", correct=True),
-    ]
-    few_shot = p_true_few_shot(shots)
-    end = "Is the possible answer:\nA) True\nB) False\nThe possible answer is:"
-    assert few_shot == (
-        f"Question: 2 + 2?\nBrainstormed Answers: 5 \n4 \nPossible answer: 5\n{end} B\n"
-        f"Question: 1 + 1?\nBrainstormed Answers: 2 \nPossible answer: 2\n{end} A"
-    )
-    prompt = p_true_prompt("Who?", "Me", ["You", " Me\n"], few_shot=few_shot)
+    prompt = p_true_prompt("Who?", "Me", ["You", " Me\n"], examples="Shown")
     assert prompt == (
-        f"{few_shot}\nQuestion: Who?\nBrainstormed Answers: You\nMe\nMe\n"
-        f"Possible answer: Me\n{end}"
+        "Shown\nQuestion: Who?\nBrainstormed Answers: You\nMe\nMe\n"
+        "Possible answer: Me\nIs the possible answer:\nA) True\nB) False\n"
+        "The possible answer is:"
     )
 
 

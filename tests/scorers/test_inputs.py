@@ -191,7 +191,7 @@ def test_a_similarity_that_cannot_give_what_is_needed() -> None:
     ],
 )
 def test_what_is_no_similarity(matrix: Any, says: str) -> None:
-    built = builder(similarity=lambda texts, /, *, question=None: matrix)  # noqa: ARG005 - the call of a similarity
+    built = builder(similarity=lambda texts, /, *, question=None: matrix)
     with pytest.raises(InputError, match=says):
         built.inputs(METHODS["snne"])
 
@@ -218,7 +218,7 @@ def test_a_need_that_nobody_knows() -> None:
 def test_rounding_is_cut_off_and_the_diagonal_is_1() -> None:
     matrix = np.full((4, 4), 1 + 1e-12)
     np.fill_diagonal(matrix, 0.3)
-    built = builder(similarity=lambda texts, /, *, question=None: matrix)  # noqa: ARG005 - likewise
+    built = builder(similarity=lambda texts, /, *, question=None: matrix)
     assert (built.similarity == 1).all()
     assert matrix[0, 0] == 0.3  # what the callable keeps is not written to
 
