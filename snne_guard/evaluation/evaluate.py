@@ -14,7 +14,12 @@ from snne_guard.evaluation.bootstrap import Bootstrap, bootstrap
 from snne_guard.evaluation.grade import Grade, Grader, grade_all
 from snne_guard.evaluation.plan import Row, plan_rows
 from snne_guard.evaluation.recordings import Recording
-from snne_guard.evaluation.results import Evaluation, HardQuestion, MethodResult
+from snne_guard.evaluation.results import (
+    TITLES,
+    Evaluation,
+    HardQuestion,
+    MethodResult,
+)
 from snne_guard.scorers import InputBuilder
 from snne_guard.types import BoolArray, FloatArray, Method, Similarity
 
@@ -23,10 +28,10 @@ __all__ = ["evaluate"]
 _ENOUGH = 0.95
 _OF_EACH_TEXT = ("hidden_states", "token_importance")
 _HARDEST = 10
-_FEW_SETS = 20
+_FEWEST_TO_WARN = 20
 
 Feature = Callable[[Recording], Any]
-Track = Callable[[Sequence["_Member"]], Iterable["_Member"]]
+Track = Callable[[Sequence[Any]], Iterable[Any]]
 
 
 def evaluate(
@@ -115,7 +120,7 @@ def evaluate(
     ranked = [one for one, keep in zip(members, complete, strict=True) if keep]
     quality, correct = _truth(ranked)
     uncertainties = {rows[at].name: scores[at, complete] for at in kept_rows}
-    metrics = ("auroc", "auarc", "prr", "prr_normalised")
+    metrics = tuple(TITLES)
     found = bootstrap(
         uncertainties,
         quality if correct is None else correct,
@@ -336,7 +341,7 @@ def _warnings(ranked: Sequence[_Member]) -> Iterable[str]:
             )
     differing = [one.texts for one in ranked if len(set(one.texts[1:])) > 1]
     for place in range(1, len(ranked[0].texts)):
-        if len(differing) < _FEW_SETS:
+        if len(differing) < _FEWEST_TO_WARN:
             return
         if all(texts[place] == texts[0] for texts in differing):
             yield (
