@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
-from functools import cache, cached_property
+from collections.abc import Awaitable, Callable, Sequence
+from functools import cache, cached_property, partial
 from os import PathLike
 from typing import Any, Self, TypedDict, Unpack, overload
 
@@ -13,8 +13,7 @@ import openai
 from snne_guard.decision import Calibration, Threshold
 from snne_guard.errors import ConfigurationError
 from snne_guard.openai.guarding import AsyncGuarding, Guarding, Shared
-from snne_guard.openai.requests import request_of, unstreamed
-from snne_guard.openai.streams import AsyncGuardedStream, GuardedStream
+from snne_guard.openai.requests import request_of
 from snne_guard.sampling.openai import ApiObject, ApiRequest
 from snne_guard.sampling.replies import Reply
 from snne_guard.settings import GuardSettings
@@ -65,6 +64,7 @@ class GuardedOpenAI(openai.OpenAI):
     """An ``OpenAI`` client whose answers are guarded; ``guard_client`` makes it."""
 
     _snne_guarding: Guarding
+    _snne_answer: Callable[[ApiRequest], Any]
 
     def post(self, path: str, **given: ApiObject) -> ApiObject:
         """Send a request; one for an answer is guarded."""
@@ -72,11 +72,6 @@ class GuardedOpenAI(openai.OpenAI):
         if request is None:
             return self._snne_guarding.client.post(path, **given)
         return self._snne_answer(request)
-
-    def _snne_answer(self, request: ApiRequest) -> ApiObject:
-        if request.stream_cls is not None:
-            return GuardedStream(self._snne_guarding.parts(request))
-        return self._snne_guarding.deliver(request)
 
     def copy(self, **options: ApiObject) -> Self:
         """Return a guarded client with other options of the client."""
@@ -101,13 +96,8 @@ class GuardedOpenAI(openai.OpenAI):
         Raises:
             Exception: What the answer fails with.
         """
-        client: Any = _over(self._snne_guarding)
-        given = _reply(answer)
-
-        def assess(request: ApiRequest) -> Assessment:
-            return self._snne_guarding.assess(unstreamed(request), given)
-
-        client._snne_answer = assess  # noqa: SLF001 - one of our own
+        guarding = self._snne_guarding
+        client = _over(guarding, partial(guarding.assess, answer=_reply(answer)))
         found: Assessment = _create(client, request)(**request)
         return found
 
@@ -116,6 +106,7 @@ class AsyncGuardedOpenAI(openai.AsyncOpenAI):
     """An ``AsyncOpenAI`` client whose answers are guarded."""
 
     _snne_guarding: AsyncGuarding
+    _snne_answer: Callable[[ApiRequest], Awaitable[Any]]
 
     async def post(self, path: str, **given: ApiObject) -> ApiObject:
         """Send a request; one for an answer is guarded."""
@@ -123,11 +114,6 @@ class AsyncGuardedOpenAI(openai.AsyncOpenAI):
         if request is None:
             return await self._snne_guarding.client.post(path, **given)
         return await self._snne_answer(request)
-
-    async def _snne_answer(self, request: ApiRequest) -> ApiObject:
-        if request.stream_cls is not None:
-            return await AsyncGuardedStream.open(self._snne_guarding.parts(request))
-        return await self._snne_guarding.deliver(request)
 
     def copy(self, **options: ApiObject) -> Self:
         """Return a guarded client with other options of the client."""
@@ -142,13 +128,8 @@ class AsyncGuardedOpenAI(openai.AsyncOpenAI):
         self, *, answer: str | None = None, **request: ApiObject
     ) -> Assessment:
         """Return everything about one answer, as ``GuardedOpenAI.assess`` does."""
-        client: Any = _over(self._snne_guarding)
-        given = _reply(answer)
-
-        async def assess(request: ApiRequest) -> Assessment:
-            return await self._snne_guarding.assess(unstreamed(request), given)
-
-        client._snne_answer = assess  # noqa: SLF001 - one of our own
+        guarding = self._snne_guarding
+        client = _over(guarding, partial(guarding.assess, answer=_reply(answer)))
         found: Assessment = await _create(client, request)(**request)
         return found
 
@@ -168,13 +149,17 @@ def guard_client(
 
     ``chat.completions`` and ``responses`` are: ``create``, ``parse`` and ``stream``.
     What comes back is what the client gives, with the assessment as the dict
-    ``snne_guard``; in a stream it is on the last part. Everything else passes through,
-    and the client itself is never changed. ``assess(...)`` takes what ``create`` takes
-    and returns the whole ``Assessment``.
+    ``snne_guard``; in a stream it is on the last part. ``assess(...)`` takes what
+    ``create`` takes and returns the whole ``Assessment``. Everything else of the client
+    passes through unguarded, ``responses.retrieve`` and realtime connections too; the
+    client that is given is never changed.
 
     A refused answer is an ordinary completion with the text of the refusal; where JSON
     was asked for, it is the message's ``refusal``. Streams flow where an answer can
-    only be flagged; else nothing comes before the decision.
+    only be flagged; else nothing comes before the decision. ``n`` above 1,
+    ``background`` and ``with_raw_response`` are refused with a ``ConfigurationError``.
+    Where tools run at the provider, or a conversation or stored prompt is named, no
+    sample is drawn and the answer counts as not scored (``side_effects``).
 
     Args:
         client: ``OpenAI``, ``AsyncOpenAI``, or a subclass such as ``AzureOpenAI``.
@@ -187,14 +172,18 @@ def guard_client(
         ConfigurationError: An option makes no sense, or the client is none of the
             ``openai`` package, or guarded already.
 
-    Example::
+    Example:
+        >>> client = guard_client(openai.OpenAI(api_key="..."), n=5, threshold=0.4)
+        >>> isinstance(client, openai.OpenAI)
+        True
 
-        client = guard_client(OpenAI(), n=5, threshold=0.4, on_uncertain="refuse")
-        completion = client.chat.completions.create(
-            model="gpt-4.1-mini",
-            messages=[{"role": "user", "content": "Capital of France?"}],
-        )
-        completion.snne_guard["uncertainty"]
+        It is called as the client is::
+
+            completion = client.chat.completions.create(
+                model="gpt-4.1-mini",
+                messages=[{"role": "user", "content": "Capital of France?"}],
+            )
+            completion.snne_guard["uncertainty"]
     """
     _check_client(client)
     _check_options(client, options)
@@ -238,8 +227,16 @@ def _check_options(client: object, options: GuardOptions) -> None:
         raise ConfigurationError(msg)
 
 
-def _over(guarding: Guarding | AsyncGuarding) -> ApiObject:
-    """Return a client that shares everything with the user's but how it posts."""
+def _over(
+    guarding: Guarding | AsyncGuarding,
+    answer: Callable[[ApiRequest], Any] | None = None,
+) -> ApiObject:
+    """Return a client that shares everything with the user's but how it posts.
+
+    Args:
+        guarding: The user's client, and what its copies have in common.
+        answer: What becomes of a guarded request; None: it is answered.
+    """
     kind: Any = type(guarding.client)
     made: Any = object.__new__(_guarded(kind))
     fields: dict[str, Any] = guarding.client.__dict__
@@ -248,6 +245,7 @@ def _over(guarding: Guarding | AsyncGuarding) -> ApiObject:
         if not isinstance(inspect.getattr_static(kind, name, None), cached_property):
             made.__dict__[name] = value
     made._snne_guarding = guarding  # noqa: SLF001 - one of our own
+    made._snne_answer = answer or guarding.answer  # noqa: SLF001 - likewise
     return made
 
 

@@ -28,6 +28,7 @@ from snne_guard.openai.answers import (
     refusal_of,
 )
 from snne_guard.openai.requests import unstreamed
+from snne_guard.openai.streams import AsyncGuardedStream, GuardedStream
 from snne_guard.sampling.openai import (
     ApiObject,
     ApiRequest,
@@ -195,20 +196,22 @@ class Guarding(_Guarding):
         shared: What its copies have in common.
     """
 
-    def deliver(self, request: ApiRequest) -> ApiObject:
-        """Return the answer in one piece.
+    def answer(self, request: ApiRequest) -> ApiObject:
+        """Return the answer, or what stands in its place, with the assessment on it.
 
         Raises:
-            Exception: What the answer fails with, or what stands in its place.
+            Exception: What the answer fails with, or what is raised in its place.
         """
+        if request.stream_cls is not None:
+            return GuardedStream(self._parts(request))
         answer, record = self._settle(request)
         return attach(parse(request, answer), record)
 
-    def parts(self, request: ApiRequest) -> Generator[Any]:
-        """Yield the answer as the parts of a stream, and the assessment at the end."""
+    def _parts(self, request: ApiRequest) -> Generator[Any]:
+        """Yield the answer as the parts of a stream, the last with the assessment."""
         if self._holds:
             answer, record = self._settle(request)
-            yield from _marked(_parts(request, answer), record)
+            yield from _marked(_as_parts(request, answer), record)
             return
         asked, door = self._prepare(request)
         held: list[Any] = []
@@ -224,9 +227,9 @@ class Guarding(_Guarding):
                     yield part
         yield from _ended(held, outcome)
 
-    def assess(self, request: ApiRequest, answer: Reply | None) -> Assessment:
+    def assess(self, request: ApiRequest, *, answer: Reply | None) -> Assessment:
         """Return the assessment of an answer, which is drawn where none is given."""
-        asked, door = self._prepare(request, answer)
+        asked, door = self._prepare(unstreamed(request), answer)
         return _assessment(threads.run(guarded_call(asked), door, **self._driver))
 
     def _settle(self, request: ApiRequest) -> tuple[ApiObject, Mapping[str, Any]]:
@@ -261,16 +264,17 @@ class AsyncGuarding(_Guarding):
         shared: What its copies have in common.
     """
 
-    async def deliver(self, request: ApiRequest) -> ApiObject:
-        """Return the answer in one piece, as ``Guarding.deliver`` does."""
+    async def answer(self, request: ApiRequest) -> ApiObject:
+        """Return the answer, as ``Guarding.answer`` does."""
+        if request.stream_cls is not None:
+            return await AsyncGuardedStream.open(self._parts(request))
         answer, record = await self._settle(request)
         return attach(parse(request, answer), record)
 
-    async def parts(self, request: ApiRequest) -> AsyncGenerator[Any]:
-        """Yield the answer as parts, as ``Guarding.parts`` does."""
+    async def _parts(self, request: ApiRequest) -> AsyncGenerator[Any]:
         if self._holds:
             answer, record = await self._settle(request)
-            for part in _marked(_parts(request, answer), record):
+            for part in _marked(_as_parts(request, answer), record):
                 yield part
             return
         asked, door = self._prepare(request)
@@ -289,9 +293,9 @@ class AsyncGuarding(_Guarding):
         for part in _ended(held, outcome):
             yield part
 
-    async def assess(self, request: ApiRequest, answer: Reply | None) -> Assessment:
+    async def assess(self, request: ApiRequest, *, answer: Reply | None) -> Assessment:
         """Return the assessment of an answer, as ``Guarding.assess`` does."""
-        asked, door = self._prepare(request, answer)
+        asked, door = self._prepare(unstreamed(request), answer)
         return _assessment(await tasks.run(guarded_call(asked), door, **self._driver))
 
     async def _settle(self, request: ApiRequest) -> tuple[ApiObject, Mapping[str, Any]]:
@@ -338,7 +342,7 @@ def _assessment(outcome: Outcome) -> Assessment:
     return outcome.assessment
 
 
-def _parts(request: ApiRequest, answer: ApiObject) -> list[Any]:
+def _as_parts(request: ApiRequest, answer: ApiObject) -> list[Any]:
     if isinstance(answer, StreamedAnswer):
         return list(answer.parts)
     return list(parts_of(request, answer))
