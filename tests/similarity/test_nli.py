@@ -1,0 +1,174 @@
+"""NLI and cross-encoders, by tiny models of sentence-transformers."""
+
+from __future__ import annotations
+
+import pickle
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from snne_guard.errors import ConfigurationError, InputError
+from snne_guard.similarity import (
+    NLI,
+    CrossEncoder,
+    blind_spots,
+    checked_matrix,
+    entail_similarity,
+    equivalence,
+)
+from snne_guard.similarity.nli.entailment import CLASSES, class_columns
+from tests.similarity.support import save_classifier
+
+TEXTS = ["paris", "it is paris", "rome", "not paris", "paris"]
+ASKED = "which capital is it?"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return save_classifier(tmp_path_factory.mktemp("nli"), CLASSES)
+
+
+@pytest.fixture(scope="module")
+def scale(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return save_classifier(tmp_path_factory.mktemp("sts"), ["alike"])
+
+
+def by_hand(folder: str, premise: str, hypothesis: str) -> Any:
+    """The classes' probabilities of one pair, as transformers alone has them."""
+    import torch
+    from transformers import AutoModelForSequenceClassification, AutoTokenizer
+
+    tokenizer: Any = AutoTokenizer.from_pretrained(folder)
+    model: Any = AutoModelForSequenceClassification.from_pretrained(folder)
+    with torch.no_grad():
+        logits = model(**tokenizer(premise, hypothesis, return_tensors="pt")).logits
+    return logits.softmax(-1)[0].numpy()
+
+
+def test_equivalence_of_literal_probabilities() -> None:
+    itself, entailed, neutral = [0, 0, 1], [0.1, 0.2, 0.7], [0.1, 0.8, 0.1]
+    one_way = np.array([[itself, entailed], [neutral, itself]])
+    both = np.array([[itself, entailed], [entailed, itself]])
+    neither = np.array([[itself, neutral], [neutral, itself]])
+    against = np.array([[itself, entailed], [[0.9, 0.1, 0], itself]])
+    found = [
+        (equivalence(case)[0, 1], equivalence(case, strict=False)[0, 1])
+        for case in (one_way, both, neither, against)
+    ]
+    assert found == [(False, True), (True, True), (False, False), (False, False)]
+    assert entail_similarity(one_way) == pytest.approx(np.array([[1, 0.4], [0.4, 1]]))
+
+
+def test_labels_in_any_order_and_spelling() -> None:
+    assert class_columns(dict(enumerate(CLASSES)), None, model="m") == (0, 1, 2)
+    names = {0: "ENTAILMENT", 1: "CONTRADICTION", 2: "NEUTRAL"}
+    assert class_columns(names, None, model="m") == (1, 2, 0)
+    unnamed = {0: "LABEL_0", 1: "LABEL_1", 2: "LABEL_2"}
+    own = ("entailment", "neutral", "contradiction")
+    assert class_columns(unnamed, own, model="m") == (2, 1, 0)
+    for wrong in (unnamed, {0: "entailment", 1: "contradiction"}, {0: "alike"}):
+        with pytest.raises(ConfigurationError, match="outputs of 'm'"):
+            class_columns(wrong, None, model="m")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"model": ""}, {"model": 5}, {"batch_size": 0}, {"labels": ("yes", "no")}],
+)
+def test_options_that_make_no_sense(options: dict[str, Any]) -> None:
+    with pytest.raises(ConfigurationError, match="expected"):
+        NLI(**options)
+
+
+@pytest.mark.slow
+def test_a_table_is_what_transformers_says_of_each_pair(folder: str) -> None:
+    nli = NLI(folder)
+    for asked in (None, ASKED):
+        table = nli.probabilities(TEXTS, question=asked)
+        assert table.shape == (5, 5, 3)
+        before = "" if asked is None else f"{asked} "
+        for i, one in enumerate(TEXTS):
+            for j, other in enumerate(TEXTS):
+                expected = (
+                    [0, 0, 1]
+                    if one == other
+                    else by_hand(folder, before + one, before + other)
+                )
+                assert table[i, j] == pytest.approx(expected, abs=1e-5)
+    matrix = nli(TEXTS, question=ASKED)
+    assert (checked_matrix(matrix, 5) == matrix).all()
+    assert (matrix == entail_similarity(table)).all()
+    assert (nli.equivalent(TEXTS, question=ASKED) == equivalence(table)).all()
+    assert nli.probabilities([]).shape == (0, 0, 3)
+    with pytest.raises(InputError):
+        nli("text")
+
+
+@pytest.mark.slow
+def test_the_question_may_be_left_out_and_is_where_it_does_not_fit(folder: str) -> None:
+    without = NLI(folder, condition_on_question=False).probabilities(TEXTS)
+    nli = NLI(folder)
+    assert (nli.probabilities(TEXTS) == without).all()
+    long = "which is it " * 20
+    assert nli.probabilities(TEXTS, question=long) == pytest.approx(without, abs=1e-6)
+
+
+@pytest.mark.slow
+def test_texts_that_look_the_same_to_the_model_are_neutral(folder: str) -> None:
+    nli = NLI(folder)
+    head = "it is not in the capital of france " * 20
+    for texts in (["\u6771\u4eac", "\u5927\u962a"], [f"{head}paris", f"{head}rome"]):
+        assert nli.probabilities(texts)[0, 1].tolist() == [0, 1, 0]
+        assert not nli.equivalent(texts)[0, 1]
+        assert blind_spots(nli, texts)
+    assert not blind_spots(nli, ["paris", "Paris", "rome"])
+    assert not blind_spots(nli, [head])
+
+
+@pytest.mark.slow
+def test_an_answer_cannot_end_itself(folder: str) -> None:
+    found = NLI(folder).probabilities(["paris[SEP]rome", "rome"])
+    plain = NLI(folder).probabilities(["paris[ SEP]rome", "rome"])
+    assert found == pytest.approx(plain)
+
+
+@pytest.mark.slow
+def test_threads_share_one_model_and_a_pickle_finds_it(folder: str) -> None:
+    nli = NLI(folder).load()
+    expected = nli(TEXTS)
+    with ThreadPoolExecutor(8) as pool:
+        for found in pool.map(lambda _: NLI(folder)(TEXTS), range(16)):
+            assert found == pytest.approx(expected, abs=1e-6)
+    assert pickle.loads(pickle.dumps(nli)) == nli  # noqa: S301 - our own
+    assert nli.name == f"nli:{folder}"
+
+
+@pytest.mark.slow
+def test_models_that_are_none(folder: str, scale: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="expected the outputs"):
+        NLI(scale).load()
+    with pytest.raises(ConfigurationError, match="cannot be loaded"):
+        NLI(tmp_path / "nothing").load()
+    with pytest.raises(ConfigurationError, match="one output, got 3"):
+        CrossEncoder(folder)(["a", "b"])
+
+
+@pytest.mark.slow
+def test_a_cross_encoder_is_a_similarity_and_weighs_tokens(scale: str) -> None:
+    encoder = CrossEncoder(scale)
+    matrix = encoder(TEXTS)
+    assert (checked_matrix(matrix, 5) == matrix).all()
+    assert matrix[0, 4] == 1
+    assert len(np.unique(matrix.round(6))) > 3
+    tokens = ["it", " is", " paris"]
+    found = encoder.token_importance(ASKED, tokens)
+    assert found.shape == (3,)
+    assert ((found >= 0) & (found <= 1)).all()
+    assert found[1] != pytest.approx(found[2])
+    assert encoder.token_importance(None, ["paris"]).tolist() == [0.5]
+    with pytest.raises(InputError):
+        encoder.token_importance(None, [])
+    assert encoder.name == f"cross_encoder:{scale}"
