@@ -87,7 +87,8 @@ class _CallState:
         self.answer = request.answer
         self.samples: list[Sample] = []
         self.errors: list[BaseException] = []
-        self.cost = Cost(money=0.0)
+        self.answer_error: BaseException | None = None
+        self.cost = Cost()
         self.temperature_set = request.capabilities.temperature
         self.members: Members | None = None
         self.late = False
@@ -111,15 +112,17 @@ class _CallState:
     def take(self, draw: Draw, result: Reply | Failure | None) -> None:
         """Count what a draw brought."""
         if result is None:
-            self.cost += Cost(attempts=1, lower_bound=True, money=0.0)
+            self.cost += Cost(attempts=1, lower_bound=True)
             self.late = True
             if draw.role == "sample":
                 self.note("samples_late")
         elif isinstance(result, Failure):
-            self.cost += Cost(attempts=result.attempts, money=0.0)
+            self.cost += Cost(attempts=result.attempts)
             self.errors.append(result.error)
+            if draw.role == "answer":
+                self.answer_error = result.error
         else:
-            self.cost += replace(result.cost, money=0.0)
+            self.cost += result.cost
             if draw.role == "answer":
                 self.answer = result
                 return
@@ -239,18 +242,14 @@ def _top_up(call: _CallState) -> Generator[Draws, Any, None]:
 def _without_answer(call: _CallState) -> Outcome:
     """End a call whose answer failed or did not come in time."""
     call.note("answer_failed")
-    error: BaseException
-    if call.errors:
-        error = call.errors[0]
-    else:
+    if call.answer_error is None:
         seconds = call.settings.timeout or 0.0
         msg = f"the model did not answer within timeout={seconds:g} seconds"
-        error = GuardTimeoutError(msg, timeout=seconds)
-    falls_back = call.settings.fallback is not None and isinstance(error, Exception)
-    if falls_back and not isinstance(error, GuardTimeoutError):
-        assessment = call.assess(decision="fallback")
-        return Outcome(assessment=assessment, delivery="fallback")
-    return call.fail(error)
+        return call.fail(GuardTimeoutError(msg, timeout=seconds))
+    if call.settings.fallback is None:
+        return call.fail(call.answer_error)
+    assessment = call.assess(decision="fallback")
+    return Outcome(assessment=assessment, delivery="fallback")
 
 
 # -- Scoring ---------------------------------------------------------------------------

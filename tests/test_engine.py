@@ -268,6 +268,11 @@ def test_an_answer_that_does_not_come_in_time() -> None:
     assert outcome.error.timeout == 2.0
 
 
+def test_a_late_answer_is_not_mistaken_for_a_failed_sample() -> None:
+    outcome = ask(request(timeout=2.0), TimeoutError(), [ValueError("500")] * 4)
+    assert isinstance(outcome.error, GuardTimeoutError)
+
+
 def test_answer_first_draws_samples_when_the_answer_is_there() -> None:
     call = guarded_call(request(schedule="answer_first"))
     first = next(call)
