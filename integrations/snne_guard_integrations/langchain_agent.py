@@ -49,7 +49,8 @@ class UncertaintyMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
             resumes with True, to let the turn stand, or with the text to say instead;
             nothing is drawn again. The turn is in the state and the stream by then.
             Where the agent has a ``response_format``, ``"refuse"`` raises
-            ``UncertainAnswerError``: a refusal does not fit the format.
+            ``UncertainAnswerError``, since a refusal does not fit the format, and
+            ``"interrupt"`` is an error.
         **options: The other options of ``SNNEGuard``.
 
     Raises:
@@ -140,14 +141,24 @@ class UncertaintyMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
 
     def _guarded(self, request: ModelRequest[Any]) -> ModelRequest[Any]:
         guard = self._guard_on(request.model)
-        changes: dict[str, Any] = {}
-        if request.response_format is not None and guard.on_uncertain == "refuse":
-            changes["on_uncertain"] = "raise"
-        if request.response_format is not None and not request.tools:
-            changes["tool_calls"] = "score"  # the only call there can be is the answer
-        if changes:
-            guard = guard.model_copy(update=changes)
+        if request.response_format is not None:
+            guard = guard.model_copy(update=self._structured(request))
         return request.override(model=guard)
+
+    def _structured(self, request: ModelRequest[Any]) -> dict[str, Any]:
+        """Return the options that differ where answers have a format."""
+        if self._interrupts:
+            msg = (
+                'on_uncertain="interrupt" does not go with a response_format: what a '
+                "person says would not fit it"
+            )
+            raise ConfigurationError(msg)
+        options: dict[str, Any] = {}
+        if self._options["on_uncertain"] == "refuse":
+            options["on_uncertain"] = "raise"
+        if not request.tools:
+            options["tool_calls"] = "score"  # the only call there can be is the answer
+        return options
 
     def _guard_on(self, model: BaseChatModel) -> SNNEGuard:
         """Return a model's guard; the last one is kept, with what it has learnt."""

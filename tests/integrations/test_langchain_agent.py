@@ -236,6 +236,13 @@ def test_a_refusal_that_fits_no_response_format_is_raised() -> None:
         ask(agent, "invoke")
 
 
+def test_a_person_cannot_say_something_in_a_response_format() -> None:
+    middleware = guarding(on_uncertain="interrupt")
+    agent = create_agent(unsure(), middleware=[middleware], response_format=Place)
+    with pytest.raises(ConfigurationError, match="does not go with a response_format"):
+        ask(agent, "invoke")
+
+
 def test_a_guarded_model_is_not_guarded_twice() -> None:
     agent = create_agent(SNNEGuard(unsure()), middleware=[guarding()])
     with pytest.raises(ConfigurationError, match="is guarded already"):
