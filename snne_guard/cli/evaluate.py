@@ -211,7 +211,9 @@ def _features(cross_encoder: str | None) -> dict[str, Feature]:
         if not (isinstance(main, list) and isinstance(samples, list)):
             return None
         texts = (main, *samples)
-        return [one and model.token_importance(row.question, one) for one in texts]
+        return [
+            model.token_importance(row.question, one) if one else None for one in texts
+        ]
 
     return {"token_importance": importance}
 

