@@ -36,6 +36,7 @@ from snne_guard.sampling.openai import (
     StreamedAnswer,
     capabilities_of,
     has_side_effects,
+    reusable_options,
 )
 from snne_guard.sampling.replies import Reply
 from snne_guard.settings import GuardSettings
@@ -181,7 +182,7 @@ class _Guarding:
         client = self.client if isinstance(fallback, str) else fallback
         if isinstance(fallback, str):
             body["model"] = fallback
-        options = {n: v for n, v in request.options.items() if n != "post_parser"}
+        options = reusable_options(request.options)
         return client.post(
             request.path, body=body, options=options, cast_to=request.cast_to
         )

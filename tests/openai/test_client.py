@@ -127,10 +127,13 @@ def test_another_model_can_answer_instead(path: str, way: str) -> None:
 
     options: Any = {"on_uncertain": "fallback", "fallback": "better", "threshold": 0.4}
     with guarded(script, way, **options) as (server, call):
-        answer = call(path, temperature=0.5)
+        headers = {"Idempotency-Key": "1"}
+        answer = call(path, temperature=0.5, extra_headers=headers)
     assert (text_of(answer), answer.model) == ("Bern", "better")
     assert answer.snne_guard["decision"] == "fallback"
     assert server.requests[-1].body["temperature"] == 0.5
+    keys = [asked.headers.get("idempotency-key") for asked in server.requests]
+    assert keys.count("1") == 1  # the answer's
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -210,6 +213,9 @@ def test_a_function_decides_about_an_uncertain_answer(way: str) -> None:
             call()
         assert "librarian" not in str(caught.value)
         with pytest.raises(ConfigurationError, match="got int"):
+            call()
+        words.append("fallback")
+        with pytest.raises(ConfigurationError, match="has no fallback"):
             call()
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import openai
 import pytest
-from openai.types.chat import ChatCompletionChunk
+from openai.types.chat import ChatCompletion, ChatCompletionChunk
 from openai.types.responses import ResponseCompletedEvent
 
 from snne_guard import UncertainAnswerError
@@ -160,6 +160,21 @@ def test_a_fallback_answers_as_a_stream(fallback: Any, path: str, way: str) -> N
         parts, _stream = call.stream(path)
     assert content(parts) == "Bern"
     assert parts[-1].snne_guard["decision"] == "fallback"
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_fallback_s_calls_of_tools_come_in_the_stream(way: str) -> None:
+    function = {"name": "lookup", "arguments": "{}"}
+    call_ = {"id": "c1", "type": "function", "function": function}
+    message = {"role": "assistant", "content": None, "tool_calls": [call_]}
+    choice = {"index": 0, "message": message, "finish_reason": "tool_calls"}
+    given = ChatCompletion.construct(id="mine", choices=[choice])
+    options = {**REFUSING, "on_uncertain": "fallback", "fallback": lambda _: given}
+    with guarded(split("Paris", *APART), way, **options) as (_, call):
+        parts, _stream = call.stream()
+    assert parts[0].choices[0].delta.tool_calls[0].function.name == "lookup"
+    assert parts[-1].choices[0].finish_reason == "tool_calls"
+    assert not hasattr(given, "snne_guard")  # it is the user's own
 
 
 @pytest.mark.parametrize("way", WAYS)

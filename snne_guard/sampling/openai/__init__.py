@@ -6,6 +6,7 @@ from snne_guard.sampling.openai.door import (
     OpenAIDoor,
     StreamedAnswer,
     capabilities_of,
+    reusable_options,
 )
 from snne_guard.sampling.openai.responses import ResponsesApi
 
@@ -19,4 +20,5 @@ __all__ = [
     "StreamedAnswer",
     "capabilities_of",
     "has_side_effects",
+    "reusable_options",
 ]

@@ -23,7 +23,7 @@ from snne_guard.sampling.openai.api import (
 from snne_guard.sampling.rejections import is_rejection, rejected_parameter
 from snne_guard.sampling.replies import Draw, ProviderCapabilities, Reply
 
-__all__ = ["OpenAIDoor", "StreamedAnswer", "capabilities_of"]
+__all__ = ["OpenAIDoor", "StreamedAnswer", "capabilities_of", "reusable_options"]
 
 _OPTIONAL = ("temperature", "logprobs", "n")
 """What the guard asks for besides, and leaves out where it is rejected."""
@@ -49,11 +49,12 @@ class StreamedAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Asked:
-    """What a request asks for besides what the user asks for."""
+    """What a request asks for besides what the user asks for, and what it may not."""
 
-    temperature: bool = False
-    logprobs: bool = False
-    n: bool = False
+    temperature: bool
+    logprobs: bool
+    n: bool
+    left_out: frozenset[str] = frozenset()
 
 
 def capabilities_of(api: Api, rejected: set[str]) -> ProviderCapabilities:
@@ -138,51 +139,43 @@ class OpenAIDoor:
         return self._held(())
 
     def _post(self, draw: Draw) -> tuple[Any, _Asked]:
-        attempts = self._attempts(draw)
-        arguments = next(attempts)
+        """Return what the client gives, and what it was asked for in the end."""
+        asked = self._asked(draw)
         while True:
             try:
-                result = self._client.post(**arguments)
-            except Exception as error:  # noqa: BLE001 - raised again if it is final
-                arguments = attempts.throw(error)
+                result = self._client.post(**self._arguments(draw, asked))
+            except Exception as error:
+                fewer = _leave_out(error, asked)
+                if fewer is None:
+                    raise
+                asked = fewer
             else:
-                return _end(attempts, result)
+                self._rejected |= asked.left_out
+                return result, asked
 
     async def _apost(self, draw: Draw) -> tuple[Any, _Asked]:
-        attempts = self._attempts(draw)
-        arguments = next(attempts)
+        asked = self._asked(draw)
         while True:
             try:
-                result = await self._client.post(**arguments)
-            except Exception as error:  # noqa: BLE001 - raised again if it is final
-                arguments = attempts.throw(error)
+                result = await self._client.post(**self._arguments(draw, asked))
+            except Exception as error:
+                fewer = _leave_out(error, asked)
+                if fewer is None:
+                    raise
+                asked = fewer
             else:
-                return _end(attempts, result)
+                self._rejected |= asked.left_out
+                return result, asked
 
-    def _attempts(self, draw: Draw) -> Generator[Arguments, Any, tuple[Any, _Asked]]:
-        """Yield the arguments of requests until one is not rejected."""
+    def _asked(self, draw: Draw) -> _Asked:
         takes = capabilities_of(self._request.api, self._rejected)
         own = self._request.api.asks_logprobs(self._request.body)
         sample = draw.role == "sample"
-        asked = wanted = _Asked(
+        return _Asked(
             temperature=sample and takes.temperature,
             logprobs=takes.logprobs and self._logprobs and (sample or not own),
             n=draw.n > 1 and takes.n,
         )
-        while True:
-            try:
-                result = yield self._arguments(draw, asked)
-            except Exception as error:
-                name = _to_leave_out(error, asked)
-                if name is None:
-                    raise
-                asked = replace(asked, **{name: False})
-            else:
-                left_out = (
-                    n for n in _OPTIONAL if getattr(wanted, n) > getattr(asked, n)
-                )
-                self._rejected.update(left_out)
-                return result, asked
 
     def _arguments(self, draw: Draw, asked: _Asked) -> Arguments:
         request, sample = self._request, draw.role == "sample"
@@ -194,7 +187,7 @@ class OpenAIDoor:
                 body = {**body, "n": draw.n}
         if asked.logprobs:
             body = request.api.with_logprobs(body)
-        options = _for_sample(request.options) if sample else {**request.options}
+        options = reusable_options(request.options) if sample else {**request.options}
         options.pop("post_parser", None)  # nothing is parsed before the decision
         arguments: Arguments = {
             "path": request.path,
@@ -232,31 +225,25 @@ class OpenAIDoor:
         return replace(reply, raw=None, temperature_set=asked.temperature)
 
 
-def _end(
-    attempts: Generator[Arguments, Any, tuple[Any, _Asked]],
-    result: object,
-) -> tuple[Any, _Asked]:
-    try:
-        attempts.send(result)
-    except StopIteration as end:
-        found: tuple[Any, _Asked] = end.value
-        return found
-    msg = "a request was sent that nobody asked for"
-    raise AssertionError(msg)
-
-
-def _to_leave_out(error: Exception, asked: _Asked) -> str | None:
-    """Return what a rejected request may pass without, None where nothing helps."""
+def _leave_out(error: Exception, asked: _Asked) -> _Asked | None:
+    """Return what a rejected request may pass with, None where nothing helps."""
     present = [name for name in _OPTIONAL if getattr(asked, name)]
     name = rejected_parameter(error, present)
     if name is None and is_rejection(error) and not getattr(error, "param", None):
         # It does not say why. An answer must not fail for what only the guard wants.
         name = next((name for name in ("n", "logprobs") if name in present), None)
-    return name
+    if name is None:
+        return None
+    return replace(asked, **{name: False}, left_out=asked.left_out | {name})
 
 
-def _for_sample(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return request options without what identifies one request."""
+def reusable_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return request options without what is about one request alone.
+
+    Example:
+        >>> reusable_options({"headers": {"Idempotency-Key": "1", "X-Mine": "2"}})
+        {'headers': {'X-Mine': '2'}}
+    """
     kept = {k: v for k, v in options.items() if k not in _OPTIONS_OF_ONE_REQUEST}
     headers: Mapping[str, Any] = kept.get("headers") or {}
     kept["headers"] = {
