@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from itertools import combinations
 
 import numpy as np
@@ -86,7 +87,7 @@ def content_f1(texts: Sequence[str], /, *, question: str | None = None) -> Float
     distinct = distinct_texts(texts)
     answers = [_Answer(text) for text in distinct]
     pairs = _Pairs(answers, question)
-    matrix: FloatArray = np.eye(len(answers))
+    matrix: FloatArray = np.ones((len(answers), len(answers)))
     for i, j in combinations(range(len(answers)), 2):
         matrix[i, j] = matrix[j, i] = pairs.alike(answers[i], answers[j])
     return spread(matrix, distinct, texts)
@@ -105,7 +106,7 @@ class _Answer:
         self.weights: dict[str, int] = {}
 
     def weigh(self) -> None:
-        """Find what the words weigh, unless it is known; most pairs share none."""
+        """Find what the words weigh; most pairs share none and need no weights."""
         words = self.words
         self.notation = _exactly(self.text) if is_notation(self.text) else None
         self.content = words - FUNCTION_WORDS
@@ -113,9 +114,8 @@ class _Answer:
         odd = [word for word in words if not word.isalpha()]
         negations = words & NEGATIONS
         self.negated = bool(negations)
-        self.numbers = frozenset(
-            [word for word in odd if word.lstrip("-")[:1].isdigit()]
-        )
+        digits = [word for word in odd if word.lstrip("-")[:1].isdigit()]
+        self.numbers = frozenset(digits)
         self.heavy = names.union(odd, negations)
         self.weights = dict.fromkeys(words, _FUNCTION)
         self.weights.update(dict.fromkeys(self.content, _WORD))
@@ -131,9 +131,7 @@ class _Pairs:
 
     def _prepare(self) -> None:
         self._character = characters(_NONE.union(*[a.words for a in self._answers]))
-        question = self._question or ""
-        short = question if len(question) < LONG_QUESTION else ""
-        self._asked = frozenset(_words(short)) - NEGATIONS
+        self._asked = _asked(self._question or "")
 
     def alike(self, one: _Answer, other: _Answer) -> float:
         """Return how alike two answers are, in [0, 1]."""
@@ -193,6 +191,13 @@ class _Pairs:
             for word in answer.words
         }
         return "".join([units[word] for word in answer.tokens])
+
+
+@lru_cache(maxsize=4)  # for the many texts within JSON
+def _asked(question: str) -> frozenset[str]:
+    """Return the words of a question, unless it holds a text to answer from."""
+    short = question if len(question) < LONG_QUESTION else ""
+    return frozenset(_words(short)) - NEGATIONS
 
 
 def _exactly(text: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from importlib.resources import files
+from pathlib import Path
 
 __all__ = ["FUNCTION_WORDS", "NEGATIONS", "SPELLINGS"]
 
@@ -11,7 +11,7 @@ def _lists() -> dict[str, list[str]]:
     """Return the words of each list."""
     lists: dict[str, list[str]] = {}
     words: list[str] = []
-    source = files("snne_guard.similarity") / "words.txt"
+    source = Path(__file__).with_name("words.txt")
     for line in source.read_text(encoding="utf-8").splitlines():
         if line.endswith(":"):
             words = lists[line[:-1]] = []
