@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
+import subprocess
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from operator import attrgetter
@@ -13,7 +16,12 @@ import pytest
 from openai.types.chat import ChatCompletion
 from openai.types.responses import Response
 
-from snne_guard import ConfigurationError, GuardTimeoutError, UncertainAnswerError
+from snne_guard import (
+    ConfigurationError,
+    GuardTimeoutError,
+    MissingExtraError,
+    UncertainAnswerError,
+)
 from snne_guard.openai import AsyncGuardedOpenAI, GuardedOpenAI, guard_client
 from tests.openai.guarded import Collector, guarded
 from tests.openai.support import (
@@ -405,6 +413,27 @@ def test_options_that_make_no_sense_are_refused(
         pytest.raises(ConfigurationError, match=message),
     ):
         guard_client(own, **options)
+
+
+def test_without_the_openai_package_it_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "openai", None)
+    monkeypatch.delitem(sys.modules, "snne_guard.openai")
+    with pytest.raises(MissingExtraError, match=r"snne-guard\[openai\]"):
+        importlib.import_module("snne_guard.openai")
+
+
+def test_the_package_loads_neither_langchain_nor_torch() -> None:
+    program = """
+import sys
+from snne_guard import guard_client
+print({"langchain_core", "torch"} & sys.modules.keys())
+"""
+    found = subprocess.run(  # noqa: S603 - the program above
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert found.stdout.strip() == "set()"
 
 
 def test_what_is_no_client_or_guarded_already_is_refused() -> None:

@@ -1,0 +1,63 @@
+"""A calibration holds for the model and the settings that it was made for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import openai
+import pytest
+
+from snne_guard import ConfigurationError
+from snne_guard.decision import Calibration, Threshold
+from snne_guard.openai import guard_client
+from tests.openai.guarded import guarded
+from tests.openai.support import WAYS, always
+
+PATHS = ("chat.completions.create", "responses.create")
+
+
+def calibration(**settings: Any) -> Calibration:
+    made = {
+        "model": "test-model",
+        "n": 5,
+        "include_answer": True,
+        "temperature": 1.0,
+        "method": "snne",
+        "similarity": "content_f1",
+        "anchor": 0.7,
+        "tau": 1.0,
+        "answer_temperature": 0.0,
+        "max_tokens": 9,
+    }
+    return Calibration(settings={**made, **settings}, threshold=Threshold.fixed(0.4))
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(
+    ("path", "limit"),
+    [(PATHS[0], "max_completion_tokens"), (PATHS[1], "max_output_tokens")],
+)
+def test_it_holds_for_requests_like_the_graded_ones(
+    path: str, limit: str, way: str
+) -> None:
+    alike: dict[str, Any] = {"temperature": 0, limit: 9}
+    others: list[dict[str, Any]] = [
+        {**alike, "model": "other"},
+        {**alike, "temperature": 0.5},
+        {**alike, limit: 10},
+        {limit: 9},
+    ]
+    with guarded(always("Paris"), way, calibration=calibration()) as (_, call):
+        assert call(path, **alike).snne_guard["decision"] == "accept"
+        for other in others:
+            record = call(path, **other).snne_guard
+            found = (record["uncertainty"], record["decision"], record["reasons"])
+            assert found == (0.0, "flag", ["uncalibrated"])
+
+
+def test_a_guard_with_other_settings_refuses_to_start() -> None:
+    with (
+        openai.OpenAI(api_key="x") as own,
+        pytest.raises(ConfigurationError, match="n=5, here n=6"),
+    ):
+        guard_client(own, calibration=calibration(), n=6)
