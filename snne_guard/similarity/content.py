@@ -36,6 +36,7 @@ _FUNCTION, _ASKED, _WORD, _HEAVY = 1, 2, 8, 24
 _COARSE, _MANY = 8, 200  # in pairs of many tokens weights are divided and rounded down
 _SPELLED = frozenset(SPELLINGS)
 _NONE = frozenset[str]()
+_ASCII_CAPITALISED = re.compile(r"[A-Z][A-Za-z]*+")
 _CAPITALISED = re.compile(r"[^\W\d_a-z][^\W\d_]*+")
 _OPERATOR = re.compile(r" ?([=+^<>]) ?")
 
@@ -110,7 +111,8 @@ class _Answer:
         words = self.words
         self.notation = _exactly(self.text) if is_notation(self.text) else None
         self.content = words - FUNCTION_WORDS
-        names = self.content & {*map(str.casefold, _CAPITALISED.findall(self.text))}
+        pattern = _ASCII_CAPITALISED if self.text.isascii() else _CAPITALISED
+        names = self.content & {*map(str.casefold, pattern.findall(self.text))}
         odd = [word for word in words if not word.isalpha()]
         negations = words & NEGATIONS
         self.negated = bool(negations)

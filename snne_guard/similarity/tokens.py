@@ -201,6 +201,8 @@ def is_notation(text: str, /) -> bool:
         >>> is_notation("AT&T (USA) grew by 5%")
         False
     """
+    if text.isascii() and not text.encode("ascii").translate(None, _NO_CODE):
+        return False
     parts = text.split()
     words = sum([len(part) > 1 and part.isalpha() for part in parts])
     if 2 * words >= len(parts) and _INDENTED.search(text) is None:
