@@ -413,6 +413,6 @@ def _error(call: _CallState, assessment: Assessment) -> Exception:
             n_used=assessment.n_used,
             needed=needed,
             reasons=assessment.reasons,
-            causes=tuple(call.errors),
+            causes=tuple(type(error).__name__ for error in call.errors),
         )
     return uncertain_answer_error(assessment)

@@ -77,7 +77,8 @@ class SamplingError(SnneGuardError):
         n_used: Members that could be used, the answer included.
         needed: Members that the guard requires (``min_samples``).
         reasons: Why, as reason codes.
-        causes: The exceptions of the samples that failed.
+        causes: Names of the exceptions of what failed; an exception itself may hold a
+            text, and need not survive pickling.
     """
 
     is_retryable = False
@@ -90,7 +91,7 @@ class SamplingError(SnneGuardError):
         n_used: int = 0,
         needed: int = 0,
         reasons: tuple[str, ...] = (),
-        causes: tuple[BaseException, ...] = (),
+        causes: tuple[str, ...] = (),
     ) -> None:
         super().__init__(message)
         self.assessment_id = assessment_id

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Coroutine, Mapping, Sequence
+from contextvars import copy_context
+from functools import cache, reduce
+from operator import add
+from typing import Any, TypeVar
 
+from langchain_core.messages import AIMessage
+from langchain_core.runnables import Runnable
 from langchain_openai import ChatOpenAI
 from pydantic import SecretStr
 
@@ -14,9 +20,21 @@ from snne_guard import SNNEGuard
 from snne_guard.types import Assessment
 from tests.openai.support import Answer, Asked, Server
 
-__all__ = ["Watcher", "chat_openai", "guarded", "metadata_of", "obedient"]
+__all__ = [
+    "CALLS",
+    "Watcher",
+    "ask",
+    "chat_openai",
+    "guarded",
+    "in_loop",
+    "metadata_of",
+    "obedient",
+]
 
 JSON = Mapping[str, Any]
+T = TypeVar("T")
+CALLS = ("invoke", "ainvoke", "stream", "astream", "batch", "abatch")
+"""Every way to call a chat model."""
 
 
 def chat_openai(server: Server, **options: Any) -> ChatOpenAI:
@@ -39,6 +57,48 @@ def guarded(server: Server, **options: Any) -> SNNEGuard:
 
 def metadata_of(message: Any) -> dict[str, Any]:
     found: dict[str, Any] = message.response_metadata["snne_guard"]
+    return found
+
+
+def ask(
+    model: Runnable[Any, Any], way: str, config: Any = None, *, said: Any = "Where?"
+) -> AIMessage:
+    """Call a chat model in one of the ways and return the whole message."""
+    if way.startswith("a"):
+        return in_loop(_aask(model, way, config, said))
+    if way == "stream":
+        return _joined(list(model.stream(said, config)))
+    found = getattr(model, way)([said] if way == "batch" else said, config)
+    return _message(found[0] if way == "batch" else found)
+
+
+async def _aask(
+    model: Runnable[Any, Any], way: str, config: Any, said: Any
+) -> AIMessage:
+    if way == "astream":
+        return _joined([chunk async for chunk in model.astream(said, config)])
+    if way == "abatch":
+        return _message((await model.abatch([said], config))[0])
+    return _message(await model.ainvoke(said, config))
+
+
+def in_loop(work: Coroutine[Any, Any, T]) -> T:
+    """Run something in the loop that all calls share, as clients keep connections."""
+    return _loop().run(work, context=copy_context())
+
+
+@cache
+def _loop() -> asyncio.Runner:
+    return asyncio.Runner()
+
+
+def _joined(chunks: list[Any]) -> AIMessage:
+    assert [chunk.chunk_position for chunk in chunks][-1] == "last"
+    return _message(reduce(add, chunks))
+
+
+def _message(found: Any) -> AIMessage:
+    assert isinstance(found, AIMessage)
     return found
 
 
