@@ -1,0 +1,110 @@
+"""A chat-completions server on 127.0.0.1 that takes a fixed time for each request.
+
+It runs in a process of its own, so its work is not counted as the client's, and on one
+event loop, so that hundreds of requests can wait at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import count
+from typing import Any
+
+WORDS = 20
+_texts = count()
+
+
+@contextmanager
+def served(*, seconds: float, takes_n: bool = True) -> Iterator[str]:
+    """Run the server and yield its address.
+
+    Args:
+        seconds: What each request takes.
+        takes_n: Whether a request may ask for several replies; else status 400.
+    """
+    command = [sys.executable, "-m", "benchmarks._server", str(seconds), str(takes_n)]
+    with subprocess.Popen(  # noqa: S603 - this interpreter, a program of this project
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        if process.stdout is None:
+            raise RuntimeError
+        yield process.stdout.readline().strip()
+        process.communicate()  # closes its input, which ends it
+
+
+async def serve(seconds: float, *, takes_n: bool) -> None:
+    """Serve until standard input is closed."""
+
+    async def connected(
+        reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        while request := await _read(reader):
+            await asyncio.sleep(seconds)
+            writer.write(_response(request, takes_n=takes_n))
+        writer.close()
+
+    server = await asyncio.start_server(connected, "127.0.0.1", backlog=4096)
+    port = server.sockets[0].getsockname()[1]
+    print(f"http://127.0.0.1:{port}/v1", flush=True)
+    await asyncio.to_thread(sys.stdin.read)
+    os._exit(0)  # without a word on the connections that clients still hold
+
+
+async def _read(reader: asyncio.StreamReader) -> dict[str, Any] | None:
+    """Return the body of the next request, None at the end of the connection."""
+    try:
+        head = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
+        length = int(head.partition("content-length:")[2].split("\r\n")[0])
+        body: dict[str, Any] = json.loads(await reader.readexactly(length))
+    except (asyncio.IncompleteReadError, ConnectionError):
+        return None
+    return body
+
+
+def _response(request: dict[str, Any], *, takes_n: bool) -> bytes:
+    n = request.get("n") or 1
+    if n > 1 and not takes_n:
+        refusal = {"message": "n is not supported", "param": "n"}
+        return _http("400 Bad Request", {"error": refusal})
+    choices = [_choice(index) for index in range(n)]
+    usage = {"prompt_tokens": 20, "completion_tokens": WORDS * n}
+    return _http(
+        "200 OK",
+        {
+            "id": "1",
+            "object": "chat.completion",
+            "created": 1,
+            "model": request["model"],
+            "choices": choices,
+            "usage": {**usage, "total_tokens": 20 + WORDS * n},
+        },
+    )
+
+
+def _choice(index: int) -> dict[str, Any]:
+    """Return a reply that shares about two words in three with the others."""
+    which = next(_texts) % 97
+    words = [f" {place if place % 3 else place * which}" for place in range(WORDS)]
+    logprobs = [{"token": one, "logprob": -0.1, "bytes": None} for one in words]
+    return {
+        "index": index,
+        "message": {"role": "assistant", "content": "".join(words)},
+        "logprobs": {"content": logprobs},
+        "finish_reason": "stop",
+    }
+
+
+def _http(status: str, body: dict[str, Any]) -> bytes:
+    content = json.dumps(body).encode()
+    head = f"Content-Type: application/json\r\nContent-Length: {len(content)}"
+    return f"HTTP/1.1 {status}\r\n{head}\r\n\r\n".encode() + content
+
+
+if __name__ == "__main__":
+    asyncio.run(serve(float(sys.argv[1]), takes_n=sys.argv[2] == "True"))

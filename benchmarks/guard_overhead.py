@@ -1,0 +1,137 @@
+"""What a guard adds to the requests that it sends.
+
+A local server answers each request after 200 ms. Guarded calls and the same requests on
+the bare model take turns; medians of five rounds are compared. With 200 calls at once
+it is no longer the server but the client's own work that takes the time, so there the
+guard's share is larger.
+
+    python -m benchmarks.guard_overhead
+
+The exit status is 1 where a ratio misses its target.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from statistics import median
+
+from langchain_core.language_models import LanguageModelInput
+from langchain_core.messages import AIMessage
+from langchain_core.runnables import Runnable
+from langchain_openai import ChatOpenAI
+from pydantic import SecretStr
+
+from benchmarks._server import served
+from snne_guard import SNNEGuard
+
+SECONDS = 0.2
+N = 5
+AT_ONCE = 200
+ROUNDS = 5
+IN_A_ROW = 5
+MOST = {1: 1.03, AT_ONCE: 1.25}
+QUESTION = "Who built the bridge over the river, and in which year was it opened?"
+
+Chat = Runnable[LanguageModelInput, AIMessage]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """Guarded calls beside bare ones.
+
+    Attributes:
+        calls: Guarded calls at once.
+        by_tasks: Whether tasks of an event loop make them, or threads.
+        takes_n: Whether the server gives all samples in one request.
+    """
+
+    calls: int
+    by_tasks: bool
+    takes_n: bool
+
+    def __str__(self) -> str:
+        way = "tasks" if self.by_tasks else "threads"
+        return f"{self.calls:>3} by {way:<7}, {2 if self.takes_n else N} requests each"
+
+    def run(self, url: str) -> tuple[float, float]:
+        """Return the seconds of guarded and of bare calls, medians of all rounds."""
+        model = ChatOpenAI(
+            model="test", api_key=SecretStr("test"), base_url=url, max_retries=0
+        )
+        guard = SNNEGuard(model, n=N)
+        each = N - 1 if self.takes_n else 1
+        answer = model.bind(logprobs=True)
+        sample = model.bind(logprobs=True, temperature=1.0, n=each)
+        bare: list[Chat] = [answer, *[sample] * ((N - 1) // each)] * self.calls
+        guarded: list[Chat] = [guard] * self.calls
+        with asyncio.Runner() as loop:
+            # Settles what the server takes, then opens the connections.
+            for chats in (guarded[:1], bare):
+                self._seconds(chats, loop)
+            times = [
+                (self._seconds(guarded, loop), self._seconds(bare, loop))
+                for _ in range(ROUNDS)
+            ]
+        return median(one for one, _ in times), median(two for _, two in times)
+
+    def _seconds(self, chats: Sequence[Chat], loop: asyncio.Runner) -> float:
+        """Return what a round takes: a single call is made several times in it."""
+        repeats = IN_A_ROW if self.calls == 1 else 1
+        start = time.perf_counter()
+        for _ in range(repeats):
+            found = loop.run(tasks(chats)) if self.by_tasks else threads(chats)
+        seconds = (time.perf_counter() - start) / repeats
+        for message in found:
+            check(message)
+        return seconds
+
+
+CASES = [
+    Case(calls=calls, by_tasks=by_tasks, takes_n=takes_n)
+    for calls, takes_n in ((1, True), (1, False), (AT_ONCE, True))
+    for by_tasks in (False, True)
+]
+
+
+def threads(chats: Sequence[Chat]) -> list[AIMessage]:
+    """Ask all models at once, each in a thread."""
+    with ThreadPoolExecutor(len(chats)) as pool:
+        return list(pool.map(lambda chat: chat.invoke(QUESTION), chats))
+
+
+async def tasks(chats: Sequence[Chat]) -> list[AIMessage]:
+    """Ask all models at once, each in a task."""
+    return await asyncio.gather(*(chat.ainvoke(QUESTION) for chat in chats))
+
+
+def check(message: AIMessage) -> None:
+    """See that a guarded answer was scored, with the log-probabilities."""
+    found = message.response_metadata.get("snne_guard")
+    if found and (found["n_used"], found["method"]) != (N, "wsnne"):
+        raise AssertionError(found)
+
+
+def main() -> int:
+    met = True
+    print(f"guarded calls over the same requests of {SECONDS * 1000:.0f} ms")
+    for case in CASES:
+        with served(seconds=SECONDS, takes_n=case.takes_n) as url:
+            guarded, bare = case.run(url)
+        good = guarded / bare <= MOST[case.calls]
+        met &= good
+        print(
+            f"{guarded / bare:.3f} (<= {MOST[case.calls]})  {case}: "
+            f"{guarded * 1000:.0f} over {bare * 1000:.0f} ms"
+            f"  {'ok' if good else 'MISSED'}",
+            flush=True,
+        )
+    return 0 if met else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
