@@ -159,7 +159,9 @@ def guard_client(
     only be flagged; else nothing comes before the decision. ``n`` above 1,
     ``background`` and ``with_raw_response`` are refused with a ``ConfigurationError``.
     Where tools run at the provider, or a conversation or stored prompt is named, no
-    sample is drawn and the answer counts as not scored (``side_effects``).
+    sample is drawn and the answer counts as not scored (``side_effects``). Samples are
+    not stored; an answer that the request stores can be read at the provider by its id,
+    also if it was refused.
 
     Args:
         client: ``OpenAI``, ``AsyncOpenAI``, or a subclass such as ``AzureOpenAI``.

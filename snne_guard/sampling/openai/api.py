@@ -16,11 +16,11 @@ __all__ = [
     "ApiRequest",
     "Body",
     "cost_of",
-    "error_reply",
     "fields_of",
     "has_side_effects",
     "items_of",
     "mapping_of",
+    "provider_error",
     "sample_body",
     "string_of",
     "text_of",
@@ -189,7 +189,7 @@ def cost_of(
     )
 
 
-def error_reply(error: object) -> SamplingError:
+def provider_error(error: object) -> SamplingError:
     """Return the error for an answer that holds an error in place of a reply."""
     code = mapping_of(error).get("code")
     return SamplingError(

@@ -10,10 +10,10 @@ from snne_guard.sampling.openai.api import (
     ApiObject,
     Body,
     cost_of,
-    error_reply,
     fields_of,
     items_of,
     mapping_of,
+    provider_error,
     string_of,
     text_of,
 )
@@ -67,7 +67,7 @@ class ChatApi:
         fields = fields_of(answer)
         choices = [mapping_of(choice) for choice in items_of(fields.get("choices"))]
         if not choices and fields.get("error"):
-            raise error_reply(fields["error"])
+            raise provider_error(fields["error"])
         choices.sort(key=_index)
         samples = tuple(_read_choice(choice, fields) for choice in choices)
         usage = mapping_of(fields.get("usage"))

@@ -10,10 +10,10 @@ from snne_guard.sampling.openai.api import (
     ApiObject,
     Body,
     cost_of,
-    error_reply,
     fields_of,
     items_of,
     mapping_of,
+    provider_error,
     string_of,
     text_of,
 )
@@ -80,7 +80,7 @@ class ResponsesApi:
         """
         fields = fields_of(answer)
         if fields.get("status") == "failed":
-            raise error_reply(fields.get("error"))
+            raise provider_error(fields.get("error"))
         known = isinstance(fields.get("output"), list)
         samples = (_read_output(fields),) if known else ()
         usage = mapping_of(fields.get("usage"))
