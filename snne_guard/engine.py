@@ -9,7 +9,6 @@ work, by threads or by tasks.
 from __future__ import annotations
 
 import logging
-import os
 import random
 import time
 import uuid
@@ -43,6 +42,7 @@ from snne_guard.scorers import (
     score_members,
     without_logprobs,
 )
+from snne_guard.settings import is_disabled
 from snne_guard.similarity import resolve_similarity
 from snne_guard.types import Assessment, Cost, Method, Sample, Score
 
@@ -53,7 +53,8 @@ _log = logging.getLogger(__name__)
 
 def wants_logprobs(request: Request, /) -> bool:
     """Return whether draws of this call should ask for log-probabilities."""
-    if not request.capabilities.logprobs or request.state.method == "snne":
+    useless = request.state.method == "snne" or is_disabled()
+    if useless or not request.capabilities.logprobs:
         return False
     return needs_logprobs(resolve_method(request.settings.method, logprobs=True))
 
@@ -114,7 +115,7 @@ class _CallState:
         if result is None:
             self.cost += Cost(attempts=1, lower_bound=True)
             self.late = True
-            if draw.role == "sample":
+            if draw.role == "sample" and self.answer_error is None:
                 self.note("samples_late")
         elif isinstance(result, Failure):
             self.cost += Cost(attempts=result.attempts)
@@ -204,7 +205,7 @@ def _draw_all(call: _CallState) -> Generator[Draws, Any, Outcome | None]:
 
 
 def _why_unsampled(request: Request) -> str | None:
-    if os.environ.get("SNNE_GUARD_DISABLED", "") not in {"", "0"}:
+    if is_disabled():
         return "disabled"
     if random.random() >= request.settings.sample_rate:  # noqa: S311 - no secret
         return "not_sampled"

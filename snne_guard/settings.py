@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
@@ -31,12 +32,17 @@ from snne_guard.types import (
     ToolCalls,
 )
 
-__all__ = ["REFUSAL", "GuardSettings"]
+__all__ = ["REFUSAL", "GuardSettings", "is_disabled"]
 
 REFUSAL = "I am not certain enough of the answer to give one."
 """The text of a refusal, unless told otherwise."""
 
 Limit = float | Threshold
+
+
+def is_disabled() -> bool:
+    """Return whether SNNE_GUARD_DISABLED makes every guard its bare model."""
+    return os.environ.get("SNNE_GUARD_DISABLED", "") not in {"", "0"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,6 +18,7 @@ from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResu
 from langchain_core.runnables import Runnable, RunnableBinding
 from pydantic import ConfigDict, Field, PrivateAttr
 
+from snne_guard import errors
 from snne_guard.call import GuardState, Outcome
 from snne_guard.decision import Calibration, Threshold
 from snne_guard.drivers import tasks, threads
@@ -43,7 +44,7 @@ from snne_guard.sampling.langchain.answer_settings import (
     model_name_of,
 )
 from snne_guard.sampling.replies import Reply
-from snne_guard.settings import REFUSAL, GuardSettings
+from snne_guard.settings import REFUSAL, GuardSettings, is_disabled
 from snne_guard.types import (
     Assessment,
     Method,
@@ -233,7 +234,8 @@ class SNNEGuard(BaseChatModel):
         }
         # As the guarded model has it, unless told otherwise.
         inherited = {
-            name: getattr(inner[0], name, None) for name in ("profile", "output_version")
+            name: getattr(inner[0], name, None)
+            for name in ("profile", "output_version")
         }
         super().__init__(**{**inherited, **given, **fields, **own})
         _check_fallback(fallback)
@@ -400,7 +402,7 @@ class SNNEGuard(BaseChatModel):
         run_manager: CallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> Iterator[ChatGenerationChunk]:
-        if self.settings.policy.may_withhold or self.fallback is not None:
+        if self._is_held:
             yield _chunk(self._generate(messages, stop, run_manager, **kwargs))
             return
         request, draws = prepare(self, messages, stop, run_manager, kwargs)
@@ -416,7 +418,7 @@ class SNNEGuard(BaseChatModel):
         run_manager: AsyncCallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> AsyncIterator[ChatGenerationChunk]:
-        if self.settings.policy.may_withhold or self.fallback is not None:
+        if self._is_held:
             yield _chunk(await self._agenerate(messages, stop, run_manager, **kwargs))
             return
         request, draws = prepare(self, messages, stop, run_manager, kwargs)
@@ -450,6 +452,12 @@ class SNNEGuard(BaseChatModel):
         return _assessment(await tasks.run(call, draws, **self._driver_options))
 
     # -- Its parts ---------------------------------------------------------------------
+
+    @property
+    def _is_held(self) -> bool:
+        """Whether an answer is held back until it has been decided on."""
+        held = self.settings.policy.may_withhold or self.fallback is not None
+        return held and not is_disabled()
 
     @property
     def _driver_options(self) -> dict[str, Any]:
@@ -506,7 +514,8 @@ def _chunk(result: ChatResult) -> ChatGenerationChunk:
 
 
 def _assessment(outcome: Outcome) -> Assessment:
-    """Return the assessment, or raise where there was no answer to assess."""
-    if outcome.answer is None and outcome.error is not None:
+    """Return the assessment, or raise what ended the call before one was made."""
+    own = (errors.UncertainAnswerError, errors.SamplingError)
+    if outcome.error is not None and not isinstance(outcome.error, own):
         raise as_model_error(outcome.error)
     return outcome.assessment

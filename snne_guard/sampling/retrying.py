@@ -18,6 +18,8 @@ from tenacity import (
     wait_exponential_jitter,
 )
 
+from snne_guard.sampling.rejections import status_of
+
 __all__ = ["ATTEMPTS", "asynchronous_retrying", "is_transient", "retrying"]
 
 ATTEMPTS = 3
@@ -52,7 +54,7 @@ def is_transient(error: BaseException, /) -> bool:
     """
     if not isinstance(error, Exception):
         return False
-    code = _status_of(error)
+    code = status_of(error)
     if code is not None:
         return code in _TRANSIENT_CODES or code >= _SERVER_ERROR
     if isinstance(error, ConnectionError | TimeoutError):
@@ -85,14 +87,6 @@ def _wait(state: RetryCallState) -> float:
     error = state.outcome.exception() if state.outcome else None
     asked = None if error is None else _retry_after(error)
     return _BACKOFF(state) if asked is None else min(asked, _LONGEST_WAIT)
-
-
-def _status_of(error: BaseException) -> int | None:
-    response: Any = getattr(error, "response", None)
-    found = getattr(error, "status_code", None) or getattr(
-        response, "status_code", None
-    )
-    return found if isinstance(found, int) else None
 
 
 def _retry_after(error: BaseException) -> float | None:
