@@ -35,6 +35,7 @@ from snne_guard.errors import (
 from snne_guard.sampling.agreement import agree_suspiciously
 from snne_guard.sampling.members import Members, select_members
 from snne_guard.sampling.replies import Draw, Failure, Reply
+from snne_guard.sampling.retrying import is_transient
 from snne_guard.scorers import (
     default_similarity,
     needs_logprobs,
@@ -233,10 +234,12 @@ def _top_up(call: _CallState) -> Generator[Draws, Any, None]:
     state, had = call.request.state, len(call.samples)
     missing = call.settings.n_samples - had
     together = call.request.capabilities.n and not state.n_ignored
-    if together and missing > 0 and not call.late:
+    overloaded = any(map(is_transient, call.errors))
+    if together and missing > 0 and not call.late and not overloaded:
         yield from _send(call, (Draw(role="sample"),) * missing)
         state.n_ignored = len(call.samples) > had
-    if call.errors and len(call.samples) < call.settings.n_samples:
+    missing = call.settings.n_samples - len(call.samples)
+    if missing > 0 and (call.errors or not call.late):
         call.note("samples_failed")
 
 

@@ -118,7 +118,9 @@ def cost_of(
         >>> cost_of(AIMessage("Paris", usage_metadata=usage), ()).completion_tokens
         4
     """
-    drawn = sum(len(sample.token_logprobs or ()) for sample in samples)
+    drawn = sum(
+        len(sample.token_logprobs or ()) or bool(sample.text) for sample in samples
+    )
     usage = message.usage_metadata if isinstance(message, AIMessage) else None
     counted = _mapping(_mapping(llm_output).get("token_usage"))
     if usage is not None:
@@ -127,12 +129,12 @@ def cost_of(
     else:
         read = counted.get("prompt_tokens") or 0
         written, cached = counted.get("completion_tokens") or 0, 0
-    said = any(sample.text for sample in samples)
+    known = usage is not None or bool(counted)
     return Cost(
-        prompt_tokens=read,
-        cached_tokens=cached,
-        completion_tokens=written if usage or counted else drawn,
-        lower_bound=not (usage or counted) or written < drawn or (not written and said),
+        prompt_tokens=max(0, read),
+        cached_tokens=max(0, cached),
+        completion_tokens=max(0, written) if known else drawn,
+        lower_bound=not known or written < drawn or read < 0,
     )
 
 
