@@ -162,13 +162,6 @@ def _show(result: CalibrationResult) -> None:
         facts.add_row(name, Text(safe(value)))
     console.print()
     console.print(facts)
-    if len(result.correct):
-        console.print()
-        console.print(
-            "Other error rates, to explore only. They share one delta, so each accepts "
-            "less than it would if declared alone."
-        )
-        console.print(_alternatives(result))
     if made.probability is not None:
         console.print()
         console.print("Estimated probability that an answer is wrong:")
@@ -201,13 +194,3 @@ def _facts(result: CalibrationResult) -> Iterator[tuple[str, str]]:
 
 def _counts(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{name} {count}" for name, count in Counter(counts).most_common())
-
-
-def _alternatives(result: CalibrationResult) -> Table:
-    table = Table(box=None, pad_edge=False)
-    for title in ("error rate", "u up to", "accepted"):
-        table.add_column(title, justify="right")
-    for one in result.alternatives():
-        limit = f"{one.value:.3f}" if one.value >= 0 else "none"
-        table.add_row(f"{one.alpha:.0%}", limit, f"{one.acceptance or 0:.0%}")
-    return table

@@ -6,7 +6,7 @@ import math
 import os
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import Any, ClassVar, Self, cast
 
@@ -230,37 +230,13 @@ class Calibration:
         options = {name: value for name, value in made.items() if value is not None}
         return {"calibration": self, **options}
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return its fields as JSON can hold them."""
-        return {
-            "settings": dict(self.settings),
-            "threshold": self.threshold.to_dict(),
-            "refuse": self.refuse,
-            "probability": self.probability and self.probability.to_dict(),
-            "reference": list(self.reference),
-            "reply_models": list(self.reply_models),
-            "temperature_set": self.temperature_set,
-            "graders": dict(self.graders),
-            "created": self.created,
-        }
-
-    @classmethod
-    def from_dict(cls, content: Mapping[str, Any], /) -> Self:
-        """Return what ``to_dict`` wrote.
-
-        Raises:
-            InputError: If a field is missing, unknown, of the wrong type or
-                contradicts another one.
-        """
-        return read_stored(cls, content)
-
     def save(self, path: str | os.PathLike[str], /) -> None:
         """Write it as JSON with a checksum; the file appears whole or not at all.
 
         Raises:
             OSError: If the file cannot be written.
         """
-        write_sealed(path, self.to_dict(), kind=_FILE_KIND)
+        write_sealed(path, asdict(self), kind=_FILE_KIND)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], /) -> Self:
@@ -271,9 +247,8 @@ class Calibration:
                 holds something else.
             OSError: If the file cannot be read.
         """
-        content = read_sealed(path, kind=_FILE_KIND)
         try:
-            return cls.from_dict(content)
+            return read_stored(cls, read_sealed(path, kind=_FILE_KIND))
         except InputError as error:
             msg = f"cannot read {os.fspath(path)!r}: {error}"
             raise InputError(msg) from error

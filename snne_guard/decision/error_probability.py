@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from snne_guard.decision.graded import graded_answers
-from snne_guard.decision.stored import STRICT, read_stored
+from snne_guard.decision.stored import STRICT
 from snne_guard.errors import ConfigurationError, InputError, MissingExtraError
 from snne_guard.types import FloatArray
 
@@ -78,19 +77,6 @@ class ErrorProbability:
         least = 1 / (self.n_labels + 2)
         # The logistic function, by a tangent that does not overflow.
         return min(max(0.5 * (1 + math.tanh(0.5 * odds)), least), 1 - least)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return its fields as JSON can hold them."""
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, content: Mapping[str, Any], /) -> Self:
-        """Return what ``to_dict`` wrote.
-
-        Raises:
-            InputError: If a field is missing, unknown or of the wrong type.
-        """
-        return read_stored(cls, content)
 
     @classmethod
     def fit(cls, uncertainty: ArrayLike, correct: ArrayLike, /) -> Self:

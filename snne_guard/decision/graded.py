@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.types import BoolArray, FloatArray
 
-__all__ = ["check_share", "graded_answers", "uncertainties"]
+__all__ = ["as_vector", "check_share", "graded_answers", "uncertainties"]
 
 
 def check_share(name: str, value: object) -> float:
@@ -33,7 +33,10 @@ def uncertainties(values: ArrayLike, /) -> FloatArray:
     Raises:
         InputError: If there are none, or one is not a number, NaN or outside [0, 1].
     """
-    u = _floats("uncertainty", values)
+    u = as_vector("uncertainty", values)
+    if not u.size:
+        msg = "expected at least one uncertainty, got none"
+        raise InputError(msg)
     bad = u[~(((u >= 0) & (u <= 1)) | (u == np.inf))]
     if bad.size:
         msg = (
@@ -62,7 +65,7 @@ def graded_answers(
         >>> graded_answers([0.5, 0.1], [0, 1])
         (array([0.1, 0.5]), array([False, True]))
     """
-    labels = _floats("label", correct)
+    labels = as_vector("label", correct)
     bad = labels[(labels != 0) & (labels != 1)]
     if bad.size:
         msg = f"expected labels 0 (wrong) or 1 (correct); got {float(bad[0])}"
@@ -87,13 +90,14 @@ def graded_answers(
     return u[order], wrong[order]
 
 
-def _floats(name: str, values: ArrayLike) -> FloatArray:
+def as_vector(name: str, values: ArrayLike) -> FloatArray:
+    """Return ``(n,)`` numbers; anything else raises InputError."""
     try:
         array = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError, OverflowError) as error:
         msg = f"expected a number for every {name}"
         raise InputError(msg) from error
-    if array.ndim != 1 or not array.size:
-        msg = f"expected at least one {name} in shape (n,), got shape {array.shape}"
+    if array.ndim != 1:
+        msg = f"expected every {name} in shape (n,), got shape {array.shape}"
         raise InputError(msg)
     return array

@@ -17,8 +17,6 @@ from snne_guard.types import BoolArray, FloatArray, IntArray
 
 __all__ = [
     "Accepted",
-    "error_bound",
-    "labels_needed",
     "least_labels",
     "scipy_stats",
     "search",
@@ -96,58 +94,6 @@ def search(u: FloatArray, wrong: BoolArray, *, alpha: float, delta: float) -> Ac
     return Accepted(
         value=float(values[last]), n=int(counts[last]), wrong=int(errors_at[last])
     )
-
-
-def error_bound(wrong: int, n: int, delta: float) -> float:
-    """Return the upper Clopper-Pearson bound on an error rate.
-
-    Args:
-        wrong: Errors that were seen.
-        n: Answers among which they were seen, at least 1.
-        delta: Probability that the bound fails, in (0, 1).
-
-    Raises:
-        MissingExtraError: If scipy is not installed.
-
-    Example:
-        >>> round(error_bound(0, 22, 0.1), 4)
-        0.0994
-    """
-    if wrong >= n:
-        return 1.0
-    return float(scipy_stats().beta.ppf(1 - delta, wrong + 1, n - wrong))
-
-
-def labels_needed(
-    u: FloatArray, wrong: BoolArray, *, alpha: float, delta: float
-) -> int | None:
-    """Return about how many labels like these would allow some threshold.
-
-    For each threshold it takes the error rate and the acceptance as they were seen, and
-    asks how many labels make the test pass in one draw of two (normal approximation).
-
-    Returns:
-        Labels, rounded up to two digits; None where no threshold has an error below
-        alpha, so that no number of labels would do.
-
-    Example:
-        >>> u = np.arange(100) / 100
-        >>> labels_needed(u, u > 0.8, alpha=0.1, delta=0.1)
-        79
-    """
-    _, counts, errors = _distinct(u, wrong)
-    rates = (errors + 0.5) / (counts + 1)
-    counts, rates = counts[rates < alpha], rates[rates < alpha]
-    if not counts.size:
-        return None
-    gap = alpha - rates
-    z = max(0.0, float(scipy_stats().norm.isf(delta)))
-    spread = z * math.sqrt(alpha * (1 - alpha))
-    accepted = ((spread + np.sqrt(spread**2 + 2 * gap)) / (2 * gap)) ** 2
-    accepted = np.maximum(accepted, _START * least_labels(alpha, delta))
-    labels = float((accepted / counts).min()) * len(u)
-    step: int = 10 ** max(0, math.floor(math.log10(labels)) - 1)
-    return math.ceil(labels / step) * step
 
 
 def _distinct(u: FloatArray, wrong: BoolArray) -> tuple[FloatArray, IntArray, IntArray]:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -12,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from snne_guard.decision import risk_control
 from snne_guard.decision.graded import check_share, graded_answers, uncertainties
-from snne_guard.decision.stored import STRICT, read_stored
+from snne_guard.decision.stored import STRICT
 from snne_guard.errors import ConfigurationError, InputError
 
 __all__ = ["Status", "Threshold"]
@@ -36,10 +35,7 @@ class Threshold:
         n_labels: Graded answers that it was made from; scores, for a coverage.
         n_accepted: Those of them that it accepts.
         n_wrong: Those of these that are wrong.
-        error_bound: Clopper-Pearson bound on the error among accepted answers, which
-            fails with probability ``delta``.
-        labels_needed: Where labels are missing, about how many it takes; None where no
-            number of labels like these would do.
+        labels_needed: Where there are too few labels, the fewest that could do.
         best_alpha: Where alpha cannot be promised, the lowest error rate, in whole per
             cent, that these labels would have allowed. It promises nothing: declare it
             and grade new answers.
@@ -62,7 +58,6 @@ class Threshold:
     n_labels: int = 0
     n_accepted: int = 0
     n_wrong: int = 0
-    error_bound: float | None = None
     labels_needed: int | None = None
     best_alpha: float | None = None
 
@@ -106,25 +101,6 @@ class Threshold:
     def statement(self) -> str:
         """The promise, or why there is none and what to do, in plain words."""
         return _STATEMENTS[self.status](self)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return its fields as JSON can hold them."""
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, content: Mapping[str, Any], /) -> Self:
-        """Return what ``to_dict`` wrote.
-
-        Raises:
-            InputError: If a field is missing, unknown, of the wrong type or
-                contradicts another one.
-
-        Example:
-            >>> threshold = Threshold.fixed(0.4)
-            >>> Threshold.from_dict(threshold.to_dict()) == threshold
-            True
-        """
-        return read_stored(cls, content)
 
     @classmethod
     def fixed(cls, u: float, /) -> Self:
@@ -225,7 +201,6 @@ class Threshold:
                 status="certified",
                 n_accepted=found.n,
                 n_wrong=found.wrong,
-                error_bound=risk_control.error_bound(found.wrong, found.n, delta),
                 **known,
             )
         higher = (percent / 100 for percent in range(math.floor(100 * alpha) + 1, 100))
@@ -237,9 +212,6 @@ class Threshold:
         return cls(
             value=-1.0,
             status="infeasible",
-            labels_needed=risk_control.labels_needed(
-                u, wrong, alpha=alpha, delta=delta
-            ),
             best_alpha=next(allowed, None),
             **known,
         )
@@ -282,15 +254,6 @@ def _too_few(one: Threshold) -> str:
 def _infeasible(one: Threshold) -> str:
     asked = f"an error rate of {_percent(one.alpha)}"
     parts = [f"Nothing is accepted: these {one.n_labels} labels do not allow {asked}."]
-    if one.labels_needed is None:
-        parts.append(
-            "More labels like these would not help, since even the answers with the "
-            "smallest u are wrong too often."
-        )
-    elif one.labels_needed > one.n_labels:
-        parts.append(f"It would take about {one.labels_needed} labels.")
-    else:
-        parts.append("This draw was unlucky: as many new labels may allow it.")
     if one.best_alpha is not None:
         parts.append(
             f"They would have allowed {_percent(one.best_alpha)}; to promise that, "

@@ -16,9 +16,6 @@ from snne_guard.evaluation.label import Label, LabelFile, read_labels, with_labe
 from snne_guard.evaluation.metrics import (
     auarc,
     auroc,
-    average_precision,
-    brier,
-    ece,
     prr,
     risk_coverage,
 )
@@ -31,7 +28,7 @@ from snne_guard.evaluation.recordings import (
     read_recordings,
     write_recordings,
 )
-from snne_guard.evaluation.report import to_html, write_report
+from snne_guard.evaluation.report import to_html
 from snne_guard.evaluation.results import (
     Evaluation,
     HardQuestion,
@@ -58,10 +55,7 @@ __all__ = [
     "ReferenceGrader",
     "auarc",
     "auroc",
-    "average_precision",
     "bootstrap",
-    "brier",
-    "ece",
     "evaluate",
     "grade_all",
     "numeric_match",
@@ -76,5 +70,4 @@ __all__ = [
     "to_html",
     "with_labels",
     "write_recordings",
-    "write_report",
 ]

@@ -41,22 +41,6 @@ class CalibrationResult:
     n_ungraded: int
     warnings: tuple[str, ...]
 
-    def alternatives(
-        self, error_rates: Sequence[float] = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3)
-    ) -> list[Threshold]:
-        """Return what other error rates would accept, to explore.
-
-        They share one delta (Bonferroni), so that all of their promises hold at once.
-        Each therefore accepts less than the same rate would, declared alone.
-        """
-        delta = (self.calibration.threshold.delta or 0.1) / max(len(error_rates), 1)
-        return [
-            Threshold.for_error_rate(
-                self.uncertainty, self.correct, alpha=alpha, delta=delta
-            )
-            for alpha in error_rates
-        ]
-
 
 def calibrate(
     recordings: Iterable[Recording],

@@ -13,19 +13,17 @@ from functools import partial
 import numpy as np
 from numpy.typing import ArrayLike
 
-from snne_guard.errors import InputError, MissingExtraError
+from snne_guard.decision.graded import as_vector
+from snne_guard.errors import InputError
 from snne_guard.types import FloatArray, IntArray
 
 __all__ = [
     "METRICS",
     "auarc",
     "auroc",
-    "average_precision",
-    "brier",
     "checked_correct",
     "checked_quality",
     "dense_ranks",
-    "ece",
     "prr",
     "risk_coverage",
 ]
@@ -161,96 +159,6 @@ def risk_coverage(
     return np.arange(1, len(right) + 1) / max(1, len(right)), 1 - accuracy
 
 
-def average_precision(uncertainty: ArrayLike, correct: ArrayLike) -> float:
-    """Return scikit-learn's average precision of finding wrong answers.
-
-    Args:
-        uncertainty: ``(n,)``, higher is less certain; infinite values are ranked.
-        correct: ``(n,)`` of 0 and 1.
-
-    Returns:
-        In [0, 1]; an uncertainty that says nothing has the share of wrong answers. NaN
-        where none is wrong.
-
-    Raises:
-        InputError: As for ``auroc``.
-        MissingExtraError: scikit-learn is not installed.
-
-    Example:
-        >>> average_precision([0.1, 0.4, 0.6, 0.9], [1, 0, 1, 0])
-        0.8333
-    """
-    right = checked_correct(correct)
-    ranks = dense_ranks(uncertainty, right)
-    if right.all():
-        return float("nan")
-    return float(_sklearn("average_precision_score")(1 - right, ranks))
-
-
-def brier(probability: ArrayLike, correct: ArrayLike) -> float:
-    """Return scikit-learn's Brier score: the mean of (probability - wrong) squared.
-
-    Args:
-        probability: ``(n,)`` chance that each answer is **wrong**, in [0, 1]. A score
-            or ``u`` is no such chance.
-        correct: ``(n,)`` of 0 and 1.
-
-    Returns:
-        In [0, 1], lower is better. NaN for n = 0.
-
-    Raises:
-        InputError: Not equally many numbers, or not of those kinds.
-        MissingExtraError: scikit-learn is not installed.
-
-    Example:
-        >>> brier([0.1, 0.2, 0.8, 0.9], [1, 1, 0, 1])
-        0.225
-    """
-    chance, right = _probability(probability, correct)
-    if not len(right):
-        return float("nan")
-    return float(_sklearn("brier_score_loss")(1 - right, chance, labels=[0, 1]))
-
-
-def ece(probability: ArrayLike, correct: ArrayLike, *, n_bins: int = 10) -> float:
-    r"""Return the expected calibration error, over bins of equally many answers.
-
-    .. math:: ECE = \sum_b \frac{n_b}n \left|\bar p_b - \bar w_b\right|
-
-    with the mean probability and the share of wrong answers in bin b. It is above 0 by
-    chance alone, so compare it at equal n only.
-
-    Args:
-        probability: As for ``brier``.
-        correct: As for ``brier``.
-        n_bins: How many bins, at least 1; answers of equal probability stay together.
-
-    Returns:
-        In [0, 1], lower is better. NaN for n = 0.
-
-    Raises:
-        InputError: As for ``brier``, or less than one bin.
-
-    Source:
-        Guo et al. 2017, "On Calibration of Modern Neural Networks"; equal mass: Nixon
-        et al. 2019, "Measuring Calibration in Deep Learning".
-
-    Example:
-        >>> ece([0.1, 0.2, 0.8, 0.9], [1, 1, 0, 1], n_bins=2)
-        0.25
-    """
-    chance, right = _probability(probability, correct)
-    if n_bins < 1:
-        msg = f"expected n_bins of at least 1, got {n_bins}"
-        raise InputError(msg)
-    if not len(right):
-        return float("nan")
-    edges = np.quantile(chance, np.arange(1, n_bins) / n_bins)
-    bins = np.searchsorted(edges, chance, side="right")
-    gaps = np.bincount(bins, weights=chance - (1 - right), minlength=n_bins)
-    return float(np.abs(gaps).sum() / len(right))
-
-
 def _auroc(ranks: IntArray, right: FloatArray) -> float:
     rights = np.bincount(ranks, weights=right)
     wrongs = np.bincount(ranks, weights=1 - right)
@@ -315,7 +223,7 @@ METRICS: Mapping[str, Callable[[IntArray, FloatArray], float]] = {
 
 def dense_ranks(uncertainty: ArrayLike, other: FloatArray) -> IntArray:
     """Return ``(n,)`` ranks from 0; equal uncertainties have equal ranks."""
-    values = _vector(uncertainty, what="uncertainty")
+    values = as_vector("uncertainty", uncertainty)
     if len(values) != len(other):
         msg = f"expected one value a question, got {len(values)} and {len(other)}"
         raise InputError(msg)
@@ -328,7 +236,7 @@ def dense_ranks(uncertainty: ArrayLike, other: FloatArray) -> IntArray:
 
 def checked_correct(correct: ArrayLike) -> FloatArray:
     """Return ``(n,)`` zeros and ones; anything else raises InputError."""
-    values = _vector(correct, what="correct")
+    values = as_vector("value of correct", correct)
     if not np.isin(values, (0, 1)).all():
         msg = "expected correct to be 0 or 1"
         raise InputError(msg)
@@ -337,42 +245,8 @@ def checked_correct(correct: ArrayLike) -> FloatArray:
 
 def checked_quality(quality: ArrayLike) -> FloatArray:
     """Return ``(n,)`` finite numbers; anything else raises InputError."""
-    values = _vector(quality, what="quality")
+    values = as_vector("quality", quality)
     if not np.isfinite(values).all():
         msg = "expected quality to be finite"
         raise InputError(msg)
     return values
-
-
-def _probability(
-    probability: ArrayLike, correct: ArrayLike
-) -> tuple[FloatArray, FloatArray]:
-    chance, right = _vector(probability, what="probability"), checked_correct(correct)
-    if not ((chance >= 0) & (chance <= 1)).all() or len(chance) != len(right):
-        msg = (
-            f"expected {len(right)} probabilities in [0, 1], got {len(chance)} numbers"
-        )
-        raise InputError(msg)
-    return chance, right
-
-
-def _vector(values: ArrayLike, *, what: str) -> FloatArray:
-    try:
-        floats: FloatArray = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        msg = f"expected {what} to be numbers, got {type(values).__name__}"
-        raise InputError(msg) from error
-    if floats.ndim != 1:
-        msg = f"expected {what} of shape (n,), got shape {floats.shape}"
-        raise InputError(msg)
-    return floats
-
-
-def _sklearn(name: str) -> Callable[..., float]:
-    try:
-        from sklearn import metrics
-    except ModuleNotFoundError as error:
-        needed = "scikit-learn"
-        raise MissingExtraError(needed, extra="eval") from error
-    function: Callable[..., float] = getattr(metrics, name)
-    return function

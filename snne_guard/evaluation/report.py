@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import math
-import os
 from base64 import b64encode
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,29 +16,14 @@ from snne_guard.errors import MissingExtraError
 from snne_guard.evaluation.bootstrap import Interval
 from snne_guard.evaluation.metrics import dense_ranks, risk_coverage
 from snne_guard.evaluation.plan import BASELINE
-from snne_guard.evaluation.recordings import replace_file
 from snne_guard.evaluation.results import TITLES, Evaluation
 from snne_guard.types import FloatArray
 
-__all__ = ["check_report_packages", "to_html", "write_report"]
+__all__ = ["check_report_packages", "to_html"]
 
 _DRAWN = 5
 _LONGEST_NAME = 40
 _SMALLEST_COVERAGE = 0.05  # below it the risk hangs on a few answers
-
-
-def write_report(
-    path: str | os.PathLike[str], evaluations: Iterable[Evaluation]
-) -> None:
-    """Write the page of ``to_html`` to a file, whole or not at all.
-
-    Raises:
-        MissingExtraError: jinja2 or matplotlib is not installed.
-        OSError: The file cannot be written.
-    """
-    page = to_html(evaluations)
-    with replace_file(path) as stream:
-        stream.write(page.encode("utf-8", "replace"))
 
 
 def to_html(evaluations: Iterable[Evaluation]) -> str:

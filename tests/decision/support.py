@@ -27,7 +27,6 @@ CERTIFIED = Threshold(
     n_labels=300,
     n_accepted=120,
     n_wrong=5,
-    error_bound=0.08,
 )
 PROBABILITY = ErrorProbability(a=0.5, b=0.25, c=-1.0, n_labels=300)
 

@@ -9,7 +9,7 @@ import os
 import pickle
 import subprocess
 import sys
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +17,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from snne_guard.decision import Calibration, Threshold
+from snne_guard.decision import Calibration
 from snne_guard.decision.calibration import SETTINGS as NAMES
-from snne_guard.decision.stored import write_sealed
+from snne_guard.decision.stored import read_stored, write_sealed
 from snne_guard.errors import ConfigurationError, InputError
 from tests.decision.support import CERTIFIED, SETTINGS, calibration
 
@@ -156,8 +156,14 @@ def test_what_is_no_calibration_is_refused(tmp_path: Path, raw: bytes) -> None:
         {"threshold": None},
         {"threshold": {}},
         {"threshold": {"value": 0.4, "more": 1}},
-        {"threshold": CERTIFIED.to_dict() | {"value": 10**400}},
-        {"threshold": CERTIFIED.to_dict() | {"n_labels": 1.5}},
+        {"threshold": asdict(CERTIFIED) | {"value": 10**400}},
+        {"threshold": asdict(CERTIFIED) | {"n_labels": 1.5}},
+        {"threshold": asdict(CERTIFIED) | {"n_labels": -1}},
+        {"threshold": asdict(CERTIFIED) | {"value": "0.4"}},
+        {"threshold": asdict(CERTIFIED) | {"value": True}},
+        {"threshold": asdict(CERTIFIED) | {"value": 2.0}},
+        {"threshold": asdict(CERTIFIED) | {"status": "sure"}},
+        {"threshold": asdict(CERTIFIED) | {"alpha": 2.0}},
         {"refuse": 0.1},
         {"refuse": 1.1},
         {"refuse": 10**400},
@@ -181,7 +187,7 @@ def test_contents_that_make_no_sense_are_refused_even_when_sealed(
     tmp_path: Path, change: dict[str, Any]
 ) -> None:
     path = tmp_path / "guard.json"
-    write_sealed(path, calibration().to_dict() | change, kind=KIND)
+    write_sealed(path, asdict(calibration()) | change, kind=KIND)
     with pytest.raises(InputError, match="Calibration"):
         Calibration.load(path)
 
@@ -207,31 +213,32 @@ _JSON = st.recursive(
     max_leaves=3,
 )
 _WHOLE = calibration(reference=(0.5,), reply_models=("m",), stop=(".",), top_p=1.0)
+_PLAIN = json.loads(json.dumps(asdict(_WHOLE)))
 
 
 @settings(max_examples=200)
-@given(field=st.sampled_from(_fields(_WHOLE.to_dict())), value=_JSON)
+@given(field=st.sampled_from(_fields(_PLAIN)), value=_JSON)
 def test_any_value_in_any_field_is_refused_or_can_be_used(
     field: tuple[Any, ...], value: Any
 ) -> None:
-    content = _WHOLE.to_dict()
+    content = copy.deepcopy(_PLAIN)
     inner: Any = content
     for name in field[:-1]:
         inner = inner[name]
     inner[field[-1]] = value
     try:
-        found = Calibration.from_dict(content)
+        found = read_stored(Calibration, content)
     except InputError:
         return
     assert found.statement
     assert found.p_wrong(0.5) is None or 0 < (found.p_wrong(0.5) or 0) < 1
     covers(found)
     found.matches(_WHOLE.settings)
-    assert Calibration.from_dict(found.to_dict()) == found
+    assert read_stored(Calibration, asdict(found)) == found
 
 
 def test_a_missing_field_of_the_file_is_named(tmp_path: Path) -> None:
-    content = calibration().to_dict()
+    content = asdict(calibration())
     del content["threshold"]
     path = tmp_path / "guard.json"
     write_sealed(path, content, kind=KIND)
@@ -477,8 +484,3 @@ def test_the_options_of_a_guard_are_those_it_was_made_with() -> None:
         "method": "snne",
         "similarity": "content_f1",
     }
-
-
-def test_a_threshold_without_a_promise_may_be_bound_too() -> None:
-    made = calibration(threshold=Threshold.fixed(0.4))
-    assert Calibration.from_dict(json.loads(json.dumps(made.to_dict()))) == made

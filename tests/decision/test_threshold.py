@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import math
 import sys
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 import pytest
 
 from snne_guard.decision import Threshold
+from snne_guard.decision.stored import read_stored
 from snne_guard.errors import ConfigurationError, InputError, MissingExtraError
 from tests.decision.support import CERTIFIED, answers
 
@@ -34,7 +36,7 @@ def test_a_certified_one_counts_the_answers_below_it() -> None:
     assert (found.n_labels, found.n_accepted) == (200, below.sum())
     assert found.n_wrong == (below & ~correct).sum()
     assert found.acceptance == below.mean()
-    assert found.n_wrong / found.n_accepted < (found.error_bound or 1) <= 0.2
+    assert found.n_wrong / found.n_accepted < 0.2
 
 
 def test_the_statements_are_sentences_with_numbers() -> None:
@@ -59,27 +61,7 @@ def test_an_infeasible_rate_says_what_would_be_feasible() -> None:
     assert best is not None
     assert Threshold.for_error_rate(u, correct, alpha=best).certified
     assert not Threshold.for_error_rate(u, correct, alpha=best - 0.01).certified
-    assert (found.labels_needed or 0) > 150
     assert f"They would have allowed {100 * best:.3g} %" in found.statement
-    assert f"about {found.labels_needed} labels" in found.statement
-
-
-def test_more_labels_do_not_help_below_the_floor() -> None:
-    correct = np.arange(300) % 5 > 0  # a fifth wrong, all of them equally certain
-    found = Threshold.for_error_rate(np.zeros(300), correct, alpha=0.1)
-    assert (found.status, found.labels_needed) == ("infeasible", None)
-    assert "even the answers with the smallest u are wrong" in found.statement
-
-
-def test_an_unlucky_draw_is_not_called_too_small() -> None:
-    # The answers with the lowest u happen to be wrong, so that the first test fails;
-    # of all answers 8 % are.
-    u = [step / 300 for step in range(300)]
-    wrong = {*range(0, 40, 2), 299, 298, 297, 296}
-    correct = [place not in wrong for place in range(300)]
-    found = Threshold.for_error_rate(u, correct, alpha=0.15)
-    assert found.status == "infeasible"
-    assert "as many new labels may allow it" in found.statement
 
 
 def test_where_nothing_is_scored_nothing_can_be_allowed() -> None:
@@ -123,7 +105,7 @@ def test_a_coverage_is_the_smallest_u_that_accepts_the_share() -> None:
 @pytest.mark.parametrize(
     ("u", "correct", "message"),
     [
-        ([], [], "at least one label"),
+        ([], [], "at least one uncertainty"),
         ([0.1] * 20, [0, 1] * 9, "got 18 labels and 20 uncertainties"),
         ([0.1] * 20, [0, 2] * 10, r"0 \(wrong\) or 1 \(correct\); got 2.0"),
         ([0.1] * 20, [0, None] * 10, "got nan"),
@@ -187,39 +169,7 @@ def test_parts_that_contradict_each_other_are_refused(
     ],
 )
 def test_it_survives_json(made: Threshold) -> None:
-    stored = json.loads(json.dumps(made.to_dict(), allow_nan=False))
-    assert Threshold.from_dict(stored) == made
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"value": "0.4"},
-        {"value": True},
-        {"value": math.nan},
-        {"value": None},
-        {"value": 2.0},
-        {"value": 10**400},
-        {"status": "sure"},
-        {"status": ["fixed"]},
-        {"n_labels": 1.5},
-        {"n_labels": -1},
-        {"alpha": 2.0},
-        {"more": 1},
-        {"more": object()},
-    ],
-)
-def test_what_was_stored_is_not_trusted(change: dict[str, Any]) -> None:
-    with pytest.raises(InputError, match="Threshold"):
-        Threshold.from_dict(CERTIFIED.to_dict() | change)
-    with pytest.raises(InputError, match="Threshold"):
-        Threshold.from_dict({})
-
-
-@pytest.mark.parametrize("content", [None, [], "text", 3])
-def test_what_is_no_mapping_is_no_threshold(content: Any) -> None:
-    with pytest.raises(InputError, match="Threshold"):
-        Threshold.from_dict(content)
+    assert read_stored(Threshold, json.loads(json.dumps(asdict(made)))) == made
 
 
 def test_making_one_without_scipy_names_the_extra(

@@ -108,14 +108,6 @@ def test_labels_that_allow_nothing_are_no_error() -> None:
     assert (made.threshold.status, made.threshold.value) == ("too_few_labels", -1.0)
 
 
-def test_alternatives_share_one_promise() -> None:
-    result = calibrate(rows(), error_rate=0.1)
-    found = result.alternatives((0.05, 0.1, 0.2))
-    assert [one.alpha for one in found] == [0.05, 0.1, 0.2]
-    assert {one.delta for one in found} == {0.1 / 3}
-    assert [one.n_accepted for one in found] == [0, 0, 80]
-
-
 @pytest.mark.parametrize(
     ("fields", "told"),
     [

@@ -15,10 +15,7 @@ from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.evaluation import (
     auarc,
     auroc,
-    average_precision,
     bootstrap,
-    brier,
-    ece,
     prr,
     risk_coverage,
 )
@@ -154,7 +151,6 @@ def test_neither_the_order_nor_the_scale_of_the_input_matters(
         (auroc(u, q), auroc(*again)),
         (auarc(u, q), auarc(*again)),
         (prr(u, q, normalised=True), prr(*again, normalised=True)),
-        (average_precision(u, q), average_precision(*again)),
     ):
         assert first == pytest.approx(second, abs=1e-12, nan_ok=True)
 
@@ -183,26 +179,10 @@ def test_risk_coverage_ends_at_the_error_rate() -> None:
     assert risk[0] == 0.0
 
 
-def test_average_precision_of_the_wrong_answers() -> None:
-    assert average_precision([0.1, 0.4, 0.6, 0.9], [1, 0, 1, 0]) == pytest.approx(5 / 6)
-    assert math.isnan(average_precision([0.1, 0.2], [1, 1]))
-
-
-def test_brier_and_ece_of_known_probabilities() -> None:
-    p, right = [0.1, 0.2, 0.8, 0.9], [1, 1, 0, 1]
-    assert brier(p, right) == pytest.approx((0.01 + 0.04 + 0.04 + 0.81) / 4)
-    # Two bins: means .15 and .85, shares of wrong answers 0 and .5.
-    assert ece(p, right, n_bins=2) == pytest.approx((0.15 + 0.35) / 2)
-    assert ece([0.5] * 4, [1, 0, 1, 0]) == pytest.approx(0.0)
-    assert brier([0.3, 0.3], [1, 1]) == pytest.approx(0.09)
-
-
 def test_metrics_of_nothing_are_nan() -> None:
     assert math.isnan(auroc([], []))
     assert math.isnan(auarc([0.1], [1]))
     assert math.isnan(prr([], [], normalised=False))
-    assert math.isnan(brier([], []))
-    assert math.isnan(ece([], []))
 
 
 @pytest.mark.parametrize(
@@ -223,14 +203,9 @@ def test_bad_input_is_refused(u: Any, q: Any) -> None:
 
 
 def test_only_zeros_and_ones_are_right_and_wrong() -> None:
-    for metric in (auroc, risk_coverage, average_precision):
+    for metric in (auroc, risk_coverage):
         with pytest.raises(InputError, match="0 or 1"):
             metric([0.1, 0.2], [0.5, 1])
-    for rule in (brier, ece):
-        with pytest.raises(InputError, match=r"probabilities in \[0, 1\]"):
-            rule([0.1, 1.2], [0, 1])
-    with pytest.raises(InputError, match="n_bins"):
-        ece([0.1], [1], n_bins=0)
     for share in (0, 1.1, math.nan):
         with pytest.raises(InputError, match="max_rejection"):
             prr([1, 2], [0, 1], normalised=True, max_rejection=share)

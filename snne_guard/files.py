@@ -1,0 +1,74 @@
+"""Files that are written whole or not at all, and JSON that is checked when read."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import shutil
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from snne_guard.errors import InputError
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
+
+__all__ = ["first_problem", "json_object", "replace_file"]
+
+
+@contextmanager
+def replace_file(path: str | os.PathLike[str]) -> Generator[IO[bytes]]:
+    """Yield a stream whose bytes take the place of a file once the block succeeds.
+
+    Raises:
+        OSError: The file cannot be written.
+    """
+    target = Path(path).resolve()  # a link stays one
+    partial = target.with_name(f".{target.name[:99]}.{secrets.token_hex(4)}")
+    try:
+        with partial.open("xb") as stream:
+            yield stream
+            stream.flush()
+            os.fsync(stream.fileno())
+        if target.exists():
+            shutil.copymode(target, partial)
+        partial.replace(target)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def json_object(content: bytes) -> dict[str, Any]:
+    """Return the JSON object that some bytes are.
+
+    Raises:
+        InputError: They are something else. The message quotes nothing of them.
+    """
+    try:
+        value = json.loads(content.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        msg = f"expected UTF-8, but byte {error.start} is not"
+        raise InputError(msg) from None
+    except json.JSONDecodeError as error:
+        msg = f"expected a JSON object: {error.msg} at column {error.colno}"
+        raise InputError(msg) from None
+    except (ValueError, RecursionError, MemoryError) as error:
+        # A number of thousands of digits, or lists in lists in lists.
+        msg = f"expected a plain JSON object, got a {type(error).__name__}"
+        raise InputError(msg) from None
+    if not isinstance(value, dict):
+        msg = f"expected a JSON object, got {type(value).__name__}"
+        raise InputError(msg)
+    return value
+
+
+def first_problem(error: ValidationError) -> str:
+    """Return the field and the message of pydantic's first problem.
+
+    Pydantic's own text quotes the input, which may be an answer.
+    """
+    first = error.errors(include_url=False, include_input=False, include_context=False)
+    place = ".".join(map(str, first[0]["loc"])) or "the object"
+    return f"{place}: {first[0]['msg'].replace('valid tuple', 'list')}"
