@@ -1,4 +1,4 @@
-"""An agent: its model is guarded, its tool calls pass, its answer is measured.
+"""An agent with a tool: its tool calls pass, its final answer is measured.
 
 python examples/agent.py
 """
@@ -19,7 +19,7 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.tools import tool
 from langchain_openai import ChatOpenAI
 
-from snne_guard import GuardedChatModel, SNNEGuard
+from snne_guard import SNNEGuard
 from snne_guard.langchain.embedded import MODEL_NAME, embedded_server_url
 
 runs: list[str] = []
@@ -32,7 +32,7 @@ def opening_hours(place: str) -> str:
     return f"The {place} opens at 9 and closes at 17."
 
 
-class CallsToolsFirst(ChatOpenAI):
+class CallsToolFirst(ChatOpenAI):
     """The embedded model is too small to call tools, so its first turn is written here.
 
     With a model that calls tools by itself, leave this class out.
@@ -57,19 +57,19 @@ settings: dict[str, Any] = {
     "base_url": embedded_server_url(),
     "api_key": "none-needed",
     "temperature": 0,
-    "max_tokens": 32,
+    "max_tokens": 64,
     "stop": ["\n", "."],
 }
 agent = create_agent(
-    model=GuardedChatModel(SNNEGuard(CallsToolsFirst(**settings), threshold=0.5)),
+    model=SNNEGuard(CallsToolFirst(**settings), threshold=0.5),
     tools=[opening_hours],
     system_prompt="Answer in one short sentence.",
 )
 
 result = agent.invoke({"messages": [HumanMessage("When does the library open?")]})
 for message in result["messages"]:
-    print(f"{message.type}: {message.content or message.tool_calls[0]['name']}")
-    found = message.response_metadata.get("snne_guard")
-    if found is not None:
-        print(f"  decision {found['decision']}, reasons {found['reasons']}")
+    print(f"{message.type}: {message.text or message.tool_calls[0]['name']}")
+    record = message.response_metadata.get("snne_guard")
+    if record is not None:
+        print(f"  decision {record['decision']}, reasons {record['reasons']}")
 print("tool runs:", len(runs))

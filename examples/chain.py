@@ -1,4 +1,4 @@
-"""A chain with prompt and parser: the model in it is guarded, the rest stays as it is.
+"""A chain with a guarded model: a made-up answer is refused.
 
 python examples/chain.py
 """
@@ -9,14 +9,14 @@ from langchain_core.output_parsers import StrOutputParser
 from langchain_core.prompts import ChatPromptTemplate
 
 from snne_guard import SNNEGuard
-from snne_guard.langchain.embedded import embedded_model
+from snne_guard.langchain import embedded_model
 
 QUESTIONS = (
     "What is the chemical symbol for gold?",
     "Who won the 1907 village chess cup of Ebnat?",
 )
 
-model = embedded_model(temperature=0, seed=1, max_tokens=32, stop=["\n", "."])
+model = embedded_model(temperature=0, seed=1, max_tokens=64, stop=["\n", "."])
 prompt = ChatPromptTemplate.from_messages(
     [("system", "Answer in one short sentence."), ("user", "{question}")]
 )

@@ -1,4 +1,4 @@
-"""An observer of your own: log every uncertainty, and what the call took.
+"""An observer of your own: log every uncertainty and what the call took.
 
 python examples/observer.py
 """
@@ -8,8 +8,7 @@ from __future__ import annotations
 import logging
 
 from snne_guard import Assessment, SNNEGuard
-from snne_guard.langchain.embedded import embedded_model
-from snne_guard.types import SampleEvent
+from snne_guard.langchain import embedded_model
 
 logging.basicConfig(format="%(name)s: %(message)s")
 logger = logging.getLogger("my-app")
@@ -17,12 +16,6 @@ logger.setLevel(logging.INFO)
 
 
 class Log:
-    """Any of these methods may be missing; each may be async."""
-
-    def on_sample_end(self, event: SampleEvent) -> None:
-        what = "failed" if event.error else f"{len(event.samples)} came"
-        logger.info("%s: asked for %d, %s", event.role, event.n, what)
-
     def on_assessment(self, assessment: Assessment) -> None:
         # Numbers and codes only. The texts are there too: log them only if you may.
         logger.info(
@@ -34,7 +27,7 @@ class Log:
         )
 
 
-model = embedded_model(temperature=0, seed=1, max_tokens=32, stop=["\n", "."])
+model = embedded_model(temperature=0, seed=1, max_tokens=64, stop=["\n", "."])
 guard = SNNEGuard(model, threshold=0.5, observers=[Log()])
 message = guard.invoke(
     [
@@ -42,4 +35,4 @@ message = guard.invoke(
         ("user", "What is the chemical symbol for gold?"),
     ]
 )
-print(message.content)
+print(message.text)

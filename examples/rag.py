@@ -15,7 +15,7 @@ from langchain_core.runnables import RunnablePassthrough
 from langchain_core.vectorstores import InMemoryVectorStore
 
 from snne_guard import SNNEGuard
-from snne_guard.langchain.embedded import embedded_model
+from snne_guard.langchain import embedded_model
 
 TEXTS = {
     "library.txt": "The town library opens at 9 and closes at 17.",
@@ -52,10 +52,12 @@ def read(inputs: dict[str, list[Document]]) -> str:
     return "\n".join(document.page_content for document in inputs["sources"])
 
 
+# The context is in the system message, so the user's message is the question alone,
+# which is what the guard takes it for.
 prompt = ChatPromptTemplate.from_messages(
     [("system", "Answer in one short sentence. {context}"), ("user", "{question}")]
 )
-model = embedded_model(temperature=0, seed=1, max_tokens=32, stop=["\n", "."])
+model = embedded_model(temperature=0, seed=1, max_tokens=64, stop=["\n", "."])
 guard = SNNEGuard(model, threshold=0.5)
 
 chain = RunnablePassthrough.assign(sources=retrieve) | RunnablePassthrough.assign(
@@ -63,9 +65,9 @@ chain = RunnablePassthrough.assign(sources=retrieve) | RunnablePassthrough.assig
 )
 
 result = chain.invoke({"question": "When does the town library open?"})
-assessment = result["answer"].response_metadata["snne_guard"]
-print("answer:", result["answer"].content)
+record = result["answer"].response_metadata["snne_guard"]
+print("answer:", result["answer"].text)
 print("sources:", ", ".join(source.metadata["source"] for source in result["sources"]))
 print("searches:", len(searches))
-print("replies compared:", assessment["n_used"])
-print("decision:", assessment["decision"])
+print("replies compared:", record["n_used"])
+print("decision:", record["decision"])

@@ -1,35 +1,27 @@
-"""Streaming: the answer as it comes, its assessment in the last chunk.
+"""A stream flows where an answer can only be flagged, and waits where it may be held.
 
 python examples/streaming.py
 """
 
 from __future__ import annotations
 
-from snne_guard import SNNEGuard
-from snne_guard.langchain.embedded import embedded_model
+from typing import Literal
 
-QUESTION = [
+from snne_guard import SNNEGuard
+from snne_guard.langchain import embedded_model
+
+MESSAGES = [
     ("system", "Answer in one short sentence."),
     ("user", "What is the chemical symbol for gold?"),
 ]
 
-model = embedded_model(temperature=0, seed=1, max_tokens=32, stop=["\n", "."])
-
-
-def show(guard: SNNEGuard) -> None:
-    """Print the pieces with a bar between them, then what the last one carries."""
-    pieces = []
-    last = None
-    for last in guard.stream(QUESTION):
-        pieces.append(str(last.content))
-    print("|".join(piece for piece in pieces if piece))
-    if last is not None:
-        found = last.response_metadata["snne_guard"]
-        print(f"  decision {found['decision']}, uncertainty {found['uncertainty']:.2f}")
-
-
-print("It can only be flagged, so it streams:")
-show(SNNEGuard(model, threshold=0.5, on_uncertain="flag"))
-
-print("It may be refused, so it comes in one piece, after the decision:")
-show(SNNEGuard(model, threshold=0.5, on_uncertain="refuse"))
+model = embedded_model(temperature=0, seed=1, max_tokens=64, stop=["\n", "."])
+policies: tuple[Literal["flag", "refuse"], ...] = ("flag", "refuse")
+for policy in policies:
+    guard = SNNEGuard(model, threshold=0.5, on_uncertain=policy)
+    chunks = list(guard.stream(MESSAGES))
+    print(f"{policy}: " + "|".join(chunk.text for chunk in chunks if chunk.text))
+    carrying = next(
+        chunk for chunk in chunks if "snne_guard" in chunk.response_metadata
+    )
+    print(f"  {carrying.response_metadata['snne_guard']['decision']}")

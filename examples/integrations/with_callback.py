@@ -9,7 +9,7 @@ from langchain_core.output_parsers import StrOutputParser
 from langchain_core.prompts import ChatPromptTemplate
 
 from snne_guard import Assessment, SNNEGuard
-from snne_guard.langchain.embedded import embedded_model
+from snne_guard.langchain import embedded_model
 from snne_guard_integrations.callback import SNNECallbackHandler
 
 

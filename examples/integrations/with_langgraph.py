@@ -7,56 +7,45 @@ from __future__ import annotations
 
 from typing import Any
 
-from langchain_core.messages import HumanMessage, SystemMessage
+from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.graph import END, START, StateGraph
+from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.types import Command, interrupt
 
 from snne_guard import SNNEGuard
-from snne_guard.langchain.embedded import embedded_model
-from snne_guard_integrations.langgraph import (
-    UncertaintyState,
-    route_on_uncertainty,
-    uncertainty_node,
-)
+from snne_guard.langchain import embedded_model
+from snne_guard_integrations.langgraph import route_on_uncertainty, uncertainty_node
 
-model = embedded_model(temperature=0, seed=1, max_tokens=32, stop=["\n", "."])
-guard = SNNEGuard(model, threshold=0.5)
+model = embedded_model(temperature=0, seed=1, max_tokens=64, stop=["\n", "."])
 
 
-def answer(state: UncertaintyState) -> dict[str, Any]:
-    prompt = [SystemMessage("Answer in one short sentence."), *state["messages"]]
-    return {"messages": [model.invoke(prompt)]}
-
-
-def person(state: UncertaintyState) -> dict[str, Any]:
+def person(state: MessagesState) -> dict[str, Any]:
     drawn = state["messages"][-1]
-    said = interrupt({"answer": drawn.text, "measured": state["uncertainty"][-1]})
-    return {"messages": [drawn.model_copy(update={"content": said})]}
+    u = drawn.response_metadata["snne_guard"]["uncertainty"]
+    said = interrupt({"answer": drawn.text, "uncertainty": u})
+    return {"messages": [AIMessage(said, id=drawn.id)]}  # in place of the answer
 
 
-graph = StateGraph(UncertaintyState)
-graph.add_node("answer", answer)
-graph.add_node("measure", uncertainty_node(guard))
+graph = StateGraph(MessagesState)
+graph.add_node("measure", uncertainty_node(SNNEGuard(model, threshold=0.5)))
 graph.add_node("person", person)
-graph.add_edge(START, "answer")
-graph.add_edge("answer", "measure")
+graph.add_edge(START, "measure")
 route = route_on_uncertainty(accept=END, uncertain="person")
 graph.add_conditional_edges("measure", route)
 graph.add_edge("person", END)
 app = graph.compile(checkpointer=InMemorySaver())
 
+system = SystemMessage("Answer in one short sentence.")
 questions = {
     "1": "What is the chemical symbol for gold?",
     "2": "Who won the 1907 village chess cup of Ebnat?",
 }
 for thread, question in questions.items():
     config: Any = {"configurable": {"thread_id": thread}}
-    state = app.invoke({"messages": [HumanMessage(question)]}, config)
+    state = app.invoke({"messages": [system, HumanMessage(question)]}, config)
     if "__interrupt__" in state:
         asked = state["__interrupt__"][0].value
-        print(f"a person is asked, u={asked['measured']['uncertainty']}")
-        # No sample is drawn again, also not by another process.
+        print(f"a person is asked, u={asked['uncertainty']:.2f}")
+        # No sample is drawn again, not even in another process.
         state = app.invoke(Command(resume="Nobody knows."), config)
-    for message in state["messages"]:
-        print(f"{message.type}: {message.content}")
+    print(f"{question}\n  {state['messages'][-1].text}")

@@ -14,13 +14,14 @@ from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import ConsoleSpanExporter, SimpleSpanProcessor
 
 from snne_guard import SNNEGuard
-from snne_guard.langchain.embedded import embedded_model
+from snne_guard.langchain import embedded_model
 from snne_guard_integrations.otel import OpenTelemetryObserver
 
 
 def span_line(span: ReadableSpan) -> str:
     attributes = span.attributes or {}
-    what = f"{attributes.get('snne_guard.role', 'caller')}: {span.name}"
+    u = attributes.get("snne_guard.uncertainty")
+    what = span.name if u is None else f"{span.name} u={u:.2f}"
     under = f"{span.parent.span_id:016x}" if span.parent else "none"
     took = ((span.end_time or 0) - (span.start_time or 0)) / 1e6
     return f"span   {what}, {took:.0f} ms, under {under}\n"
@@ -46,7 +47,7 @@ loggers.add_log_record_processor(
 
 # With OpenTelemetry's global providers: OpenTelemetryObserver() and no more.
 observer = OpenTelemetryObserver(tracer_provider=tracers, logger_provider=loggers)
-model = embedded_model(temperature=0, seed=1, max_tokens=32, stop=["\n", "."])
+model = embedded_model(temperature=0, seed=1, max_tokens=64, stop=["\n", "."])
 guard = SNNEGuard(model, threshold=0.5, observers=[observer])
 
 with tracers.get_tracer("my-app").start_as_current_span("my request"):

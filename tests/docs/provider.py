@@ -1,0 +1,71 @@
+"""A scripted provider that knows a few things and guesses the rest."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from itertools import count
+from typing import Any
+
+from tests.openai.support import Answer, Asked, Scripted
+
+__all__ = ["knowledgeable"]
+
+KNOWN = {
+    "library": "At 9.",
+    "France": "Paris",
+    "return": "Within 30 days.",
+    "ship": "To all of Europe.",
+}
+LARGER = "The catalogue does not say who designed it."
+GUESSES = ("Ida Frick", "Karl Moser", "Anna Berger", "Otto Lang")
+FIRST_GUESS = "Max Frei"
+FIELDS = {"days": 30, "free": True, "place": "library", "item": "lamp"}
+
+
+def knowledgeable() -> Scripted:
+    """Return a script: one answer to what it knows, ever another one to the rest.
+
+    It calls the first tool that it is given once, fills schemas, and "gpt-4.1" says
+    what it does not know.
+    """
+    drawn = count()
+
+    def script(asked: Asked) -> Answer:
+        messages = asked.body.get("messages") or [{"content": asked.body.get("input")}]
+        tools = asked.body.get("tools")
+        if tools and messages[-1].get("role") != "tool":
+            return _call(tools[0]["function"])
+        known = _known(json.dumps(messages[-1]["content"]), json.dumps(messages))
+        schema = (asked.body.get("response_format") or {}).get("json_schema")
+        if schema:
+            return Answer(texts=[json.dumps(_filled(schema["schema"], known))])
+        if known is not None:
+            return Answer(texts=[known])
+        if asked.body["model"] == "gpt-4.1":
+            return Answer(texts=[LARGER])
+        if not asked.is_sample:
+            return Answer(texts=[FIRST_GUESS])
+        return Answer(texts=[GUESSES[next(drawn) % 4] for _ in range(asked.n)])
+
+    return script
+
+
+def _known(*texts: str) -> str | None:
+    for text in texts:
+        for word, answer in KNOWN.items():
+            if word in text:
+                return answer
+    return None
+
+
+def _call(function: Mapping[str, Any]) -> Answer:
+    arguments = json.dumps(_filled(function.get("parameters") or {}, "known"))
+    made = {"name": function["name"], "arguments": arguments}
+    call = {"id": "call_1", "type": "function", "function": made}
+    return Answer(texts=[None], message={"tool_calls": [call]}, finish="tool_calls")
+
+
+def _filled(schema: Mapping[str, Any], known: str | None) -> dict[str, Any]:
+    names = schema.get("properties") or {}
+    return {name: FIELDS.get(name, known or FIRST_GUESS) for name in names}

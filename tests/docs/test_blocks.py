@@ -1,0 +1,141 @@
+"""The pages hold: their Python runs, their outputs come, their links lead somewhere.
+
+The Python blocks of a page run in order in one namespace, in an empty folder with the
+project's ``examples``; bash blocks only where they are marked ``<!-- run -->``. A
+scripted server stands in for OpenAI, and ``model`` is a ``ChatOpenAI`` that asks it.
+Where a block is followed by a ``text`` block, that is what it prints, unless the
+``text`` block is marked ``<!-- output varies -->``.
+"""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import inspect
+import os
+import re
+import subprocess
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import redirect_stdout
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_openai import ChatOpenAI
+
+from snne_guard.types import REASONS
+from tests.docs.pages import DOCS, ROOT, Block, anchors, blocks, links
+from tests.docs.provider import knowledgeable
+from tests.openai.support import Server
+
+NAVIGATION = re.findall(
+    r": ([\w-]+\.md)$", (ROOT / "mkdocs.yml").read_text(), re.MULTILINE
+)
+PAGES = [ROOT / "README.md", *(DOCS / name for name in NAVIGATION)]
+EMBEDDED = {"README.md", "tutorial.md"}
+"""Pages whose blocks ask the embedded model."""
+SLOW = {"tutorial.md", "local-models.md"}
+
+NOT_RUN = {
+    ("cost.md", "asks OpenAI"),
+}
+"""Blocks that are not run: page and reason."""
+
+
+def cases() -> Iterator[Any]:
+    for page in PAGES:
+        marks = [pytest.mark.slow] if page.name in SLOW else []
+        yield pytest.param(page, id=page.name, marks=marks)
+
+
+@pytest.fixture
+def provider(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+    with Server(knowledgeable()) as server:
+        monkeypatch.setenv("OPENAI_API_KEY", "test")
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        yield server
+
+
+@pytest.mark.usefixtures("provider")
+@pytest.mark.parametrize("page", cases())
+def test_blocks_run_and_print_what_stands_below_them(
+    page: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    request: pytest.FixtureRequest,
+) -> None:
+    if page.name in EMBEDDED:
+        request.getfixturevalue("embedded")
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
+    namespace: dict[str, Any] = {"model": ChatOpenAI(model="gpt-4.1-mini")}
+    with asyncio.Runner() as runner:
+        for block in blocks(page):
+            if block.mark.startswith("not run"):
+                continue
+            if block.language == "python":
+                printed = run(block, page, namespace, runner)
+            elif block.language == "bash" and block.mark == "run":
+                printed = run_in_shell(block)
+            else:
+                continue
+            if block.output is not None:
+                assert printed.strip() == block.output.strip(), f"line {block.line}"
+
+
+def run(
+    block: Block, page: Path, namespace: dict[str, Any], runner: asyncio.Runner
+) -> str:
+    source = "\n" * block.line + block.text  # so that a traceback has the page's lines
+    flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+    code = compile(source, str(page), "exec", flags=flags)
+    with redirect_stdout(StringIO()) as printed, warnings.catch_warnings():
+        if code.co_flags & inspect.CO_COROUTINE:
+            runner.run(eval(code, namespace))  # noqa: S307 - the project's own pages
+        else:
+            exec(code, namespace)  # noqa: S102 - likewise
+    return printed.getvalue()
+
+
+def run_in_shell(block: Block) -> str:
+    command = ["bash", "-euc", block.text]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - likewise
+    assert done.returncode == 0, f"line {block.line}: {done.stderr}"
+    return done.stdout
+
+
+def test_blocks_that_are_not_run_are_listed() -> None:
+    found = {
+        (page.name, block.mark.partition(": ")[2])
+        for page in PAGES
+        for block in blocks(page)
+        if block.mark.startswith("not run")
+    }
+    assert found == NOT_RUN
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_to_files_and_headings(page: Path) -> None:
+    for link in links(page):
+        if "://" in link:
+            continue
+        path, _, anchor = link.partition("#")
+        target = (page.parent / path).resolve() if path else page
+        assert target.exists(), f"{link} leads nowhere"
+        if anchor:
+            assert anchor in anchors(target), f"{link} names no heading"
+
+
+def test_every_page_is_in_the_navigation() -> None:
+    assert {page.name for page in DOCS.glob("*.md")} == set(NAVIGATION)
+
+
+def test_every_reason_is_explained() -> None:
+    rows = re.findall(
+        r"^\| `(\w+)` \|", (DOCS / "decisions.md").read_text(), re.MULTILINE
+    )
+    assert sorted(rows) == sorted(REASONS)
