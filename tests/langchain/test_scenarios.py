@@ -1,0 +1,428 @@
+"""What a provider may do, a row each, and what a guard makes of it.
+
+Every row is a guard with five members, ``threshold=0.4`` and ``on_uncertain="refuse"``
+on a real ChatOpenAI. Where a row says nothing else, the provider answers "Paris" five
+times and well: one request for the answer, one for four samples, and WSNNE accepts.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import openai
+import pytest
+
+from snne_guard import GuardTimeoutError, SNNEGuard
+from tests.langchain.support import ask, chat_openai, metadata_of
+from tests.openai.support import Answer, Asked, Scripted, Server, rejecting
+
+REFUSAL = "I am not certain enough of the answer to give one."
+PARIS = Answer()
+FUNCTION = {"name": "pay", "parameters": {"type": "object", "properties": {}}}
+TOOL = {"type": "function", "function": FUNCTION}
+NOW = {"retry-after": "0"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """What the provider does, and what comes of it.
+
+    Attributes:
+        answer: What a request for the answer brings; several in turn.
+        samples: What a request for samples brings; several in turn, the last for ever.
+        alone: Whether the provider refuses ``n``, so that samples come one by one.
+        script: In place of all three.
+        says: What is delivered: a text, or an exception that is raised.
+        decision: Of the guard, None where an exception is raised.
+        reasons: Of the guard, in any order.
+        n_used: Members that were compared.
+        method: What scored them, None where nothing did.
+        calls: Requests that were answered, and those that were sent.
+        lower_bound: Whether the cost is one.
+        model: Options of the ChatOpenAI.
+        bound: What is bound to it.
+        options: Of the guard.
+    """
+
+    answer: Answer | Sequence[Answer] = PARIS
+    samples: Answer | Sequence[Answer] = PARIS
+    alone: bool = False
+    script: Scripted | None = None
+    says: str | type[BaseException] = "Paris"
+    decision: str | None = "accept"
+    reasons: tuple[str, ...] = ()
+    n_used: int = 5
+    method: str | None = "wsnne"
+    calls: tuple[int, int] = (2, 2)
+    lower_bound: bool = False
+    model: dict[str, Any] = field(default_factory=dict)
+    bound: dict[str, Any] = field(default_factory=dict)
+    options: dict[str, Any] = field(default_factory=dict)
+
+
+def refused(*reasons: str, **fields: Any) -> Row:
+    """Return a row in which nothing can be scored, so that the answer is withheld."""
+    unscored: dict[str, Any] = {"says": REFUSAL, "decision": "refuse", "method": None}
+    return Row(reasons=reasons, **{**unscored, **fields})
+
+
+def raised(error: type[BaseException], **fields: Any) -> Row:
+    return Row(says=error, decision=None, **fields)
+
+
+def no_sample(*reasons: str, **fields: Any) -> Row:
+    """Return a row in which the answer is the only member."""
+    return refused(*reasons, "too_few_samples", **{"n_used": 1, **fields})
+
+
+def alone(sample: Answer, reason: str | None = None, **fields: Any) -> Row:
+    """Return a row in which one sample of four, each asked for alone, is odd."""
+    odd: dict[str, Any] = {"n_used": 4} if reason else {}
+    reasons = (reason,) if reason else ()
+    given = {"alone": True, "calls": (5, 6), "reasons": reasons, **odd, **fields}
+    return Row(samples=[PARIS, sample, PARIS], **given)
+
+
+def choices(*texts: Any, **fields: Any) -> dict[str, Any]:
+    """Return a body by hand; a text may bring its own fields of the choice."""
+    listed = [text if isinstance(text, dict) else {"text": text} for text in texts]
+    return {
+        "id": "c",
+        "object": "chat.completion",
+        "created": 1,
+        "model": "test-model",
+        "choices": [
+            {
+                "index": place,
+                "finish_reason": one.get("finish", "stop"),
+                "message": {"role": "assistant", "content": one["text"]},
+                "logprobs": one.get("logprobs"),
+            }
+            for place, one in enumerate(listed)
+        ],
+        "usage": {"prompt_tokens": 5, "completion_tokens": 4, "total_tokens": 9},
+        **fields,
+    }
+
+
+def logprobs(*values: float | None, tokens: Sequence[str] = ("Paris",)) -> Any:
+    """Return four choices with these log-probabilities."""
+    listed = zip(tokens, values, strict=True)
+    content = [{"token": token, "logprob": value} for token, value in listed]
+    text = "".join(tokens)
+    return Answer(body=choices(*[{"text": text, "logprobs": {"content": content}}] * 4))
+
+
+def calls(name: str, **arguments: Any) -> Answer:
+    function = {"name": name, "arguments": json.dumps(arguments)}
+    call = {"id": "call_1", "type": "function", "function": function}
+    return Answer(texts=[None], message={"tool_calls": [call]}, finish="tool_calls")
+
+
+def usage(**fields: int) -> Answer:
+    return Answer(body=choices(*["Paris"] * 4, usage={"total_tokens": 9, **fields}))
+
+
+def cut(_: Asked) -> Answer:
+    raise ConnectionAbortedError
+
+
+def samples_cut(asked: Asked) -> Answer:
+    return cut(asked) if asked.is_sample else PARIS
+
+
+HTML = Answer(body="<html><title>Gateway</title></html>")
+LIMITED = Answer(status=429, headers=NOW)
+DOWN = Answer(status=500, headers=NOW)
+THOUGHT = "<think>Paris or Lyon?</think>"
+IMAGE = {"content": [{"type": "image_url", "image_url": {"url": "data:,x"}}]}
+TAGGED = [f"{n}.</think> Your balance is as it was." for n in (10, 22, 35, 47, 51)]
+INVALID = {"id": "c", "type": "function", "function": {"name": "pay", "arguments": "{"}}
+
+ROWS: dict[str, Row] = {
+    "all is well": Row(),
+    "samples differ": Row(
+        samples=Answer(texts=["Lyon", "Nice", "Metz", "Brest"]),
+        says=REFUSAL,
+        decision="refuse",
+    ),
+    # -- What a reply says
+    "an empty answer": refused("answer_unreadable", answer=Answer(texts=[""])),
+    "an answer of spaces": refused("answer_unreadable", answer=Answer(texts=[" \n"])),
+    "an invisible answer": refused(
+        "answer_unreadable", answer=Answer(texts=["\u200b\u3164\ufeff"])
+    ),
+    "an answer that is null": refused("answer_unreadable", answer=Answer(texts=[None])),
+    "an answer of reasoning alone": refused(
+        "answer_unreadable", answer=Answer(texts=[THOUGHT])
+    ),
+    "an answer that thinks first": Row(
+        answer=Answer(texts=[f"{THOUGHT} Paris"], tokens=["x"]),
+        says=f"{THOUGHT} Paris",
+        reasons=("logprobs_missing",),
+        method="snne",
+    ),
+    "a closing tag inside of answers": Row(
+        answer=Answer(texts=TAGGED[:1]),
+        samples=Answer(texts=TAGGED[1:]),
+        says=REFUSAL,
+        decision="refuse",
+    ),
+    "an answer that the provider filters": refused(
+        "answer_refused", answer=Answer(finish="content_filter")
+    ),
+    "an answer that is a refusal": refused(
+        "answer_refused", answer=Answer(message={"content": None, "refusal": "No."})
+    ),
+    "an answer that is cut off": Row(
+        answer=Answer(finish="length"), reasons=("answer_truncated",)
+    ),
+    "an answer of unknown end": Row(
+        answer=Answer(finish="tired"), reasons=("answer_truncated",)
+    ),
+    "an answer that does not say how it ended": Row(
+        answer=Answer(finish=None), reasons=("answer_truncated",)
+    ),
+    "an answer that calls a tool although none is bound": Row(
+        answer=calls("pay", euros=5),
+        samples=Answer(texts=["Paris"]),
+        says=REFUSAL,
+        decision="refuse",
+        method="snne",
+        reasons=("logprobs_missing",),
+    ),
+    "an answer that calls a bound tool": Row(
+        answer=calls("pay", euros=5),
+        says="",
+        bound={"tools": [TOOL]},
+        decision="unscored",
+        reasons=("tool_calls",),
+        n_used=0,
+        method=None,
+        calls=(1, 1),
+    ),
+    "an answer with a call that is no JSON": Row(
+        answer=Answer(texts=[None], message={"tool_calls": [INVALID]}),
+        says=REFUSAL,
+        decision="refuse",
+        method="snne",
+        reasons=("logprobs_missing",),
+    ),
+    "an answer that is an image": refused(
+        "answer_unreadable", answer=Answer(message=IMAGE)
+    ),
+    "an answer of another model": Row(
+        answer=Answer(model="other"), reasons=("mixed_models",)
+    ),
+    "a sample that is empty": alone(Answer(texts=[""]), "unreadable_samples"),
+    "a sample that is invisible": alone(
+        Answer(texts=["\u200b\u2800"]), "unreadable_samples"
+    ),
+    "a sample that is null": alone(Answer(texts=[None]), "unreadable_samples"),
+    "a sample of reasoning alone": alone(Answer(texts=[THOUGHT]), "unreadable_samples"),
+    "a sample that is cut off": alone(Answer(finish="length"), "truncated_samples"),
+    "a sample that does not say how it ended": alone(
+        Answer(finish=None), "truncated_samples"
+    ),
+    "a sample of unknown end": alone(Answer(finish="tired"), "truncated_samples"),
+    "a sample that the provider filters": alone(
+        Answer(finish="content_filter"), "refused_samples"
+    ),
+    "a sample that is a refusal": alone(
+        Answer(message={"content": None, "refusal": "No."}), "refused_samples"
+    ),
+    "a sample that calls a tool": alone(calls("pay"), "tool_call_samples"),
+    "a sample that is an image": alone(Answer(message=IMAGE), "unreadable_samples"),
+    "a sample of another model": alone(Answer(model="other"), "mixed_models", n_used=5),
+    "samples that are all empty": no_sample(
+        "unreadable_samples", samples=Answer(texts=[""])
+    ),
+    # -- How many replies
+    "n is ignored": Row(samples=Answer(choices=1), calls=(5, 5)),
+    "n is rejected": Row(script=rejecting("n", lambda _: PARIS), calls=(5, 6)),
+    "n is rejected without a word": Row(
+        script=rejecting("n", lambda _: PARIS, named=False), calls=(5, 6)
+    ),
+    "more choices than asked for": Row(samples=Answer(choices=9)),
+    "fewer choices than asked for": Row(
+        samples=[Answer(choices=3), PARIS], calls=(3, 3)
+    ),
+    "no choice at all": no_sample(
+        "samples_failed", samples=Answer(choices=0), calls=(6, 6)
+    ),
+    # -- Log-probabilities
+    "no log-probabilities": Row(
+        script=lambda _: Answer(logprobs=False),
+        method="snne",
+        reasons=("logprobs_missing",),
+    ),
+    "log-probabilities for the answer alone": Row(
+        samples=Answer(logprobs=False), method="snne", reasons=("logprobs_missing",)
+    ),
+    "log-probabilities of other tokens": Row(
+        samples=Answer(tokens=["Rome"]), method="snne", reasons=("logprobs_missing",)
+    ),
+    "log-probabilities are rejected": Row(
+        script=rejecting("logprobs", lambda _: PARIS),
+        method="snne",
+        reasons=("logprobs_missing",),
+        calls=(2, 3),
+        options={"schedule": "answer_first"},
+    ),
+    "log-probabilities above zero": Row(
+        samples=logprobs(0.5), method="snne", reasons=("logprobs_missing",)
+    ),
+    "log-probabilities that are no numbers": Row(
+        samples=logprobs(math.nan), method="snne", reasons=("logprobs_missing",)
+    ),
+    "log-probabilities that are null": Row(
+        samples=logprobs(None), method="snne", reasons=("logprobs_missing",)
+    ),
+    "the same unlikely words again and again": refused(
+        "suspect_agreement",
+        answer=Answer(texts=["one two three"]),
+        samples=logprobs(-9.0, -9.0, -9.0, tokens=("one", " two", " three")),
+        lower_bound=True,
+    ),
+    # -- Parameters
+    "the temperature is rejected": Row(
+        script=rejecting("temperature", lambda _: PARIS),
+        reasons=("temperature_unset",),
+        calls=(2, 3),
+    ),
+    "the temperature is fixed by the user": Row(model={"temperature": 0.0}),
+    "a tool runs at the provider": no_sample(
+        "side_effects", bound={"tools": [{"type": "web_search"}]}, calls=(1, 1)
+    ),
+    # -- What it costs
+    "no usage": Row(script=lambda _: Answer(usage=False), lower_bound=True),
+    "usage of one choice only": Row(
+        samples=usage(prompt_tokens=5, completion_tokens=1),
+        method="snne",
+        reasons=("logprobs_missing",),
+        lower_bound=True,
+    ),
+    "usage below zero": Row(
+        samples=usage(prompt_tokens=-5, completion_tokens=-4),
+        method="snne",
+        reasons=("logprobs_missing",),
+        lower_bound=True,
+    ),
+    # -- Requests that fail
+    "an HTML page for the answer": raised(Exception, answer=HTML),
+    "an HTML page for samples": no_sample("samples_failed", samples=HTML, calls=(1, 6)),
+    "truncated JSON for samples": no_sample(
+        "samples_failed", samples=Answer(body='{"id": "c", "choic'), calls=(1, 6)
+    ),
+    "an error in a body of status 200": no_sample(
+        "samples_failed",
+        samples=Answer(body={"error": {"message": "overloaded"}}),
+        calls=(1, 6),
+    ),
+    "401 for the answer": raised(openai.AuthenticationError, answer=Answer(status=401)),
+    "401 for samples": no_sample(
+        "samples_failed", samples=Answer(status=401), calls=(1, 6)
+    ),
+    "429 once, with Retry-After": Row(samples=[LIMITED, PARIS], calls=(2, 3)),
+    "429 for ever": no_sample("samples_failed", samples=LIMITED, calls=(1, 4)),
+    "429 for ever for the answer": raised(openai.RateLimitError, answer=LIMITED),
+    "500 once for the answer": Row(answer=[DOWN, PARIS], calls=(2, 3)),
+    "500 once for samples": Row(samples=[DOWN, PARIS], calls=(2, 3)),
+    "500 for ever for samples": no_sample("samples_failed", samples=DOWN, calls=(1, 4)),
+    "500 for ever for the answer": raised(openai.InternalServerError, answer=DOWN),
+    "403 for one sample of four": alone(
+        Answer(status=403), "samples_failed", calls=(4, 6)
+    ),
+    "the connection is cut for samples": no_sample(
+        "samples_failed", script=samples_cut, model={"max_retries": 1}, calls=(1, 2)
+    ),
+    "the connection is cut for the answer": raised(
+        openai.APIConnectionError, script=cut, model={"max_retries": 1}
+    ),
+    "the context is too long for samples": no_sample(
+        "samples_failed",
+        samples=Answer(status=400, body={"error": {"message": "too long"}}),
+        calls=(1, 6),
+    ),
+    # -- Requests that are slow
+    "slow samples": no_sample(
+        "samples_late",
+        samples=Answer(hang=True),
+        options={"sample_timeout": 0.3},
+        calls=(1, 2),
+        lower_bound=True,
+    ),
+    "one slow sample of four": alone(
+        Answer(hang=True),
+        "samples_late",
+        options={"sample_timeout": 1.0},
+        calls=(4, 6),
+        lower_bound=True,
+    ),
+    "a slow answer": raised(
+        GuardTimeoutError, answer=Answer(hang=True), options={"timeout": 0.3}
+    ),
+    "the client gives up on a slow answer": raised(
+        openai.APITimeoutError,
+        answer=Answer(hang=True),
+        model={"timeout": 0.1, "max_retries": 1},
+    ),
+}
+
+
+def served(row: Row) -> Scripted:
+    if row.script is not None:
+        return row.script
+    turns = {False: 0, True: 0}
+
+    def script(asked: Asked) -> Answer:
+        if row.alone and asked.n > 1:
+            error = {"message": "n must be 1", "param": "n"}
+            return Answer(status=400, body={"error": error})
+        said = row.samples if asked.is_sample else row.answer
+        listed = [said] if isinstance(said, Answer) else said
+        turns[asked.is_sample] += 1
+        return listed[min(turns[asked.is_sample], len(listed)) - 1]
+
+    return script
+
+
+@pytest.mark.parametrize("name", ROWS)
+@pytest.mark.parametrize("way", ["invoke", "ainvoke"])
+def test_what_a_guard_makes_of_it(way: str, name: str) -> None:
+    row = ROWS[name]
+    with Server(served(row)) as server:
+        model = chat_openai(server, **row.model)
+        guard = SNNEGuard(
+            model.bind(**row.bound) if row.bound else model,
+            **{"threshold": 0.4, "on_uncertain": "refuse", **row.options},
+        )
+        if not isinstance(row.says, str):
+            with pytest.raises(row.says):
+                ask(guard, way)
+            return
+        message = ask(guard, way)
+    found = metadata_of(message)
+    cost = found["cost"]
+    assert {
+        "says": message.text,
+        "decision": found["decision"],
+        "reasons": set(found["reasons"]),
+        "n_used": found["n_used"],
+        "method": found["method"],
+        "calls": (cost["calls"], cost["attempts"]),
+        "lower_bound": cost["lower_bound"],
+    } == {
+        "says": row.says,
+        "decision": row.decision,
+        "reasons": set(row.reasons),
+        "n_used": row.n_used,
+        "method": row.method,
+        "calls": row.calls,
+        "lower_bound": row.lower_bound,
+    }
+    assert (found["uncertainty"] is None) is (row.method is None)
