@@ -348,6 +348,28 @@ def test_a_batch_that_does_not_fit_is_halved_and_draws_the_same(
         HuggingFaceModel(none, TOKENIZER).generate(["ab"], n=2)
 
 
+def test_a_batch_shrinks_as_replies_end_and_draws_the_same() -> None:
+    def ending() -> Any:
+        model = make_model()
+        model.generation_config.eos_token_id = list(range(3, 259, 20))
+        return model
+
+    prompts, settings = PROMPTS[:2], GenerationSettings(max_tokens=120, seed=4)
+    expected = HuggingFaceModel(ending(), TOKENIZER, max_batch_size=1).generate(
+        prompts, n=8, settings=settings
+    )
+    model = ending()
+    small = Small(model, 99)
+    found = HuggingFaceModel(model, TOKENIZER).generate(prompts, n=8, settings=settings)
+    first, *sizes = small.seen
+    assert first == 2  # the prompts
+    assert sizes == sorted(sizes, reverse=True)
+    assert len(set(sizes)) > 3
+    assert [texts(each) for each in found] == [texts(each) for each in expected]
+    for prompt, replies in zip(prompts, found, strict=True):
+        check(model, prompt, replies)
+
+
 def test_a_batch_is_no_larger_than_it_may_be(tiny: HuggingFaceModel) -> None:
     model = make_model()
     small = Small(model, 99)

@@ -1,9 +1,10 @@
 """Draw replies with ``generate`` of transformers, many to a prompt from one prefill.
 
 The prompt is read once without its last token, the key-value cache is repeated for
-every reply, and ``generate`` goes on from there. Tokens are drawn in a logits
-processor, with random numbers of the request's own: so the generators of torch stay
-untouched, and a reply does not depend on the rest of its batch.
+every reply, and ``generate`` goes on from there; once a quarter of the replies have
+ended, it goes on with the others alone. Tokens are drawn in a logits processor, with
+random numbers of each reply's own: so torch's generators stay untouched, and a reply
+does not depend on the rest of its batch.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
-from transformers import LogitsProcessorList, StoppingCriteria, StoppingCriteriaList
+from torch.nn.functional import pad
+from transformers import LogitsProcessorList, StoppingCriteriaList
 from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
 
 from snne_guard.sampling.huggingface.forward import last_hidden_states, position_ids
@@ -29,16 +31,13 @@ from snne_guard.sampling.huggingface.loading import (
     eos_ids,
     window_of,
 )
-from snne_guard.sampling.huggingface.settings import (
-    Completion,
-    GenerationSettings,
-    Token,
-)
+from snne_guard.sampling.huggingface.settings import Completion, GenerationSettings
 from snne_guard.sampling.huggingface.steps import (
     Cancelled,
     DrawToken,
+    EndRows,
     Listener,
-    StopTexts,
+    Row,
 )
 from snne_guard.sampling.huggingface.text import ReplyText
 
@@ -146,43 +145,88 @@ def generate(
 
 @torch.no_grad()
 def _draw(loaded: Loaded, batch: Batch) -> list[tuple[Completion, ...]]:
-    model, tokenizer = loaded
-    settings, n, ends = batch.settings, batch.n, eos_ids(loaded)
-    padding = tokenizer.pad_token_id
-    if padding is None:
-        padding = ends[0] if ends else 0
-    ids, mask = _pad_left(batch.prompts, padding, model.device)
-    limit = _token_limit(batch, model)
-    seeds = [seed for of_prompt in batch.seeds for seed in of_prompt]
-    numbers = np.stack([np.random.default_rng(seed).random(limit) for seed in seeds])
-    draw = DrawToken(model, settings, numbers)
-    reset = _ALWAYS_RESET + (() if settings.temperature is None else _PENALTIES)
-    sequences = model.generate(
-        **dict.fromkeys(reset),
-        input_ids=ids.repeat_interleave(n, dim=0),
-        attention_mask=mask.repeat_interleave(n, dim=0),
-        past_key_values=_shared_cache(model, ids, mask, n),
-        do_sample=False,
-        num_beams=1,
-        num_return_sequences=1,
-        return_dict_in_generate=False,
-        use_cache=True,
-        max_new_tokens=limit,
-        eos_token_id=list(ends) or None,
-        pad_token_id=padding,
-        logits_processor=LogitsProcessorList([draw]),
-        stopping_criteria=_stopping(batch, tokenizer),
-        streamer=Listener(batch.on_token) if batch.on_token else None,
-    )
-    drawn: list[list[int]] = sequences[:, ids.shape[1] :].tolist()
-    prompts = [prompt for prompt in batch.prompts for _ in range(n)]
-    replies = [
-        _completion(tokenizer, *row, ends=ends, stop=settings.stop)
-        for row in zip(prompts, drawn, draw.logprobs(), strict=True)
-    ]
-    if settings.hidden_layer is not None:
-        replies = _with_states(model, prompts, replies, settings.hidden_layer)
+    rows = _rows(loaded, batch)
+    _fill(loaded, batch, rows)
+    replies = [row.completion() for row in rows]
+    if batch.settings.hidden_layer is not None:
+        replies = _with_states(loaded.model, rows, replies, batch.settings.hidden_layer)
+    n = batch.n
     return [tuple(replies[k : k + n]) for k in range(0, len(replies), n)]
+
+
+def _rows(loaded: Loaded, batch: Batch) -> list[Row]:
+    """Return a row for each reply, those to one prompt side by side."""
+    limit = _token_limit(batch, loaded.model)
+    return [
+        Row(
+            prompt=prompt,
+            numbers=np.random.default_rng(seed).random(limit),
+            text=ReplyText(loaded.tokenizer, batch.settings.stop),
+        )
+        for prompt, seeds in zip(batch.prompts, batch.seeds, strict=True)
+        for seed in seeds
+    ]
+
+
+def _fill(loaded: Loaded, batch: Batch, rows: list[Row]) -> None:
+    """Draw all rows to their end, in a smaller batch once some have ended."""
+    model, ends = loaded.model, eos_ids(loaded)
+    padding = _padding(loaded.tokenizer, ends)
+    ids, mask = _pad_left(batch.prompts, padding, model.device)
+    cache = _shared_cache(model, ids, mask, batch.n) if len(rows) > 1 else None
+    ids, mask = (each.repeat_interleave(batch.n, dim=0) for each in (ids, mask))
+    # On MPS, generate looks a step late at which rows have ended.
+    shrinks = cache is not None and model.device.type != "mps"
+    limit, drawn, width = len(rows[0].numbers), 0, ids.shape[1]
+    while True:
+        numbers = np.stack([row.numbers[drawn:] for row in rows])
+        draw = DrawToken(model, batch.settings, numbers)
+        ids = model.generate(
+            **_options(batch, model),
+            input_ids=ids,
+            attention_mask=mask,
+            past_key_values=cache,
+            max_new_tokens=limit - drawn,
+            eos_token_id=list(ends) or None,
+            pad_token_id=padding,
+            logits_processor=LogitsProcessorList([draw]),
+            stopping_criteria=StoppingCriteriaList(
+                [EndRows(rows, ends, shrinks=shrinks), Cancelled(batch.cancelled)]
+            ),
+        )
+        for row, logprobs in zip(rows, draw.logprobs(), strict=True):
+            row.logprobs += logprobs
+        drawn = ids.shape[1] - width
+        live = [place for place, row in enumerate(rows) if not row.ended]
+        is_cancelled = batch.cancelled is not None and batch.cancelled.is_set()
+        if not live or drawn >= limit or cache is None or is_cancelled:
+            return
+        rows = [rows[place] for place in live]
+        index = torch.tensor(live, device=ids.device)
+        cache.batch_select_indices(index)
+        ids, mask = ids[index], mask[index]
+        mask = pad(mask, (0, ids.shape[1] - mask.shape[1]), value=1)
+
+
+def _options(batch: Batch, model: Model) -> dict[str, Any]:
+    """Return what is the same in all calls of ``generate`` for a batch."""
+    plain = batch.settings.temperature is not None
+    reset = _ALWAYS_RESET + (_PENALTIES if plain else ())
+    return {
+        **{name: None for name in reset if hasattr(model.generation_config, name)},
+        "do_sample": False,
+        "num_beams": 1,
+        "num_return_sequences": 1,
+        "return_dict_in_generate": False,
+        "use_cache": True,
+        "streamer": Listener(batch.on_token) if batch.on_token else None,
+    }
+
+
+def _padding(tokenizer: Tokenizer, ends: Sequence[int]) -> int:
+    if tokenizer.pad_token_id is not None:
+        return int(tokenizer.pad_token_id)
+    return ends[0] if ends else 0
 
 
 def _token_limit(batch: Batch, model: Model) -> int:
@@ -207,10 +251,10 @@ def _pad_left(
 def _shared_cache(model: Model, ids: Tensor, mask: Tensor, n: int) -> Any:  # noqa: ANN401 - a cache of transformers
     """Read all but the last tokens once; return the cache repeated for ``n`` replies.
 
-    None where there is nothing to share or the model's cache cannot be repeated, as
+    None where there is nothing to read or the model's cache cannot be repeated, as
     that of a state-space model: ``generate`` then reads the prompt for each reply.
     """
-    if n == 1 or ids.shape[1] == 1:
+    if ids.shape[1] == 1:
         return None
     given = {"position_ids": position_ids(mask[:, :-1]), "logits_to_keep": 1}
     accepted = arguments_of(model)
@@ -230,61 +274,15 @@ def _shared_cache(model: Model, ids: Tensor, mask: Tensor, n: int) -> Any:  # no
     return cache
 
 
-def _stopping(batch: Batch, tokenizer: Tokenizer) -> StoppingCriteriaList:
-    criteria: list[StoppingCriteria] = []
-    if batch.settings.stop:
-        rows = len(batch.prompts) * batch.n
-        criteria.append(StopTexts(tokenizer, batch.settings.stop, rows))
-    if batch.cancelled is not None:
-        criteria.append(Cancelled(batch.cancelled))
-    return StoppingCriteriaList(criteria)
-
-
-def _completion(
-    tokenizer: Tokenizer,
-    prompt: tuple[int, ...],
-    drawn: Sequence[int],
-    logprobs: Sequence[float],
-    *,
-    ends: Sequence[int],
-    stop: Sequence[str],
-) -> Completion:
-    """Read a row up to its end; what comes after it is padding."""
-    reply = ReplyText(tokenizer, stop)
-    count, finish = 0, "length"
-    for token in drawn:
-        count += 1
-        if token in ends or reply.push(token):
-            finish = "stop"
-            break
-    if reply.finish():
-        finish = "stop"
-    return Completion(
-        text=reply.text,
-        tokens=tuple(
-            Token(id=token, text=piece, logprob=logprob)
-            for token, piece, logprob in zip(
-                drawn, reply.pieces, logprobs, strict=False
-            )
-        ),
-        finish_reason=finish,
-        prompt_tokens=len(prompt),
-        completion_tokens=count,
-    )
-
-
 def _with_states(
-    model: Model,
-    prompts: Sequence[tuple[int, ...]],
-    replies: Sequence[Completion],
-    layer: int,
+    model: Model, rows: Sequence[Row], replies: Sequence[Completion], layer: int
 ) -> list[Completion]:
     """Add the hidden state of each reply's last token."""
     found = list(replies)
     places = [place for place, reply in enumerate(replies) if reply.tokens]
     if places:
         read = [
-            [*prompts[place], *(token.id for token in replies[place].tokens)]
+            [*rows[place].prompt, *(token.id for token in replies[place].tokens)]
             for place in places
         ]
         states = last_hidden_states(model, read, layer)

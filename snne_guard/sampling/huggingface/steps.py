@@ -1,8 +1,9 @@
-"""What happens at each step of ``generate``: the draw, stop texts, cancellation."""
+"""What happens at each step of ``generate``: the draw, its end, cancellation."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from threading import Event
 from typing import Any
 
@@ -19,12 +20,60 @@ from transformers import (
 )
 from transformers.generation.streamers import BaseStreamer
 
-from snne_guard.sampling.huggingface.loading import Model, Tokenizer
-from snne_guard.sampling.huggingface.settings import GenerationSettings
+from snne_guard.sampling.huggingface.loading import Model
+from snne_guard.sampling.huggingface.settings import (
+    Completion,
+    GenerationSettings,
+    Token,
+)
 from snne_guard.sampling.huggingface.text import ReplyText
 from snne_guard.types import FloatArray
 
-__all__ = ["Cancelled", "DrawToken", "Listener", "StopTexts"]
+__all__ = ["Cancelled", "DrawToken", "EndRows", "Listener", "Row"]
+
+_SHARE = 0.25
+"""Ended rows at which the others go on alone; a copy of the cache is the price."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Row:
+    """One reply while it is drawn.
+
+    Attributes:
+        prompt: Tokens of its prompt.
+        numbers: Random numbers in [0, 1), one for each token that may be drawn.
+        text: Its text so far.
+        ids: Tokens drawn so far.
+        logprobs: Their log-probabilities; there may be more of them.
+        ended: Whether an end token or a stop text has ended it.
+    """
+
+    prompt: tuple[int, ...]
+    numbers: FloatArray
+    text: ReplyText
+    ids: list[int] = field(default_factory=list)
+    logprobs: list[float] = field(default_factory=list)
+    ended: bool = False
+
+    def add(self, token: int, *, is_end: bool) -> None:
+        """Add a drawn token."""
+        self.ids.append(token)
+        self.ended = is_end or self.text.push(token)
+
+    def completion(self) -> Completion:
+        """Return the reply as it is now."""
+        stopped = self.text.finish() or self.ended
+        read = zip(self.ids, self.text.pieces, self.logprobs, strict=False)
+        return Completion(
+            text=self.text.text,
+            tokens=tuple(
+                Token(id=token, text=piece, logprob=logprob)
+                for token, piece, logprob in read
+            ),
+            finish_reason="stop" if stopped else "length",
+            prompt_tokens=len(self.prompt),
+            completion_tokens=len(self.ids),
+        )
 
 
 class DrawToken(LogitsProcessor):
@@ -94,32 +143,42 @@ def _warpers(
     return warpers
 
 
-class StopTexts(StoppingCriteria):
-    """Ends rows at a stop text.
+class EndRows(StoppingCriteria):
+    """Adds each drawn token to its row, and ends rows at an end token or stop text.
 
-    ``stop_strings`` of transformers prepares the whole vocabulary for each request,
-    which takes a second for a large one.
+    Where the batch can be made smaller, all stop once a quarter of them have ended.
+
+    ``stop_strings`` of transformers would prepare the whole vocabulary for each
+    request, which takes a second for a large one.
     """
 
-    def __init__(self, tokenizer: Tokenizer, stop: Sequence[str], rows: int) -> None:
-        self._rows = [ReplyText(tokenizer, stop) for _ in range(rows)]
+    def __init__(
+        self, rows: Sequence[Row], ends: Sequence[int], *, shrinks: bool
+    ) -> None:
+        self._rows = rows
+        self._ends = frozenset(ends)
+        self._shrinks = shrinks
 
     def __call__(self, input_ids: Tensor, scores: Any, **_: Any) -> Any:  # noqa: ANN401, ARG002 - theirs
-        """Return which rows have reached a stop text."""
-        last = input_ids[:, -1].tolist()
-        done = [row.push(token) for row, token in zip(self._rows, last, strict=True)]
-        return torch.tensor(done, device=input_ids.device)
+        """Return which rows have ended."""
+        for row, token in zip(self._rows, input_ids[:, -1].tolist(), strict=True):
+            if not row.ended:
+                row.add(token, is_end=token in self._ends)
+        ended = [row.ended for row in self._rows]
+        if self._shrinks and sum(ended) >= _SHARE * len(ended):
+            ended = [True] * len(ended)
+        return torch.tensor(ended, device=input_ids.device)
 
 
 class Cancelled(StoppingCriteria):
     """Ends all rows once nobody waits for them."""
 
-    def __init__(self, cancelled: Event) -> None:
+    def __init__(self, cancelled: Event | None) -> None:
         self._cancelled = cancelled
 
     def __call__(self, input_ids: Tensor, scores: Any, **_: Any) -> Any:  # noqa: ANN401, ARG002 - theirs
         """Return that all rows have ended, once cancelled."""
-        done = self._cancelled.is_set()
+        done = self._cancelled is not None and self._cancelled.is_set()
         return torch.full((len(input_ids),), done, device=input_ids.device)
 
 
