@@ -1,0 +1,159 @@
+"""The experiments of the SNNE paper: draw a data set, compare methods, vary settings.
+
+    python -m benchmarks.paper draw svamp --model llama3.1-8b --output svamp.jsonl
+    python -m benchmarks.paper tables squad.jsonl svamp.jsonl --nli MODEL
+    python -m benchmarks.paper ablate tau svamp.jsonl
+
+Without a GPU or a network, on a few questions of a file and the embedded model:
+
+    python -m benchmarks.paper draw squad --file squad.jsonl --limit 20 --output a.jsonl
+    python -m benchmarks.paper tables a.jsonl
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from benchmarks.paper.ablations import ABLATIONS, ablate
+from benchmarks.paper.data_sets import DATA_SETS, MODELS
+from benchmarks.paper.draw import Run, draw
+from benchmarks.paper.questions import N_QUESTIONS, choose
+from benchmarks.paper.tables import compare, paper_methods, read, tables
+from snne_guard.errors import SnneGuardError
+
+P_TRUE_SHOTS = 20
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    options = _parser().parse_args(arguments)
+    try:
+        status: int = options.run(options)
+    except (SnneGuardError, OSError) as error:
+        print(f"benchmarks.paper: {error}", file=sys.stderr)
+        return 2
+    return status
+
+
+def _draw(options: argparse.Namespace) -> int:
+    data_set = DATA_SETS[options.data_set]
+    run = Run(
+        data_set=options.data_set,
+        model=options.model,
+        samples=options.samples,
+        temperature=options.temperature,
+        seed=options.seed,
+        batch=options.batch,
+        hidden_states=not options.without_hidden_states,
+    )
+    shots = data_set.shots if options.shots is None else options.shots
+    for_p_true = options.p_true_shots if data_set.shots and run.is_local else 0
+    chosen = choose(
+        options.data_set,
+        file=options.file,
+        limit=options.limit,
+        shots=shots,
+        p_true_shots=for_p_true,
+        seed=options.question_seed,
+    )
+    seed = data_set.seed if options.question_seed is None else options.question_seed
+    tally = draw(
+        run, chosen, options.output, shots=shots, p_true_shots=for_p_true, seed=seed
+    )
+    print(f"{tally.recorded} recorded, {tally.known} were there, {tally.failed} failed")
+    if tally.stopped:
+        print(tally.stopped)
+    return 1 if tally.failed else 0
+
+
+def _tables(options: argparse.Namespace) -> int:
+    methods = paper_methods(nli=options.nli, cross_encoder=options.cross_encoder)
+    found = {
+        path.stem: compare(
+            read(path),
+            methods=methods,
+            grader=options.grader,
+            cross_encoder=options.cross_encoder,
+            samples=options.samples,
+            name=path.stem,
+        )
+        for path in options.files
+    }
+    for text in tables(found):
+        print(text)
+    return 0
+
+
+def _ablate(options: argparse.Namespace) -> int:
+    print(
+        ablate(
+            options.what,
+            [read(path) for path in options.files],
+            methods=options.methods.split(","),
+            similarities=options.similarity.split(","),
+            grader=options.grader,
+        )
+    )
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.paper",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    _add_draw(
+        commands.add_parser("draw", help="draw answers and samples of a data set")
+    )
+    one = commands.add_parser("tables", help="AUROC, AUARC and PRR of every method")
+    one.set_defaults(run=_tables)
+    _add_recordings(one)
+    one.add_argument("--nli", help="NLI model; the paper's: deberta-v2-xlarge-mnli")
+    one.add_argument(
+        "--cross-encoder", help="for SAR: cross-encoder/stsb-roberta-large"
+    )
+    one.add_argument("--samples", type=int, help="samples of each question that count")
+    one = commands.add_parser("ablate", help="figures by samples, T, tau or similarity")
+    one.set_defaults(run=_ablate)
+    one.add_argument("what", choices=[*ABLATIONS])
+    _add_recordings(one)
+    one.add_argument("--methods", default="snne,wsnne", help="with commas")
+    one.add_argument(
+        "--similarity", default="rouge_l_paper", help="rouge_l_paper,nli:MODEL,..."
+    )
+    return parser
+
+
+def _add_draw(one: argparse.ArgumentParser) -> None:
+    one.set_defaults(run=_draw)
+    one.add_argument("data_set", choices=[*DATA_SETS], metavar="DATA_SET")
+    one.add_argument("--output", type=Path, required=True, help="is gone on with")
+    one.add_argument(
+        "--model",
+        default="embedded",
+        help=f"{', '.join(MODELS)} or hf:NAME, by completion; else a chat model as "
+        "`snne-guard record` takes it (default: embedded)",
+    )
+    one.add_argument("--file", type=Path, help="questions, in place of the hub")
+    one.add_argument("--limit", type=int, default=N_QUESTIONS)
+    one.add_argument("--samples", type=int, default=10)
+    one.add_argument("--temperature", type=float, default=1.0, help="of the samples")
+    one.add_argument("--shots", type=int, help="examples in the prompt")
+    one.add_argument("--p-true-shots", type=int, default=P_TRUE_SHOTS)
+    one.add_argument("--question-seed", type=int, help="which questions; the paper's")
+    one.add_argument("--seed", type=int, default=0, help="of the draws")
+    one.add_argument("--batch", type=int, default=4, help="questions at once, on a GPU")
+    one.add_argument("--without-hidden-states", action="store_true")
+
+
+def _add_recordings(one: argparse.ArgumentParser) -> None:
+    one.add_argument("files", nargs="+", type=Path, metavar="FILE.jsonl")
+    one.add_argument("--grader", help="in place of the paper's, such as bert_score")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

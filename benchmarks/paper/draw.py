@@ -1,0 +1,263 @@
+"""Draw answers and samples as the paper does, into a recording."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from benchmarks.paper.data_sets import DATA_SETS, MODELS
+from benchmarks.paper.p_true import Shot, examples
+from benchmarks.paper.prompts import STOP
+from benchmarks.paper.questions import Chosen
+from snne_guard.cli.models import chat_model
+from snne_guard.errors import InputError
+from snne_guard.evaluation import Question, squad_f1
+from snne_guard.evaluation.record import RecordingFile, Tally, record
+from snne_guard.sampling.huggingface import (
+    Completion,
+    GenerationSettings,
+    HuggingFaceModel,
+)
+from snne_guard.scorers import p_true_prompt
+from snne_guard.types import Assessment, Cost, Sample
+
+__all__ = ["Run", "draw", "draw_here", "draw_served", "load"]
+
+_SENT_STOP = [text for text in STOP if text == "\n" or "\n" not in text]
+"""The same ends in three texts: OpenAI takes four at most."""
+
+_RIGHT = 0.5
+_TOKEN_LIMIT = 4096
+_RESERVE = 200
+_DIGITS = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """How the answers to a data set are drawn.
+
+    Attributes:
+        data_set: Its name.
+        model: A name in ``MODELS``, ``"hf:NAME"`` for another model of the hub or a
+            folder, ``"hf:embedded"`` for the embedded model by ``transformers``, or one
+            that the commands of snne-guard take.
+        samples: Samples of each question.
+        temperature: Theirs.
+        answer_temperature: The answer's, which is drawn, too.
+        seed: Fixes what is drawn.
+        batch: Questions that a local model answers together.
+        hidden_states: Whether a local model's are recorded, for EigenScore: some
+            hundred kilobytes a question.
+    """
+
+    data_set: str
+    model: str
+    samples: int = 10
+    temperature: float = 1.0
+    answer_temperature: float = 0.1
+    seed: int = 0
+    batch: int = 4
+    hidden_states: bool = True
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the model runs here and continues the prompt as it is."""
+        return self.model in MODELS or self.model.startswith("hf:")
+
+    def settings(self, **chosen: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
+        """Return what each line of the recording has as its settings."""
+        return {
+            "model": MODELS.get(self.model, self.model),
+            "temperature": self.temperature,
+            "answer_temperature": self.answer_temperature,
+            "samples": self.samples,
+            "seed": self.seed,
+            "max_tokens": DATA_SETS[self.data_set].max_tokens,
+            "stop": [*STOP],
+            "completion": self.is_local,
+            "dataset": {"name": self.data_set, **chosen},
+        }
+
+
+def draw(run: Run, chosen: Chosen, path: Path, **settings: Any) -> Tally:  # noqa: ANN401 - JSON
+    """Draw what the file does not have yet.
+
+    Args:
+        run: How.
+        chosen: The questions.
+        path: The recording, which is appended to.
+        **settings: How the questions were chosen, for the recording.
+    """
+    with RecordingFile(path, settings=run.settings(**settings)) as file:
+        if run.is_local:
+            return draw_here(run, load(run.model), chosen, file)
+        return draw_served(run, chosen, file)
+
+
+# -- A model that is served, or embedded -----------------------------------------------
+
+
+def draw_served(run: Run, chosen: Chosen, file: RecordingFile) -> Tally:
+    """Send each prompt as a user's message, to any model of the commands."""
+    from snne_guard.langchain import SNNEGuard
+
+    chat = chat_model(
+        run.model,
+        temperature=run.answer_temperature,
+        max_tokens=DATA_SETS[run.data_set].max_tokens,
+        seed=run.seed,
+    )
+    guard = SNNEGuard(
+        chat.bind(stop=_SENT_STOP),
+        n=run.samples + 1,
+        temperature=run.temperature,
+        schedule="answer_first",
+        question=lambda _: "",  # nothing is compared here
+    )
+
+    async def ask(question: Question) -> Assessment:
+        made: Assessment = await guard.aassess([("human", question.extra["prompt"])])
+        stripped = [replace(one, text=one.text.strip()) for one in made.samples]
+        answer = made.answer and replace(made.answer, text=made.answer.text.strip())
+        return replace(made, answer=answer, samples=(*stripped,))
+
+    return asyncio.run(record(chosen.questions, ask, file, n_samples=run.samples))
+
+
+# -- A model of Hugging Face, by completion --------------------------------------------
+
+
+def load(name: str) -> HuggingFaceModel:
+    """Load a model by its name in the paper, or as ``"hf:NAME"``."""
+    if name == "hf:embedded":
+        from snne_guard.langchain.embedded import model_file
+
+        file = model_file()
+        return HuggingFaceModel.from_pretrained(str(file.parent), gguf_file=file.name)
+    return HuggingFaceModel.from_pretrained(MODELS.get(name, name.removeprefix("hf:")))
+
+
+def draw_here(
+    run: Run, model: HuggingFaceModel, chosen: Chosen, file: RecordingFile
+) -> Tally:
+    """Continue each prompt as it is, without a chat template.
+
+    Each line has also what EigenScore and pTrue need: the hidden state of the last
+    token of each reply at the last layer, and how likely the model calls the answer
+    true, after the examples.
+    """
+    tally = Tally()
+    few_shot = _p_true_examples(run, model, chosen.for_p_true)
+    new = [one for one in chosen.questions if one.id not in file.ids]
+    tally.known = len(chosen.questions) - len(new)
+    for question, (answer, *samples) in _replies(run, model, new):
+        extra = dict(question.extra)
+        extra["p_true_logprob"] = _p_true_logprob(
+            model, question, answer, samples, few_shot=few_shot
+        )
+        if run.hidden_states:
+            extra["hidden_states"] = [*map(_state, (answer, *samples))]
+        made = Assessment(
+            id=question.id,
+            answer=_sample(answer, model),
+            samples=tuple(_sample(one, model) for one in samples),
+            cost=_cost((answer, *samples)),
+        )
+        file.write(replace(question, extra=extra), made)
+        tally.recorded += 1
+        tally.cost += made.cost
+    return tally
+
+
+def _replies(
+    run: Run, model: HuggingFaceModel, questions: Sequence[Question]
+) -> Iterator[tuple[Question, list[Completion]]]:
+    """Yield each question with its answer and samples."""
+    config = model.model.generation_config
+    settings = GenerationSettings(
+        max_tokens=DATA_SETS[run.data_set].max_tokens,
+        temperature=run.temperature,
+        # What the authors left to transformers and to the model's own settings.
+        top_k=(50 if config.top_k is None else config.top_k) or None,
+        top_p=config.top_p,
+        stop=STOP,
+        seed=2 * run.seed,
+        hidden_layer=-1 if run.hidden_states else None,
+    )
+    # With a seed of its own, else the answer would be drawn as the first sample is.
+    cold = replace(settings, temperature=run.answer_temperature, seed=2 * run.seed + 1)
+    for start in range(0, len(questions), run.batch):
+        part = questions[start : start + run.batch]
+        prompts = [str(one.extra["prompt"]) for one in part]
+        answers = model.generate(prompts, settings=cold)
+        samples = model.generate(prompts, n=run.samples, settings=settings)
+        for question, first, others in zip(part, answers, samples, strict=True):
+            yield question, [*first, *others]
+
+
+def _p_true_examples(
+    run: Run, model: HuggingFaceModel, questions: Sequence[Question]
+) -> str:
+    """Return as many examples of pTrue as leave room in the paper's token limit."""
+    limit = _TOKEN_LIMIT - run.samples * DATA_SETS[run.data_set].max_tokens - _RESERVE
+    shots: list[Shot] = []
+    for question, (answer, *samples) in _replies(run, model, questions):
+        shot = Shot(
+            question=question.question,
+            answer=answer.text.strip(),
+            samples=[one.text for one in samples],
+            correct=squad_f1(answer.text, question.answers or ()) >= _RIGHT,
+        )
+        text = examples([*shots, shot])
+        if len(model.tokenizer(text)["input_ids"]) > limit:
+            break
+        shots.append(shot)
+    return examples(shots)
+
+
+def _p_true_logprob(
+    model: HuggingFaceModel,
+    question: Question,
+    answer: Completion,
+    samples: Sequence[Completion],
+    *,
+    few_shot: str,
+) -> float | None:
+    prompt = p_true_prompt(
+        question.question,
+        answer.text.strip(),
+        [one.text for one in samples],
+        examples=few_shot,
+    )
+    try:
+        return model.likelihood(prompt, " A")
+    except InputError:  # too long for the model
+        return None
+
+
+def _state(reply: Completion) -> list[float] | None:
+    if reply.hidden_state is None:
+        return None
+    return [float(f"{value:.{_DIGITS}g}") for value in reply.hidden_state.tolist()]
+
+
+def _sample(reply: Completion, model: HuggingFaceModel) -> Sample:
+    return Sample(
+        text=reply.text.strip(),
+        token_logprobs=reply.token_logprobs,
+        tokens=tuple(token.text for token in reply.tokens),
+        finish_reason=reply.finish_reason,
+        model=model.name,
+    )
+
+
+def _cost(replies: Sequence[Completion]) -> Cost:
+    return Cost(
+        calls=2,
+        attempts=2,
+        prompt_tokens=2 * replies[0].prompt_tokens,
+        completion_tokens=sum(one.completion_tokens for one in replies),
+    )

@@ -1,0 +1,187 @@
+"""The paper's tables: AUROC, AUARC and PRR of each of its methods on recordings."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from statistics import mean, stdev
+from typing import Any
+
+from benchmarks.paper.data_sets import DATA_SETS
+from snne_guard.errors import InputError
+from snne_guard.evaluation import (
+    Evaluation,
+    Recording,
+    evaluate,
+    read_recordings,
+    resolve_grader,
+)
+from snne_guard.evaluation.results import TITLES
+from snne_guard.similarity import CrossEncoder
+from snne_guard.types import FloatArray
+
+__all__ = ["compare", "format_table", "paper_methods", "read", "tables"]
+
+_ON_WORDS = ("snne", "wsnne", "lex_sim")
+_ON_CLUSTERS = ("kle_full", "se", "dse", "num_set")
+_ON_GRAPHS = ("kle_heat", "kle_matern", "sum_eigv", "deg", "eccen")
+_ON_ENTAILMENT = ("luq", "luq_pair")
+_ON_TOKENS = ("sar", "sent_sar")
+_WITHOUT_SIMILARITY = ("token_sar", "ne", "p_true", "eigen_score")
+
+
+def paper_methods(
+    *, nli: str | None = None, cross_encoder: str | None = None
+) -> list[str]:
+    """Return the paper's methods, each on the similarity that it has there.
+
+    Args:
+        nli: Name or folder of an NLI model. Without one, methods that count meanings
+            run on equal texts, those on graphs on ROUGE-L, and LUQ does not run.
+        cross_encoder: The same for SAR; without one SAR runs on ROUGE-L, and only on
+            recordings that hold the importance of tokens.
+
+    Example:
+        >>> paper_methods()[:4]
+        ['snne[rouge_l_paper]', 'wsnne[rouge_l_paper]', 'lex_sim[rouge_l_paper]',
+        'kle_full[exact]']
+    """
+    words = "rouge_l_paper"
+    on = {
+        words: _ON_WORDS,
+        f"nli:{nli}" if nli else "exact": _ON_CLUSTERS,
+    }
+    rows = [f"{method}[{name}]" for name, some in on.items() for method in some]
+    rows += [f"{method}[{f'nli:{nli}' if nli else words}]" for method in _ON_GRAPHS]
+    rows += [f"{method}[nli:{nli}]" for method in _ON_ENTAILMENT if nli]
+    sar = f"cross_encoder:{cross_encoder}" if cross_encoder else words
+    return [*rows, *(f"{method}[{sar}]" for method in _ON_TOKENS), *_WITHOUT_SIMILARITY]
+
+
+def read(path: Path) -> list[Recording]:
+    """Return the recordings of a file.
+
+    Raises:
+        InputError: A line is none.
+        OSError: The file cannot be read.
+    """
+    return [*read_recordings(path)]
+
+
+def compare(
+    rows: Sequence[Recording],
+    *,
+    methods: Sequence[str],
+    grader: str | None = None,
+    cross_encoder: str | None = None,
+    **options: Any,  # noqa: ANN401 - those of evaluate
+) -> Evaluation:
+    """Rank methods as the paper does: on the samples alone, without the answer.
+
+    Args:
+        rows: Recordings of one data set.
+        methods: As of ``evaluate``.
+        grader: Name of a grader; None: the one of the paper for the data set, or the
+            labels where the recordings are of none.
+        cross_encoder: What tells SAR the importance of tokens.
+        **options: Further ones of ``evaluate``.
+    """
+    names = {str(row.extra.get("dataset")) for row in rows}
+    if grader is None and len(names) == 1 and names <= {*DATA_SETS}:
+        grader = DATA_SETS[names.pop()].grader
+    features = {}
+    if cross_encoder is not None:
+        features["token_importance"] = _importance(CrossEncoder(cross_encoder))
+    return evaluate(
+        rows,
+        methods=methods,
+        include_answer=False,
+        features=features,
+        grader=None if grader is None else resolve_grader(grader),
+        labels_first=grader is None,
+        **{"draws": 1, **options},
+    )
+
+
+def _importance(model: CrossEncoder) -> Any:  # noqa: ANN401 - a Feature
+    def importance(row: Recording) -> list[FloatArray | None] | None:
+        main, samples = row.extra.get("main_tokens"), row.extra.get("tokens")
+        if not (isinstance(main, list) and isinstance(samples, list)):
+            return None
+        texts = (main, *samples)
+        return [one and model.token_importance(row.question, one) for one in texts]
+
+    return importance
+
+
+def tables(found: Mapping[str, Evaluation]) -> Iterable[str]:
+    """Yield what was ranked, then methods by metrics.
+
+    Of several recordings there is a table for each metric, with their mean.
+    """
+    for name, one in found.items():
+        right = "" if one.accuracy is None else f", {one.accuracy:.1%} right"
+        yield (
+            f"{name}: {len(one.ids)} of {one.n_read} questions{right} by {one.grader}, "
+            f"{one.n_samples} samples"
+        )
+        skipped = {row.name: row.skipped for row in one.rows if row.skipped}
+        yield from (f"  not ranked: {which}: {why}" for which, why in skipped.items())
+    figures = {
+        title: {
+            name: {row.name: row.metrics[metric].value for row in one.ranked}
+            for name, one in found.items()
+            if metric in one.ranked[0].metrics
+        }
+        for metric, title in TITLES.items()
+    }
+    if len(found) == 1:
+        [name] = found
+        columns = {title: by[name] for title, by in figures.items() if by}
+        yield "\n" + format_table(name, columns)
+        return
+    for title, by in figures.items():
+        if by:
+            yield "\n" + format_table(title, by, with_mean=len(by) > 1)
+
+
+def format_table(
+    title: str,
+    columns: Mapping[str, Mapping[str, float]],
+    *,
+    with_mean: bool = False,
+) -> str:
+    """Return a table in Markdown, its rows as in the longest column.
+
+    Args:
+        title: Stands above the names of the rows.
+        columns: By their names the figures of the rows; some may be missing.
+        with_mean: Whether to add the mean and standard deviation of complete rows.
+
+    Example:
+        >>> print(format_table("AUROC", {"a": {"snne": 0.8}, "b": {"snne": 0.7}}))
+        | AUROC | a | b |
+        |---|---|---|
+        | snne | .800 | .700 |
+    """
+    if not columns:
+        msg = "expected figures for a table, got none"
+        raise InputError(msg)
+    names = max(columns.values(), key=len)
+    lines = [[title, *columns, *(["mean"] if with_mean else [])]]
+    for name in names:
+        values = [column.get(name, math.nan) for column in columns.values()]
+        cells = [name, *map(_number, values)]
+        if with_mean:
+            spread = f" ± {_number(stdev(values))}" if len(values) > 1 else ""
+            cells.append(f"{_number(mean(values))}{spread}")
+        lines.append(cells)
+    lines.insert(1, ["---"] * len(lines[0]))
+    rows = [f"| {' | '.join(cells)} |" for cells in lines]
+    rows[1] = rows[1].replace(" ", "")
+    return "\n".join(rows)
+
+
+def _number(value: float) -> str:
+    return f"{value:.3f}".replace("0.", ".", 1) if math.isfinite(value) else "-"
