@@ -140,8 +140,6 @@ class MethodInputs:
         token_logprobs: For each answer the log-probabilities of its tokens in nats.
         cluster_ids: ``(n,)`` group numbers from 0 of answers that mean the same.
         entailment: ``(n, n, 3)`` probabilities, as of ``Entailment``.
-        sentence_entailment: ``(m, m, 3)`` the same for all sentences of all answers.
-        sentence_of: ``(m,)`` the answer, from 0, that each sentence belongs to.
         graph: ``(n, n)`` symmetric edge weights of at least 0, diagonal 0.
         hidden_states: ``(n, d)`` vectors of the answers.
         token_importance: For each answer how much its meaning changes without each of
@@ -163,8 +161,6 @@ class MethodInputs:
     token_logprobs: tuple[FloatArray, ...] | None = field(default=None, repr=False)
     cluster_ids: IntArray | None = None
     entailment: FloatArray | None = field(default=None, repr=False)
-    sentence_entailment: FloatArray | None = field(default=None, repr=False)
-    sentence_of: IntArray | None = field(default=None, repr=False)
     graph: FloatArray | None = field(default=None, repr=False)
     hidden_states: FloatArray | None = field(default=None, repr=False)
     token_importance: tuple[FloatArray, ...] | None = field(default=None, repr=False)

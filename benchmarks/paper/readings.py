@@ -254,9 +254,9 @@ _ALL = (
         lambda graph, ids, logprobs: kle_full(1.0 * (graph > 0), ids, logprobs),
     ),
     _reading(
-        "kle_semantic",
+        "kle_full",
         "kle_semantic_overwritten",
-        "edges overwritten, as in the code",
+        "KLE-c, on clusters; edges overwritten, as in the code",
         kle_semantic_overwritten,
     ),
     _reading(

@@ -21,7 +21,7 @@ from snne_guard.errors import (
 from snne_guard.evaluation.recordings import Question, Recording
 from snne_guard.sampling.agreement import agree_suspiciously
 from snne_guard.sampling.members import select_members
-from snne_guard.sampling.reading import is_complete, is_refused, is_visible
+from snne_guard.sampling.reading import is_complete, is_refused
 from snne_guard.scorers import (
     anchor_for,
     compares_answers,
@@ -31,6 +31,7 @@ from snne_guard.scorers import (
     score_members,
 )
 from snne_guard.similarity import resolve_similarity
+from snne_guard.similarity.tokens import is_visible
 from snne_guard.types import FloatArray, Method, Sample, Similarity
 
 __all__ = ["RecordedScores", "ScoringOptions", "Track", "score_recordings"]

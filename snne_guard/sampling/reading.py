@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import unicodedata
 from collections.abc import Sequence
 
 __all__ = [
     "canonical_calls",
     "is_complete",
     "is_refused",
-    "is_visible",
     "without_reasoning",
 ]
 
@@ -42,8 +40,6 @@ _REFUSED = frozenset(
         "spii",
     }
 )
-_BLANK_LETTERS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
-"""Characters that Unicode counts as letters, marks or symbols, and nobody sees."""
 
 
 def is_complete(finish_reason: str | None) -> bool:
@@ -64,21 +60,6 @@ def is_refused(finish_reason: str | None) -> bool:
         (True, False)
     """
     return (finish_reason or "").lower() in _REFUSED
-
-
-def is_visible(text: str) -> bool:
-    r"""Return whether a text has a character that can be seen.
-
-    Example:
-        >>> is_visible("Paris"), is_visible("\u200b \u3164")
-        (True, False)
-    """
-    return any(
-        unicodedata.category(character)[0] not in "CZ"
-        and character not in _BLANK_LETTERS
-        and not "\ufe00" <= character <= "\ufe0f"
-        for character in text
-    )
 
 
 def without_reasoning(text: str) -> str:

@@ -1,4 +1,14 @@
-"""Similarity matrix and log-probabilities to a score of how far answers differ."""
+"""Similarity matrix and log-probabilities to a score of how far answers differ.
+
+Each method of the paper, and each that the field measures itself against, is a pure
+function on arrays, with an entry in ``METHODS``. Arguments are named as the fields of
+``MethodInputs``. Log-probabilities and entropies are in nats, and a higher value is
+always more uncertain.
+
+Every function raises InputError where an array has another shape than it says, holds
+NaN, or a number outside of the range that it says, and ConfigurationError where an
+option is outside of its range. Noise of rounding is cut off.
+"""
 
 from snne_guard.scorers.clusters import greedy_clusters
 from snne_guard.scorers.density import semantic_density
@@ -26,7 +36,7 @@ from snne_guard.scorers.kernels import (
     unit_trace,
     von_neumann_entropy,
 )
-from snne_guard.scorers.kle import kle_full, kle_heat, kle_matern, kle_semantic
+from snne_guard.scorers.kle import kle_full, kle_heat, kle_matern
 from snne_guard.scorers.likelihood import (
     answer_length,
     cocoa_msp,
@@ -34,7 +44,7 @@ from snne_guard.scorers.likelihood import (
     perplexity,
     sequence_probability,
 )
-from snne_guard.scorers.luq import entailment_ratio, luq, luq_pair, luq_sentences
+from snne_guard.scorers.luq import entailment_ratio, luq, luq_pair
 from snne_guard.scorers.method import FunctionMethod, between
 from snne_guard.scorers.p_true import p_true, p_true_prompt
 from snne_guard.scorers.registry import (
@@ -77,12 +87,10 @@ __all__ = [
     "kle_full",
     "kle_heat",
     "kle_matern",
-    "kle_semantic",
     "laplacian_spectrum",
     "lexical_similarity",
     "luq",
     "luq_pair",
-    "luq_sentences",
     "matern_kernel",
     "naive_entropy",
     "needs_logprobs",

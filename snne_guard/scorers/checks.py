@@ -13,7 +13,6 @@ from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.types import FloatArray
 
 __all__ = [
-    "LOGPROB_SLACK",
     "as_cluster_ids",
     "as_direction_pairs",
     "as_floats",
@@ -21,17 +20,16 @@ __all__ = [
     "as_matrix",
     "as_probabilities",
     "as_shares",
+    "as_similarity",
     "as_token_logprobs",
     "as_vector",
     "check_at_least",
     "check_positive",
     "check_share",
-    "check_tau",
 ]
 
-LOGPROB_SLACK = 1e-3
-"""How far above 0 a provider's rounding may lift a log-probability."""
-
+# How far above 0 a provider's rounding may lift a log-probability.
+_LOGPROB_SLACK = 1e-3
 _SHARE_SLACK = 1e-6
 # Half precision and numbers rounded for a file leave sums that are not quite 1.
 _SUM_SLACK = 1e-2
@@ -66,6 +64,22 @@ def as_matrix(
     return matrix
 
 
+def as_similarity(values: ArrayLike, /, *, n: int) -> FloatArray:
+    """Return what a similarity gave for ``n`` texts: symmetric, in [0, 1], diagonal 1.
+
+    The diagonal is 1 whatever the similarity says: a text is like itself.
+    """
+    matrix = as_shares(as_floats(values, what="similarity"), what="similarity")
+    if matrix.shape != (n, n):
+        msg = f"expected a similarity of shape {(n, n)}, got {matrix.shape}"
+        raise InputError(msg)
+    np.fill_diagonal(matrix, 1.0)
+    if not np.allclose(matrix, matrix.T, rtol=0, atol=_SHARE_SLACK):
+        msg = "expected a symmetric similarity, got one that is not"
+        raise InputError(msg)
+    return matrix
+
+
 def as_vector(values: ArrayLike, /, *, what: str, n: int | None = None) -> FloatArray:
     """Return ``(n,)`` numbers, at least one."""
     vector = as_floats(values, what=what)
@@ -79,7 +93,7 @@ def as_vector(values: ArrayLike, /, *, what: str, n: int | None = None) -> Float
 def as_logprobs(values: ArrayLike, /, *, what: str, n: int | None = None) -> FloatArray:
     """Return ``(n,)`` natural log-probabilities of at most 0, rounding cut off."""
     vector = as_vector(values, what=what, n=n)
-    if vector.max() > LOGPROB_SLACK:
+    if vector.max() > _LOGPROB_SLACK:
         msg = f"expected {what} of at most 0, got {vector.max()}"
         raise InputError(msg)
     return np.minimum(vector, 0.0)
@@ -137,8 +151,8 @@ def _as_distributions(values: FloatArray) -> FloatArray:
     return values.clip(0.0, 1.0)
 
 
-def as_cluster_ids(cluster_ids: ArrayLike, /, *, n: int | None = None) -> list[int]:
-    """Return ``n`` cluster ids as whole numbers, at least one."""
+def as_cluster_ids(cluster_ids: ArrayLike, /) -> list[int]:
+    """Return cluster ids as whole numbers, at least one."""
     ids = np.asarray(cluster_ids)
     if ids.ndim != 1 or not ids.size or ids.dtype.kind not in "iu":
         msg = (
@@ -146,16 +160,8 @@ def as_cluster_ids(cluster_ids: ArrayLike, /, *, n: int | None = None) -> list[i
             f"got {ids.dtype} of shape {ids.shape}"
         )
         raise InputError(msg)
-    if n is not None and len(ids) != n:
-        msg = f"expected {n} cluster ids, got {len(ids)}"
-        raise InputError(msg)
     found: list[int] = ids.tolist()
     return found
-
-
-def check_tau(tau: float, /) -> None:
-    """Raise ConfigurationError unless tau is a finite number above 0."""
-    check_positive(tau, what="tau")
 
 
 def check_positive(value: float, /, *, what: str) -> None:

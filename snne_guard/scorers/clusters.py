@@ -28,9 +28,6 @@ def greedy_clusters(equivalent: ArrayLike) -> IntArray:
     Returns:
         ``(n,)`` cluster ids 0, 1, ... in the order of founding.
 
-    Raises:
-        InputError: It is not a symmetric square matrix of booleans.
-
     Source:
         Farquhar et al. 2024, "Detecting hallucinations in large language models using
         semantic entropy", the authors' code.

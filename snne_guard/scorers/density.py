@@ -44,10 +44,6 @@ def semantic_density(
     Returns:
         A value in [0, 1], higher is more uncertain.
 
-    Raises:
-        InputError: The lengths differ, there are no samples, or something is no
-            probability or log-probability.
-
     Source:
         Qiu and Miikkulainen 2024, "Semantic Density" (arXiv 2405.13845). The paper
         speaks of pairs; that both directions count is our reading of it.
@@ -87,5 +83,4 @@ SEMANTIC_DENSITY = FunctionMethod(
     limits=between(0.0, 1.0),
     arguments=("main_entailment", "sample_mean_logprobs", "answers"),
     default_similarity="nli",
-    white_box=True,
 )

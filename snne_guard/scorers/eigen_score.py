@@ -30,10 +30,6 @@ def eigen_score(hidden_states: ArrayLike, *, alpha: float = 1e-3) -> float:
     Returns:
         The mean logarithm, at least ``ln(alpha)``, higher is more uncertain; unbounded.
 
-    Raises:
-        InputError: The states are not an ``(n, d)`` array of finite numbers.
-        ConfigurationError: alpha is below 0 or not finite.
-
     Source:
         Chen et al. 2024, "INSIDE: LLMs' Internal States Retain the Power of
         Hallucination Detection" (arXiv 2402.03744), as in LM-Polygraph and the code of
@@ -63,5 +59,4 @@ EIGEN_SCORE = FunctionMethod(
     source="Chen et al. 2024, INSIDE, EigenScore; as in LM-Polygraph",
     function=eigen_score,
     arguments=("hidden_states",),
-    white_box=True,
 )

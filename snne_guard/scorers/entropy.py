@@ -43,10 +43,6 @@ def semantic_entropy(cluster_ids: ArrayLike, mean_logprobs: ArrayLike) -> float:
     Returns:
         The entropy in nats, from 0 (one cluster) to the log of the number of clusters.
 
-    Raises:
-        InputError: The clusters are not whole numbers, or the log-probabilities are
-            not n numbers of at most 0.
-
     Source:
         Farquhar et al. 2024, "Detecting hallucinations in large language models using
         semantic entropy". WSNNE gives it by the theorem of Nguyen, Payani,
@@ -72,9 +68,6 @@ def discrete_semantic_entropy(cluster_ids: ArrayLike) -> float:
     Returns:
         The entropy in nats, from 0 (one cluster) to ``ln n`` (n clusters).
 
-    Raises:
-        InputError: The clusters are not whole numbers.
-
     Source:
         The paper named at ``semantic_entropy``, discrete variant.
 
@@ -98,9 +91,6 @@ def naive_entropy(mean_logprobs: ArrayLike) -> float:
         The entropy in nats, at least 0 and unbounded; ``inf`` if a log-probability is
         ``-inf``.
 
-    Raises:
-        InputError: The log-probabilities are not numbers of at most 0.
-
     Source:
         Malinin and Gales 2021, "Uncertainty Estimation in Autoregressive Structured
         Prediction" (arXiv 2002.07650), length-normalised.
@@ -118,9 +108,6 @@ def semantic_set_count(cluster_ids: ArrayLike) -> int:
 
     Args:
         cluster_ids: ``(n,)`` cluster of each answer, n >= 1.
-
-    Raises:
-        InputError: The clusters are not whole numbers.
 
     Source:
         Lin et al. 2024, "Generating with Confidence", on the clusters of semantic
@@ -143,9 +130,6 @@ def vote_share(cluster_ids: ArrayLike) -> float:
 
     Returns:
         A share from 0 (one cluster) to ``1 - 1/n`` (n clusters).
-
-    Raises:
-        InputError: The clusters are not whole numbers.
 
     Source:
         Wang et al. 2023, "Self-Consistency Improves Chain of Thought Reasoning in
@@ -174,7 +158,6 @@ SE = FunctionMethod(
     limits=between(0.0, math.log),
     arguments=("cluster_ids", "mean_logprobs"),
     default_similarity="nli",
-    white_box=True,
 )
 
 DSE = FunctionMethod(
@@ -191,7 +174,6 @@ NE = FunctionMethod(
     source="Malinin and Gales 2021, arXiv 2002.07650, length-normalised",
     function=naive_entropy,
     arguments=("mean_logprobs",),
-    white_box=True,
 )
 
 NUM_SET = FunctionMethod(

@@ -43,10 +43,6 @@ def lexical_similarity(similarity: ArrayLike) -> float:
         A number from -1 (all alike) to 0 (nothing in common) for f in [0, 1]; -1 for
         one answer.
 
-    Raises:
-        InputError: The matrix is not square, is empty, or holds a number that is not
-            finite.
-
     Source:
         Fomicheva et al. 2020, "Unsupervised Quality Estimation for Neural Machine
         Translation"; Lin et al. 2024, "Generating with Confidence".
@@ -76,10 +72,6 @@ def laplacian_spectrum(similarity: ArrayLike) -> tuple[FloatArray, FloatArray]:
     Returns:
         ``(n,)`` eigenvalues in [0, 2], ascending, and ``(n, n)`` eigenvectors as
         columns.
-
-    Raises:
-        InputError: The matrix is not square, is empty, holds a negative number or one
-            that is not finite, or has a row of zeros.
 
     Example:
         >>> laplacian_spectrum([[1, 0], [0, 1]])[0].tolist()
@@ -112,9 +104,6 @@ def eigenvalue_sum(similarity: ArrayLike) -> float:
         A number from 1 (all alike) to n (nothing in common) for weights in [0, 1] with
         diagonal 1.
 
-    Raises:
-        InputError: As for ``laplacian_spectrum``.
-
     Source:
         Lin et al. 2024, "Generating with Confidence", U_EigV.
 
@@ -139,10 +128,6 @@ def degree(similarity: ArrayLike) -> float:
     Returns:
         A number from 0 (all alike) to ``n - 1`` (nothing in common) for W in [0, 1]
         with diagonal 1.
-
-    Raises:
-        InputError: The matrix is not square, is empty, or holds a number that is not
-            finite.
 
     Source:
         Lin et al. 2024, "Generating with Confidence", U_Deg.
@@ -171,9 +156,6 @@ def eccentricity(similarity: ArrayLike, *, threshold: float = 0.9) -> float:
 
     Returns:
         A number from 0 (all alike) to ``sqrt(n - 1)`` (nothing in common).
-
-    Raises:
-        InputError: As for ``laplacian_spectrum``.
 
     Source:
         Lin et al. 2024, "Generating with Confidence", U_Ecc; the threshold is that of

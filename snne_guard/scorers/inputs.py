@@ -11,17 +11,16 @@ from typing import Any, Literal, cast
 import numpy as np
 
 from snne_guard.errors import InputError
-from snne_guard.scorers.checks import as_probabilities, as_token_logprobs, check_tau
+from snne_guard.scorers.checks import (
+    as_probabilities,
+    as_similarity,
+    as_token_logprobs,
+    check_positive,
+)
 from snne_guard.scorers.clusters import as_equivalence, greedy_clusters
 from snne_guard.scorers.kernels import edge_weights
-from snne_guard.scorers.luq import split_sentences
 from snne_guard.scorers.registry import anchor_for, check_similarity
-from snne_guard.similarity import (
-    NLI,
-    checked_matrix,
-    entail_similarity,
-    equivalence,
-)
+from snne_guard.similarity import NLI, entail_similarity, equivalence
 from snne_guard.types import (
     BoolArray,
     Entailment,
@@ -109,7 +108,7 @@ class InputBuilder:
             ConfigurationError: The similarity cannot give what the method needs, or
                 tau is not a finite number above 0.
         """
-        check_tau(tau)
+        check_positive(tau, what="tau")
         check_similarity(method, self._compare, name=self._name)
         found: dict[str, Any] = {}
         for need in sorted(method.needs):
@@ -196,17 +195,6 @@ class InputBuilder:
         return np.stack([found[0, 1:], found[1:, 0]], axis=1)
 
     @cached_property
-    def sentence_entailment(self) -> FloatArray | None:
-        """Those of all sentences of all members."""
-        return self._entailed([one for text in self._sentences for one in text])
-
-    @cached_property
-    def sentence_of(self) -> IntArray:
-        """The member that each sentence belongs to."""
-        counts = [len(text) for text in self._sentences]
-        return np.repeat(np.arange(len(counts), dtype=np.intp), counts)
-
-    @cached_property
     def graph(self) -> FloatArray:
         """The edge weights between the members, both directions added up."""
         if self.entailment is not None:
@@ -238,7 +226,7 @@ class InputBuilder:
         if isinstance(self._compare, NLI) and self._probabilities is not None:
             return entail_similarity(self._probabilities)  # one run of the model
         found = self._compare(self.texts, question=self.question)
-        return checked_matrix(found, len(self.texts))
+        return as_similarity(found, n=len(self.texts))
 
     @cached_property
     def _equivalent(self) -> BoolArray:
@@ -250,18 +238,11 @@ class InputBuilder:
 
     @cached_property
     def _probabilities(self) -> FloatArray | None:
-        return self._entailed(self.texts)
-
-    @cached_property
-    def _sentences(self) -> list[tuple[str, ...]]:
-        return [split_sentences(text) for text in self.answers]
-
-    def _entailed(self, texts: Sequence[str]) -> FloatArray | None:
         if not callable(getattr(self._compare, "probabilities", None)):
             return None
         compare = cast("Entailment", self._compare)
-        found = compare.probabilities(texts, question=self.question)
-        return as_probabilities(found, n=len(texts))
+        found = compare.probabilities(self.texts, question=self.question)
+        return as_probabilities(found, n=len(self.texts))
 
     def _logprobs_from(self, first: int) -> tuple[FloatArray, ...] | None:
         if self._logprobs is None:

@@ -20,7 +20,6 @@ from snne_guard.scorers.snne import softmax_weights
 from snne_guard.types import FloatArray
 
 __all__ = [
-    "as_graph",
     "cluster_kernel",
     "edge_weights",
     "heat_kernel",
@@ -48,9 +47,6 @@ def edge_weights(entailment: ArrayLike) -> FloatArray:
     Returns:
         ``(n, n)`` symmetric weights in [0, 2], 0 on the diagonal.
 
-    Raises:
-        InputError: They are not probabilities of that shape.
-
     Source:
         Nikitin et al. 2024, "Kernel Language Entropy" (arXiv 2405.20003), the authors'
         code.
@@ -64,21 +60,6 @@ def edge_weights(entailment: ArrayLike) -> FloatArray:
     both: FloatArray = one_way + one_way.T
     np.fill_diagonal(both, 0.0)
     return both
-
-
-def as_graph(weights: ArrayLike, /) -> FloatArray:
-    """Return ``(n, n)`` symmetric weights of at least 0 with an empty diagonal."""
-    matrix = as_matrix(weights, what="weights")
-    if matrix.min() < 0:
-        msg = f"expected weights of at least 0, got {matrix.min()}"
-        raise InputError(msg)
-    gap = float(np.abs(matrix - matrix.T).max())
-    if gap > _SLACK:
-        msg = f"expected symmetric weights, got a pair {gap} apart"
-        raise InputError(msg)
-    graph: FloatArray = (matrix + matrix.T) / 2
-    np.fill_diagonal(graph, 0.0)
-    return graph
 
 
 def heat_kernel(
@@ -95,10 +76,6 @@ def heat_kernel(
 
     Returns:
         ``(n, n)`` symmetric kernel, not normalised.
-
-    Raises:
-        InputError: The weights are not a graph.
-        ConfigurationError: t is below 0 or not finite.
 
     Example:
         >>> heat_kernel([[0, 1], [1, 0]], t=0.5).round(3)
@@ -128,10 +105,6 @@ def matern_kernel(
     Returns:
         ``(n, n)`` symmetric kernel, not normalised.
 
-    Raises:
-        InputError: The weights are not a graph.
-        ConfigurationError: kappa or nu is not a finite number above 0.
-
     Example:
         >>> matern_kernel([[0, 1], [1, 0]]).round(3)
         array([[0.75, 0.25],
@@ -158,9 +131,6 @@ def cluster_kernel(cluster_ids: ArrayLike, mean_logprobs: ArrayLike) -> FloatArr
     Returns:
         ``(n, n)`` symmetric kernel with trace 1.
 
-    Raises:
-        InputError: The lengths differ, or a number is no log-probability.
-
     Example:
         >>> cluster_kernel([0, 0, 1], [-1.0, -1.0, -1.0]).round(3)
         array([[0.333, 0.333, 0.   ],
@@ -176,12 +146,7 @@ def cluster_kernel(cluster_ids: ArrayLike, mean_logprobs: ArrayLike) -> FloatArr
 
 
 def unit_trace(kernel: ArrayLike) -> FloatArray:
-    """Return a kernel scaled so that every diagonal entry is 1/n.
-
-    Raises:
-        InputError: It is no square matrix of finite numbers, or its diagonal goes
-            below 0.
-    """
+    """Return a kernel scaled so that every diagonal entry is 1/n."""
     matrix = as_matrix(kernel, what="kernel")
     diagonal = matrix.diagonal()
     if diagonal.min() < 0:
@@ -202,9 +167,6 @@ def von_neumann_entropy(kernel: ArrayLike) -> float:
         Minus the sum of ``e ln e`` over the eigenvalues e above 1e-8, in nats: 0 for a
         kernel of rank one, ``ln n`` for the identity over n.
 
-    Raises:
-        InputError: The kernel is no square matrix of finite numbers with trace 1.
-
     Example:
         >>> round(von_neumann_entropy([[0.5, 0], [0, 0.5]]), 4)
         0.6931
@@ -224,7 +186,7 @@ def _laplacian(
     weights: ArrayLike, *, normalised: bool
 ) -> tuple[FloatArray, FloatArray]:
     """Return eigenvalues, none below 0, and eigenvectors of a graph's Laplacian."""
-    graph = as_graph(weights)
+    graph = _as_graph(weights)
     degrees = graph.sum(axis=1)
     laplacian = np.diag(degrees) - graph
     if normalised:
@@ -234,3 +196,18 @@ def _laplacian(
         laplacian = laplacian * scale[:, None] * scale
     values, basis = np.linalg.eigh(laplacian)
     return np.maximum(values, 0.0), basis
+
+
+def _as_graph(weights: ArrayLike, /) -> FloatArray:
+    """Return ``(n, n)`` symmetric weights of at least 0 with an empty diagonal."""
+    matrix = as_matrix(weights, what="weights")
+    if matrix.min() < 0:
+        msg = f"expected weights of at least 0, got {matrix.min()}"
+        raise InputError(msg)
+    gap = float(np.abs(matrix - matrix.T).max())
+    if gap > _SLACK:
+        msg = f"expected symmetric weights, got a pair {gap} apart"
+        raise InputError(msg)
+    graph: FloatArray = (matrix + matrix.T) / 2
+    np.fill_diagonal(graph, 0.0)
+    return graph

@@ -5,14 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from snne_guard.errors import InputError
-from snne_guard.scorers.checks import as_cluster_ids, check_share
-from snne_guard.scorers.clusters import cluster_masses
+from snne_guard.scorers.checks import check_share
 from snne_guard.scorers.kernels import (
-    as_graph,
     cluster_kernel,
     heat_kernel,
     matern_kernel,
@@ -20,18 +17,15 @@ from snne_guard.scorers.kernels import (
     von_neumann_entropy,
 )
 from snne_guard.scorers.method import FunctionMethod, between
-from snne_guard.scorers.snne import softmax_weights
 from snne_guard.types import FloatArray
 
 __all__ = [
     "KLE_FULL",
     "KLE_HEAT",
     "KLE_MATERN",
-    "KLE_SEMANTIC",
     "kle_full",
     "kle_heat",
     "kle_matern",
-    "kle_semantic",
 ]
 
 Kernel = Callable[[ArrayLike], FloatArray]
@@ -48,10 +42,6 @@ def kle_heat(weights: ArrayLike, *, t: float = 0.3, normalised: bool = False) ->
     Returns:
         A value in [0, ln n] nats, higher is more uncertain; 0 for n = 1. Answers that
         are all alike do not give 0: compare only at equal n.
-
-    Raises:
-        InputError: The weights are not a graph.
-        ConfigurationError: t is below 0 or not finite.
 
     Source:
         Nikitin, Kossen, Gal, Marttinen 2024, "Kernel Language Entropy" (arXiv
@@ -81,10 +71,6 @@ def kle_matern(
 
     Returns:
         A value in [0, ln n] nats, as for ``kle_heat``.
-
-    Raises:
-        InputError: The weights are not a graph.
-        ConfigurationError: kappa or nu is not a finite number above 0.
 
     Source:
         The paper named at ``kle_heat``, K_Matern.
@@ -117,11 +103,6 @@ def kle_full(
     Returns:
         A value in [0, ln n] nats, higher is more uncertain.
 
-    Raises:
-        InputError: The weights are not a graph, the lengths differ, or a number is no
-            log-probability.
-        ConfigurationError: alpha is outside [0, 1].
-
     Source:
         The authors' repository, ``full_klu``:
         https://github.com/AlexanderVNikitin/kernel-language-entropy
@@ -138,54 +119,6 @@ def kle_full(
         msg = f"expected {len(of_graph)} cluster ids, got {len(of_clusters)}"
         raise InputError(msg)
     return von_neumann_entropy(alpha * of_graph + (1 - alpha) * of_clusters)
-
-
-def kle_semantic(
-    weights: ArrayLike,
-    cluster_ids: ArrayLike,
-    mean_logprobs: ArrayLike,
-    *,
-    alpha: float = 0.5,
-    kernel: Kernel = heat_kernel,
-) -> float:
-    """Return KLE-c: the entropy of a kernel on the clusters instead of the answers.
-
-    An edge between two clusters weighs as much as all edges between their answers.
-
-    Args:
-        weights: ``(n, n)`` symmetric edge weights between the answers.
-        cluster_ids: ``(n,)`` semantic cluster of each answer.
-        mean_logprobs: ``(n,)`` mean token log-probabilities in nats.
-        alpha: Share of the graph's kernel; the other kernel has the probability of
-            each cluster on its diagonal.
-        kernel: The graph's kernel on the clusters.
-
-    Returns:
-        A value in [0, ln M] nats for M clusters, higher is more uncertain.
-
-    Raises:
-        InputError: As for ``kle_full``.
-        ConfigurationError: alpha is outside [0, 1].
-
-    Source:
-        The repository named at ``kle_full``, ``semantic_kernel``.
-
-    Example:
-        >>> edges = [[0, 2, 1], [2, 0, 0], [1, 0, 0]]
-        >>> round(kle_semantic(edges, [0, 0, 1], [-0.2, -0.7, -1.5]), 4)
-        0.6176
-    """
-    check_share(alpha, what="alpha")
-    graph = as_graph(weights)
-    ids = as_cluster_ids(cluster_ids, n=len(graph))
-    names = sorted(set(ids))
-    member = np.array(ids)[:, None] == names
-    between_clusters = member.T @ graph @ member
-    likely = softmax_weights(mean_logprobs, n=len(ids)).tolist()
-    masses = cluster_masses(ids, likely)
-    mixed = alpha * unit_trace(kernel(between_clusters))
-    mixed += (1 - alpha) * np.diag([masses[name] for name in names])
-    return von_neumann_entropy(mixed)
 
 
 _NIKITIN = "Nikitin et al. 2024, Kernel Language Entropy"
@@ -215,15 +148,4 @@ KLE_FULL = FunctionMethod(
     limits=between(0.0, math.log),
     arguments=("graph", "cluster_ids", "mean_logprobs"),
     default_similarity="nli",
-    white_box=True,
-)
-
-KLE_SEMANTIC = FunctionMethod(
-    name="kle_semantic",
-    source=f"{_NIKITIN}, KLE-c, heat t = 0.3, alpha = 0.5",
-    function=kle_semantic,
-    limits=between(0.0, math.log),
-    arguments=("graph", "cluster_ids", "mean_logprobs"),
-    default_similarity="nli",
-    white_box=True,
 )

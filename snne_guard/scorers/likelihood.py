@@ -35,9 +35,6 @@ def sequence_probability(main_logprobs: ArrayLike) -> float:
         ``1 - exp(sum)`` in [0, 1], higher is more uncertain. Long answers come close
         to 1 whatever they say.
 
-    Raises:
-        InputError: There are no tokens, or a number is no log-probability.
-
     Source:
         "Maximum sequence probability" in Fadeeva et al. 2023, "LM-Polygraph", which
         takes its negative log: the ranking is the same.
@@ -58,9 +55,6 @@ def perplexity(main_logprobs: ArrayLike) -> float:
     Returns:
         ``exp(-mean)``, at least 1, higher is more uncertain; ``inf`` where that is too
         large for a float.
-
-    Raises:
-        InputError: There are no tokens, or a number is no log-probability.
 
     Source:
         "Perplexity" in Fadeeva et al. 2023, "LM-Polygraph", which takes its log: the
@@ -114,10 +108,6 @@ def cocoa_msp(main_logprobs: ArrayLike, main_similarity: ArrayLike) -> float:
         A value of at least 0 nats, higher is more uncertain; unbounded. 0 if all
         samples are like the answer, however unlikely that is.
 
-    Raises:
-        InputError: There are no tokens or no samples, a number is no log-probability,
-            or a similarity is outside [0, 1].
-
     Source:
         Vashurin et al. 2025, "CoCoA: A Minimum Bayes Risk Framework Bridging
         Confidence and Consistency for Uncertainty Quantification in LLMs", CoCoA MSP.
@@ -138,9 +128,6 @@ def cocoa_ppl(main_logprobs: ArrayLike, main_similarity: ArrayLike) -> float:
 
     Returns:
         The same with :math:`u(y) = -\frac1t \sum_t \log p_t`.
-
-    Raises:
-        InputError: As for ``cocoa_msp``.
 
     Source:
         The paper named at ``cocoa_msp``, CoCoA PPL.
@@ -176,7 +163,6 @@ SEQUENCE_PROBABILITY = FunctionMethod(
     function=sequence_probability,
     limits=between(0.0, 1.0),
     arguments=("main_logprobs",),
-    white_box=True,
 )
 
 PERPLEXITY = FunctionMethod(
@@ -184,7 +170,6 @@ PERPLEXITY = FunctionMethod(
     source=f"{_POLYGRAPH}, perplexity",
     function=perplexity,
     arguments=("main_logprobs",),
-    white_box=True,
 )
 
 ANSWER_LENGTH = FunctionMethod(
@@ -199,7 +184,6 @@ COCOA_MSP = FunctionMethod(
     source=f"{_VASHURIN}, CoCoA MSP",
     function=cocoa_msp,
     arguments=("main_logprobs", "main_similarity"),
-    white_box=True,
 )
 
 COCOA_PPL = FunctionMethod(
@@ -207,5 +191,4 @@ COCOA_PPL = FunctionMethod(
     source=f"{_VASHURIN}, CoCoA PPL",
     function=cocoa_ppl,
     arguments=("main_logprobs", "main_similarity"),
-    white_box=True,
 )

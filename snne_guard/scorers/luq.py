@@ -3,32 +3,21 @@
 from __future__ import annotations
 
 import math
-import re
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from snne_guard.scorers.checks import (
-    as_cluster_ids,
-    as_matrix,
-    as_probabilities,
-    as_shares,
-)
+from snne_guard.scorers.checks import as_matrix, as_probabilities, as_shares
 from snne_guard.scorers.method import FunctionMethod, between
 from snne_guard.types import FloatArray
 
 __all__ = [
     "LUQ",
     "LUQ_PAIR",
-    "LUQ_SENTENCES",
     "entailment_ratio",
     "luq",
     "luq_pair",
-    "luq_sentences",
-    "split_sentences",
 ]
-
-_SENTENCE_END = re.compile(r"(?<=[.!?…])\s+|(?<=[.!?…][\"'”’)\]])\s+|(?<=[。！？])|\n")  # noqa: RUF001 - marks of other scripts
 
 
 def entailment_ratio(entailment: ArrayLike) -> FloatArray:
@@ -40,9 +29,6 @@ def entailment_ratio(entailment: ArrayLike) -> FloatArray:
     Returns:
         ``(n, n)`` support S = entailment / (entailment + contradiction) in [0, 1],
         premise first, so not symmetric. 1 on the diagonal; 0.5 if all is neutral.
-
-    Raises:
-        InputError: They are not probabilities of that shape.
 
     Source:
         Zhang et al. 2024, "LUQ: Long-text Uncertainty Quantification for LLMs".
@@ -73,9 +59,6 @@ def luq(support: ArrayLike) -> float:
         A number from 0 (each supports all others) to 1 (none does); 1 for one answer,
         which has no support.
 
-    Raises:
-        InputError: The matrix is not square, is empty, or leaves [0, 1].
-
     Source:
         Zhang et al. 2024, "LUQ: Long-text Uncertainty Quantification for LLMs", with
         one unit an answer.
@@ -99,7 +82,7 @@ def luq_pair(support: ArrayLike) -> float:
 
     with S mirrored: of each pair only the earlier answer is the premise, so that the
     order of the answers matters. This is what the code of the SNNE paper calls
-    LUQ-Pair. The published LUQ-Pair is ``luq_sentences``.
+    LUQ-Pair; the published one compares sentences.
 
     Args:
         support: ``(n, n)`` support S in [0, 1], premise first, n >= 1, as of
@@ -108,9 +91,6 @@ def luq_pair(support: ArrayLike) -> float:
     Returns:
         A number from 0 (each is supported by another) to 1 (none is); 1 for one
         answer, which has no support.
-
-    Raises:
-        InputError: The matrix is not square, is empty, or leaves [0, 1].
 
     Source:
         Nguyen, Payani, Mirzasoleiman 2025, "Beyond Semantic Entropy", the authors'
@@ -123,60 +103,6 @@ def luq_pair(support: ArrayLike) -> float:
     upper = np.triu(_as_support(support), 1)
     best = (upper + upper.T).max(axis=1)
     return 1 - math.fsum(best.tolist()) / len(best)
-
-
-def luq_sentences(support: ArrayLike, sentence_of: ArrayLike) -> float:
-    r"""Return LUQ-Pair as published: sentence by sentence.
-
-    A sentence's support in another answer is that of the sentence there which supports
-    it most. The mean is taken over the other answers, the sentences and the answers.
-
-    Args:
-        support: ``(m, m)`` support S in [0, 1] between all sentences of all answers,
-            premise first, m >= 1, as of ``entailment_ratio``.
-        sentence_of: ``(m,)`` the answer that each sentence belongs to.
-
-    Returns:
-        A number from 0 to 1. If each answer is one sentence it is ``luq``.
-
-    Raises:
-        InputError: The matrix is not square, is empty, or leaves [0, 1], or the
-            answers are not m whole numbers.
-
-    Source:
-        Zhang et al. 2024, "LUQ: Long-text Uncertainty Quantification for LLMs",
-        LUQ-Pair.
-
-    Example:
-        >>> luq_sentences([[1, 1, 0.5], [0, 1, 0], [1, 0.5, 1]], [0, 0, 1])
-        0.375
-    """
-    matrix = _as_support(support)
-    owners = np.array(as_cluster_ids(sentence_of, n=len(matrix)))
-    answers = np.unique(owners)
-    if len(answers) == 1:
-        return 1.0
-    # best[k, s]: the support of sentence s by the most helpful sentence of answer k.
-    best = np.array([matrix[owners == answer].max(axis=0) for answer in answers])
-    means = [
-        float(np.delete(best[:, owners == answer], place, axis=0).mean())
-        for place, answer in enumerate(answers)
-    ]
-    return 1 - math.fsum(means) / len(means)
-
-
-def split_sentences(text: str, /) -> tuple[str, ...]:
-    """Return the sentences of a text, at least one.
-
-    A sentence ends at ``. ! ? …`` before white space, at the full stops of Chinese and
-    Japanese, and with a line. An abbreviation ends one too: "Dr. No" is two.
-
-    Example:
-        >>> split_sentences("He won. Did she? Yes, 3.5 times!")
-        ('He won.', 'Did she?', 'Yes, 3.5 times!')
-    """
-    found = (part.strip() for part in _SENTENCE_END.split(text))
-    return tuple(part for part in found if part) or (text,)
 
 
 def _as_support(support: ArrayLike) -> FloatArray:
@@ -200,16 +126,5 @@ LUQ_PAIR = FunctionMethod(
     function=lambda entailment: luq_pair(entailment_ratio(entailment)),
     limits=between(0.0, 1.0),
     arguments=("entailment",),
-    default_similarity="nli",
-)
-
-LUQ_SENTENCES = FunctionMethod(
-    name="luq_sentences",
-    source=f"{_ZHANG}, LUQ-Pair",
-    function=lambda entailment, owners: luq_sentences(
-        entailment_ratio(entailment), owners
-    ),
-    limits=between(0.0, 1.0),
-    arguments=("sentence_entailment", "sentence_of"),
     default_similarity="nli",
 )

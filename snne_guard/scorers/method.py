@@ -4,30 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
 
 from snne_guard.errors import InputError
 from snne_guard.types import MethodInputs
 
-__all__ = ["FunctionMethod", "Limits", "between"]
+__all__ = ["LOGPROBS", "FunctionMethod", "Limits", "between"]
 
+Limits = Callable[..., tuple[float, float]]
+"""``(n, *, tau)`` to the smallest and largest value of a method for ``n`` members."""
+
+LOGPROBS = {"mean_logprobs", "token_logprobs", "main_logprobs", "sample_mean_logprobs"}
+"""The needs that are made of token log-probabilities."""
+
+_WHITE_BOX = {*LOGPROBS, "hidden_states", "p_true_logprob"}
 _ROUNDING = 1e-9
-
-
-class Limits(Protocol):
-    """Smallest and largest value of a method for ``n`` members."""
-
-    def __call__(self, n: int, /, *, tau: float = 1.0) -> tuple[float, float]:
-        """Return both."""
-        ...
-
-
-class ToUncertainty(Protocol):
-    """A method's value for ``n`` members to ``u`` in [0, 1]."""
-
-    def __call__(self, value: float, n: int, /, *, tau: float = 1.0) -> float | None:
-        """Return ``u``, None where it is not defined."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,8 +32,8 @@ class FunctionMethod:
         arguments: Fields of ``MethodInputs`` that it requires, in order.
         options: Fields of ``MethodInputs`` that always have a value: tau, anchor.
         limits: Smallest and largest value for ``n`` members, None if unbounded.
-        mapping: Value to ``u``; None maps the limits linearly to [0, 1].
-        white_box: Whether it needs what only the model's owner can see.
+        mapping: ``(value, n, *, tau)`` to ``u``; None maps the limits linearly to
+            [0, 1].
         default_similarity: Name of the similarity it runs on if none is given.
 
     Example:
@@ -66,14 +56,18 @@ class FunctionMethod:
     arguments: tuple[str, ...] = ("similarity",)
     options: tuple[str, ...] = ()
     limits: Limits | None = None
-    mapping: ToUncertainty | None = None
-    white_box: bool = False
+    mapping: Callable[..., float | None] | None = None
     default_similarity: str = "rouge_l"
 
     @property
     def needs(self) -> frozenset[str]:
         """The fields of ``MethodInputs`` that it requires."""
         return frozenset(self.arguments)
+
+    @property
+    def white_box(self) -> bool:
+        """Whether it needs what only the model's owner can see."""
+        return not _WHITE_BOX.isdisjoint(self.arguments)
 
     def compute(self, inputs: MethodInputs, /) -> float:
         """Return the raw value.

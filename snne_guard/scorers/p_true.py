@@ -23,9 +23,6 @@ def p_true(p_true_logprob: float) -> float:
     Returns:
         ``1 - exp(p_true_logprob)`` in [0, 1], higher is more uncertain.
 
-    Raises:
-        InputError: It is no log-probability.
-
     Source:
         Kadavath et al. 2022, "Language Models (Mostly) Know What They Know" (arXiv
         2207.05221), in the form of Farquhar et al. 2024, "Detecting hallucinations in
@@ -78,5 +75,4 @@ P_TRUE = FunctionMethod(
     function=p_true,
     limits=between(0.0, 1.0),
     arguments=("p_true_logprob",),
-    white_box=True,
 )

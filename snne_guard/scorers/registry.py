@@ -10,7 +10,7 @@ from snne_guard.scorers.density import SEMANTIC_DENSITY
 from snne_guard.scorers.eigen_score import EIGEN_SCORE
 from snne_guard.scorers.entropy import DSE, NE, NUM_SET, SE, VOTE_SHARE
 from snne_guard.scorers.graph import DEG, ECCEN, LEX_SIM, SUM_EIGV
-from snne_guard.scorers.kle import KLE_FULL, KLE_HEAT, KLE_MATERN, KLE_SEMANTIC
+from snne_guard.scorers.kle import KLE_FULL, KLE_HEAT, KLE_MATERN
 from snne_guard.scorers.likelihood import (
     ANSWER_LENGTH,
     COCOA_MSP,
@@ -18,8 +18,8 @@ from snne_guard.scorers.likelihood import (
     PERPLEXITY,
     SEQUENCE_PROBABILITY,
 )
-from snne_guard.scorers.luq import LUQ, LUQ_PAIR, LUQ_SENTENCES
-from snne_guard.scorers.method import FunctionMethod
+from snne_guard.scorers.luq import LUQ, LUQ_PAIR
+from snne_guard.scorers.method import LOGPROBS, FunctionMethod
 from snne_guard.scorers.p_true import P_TRUE
 from snne_guard.scorers.sar import SAR, SENT_SAR, TOKEN_SAR
 from snne_guard.scorers.snne import SNNE, WSNNE
@@ -40,8 +40,8 @@ _ALL = (
     *(SNNE, WSNNE),
     *(SE, DSE, NE, NUM_SET),
     *(LEX_SIM, SUM_EIGV, DEG, ECCEN),
-    *(KLE_HEAT, KLE_MATERN, KLE_FULL, KLE_SEMANTIC),
-    *(LUQ, LUQ_PAIR, LUQ_SENTENCES),
+    *(KLE_HEAT, KLE_MATERN, KLE_FULL),
+    *(LUQ, LUQ_PAIR),
     *(SAR, TOKEN_SAR, SENT_SAR),
     *(EIGEN_SCORE, P_TRUE),
     *(SEMANTIC_DENSITY, COCOA_MSP, COCOA_PPL, VOTE_SHARE),
@@ -58,9 +58,8 @@ _STAND_INS = {"wsnne": "snne", "se": "dse"}
 _ANCHOR = 0.7
 _ANCHORED_SIMILARITY = "content_f1"
 
-_LOGPROBS = {"mean_logprobs", "token_logprobs", "main_logprobs", "sample_mean_logprobs"}
 _CLUSTERS = {"cluster_ids"}
-_ENTAILMENT = {"entailment", "main_entailment", "sentence_entailment"}
+_ENTAILMENT = {"entailment", "main_entailment"}
 _COMPARISON = {"similarity", "main_similarity", "graph", *_CLUSTERS, *_ENTAILMENT}
 
 _PARTS = ("name", "needs", "white_box", "source", "compute", "bounds", "uncertainty")
@@ -111,7 +110,7 @@ def without_logprobs(method: Method, /) -> Method | None:
 
 def needs_logprobs(method: Method, /) -> bool:
     """Return whether a method needs token log-probabilities."""
-    return not _LOGPROBS.isdisjoint(method.needs)
+    return not LOGPROBS.isdisjoint(method.needs)
 
 
 def compares_answers(method: Method, /) -> bool:

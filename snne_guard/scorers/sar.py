@@ -39,10 +39,6 @@ def token_sar(
     Returns:
         A value of at least 0 nats, higher is more uncertain; unbounded.
 
-    Raises:
-        InputError: The lengths differ anywhere, an answer has no tokens, a
-            log-probability is above 0, or an importance is outside [0, 1].
-
     Source:
         Duan et al. 2024, "Shifting Attention to Relevance" (arXiv 2307.01379),
         tokenSAR. The code of the SNNE paper inverts the weights.
@@ -75,11 +71,6 @@ def sent_sar(
         A value in nats, higher is more uncertain. It has a large offset of about
         ``log(T)`` and may be negative: only the ranking of questions means something.
 
-    Raises:
-        InputError: The lengths differ, an answer has no tokens, a log-probability is
-            above 0, or a similarity is below 0.
-        ConfigurationError: t is not a finite number above 0.
-
     Source:
         The paper named at ``token_sar``, sentSAR.
 
@@ -109,10 +100,6 @@ def sar(
 
     Returns:
         A value in nats as for ``sent_sar``.
-
-    Raises:
-        InputError: As for ``token_sar`` and ``sent_sar``.
-        ConfigurationError: t is not a finite number above 0.
 
     Source:
         The paper named at ``token_sar``, SAR.
@@ -188,7 +175,6 @@ SAR = FunctionMethod(
     function=sar,
     arguments=("token_logprobs", "token_importance", "similarity"),
     default_similarity="cross_encoder",
-    white_box=True,
 )
 
 TOKEN_SAR = FunctionMethod(
@@ -196,7 +182,6 @@ TOKEN_SAR = FunctionMethod(
     source=f"{_DUAN}, tokenSAR",
     function=token_sar,
     arguments=("token_logprobs", "token_importance"),
-    white_box=True,
 )
 
 SENT_SAR = FunctionMethod(
@@ -205,5 +190,4 @@ SENT_SAR = FunctionMethod(
     function=sent_sar,
     arguments=("token_logprobs", "similarity"),
     default_similarity="cross_encoder",
-    white_box=True,
 )

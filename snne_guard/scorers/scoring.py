@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-import unicodedata
 from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from snne_guard.errors import InputError
-from snne_guard.scorers.checks import as_logprobs, check_tau
+from snne_guard.scorers.checks import as_logprobs, check_positive
 from snne_guard.scorers.inputs import InputBuilder
 from snne_guard.scorers.registry import (
     check_similarity,
@@ -19,12 +18,11 @@ from snne_guard.scorers.registry import (
     resolve_method,
 )
 from snne_guard.similarity import blind_spots, resolve_similarity
+from snne_guard.similarity.lexical import distinct_texts
+from snne_guard.similarity.tokens import is_visible
 from snne_guard.types import Method, Score, Similarity
 
 __all__ = ["score", "score_members"]
-
-# Letters, marks and symbols to Unicode that nobody sees.
-_BLANK = "\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0\ufe0e\ufe0f"
 
 _Logprobs = Sequence[Sequence[float] | None] | None
 
@@ -81,10 +79,13 @@ def score(
         True
     """
     tau = 1.0 if tau is None else tau
-    check_tau(tau)
-    _check_answers(answers)
+    check_positive(tau, what="tau")
+    distinct_texts(answers)
+    if not len(answers):
+        msg = "expected at least one answer, got none"
+        raise InputError(msg)
     known = _checked_logprobs(token_logprobs, n=len(answers))
-    visible = [place for place, text in enumerate(answers) if _is_visible(text)]
+    visible = [place for place, text in enumerate(answers) if is_visible(text)]
     logprobs = [known[place] for place in visible]
     complete = bool(visible) and all(logprobs)
     chosen = resolve_method(method, logprobs=complete)
@@ -198,20 +199,6 @@ def _reasons(u: float | None, *, n: int, blind: bool) -> tuple[str, ...]:
     return (*reasons, "similarity_blind") if blind else tuple(reasons)
 
 
-def _check_answers(answers: Sequence[object]) -> None:
-    if isinstance(answers, str):
-        msg = "expected a list of answers, got one text"
-        raise InputError(msg)
-    if not len(answers):
-        msg = "expected at least one answer, got none"
-        raise InputError(msg)
-    for position, answer in enumerate(answers):
-        if not isinstance(answer, str):
-            kind = type(answer).__name__
-            msg = f"expected answer {position} to be a text, got {kind}"
-            raise InputError(msg)
-
-
 def _checked_logprobs(
     token_logprobs: _Logprobs, *, n: int
 ) -> Sequence[Sequence[float] | None]:
@@ -226,10 +213,3 @@ def _checked_logprobs(
         else None
         for position, tokens in enumerate(token_logprobs)
     ]
-
-
-def _is_visible(text: str) -> bool:
-    return any(
-        unicodedata.category(letter)[0] not in "ZC" and letter not in _BLANK
-        for letter in text
-    )

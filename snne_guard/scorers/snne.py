@@ -13,8 +13,8 @@ from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.scorers.checks import (
     as_logprobs,
     as_matrix,
+    check_positive,
     check_share,
-    check_tau,
 )
 from snne_guard.scorers.method import FunctionMethod
 from snne_guard.types import FloatArray
@@ -136,7 +136,7 @@ def bounds(n: int, *, tau: float = 1.0) -> tuple[float, float]:
         >>> round(low, 4), round(high, 4)
         (-3.3026, -2.4612)
     """
-    check_tau(tau)
+    check_positive(tau, what="tau")
     n = _whole(n)
     scale = 1 / tau
     if math.isinf(scale):
@@ -204,7 +204,7 @@ def _row_logsumexp(
     similarity: ArrayLike, *, tau: float, include_self: bool
 ) -> FloatArray:
     """Return the ``(n,)`` logs of each row's sum of ``exp(f / tau)``."""
-    check_tau(tau)
+    check_positive(tau, what="tau")
     matrix = as_matrix(similarity, finite=False)
     with np.errstate(over="ignore"):
         scaled = matrix / tau
@@ -272,6 +272,5 @@ WSNNE = FunctionMethod(
     options=("tau", "anchor"),
     limits=bounds,
     mapping=uncertainty,
-    white_box=True,
     default_similarity="content_f1",
 )

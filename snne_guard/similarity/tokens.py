@@ -31,6 +31,7 @@ __all__ = [
     "TokenizerName",
     "compatible",
     "is_notation",
+    "is_visible",
     "rouge_tokens",
     "tokenizer",
     "unicode_tokens",
@@ -137,6 +138,9 @@ _RAISED = re.compile(r"(?<=[\w)])[\u207a\u207b]?[\u00b2\u00b3\u00b9\u2070-\u207f
 _NUMERAL = re.compile(r"[\u00bc-\u00be\u2150-\u215e\u2460-\u249b]")
 _OTHER_DIGIT = re.compile(r"[^\D0-9]")
 
+# What Unicode counts as letters, marks or symbols, and nobody sees.
+_BLANK = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
+
 _NUMBER = re.compile(r"(-?)([\d.,:/'_]*\d)(.*)", re.DOTALL)
 _GROUPED = re.compile(r"([1-9]\d{0,2}(?:,\d{3})+|[1-9]\d?(?:,\d\d)+,\d{3})(\.\d+)?")
 _OTHER_GROUPS = re.compile(r"[1-9]\d{0,2}(?:(?:'\d{3})+|(?:_\d{3})+|(?:\.\d{3}){2,})")
@@ -213,6 +217,21 @@ def is_notation(text: str, /) -> bool:
         return False
     words = sum(1 for _ in _WORD.finditer(bare))
     return runs > words or _INDENTED.search(text) is not None
+
+
+def is_visible(text: str, /) -> bool:
+    r"""Return whether a text has a character that can be seen.
+
+    Example:
+        >>> is_visible("Paris"), is_visible("\u200b \u3164")
+        (True, False)
+    """
+    return any(
+        unicodedata.category(character)[0] not in "CZ"
+        and character not in _BLANK
+        and not "\ufe00" <= character <= "\ufe0f"
+        for character in text
+    )
 
 
 def compatible(text: str, /) -> str:

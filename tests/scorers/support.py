@@ -48,8 +48,6 @@ def inputs(**changes: Any) -> MethodInputs:
         "token_importance": tuple(map(np.array, IMPORTANCE)),
         "cluster_ids": np.array(CLUSTERS),
         "entailment": entailment,
-        "sentence_entailment": entailment,
-        "sentence_of": np.array([0, 0, 1, 2]),
         "graph": np.array(GRAPH),
         "hidden_states": np.array(STATES),
         "p_true_logprob": -0.3,

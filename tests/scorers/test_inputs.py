@@ -55,8 +55,6 @@ def test_every_part() -> None:
     assert parts["cluster_ids"].tolist() == CLUSTERS
     assert parts["entailment"].tolist() == ENTAILMENT
     assert parts["graph"].tolist() == GRAPH
-    assert parts["sentence_entailment"].tolist() == ENTAILMENT
-    assert parts["sentence_of"].tolist() == [0, 1, 2, 3]
     assert parts["hidden_states"].tolist() == STATES
     assert [one.tolist() for one in parts["token_logprobs"]] == TOKENS
     assert [*parts["token_importance"]] == IMPORTANCE
@@ -89,7 +87,6 @@ def test_an_answer_that_is_apart_is_no_member() -> None:
     assert apart["cluster_ids"].tolist() == [0, 1, 2]
     assert apart["mean_logprobs"].tolist() == pytest.approx(MEANS[1:])
     assert apart["hidden_states"].tolist() == STATES[1:]
-    assert apart["sentence_of"].tolist() == [0, 1, 2]
     for need in ("main_answer", "main_similarity", "main_entailment", "main_logprobs"):
         assert np.array_equal(apart[need], members[need]), need
 

@@ -11,13 +11,11 @@ from hypothesis import strategies as st
 from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.scorers import (
     cluster_kernel,
-    discrete_semantic_entropy,
     edge_weights,
     heat_kernel,
     kle_full,
     kle_heat,
     kle_matern,
-    kle_semantic,
     matern_kernel,
     semantic_entropy,
     unit_trace,
@@ -96,8 +94,6 @@ def test_the_kernel_of_clusters_has_semantic_entropy(
     assert von_neumann_entropy(kernel) == pytest.approx(expected, abs=1e-6)
     got = kle_full(np.zeros((n, n)), ids, logprobs, alpha=0)
     assert got == pytest.approx(expected, abs=1e-6)
-    got = kle_semantic(np.zeros((n, n)), ids, logprobs, alpha=0)
-    assert got == pytest.approx(expected, abs=1e-6)
 
 
 def test_alpha_1_is_the_graph_alone() -> None:
@@ -118,15 +114,6 @@ def test_heat_of_answers_that_are_all_alike(n: int, value: float) -> None:
 def test_unlike_answers_have_the_entropy_of_their_number() -> None:
     assert kle_heat(np.zeros((5, 5))) == pytest.approx(math.log(5))
     assert kle_matern(np.zeros((5, 5))) == pytest.approx(math.log(5))
-    apart = kle_semantic(np.zeros((4, 4)), CLUSTERS, [-1.0] * 4, alpha=0)
-    assert apart == pytest.approx(discrete_semantic_entropy(CLUSTERS), abs=1e-6)
-
-
-def test_edges_between_clusters_add_up() -> None:
-    got = kle_semantic(GRAPH, CLUSTERS, MEANS, alpha=1)
-    assert got == kle_heat([[0, 0, 2.5], [0, 0, 0.5], [2.5, 0.5, 0]])
-    renamed = kle_semantic(GRAPH, [7, 7, 2, 4], MEANS)
-    assert renamed == pytest.approx(kle_semantic(GRAPH, CLUSTERS, MEANS))
 
 
 def test_edges_of_entailment() -> None:
@@ -176,8 +163,7 @@ def test_options_that_make_no_sense() -> None:
         kle_matern(GRAPH, kappa=0)
     with pytest.raises(ConfigurationError, match="nu"):
         kle_matern(GRAPH, nu=math.inf)
-    for function in (kle_full, kle_semantic):
-        with pytest.raises(ConfigurationError, match="alpha"):
-            function(GRAPH, CLUSTERS, MEANS, alpha=2)
-        with pytest.raises(InputError, match="expected 4 cluster ids, got 3"):
-            function(GRAPH, [0, 0, 1], MEANS[:3])
+    with pytest.raises(ConfigurationError, match="alpha"):
+        kle_full(GRAPH, CLUSTERS, MEANS, alpha=2)
+    with pytest.raises(InputError, match="expected 4 cluster ids, got 3"):
+        kle_full(GRAPH, [0, 0, 1], MEANS[:3])

@@ -40,10 +40,8 @@ NUMBERS: dict[str, tuple[float, float | None]] = {
     "kle_heat": (1.214302415473, 0.8759340364711934),
     "kle_matern": (1.261001601776, 0.9096203787176373),
     "kle_full": (1.110483896814, 0.8010448054603047),
-    "kle_semantic": (0.993303959145, 0.7165173479769326),
     "luq": (0.5820199275362319, 0.5820199275362319),
     "luq_pair": (0.30024509803921573, 0.30024509803921573),
-    "luq_sentences": (0.6711805555555557, 0.6711805555555557),
     "sar": (-6.234330681943343, None),
     "token_sar": (0.65625, None),
     "sent_sar": (-5.941004817805861, None),
@@ -121,12 +119,11 @@ ORDERED = ["luq_pair", "perplexity", "answer_length"]  # the first answer has a 
 def test_the_order_of_the_samples_does_not_matter(order: list[int]) -> None:
     places = [0, *order]
     samples = [place - 1 for place in order]
-    before = inputs(sentence_of=np.arange(4))
+    before = inputs()
     changed: dict[str, Any] = {
         "answers": tuple((before.answers or ())[place] for place in places),
-        "sentence_of": np.arange(4),
     }
-    for need in ("similarity", "entailment", "sentence_entailment", "graph"):
+    for need in ("similarity", "entailment", "graph"):
         changed[need] = getattr(before, need)[np.ix_(places, places)]
     for need in ("mean_logprobs", "cluster_ids", "hidden_states"):
         changed[need] = getattr(before, need)[places]
@@ -173,7 +170,7 @@ def test_defaults() -> None:
 
 
 def test_a_similarity_must_give_what_a_method_needs() -> None:
-    for name in ("dse", "luq", "semantic_density", "luq_sentences"):
+    for name in ("dse", "luq", "semantic_density"):
         check_similarity(METHODS[name], Recorded(), name="recorded")
         with pytest.raises(ConfigurationError, match="got 'same'"):
             check_similarity(METHODS[name], same, name="same")

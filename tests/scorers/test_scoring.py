@@ -224,10 +224,10 @@ def test_a_method_of_your_own() -> None:
 @pytest.mark.parametrize(
     ("answers", "says"),
     [
-        ("Paris", "a list of answers, got one text"),
+        ("Paris", "a sequence of texts, got one str"),
         ([], "at least one answer"),
-        (["Paris", None], "answer 1 to be a text, got NoneType"),
-        ([b"Paris"], "answer 0 to be a text, got bytes"),
+        (["Paris", None], "to be a str, got NoneType"),
+        ([b"Paris"], "to be a str, got bytes"),
     ],
 )
 def test_no_answers(answers: Any, says: str) -> None:

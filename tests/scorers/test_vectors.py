@@ -74,9 +74,9 @@ NUMBERS: dict[str, tuple[tuple[str, ...], str, int]] = {
     "p_true": (("pTrue_p_false_fixed(1-exp logp)",), "entail", 13),
 }
 
-# Other papers' methods, and KLE-c, of which the code has another reading.
+# Other papers' methods.
 WITHOUT = {
-    *("kle_semantic", "luq_sentences", "semantic_density", "cocoa_msp", "cocoa_ppl"),
+    *("semantic_density", "cocoa_msp", "cocoa_ppl"),
     *("vote_share", "sequence_probability", "perplexity", "answer_length"),
 }
 

@@ -13,9 +13,9 @@ from snne_guard.sampling.reading import (
     canonical_calls,
     is_complete,
     is_refused,
-    is_visible,
     without_reasoning,
 )
+from snne_guard.similarity.tokens import is_visible
 from snne_guard.types import Cost, Sample
 
 __all__ = ["cost_of", "question_of", "sample_of", "without_logprobs"]

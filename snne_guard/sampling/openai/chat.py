@@ -21,10 +21,10 @@ from snne_guard.sampling.reading import (
     canonical_calls,
     is_complete,
     is_refused,
-    is_visible,
     without_reasoning,
 )
 from snne_guard.sampling.replies import Reply
+from snne_guard.similarity.tokens import is_visible
 from snne_guard.types import Sample
 
 __all__ = ["ChatApi"]
