@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
+from types import NoneType
 from typing import Any, get_args
 
 from snne_guard.decision import Calibration, Policy, Threshold
@@ -38,6 +39,9 @@ REFUSAL = "I am not certain enough of the answer to give one."
 """The text of a refusal, unless told otherwise."""
 
 Limit = float | Threshold
+
+_NOT_IN_REPLIES = frozenset({"hidden_states", "p_true_logprob", "token_importance"})
+"""What a method may need that a guard has no way to get."""
 
 
 def is_disabled() -> bool:
@@ -88,26 +92,16 @@ class GuardSettings:
 
     def __post_init__(self) -> None:
         self._check_numbers()
-        _one_of("tool_calls", self.tool_calls, get_args(ToolCalls))
-        _one_of("schedule", self.schedule, get_args(Schedule))
-        refusal: Any = self.refusal
-        if not isinstance(refusal, str):
-            msg = f"refusal must be a text; got {refusal!r}"
-            raise ConfigurationError(msg)
-        for name in ("question", "on_uncertain"):
-            _check_function(name, getattr(self, name))
-        Observers(self.observers)
-        resolve_method(self.method, logprobs=True)
+        self._check_kinds()
         if self.similarity is not None:
             resolve_similarity(self.similarity)
         self._settle("observers", tuple(self.observers))
-        if self.calibration is not None and not isinstance(
-            self.calibration, Calibration
-        ):
+        if isinstance(self.calibration, str | PathLike):
             self._settle("calibration", Calibration.load(self.calibration))
         self._settle_policy()
         if isinstance(self.calibration, Calibration) and self.method == "auto":
             self._settle("method", self.calibration.settings.get("method", "auto"))
+        self._check_method()
 
     @property
     def needed(self) -> int:
@@ -163,6 +157,36 @@ class GuardSettings:
         if self.min_samples is not None:
             _whole("min_samples", self.min_samples, least=2, most=self.n)
 
+    def _check_kinds(self) -> None:
+        _one_of("tool_calls", self.tool_calls, get_args(ToolCalls))
+        _one_of("schedule", self.schedule, get_args(Schedule))
+        _is_a("refusal", self.refusal, (str,), "a text")
+        _is_a("prices", self.prices, (Prices, NoneType), "Prices")
+        _is_a("observers", self.observers, (list, tuple), "a list of observers")
+        kinds = (Calibration, str, PathLike, NoneType)
+        _is_a("calibration", self.calibration, kinds, "a Calibration or its path")
+        if self.question is not None:
+            _is_function("question", self.question)
+        if not isinstance(self.on_uncertain, str):
+            _is_function("on_uncertain", self.on_uncertain)
+        Observers(self.observers)
+
+    def _check_method(self) -> None:
+        method = resolve_method(self.method, logprobs=True)
+        beyond = sorted(method.needs & _NOT_IN_REPLIES)
+        if beyond:
+            msg = (
+                "method must be one that needs no more than replies; got "
+                f"{method.name!r}, which needs {', '.join(beyond)}"
+            )
+            raise ConfigurationError(msg)
+        if self.policy.threshold is not None and method.bounds(self.n) is None:
+            msg = (
+                "a threshold needs a method whose values are bounded; got "
+                f"{method.name!r}, which has no u"
+            )
+            raise ConfigurationError(msg)
+
     def _settle_policy(self) -> None:
         limit: Any = self.threshold
         if self.calibration is not None:
@@ -173,6 +197,9 @@ class GuardSettings:
             limit = made.threshold
             if made.refuse is not None:
                 limit = (made.threshold, made.refuse)
+        if isinstance(limit, tuple) and len(limit) != 2:  # noqa: PLR2004 - a pair
+            msg = f"threshold must be a pair (accept, refuse); got {len(limit)} values"
+            raise ConfigurationError(msg)
         accept, refuse = limit if isinstance(limit, tuple) else (limit, None)
         policy = Policy(
             threshold=None if accept is None else _limit(accept),
@@ -224,9 +251,13 @@ def _one_of(name: str, value: object, choices: tuple[str, ...]) -> None:
         raise ConfigurationError(msg)
 
 
-def _check_function(name: str, value: object) -> None:
-    if value is None or isinstance(value, str):
-        return
+def _is_function(name: str, value: object) -> None:
     if not callable(value) or inspect.iscoroutinefunction(value):
         msg = f"{name} must be a plain function; got {value!r}"
+        raise ConfigurationError(msg)
+
+
+def _is_a(name: str, value: object, kinds: tuple[type, ...], wanted: str) -> None:
+    if not isinstance(value, kinds):
+        msg = f"{name} must be {wanted}; got {type(value).__name__}"
         raise ConfigurationError(msg)
