@@ -1,4 +1,9 @@
-"""Entropies over meanings and over sequences, and counts of meanings."""
+"""Entropies over meanings and over sequences, and counts of meanings.
+
+``cluster_ids`` are ``(n,)`` whole numbers, the cluster of each answer, and
+``mean_logprobs`` the ``(n,)`` mean token log-probabilities, n >= 1. One of ``-inf``
+gives weight 0; if all are, the weights are equal.
+"""
 
 from __future__ import annotations
 
@@ -35,11 +40,6 @@ def semantic_entropy(cluster_ids: ArrayLike, mean_logprobs: ArrayLike) -> float:
         SE = -\sum_C P(C) \ln P(C), \quad
         P(C) = \sum_{i \in C} \mathrm{softmax}(\ell)_i
 
-    Args:
-        cluster_ids: ``(n,)`` cluster of each answer, n >= 1.
-        mean_logprobs: ``(n,)`` mean token log-probabilities in nats, as small as they
-            may be. ``-inf`` gives weight 0; if all are ``-inf`` the weights are equal.
-
     Returns:
         The entropy in nats, from 0 (one cluster) to the log of the number of clusters.
 
@@ -62,9 +62,6 @@ def discrete_semantic_entropy(cluster_ids: ArrayLike) -> float:
 
     .. math:: DSE = -\sum_C \frac{|C|}{n} \ln \frac{|C|}{n}
 
-    Args:
-        cluster_ids: ``(n,)`` cluster of each answer, n >= 1.
-
     Returns:
         The entropy in nats, from 0 (one cluster) to ``ln n`` (n clusters).
 
@@ -83,9 +80,6 @@ def naive_entropy(mean_logprobs: ArrayLike) -> float:
     r"""Return the Monte Carlo estimate of the entropy over sequences.
 
     .. math:: NE = -\frac1n \sum_i \ell_i
-
-    Args:
-        mean_logprobs: ``(n,)`` mean token log-probabilities in nats, n >= 1.
 
     Returns:
         The entropy in nats, at least 0 and unbounded; ``inf`` if a log-probability is
@@ -106,9 +100,6 @@ def naive_entropy(mean_logprobs: ArrayLike) -> float:
 def semantic_set_count(cluster_ids: ArrayLike) -> int:
     """Return how many meanings there are (NumSet), 1 to n.
 
-    Args:
-        cluster_ids: ``(n,)`` cluster of each answer, n >= 1.
-
     Source:
         Lin et al. 2024, "Generating with Confidence", on the clusters of semantic
         entropy as in the code of Nguyen, Payani, Mirzasoleiman 2025.
@@ -124,9 +115,6 @@ def vote_share(cluster_ids: ArrayLike) -> float:
     r"""Return the share of answers outside the largest cluster.
 
     .. math:: U = 1 - \max_C |C| / n
-
-    Args:
-        cluster_ids: ``(n,)`` cluster of each answer, n >= 1.
 
     Returns:
         A share from 0 (one cluster) to ``1 - 1/n`` (n clusters).

@@ -1,4 +1,8 @@
-"""Methods on the graph of answers: LexSim, SumEigv, Deg and Eccen."""
+"""Methods on the graph of answers: LexSim, SumEigv, Deg and Eccen.
+
+``similarity`` is the ``(n, n)`` matrix f, n >= 1, with the diagonal; the weights W of
+the graph. The ranges hold for numbers in [0, 1] with diagonal 1.
+"""
 
 from __future__ import annotations
 
@@ -31,17 +35,12 @@ _ROUNDING = 1e-12
 
 
 def lexical_similarity(similarity: ArrayLike) -> float:
-    r"""Return minus the mean similarity of all pairs (LexSim).
+    r"""Return minus the mean similarity of all pairs (LexSim); ROUGE-L in the paper.
 
     .. math:: U = -\frac{1}{n (n - 1)} \sum_{i \ne j} f_{ij}
 
-    Args:
-        similarity: ``(n, n)`` matrix f, n >= 1; ROUGE-L in the paper. The diagonal is
-            not looked at.
-
     Returns:
-        A number from -1 (all alike) to 0 (nothing in common) for f in [0, 1]; -1 for
-        one answer.
+        A number from -1 (all alike) to 0 (nothing in common); -1 for one answer.
 
     Source:
         Fomicheva et al. 2020, "Unsupervised Quality Estimation for Neural Machine
@@ -65,9 +64,7 @@ def laplacian_spectrum(similarity: ArrayLike) -> tuple[FloatArray, FloatArray]:
 
     .. math:: L = I - D^{-1/2} W D^{-1/2}, \quad D_{ii} = \sum_j W_{ij}
 
-    Args:
-        similarity: ``(n, n)`` weights W of at least 0, n >= 1, with the diagonal. If
-            not symmetric, the mean of both directions is taken.
+    W is at least 0. If it is not symmetric, the mean of both directions is taken.
 
     Returns:
         ``(n,)`` eigenvalues in [0, 2], ascending, and ``(n, n)`` eigenvectors as
@@ -97,12 +94,8 @@ def eigenvalue_sum(similarity: ArrayLike) -> float:
 
     .. math:: U = \sum_k \max(0, 1 - \lambda_k)
 
-    Args:
-        similarity: ``(n, n)`` weights as for ``laplacian_spectrum``.
-
     Returns:
-        A number from 1 (all alike) to n (nothing in common) for weights in [0, 1] with
-        diagonal 1.
+        A number from 1 (all alike) to n (nothing in common).
 
     Source:
         Lin et al. 2024, "Generating with Confidence", U_EigV.
@@ -122,12 +115,8 @@ def degree(similarity: ArrayLike) -> float:
 
     The method's authors divide by n once more; the code of the SNNE paper does not.
 
-    Args:
-        similarity: ``(n, n)`` similarities W, n >= 1, with the diagonal.
-
     Returns:
-        A number from 0 (all alike) to ``n - 1`` (nothing in common) for W in [0, 1]
-        with diagonal 1.
+        A number from 0 (all alike) to ``n - 1`` (nothing in common).
 
     Source:
         Lin et al. 2024, "Generating with Confidence", U_Deg.
@@ -151,7 +140,7 @@ def eccentricity(similarity: ArrayLike, *, threshold: float = 0.9) -> float:
     threshold.
 
     Args:
-        similarity: ``(n, n)`` weights as for ``laplacian_spectrum``.
+        similarity: ``(n, n)`` weights W of at least 0.
         threshold: Eigenvalues below it count.
 
     Returns:

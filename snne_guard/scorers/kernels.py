@@ -41,9 +41,6 @@ def edge_weights(entailment: ArrayLike) -> FloatArray:
     Each direction adds 1 if entailment is likeliest, 0.5 if neutral is, and 0 if
     contradiction is.
 
-    Args:
-        entailment: ``(n, n, 3)`` probabilities, as of ``MethodInputs.entailment``.
-
     Returns:
         ``(n, n)`` symmetric weights in [0, 2], 0 on the diagonal.
 
@@ -123,10 +120,6 @@ def cluster_kernel(cluster_ids: ArrayLike, mean_logprobs: ArrayLike) -> FloatArr
 
     The block of a cluster C is :math:`P(C) / |C|` throughout, where :math:`P(C)` is
     the softmax of the log-probabilities, summed over C.
-
-    Args:
-        cluster_ids: ``(n,)`` semantic cluster of each answer.
-        mean_logprobs: ``(n,)`` mean token log-probabilities in nats.
 
     Returns:
         ``(n, n)`` symmetric kernel with trace 1.

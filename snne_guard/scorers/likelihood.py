@@ -1,4 +1,9 @@
-"""Baselines that every method must beat: how likely and how long an answer is."""
+"""Baselines that every method must beat: how likely and how long an answer is.
+
+``main_logprobs`` are the ``(t,)`` natural log-probabilities of the tokens of the
+delivered answer, t >= 1, and ``main_similarity`` its ``(m,)`` similarity in [0, 1] to
+each of m samples.
+"""
 
 from __future__ import annotations
 
@@ -28,9 +33,6 @@ __all__ = [
 def sequence_probability(main_logprobs: ArrayLike) -> float:
     """Return how improbable the delivered answer is, all its tokens together.
 
-    Args:
-        main_logprobs: ``(t,)`` natural log-probabilities of its tokens, t >= 1.
-
     Returns:
         ``1 - exp(sum)`` in [0, 1], higher is more uncertain. Long answers come close
         to 1 whatever they say.
@@ -48,9 +50,6 @@ def sequence_probability(main_logprobs: ArrayLike) -> float:
 
 def perplexity(main_logprobs: ArrayLike) -> float:
     """Return the perplexity of the delivered answer.
-
-    Args:
-        main_logprobs: ``(t,)`` natural log-probabilities of its tokens, t >= 1.
 
     Returns:
         ``exp(-mean)``, at least 1, higher is more uncertain; ``inf`` where that is too
@@ -74,9 +73,6 @@ def answer_length(main_answer: str) -> float:
     On several data sets this ranks answers nearly as well as methods that cost ten
     times as much.
 
-    Args:
-        main_answer: The delivered answer, in any script.
-
     Returns:
         The number of ``unicode_tokens``, 0 for a text without any.
 
@@ -98,11 +94,7 @@ def cocoa_msp(main_logprobs: ArrayLike, main_similarity: ArrayLike) -> float:
         CoCoA = u(y) \cdot \frac1m \sum_i \big(1 - f(y, y_i)\big), \quad
         u(y) = -\sum_t \log p_t
 
-    Args:
-        main_logprobs: ``(t,)`` natural log-probabilities of the tokens of the delivered
-            answer y, t >= 1.
-        main_similarity: ``(m,)`` f in [0, 1] of the delivered answer to each of m
-            samples, never to itself.
+    where y is the delivered answer and the :math:`y_i` are the samples.
 
     Returns:
         A value of at least 0 nats, higher is more uncertain; unbounded. 0 if all
@@ -122,12 +114,7 @@ def cocoa_msp(main_logprobs: ArrayLike, main_similarity: ArrayLike) -> float:
 def cocoa_ppl(main_logprobs: ArrayLike, main_similarity: ArrayLike) -> float:
     r"""Return CoCoA with the log of the answer's perplexity.
 
-    Args:
-        main_logprobs: As for ``cocoa_msp``.
-        main_similarity: As for ``cocoa_msp``.
-
-    Returns:
-        The same with :math:`u(y) = -\frac1t \sum_t \log p_t`.
+    It is ``cocoa_msp`` with :math:`u(y) = -\frac1t \sum_t \log p_t`.
 
     Source:
         The paper named at ``cocoa_msp``, CoCoA PPL.

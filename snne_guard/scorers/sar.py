@@ -92,14 +92,7 @@ def sar(
 ) -> float:
     """Return SAR: sentSAR with the probabilities ``exp(-E_i)`` of tokenSAR.
 
-    Args:
-        token_logprobs: As for ``token_sar``.
-        token_importance: As for ``token_sar``.
-        similarity: As for ``sent_sar``.
-        t: Temperature, above 0.
-
-    Returns:
-        A value in nats as for ``sent_sar``.
+    The arguments and the range are those of ``token_sar`` and ``sent_sar``.
 
     Source:
         The paper named at ``token_sar``, SAR.

@@ -134,19 +134,8 @@ def score_members(
 ) -> Score:
     """Score texts that all count, with method and similarity already resolved.
 
-    Args:
-        texts: The members, at least one; with ``include_answer`` the delivered answer
-            first.
-        method: The method that runs.
-        similarity: What compares the texts, as of ``resolve_similarity``. A method that
-            compares nothing, such as perplexity, never calls it.
-        similarity_name: Its name; ``"content_f1"`` puts 0.7 of SNNE's and WSNNE's
-            weight on the delivered answer.
-        question: What was asked, for similarities that use it.
-        token_logprobs: For each text the natural log-probabilities of its tokens, None
-            or empty where they are unknown.
-        tau: Temperature of the similarity's softmax, above 0.
-        include_answer: Whether the first text is the delivered answer.
+    ``similarity`` and ``similarity_name`` are those of ``resolve_similarity``; the rest
+    is as for ``score``. A method that compares nothing never calls the similarity.
 
     Returns:
         The score. Where its uncertainty is None a reason says why:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-import operator
 import sys
+from numbers import Integral
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -137,7 +137,10 @@ def bounds(n: int, *, tau: float = 1.0) -> tuple[float, float]:
         (-3.3026, -2.4612)
     """
     check_positive(tau, what="tau")
-    n = _whole(n)
+    given: object = n
+    if not isinstance(given, Integral) or n < 1:
+        msg = f"expected n to be a whole number of at least 1, got {n!r}"
+        raise InputError(msg)
     scale = 1 / tau
     if math.isinf(scale):
         msg = f"expected tau so large that 1/tau is finite, got {tau!r}"
@@ -238,18 +241,6 @@ def _weighted_mean(rows: FloatArray, weights: FloatArray, *, anchor: float) -> f
     # that are all alike get u = 0 and not 1e-16, in any order.
     total = math.fsum(weight for _, weight in pairs)
     return base + math.fsum(weight / total * (row - base) for row, weight in pairs)
-
-
-def _whole(n: int) -> int:
-    try:
-        whole = operator.index(n)
-    except TypeError as error:
-        msg = f"expected n to be a whole number, got {n!r}"
-        raise InputError(msg) from error
-    if whole < 1:
-        msg = f"expected n of at least 1, got {n}"
-        raise InputError(msg)
-    return whole
 
 
 _PAPER = "Nguyen, Payani, Mirzasoleiman 2025, Beyond Semantic Entropy"
