@@ -154,7 +154,7 @@ def _by_temperature(
             msg = "expected recordings whose settings say one temperature each"
             raise InputError(msg)
         if value in by:
-            msg = f"expected recordings of different temperatures, got {value} twice"
+            msg = f"expected recordings of different temperatures, got {value:g} twice"
             raise InputError(msg)
         by[value] = Setting(rows=rows, methods=on)
     return {f"{value:g}": by[value] for value in sorted(by)}

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
+
+import numpy as np
 
 from benchmarks.paper.data_sets import DATA_SETS
 from snne_guard.errors import InputError
@@ -157,7 +160,7 @@ def format_table(
     Args:
         title: Stands above the names of the rows.
         columns: By their names the figures of the rows; some may be missing.
-        with_mean: Whether to add the mean and standard deviation of complete rows.
+        with_mean: Whether to add mean and standard deviation, of several columns.
 
     Example:
         >>> print(format_table("AUROC", {"a": {"snne": 0.8}, "b": {"snne": 0.7}}))
@@ -173,9 +176,10 @@ def format_table(
     for name in names:
         values = [column.get(name, math.nan) for column in columns.values()]
         cells = [name, *map(_number, values)]
-        if with_mean:
-            spread = f" ± {_number(stdev(values))}" if len(values) > 1 else ""
-            cells.append(f"{_number(mean(values))}{spread}")
+        if with_mean and not np.isfinite(values).all():
+            cells.append("-")
+        elif with_mean:
+            cells.append(f"{_number(mean(values))} ± {_number(stdev(values))}")
         lines.append(cells)
     lines.insert(1, ["---"] * len(lines[0]))
     rows = [f"| {' | '.join(cells)} |" for cells in lines]
@@ -184,4 +188,6 @@ def format_table(
 
 
 def _number(value: float) -> str:
-    return f"{value:.3f}".replace("0.", ".", 1) if math.isfinite(value) else "-"
+    if not math.isfinite(value):
+        return "-"
+    return re.sub(r"^(-?)0\.", r"\1.", f"{value:.3f}")

@@ -1,0 +1,176 @@
+"""The paper's prompts, letter for letter, and which questions are asked."""
+
+from __future__ import annotations
+
+import json
+import random
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from benchmarks.paper.data_sets import DATA_SETS
+from benchmarks.paper.prompts import STOP
+from benchmarks.paper.questions import choose
+from snne_guard.errors import ConfigurationError, InputError, MissingExtraError
+from snne_guard.evaluation import Question
+
+BRIEF = "Answer the following question as briefly as possible.\n"
+TEXTS = {
+    "xsum": (
+        "Here's the text and it's short one-sentence summary.\n\nText:\nOnce.\n\n"
+        "Summary (one sentence):\n"
+    ),
+    "aeslc": (
+        "Write a short subject line for the email. Output only the subject line "
+        "itself.\n\nEmail:\nOnce.\n\nSubject line:\n"
+    ),
+    "wmt14_de_en": (
+        "Here is a sentence in German language and its translation in English "
+        "language.\n\nOriginal:\nOnce.\nTranslation:\n"
+    ),
+    "wmt14_fr_en": (
+        "Here is a sentence in French language and its translation in English "
+        "language.\n\nOriginal:\nOnce.\nTranslation:\n"
+    ),
+}
+
+
+def question(text: str, *answers: str, context: str | None = None) -> Question:
+    return Question(id=text, question=text, answers=answers, context=context)
+
+
+@pytest.mark.parametrize("name", ["squad", "triviaqa", "nq_open", "bioasq"])
+def test_closed_book_prompt(name: str) -> None:
+    shots = [question("Who?", "I", "me"), question("What {x}?", "{y}", context="No.")]
+    asked = question("Why?", "so", context="Never shown.")
+    assert DATA_SETS[name].prompt.render(asked, shots=shots) == (
+        f"{BRIEF}Question: Who?\nAnswer: I\n\n"
+        "Question: What {x}?\nAnswer: {y}\n\n"
+        "Question: Why?\nAnswer:"
+    )
+
+
+def test_svamp_shows_the_story() -> None:
+    shot = question("How many?", "3", context="He has 3")
+    asked = question("And now?", context="{0}")
+    assert DATA_SETS["svamp"].prompt.render(asked, shots=[shot]) == (
+        f"{BRIEF}Context: He has 3\nQuestion: How many?\nAnswer: 3\n\n"
+        "Context: {0}\nQuestion: And now?\nAnswer:"
+    )
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_prompts_without_shots(name: str) -> None:
+    assert DATA_SETS[name].shots == 0
+    assert DATA_SETS[name].prompt.render(question("Once.")) == TEXTS[name]
+
+
+def test_settings_of_the_paper() -> None:
+    found = {name: (one.max_tokens, one.seed) for name, one in DATA_SETS.items()}
+    answering = ("squad", "triviaqa", "nq_open", "svamp", "bioasq")
+    assert found == {
+        **dict.fromkeys(answering, (50, 10)),
+        "xsum": (56, 42),
+        "aeslc": (31, 42),
+        **dict.fromkeys(("wmt14_de_en", "wmt14_fr_en"), (107, 42)),
+    }
+    assert STOP == ("\n\n\n\n", "\n\n\n", "\n\n", "\n", "Question:", "Context:")
+
+
+def lines(path: Path, count: int, **fields: Any) -> Path:
+    rows = [
+        {"id": f"q{n}", "question": f"What is {n}", "answers": [str(n)], **fields}
+        for n in range(count)
+    ]
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    return path
+
+
+def test_a_file_serves_for_examples_and_questions(tmp_path: Path) -> None:
+    file = lines(tmp_path / "a.jsonl", 20, context="Hidden.")
+    found = choose("nq_open", file=file, p_true_shots=3)
+    shots = random.Random(10).sample(range(20), 5)  # noqa: S311 - as the authors draw
+    prompt = BRIEF + "".join(f"Question: What is {n}?\nAnswer: {n}\n\n" for n in shots)
+    first = found.questions[0]
+    assert first.extra["prompt"] == f"{prompt}Question: {first.question}\nAnswer:"
+    assert (first.question[-1], first.context) == ("?", None)
+    assert (len(found.questions), len(found.for_p_true)) == (12, 3)
+    ids = [one.id for one in (*found.questions, *found.for_p_true)]
+    assert {*ids} | {f"q{n}" for n in shots} == {f"q{n}" for n in range(20)}
+
+
+def test_a_larger_limit_adds_questions(tmp_path: Path) -> None:
+    file = lines(tmp_path / "a.jsonl", 30)
+    few, more = (choose("squad", file=file, limit=n).questions for n in (4, 9))
+    assert more[:4] == few
+    other = choose("squad", file=file, limit=4, seed=11).questions
+    assert other != few
+
+
+def test_too_few_examples(tmp_path: Path) -> None:
+    file = lines(tmp_path / "a.jsonl", 4)
+    with pytest.raises(InputError, match="at least 5 questions with answers"):
+        choose("squad", file=file)
+
+
+ROWS: dict[str, list[dict[str, Any]]] = {
+    "svamp": [
+        {"ID": f"{n}", "Body": f"He has {n}", "Question": "How many?", "Answer": n}
+        for n in range(9)
+    ],
+    "bioasq": [
+        {"id": f"{n}", "body": f"Which {n}?", "exact_answer": [[f"A{n}", "B"], "C"]}
+        for n in range(10)
+    ],
+}
+
+
+def test_rows_as_the_hub_has_them(tmp_path: Path) -> None:
+    file = tmp_path / "svamp.json"
+    file.write_text(json.dumps({"test": ROWS["svamp"][:3], "train": ROWS["svamp"][3:]}))
+    found = choose("svamp", file=file).questions
+    assert {one.id for one in found} == {"0", "1", "2"}
+    end = f"Context: {found[0].context}\nQuestion: How many?\nAnswer:"
+    assert str(found[0].extra["prompt"]).endswith(end)
+
+
+def test_bioasq_is_divided(tmp_path: Path) -> None:
+    file = tmp_path / "training11b.json"
+    file.write_text(json.dumps({"questions": ROWS["bioasq"]}))
+    found = choose("bioasq", file=file, shots=2).questions
+    order = np.random.default_rng(10).permutation(10)
+    assert {one.id for one in found} == {str(n) for n in order[:8]}
+    assert found[0].answers == (f"A{found[0].id}", "C")
+
+
+def test_other_rows_are_refused(tmp_path: Path) -> None:
+    file = tmp_path / "svamp.json"
+    file.write_text(json.dumps([{"question": "?"}]))
+    with pytest.raises(InputError, match="rows as on the hub"):
+        choose("svamp", file=file)
+
+
+def test_the_hub_needs_a_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "datasets", None)
+    with pytest.raises(MissingExtraError, match="pip install datasets"):
+        choose("aeslc")
+    with pytest.raises(ConfigurationError, match="--file"):
+        choose("bioasq")
+
+
+def test_the_hub_is_asked_for_one_split(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+
+    def load_dataset(*args: Any, **options: Any) -> list[dict[str, Any]]:
+        asked.append((*args, options["split"], options["streaming"]))
+        return [{"translation": {"de": "Satz.", "en": "Sentence."}}]
+
+    hub = SimpleNamespace(load_dataset=load_dataset)
+    monkeypatch.setitem(sys.modules, "datasets", hub)
+    [only] = choose("wmt14_de_en").questions
+    assert asked == [("wmt/wmt14", "de-en", "test", True)]
+    assert (only.question, only.answers) == ("Satz.", ("Sentence.",))
