@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, TypeVar
+from typing import BinaryIO, TypeVar
 
 from rich.console import Console
 from rich.progress import Progress
 
 from snne_guard.errors import ConfigurationError, InputError
 
-if TYPE_CHECKING:
-    from snne_guard.evaluation.recordings import Question, Recording
-
 __all__ = [
     "BadLines",
     "check_outputs",
     "note",
-    "open_lines",
     "progress",
     "safe",
+    "source",
     "system_error",
 ]
 
@@ -68,18 +64,13 @@ def system_error(error: OSError) -> str:
     return f"{name}{error.strerror or error}"
 
 
-@contextmanager
-def open_lines(name: str | Path) -> Generator[IO[bytes]]:
-    """Open a file, or standard input for ``-``."""
-    if str(name) == "-":
-        yield sys.stdin.buffer
-        return
-    with Path(name).open("rb") as stream:
-        yield stream
+def source(name: str) -> str | BinaryIO:
+    """Return what to read: the file, or standard input for ``-``."""
+    return sys.stdin.buffer if name == "-" else name
 
 
 class BadLines:
-    """Reads files and counts the lines that had to be passed over.
+    """Counts the lines that had to be passed over.
 
     Args:
         strict: Whether the first bad line raises InputError instead.
@@ -91,25 +82,6 @@ class BadLines:
     def __init__(self, *, strict: bool = False) -> None:
         self._strict = strict
         self.count = 0
-
-    def recordings(self, name: str | Path) -> Iterator[Recording]:
-        """Read the recordings of a file, or of standard input for ``-``."""
-        from snne_guard.evaluation.recordings import parse_recordings
-
-        with open_lines(name) as lines:
-            yield from parse_recordings(
-                lines, name=_shown(name), on_bad=self._handler()
-            )
-
-    def questions(self, name: str | Path) -> Iterator[Question]:
-        """Read the questions of a file, or of standard input for ``-``."""
-        from snne_guard.evaluation.recordings import parse_questions
-
-        with open_lines(name) as lines:
-            yield from parse_questions(lines, name=_shown(name), on_bad=self._handler())
-
-    def _handler(self) -> Callable[[InputError], object] | None:
-        return None if self._strict else self.tell
 
     def tell(self, error: InputError) -> None:
         """Count something that cannot be used, and tell of it; raise it if strict."""
@@ -143,10 +115,6 @@ def check_outputs(
             msg = f"expected {option} to be a file in a folder that exists, got {path}"
             raise ConfigurationError(msg)
         taken.append(target)
-
-
-def _shown(name: str | Path) -> str:
-    return "standard input" if str(name) == "-" else str(name)
 
 
 def progress(items: Iterable[T], *, what: str, total: int | None = None) -> Iterator[T]:

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from snne_guard.cli.console import BadLines, check_outputs, note, progress, safe
+from snne_guard.cli.console import BadLines, check_outputs, note, progress, safe, source
 from snne_guard.cli.graders import named_grader
 from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.evaluation.label import (
@@ -22,8 +22,9 @@ from snne_guard.evaluation.label import (
     read_labels,
     with_labels,
 )
-from snne_guard.evaluation.recordings import Recording, replace_file
+from snne_guard.evaluation.recordings import Recording, read_recordings
 from snne_guard.evaluation.results import TITLES
+from snne_guard.files import replace_file
 
 if TYPE_CHECKING:
     from snne_guard.evaluation.bootstrap import Interval
@@ -224,7 +225,8 @@ def _sets(
     """Yield each set of recordings with its name."""
     for name in dict.fromkeys(files):
         said = _labels(name, named=labels)
-        rows = list(with_labels(bad.recordings(name), said))
+        read = read_recordings(source(name), on_bad=bad.tell)
+        rows = list(with_labels(read, said))
         if by is None:
             yield name, rows
             continue

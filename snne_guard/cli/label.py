@@ -23,7 +23,11 @@ from snne_guard.evaluation.label import (
     random_order,
     with_labels,
 )
-from snne_guard.evaluation.recordings import Recording, write_recordings
+from snne_guard.evaluation.recordings import (
+    Recording,
+    read_recordings,
+    write_recordings,
+)
 
 __all__ = ["label"]
 
@@ -77,7 +81,7 @@ def label(
         raise ConfigurationError(msg)
     check_outputs([recording, kept], {"--output": output})
     bad = BadLines()
-    every = list(bad.recordings(recording))
+    every = list(read_recordings(recording, on_bad=bad.tell))
     rows = [row for row in every if regrade or row.label is None]
     if len(rows) < len(every):
         note(f"{len(every) - len(rows)} answers have a label already; see --regrade")

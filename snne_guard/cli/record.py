@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,15 +12,13 @@ from rich.console import Console
 from rich.progress import Progress, TextColumn, TimeElapsedColumn
 
 from snne_guard.cli.asking import asked_model, messages_for, parse_prices
-from snne_guard.cli.console import BadLines, check_outputs, note
+from snne_guard.cli.console import BadLines, check_outputs, note, source
 from snne_guard.cli.render import cost_in_words
 from snne_guard.evaluation.record import RecordingFile, Tally
 from snne_guard.evaluation.record import record as draw
+from snne_guard.evaluation.recordings import Question, read_questions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from snne_guard.evaluation.recordings import Question
     from snne_guard.types import Assessment
 
 __all__ = ["INTERRUPTED", "record"]
@@ -126,7 +125,7 @@ def record(
     bad = BadLines(strict=strict)
     with RecordingFile(output, settings=settings) as file:
         run = draw(
-            _first(bad.questions(questions), limit),
+            islice(read_questions(source(questions), on_bad=bad.tell), limit),
             ask,
             file,
             n_samples=samples,
@@ -185,13 +184,6 @@ def _name_of(chat: Any, given: str) -> str:  # noqa: ANN401 - as above
 
     named = model_name_of(chat).get("model") if given == "embedded" else None
     return given if named is None else str(named)
-
-
-def _first(questions: Iterable[Question], limit: int | None) -> Iterable[Question]:
-    for number, question in enumerate(questions):
-        if limit is not None and number >= limit:
-            return
-        yield question
 
 
 def _unescaped(text: str) -> str:

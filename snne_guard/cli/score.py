@@ -12,10 +12,14 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from snne_guard.cli.console import BadLines, check_outputs, note, progress
+from snne_guard.cli.console import BadLines, check_outputs, note, progress, source
 from snne_guard.decision.policy import Policy
 from snne_guard.errors import InputError
-from snne_guard.evaluation.recordings import Recording, write_recordings
+from snne_guard.evaluation.recordings import (
+    Recording,
+    read_recordings,
+    write_recordings,
+)
 from snne_guard.types import Score
 
 __all__ = ["score"]
@@ -69,7 +73,8 @@ def score(
         policy=Policy(threshold=threshold),
     )
     bad, summary = BadLines(strict=strict), _Summary()
-    rows = progress(bad.recordings(file), what=file)
+    recordings = read_recordings(source(file), on_bad=bad.tell)
+    rows = progress(recordings, what=file)
     scored = _scored(rows, options, summary, bad)
     if output is None:
         for _ in scored:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from snne_guard.evaluation.recordings import replace_file
+from snne_guard.files import replace_file
 from snne_guard.similarity import resolve_similarity
 from snne_guard.types import FloatArray, Similarity
 

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from hashlib import blake2b
 from pathlib import Path
-from types import TracebackType
-from typing import Annotated, Self
+from typing import Annotated, Any
 
 from pydantic import Field, TypeAdapter, ValidationError
 
 from snne_guard.errors import InputError
-from snne_guard.evaluation.append import AppendFile, is_whole
+from snne_guard.evaluation.jsonl import AppendFile, read_objects, whole_lines
 from snne_guard.evaluation.recordings import Recording
+from snne_guard.files import first_problem
 
 __all__ = [
     "Label",
@@ -88,8 +87,9 @@ def read_labels(path: str | os.PathLike[str], /) -> dict[str, Label]:
     """
     if not Path(path).exists():
         return {}
-    with Path(path).open("rb") as stream:
-        return _parsed(filter(is_whole, stream), name=Path(path).name)
+    with Path(path).open("rb") as lines:
+        rows = read_objects(whole_lines(lines), _label, name=os.fspath(path))
+        return {one.id: one for one in rows}
 
 
 def label_of(recording: Recording, labels: Mapping[str, Label], /) -> Label | None:
@@ -136,8 +136,8 @@ def random_order(
     return sorted(recordings, key=place)
 
 
-class LabelFile:
-    """A file of labels that one process appends to; see ``AppendFile``.
+class LabelFile(AppendFile):
+    """A file of labels that one process appends to.
 
     Args:
         path: Created where there is none.
@@ -146,7 +146,7 @@ class LabelFile:
         labels: The last label of each id.
 
     Raises:
-        ConfigurationError: Another process writes the file, or it is no regular file.
+        ConfigurationError: Another process writes the file.
         InputError: A line is no label.
         OSError: It cannot be read or written.
 
@@ -161,23 +161,12 @@ class LabelFile:
     """
 
     def __init__(self, path: str | os.PathLike[str], /) -> None:
-        self._file = AppendFile(path)
+        super().__init__(path)
         try:
-            self.labels = _parsed(self._file.lines(), name=self._file.path.name)
+            self.labels = {one.id: one for one in self.read(_label)}
         except BaseException:
-            self._file.close()
+            self.close()
             raise
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._file.close()
 
     def add(self, label: Label, /) -> None:
         """Write a label; it replaces the one that its answer had before.
@@ -187,7 +176,7 @@ class LabelFile:
         """
         now = datetime.now(UTC).isoformat(timespec="seconds")
         label = replace(label, at=label.at or now)
-        self._file.append(json.dumps(asdict(label)).encode())
+        self.append(asdict(label))
         self.labels[label.id] = label
 
     def counts(self, recordings: Sequence[Recording], /) -> dict[str, int]:
@@ -202,17 +191,9 @@ class LabelFile:
         }
 
 
-def _parsed(lines: Iterable[bytes], *, name: str) -> dict[str, Label]:
-    found: dict[str, Label] = {}
-    for number, line in enumerate(lines, start=1):
-        if not line.strip():
-            continue
-        try:
-            label = _LABEL.validate_json(line)
-        except ValidationError as error:
-            first = error.errors(include_url=False, include_input=False)[0]
-            where = ".".join(map(str, first["loc"])) or "the line"
-            msg = f"{name}, line {number}, is no label: {where}: {first['msg']}"
-            raise InputError(msg) from None
-        found[label.id] = label
-    return found
+def _label(row: Mapping[str, Any]) -> Label:
+    try:
+        return _LABEL.validate_python(row)
+    except ValidationError as error:
+        msg = f"expected a label; {first_problem(error)}"
+        raise InputError(msg) from None

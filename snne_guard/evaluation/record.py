@@ -7,18 +7,18 @@ complete, so whatever ends a run loses at most the questions in flight.
 from __future__ import annotations
 
 import asyncio
-import fcntl
 import json
 import os
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from pathlib import Path
-from typing import IO, Any, Self
+from typing import Any
 
-from snne_guard.errors import ConfigurationError, InputError
+from snne_guard.errors import ConfigurationError
+from snne_guard.evaluation.jsonl import AppendFile, json_line
 from snne_guard.evaluation.recordings import Question
+from snne_guard.files import replace_file
 from snne_guard.types import Assessment, Cost, Sample
 
 __all__ = ["Ask", "RecordingFile", "Tally", "record"]
@@ -58,16 +58,19 @@ class Tally:
     stopped: str | None = None
 
 
-class RecordingFile:
+class RecordingFile(AppendFile):
     """A recording that is written line by line.
 
-    A torn last line, left by a process that was killed, is moved to a file with the
-    ending ``.torn``. Failures go to ``NAME.failed.jsonl`` beside the recording, with
-    what was drawn for them. One process writes at a time.
+    Failures go to ``NAME.failed.jsonl`` beside the recording, with what was drawn for
+    them.
 
     Args:
         path: The recording; it is appended to.
         settings: How the answers are drawn; each line has them.
+
+    Attributes:
+        ids: Of the questions that it has.
+        failures: The file of failures.
 
     Raises:
         ConfigurationError: The file was drawn with other settings, or another process
@@ -79,57 +82,50 @@ class RecordingFile:
     def __init__(
         self, path: str | os.PathLike[str], *, settings: Mapping[str, Any]
     ) -> None:
-        self.path = Path(path)
+        super().__init__(path)
         self.failures = self.path.with_suffix(".failed.jsonl")
         self.settings = dict(settings)
-        self._stream: IO[bytes] = self.path.open("ab+")
+        self.ids: set[str] = set()
         try:
-            self._lock()
-            self._mend()
-            self.ids = self._read()
+            for row in self.read(dict):
+                if not self.ids:
+                    self._check_settings(row.get("settings"))
+                self.ids.add(str(row.get("id")))
         except BaseException:
-            self._stream.close()
+            self.close()
             raise
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stream.close()
 
     def failed_ids(self) -> set[str]:
         """Return the questions that failed in this run or an earlier one."""
-        if not self.failures.exists():
-            return set()
-        lines = self.failures.read_bytes().splitlines()
-        return {str(_loads(line).get("id")) for line in lines if line.strip()}
+        return {str(row.get("id")) for row in self._failed()}
 
-    def write(self, question: Question, assessment: Assessment) -> None:
+    def write(self, question: Question, made: Assessment) -> None:
         """Append a complete question."""
-        _append(self._stream, self._row(question, assessment))
+        self.append(self._row(question, made))
         self.ids.add(question.id)
 
-    def fail(
-        self, question: Question, error: BaseException | None, made: Assessment | None
-    ) -> None:
+    def fail(self, question: Question, why: str, made: Assessment | None) -> None:
         """Keep a question that failed, with what was drawn for it."""
         row = {"id": question.id, "question": question.question}
         if made is not None and made.answer is not None:
             row = self._row(question, made)
-        told = "samples are missing" if error is None else _described(error)
-        with self.failures.open("ab") as stream:
-            _append(stream, {**row, "error": told})
+        with AppendFile(self.failures) as file:
+            file.append({**row, "error": why})
 
     def forget_recorded_failures(self) -> None:
         """Take out of the failures what has been recorded since."""
-        if not self.failures.exists():
-            return
-        lines = self.failures.read_bytes().splitlines(keepends=True)
-        left = [line for line in lines if str(_loads(line).get("id")) not in self.ids]
+        left = [row for row in self._failed() if str(row.get("id")) not in self.ids]
         if left:
-            self.failures.write_bytes(b"".join(left))
+            with replace_file(self.failures) as stream:
+                stream.writelines(map(json_line, left))
         else:
-            self.failures.unlink()
+            self.failures.unlink(missing_ok=True)
+
+    def _failed(self) -> list[dict[str, Any]]:
+        if not self.failures.exists():
+            return []
+        with AppendFile(self.failures) as file:
+            return list(file.read(dict))
 
     def _row(self, question: Question, made: Assessment) -> dict[str, Any]:
         assert made.answer is not None  # noqa: S101 - without one a question has failed
@@ -158,41 +154,6 @@ class RecordingFile:
                 "cost": made.cost.to_dict(),
             },
         }
-
-    def _lock(self) -> None:
-        try:
-            fcntl.flock(self._stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            msg = f"another process is writing {self.path}"
-            raise ConfigurationError(msg) from None
-
-    def _mend(self) -> None:
-        """Move a line that was torn off in the middle out of the way."""
-        self._stream.seek(0)
-        content = self._stream.read()
-        whole = content.rfind(b"\n") + 1
-        if whole < len(content):
-            torn = self.path.with_name(f"{self.path.name}.torn")
-            with torn.open("ab") as stream:
-                stream.write(content[whole:] + b"\n")
-            self._stream.truncate(whole)
-
-    def _read(self) -> set[str]:
-        """Return the ids that are there; check the settings of the first line."""
-        self._stream.seek(0)
-        ids: set[str] = set()
-        for number, line in enumerate(self._stream, start=1):
-            if not line.strip():
-                continue
-            try:
-                row = _loads(line)
-            except InputError as error:
-                msg = f"{self.path}, line {number}: {error}"
-                raise InputError(msg) from None
-            if not ids:
-                self._check_settings(row.get("settings"))
-            ids.add(str(row.get("id")))
-        return ids
 
     def _check_settings(self, found: object) -> None:
         before = found if isinstance(found, dict) else {}
@@ -232,17 +193,39 @@ async def record(
     Returns:
         How the run went. It stops early where one question after another fails.
     """
-    run = _Run(ask, file, n_samples=n_samples, on_done=on_done)
+    tally = Tally()
+    failed_in_a_row = 0
+
+    async def draw(question: Question) -> None:
+        nonlocal failed_in_a_row
+        made, why = None, "samples are missing"
+        try:
+            made = await ask(question)
+            tally.cost += made.cost
+        except Exception as error:  # noqa: BLE001 - the next question may succeed
+            why = _described(error)
+        if made is not None and len(made.samples) >= n_samples:
+            file.write(question, made)
+            tally.recorded += 1
+            failed_in_a_row = 0
+        else:
+            file.fail(question, why, made)
+            tally.failed += 1
+            failed_in_a_row += 1
+        if failed_in_a_row >= _GIVING_UP:
+            tally.stopped = f"{_GIVING_UP} questions failed in a row: {why}"
+        on_done(tally)
+
     passed_over = file.ids if retry_failed else file.ids | file.failed_ids()
     running: set[asyncio.Task[None]] = set()
     try:
         for question in questions:
             if question.id in passed_over:
-                run.tally.known += question.id in file.ids
+                tally.known += question.id in file.ids
                 continue
-            if run.tally.stopped:
+            if tally.stopped:
                 break
-            running.add(asyncio.create_task(run.draw(question)))
+            running.add(asyncio.create_task(draw(question)))
             if len(running) >= max_concurrency:
                 first = asyncio.FIRST_COMPLETED
                 done, running = await asyncio.wait(running, return_when=first)
@@ -253,47 +236,7 @@ async def record(
         for task in running:
             task.cancel()
         await asyncio.gather(*running, return_exceptions=True)
-    return run.tally
-
-
-class _Run:
-    """Draws one question after the other and counts."""
-
-    def __init__(
-        self,
-        ask: Ask,
-        file: RecordingFile,
-        *,
-        n_samples: int,
-        on_done: Callable[[Tally], object],
-    ) -> None:
-        self.tally = Tally()
-        self._ask, self._file = ask, file
-        self._n_samples, self._on_done = n_samples, on_done
-        self._failed_in_a_row = 0
-
-    async def draw(self, question: Question) -> None:
-        """Draw a question; write it, or keep it aside."""
-        made: Assessment | None = None
-        error: BaseException | None = None
-        try:
-            made = await self._ask(question)
-        except Exception as raised:  # noqa: BLE001 - the next question may succeed
-            error = raised
-        else:
-            self.tally.cost += made.cost
-        if made is not None and len(made.samples) >= self._n_samples:
-            self._file.write(question, made)
-            self.tally.recorded += 1
-            self._failed_in_a_row = 0
-        else:
-            self._file.fail(question, error, made)
-            self.tally.failed += 1
-            self._failed_in_a_row += 1
-        if self._failed_in_a_row >= _GIVING_UP:
-            why = "samples are missing" if error is None else _described(error)
-            self.tally.stopped = f"{_GIVING_UP} questions failed in a row: {why}"
-        self._on_done(self.tally)
+    return tally
 
 
 def _said(sample: Sample) -> str:
@@ -317,25 +260,3 @@ def _described(error: BaseException) -> str:
         if secret and len(value) >= 8:  # noqa: PLR2004 - shorter is a word
             text = text.replace(value, "***")
     return f"{type(error).__name__}: {_KEY.sub('***', text)}"
-
-
-def _append(stream: IO[bytes], row: Mapping[str, Any]) -> None:
-    try:
-        line = json.dumps(row, allow_nan=False).encode() + b"\n"
-    except (TypeError, ValueError) as error:
-        msg = f"question {row.get('id')!r} cannot be written as JSON: {error}"
-        raise InputError(msg) from error
-    stream.write(line)
-    stream.flush()
-    os.fsync(stream.fileno())
-
-
-def _loads(line: bytes) -> dict[str, Any]:
-    try:
-        row = json.loads(line)
-    except (ValueError, RecursionError, MemoryError):
-        row = None
-    if not isinstance(row, dict):
-        msg = "expected a JSON object"
-        raise InputError(msg)
-    return row

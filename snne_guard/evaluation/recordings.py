@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from hashlib import blake2b
-from pathlib import Path
-from tempfile import NamedTemporaryFile
-from typing import IO, Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 from pydantic import AfterValidator, Field, Strict, TypeAdapter, ValidationError
 
 from snne_guard.errors import InputError
+from snne_guard.evaluation.jsonl import OnBad, Source, json_line, read_objects
+from snne_guard.files import first_problem, replace_file
 
 __all__ = [
     "Question",
     "Recording",
-    "parse_questions",
-    "parse_recordings",
     "read_questions",
     "read_recordings",
-    "replace_file",
     "write_recordings",
 ]
 
@@ -169,16 +164,16 @@ _RECORDING = TypeAdapter(Recording)
 _QUESTION = TypeAdapter(Question)
 
 Row = TypeVar("Row", Question, Recording)
-OnBad = Callable[[InputError], object]
 
 
 def read_recordings(
-    path: str | os.PathLike[str], *, on_bad: OnBad | None = None
+    source: Source, *, on_bad: OnBad | None = None
 ) -> Iterator[Recording]:
-    """Read a file of recordings line by line.
+    """Read recordings line by line.
 
     Args:
-        path: The file: UTF-8, one JSON object a line; blank lines are passed over.
+        source: A file, or lines of bytes: UTF-8, one JSON object a line; blank lines
+            are passed over.
         on_bad: Is called with the error of each line that is no recording, and the
             line is passed over. Without it the first such line ends the reading.
 
@@ -191,56 +186,30 @@ def read_recordings(
         OSError: The file cannot be read.
 
     Example:
-        >>> import tempfile, pathlib
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     path = pathlib.Path(folder) / "a.jsonl"
-        ...     _ = path.write_text('{"id": "1", "question": "Why?", "samples": []}')
-        ...     list(read_recordings(path, on_bad=lambda error: print(error.args[0])))
-        a.jsonl, line 1: main_answer: Field required
-        []
-    """
-    with Path(path).open("rb") as lines:
-        yield from parse_recordings(lines, name=Path(path).name, on_bad=on_bad)
-
-
-def parse_recordings(
-    lines: Iterable[bytes], *, name: str = "input", on_bad: OnBad | None = None
-) -> Iterator[Recording]:
-    """Read recordings from lines of bytes; the rest is as in ``read_recordings``.
-
-    Example:
-        >>> line = b'{"id": "1", "question": null, "main_answer": "4", "samples": []}'
-        >>> [recording.main_answer for recording in parse_recordings([line])]
+        >>> lines = [
+        ...     b'{"id": "1", "question": "Why?", "samples": []}',
+        ...     b'{"id": "2", "question": null, "main_answer": "4", "samples": []}',
+        ... ]
+        >>> [row.main_answer for row in read_recordings(lines, on_bad=print)]
+        input, line 1: main_answer: Field required
         ['4']
     """
-    return _parse(lines, Recording.from_dict, name=name, on_bad=on_bad)
+    return read_objects(source, _unique(Recording.from_dict), on_bad=on_bad)
 
 
 def read_questions(
-    path: str | os.PathLike[str], *, on_bad: OnBad | None = None
+    source: Source, *, on_bad: OnBad | None = None
 ) -> Iterator[Question]:
-    """Read a file of questions; the rest is as in ``read_recordings``.
+    """Read questions; the rest is as in ``read_recordings``.
 
     A line has ``question`` and, where known, ``id``, ``context``, ``answers`` and
     anything else. A file of recordings is also one of questions.
 
     Example:
-        >>> import tempfile, pathlib
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     path = pathlib.Path(folder) / "a.jsonl"
-        ...     _ = path.write_text('{"id": 7, "question": "Why?"}')
-        ...     list(read_questions(path))
+        >>> list(read_questions([b'{"id": 7, "question": "Why?"}']))
         [Question(id='7')]
     """
-    with Path(path).open("rb") as lines:
-        yield from parse_questions(lines, name=Path(path).name, on_bad=on_bad)
-
-
-def parse_questions(
-    lines: Iterable[bytes], *, name: str = "input", on_bad: OnBad | None = None
-) -> Iterator[Question]:
-    """Read questions from lines of bytes; the rest is as in ``read_recordings``."""
-    return _parse(lines, Question.from_dict, name=name, on_bad=on_bad)
+    return read_objects(source, _unique(Question.from_dict), on_bad=on_bad)
 
 
 def write_recordings(
@@ -262,98 +231,23 @@ def write_recordings(
     count = 0
     with replace_file(path) as stream:
         for count, recording in enumerate(recordings, start=1):  # noqa: B007 - the total
-            stream.write(_json_line(recording))
+            stream.write(json_line(recording.to_dict()))
     return count
 
 
-@contextmanager
-def replace_file(path: str | os.PathLike[str]) -> Generator[IO[bytes]]:
-    """Yield a stream whose bytes take the place of a file once the block succeeds.
+def _unique(read: Callable[[Mapping[str, Any]], Row]) -> Callable[..., Row]:
+    """Return ``read`` with a check that no id comes twice."""
+    seen: set[str] = set()
 
-    Raises:
-        OSError: The file cannot be written.
-    """
-    target = Path(path).resolve()
-    stream = NamedTemporaryFile(  # noqa: SIM115 - closed below, before it is moved
-        dir=target.parent, prefix=f".{target.name}.", delete=False
-    )
-    written = Path(stream.name)
-    try:
-        with stream:
-            yield stream
-            stream.flush()
-            os.fsync(stream.fileno())
-        _give_usual_mode(written, target)
-        written.replace(target)
-    finally:
-        written.unlink(missing_ok=True)
+    def read_new(row: Mapping[str, Any]) -> Row:
+        found = read(row)
+        if found.id in seen:
+            msg = f"id: {found.id!r} has come before"
+            raise InputError(msg)
+        seen.add(found.id)
+        return found
 
-
-def _give_usual_mode(written: Path, target: Path) -> None:
-    # A temporary file is readable by its owner alone.
-    if target.exists():
-        written.chmod(target.stat().st_mode & 0o777)
-    else:
-        mask = os.umask(0)
-        os.umask(mask)
-        written.chmod(0o666 & ~mask)
-
-
-def _json_line(recording: Recording) -> bytes:
-    try:
-        return json.dumps(recording.to_dict(), allow_nan=False).encode() + b"\n"
-    except (ValueError, TypeError, RecursionError) as error:
-        msg = f"recording {recording.id!r} cannot be written as JSON: {error}"
-        raise InputError(msg) from error
-
-
-def _parse(
-    lines: Iterable[bytes],
-    read: Callable[[Mapping[str, Any]], Row],
-    *,
-    name: str,
-    on_bad: OnBad | None,
-) -> Iterator[Row]:
-    seen: dict[str, int] = {}
-    for number, line in enumerate(lines, start=1):
-        content = line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line
-        if not content.strip():
-            continue
-        try:
-            row = read(_json_object(content))
-            _check_new(seen.setdefault(row.id, number), number)
-        except InputError as error:
-            named = InputError(f"{name}, line {number}: {error}")
-            if on_bad is None:
-                raise named from error
-            on_bad(named)
-        else:
-            yield row
-
-
-def _check_new(first: int, number: int) -> None:
-    if first != number:
-        msg = f"id: the same as on line {first}"
-        raise InputError(msg)
-
-
-def _json_object(line: bytes) -> dict[str, Any]:
-    try:
-        value = json.loads(line.decode("utf-8"))
-    except UnicodeDecodeError as error:
-        msg = f"expected UTF-8, but byte {error.start} is not"
-        raise InputError(msg) from None
-    except json.JSONDecodeError as error:
-        msg = f"expected a JSON object: {error.msg} at column {error.colno}"
-        raise InputError(msg) from None
-    except (ValueError, RecursionError, MemoryError) as error:
-        # A number of thousands of digits, or lists in lists in lists.
-        msg = f"expected a plain JSON object, got a {type(error).__name__}"
-        raise InputError(msg) from None
-    if not isinstance(value, dict):
-        msg = f"expected a JSON object, got {type(value).__name__}"
-        raise InputError(msg)
-    return value
+    return read_new
 
 
 def _checked(adapter: TypeAdapter[Row], cls: type[Row], row: Mapping[str, Any]) -> Row:
@@ -368,13 +262,7 @@ def _checked(adapter: TypeAdapter[Row], cls: type[Row], row: Mapping[str, Any]) 
     try:
         return adapter.validate_python(given | {"extra": extra})
     except ValidationError as error:
-        # Pydantic's own text quotes the input, and so an answer.
-        first = error.errors(
-            include_url=False, include_input=False, include_context=False
-        )[0]
-        msg = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
-        msg = msg.replace("valid tuple", "list")
-        raise InputError(msg) from None
+        raise InputError(first_problem(error)) from None
 
 
 def _content_id(row: Mapping[str, Any]) -> str:

@@ -82,7 +82,7 @@ def test_recordings_come_from_standard_input(tmp_path: Path) -> None:
     text = "".join(json.dumps(row) + "\n" for row in ROWS)
     found = run("score", "-", "--output", out, keys=text + "{}\n")
     assert found.exit_code == 1
-    assert "standard input, line 5: id: Field required" in found.stderr
+    assert "line 5: id: Field required" in found.stderr
     assert len(scored(out)) == 4
 
 

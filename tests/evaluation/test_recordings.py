@@ -16,7 +16,7 @@ from snne_guard.evaluation import (
     read_recordings,
     write_recordings,
 )
-from snne_guard.evaluation.recordings import parse_recordings, replace_file
+from snne_guard.files import replace_file
 from tests.evaluation.support import EXAMPLE, ROWS, recording, write_jsonl
 
 GOOD = b'{"id": "1", "question": "?", "main_answer": "a", "samples": ["b"]}'
@@ -127,9 +127,8 @@ def test_a_damaged_line_is_named_and_quotes_nothing(
 ) -> None:
     problems: list[str] = []
     rows = list(
-        parse_recordings(
+        read_recordings(
             [GOOD, bad, GOOD.replace(b'"1"', b'"2"')],
-            name="f.jsonl",
             on_bad=lambda error: problems.append(str(error)),
         )
     )
@@ -138,24 +137,24 @@ def test_a_damaged_line_is_named_and_quotes_nothing(
         assert problems == []
         return
     (problem,) = problems
-    assert problem.startswith("f.jsonl, line 2: ")
+    assert problem.startswith("input, line 2: ")
     assert HIDDEN not in problem
     with pytest.raises(InputError, match=told):
-        list(parse_recordings([bad]))
+        list(read_recordings([bad]))
 
 
 @given(st.binary(max_size=60))
 def test_no_bytes_raise_anything_but_input_error(content: bytes) -> None:
-    list(parse_recordings([content], on_bad=str))
+    list(read_recordings([content], on_bad=str))
 
 
-def test_an_id_that_comes_twice_names_both_lines() -> None:
-    with pytest.raises(InputError, match="line 3: id: the same as on line 1"):
-        list(parse_recordings([GOOD, b"\n", GOOD]))
+def test_an_id_that_comes_twice_is_refused() -> None:
+    with pytest.raises(InputError, match="line 3: id: '1' has come before"):
+        list(read_recordings([GOOD, b"\n", GOOD]))
 
 
 def test_a_byte_order_mark_and_blank_lines_are_passed_over() -> None:
-    rows = list(parse_recordings([b"\xef\xbb\xbf" + GOOD, b"  \n"]))
+    rows = list(read_recordings([b"\xef\xbb\xbf" + GOOD, b"  \n"]))
     assert [row.id for row in rows] == ["1"]
 
 
@@ -164,7 +163,7 @@ def test_reading_is_lazy() -> None:
         yield GOOD
         pytest.fail("the second line was read before it was asked for")
 
-    assert next(iter(parse_recordings(lines()))).id == "1"
+    assert next(iter(read_recordings(lines()))).id == "1"
 
 
 def test_texts_are_not_in_the_repr() -> None:

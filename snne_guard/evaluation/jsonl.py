@@ -1,0 +1,176 @@
+"""Files of one JSON object a line: read, and appended to by one process at a time."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Self, TypeVar
+
+from snne_guard.errors import ConfigurationError, InputError
+from snne_guard.files import json_object
+
+if sys.platform != "win32":
+    import fcntl
+
+__all__ = ["AppendFile", "OnBad", "Source", "json_line", "read_objects", "whole_lines"]
+
+T = TypeVar("T")
+OnBad = Callable[[InputError], object]
+Source = str | os.PathLike[str] | Iterable[bytes]
+
+
+def read_objects(
+    source: Source,
+    read: Callable[[dict[str, Any]], T],
+    *,
+    name: str | None = None,
+    on_bad: OnBad | None = None,
+) -> Iterator[T]:
+    """Yield what each line of a file holds; blank lines are passed over.
+
+    Args:
+        source: A path, or lines of bytes such as an open file.
+        read: A JSON object to its value; raises InputError where it is none.
+        name: What messages call the source; None: its own name.
+        on_bad: Is called with the error of each bad line, which is passed over.
+            Without it the first one ends the reading.
+
+    Raises:
+        InputError: A line is bad; the message names the source and the line.
+        OSError: The file cannot be read.
+    """
+    if isinstance(source, str | os.PathLike):
+        with Path(source).open("rb") as lines:
+            yield from read_objects(lines, read, name=name, on_bad=on_bad)
+        return
+    name = name or str(getattr(source, "name", "input"))
+    for number, line in enumerate(source, start=1):
+        content = line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line
+        if not content.strip():
+            continue
+        try:
+            value = read(json_object(content))
+        except InputError as error:
+            named = InputError(f"{name}, line {number}: {error}")
+            if on_bad is None:
+                raise named from error
+            on_bad(named)
+        else:
+            yield value
+
+
+def json_line(row: Mapping[str, Any]) -> bytes:
+    """Return a JSON object as a line.
+
+    Raises:
+        InputError: It holds what JSON has no word for, such as NaN.
+    """
+    try:
+        return json.dumps(row, allow_nan=False).encode() + b"\n"
+    except (ValueError, TypeError, RecursionError) as error:
+        msg = f"{row.get('id')!r} cannot be written as JSON: {error}"
+        raise InputError(msg) from error
+
+
+def whole_lines(lines: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield lines without an unfinished last one, as a killed process leaves it."""
+    for line in lines:
+        if line.endswith(b"\n") or _is_object(line):
+            yield line
+
+
+def _is_object(line: bytes) -> bool:
+    try:
+        json_object(line)
+    except InputError:
+        return False
+    return True
+
+
+class AppendFile:
+    """A file that belongs to this process until it is closed or the process ends.
+
+    A line is on the disk when ``append`` returns. An unfinished last line, left by a
+    process that was killed, is not read, and the first ``append`` cuts it off. The lock
+    is the kernel's, so a killed process leaves none behind; on Windows nothing is
+    locked.
+
+    Args:
+        path: Created where there is none.
+
+    Raises:
+        ConfigurationError: Another process writes the file.
+        OSError: It cannot be opened.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     with AppendFile(Path(folder) / "a.jsonl") as file:
+        ...         file.append({"id": 1})
+        ...         list(file.read(dict))
+        [{'id': 1}]
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        self._stream = self.path.open("ab", buffering=0)
+        try:
+            self._lock()
+            last, self._size = b"\n", 0
+            for last in self._whole_lines():
+                self._size += len(last)
+            self._gap = b"" if last.endswith(b"\n") else b"\n"
+        except BaseException:
+            self._stream.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def read(self, read: Callable[[dict[str, Any]], T]) -> Iterator[T]:
+        """Yield what the whole lines hold, as ``read_objects`` does."""
+        return read_objects(self._whole_lines(), read, name=str(self.path))
+
+    def append(self, row: Mapping[str, Any]) -> None:
+        """Write a line, all of it or nothing.
+
+        Raises:
+            InputError: It holds what JSON has no word for.
+            OSError: It cannot be written.
+        """
+        line = self._gap + json_line(row)
+        descriptor = self._stream.fileno()
+        os.ftruncate(descriptor, self._size)
+        left = memoryview(line)
+        try:
+            while left:  # a full disk takes a part, and says so at the next attempt
+                left = left[self._stream.write(left) :]
+            os.fsync(descriptor)
+        except BaseException:
+            os.ftruncate(descriptor, self._size)
+            raise
+        self._size += len(line)
+        self._gap = b""
+
+    def close(self) -> None:
+        """Let others write."""
+        self._stream.close()
+
+    def _lock(self) -> None:
+        if sys.platform == "win32":
+            return
+        try:
+            fcntl.flock(self._stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except (BlockingIOError, PermissionError) as error:
+            msg = f"another process is writing {self.path}; wait until it has ended"
+            raise ConfigurationError(msg) from error
+
+    def _whole_lines(self) -> Iterator[bytes]:
+        with self.path.open("rb") as lines:
+            yield from whole_lines(lines)
