@@ -246,7 +246,7 @@ class TransformersChatModel(BaseChatModel):
         **kwargs: Any,
     ) -> Iterator[ChatGenerationChunk]:
         settings, logprobs = self._settings(kwargs, stop), self._logprobs(kwargs)
-        if kwargs.get("n", 1) != 1:
+        if kwargs.get("n") not in (None, 1):
             msg = f"a stream is one reply; got n={kwargs['n']!r}"
             raise ConfigurationError(msg)
         for part in self.local.stream(_prompt(messages), settings=settings):
@@ -266,9 +266,10 @@ class TransformersChatModel(BaseChatModel):
         cancelled: threading.Event | None = None,
     ) -> list[ChatResult]:
         """Return a result for each conversation."""
+        n = options.get("n")
         sets = self.local.generate(
             [_prompt(messages) for messages in conversations],
-            n=options.get("n") or 1,
+            n=1 if n is None else n,
             settings=self._settings(options, stop),
             cancelled=cancelled,
         )
