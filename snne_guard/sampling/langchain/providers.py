@@ -206,6 +206,8 @@ PROVIDERS: list[Provider] = [
         n="n",
         logprobs=_ASK,
     ),
+    # A guard in a guard: its temperature is that of its own samples.
+    Provider(classes=("snne_guard.SNNEGuard",), temperature=None, names_ending=False),
 ]
 """The table; of the rows of one class the first that applies counts."""
 

@@ -128,7 +128,7 @@ def sample_request(
     """
     row = provider_of(model, kwargs)
     options = _cleaned({k: v for k, v in kwargs.items() if k not in _FOR_TRACERS})
-    update = _unstreamed(model, options) | _sample_fields(model)
+    update = _unstreamed(model, options) | _sample_fields(model, row)
     hot = row.clamped(temperature)
     optional: set[str] = set()
     if "temperature" in rejected or not takes_temperature(model, row, kwargs):
@@ -163,13 +163,13 @@ def unstreamed(request: Request) -> Request:
     return replace(request, model=model, options=options)
 
 
-def _sample_fields(model: BaseChatModel) -> dict[str, Any]:
+def _sample_fields(model: BaseChatModel, row: Provider) -> dict[str, Any]:
     """Return the fields of a model that a sample sets anew, but for the temperature."""
     fields = type(model).model_fields
     update: dict[str, Any] = {
         name: None for name in ("seed", "random_seed") if name in fields
     }
-    if "n" in fields:
+    if "n" in fields and row.n is not None:
         update["n"] = fields["n"].default
     if getattr(model, "store", None):
         update["store"] = False
