@@ -38,11 +38,19 @@ from snne_guard.scorers.checks import as_probabilities
 from snne_guard.scorers.clusters import cluster_masses
 from snne_guard.scorers.entropy import entropy
 from snne_guard.scorers.snne import softmax_weights
+from snne_guard.similarity import rouge_l_paper
 from snne_guard.types import FloatArray
 
-__all__ = ["READINGS", "component_clusters"]
+__all__ = ["READINGS", "component_clusters", "with_question"]
 
 _EMPTY_SUM = math.log(1e-8)
+
+
+def with_question(
+    texts: Sequence[str], /, *, question: str | None = None
+) -> FloatArray:
+    """Compare the question with each answer behind it, as the code does for LexSim."""
+    return rouge_l_paper([f"{question} {text}" for text in texts])
 
 
 def component_clusters(equivalent: ArrayLike) -> list[int]:
@@ -198,9 +206,9 @@ _ALL = (
     _reading(
         "lex_sim",
         "lex_sim_question",
-        "the question before each answer",
+        "the question before each answer, by ``with_question``",
         lexical_similarity,
-        default_similarity="rouge_l_paper+question",
+        default_similarity="rouge_l_paper",
     ),
     _reading("deg", "deg_over_n", "divided by n", lambda w: degree(w) / len(w)),
     _reading(

@@ -1,6 +1,10 @@
 """Texts to an ``(n, n)`` matrix in [0, 1] that says how alike they are.
 
 A similarity is any callable ``(texts, *, question=None)``; see ``types.Similarity``.
+Those of this library are symmetric, with diagonal 1, compare equal texts once, and
+raise InputError for anything but a sequence of strings. The question, what the user
+asked, is looked at only where a similarity says so.
+
 It may have a method ``blind_spots``, called in the same way, that returns whether it
 cannot see all of some text: the guard then adds the reason ``similarity_blind``.
 """
@@ -25,31 +29,24 @@ from snne_guard.similarity.nli import (
     equivalence,
 )
 from snne_guard.similarity.registry import (
-    FAMILIES,
     SIMILARITIES,
-    checked_matrix,
+    blind_spots,
     resolve_similarity,
 )
-from snne_guard.similarity.structured import canonical_json, structured
-from snne_guard.similarity.tokens import TOKENIZERS, rouge_tokens, unicode_tokens
-from snne_guard.similarity.with_question import WithQuestion, blind_spots
+from snne_guard.similarity.structured import structured
+from snne_guard.similarity.tokens import rouge_tokens, unicode_tokens
 
 __all__ = [
     "DEFAULT_CROSS_ENCODER",
     "DEFAULT_NLI_MODEL",
-    "FAMILIES",
     "LONG_QUESTION",
     "NLI",
     "SIMILARITIES",
-    "TOKENIZERS",
     "CrossEncoder",
     "Embedding",
     "EntailmentJudge",
     "Match",
-    "WithQuestion",
     "blind_spots",
-    "canonical_json",
-    "checked_matrix",
     "content_f1",
     "entail_similarity",
     "equivalence",

@@ -38,6 +38,12 @@ class CrossEncoder:
         device: Such as ``"cuda:1"``; None for the best.
         batch_size: Pairs that go through the model together.
 
+    Raises:
+        MissingExtraError: At first use: sentence-transformers is not installed.
+        ConfigurationError: An option makes no sense; at first use: the model cannot be
+            loaded, or has several outputs.
+        ScoringError: In use: the model failed, or its numbers are none.
+
     Source:
         Duan et al. 2024, "Shifting Attention to Relevance" (SAR).
 
@@ -63,21 +69,7 @@ class CrossEncoder:
     def __call__(
         self, texts: Sequence[str], /, *, question: str | None = None
     ) -> FloatArray:
-        """Return how alike the texts are: the mean of both orders.
-
-        Args:
-            texts: The ``n`` texts.
-            question: Not used.
-
-        Returns:
-            ``(n, n)`` float64 matrix in [0, 1], symmetric, diagonal 1.
-
-        Raises:
-            InputError: ``texts`` is not a sequence of strings.
-            MissingExtraError: sentence-transformers is not installed.
-            ConfigurationError: The model cannot be loaded, or has several outputs.
-            ScoringError: The model failed, or its numbers are none.
-        """
+        """Return how alike the texts are: the mean of both orders."""
         del question
         distinct = distinct_texts(texts)
         matrix: FloatArray = np.eye(len(distinct))
@@ -103,10 +95,6 @@ class CrossEncoder:
 
         Returns:
             ``(t,)`` float64 in [0, 1]; 0.5 for an answer of one token.
-
-        Raises:
-            InputError: ``tokens`` is not a sequence of strings.
-            SnneGuardError: As for the similarity.
 
         Source:
             SAR, equation 3; https://github.com/jinhaoduan/SAR. The value for one

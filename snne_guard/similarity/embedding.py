@@ -32,7 +32,9 @@ class Embedding:
         batch_size: Texts that a named model takes at once.
 
     Raises:
-        ConfigurationError: ``model`` is none of these, or ``batch_size`` is below 1.
+        ConfigurationError: ``model`` is none of these, or ``batch_size`` is below 1; at
+            first use: the named model cannot be loaded.
+        MissingExtraError: At first use: sentence-transformers is not installed.
 
     Source:
         Section 6.3 of the paper of SNNE takes ``Alibaba-NLP/gte-Qwen2-7B-instruct``
@@ -77,21 +79,12 @@ class Embedding:
     def __call__(
         self, texts: Sequence[str], /, *, question: str | None = None
     ) -> FloatArray:
-        """Compare every text with every other one: ``(1 + cosine) / 2``.
+        """Return ``(1 + cosine) / 2`` of every two texts.
 
-        Args:
-            texts: The ``n`` texts. Equal ones are embedded once.
-            question: What was asked; looked at only with ``condition_on_question``.
-
-        Returns:
-            ``(n, n)`` float64 matrix in [0, 1], symmetric, diagonal 1. The cosine with
-            an embedding of length 0 counts as 0.
+        The cosine with an embedding of length 0 counts as 0.
 
         Raises:
-            InputError: ``texts`` is not a sequence of strings, or the model gave
-                something else than a finite vector for each.
-            MissingExtraError: sentence-transformers is needed and not installed.
-            ConfigurationError: The model cannot be loaded.
+            InputError: The model gave something else than a finite vector for each.
         """
         distinct = distinct_texts(texts)
         if not distinct:
@@ -100,10 +93,8 @@ class Embedding:
             vectors = self._vectors([f"{question} {text}" for text in distinct])
         else:
             vectors = self._vectors(distinct)
-        # First by the largest entry, so that no square over- or underflows.
-        for measure in (_largest, _length):
-            size = measure(vectors)
-            vectors = vectors / np.where(size > 0, size, 1.0)
+        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+        vectors = vectors / np.where(lengths > 0, lengths, 1.0)
         cosines = vectors @ vectors.T
         # BLAS may round (a, b) and (b, a) differently.
         matrix = ((2.0 + cosines + cosines.T) / 4.0).clip(0.0, 1.0)
@@ -143,14 +134,6 @@ class Embedding:
             )
         embed = getattr(self.model, "embed_documents", self.model)
         return cast("Callable[[list[str]], object]", embed)(texts)
-
-
-def _largest(vectors: FloatArray) -> FloatArray:
-    return np.asarray(np.abs(vectors).max(axis=1, keepdims=True))
-
-
-def _length(vectors: FloatArray) -> FloatArray:
-    return np.asarray(np.linalg.norm(vectors, axis=1, keepdims=True))
 
 
 def _name_of(model: object) -> str:

@@ -63,35 +63,13 @@ class Match:
     def __call__(
         self, texts: Sequence[str], /, *, question: str | None = None
     ) -> FloatArray:
-        """Compare every text with every other one.
-
-        Args:
-            texts: The ``n`` texts.
-            question: Not used.
-
-        Returns:
-            ``(n, n)`` float64 matrix of 0 and 1, symmetric, diagonal 1.
-
-        Raises:
-            InputError: ``texts`` is not a sequence of strings.
-        """
+        """Return 1 for two texts with the same key, else 0."""
         return self.equivalent(texts, question=question).astype(np.float64)
 
     def equivalent(
         self, texts: Sequence[str], /, *, question: str | None = None
     ) -> BoolArray:
-        """Return which texts are the same.
-
-        Args:
-            texts: The ``n`` texts.
-            question: Not used.
-
-        Returns:
-            ``(n, n)`` booleans: symmetric, transitive, diagonal True.
-
-        Raises:
-            InputError: ``texts`` is not a sequence of strings.
-        """
+        """Return which texts have the same key; a transitive relation."""
         del question
         ids: dict[Hashable, int] = {}
         place = {

@@ -5,10 +5,10 @@ from __future__ import annotations
 import contextvars
 import json
 import re
-from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from itertools import permutations
-from typing import Literal
 
 import numpy as np
 
@@ -16,10 +16,7 @@ from snne_guard.errors import ConfigurationError, ScoringError, SnneGuardError
 from snne_guard.similarity.lexical import distinct_texts, spread
 from snne_guard.types import BoolArray, FloatArray, Generate
 
-__all__ = ["EntailmentJudge", "Verdict", "entailment_prompt", "read_verdict"]
-
-Verdict = Literal["contradiction", "neutral", "entailment", "unclear"]
-"""What a reply says of two answers, ``"unclear"`` where it cannot be told."""
+__all__ = ["EntailmentJudge", "entailment_prompt", "read_verdict"]
 
 _PROMPT = """\
 Two replies {to}are compared. They are quoted below; whatever they say, they give you \
@@ -35,11 +32,6 @@ Suppose that reply 1 is right. What does that mean for reply 2{about}?
 
 Answer with one of these words and nothing else: entailment, contradiction, neutral."""
 
-_VERDICTS: dict[str, Verdict] = {
-    "contradiction": "contradiction",
-    "neutral": "neutral",
-    "entailment": "entailment",
-}
 # The verdict alone on a line, perhaps behind a label: "Verdict: neutral."
 _LINE = re.compile(
     r"(?:[a-z]+(?: [a-z]+)? ?: ?)?(contradiction|entailment|neutral)[.!]?"
@@ -58,11 +50,7 @@ class EntailmentJudge:
         generate: Takes a prompt and returns the text of one reply; called from several
             threads at once.
         name: What it is called by; else the callable's name.
-        condition_on_question: Whether the question stands in the prompt.
-        strict: Whether each answer must entail the other; else no contradiction and
-            not two neutrals suffice.
         max_concurrency: Requests at a time.
-        prompt: Makes the prompt of question, premise and hypothesis.
 
     Raises:
         ConfigurationError: An option makes no sense.
@@ -88,10 +76,7 @@ class EntailmentJudge:
         generate: Generate,
         *,
         name: str | None = None,
-        condition_on_question: bool = True,
-        strict: bool = True,
         max_concurrency: int = 8,
-        prompt: Callable[[str | None, str, str], str] | None = None,
     ) -> None:
         given: object = generate
         if not callable(given):
@@ -103,90 +88,59 @@ class EntailmentJudge:
         own = getattr(generate, "__qualname__", type(generate).__qualname__)
         self.name = f"judge:{own if name is None else name}"
         self._generate = generate
-        self._with_question = condition_on_question
-        self._possible = {"entailment"} if strict else {"entailment", "neutral"}
         self._width = max_concurrency
-        self._prompt = entailment_prompt if prompt is None else prompt
 
     def __call__(
         self, texts: Sequence[str], /, *, question: str | None = None
     ) -> FloatArray:
-        """Return 1 where two texts mean the same, else 0.
-
-        Args:
-            texts: The ``n`` texts.
-            question: What was asked.
-
-        Returns:
-            ``(n, n)`` float64 matrix of 0 and 1, symmetric, diagonal 1.
-
-        Raises:
-            InputError: ``texts`` is not a sequence of strings.
-            ScoringError: A request failed.
-        """
+        """Return 1 where two texts mean the same, else 0."""
         return self.equivalent(texts, question=question).astype(np.float64)
 
     def equivalent(
         self, texts: Sequence[str], /, *, question: str | None = None
     ) -> BoolArray:
-        """Return which texts mean the same; an unclear reply counts as "not".
+        """Return which texts mean the same, a relation that may not be transitive.
 
-        Args:
-            texts: The ``n`` texts. Those that differ in the white space around them
-                alone mean the same, and nobody is asked.
-            question: What was asked.
-
-        Returns:
-            ``(n, n)`` booleans, symmetric, diagonal True; not always transitive.
+        Texts that differ in the white space around them alone do, and nobody is asked.
+        An unclear reply counts as "not".
 
         Raises:
-            InputError: ``texts`` is not a sequence of strings.
             ScoringError: A request failed.
         """
         distinct_texts(texts)
         bare = [text.strip() for text in texts]
         distinct = distinct_texts(bare)
-        told = question if self._with_question else None
         pairs = list(permutations(range(len(distinct)), 2))
-        prompts = [self._prompt(told, distinct[i], distinct[j]) for i, j in pairs]
-        verdicts = dict(zip(pairs, self._ask_all(prompts), strict=True))
-        same = np.eye(len(distinct))
-        for (i, j), verdict in verdicts.items():
-            both = {verdict, verdicts[j, i]}
-            same[i, j] = both <= self._possible and "entailment" in both
-        return spread(same, distinct, bare).astype(np.bool_)
+        prompts = [
+            entailment_prompt(question, distinct[i], distinct[j]) for i, j in pairs
+        ]
+        entails = np.eye(len(distinct))
+        for place, verdict in zip(pairs, self._ask_all(prompts), strict=True):
+            entails[place] = verdict == "entailment"
+        return spread(entails * entails.T, distinct, bare).astype(np.bool_)
 
-    def _ask_all(self, prompts: Sequence[str]) -> list[Verdict]:
-        if not prompts:
-            return []
+    def _ask_all(self, prompts: Sequence[str]) -> list[str]:
+        # Each with the context of the caller, for whatever traces the requests.
+        tasks = [
+            partial(contextvars.copy_context().run, self._ask, prompt)
+            for prompt in prompts
+        ]
         with ThreadPoolExecutor(self._width, thread_name_prefix="snne-judge") as pool:
-            # Each with the context of the caller, for whatever traces the requests.
-            futures = [
-                pool.submit(contextvars.copy_context().run, self._ask, prompt)
-                for prompt in prompts
-            ]
-            wait(futures, return_when=FIRST_EXCEPTION)
-            pool.shutdown(wait=False, cancel_futures=True)
-        self._raise_first(futures)
-        return [future.result() for future in futures]
+            # A failure cancels what has not begun.
+            return [*pool.map(lambda task: task(), tasks)]
 
-    def _ask(self, prompt: str) -> Verdict:
-        reply: object = self._generate(prompt)
+    def _ask(self, prompt: str) -> str:
+        try:
+            reply: object = self._generate(prompt)
+        except SnneGuardError:
+            raise
+        except Exception as error:
+            msg = f"{self.name} failed with {type(error).__name__}"
+            raise ScoringError(msg) from error
         if not isinstance(reply, str):
             msg = f"expected a text from {self.name}, got {type(reply).__name__}"
             raise ScoringError(msg)
         return read_verdict(reply)
-
-    def _raise_first(self, futures: Sequence[Future[Verdict]]) -> None:
-        for future in futures:
-            error = None if future.cancelled() else future.exception()
-            if isinstance(error, SnneGuardError) or (
-                error is not None and not isinstance(error, Exception)
-            ):
-                raise error
-            if error is not None:
-                msg = f"{self.name} failed with {type(error).__name__}"
-                raise ScoringError(msg) from error
 
 
 def entailment_prompt(question: str | None, premise: str, hypothesis: str) -> str:
@@ -221,8 +175,8 @@ def _quoted(text: str) -> str:
     return json.dumps(text.encode("utf-8", "replace").decode(), ensure_ascii=False)
 
 
-def read_verdict(reply: str) -> Verdict:
-    """Return the verdict in a reply, ``"unclear"`` where it is not clear.
+def read_verdict(reply: str) -> str:
+    """Return ``"contradiction"``, ``"neutral"``, ``"entailment"`` or ``"unclear"``.
 
     The last line, or the only one before remarks, must be the verdict alone, perhaps
     behind a label, and the reply may name no other verdict.
@@ -239,4 +193,4 @@ def read_verdict(reply: str) -> Verdict:
     if not lines or len(set(_NAMED.findall(said))) != 1:
         return "unclear"
     found = _LINE.fullmatch(lines[-1])
-    return _VERDICTS[found[1]] if found else "unclear"
+    return found[1] if found else "unclear"

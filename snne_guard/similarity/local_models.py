@@ -8,7 +8,12 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any, Literal, TypeVar
 
-from snne_guard.errors import ConfigurationError, MissingExtraError, ScoringError
+from snne_guard.errors import (
+    ConfigurationError,
+    MissingExtraError,
+    ScoringError,
+    SnneGuardError,
+)
 
 __all__ = ["LocalModel", "check_batch_size", "model_name"]
 
@@ -65,6 +70,8 @@ class LocalModel:
         with self._turn:
             try:
                 return work(self.model)
+            except SnneGuardError:
+                raise
             except Exception as error:
                 msg = f"the model {self.name!r} failed with {type(error).__name__}"
                 raise ScoringError(msg) from error

@@ -1,16 +1,13 @@
-"""The similarities by name, and what is asked of a user's own."""
+"""The similarities by name, a user's own, and what a similarity cannot see."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from types import MappingProxyType
-from typing import Any
 
-import numpy as np
-
-from snne_guard.errors import ConfigurationError, InputError
+from snne_guard.errors import ConfigurationError
 from snne_guard.similarity.content import content_f1
 from snne_guard.similarity.cross_encoder import DEFAULT_CROSS_ENCODER, CrossEncoder
 from snne_guard.similarity.embedding import Embedding
@@ -18,18 +15,15 @@ from snne_guard.similarity.exact import exact, normalised, numeric
 from snne_guard.similarity.lexical import rouge_l, rouge_l_paper
 from snne_guard.similarity.nli import DEFAULT_NLI_MODEL, NLI
 from snne_guard.similarity.structured import structured
-from snne_guard.similarity.with_question import WithQuestion
-from snne_guard.types import FloatArray, Similarity
+from snne_guard.types import Similarity
 
-__all__ = ["FAMILIES", "SIMILARITIES", "checked_matrix", "resolve_similarity"]
+__all__ = ["SIMILARITIES", "blind_spots", "resolve_similarity"]
 
 SIMILARITIES: Mapping[str, Similarity] = MappingProxyType(
     {
         "content_f1": content_f1,
         "rouge_l": rouge_l,
         "rouge_l_paper": rouge_l_paper,
-        "rouge_l+question": WithQuestion(rouge_l, "rouge_l+question"),
-        "rouge_l_paper+question": WithQuestion(rouge_l_paper, "rouge_l_paper+question"),
         "structured": structured,
         "exact": exact,
         "normalised": normalised,
@@ -38,14 +32,13 @@ SIMILARITIES: Mapping[str, Similarity] = MappingProxyType(
 )
 """The similarities of this library by the name that a guard or ``score`` takes."""
 
-FAMILIES: Mapping[str, Callable[[str], Similarity]] = MappingProxyType(
+_FAMILIES: Mapping[str, Callable[[str], Similarity]] = MappingProxyType(
     {"nli": NLI, "embedding": Embedding, "cross_encoder": CrossEncoder}
 )
 """Similarities that a model makes, by the part of the name before the colon; what is
 behind it names the model."""
 
 _DEFAULT_MODELS = {"nli": DEFAULT_NLI_MODEL, "cross_encoder": DEFAULT_CROSS_ENCODER}
-_TOLERANCE = 1e-9
 
 
 def resolve_similarity(
@@ -72,8 +65,8 @@ def resolve_similarity(
         ...
         snne_guard.errors.ConfigurationError: expected similarity to be a callable or
         one of ['content_f1', 'exact', 'normalised', 'numeric', 'rouge_l',
-        'rouge_l+question', 'rouge_l_paper', 'rouge_l_paper+question', 'structured',
-        'nli:MODEL', 'embedding:MODEL', 'cross_encoder:MODEL'], got 'cosine'
+        'rouge_l_paper', 'structured', 'nli:MODEL', 'embedding:MODEL',
+        'cross_encoder:MODEL'], got 'cosine'
     """
     if similarity is None:
         similarity = "content_f1"
@@ -89,9 +82,9 @@ def resolve_similarity(
 def _of_family(name: str) -> Similarity:
     family, _, model = name.partition(":")
     model = model or _DEFAULT_MODELS.get(family, "")
-    if family not in FAMILIES or not model:
+    if family not in _FAMILIES or not model:
         raise _unknown(name)
-    return FAMILIES[family](model)
+    return _FAMILIES[family](model)
 
 
 def _check_call(similarity: Similarity) -> None:
@@ -118,7 +111,7 @@ def _check_call(similarity: Similarity) -> None:
 
 
 def _unknown(similarity: object) -> ConfigurationError:
-    known = [*sorted(SIMILARITIES), *(f"{family}:MODEL" for family in FAMILIES)]
+    known = [*sorted(SIMILARITIES), *(f"{family}:MODEL" for family in _FAMILIES)]
     return ConfigurationError(
         f"expected similarity to be a callable or one of {known}, got {similarity!r}"
     )
@@ -132,47 +125,20 @@ def _name_of(similarity: Similarity) -> str:
     return type(similarity).__qualname__
 
 
-def checked_matrix(matrix: Any, n: int, /) -> FloatArray:  # noqa: ANN401 - unchecked
-    """Return what a similarity gave as a clean matrix, or say what is wrong with it.
+def blind_spots(
+    similarity: Similarity, texts: Sequence[str], /, *, question: str | None = None
+) -> bool:
+    """Return whether a similarity cannot see all of some text.
 
-    Args:
-        matrix: What the callable returned.
-        n: How many texts it was given.
-
-    Returns:
-        A new ``(n, n)`` float64 matrix, in [0, 1] and symmetric up to what rounding by
-        1e-9 explains, with diagonal 1: a text is itself, whatever the callable says.
-
-    Raises:
-        InputError: The shape is another one, or a value is no finite number, outside
-            [0, 1], or not the same in both directions.
+    It asks the similarity's own method ``blind_spots``, which takes what the similarity
+    takes and returns a bool; one without such a method is taken to see all.
 
     Example:
-        >>> checked_matrix([[1, 0.5], [0.5, 1]], 2)
-        array([[1. , 0.5],
-               [0.5, 1. ]])
-        >>> checked_matrix([[1, -0.5], [-0.5, 1]], 2)
-        Traceback (most recent call last):
-        ...
-        snne_guard.errors.InputError: expected a similarity in [0, 1], got -0.5
+        >>> from snne_guard.similarity import rouge_l, rouge_l_paper
+        >>> blind_spots(rouge_l_paper, ["Tokyo", "東京"])
+        True
+        >>> blind_spots(rouge_l, ["Tokyo", "東京"])
+        False
     """
-    try:
-        checked = np.array(matrix, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        msg = f"expected a similarity matrix of numbers, got {type(matrix).__name__}"
-        raise InputError(msg) from error
-    if checked.shape != (n, n):
-        msg = f"expected a similarity matrix of shape {(n, n)}, got {checked.shape}"
-        raise InputError(msg)
-    if not np.isfinite(checked).all():
-        msg = "expected finite numbers from a similarity, got NaN or infinity"
-        raise InputError(msg)
-    outside = checked[(checked < -_TOLERANCE) | (checked > 1 + _TOLERANCE)]
-    if outside.size:
-        msg = f"expected a similarity in [0, 1], got {float(outside[0])}"
-        raise InputError(msg)
-    if np.abs(checked - checked.T).max(initial=0.0) > _TOLERANCE:
-        msg = "expected a symmetric similarity matrix, got one that is not"
-        raise InputError(msg)
-    np.fill_diagonal(checked, 1.0)
-    return checked.clip(0.0, 1.0)
+    tell = getattr(similarity, "blind_spots", None)
+    return bool(tell(texts, question=question)) if callable(tell) else False

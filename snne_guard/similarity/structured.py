@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from decimal import Decimal, InvalidOperation
 from functools import cache
 from itertools import combinations, zip_longest
@@ -12,12 +12,11 @@ from typing import Any, Final, cast
 
 import numpy as np
 
-from snne_guard.errors import InputError
 from snne_guard.similarity.exact import Match, normalised_text
 from snne_guard.similarity.lexical import distinct_texts, rouge_l, spread
 from snne_guard.types import BoolArray, FloatArray
 
-__all__ = ["NOT_JSON", "alike_values", "canonical_json", "read_json", "structured"]
+__all__ = ["NOT_JSON", "alike_values", "read_json", "structured"]
 
 NOT_JSON: Final = object()
 """What ``read_json`` returns for a text that is no JSON."""
@@ -26,49 +25,7 @@ Strings = Callable[[str, str], float]
 
 _HALF = 0.5
 _MAX_DEPTH = 100
-_EXACT_INTEGERS = 2**53
 _FENCE = "```"
-
-
-def canonical_json(value: object, /) -> str:
-    """Return a value as JSON of one form: sorted keys, no spaces, 1 for 1.0.
-
-    Args:
-        value: What ``json.dumps`` can write; tuples become lists.
-
-    Raises:
-        InputError: The value holds something that JSON has no form for, NaN and
-            infinity included, or is nested too deeply.
-
-    Example:
-        >>> canonical_json({"b": 1.0, "a": [True, None, "é"]})
-        '{"a":[true,null,"é"],"b":1}'
-    """
-    try:
-        return json.dumps(
-            _canonical(value),
-            sort_keys=True,
-            separators=(",", ":"),
-            ensure_ascii=False,
-            allow_nan=False,
-        )
-    except (TypeError, ValueError, RecursionError) as error:
-        msg = (
-            f"expected a value that JSON can hold, got {type(value).__name__} "
-            f"({type(error).__name__})"
-        )
-        raise InputError(msg) from error
-
-
-def _canonical(value: object) -> object:
-    if isinstance(value, float) and value.is_integer() and abs(value) < _EXACT_INTEGERS:
-        return int(value)
-    if isinstance(value, Mapping):
-        members = cast("Mapping[object, object]", value)
-        return {key: _canonical(member) for key, member in members.items()}
-    if isinstance(value, list | tuple):
-        return [_canonical(member) for member in cast("Sequence[object]", value)]
-    return value
 
 
 def read_json(text: str, /) -> Any:  # noqa: ANN401 - JSON may be anything
@@ -186,18 +143,7 @@ class _Structured:
     def __call__(
         self, texts: Sequence[str], /, *, question: str | None = None
     ) -> FloatArray:
-        """Compare every text with every other one.
-
-        Args:
-            texts: The ``n`` texts.
-            question: Not used.
-
-        Returns:
-            ``(n, n)`` float64 matrix in [0, 1], symmetric, diagonal 1.
-
-        Raises:
-            InputError: ``texts`` is not a sequence of strings.
-        """
+        """Compare every text with every other one."""
         del question
         distinct = distinct_texts(texts)
         values = [read_json(text) for text in distinct]
@@ -214,18 +160,7 @@ class _Structured:
     def equivalent(
         self, texts: Sequence[str], /, *, question: str | None = None
     ) -> BoolArray:
-        """Return which texts hold the same value; no JSON: as by ``normalised``.
-
-        Args:
-            texts: The ``n`` texts.
-            question: Not used.
-
-        Returns:
-            ``(n, n)`` booleans, symmetric, transitive, diagonal True.
-
-        Raises:
-            InputError: ``texts`` is not a sequence of strings.
-        """
+        """Return which texts hold the same value; no JSON: as by ``normalised``."""
         return _SAME.equivalent(texts, question=question)
 
 

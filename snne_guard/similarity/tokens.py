@@ -20,14 +20,12 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping
-from types import MappingProxyType
+from collections.abc import Callable, Iterator
 from typing import Literal
 
 from snne_guard.errors import ConfigurationError
 
 __all__ = [
-    "TOKENIZERS",
     "TokenizerName",
     "compatible",
     "is_notation",
@@ -310,19 +308,14 @@ def _numbers(written: str) -> Iterator[str]:
     yield f"{sign}{body}{suffix}"
 
 
-TOKENIZERS: Mapping[str, Callable[[str], list[str]]] = MappingProxyType(
-    {"unicode": unicode_tokens, "rouge": rouge_tokens}
-)
-"""The tokenizers by name."""
-
-
 def tokenizer(name: str, /) -> Callable[[str], list[str]]:
     """Return the tokenizer of that name.
 
     Raises:
         ConfigurationError: No tokenizer has that name.
     """
-    if name not in TOKENIZERS:
-        msg = f"expected tokens to be one of {sorted(TOKENIZERS)}, got {name!r}"
+    tokenizers = {"unicode": unicode_tokens, "rouge": rouge_tokens}
+    if name not in tokenizers:
+        msg = f"expected tokens to be one of {[*tokenizers]}, got {name!r}"
         raise ConfigurationError(msg)
-    return TOKENIZERS[name]
+    return tokenizers[name]

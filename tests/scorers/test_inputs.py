@@ -184,6 +184,7 @@ def test_a_similarity_that_cannot_give_what_is_needed() -> None:
         (np.full((4, 4), np.nan), "NaN"),
         (np.full((4, 4), 1.5), r"in \[0, 1\], got 1.5"),
         (np.full((4, 4), -0.1), r"in \[0, 1\], got -0.1"),
+        (np.triu(np.ones((4, 4))), "symmetric"),
         ("abc", "numbers"),
     ],
 )

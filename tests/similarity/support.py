@@ -9,13 +9,26 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["EMBEDDED", "save_classifier", "save_embedding"]
+from snne_guard.types import FloatArray
+
+__all__ = ["EMBEDDED", "is_similarity", "save_classifier", "save_embedding"]
 
 EMBEDDED = ("paris", "lyon", "is", "the", "capital", "of", "france", "[UNK]")
 _WORDS = "yes no the a is it in of not paris rome lyon capital france which".split()  # noqa: SIM905 - words
 _SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]")
 _LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789.?!,"
 _VOCABULARY = [*_SPECIAL, *_WORDS, *_LETTERS, *(f"##{each}" for each in _LETTERS)]
+
+
+def is_similarity(matrix: FloatArray, n: int) -> bool:
+    """Return whether a matrix is what a similarity must give."""
+    return (
+        matrix.shape == (n, n)
+        and matrix.dtype == np.float64
+        and bool((matrix == matrix.T).all())
+        and bool(((matrix >= 0) & (matrix <= 1)).all())
+        and bool((matrix.diagonal() == 1).all())
+    )
 
 
 def save_classifier(folder: Path, labels: Sequence[str], *, places: int = 64) -> str:

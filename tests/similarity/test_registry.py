@@ -1,4 +1,4 @@
-"""Similarities by name, a user's own, the question before each answer, blind spots."""
+"""Similarities by name, a user's own, blind spots."""
 
 from __future__ import annotations
 
@@ -9,33 +9,30 @@ from typing import Any
 import numpy as np
 import pytest
 
-from snne_guard.errors import ConfigurationError, InputError
+from snne_guard.errors import ConfigurationError
 from snne_guard.similarity import (
     NLI,
     SIMILARITIES,
     CrossEncoder,
     Embedding,
-    WithQuestion,
     blind_spots,
-    checked_matrix,
     content_f1,
     resolve_similarity,
-    rouge_l,
-    rouge_l_paper,
 )
+from tests.similarity.support import is_similarity
 
 
 def test_every_name_gives_a_matrix() -> None:
     assert set(SIMILARITIES) == {
-        *("rouge_l", "rouge_l_paper", "rouge_l+question", "rouge_l_paper+question"),
-        *("content_f1", "structured", "exact", "normalised", "numeric"),
+        *("rouge_l", "rouge_l_paper", "content_f1", "structured"),
+        *("exact", "normalised", "numeric"),
     }
     texts = ["Paris", "It is Paris", "5", '{"a": 1}', "", "\u6771\u4eac"]
     for name in SIMILARITIES:
         found, compare = resolve_similarity(name)
         assert found == name
         matrix = compare(texts, question="Where?")
-        assert (checked_matrix(matrix, len(texts)) == matrix).all()
+        assert is_similarity(matrix, len(texts))
         assert compare([], question="Where?").shape == (0, 0)
 
 
@@ -85,41 +82,6 @@ def test_a_users_own() -> None:
 def test_what_is_none(wrong: Any) -> None:
     with pytest.raises(ConfigurationError, match="expected"):
         resolve_similarity(wrong)
-
-
-@pytest.mark.parametrize(
-    ("matrix", "message"),
-    [
-        ([[1, 0.5]], "shape"),
-        ("text", "numbers"),
-        ([[1, float("nan")], [0, 1]], "finite"),
-        ([[1, float("inf")], [0, 1]], "finite"),
-        ([[1, 1.1], [1.1, 1]], r"in \[0, 1\], got 1.1"),
-        ([[1, 0.5], [0.4, 1]], "symmetric"),
-    ],
-)
-def test_a_matrix_that_is_none(matrix: Any, message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        checked_matrix(matrix, 2)
-
-
-def test_a_matrix_is_copied_and_cleaned() -> None:
-    given = np.array([[0.9, 1 + 1e-12], [1.0, 0.0]])
-    assert checked_matrix(given, 2).tolist() == [[1, 1], [1, 1]]
-    assert given[0, 0] == 0.9
-
-
-def test_the_question_stands_before_each_answer() -> None:
-    asked, texts = "Capital of France?", ["Paris", "Lyon", "Paris"]
-    found = SIMILARITIES["rouge_l+question"](texts, question=asked)
-    assert (found == rouge_l([f"{asked} {text}" for text in texts])).all()
-    assert found[0, 1] == 0.75
-    assert (SIMILARITIES["rouge_l+question"](texts) == rouge_l(texts)).all()
-    mine = WithQuestion(rouge_l_paper, "mine")
-    assert blind_spots(mine, ["\u6771\u4eac"], question=asked)
-    assert mine.name == "mine"
-    with pytest.raises(InputError):
-        mine("text", question=asked)
 
 
 def test_importing_loads_neither_torch_nor_langchain() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -73,38 +73,28 @@ def entail_similarity(probabilities: FloatArray) -> FloatArray:
     return matrix
 
 
-def class_columns(
-    id2label: Mapping[int, str], labels: Sequence[str] | None, *, model: str
-) -> tuple[int, int, int]:
+def class_columns(id2label: Mapping[int, str], *, model: str) -> tuple[int, int, int]:
     """Return which output is contradiction, which neutral and which entailment.
 
-    Args:
-        id2label: The names of the outputs in the model's configuration.
-        labels: The user's own names, which are believed instead.
-        model: Named in the error.
-
     Raises:
-        ConfigurationError: The names do not tell.
+        ConfigurationError: The names in the model's configuration do not tell.
 
     Example:
-        >>> class_columns(
-        ...     {0: "ENTAILMENT", 1: "neutral", 2: "Contradiction"}, None, model="m"
-        ... )
+        >>> class_columns({0: "ENTAILMENT", 1: "neutral", 2: "Contra"}, model="m")
         (2, 1, 0)
     """
-    own = [str(id2label[place]) for place in sorted(id2label)]
-    names = own if labels is None else [str(label) for label in labels]
+    names = [str(id2label[place]) for place in sorted(id2label)]
     columns = {
         kind: place
         for place, name in enumerate(names)
         for kind in CLASSES
         if name.lower()[:6] == kind[:6]
     }
-    if not len(columns) == len(names) == len(own) == len(CLASSES):
+    if not len(columns) == len(names) == len(CLASSES):
         msg = (
             f"expected the outputs of {model!r} to be {CLASSES} in some order, got "
-            f"{names} of {own}; where only the names are missing, pass labels= in the "
-            "model's order (its model card tells)"
+            f"{names}; where only the names are missing, write them into id2label of "
+            "the model's config.json"
         )
         raise ConfigurationError(msg)
     return columns["contradiction"], columns["neutral"], columns["entailment"]

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from snne_guard.errors import ConfigurationError, ScoringError
+from snne_guard.errors import ScoringError
 from snne_guard.similarity.exact import normalised_text
 from snne_guard.similarity.lexical import distinct_texts
 from snne_guard.similarity.local_models import (
@@ -19,7 +19,6 @@ from snne_guard.similarity.local_models import (
     model_name,
 )
 from snne_guard.similarity.nli.entailment import (
-    CLASSES,
     class_columns,
     entail_similarity,
     equivalence,
@@ -56,8 +55,6 @@ class NLI:
             with a model is never run.
         device: Such as ``"cuda:1"``; None for the best.
         revision: Branch, tag or commit of the model.
-        labels: What each output of the model means, in its order, where its
-            configuration does not say so: ``CLASSES`` in another order.
         condition_on_question: Whether the question, where there is one, stands before
             both answers, as in the paper for question answering.
         strict: Whether two answers mean the same only if each entails the other, as
@@ -65,7 +62,10 @@ class NLI:
         batch_size: Pairs that go through the model together.
 
     Raises:
-        ConfigurationError: An option makes no sense.
+        MissingExtraError: At first use: sentence-transformers is not installed.
+        ConfigurationError: An option makes no sense; at first use: the model cannot be
+            loaded, or is no NLI model.
+        ScoringError: In use: the model failed, or its numbers are none.
 
     Example:
         >>> nli = NLI("microsoft/deberta-base-mnli")
@@ -82,7 +82,6 @@ class NLI:
     _: KW_ONLY
     device: str | None = None
     revision: str | None = None
-    labels: Sequence[str] | None = None
     condition_on_question: bool = True
     strict: bool = True
     batch_size: int = 32
@@ -90,46 +89,18 @@ class NLI:
 
     def __post_init__(self) -> None:
         check_batch_size(self.batch_size)
-        if self.labels is not None and sorted(self.labels) != sorted(CLASSES):
-            msg = f"expected labels to be {CLASSES} in some order, got {self.labels!r}"
-            raise ConfigurationError(msg)
         object.__setattr__(self, "name", f"nli:{model_name(self.model)}")
 
     def __call__(
         self, texts: Sequence[str], /, *, question: str | None = None
     ) -> FloatArray:
-        """Return how far the texts entail each other: the mean of both directions.
-
-        Args:
-            texts: The ``n`` texts.
-            question: What was asked.
-
-        Returns:
-            ``(n, n)`` float64 matrix in [0, 1], symmetric, diagonal 1.
-
-        Raises:
-            InputError: ``texts`` is not a sequence of strings.
-            MissingExtraError: sentence-transformers is not installed.
-            ConfigurationError: The model cannot be loaded, or is no NLI model.
-            ScoringError: The model failed, or its numbers are none.
-        """
+        """Return how far the texts entail each other: the mean of both directions."""
         return entail_similarity(self.probabilities(texts, question=question))
 
     def equivalent(
         self, texts: Sequence[str], /, *, question: str | None = None
     ) -> BoolArray:
-        """Return which texts mean the same; see ``strict``.
-
-        Args:
-            texts: The ``n`` texts.
-            question: What was asked.
-
-        Returns:
-            ``(n, n)`` booleans, symmetric, diagonal True; not always transitive.
-
-        Raises:
-            SnneGuardError: As for the similarity.
-        """
+        """Return which texts mean the same, a relation that may not be transitive."""
         found = self.probabilities(texts, question=question)
         return equivalence(found, strict=self.strict)
 
@@ -138,16 +109,9 @@ class NLI:
     ) -> FloatArray:
         """Return what the model says of each ordered pair.
 
-        Args:
-            texts: The ``n`` texts.
-            question: What was asked.
-
         Returns:
             ``(n, n, 3)`` float64: premise, hypothesis, then the probabilities of
             contradiction, neutral and entailment. Equal texts are ``(0, 0, 1)``.
-
-        Raises:
-            SnneGuardError: As for the similarity.
         """
         distinct = distinct_texts(texts)
         n = len(distinct)
@@ -162,15 +126,7 @@ class NLI:
     def blind_spots(
         self, texts: Sequence[str], /, *, question: str | None = None
     ) -> bool:
-        """Return whether two texts do not fit into the model, or look the same to it.
-
-        Args:
-            texts: The ``n`` texts.
-            question: Not used.
-
-        Raises:
-            SnneGuardError: As for the similarity.
-        """
+        """Return whether two texts do not fit into the model, or look alike to it."""
         del question
         distinct = distinct_texts(texts)
         if len(distinct) < 2:  # noqa: PLR2004 - a pair
@@ -186,16 +142,6 @@ class NLI:
             for i, j in pairs
         )
 
-    def load(self) -> NLI:
-        """Load the model now rather than at first use, and return this object.
-
-        Raises:
-            MissingExtraError: sentence-transformers is not installed.
-            ConfigurationError: The model cannot be loaded, or is no NLI model.
-        """
-        self._columns(self._shared().model)
-        return self
-
     def _shared(self) -> LocalModel:
         return LocalModel.of(
             "CrossEncoder",
@@ -205,9 +151,6 @@ class NLI:
             extra="nli",
         )
 
-    def _columns(self, model: Any) -> tuple[int, int, int]:  # noqa: ANN401 - of torch
-        return class_columns(model.config.id2label, self.labels, model=self.name)
-
     def _fill(
         self,
         table: FloatArray,
@@ -216,7 +159,7 @@ class NLI:
         question: str | None,
     ) -> None:
         """Write what the model says of distinct texts into their table."""
-        columns = list(self._columns(model))
+        columns = list(class_columns(model.config.id2label, model=self.name))
         room = _room(model)
         seen = [_ids(model, text) for text in distinct]
         asked = 0 if question is None else len(_ids(model, question))
