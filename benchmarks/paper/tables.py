@@ -20,9 +20,9 @@ from snne_guard.evaluation import (
     read_recordings,
     resolve_grader,
 )
+from snne_guard.evaluation.evaluate import with_token_importance
 from snne_guard.evaluation.results import TITLES
 from snne_guard.similarity import CrossEncoder
-from snne_guard.types import FloatArray
 
 __all__ = ["compare", "format_table", "paper_methods", "read", "tables"]
 
@@ -93,29 +93,16 @@ def compare(
     names = {str(row.extra.get("dataset")) for row in rows}
     if grader is None and len(names) == 1 and names <= {*DATA_SETS}:
         grader = DATA_SETS[names.pop()].grader
-    features = {}
     if cross_encoder is not None:
-        features["token_importance"] = _importance(CrossEncoder(cross_encoder))
+        rows = list(with_token_importance(rows, CrossEncoder(cross_encoder)))
     return evaluate(
         rows,
         methods=methods,
         include_answer=False,
-        features=features,
         grader=None if grader is None else resolve_grader(grader),
         labels_first=grader is None,
         **{"draws": 1, **options},
     )
-
-
-def _importance(model: CrossEncoder) -> Any:  # noqa: ANN401 - a Feature
-    def importance(row: Recording) -> list[FloatArray | None] | None:
-        main, samples = row.extra.get("main_tokens"), row.extra.get("tokens")
-        if not (isinstance(main, list) and isinstance(samples, list)):
-            return None
-        texts = (main, *samples)
-        return [one and model.token_importance(row.question, one) for one in texts]
-
-    return importance
 
 
 def tables(found: Mapping[str, Evaluation]) -> Iterable[str]:

@@ -10,11 +10,16 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from snne_guard.cli.asking import (
-    asked_model,
-    messages_for,
+from snne_guard.cli.models import asked_model, messages_for, provider_errors
+from snne_guard.cli.options import (
+    AsJson,
+    BaseUrl,
+    Model,
+    PriceList,
+    Seed,
+    SimilarityName,
+    System,
     parse_prices,
-    provider_errors,
 )
 from snne_guard.decision import Calibration
 from snne_guard.errors import ConfigurationError
@@ -36,10 +41,8 @@ class Uncertain(StrEnum):
 def ask(
     question: Annotated[str, typer.Argument(help="What to ask.")],
     *,
-    model: Annotated[
-        str, typer.Option(help="provider:name, hf:NAME, or the embedded model.")
-    ] = "embedded",
-    base_url: Annotated[str | None, typer.Option(help="Where it is served.")] = None,
+    model: Model = "embedded",
+    base_url: BaseUrl = None,
     n: Annotated[
         int | None, typer.Option(help="Replies compared, the answer included; else 5.")
     ] = None,
@@ -55,17 +58,12 @@ def ask(
     temperature: Annotated[
         float | None, typer.Option(help="Sampling temperature; else 1.")
     ] = None,
-    system: Annotated[str | None, typer.Option(help="System prompt.")] = None,
-    seed: Annotated[int | None, typer.Option(help="Fixes what is drawn.")] = None,
+    system: System = None,
+    seed: Seed = None,
     method: Annotated[str | None, typer.Option(help="auto, snne, wsnne, ...")] = None,
-    similarity: Annotated[
-        str | None, typer.Option(help="Such as content_f1, rouge_l, nli:MODEL.")
-    ] = None,
-    prices: Annotated[
-        str | None,
-        typer.Option(help="PROMPT,COMPLETION[,CACHED] per million tokens."),
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one object.")] = False,
+    similarity: SimilarityName = None,
+    prices: PriceList = None,
+    as_json: AsJson = False,
 ) -> None:
     """Ask a model several times and see how far its answers differ.
 

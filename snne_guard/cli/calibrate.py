@@ -14,7 +14,17 @@ from rich.table import Table
 from rich.text import Text
 
 from snne_guard.cli.console import check_outputs, note, progress, safe
-from snne_guard.cli.graders import named_grader
+from snne_guard.cli.models import named_grader
+from snne_guard.cli.options import (
+    BareQuestion,
+    GraderName,
+    JudgeUrl,
+    Labels,
+    RecordedModel,
+    SimilarityName,
+    Tau,
+    WithoutAnswer,
+)
 from snne_guard.decision import Calibration
 from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.evaluation.calibrate import CalibrationResult
@@ -53,41 +63,19 @@ def calibrate(
     refuse_above: Annotated[
         float | None, typer.Option(help="Always refuse answers with a larger u.")
     ] = None,
-    grader: Annotated[
-        str,
-        typer.Option(
-            help="What grades answers without a label: squad_f1, squad_em, contains, "
-            "numeric, judge:MODEL, or module:function."
-        ),
-    ] = "label",
-    base_url: Annotated[
-        str | None, typer.Option(help="Where the model of judge:MODEL is served.")
-    ] = None,
-    labels: Annotated[
-        Path | None,
-        typer.Option(help="Labels of `snne-guard label`, if not beside the recording."),
-    ] = None,
+    grader: GraderName = "label",
+    base_url: JudgeUrl = None,
+    labels: Labels = None,
     method: Annotated[str, typer.Option(help="As the guard will have it.")] = "snne",
-    similarity: Annotated[
-        str | None, typer.Option(help="As the guard will have it.")
-    ] = None,
-    tau: Annotated[float, typer.Option(help="Temperature of the similarity.")] = 1.0,
+    similarity: SimilarityName = None,
+    tau: Tau = 1.0,
     n: Annotated[
         int | None,
         typer.Option(help="Members of the response set; else all that were recorded."),
     ] = None,
-    without_answer: Annotated[
-        bool, typer.Option("--without-answer", help="Score the samples alone.")
-    ] = False,
-    bare_question: Annotated[
-        bool,
-        typer.Option(
-            "--bare-question", help="The guard is told the question without context."
-        ),
-    ] = False,
-    model: Annotated[
-        str | None, typer.Option(help="The model, where the recording names none.")
-    ] = None,
+    without_answer: WithoutAnswer = False,
+    bare_question: BareQuestion = False,
+    model: RecordedModel = None,
 ) -> None:
     """Choose a threshold from graded recordings, with a promise about errors.
 

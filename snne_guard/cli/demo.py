@@ -11,8 +11,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.rule import Rule
 
-from snne_guard.cli.asking import asked_model, messages_for, provider_errors
 from snne_guard.cli.console import safe
+from snne_guard.cli.models import asked_model, messages_for, provider_errors
 from snne_guard.cli.render import AssessmentView
 
 __all__ = ["QUESTIONS", "demo"]

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from snne_guard.cli.console import progress
+from snne_guard.cli.options import BareQuestion, RecordedModel
 from snne_guard.decision import Calibration
 from snne_guard.decision import drift as find_drift
 from snne_guard.errors import InputError
@@ -30,13 +31,8 @@ def drift(
     ],
     *,
     level: Annotated[float, typer.Option(help="Probability of a false alarm.")] = 0.01,
-    bare_question: Annotated[
-        bool,
-        typer.Option("--bare-question", help="As the calibration was made."),
-    ] = False,
-    model: Annotated[
-        str | None, typer.Option(help="The model, where the recording names none.")
-    ] = None,
+    bare_question: BareQuestion = False,
+    model: RecordedModel = None,
 ) -> None:
     """Test whether uncertainties have changed since a calibration was made.
 

@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -14,23 +14,36 @@ from rich.markup import escape
 from rich.table import Table
 
 from snne_guard.cli.console import BadLines, check_outputs, note, progress, safe, source
-from snne_guard.cli.graders import named_grader
+from snne_guard.cli.models import named_grader
+from snne_guard.cli.options import (
+    GraderName,
+    JudgeUrl,
+    Labels,
+    Strict,
+    Tau,
+    WithoutAnswer,
+)
 from snne_guard.errors import ConfigurationError, InputError
-from snne_guard.evaluation.label import (
+from snne_guard.evaluation import (
+    Evaluation,
+    FeatureCache,
+    Interval,
     Label,
-    labels_path,
+    Recording,
     read_labels,
+    read_recordings,
+    to_csv,
+    to_html,
     with_labels,
 )
-from snne_guard.evaluation.recordings import Recording, read_recordings
+from snne_guard.evaluation import evaluate as evaluate_recordings
+from snne_guard.evaluation.evaluate import with_token_importance
+from snne_guard.evaluation.label import labels_path
+from snne_guard.evaluation.report import check_report_packages
 from snne_guard.evaluation.results import TITLES
 from snne_guard.files import replace_file
-
-if TYPE_CHECKING:
-    from snne_guard.evaluation.bootstrap import Interval
-    from snne_guard.evaluation.evaluate import Feature
-    from snne_guard.evaluation.results import Evaluation
-    from snne_guard.types import FloatArray, Similarity
+from snne_guard.similarity import CrossEncoder
+from snne_guard.types import Similarity
 
 __all__ = ["evaluate"]
 
@@ -53,18 +66,14 @@ def evaluate(
         str | None,
         typer.Option(help="What compares answers; several with commas."),
     ] = None,
-    without_answer: Annotated[
-        bool, typer.Option("--without-answer", help="Score the samples alone.")
-    ] = False,
+    without_answer: WithoutAnswer = False,
     paper: Annotated[
         bool,
         typer.Option(
             "--paper", help="As the paper: samples alone, rouge-score's tokens, tau 1."
         ),
     ] = False,
-    tau: Annotated[
-        float, typer.Option(help="Temperature of the similarity, above 0.")
-    ] = 1.0,
+    tau: Tau = 1.0,
     samples: Annotated[
         int | None, typer.Option(min=1, help="Samples of each question that count.")
     ] = None,
@@ -85,23 +94,9 @@ def evaluate(
     by: Annotated[
         str | None, typer.Option(help="A field by which files are split, as dataset.")
     ] = None,
-    labels: Annotated[
-        Path | None,
-        typer.Option(
-            help="Labels of the one recording; else RECORDING.labels.jsonl beside it.",
-            show_default=False,
-        ),
-    ] = None,
-    grader: Annotated[
-        str,
-        typer.Option(
-            help="Grades answers without a label: squad_f1, squad_em, contains, "
-            "numeric, rouge_l, bert_score, judge:MODEL, module:function."
-        ),
-    ] = "label",
-    base_url: Annotated[
-        str | None, typer.Option(help="Where the model of judge:MODEL is served.")
-    ] = None,
+    labels: Labels = None,
+    grader: GraderName = "label",
+    base_url: JudgeUrl = None,
     regrade: Annotated[
         bool, typer.Option("--regrade", help="Put the grader before the labels.")
     ] = False,
@@ -116,9 +111,7 @@ def evaluate(
     html: Annotated[
         Path | None, typer.Option(help="Write a report to look at in a browser.")
     ] = None,
-    strict: Annotated[
-        bool, typer.Option("--strict", help="Stop at the first bad line.")
-    ] = False,
+    strict: Strict = False,
 ) -> None:
     """Rank uncertainty methods by how well they find the wrong answers.
 
@@ -130,9 +123,6 @@ def evaluate(
     Bad lines are reported with their number and skipped; the exit status is then 1. It
     is 2 where no set can be ranked.
     """
-    from snne_guard.evaluation.evaluate import evaluate as evaluate_recordings
-    from snne_guard.evaluation.report import check_report_packages
-
     if html is not None:
         check_report_packages()
     _check(files, labels=labels, paper=paper, similarity=similarity)
@@ -144,20 +134,19 @@ def evaluate(
         {"nli": nli, "embedding": embedding, "cross_encoder": cross_encoder},
         cache=cache,
     )
-    features = _features(cross_encoder)
     bad = BadLines(strict=strict)
+    weights = None if cross_encoder is None else CrossEncoder(cross_encoder)
     found: list[Evaluation] = []
-    for name, recordings in _sets(files, labels=labels, by=by, bad=bad):
+    for name, rows in _sets(files, labels=labels, by=by, bad=bad):
         try:
             one = evaluate_recordings(
-                recordings,
+                rows if weights is None else with_token_importance(rows, weights),
                 methods=methods,
                 similarity=None if chosen is None else chosen.split(","),
                 models=models,
                 include_answer=not (without_answer or paper),
                 samples=samples,
                 tau=tau,
-                features=features,
                 grader=grade,
                 labels_first=not regrade,
                 draws=draws,
@@ -194,29 +183,7 @@ def _models(
     names = [f"{family}:{model}" for family, model in named.items() if model]
     if cache is None:
         return [*names]
-    from snne_guard.evaluation.feature_cache import FeatureCache
-
     return [FeatureCache(cache).similarity(name) for name in names]
-
-
-def _features(cross_encoder: str | None) -> dict[str, Feature]:
-    """Return what gives the importance of tokens whose texts are recorded."""
-    if cross_encoder is None:
-        return {}
-    from snne_guard.similarity import CrossEncoder
-
-    model = CrossEncoder(cross_encoder)
-
-    def importance(row: Recording) -> list[FloatArray | None] | None:
-        main, samples = row.extra.get("main_tokens"), row.extra.get("tokens")
-        if not (isinstance(main, list) and isinstance(samples, list)):
-            return None
-        texts = (main, *samples)
-        return [
-            model.token_importance(row.question, one) if one else None for one in texts
-        ]
-
-    return {"token_importance": importance}
 
 
 def _sets(
@@ -252,9 +219,6 @@ def _write(
     json_file: Path | None,
     html: Path | None,
 ) -> None:
-    from snne_guard.evaluation.report import to_html
-    from snne_guard.evaluation.results import to_csv
-
     def to_json(evaluations: Sequence[Evaluation]) -> str:
         return json.dumps([one.to_dict() for one in evaluations], allow_nan=False)
 
@@ -282,11 +246,7 @@ def _print(found: Evaluation) -> None:
     for warning in found.warnings:
         _say(console, f"beware: {warning}")
     console.print(_table(found))
-    skipped: dict[str, list[str]] = {}
-    for row in found.rows:
-        if row.skipped is not None:
-            skipped.setdefault(row.skipped, []).append(row.name)
-    for why, names in skipped.items():
+    for why, names in found.skipped.items():
         _say(console, f"not ranked: {', '.join(names)}: {why}")
     console.print()
 
@@ -298,7 +258,7 @@ def _say(console: Console, text: str, *, style: str | None = None) -> None:
 
 def _table(found: Evaluation) -> Table:
     """Return the figures; only the first has its interval, all are in the files."""
-    metrics = list(found.ranked[0].metrics)
+    metrics = found.metrics
     table = Table(box=None, pad_edge=False)
     for title in ("method", "box"):
         table.add_column(title, no_wrap=True)

@@ -13,6 +13,7 @@ from rich.rule import Rule
 from rich.text import Text
 
 from snne_guard.cli.console import BadLines, check_outputs, note, safe
+from snne_guard.cli.options import Labels
 from snne_guard.errors import ConfigurationError
 from snne_guard.evaluation.label import (
     Label,
@@ -42,13 +43,7 @@ def label(
         Path, typer.Argument(metavar="RECORDING.jsonl", help="Whose answers to grade.")
     ],
     *,
-    labels: Annotated[
-        Path | None,
-        typer.Option(
-            help="Where labels are kept; else RECORDING.labels.jsonl beside it.",
-            show_default=False,
-        ),
-    ] = None,
+    labels: Labels = None,
     seed: Annotated[int, typer.Option(min=0, help="Of the random order.")] = 0,
     skipped: Annotated[
         bool, typer.Option("--skipped", help="Ask again for those that were skipped.")

@@ -1,17 +1,43 @@
-"""Chat models by name, as the options of the commands name them."""
+"""Models and graders by name, as the options of the commands name them."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from snne_guard.errors import ConfigurationError, MissingExtraError
+import typer
+from rich.console import Console
+
+from snne_guard.cli.console import note
+from snne_guard.errors import ConfigurationError, MissingExtraError, SnneGuardError
+from snne_guard.evaluation import Grader, JudgeGrader, resolve_grader
 from snne_guard.types import Generate
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
+    from langchain_core.runnables import Runnable
 
-__all__ = ["chat_model", "generate_with"]
+__all__ = [
+    "asked_model",
+    "chat_model",
+    "messages_for",
+    "named_grader",
+    "provider_errors",
+]
+
+_EMBEDDED = {"temperature": 0.0, "max_tokens": 32}
+_SHORT = (
+    ("system", "Answer with one word or a name."),
+    ("human", "What is the color of the sky?"),
+    ("ai", "Blue"),
+    ("human", "What is the capital of Spain?"),
+    ("ai", "Madrid"),
+    ("human", "Who wrote Romeo and Juliet?"),
+    ("ai", "William Shakespeare"),
+)
+"""Shows the embedded model, which is too small to be told, to answer in short."""
 
 
 def chat_model(
@@ -49,20 +75,6 @@ def chat_model(
     return _served(name, base_url=base_url, options=options)
 
 
-def generate_with(name: str, *, base_url: str | None = None) -> Generate:
-    """Return a function from a prompt to a model's reply, for an LLM as judge.
-
-    The model replies at temperature 0. The arguments and errors are those of
-    ``chat_model``.
-    """
-    model = chat_model(name, base_url=base_url).bind(temperature=0)
-
-    def generate(prompt: str, /) -> str:
-        return str(model.invoke(prompt).text)
-
-    return generate
-
-
 def _served(
     name: str, *, base_url: str | None, options: dict[str, Any]
 ) -> BaseChatModel:
@@ -81,3 +93,82 @@ def _served(
         msg = f"the model {name!r} cannot be set up: {error}"
         raise ConfigurationError(msg) from error
     return model
+
+
+def asked_model(
+    name: str,
+    *,
+    base_url: str | None = None,
+    stop: Sequence[str] | None = None,
+    settings: Mapping[str, Any] | None = None,
+) -> Runnable[Any, Any]:
+    """Return the model that a command asks; the embedded one gives one line.
+
+    Args:
+        name: As for ``chat_model``.
+        base_url: Likewise.
+        stop: Texts at which a reply ends.
+        settings: Likewise; None in it leaves a setting to the model.
+    """
+    given = {k: v for k, v in (settings or {}).items() if v is not None}
+    if name == "embedded":
+        given, stop = {**_EMBEDDED, **given}, ["\n"] if stop is None else stop
+        with Console(stderr=True).status("starting the embedded model"):
+            model = chat_model(name, base_url=base_url, **given)
+    else:
+        model = chat_model(name, base_url=base_url, **given)
+    return model.bind(stop=list(stop)) if stop else model
+
+
+def messages_for(
+    prompt: str, *, model: str, system: str | None = None
+) -> list[tuple[str, str]]:
+    """Return what the model is sent; the embedded one sees three short answers."""
+    if system is not None:
+        return [("system", system), ("human", prompt)]
+    return [*(_SHORT if model == "embedded" else ()), ("human", prompt)]
+
+
+@contextmanager
+def provider_errors() -> Generator[None]:
+    """Turn what a provider raises into one line and exit status 1."""
+    try:
+        yield
+    except (SnneGuardError, typer.Exit):
+        raise
+    except Exception as error:  # noqa: BLE001 - providers raise whatever they like
+        note(f"the model failed: {type(error).__name__}: {error}")
+        raise typer.Exit(1) from None
+
+
+def named_grader(name: str, /, *, base_url: str | None = None) -> Grader | None:
+    """Return the grader that an option names, None for labels alone.
+
+    Args:
+        name: ``"label"``, ``"judge:MODEL"``, or what ``resolve_grader`` takes.
+        base_url: Where a judge's model is served.
+
+    Raises:
+        ConfigurationError: There is no such grader, or its model cannot be set up.
+        MissingExtraError: A package that it needs is not installed.
+    """
+    if name == "label":
+        return None
+    kind, _, model = name.partition(":")
+    if kind != "judge":
+        return resolve_grader(name)
+    return JudgeGrader(_generate_with(model, base_url=base_url), name=name)
+
+
+def _generate_with(name: str, *, base_url: str | None = None) -> Generate:
+    """Return a function from a prompt to a model's reply, for an LLM as judge.
+
+    The model replies at temperature 0. The arguments and errors are those of
+    ``chat_model``.
+    """
+    model = chat_model(name, base_url=base_url).bind(temperature=0)
+
+    def generate(prompt: str, /) -> str:
+        return str(model.invoke(prompt).text)
+
+    return generate

@@ -5,14 +5,23 @@ from __future__ import annotations
 import asyncio
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 from rich.progress import Progress, TextColumn, TimeElapsedColumn
 
-from snne_guard.cli.asking import asked_model, messages_for, parse_prices
 from snne_guard.cli.console import BadLines, check_outputs, note, source
+from snne_guard.cli.models import asked_model, messages_for
+from snne_guard.cli.options import (
+    BaseUrl,
+    Model,
+    PriceList,
+    Seed,
+    Strict,
+    System,
+    parse_prices,
+)
 from snne_guard.cli.render import cost_in_words
 from snne_guard.evaluation.record import RecordingFile, Tally
 from snne_guard.evaluation.record import record as draw
@@ -35,10 +44,8 @@ def record(
     output: Annotated[
         Path, typer.Option("--output", "-o", help="The recording; it is appended to.")
     ],
-    model: Annotated[
-        str, typer.Option(help="provider:name, hf:NAME, or the embedded model.")
-    ] = "embedded",
-    base_url: Annotated[str | None, typer.Option(help="Where it is served.")] = None,
+    model: Model = "embedded",
+    base_url: BaseUrl = None,
     samples: Annotated[
         int, typer.Option(min=1, help="Samples besides the answer.")
     ] = 10,
@@ -58,8 +65,8 @@ def record(
         list[str] | None,
         typer.Option(help=r"Text that ends a reply, \n for a line; may be repeated."),
     ] = None,
-    system: Annotated[str | None, typer.Option(help="System prompt.")] = None,
-    seed: Annotated[int | None, typer.Option(help="Fixes what is drawn.")] = None,
+    system: System = None,
+    seed: Seed = None,
     max_concurrency: Annotated[
         int, typer.Option(min=1, help="Requests in flight at once.")
     ] = 4,
@@ -69,13 +76,8 @@ def record(
     retry_failed: Annotated[
         bool, typer.Option("--retry-failed", help="Draw again what failed before.")
     ] = False,
-    prices: Annotated[
-        str | None,
-        typer.Option(help="PROMPT,COMPLETION[,CACHED] per million tokens."),
-    ] = None,
-    strict: Annotated[
-        bool, typer.Option("--strict", help="Stop at the first bad line.")
-    ] = False,
+    prices: PriceList = None,
+    strict: Strict = False,
 ) -> None:
     """Draw the answer and samples of each question into a recording.
 
@@ -88,6 +90,12 @@ def record(
     Exit status: 0 every question is recorded; 1 some are not; 2 wrong usage; 130
     interrupted.
     """
+    from snne_guard.langchain import SNNEGuard
+    from snne_guard.sampling.langchain.answer_settings import (
+        answer_settings_of,
+        model_name_of,
+    )
+
     check_outputs([] if questions == "-" else [questions], {"--output": output})
     ends = None if stop is None else [_unescaped(text) for text in stop]
     chat = asked_model(
@@ -100,16 +108,20 @@ def record(
             "seed": seed,
         },
     )
+    # A model is called as the user named it; the embedded one has a name of its own.
+    named = model_name_of(chat) if model == "embedded" else {}
     settings = {
-        "model": _name_of(chat, model),
+        "model": named.get("model") or model,
         "temperature": temperature,
         "samples": samples,
         "system": system,
         "seed": seed,
-        **_answer_settings(chat),
+        **answer_settings_of(chat),
     }
-    guard = _guard(
+    guard = SNNEGuard(
         chat,
+        # Nothing is paid for samples of an answer that fails.
+        schedule="answer_first",
         n=samples + 1,
         temperature=temperature,
         timeout=timeout,
@@ -119,8 +131,7 @@ def record(
 
     async def ask(question: Question) -> Assessment:
         messages = messages_for(question.prompt, model=model, system=system)
-        made: Assessment = await guard.aassess(messages)
-        return made
+        return await guard.aassess(messages)
 
     bad = BadLines(strict=strict)
     with RecordingFile(output, settings=settings) as file:
@@ -163,27 +174,6 @@ class _Shown:
         told = f"{tally.recorded} recorded, {tally.failed} failed"
         cost = f"{tally.cost.prompt_tokens} + {tally.cost.completion_tokens} tokens"
         self.progress.update(self._task, description=f"{told}, {cost}")
-
-
-def _guard(chat: Any, **options: Any) -> Any:  # noqa: ANN401 - LangChain is imported late
-    from snne_guard.langchain import SNNEGuard
-
-    # Samples after the answer: nothing is paid for samples of an answer that fails.
-    return SNNEGuard(chat, schedule="answer_first", **options)
-
-
-def _answer_settings(chat: Any) -> dict[str, Any]:  # noqa: ANN401 - as above
-    from snne_guard.sampling.langchain.answer_settings import answer_settings_of
-
-    return answer_settings_of(chat)
-
-
-def _name_of(chat: Any, given: str) -> str:  # noqa: ANN401 - as above
-    """Return the model as the user named it; the embedded one has a name of its own."""
-    from snne_guard.sampling.langchain.answer_settings import model_name_of
-
-    named = model_name_of(chat).get("model") if given == "embedded" else None
-    return given if named is None else str(named)
 
 
 def _unescaped(text: str) -> str:

@@ -13,6 +13,7 @@ import numpy as np
 import typer
 
 from snne_guard.cli.console import BadLines, check_outputs, note, progress, source
+from snne_guard.cli.options import SimilarityName, Strict, WithoutAnswer
 from snne_guard.decision.policy import Policy
 from snne_guard.errors import InputError
 from snne_guard.evaluation.recordings import (
@@ -39,19 +40,12 @@ def score(
     method: Annotated[
         str, typer.Option(help="auto, or a method such as snne, wsnne or dse.")
     ] = "auto",
-    similarity: Annotated[
-        str | None,
-        typer.Option(help="Such as content_f1, rouge_l, exact, nli:MODEL."),
-    ] = None,
+    similarity: SimilarityName = None,
     tau: Annotated[
         float | None, typer.Option(help="Temperature of the similarity, above 0.")
     ] = None,
-    without_answer: Annotated[
-        bool, typer.Option("--without-answer", help="Score the samples alone.")
-    ] = False,
-    strict: Annotated[
-        bool, typer.Option("--strict", help="Stop at the first bad line.")
-    ] = False,
+    without_answer: WithoutAnswer = False,
+    strict: Strict = False,
     threshold: Annotated[
         float | None, typer.Option(help="Largest u that is accepted, in [0, 1].")
     ] = None,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -21,16 +21,15 @@ from snne_guard.evaluation.results import (
     MethodResult,
 )
 from snne_guard.scorers import InputBuilder
+from snne_guard.similarity import CrossEncoder
 from snne_guard.types import BoolArray, FloatArray, Method, Similarity
 
-__all__ = ["evaluate"]
+__all__ = ["evaluate", "with_token_importance"]
 
 _ENOUGH = 0.95
-_OF_EACH_TEXT = ("hidden_states", "token_importance")
 _HARDEST = 10
 _FEWEST_TO_WARN = 20
 
-Feature = Callable[[Recording], Any]
 Track = Callable[[Sequence[Any]], Iterable[Any]]
 
 
@@ -43,7 +42,6 @@ def evaluate(
     include_answer: bool = True,
     samples: int | None = None,
     tau: float = 1.0,
-    features: Mapping[str, Feature] | None = None,
     grader: Grader | None = None,
     labels_first: bool = True,
     draws: int = 1000,
@@ -59,7 +57,10 @@ def evaluate(
     one that does not beat it has not earned its samples.
 
     Args:
-        recordings: Of one set; figures of different sets should not be pooled.
+        recordings: Of one set; figures of different sets should not be pooled. Methods
+            that need them find ``hidden_states`` and ``token_importance`` of the
+            delivered answer and each sample, and ``p_true_logprob``, in fields of these
+            names.
         methods: ``"all"``, or names of ``METHODS`` and methods of your own. A name may
             have a similarity behind it, as ``"dse[exact]"``.
         similarity: What compares answers: names, or callables of your own. None: the
@@ -67,12 +68,9 @@ def evaluate(
             groups of equal meaning ``exact``.
         models: More of the same with a model behind, for every method that fits.
         include_answer: Whether the delivered answer is scored with the samples.
-        samples: Samples of each question that count; None: the number that keeps most.
+        samples: Samples of each question that count; None: as many as most questions
+            have. Questions with fewer are left out and counted.
         tau: Temperature of the similarity's softmax.
-        features: What recordings do not hold, by the need of a method: functions from a
-            recording to ``hidden_states`` or ``token_importance`` of the delivered
-            answer and each sample, or to ``p_true_logprob``. A field of that name in
-            the recording goes before.
         grader: Says which answers are right; None: their labels do.
         labels_first: Whether labels go before the grader.
         draws: Bootstrap draws behind the 90 % intervals.
@@ -102,16 +100,7 @@ def evaluate(
     read = list(recordings)
     grades = grade_all(read, grader, labels_first=labels_first)
     left_out: Counter[str] = Counter()
-    needed = frozenset[str]().union(*(row.method.needs for row in rows))
-    members = _members(
-        read,
-        grades,
-        samples=samples,
-        left_out=left_out,
-        features={
-            need: one for need, one in (features or {}).items() if need in needed
-        },
-    )
+    members = _members(read, grades, samples=samples, left_out=left_out)
     scores, problems = _measured(
         rows, members, include_answer=include_answer, tau=tau, track=track
     )
@@ -163,7 +152,6 @@ def _members(
     *,
     samples: int | None,
     left_out: Counter[str],
-    features: Mapping[str, Feature],
 ) -> list[_Member]:
     graded: list[tuple[Recording, Grade, list[int]]] = []
     for recording, grade in zip(recordings, grades, strict=True):
@@ -172,16 +160,14 @@ def _members(
         elif not recording.main_answer.strip():
             left_out["an empty answer"] += 1
         else:
-            graded.append((recording, grade, _visible(recording)))
-    n = (
-        _common_size(len(places) for _, _, places in graded)
-        if samples is None
-        else samples
-    )
+            visible = [at for at, text in enumerate(recording.samples) if text.strip()]
+            graded.append((recording, grade, visible))
+    sizes = sorted((len(visible) for *_, visible in graded), reverse=True)
+    n = samples or max(sizes, key=sizes.count, default=0)
     members = [
-        _member(recording, grade, places[:n], features=features)
-        for recording, grade, places in graded
-        if len(places) >= n
+        _member(recording, grade, visible[:n])
+        for recording, grade, visible in graded
+        if len(visible) >= n
     ]
     left_out[f"fewer than {n} samples"] += len(graded) - len(members)
     if not members:
@@ -191,27 +177,16 @@ def _members(
     return members
 
 
-def _visible(recording: Recording) -> list[int]:
-    return [at for at, sample in enumerate(recording.samples) if sample.strip()]
-
-
 def _member(
     recording: Recording,
     grade: Grade,
     places: Sequence[int],
-    *,
-    features: Mapping[str, Feature],
 ) -> _Member:
     logprobs = recording.token_logprobs or (None,) * len(recording.samples)
-    n = 1 + len(recording.samples)
-    known: dict[str, Any] = {}
-    for need in (*_OF_EACH_TEXT, "p_true_logprob"):
+    known = {"p_true_logprob": recording.extra.get("p_true_logprob")}
+    for need in ("hidden_states", "token_importance"):
         found = recording.extra.get(need)
-        if found is None and need in features:
-            found = features[need](recording)
-        if need not in _OF_EACH_TEXT:
-            known[need] = found
-        elif isinstance(found, Sequence | np.ndarray) and len(found) == n:
+        if isinstance(found, list) and len(found) == 1 + len(recording.samples):
             known[need] = [found[0], *(found[1 + at] for at in places)]
     return _Member(
         recording=recording,
@@ -222,17 +197,22 @@ def _member(
     )
 
 
-def _common_size(sizes: Iterable[int]) -> int:
-    """Return the number of samples that keeps most, of half of the questions or more.
+def with_token_importance(
+    recordings: Iterable[Recording], model: CrossEncoder
+) -> Iterator[Recording]:
+    """Yield recordings with the importance of their tokens, for TokenSAR and SAR.
 
-    What is kept is that number times the questions that have it.
+    It takes the texts of the tokens, the fields ``main_tokens`` and ``tokens`` that
+    ``record`` writes; a recording without them stays as it is.
     """
-    descending = sorted(sizes, reverse=True)
-    most, best = -1, 0
-    for have, size in enumerate(descending, start=1):
-        if 2 * have >= len(descending) and size * have >= most:
-            most, best = size * have, size
-    return best
+    for row in recordings:
+        main, samples = row.extra.get("main_tokens"), row.extra.get("tokens")
+        if not (isinstance(main, list) and isinstance(samples, list)):
+            yield row
+            continue
+        texts = (main, *samples)
+        found = [one and model.token_importance(row.question, one) for one in texts]
+        yield replace(row, extra={**row.extra, "token_importance": found})
 
 
 def _measured(
@@ -317,15 +297,18 @@ def _results(
         MethodResult(
             name=row.name,
             white_box=row.method.white_box,
-            skipped=None
-            if row.name in uncertainties
-            else row.skipped or problems.get(row.name, "no number came of it"),
-            metrics={one: found.interval(row.name, one) for one in metrics}
-            if row.name in uncertainties
-            else {},
-            differences={one: found.difference(row.name, first, one) for one in metrics}
-            if row.name in uncertainties and row.name != first
-            else {},
+            skipped=row.skipped or problems.get(row.name, "no number came of it"),
+        )
+        if row.name not in uncertainties
+        else MethodResult(
+            name=row.name,
+            white_box=row.method.white_box,
+            metrics={one: found.interval(row.name, one) for one in metrics},
+            differences={
+                one: found.difference(row.name, first, one)
+                for one in metrics
+                if row.name != first
+            },
         )
         for row in rows
     )

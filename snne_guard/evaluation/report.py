@@ -5,8 +5,7 @@ from __future__ import annotations
 import io
 import math
 from base64 import b64encode
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from importlib import resources
 from typing import Any
 
@@ -49,7 +48,8 @@ def to_html(evaluations: Iterable[Evaluation]) -> str:
     environment.filters["interval"] = _shown
     source = resources.files("snne_guard.evaluation").joinpath("report.html.j2")
     template = environment.from_string(source.read_text(encoding="utf-8"))
-    return template.render(views=[_view(one) for one in evaluations])
+    sets = [(one, _charts(one)) for one in evaluations]
+    return template.render(sets=sets, titles=TITLES)
 
 
 def check_report_packages() -> None:
@@ -65,30 +65,6 @@ def check_report_packages() -> None:
         _ = jinja2, matplotlib
     except ModuleNotFoundError as error:
         raise MissingExtraError(error.name or "jinja2", extra="eval") from error
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _View:
-    evaluation: Evaluation
-    metrics: Sequence[str]
-    titles: Sequence[str]
-    skipped: Mapping[str, Sequence[str]]
-    charts: Mapping[str, str]
-
-
-def _view(evaluation: Evaluation) -> _View:
-    metrics = [name for name in TITLES if name in evaluation.ranked[0].metrics]
-    skipped: dict[str, list[str]] = {}
-    for row in evaluation.rows:
-        if row.skipped is not None:
-            skipped.setdefault(row.skipped, []).append(row.name)
-    return _View(
-        evaluation=evaluation,
-        metrics=metrics,
-        titles=[TITLES[name] for name in metrics],
-        skipped=skipped,
-        charts=_charts(evaluation),
-    )
 
 
 def _shown(interval: Interval) -> str:

@@ -38,9 +38,9 @@ class MethodResult:
 
     name: str
     white_box: bool
-    skipped: str | None
-    metrics: Mapping[str, Interval]
-    differences: Mapping[str, Interval]
+    skipped: str | None = None
+    metrics: Mapping[str, Interval] = field(default_factory=dict[str, Interval])
+    differences: Mapping[str, Interval] = field(default_factory=dict[str, Interval])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,11 +110,25 @@ class Evaluation:
         """The methods that were ranked, best first."""
 
         def value(row: MethodResult) -> float:
-            found = next(iter(row.metrics.values())).value
+            found = row.metrics[self.metrics[0]].value
             return -math.inf if math.isnan(found) else found
 
         rows = (row for row in self.rows if row.skipped is None)
         return tuple(sorted(rows, key=value, reverse=True))
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """What the methods were ranked by; the first decides the order."""
+        return tuple(TITLES) if self.correct is not None else tuple(TITLES)[1:]
+
+    @property
+    def skipped(self) -> dict[str, list[str]]:
+        """The methods that were not ranked, by the reason."""
+        found: dict[str, list[str]] = {}
+        for row in self.rows:
+            if row.skipped is not None:
+                found.setdefault(row.skipped, []).append(row.name)
+        return found
 
     @property
     def first(self) -> str:
@@ -151,31 +165,22 @@ def to_csv(evaluations: Iterable[Evaluation], /) -> str:
     """
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
-    figures = [f"{metric}{end}" for metric in TITLES for end in ("", "_low", "_high")]
+    ends = {"value": "", "low": "_low", "high": "_high"}
+    figures = [f"{metric}{end}" for metric in TITLES for end in ends.values()]
     writer.writerow(["set", "method", "white_box", "n", *figures, "skipped"])
     for one in evaluations:
         for row in one.rows:
             flat = {
-                f"{metric}{end}": value
+                f"{metric}{ends[part]}": value
                 for metric, interval in row.metrics.items()
-                for end, value in (
-                    ("", interval.value),
-                    ("_low", interval.low),
-                    ("_high", interval.high),
-                )
+                for part, value in _interval_dict(interval).items()
             }
-            numbers = [
-                "" if _finite(flat.get(key, math.nan)) is None else flat[key]
-                for key in figures
-            ]
+            name, method, why = map(_harmless, (one.name, row.name, row.skipped or ""))
             writer.writerow(
                 [
-                    _harmless(one.name),
-                    _harmless(row.name),
-                    int(row.white_box),
-                    len(one.ids),
-                    *numbers,
-                    _harmless(row.skipped or ""),
+                    *(name, method, int(row.white_box), len(one.ids)),
+                    *(flat.get(figure) for figure in figures),
+                    why,
                 ]
             )
     return stream.getvalue()

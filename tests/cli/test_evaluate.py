@@ -142,7 +142,7 @@ def test_a_judge_grades(recording: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         assert (name, base_url) == ("openai:some-model", "http://127.0.0.1:1/v1")
         return lambda prompt: "yes" if "question 1\n" in prompt else "no"
 
-    monkeypatch.setattr("snne_guard.cli.graders.generate_with", generate_with)
+    monkeypatch.setattr("snne_guard.cli.models._generate_with", generate_with)
     found = run(
         *("evaluate", recording, "--grader", "judge:openai:some-model", "--regrade"),
         *("--base-url", "http://127.0.0.1:1/v1", "--methods", "snne", "--draws", "5"),
@@ -237,7 +237,7 @@ def test_a_cross_encoder_weighs_recorded_tokens(
             assert question
             return np.full(len(tokens), 0.5)
 
-    monkeypatch.setattr("snne_guard.similarity.CrossEncoder", Weighs)
+    monkeypatch.setattr("snne_guard.cli.evaluate.CrossEncoder", Weighs)
     rows = [
         {
             **row,

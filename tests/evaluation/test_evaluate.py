@@ -9,7 +9,6 @@ import pytest
 
 from snne_guard.errors import ConfigurationError, InputError, ScoringError
 from snne_guard.evaluation import Grade, Recording, auarc, auroc, evaluate, prr
-from snne_guard.evaluation.evaluate import _common_size
 from snne_guard.evaluation.plan import plan_rows
 from snne_guard.scorers import METHODS, FunctionMethod, score
 from snne_guard.similarity import rouge_l
@@ -142,23 +141,6 @@ def test_all_methods_that_recordings_allow_are_ranked() -> None:
     assert whys == {"needs a similarity such as nli:MODEL"}
 
 
-def test_features_stand_in_for_fields() -> None:
-    made = rows(10)
-    found = evaluate(
-        made,
-        methods=["eigen_score", "p_true", "snne[rouge_l]"],
-        features={
-            "hidden_states": lambda row: np.eye(4) * len(row.main_answer),
-            "p_true_logprob": lambda row: -float(row.id) / 10,
-            "token_importance": lambda row: pytest.fail(f"nobody needs it of {row}"),
-        },
-        draws=2,
-    )
-    assert "eigen_score" in found.uncertainties
-    expected = [1 - math.exp(-n / 10) for n in range(10)]
-    assert found.uncertainties["p_true"] == pytest.approx(expected)
-
-
 def test_a_method_that_misses_questions_is_skipped_and_says_why() -> None:
     made = rows()
     for place in range(6):  # a tenth
@@ -235,13 +217,18 @@ def test_what_cannot_be_ranked_is_counted() -> None:
     }
 
 
-def test_the_number_of_samples_is_the_one_that_keeps_most() -> None:
-    assert _common_size([10] * 90 + [1] * 10) == 10
-    assert _common_size([10] * 40 + [2] * 60) == 2
-    assert _common_size([3, 3, 3]) == 3
-    assert _common_size([]) == 0
-    found = evaluate(rows(), methods=["snne[rouge_l]"], samples=2, draws=2)
-    assert found.n_samples == 2
+@pytest.mark.parametrize(
+    ("sizes", "n"), [([3] * 6 + [1] * 4, 3), ([3] * 4 + [2] * 6, 2), ([3, 3, 2, 2], 3)]
+)
+def test_the_number_of_samples_is_the_commonest(sizes: list[int], n: int) -> None:
+    made = [
+        recording(id=str(at), samples=["a", "b", "c"][:size], label=at % 2)
+        for at, size in enumerate(sizes)
+    ]
+    found = evaluate(made, methods=["snne[rouge_l]"], draws=2)
+    assert (found.n_samples, len(found.ids)) == (n, sum(size >= n for size in sizes))
+    found = evaluate(made, methods=["snne[rouge_l]"], samples=1, draws=2)
+    assert (found.n_samples, len(found.ids)) == (1, len(sizes))
 
 
 def test_empty_samples_and_what_belongs_to_them_leave_the_set() -> None:
