@@ -355,6 +355,9 @@ def _decide(call: _CallState, score: Score | None) -> Generator[Work, Any, Outco
             return replace(call.fail(result.error), assessment=assessment)
         if isinstance(result, str):
             verdict = policy.chosen(result)
+            if verdict.action == "fallback" and call.settings.fallback is None:
+                msg = 'on_uncertain returned "fallback", but the guard has none'
+                raise ConfigurationError(msg)
         else:
             replacement = result
     assessment = call.assess(score, decision=verdict.decision, **decided)
