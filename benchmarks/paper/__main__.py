@@ -145,7 +145,7 @@ def _add_draw(one: argparse.ArgumentParser) -> None:
     one.add_argument("--shots", type=int, help="examples in the prompt")
     one.add_argument("--p-true-shots", type=int, default=P_TRUE_SHOTS)
     one.add_argument("--question-seed", type=int, help="which questions; the paper's")
-    one.add_argument("--seed", type=int, default=0, help="of the draws")
+    one.add_argument("--seed", type=int, help="of the draws")
     one.add_argument("--batch", type=int, default=4, help="questions at once, on a GPU")
     one.add_argument("--without-hidden-states", action="store_true")
 

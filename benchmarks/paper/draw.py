@@ -21,6 +21,7 @@ from snne_guard.sampling.huggingface import (
     GenerationSettings,
     HuggingFaceModel,
 )
+from snne_guard.sampling.huggingface.loading import window_of
 from snne_guard.scorers import p_true_prompt
 from snne_guard.types import Assessment, Cost, Sample
 
@@ -47,7 +48,7 @@ class Run:
         samples: Samples of each question.
         temperature: Theirs.
         answer_temperature: The answer's, which is drawn, too.
-        seed: Fixes what is drawn.
+        seed: Fixes what is drawn; None leaves that to a served model, and is 0 here.
         batch: Questions that a local model answers together.
         hidden_states: Whether a local model's are recorded, for EigenScore: some
             hundred kilobytes a question.
@@ -58,7 +59,7 @@ class Run:
     samples: int = 10
     temperature: float = 1.0
     answer_temperature: float = 0.1
-    seed: int = 0
+    seed: int | None = None
     batch: int = 4
     hidden_states: bool = True
 
@@ -151,9 +152,15 @@ def draw_here(
     """
     tally = Tally()
     few_shot = _p_true_examples(run, model, chosen.for_p_true)
-    new = [one for one in chosen.questions if one.id not in file.ids]
-    tally.known = len(chosen.questions) - len(new)
-    for question, (answer, *samples) in _replies(run, model, new):
+    tally.known = sum(one.id in file.ids for one in chosen.questions)
+    seen = file.ids | file.failed_ids()
+    new = [one for one in chosen.questions if one.id not in seen]
+    fitting = [one for one in new if _fits(model, one)]
+    for question in new:
+        if question not in fitting:
+            file.fail(question, "the prompt is too long for the model", None)
+            tally.failed += 1
+    for question, (answer, *samples) in _replies(run, model, fitting):
         extra = dict(question.extra)
         extra["p_true_logprob"] = _p_true_logprob(
             model, question, answer, samples, few_shot=few_shot
@@ -172,11 +179,17 @@ def draw_here(
     return tally
 
 
+def _fits(model: HuggingFaceModel, question: Question) -> bool:
+    window = window_of(model.model)
+    tokens = len(model.tokenizer(question.extra["prompt"])["input_ids"])
+    return window is None or tokens < window
+
+
 def _replies(
     run: Run, model: HuggingFaceModel, questions: Sequence[Question]
 ) -> Iterator[tuple[Question, list[Completion]]]:
     """Yield each question with its answer and samples."""
-    config = model.model.generation_config
+    config, seed = model.model.generation_config, run.seed or 0
     settings = GenerationSettings(
         max_tokens=DATA_SETS[run.data_set].max_tokens,
         temperature=run.temperature,
@@ -184,11 +197,11 @@ def _replies(
         top_k=(50 if config.top_k is None else config.top_k) or None,
         top_p=config.top_p,
         stop=STOP,
-        seed=2 * run.seed,
+        seed=2 * seed,
         hidden_layer=-1 if run.hidden_states else None,
     )
     # With a seed of its own, else the answer would be drawn as the first sample is.
-    cold = replace(settings, temperature=run.answer_temperature, seed=2 * run.seed + 1)
+    cold = replace(settings, temperature=run.answer_temperature, seed=2 * seed + 1)
     for start in range(0, len(questions), run.batch):
         part = questions[start : start + run.batch]
         prompts = [str(one.extra["prompt"]) for one in part]

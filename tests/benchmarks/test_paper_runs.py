@@ -13,9 +13,11 @@ from langchain_core.language_models import FakeListChatModel
 from benchmarks.paper import draw
 from benchmarks.paper.__main__ import main
 from benchmarks.paper.ablations import ablate
+from benchmarks.paper.questions import Chosen
 from benchmarks.paper.tables import format_table
 from snne_guard.errors import InputError
-from snne_guard.evaluation import Recording
+from snne_guard.evaluation import Question, Recording
+from snne_guard.evaluation.record import RecordingFile
 
 ASKED = [
     {"id": f"q{n}", "question": f"What is {n}?", "answers": [str(n)]} for n in range(20)
@@ -59,7 +61,7 @@ def test_draw_and_tables(
         "name": "embedded",
         "temperature": 0.1,
         "max_tokens": 50,
-        "seed": 0,
+        "seed": None,
     }
     drawn = rows(output)
     assert len(drawn) == 6
@@ -94,11 +96,12 @@ def test_a_local_model_completes_the_prompt(questions: Path, tmp_path: Path) -> 
         patch.setattr(draw, "load", lambda name: model)
         output = tmp_path / "out.jsonl"
         command = ["draw", "squad", "--file", str(questions), "--output", str(output)]
-        options = ["--model", "gemma2-2b", "--samples", "3", "--p-true-shots", "2"]
-        assert main([*command, *options, "--limit", "3"]) == 0
+        options = ["--model", "gemma2-2b", "--samples", "3", "--p-true-shots", "1"]
+        command += [*options, "--shots", "1", "--limit", "2"]
+        assert main(command) == 0
         first = output.read_bytes()
         output.unlink()
-        assert main([*command, *options, "--limit", "3", "--batch", "1"]) == 0
+        assert main([*command, "--batch", "1"]) == 0
     again = rows(output)
     for row, other in zip(again, map(json.loads, first.splitlines()), strict=True):
         assert row["samples"] == other["samples"]  # whatever the batch
@@ -112,6 +115,27 @@ def test_a_local_model_completes_the_prompt(questions: Path, tmp_path: Path) -> 
             assert len(state or []) == (32 if text else 0)
         assert len(row["tokens"][0]) == len(row["token_logprobs"][0])
     assert main(["tables", str(output)]) == 0
+
+
+@pytest.mark.slow
+def test_a_prompt_that_is_too_long_fails_alone(tmp_path: Path) -> None:
+    from snne_guard.sampling.huggingface import HuggingFaceModel
+    from tests.huggingface.support import make_model, make_tokenizer
+
+    model = HuggingFaceModel(make_model(), make_tokenizer(), name="tiny")
+    asked = [
+        Question(id=name, question=name, extra={"prompt": prompt})
+        for name, prompt in (("short", "Who?"), ("long", "who " * 200))
+    ]
+    run = draw.Run(data_set="aeslc", model="hf:tiny", samples=2, hidden_states=False)
+    path = tmp_path / "out.jsonl"
+    for expected in ((1, 0, 1), (0, 1, 0)):  # the second run finds both done
+        with RecordingFile(path, settings=run.settings()) as file:
+            tally = draw.draw_here(run, model, Chosen(questions=(*asked,)), file)
+        assert (tally.recorded, tally.known, tally.failed) == expected
+    assert [row["id"] for row in rows(path)] == ["short"]
+    [failed] = rows(path.with_suffix(".failed.jsonl"))
+    assert failed["error"] == "the prompt is too long for the model"
 
 
 def synthetic(*, temperature: float = 1.0, right: float = 0.5) -> list[Recording]:
