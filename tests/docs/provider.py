@@ -37,16 +37,18 @@ def knowledgeable() -> Scripted:
         if tools and messages[-1].get("role") != "tool":
             return _call(tools[0]["function"])
         known = _known(json.dumps(messages[-1]["content"]), json.dumps(messages))
-        schema = (asked.body.get("response_format") or {}).get("json_schema")
-        if schema:
-            return Answer(texts=[json.dumps(_filled(schema["schema"], known))])
         if known is not None:
-            return Answer(texts=[known])
-        if asked.body["model"] == "gpt-4.1":
-            return Answer(texts=[LARGER])
-        if not asked.is_sample:
-            return Answer(texts=[FIRST_GUESS])
-        return Answer(texts=[GUESSES[next(drawn) % 4] for _ in range(asked.n)])
+            texts = [known]
+        elif asked.body["model"] == "gpt-4.1":
+            texts = [LARGER]
+        elif not asked.is_sample:
+            texts = [FIRST_GUESS]
+        else:
+            texts = [GUESSES[next(drawn) % 4] for _ in range(asked.n)]
+        wanted = (asked.body.get("response_format") or {}).get("json_schema")
+        if wanted:
+            texts = [json.dumps(_filled(wanted["schema"], text)) for text in texts]
+        return Answer(texts=texts)
 
     return script
 
@@ -60,12 +62,11 @@ def _known(*texts: str) -> str | None:
 
 
 def _call(function: Mapping[str, Any]) -> Answer:
-    arguments = json.dumps(_filled(function.get("parameters") or {}, "known"))
+    arguments = json.dumps(_filled(function.get("parameters") or {}, ""))
     made = {"name": function["name"], "arguments": arguments}
     call = {"id": "call_1", "type": "function", "function": made}
     return Answer(texts=[None], message={"tool_calls": [call]}, finish="tool_calls")
 
 
-def _filled(schema: Mapping[str, Any], known: str | None) -> dict[str, Any]:
-    names = schema.get("properties") or {}
-    return {name: FIELDS.get(name, known or FIRST_GUESS) for name in names}
+def _filled(schema: Mapping[str, Any], text: str) -> dict[str, Any]:
+    return {name: FIELDS.get(name, text) for name in schema.get("properties") or {}}
