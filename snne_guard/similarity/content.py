@@ -19,7 +19,7 @@ from snne_guard.similarity.lexical import (
 )
 from snne_guard.similarity.structured import NOT_JSON, alike_values, read_json
 from snne_guard.similarity.tokens import compatible, is_notation, unicode_tokens
-from snne_guard.similarity.words import FUNCTION_WORDS, NEGATIONS, SPELLINGS
+from snne_guard.similarity.words import FUNCTION_WORDS, NEGATIONS, OR, SPELLINGS
 from snne_guard.types import FloatArray
 
 __all__ = ["CONTENT_WEIGHT", "LONG_QUESTION", "content_f1"]
@@ -65,8 +65,9 @@ def content_f1(texts: Sequence[str], /, *, question: str | None = None) -> Float
 
     Args:
         texts: The ``n`` texts.
-        question: What was asked: the user's last words, without retrieved text. From
-            ``LONG_QUESTION`` characters on it is not looked at.
+        question: What was asked: the user's last words, without retrieved text. It is
+            not looked at from ``LONG_QUESTION`` characters on, nor where it offers a
+            choice ("A or B?"), since its words are then the answers.
 
     Returns:
         ``(n, n)`` float64 matrix in [0, 1], symmetric, diagonal 1. A value depends on
@@ -197,9 +198,11 @@ class _Pairs:
 
 @lru_cache(maxsize=4)  # for the many texts within JSON
 def _asked(question: str) -> frozenset[str]:
-    """Return the words of a question, unless it holds a text to answer from."""
-    short = question if len(question) < LONG_QUESTION else ""
-    return frozenset(_words(short)) - NEGATIONS
+    """Return the words of a question that hardly count in an answer."""
+    if len(question) >= LONG_QUESTION:  # a text to answer from
+        return _NONE
+    words = frozenset(_words(question))
+    return words - NEGATIONS if words.isdisjoint(OR) else _NONE
 
 
 def _exactly(text: str) -> str:

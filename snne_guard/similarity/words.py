@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-__all__ = ["FUNCTION_WORDS", "NEGATIONS", "SPELLINGS"]
+__all__ = ["FUNCTION_WORDS", "NEGATIONS", "OR", "SPELLINGS"]
 
 
 def _lists() -> dict[str, list[str]]:
@@ -32,6 +32,9 @@ FUNCTION_WORDS = frozenset(
 
 NEGATIONS = frozenset(_LISTS["negations"])
 """Words that turn a statement round."""
+
+OR = frozenset(_LISTS["or"])
+"""Words by which a question offers a choice."""
 
 SPELLINGS = dict(pair.split("=") for pair in _LISTS["spellings"])
 """Other spellings of small numbers and units, so that "two" is "2"."""

@@ -134,6 +134,12 @@ def test_a_value_depends_on_the_pair_alone(
             assert matrix[row, column] == alike(texts[column], texts[row], question)
 
 
+def test_the_words_of_a_choice_are_answers() -> None:
+    one, other = "It is a large animal", "An animal"
+    plain, choice = "Is it an animal?", "Is it an animal or a plant?"
+    assert alike(one, other, choice) == alike(one, other) > alike(one, other, plain)
+
+
 def test_literal_values() -> None:
     # 24 of 24 and of 24 + 4 * 1 + 8: the mean of F1 48 / 60 and containment 1.
     assert alike("Paris", "It is in the old Paris") == pytest.approx((48 / 60 + 1) / 2)
