@@ -18,6 +18,8 @@ __all__ = ["AssessmentView", "cost_in_words"]
 _LONGEST = 160  # characters shown of a sample
 _BAR = 40
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+_TIMES = "×"  # noqa: RUF001 - the sign
+_SHADES = "·░▒▓█"
 _LEVELS = (0.05, 0.35, 0.65, 0.95)
 _COLOURS = ("#30343f", "#3b528b", "#21918c", "#5ec962", "#fde725")
 
@@ -33,21 +35,6 @@ _DECISIONS: dict[Decision | None, tuple[str, str, str]] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Glyphs:
-    """The characters of a page, for terminals with and without Unicode."""
-
-    shades: str
-    full: str
-    empty: str
-    mark: str
-    times: str
-
-
-_UNICODE = _Glyphs(shades="·░▒▓█", full="█", empty="─", mark="▲", times="×")  # noqa: RUF001 - the sign
-_ASCII = _Glyphs(shades=".-+o#", full="#", empty="-", mark="^", times="x")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class AssessmentView:
     """An assessment that rich can print.
 
@@ -60,20 +47,19 @@ class AssessmentView:
     delivered: str | None = None
 
     def __rich_console__(
-        self, console: Console, options: ConsoleOptions
+        self, _console: Console, _options: ConsoleOptions
     ) -> Iterator[RenderableType]:
-        glyphs = _ASCII if options.ascii_only else _UNICODE
         made = self.assessment
         groups = _fold(made.scored)
         page = Table.grid(padding=(0, 2))
         page.add_column(style="bold", no_wrap=True, min_width=len("Similarity"))
         page.add_column(overflow="fold")
         page.add_row("Answer", self._answer())
-        page.add_row("Replies", self._replies(groups, glyphs))
+        page.add_row("Replies", self._replies(groups))
         if made.matrix is not None and len(made.matrix) <= len(_LETTERS):
-            page.add_row("Similarity", _heat_map(made.matrix, groups, glyphs))
+            page.add_row("Similarity", _heat_map(made.matrix, groups))
         if made.uncertainty is not None:
-            page.add_row("Spread", _bar(made, glyphs))
+            page.add_row("Spread", _bar(made))
         if made.p_wrong is not None:
             page.add_row("Reading", f"wrong with a probability of {made.p_wrong:.1%}")
         page.add_row("Decision", self._decision())
@@ -90,18 +76,18 @@ class AssessmentView:
             text.append("  (withheld)", style="red")
         return text
 
-    def _replies(self, groups: Sequence[_Group], glyphs: _Glyphs) -> Table:
+    def _replies(self, groups: Sequence[_Group]) -> Table:
         table = Table.grid(padding=(0, 1))
         table.add_column(style="bold cyan")
         table.add_column(justify="right", style="cyan")
         table.add_column(overflow="fold")
         for group in groups:
-            count = f"{glyphs.times}{len(group.members)}"
+            count = f"{_TIMES}{len(group.members)}"
             table.add_row(group.letter, count, Text(_cut(group.text)))
         for text, times in self._left_out().items():
             shown = Text(_cut(text), style="dim")
             shown.append("  (not compared)", style="yellow")
-            table.add_row("-", f"{glyphs.times}{times}", shown)
+            table.add_row("-", f"{_TIMES}{times}", shown)
         return table
 
     def _left_out(self) -> Counter[str]:
@@ -183,7 +169,7 @@ def _why(made: Assessment) -> str:
     return f"u = {u:.2f} {side} the threshold {threshold:.2f}: "
 
 
-def _heat_map(matrix: FloatArray, groups: Sequence[_Group], glyphs: _Glyphs) -> Text:
+def _heat_map(matrix: FloatArray, groups: Sequence[_Group]) -> Text:
     order = [(group.letter, place) for group in groups for place in group.members]
     text = Text()
     text.append("  " + " ".join(letter for letter, _ in order) + "\n", style="cyan")
@@ -191,27 +177,27 @@ def _heat_map(matrix: FloatArray, groups: Sequence[_Group], glyphs: _Glyphs) -> 
         text.append(f"{letter} ", style="cyan")
         for _, column in order:
             level = sum(float(matrix[row, column]) >= bound for bound in _LEVELS)
-            text.append(glyphs.shades[level] * 2, style=_COLOURS[level])
+            text.append(_SHADES[level] * 2, style=_COLOURS[level])
         text.append("\n")
     text.append("nothing in common ", style="dim")
-    for shade, colour in zip(glyphs.shades, _COLOURS, strict=True):
+    for shade, colour in zip(_SHADES, _COLOURS, strict=True):
         text.append(shade * 2, style=colour)
     text.append(" the same", style="dim")
     return text
 
 
-def _bar(made: Assessment, glyphs: _Glyphs) -> Text:
+def _bar(made: Assessment) -> Text:
     u = made.uncertainty or 0.0
     filled = round(u * _BAR)
     colour = _DECISIONS[made.decision][1]
     text = Text("alike ", style="dim")
-    text.append(glyphs.full * filled, style=f"not dim {colour}")
-    text.append(glyphs.empty * (_BAR - filled))
+    text.append("█" * filled, style=f"not dim {colour}")
+    text.append("─" * (_BAR - filled))
     text.append(" different   ")
     text.append(f"u = {u:.2f}", style="not dim bold")
     if made.threshold is not None:
         kind = "certified" if made.certified else "uncalibrated"
         indent = len("alike ") + round(max(0.0, made.threshold) * _BAR)
-        text.append("\n" + " " * indent + glyphs.mark, style="not dim")
+        text.append("\n" + " " * indent + "▲", style="not dim")
         text.append(f" threshold {made.threshold:.2f}, {kind}")
     return text

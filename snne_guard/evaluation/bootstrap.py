@@ -22,7 +22,7 @@ __all__ = ["Bootstrap", "Interval", "bootstrap"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Interval:
-    """A figure with its percentile interval over draws of the questions.
+    """A figure with its 90 % percentile interval over draws of the questions.
 
     Attributes:
         value: On the questions themselves; NaN where the metric does not exist.
@@ -40,12 +40,10 @@ class Bootstrap:
     """Metrics of several methods on the questions and on the same draws of them.
 
     Attributes:
-        level: Share of the draws within an interval.
         points: ``points[method][metric]`` on the questions themselves.
         draws: ``draws[method][metric]``, ``(draws,)`` on the draws.
     """
 
-    level: float
     points: Mapping[str, Mapping[str, float]]
     draws: Mapping[str, Mapping[str, FloatArray]] = field(repr=False)
 
@@ -69,8 +67,7 @@ class Bootstrap:
         known = drawn[np.isfinite(drawn)]
         if not len(known):
             return Interval(value=value, low=float("nan"), high=float("nan"))
-        tail = (1 - self.level) / 2
-        low, high = np.quantile(known, [tail, 1 - tail])
+        low, high = np.quantile(known, [0.05, 0.95])
         return Interval(value=value, low=float(low), high=float(high))
 
 
@@ -80,7 +77,6 @@ def bootstrap(
     *,
     metrics: Sequence[str] = ("auroc", "auarc", "prr"),
     draws: int = 1000,
-    level: float = 0.9,
     seed: int = 0,
 ) -> Bootstrap:
     """Draw the questions again and again, and compute the metrics of every method.
@@ -94,14 +90,12 @@ def bootstrap(
         quality: ``(n,)`` finite, higher is better; 0 and 1 for ``"auroc"``.
         metrics: Names in ``METRICS``.
         draws: How many draws, at least 1.
-        level: Share of the draws within an interval, in (0, 1).
         seed: Equal seeds give equal draws.
 
     Raises:
         InputError: Not equally many numbers, NaN, or a quality that is not finite or,
             for AUROC, not 0 or 1.
-        ConfigurationError: An unknown metric, less than one draw, or a level outside of
-            (0, 1).
+        ConfigurationError: An unknown metric, or less than one draw.
 
     Example:
         >>> correct = [1, 1, 1, 0, 1, 0, 0, 0]
@@ -111,7 +105,12 @@ def bootstrap(
         >>> found.difference("a", "b", "auroc").value
         0.4375
     """
-    _check_bootstrap(metrics, draws=draws, level=level)
+    if unknown := sorted(set(metrics) - set(METRICS)):
+        msg = f"expected metrics among {sorted(METRICS)}, got {unknown}"
+        raise ConfigurationError(msg)
+    if draws < 1:
+        msg = f"expected at least one draw, got {draws}"
+        raise ConfigurationError(msg)
     values = (
         checked_correct(quality) if "auroc" in metrics else checked_quality(quality)
     )
@@ -128,13 +127,4 @@ def bootstrap(
         name: {metric: METRICS[metric](row, values) for metric in metrics}
         for name, row in ranks.items()
     }
-    return Bootstrap(level=level, points=points, draws=drawn)
-
-
-def _check_bootstrap(metrics: Sequence[str], *, draws: int, level: float) -> None:
-    if unknown := sorted(set(metrics) - set(METRICS)):
-        msg = f"expected metrics among {sorted(METRICS)}, got {unknown}"
-        raise ConfigurationError(msg)
-    if draws < 1 or not 0 < level < 1:
-        msg = f"expected draws >= 1 and a level in (0, 1), got {draws} and {level}"
-        raise ConfigurationError(msg)
+    return Bootstrap(points=points, draws=drawn)

@@ -238,50 +238,23 @@ def is_unanswerable(recording: Recording, /) -> bool:
     return impossible is True or (recording.answers == () and impossible is not False)
 
 
-def _squad_f1() -> Grader:
-    return ReferenceGrader(name="squad_f1", measure=squad_f1, threshold=0.5)
-
-
-def _squad_em() -> Grader:
-    return ReferenceGrader(name="squad_em", measure=exact_match, threshold=0.5)
-
-
-def _contains() -> Grader:
-    return ReferenceGrader(name="contains", measure=contains, threshold=0.5)
-
-
-def _numeric() -> Grader:
-    return ReferenceGrader(name="numeric", measure=numeric_match, threshold=0.5)
-
-
-def _rouge_l() -> Grader:
-    _rouge_scorer()  # missing now rather than at the first recording
-    return ReferenceGrader(name="rouge_l", measure=rouge_l_f1)
-
-
-def _bert_score() -> Grader:
-    from snne_guard.evaluation.model_graders import BertScoreGrader
-
-    return BertScoreGrader()
-
-
-GRADERS: Mapping[str, Callable[[], Grader]] = {
-    "squad_f1": _squad_f1,
-    "squad_em": _squad_em,
-    "contains": _contains,
-    "numeric": _numeric,
-    "rouge_l": _rouge_l,
-    "bert_score": _bert_score,
+_MEASURES: Mapping[str, Measure] = {
+    "squad_f1": squad_f1,
+    "squad_em": exact_match,
+    "contains": contains,
+    "numeric": numeric_match,
 }
-"""What makes each grader of this library. ``rouge_l`` and ``bert_score`` draw no line
-between right and wrong; ``JudgeGrader`` needs a model and has no name here."""
+
+GRADERS = (*_MEASURES, "rouge_l", "bert_score")
+"""Names of the graders. ``rouge_l`` and ``bert_score`` draw no line between right and
+wrong; ``JudgeGrader`` needs a model and has no name here."""
 
 
 def resolve_grader(name: str, /) -> Grader:
     """Return the grader that a name means.
 
     Args:
-        name: A key of ``GRADERS``, or ``"module:function"``: a function of your own
+        name: One of ``GRADERS``, or ``"module:function"``: a function of your own
             from a recording to right or wrong (bool), a quality in [0, 1] (float) or
             None. Such a name runs that module with all your rights.
 
@@ -293,11 +266,18 @@ def resolve_grader(name: str, /) -> Grader:
         >>> resolve_grader("squad_f1").name
         'squad_f1'
     """
-    if name in GRADERS:
-        return GRADERS[name]()
+    if name in _MEASURES:
+        return ReferenceGrader(name=name, measure=_MEASURES[name], threshold=0.5)
+    if name == "rouge_l":
+        _rouge_scorer()  # missing now rather than at the first recording
+        return ReferenceGrader(name=name, measure=rouge_l_f1)
+    if name == "bert_score":
+        from snne_guard.evaluation.model_graders import BertScoreGrader
+
+        return BertScoreGrader()
     module, colon, attribute = name.partition(":")
     if not (module and colon and attribute):
-        msg = f"expected a grader among {[*GRADERS]} or module:function, got {name!r}"
+        msg = f"expected a grader among {GRADERS} or module:function, got {name!r}"
         raise ConfigurationError(msg)
     try:
         function = getattr(import_module(module), attribute)

@@ -94,14 +94,6 @@ class JudgeGrader:
         name: What its figures are labelled with.
         max_concurrency: Requests in flight at once, at least 1.
 
-    Attributes:
-        calls: Requests sent so far.
-        unclear: Replies so far without a clear verdict.
-        failed: Requests so far that failed.
-
-    Raises:
-        ConfigurationError: ``max_concurrency`` is below 1.
-
     Example:
         >>> judge = JudgeGrader(lambda prompt: "Yes.")
         >>> row = {"id": "1", "question": "2+2?", "main_answer": "4", "samples": []}
@@ -112,11 +104,7 @@ class JudgeGrader:
     def __init__(
         self, generate: Generate, *, name: str = "judge", max_concurrency: int = 8
     ) -> None:
-        if max_concurrency < 1:
-            msg = f"expected max_concurrency of at least 1, got {max_concurrency}"
-            raise ConfigurationError(msg)
         self.name = name
-        self.calls = self.unclear = self.failed = 0
         self._generate = generate
         self._width = max_concurrency
 
@@ -153,20 +141,16 @@ class JudgeGrader:
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise
         failed = [error for error in errors if error is not None]
-        self.calls += len(sent)
-        self.failed += len(failed)
         if failed and len(failed) == len(sent):
             kind = type(failed[0]).__name__
             msg = (
                 f"{self.name} failed in all of {len(sent)} requests, first with {kind}"
             )
             raise ScoringError(msg) from failed[0]
-        verdicts = [
+        return [
             None if error is not None else _verdict(one.result())
             for one, error in zip(sent, errors, strict=True)
         ]
-        self.unclear += verdicts.count(None) - len(failed)
-        return verdicts
 
 
 _TASK = """\

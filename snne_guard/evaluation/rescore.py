@@ -7,7 +7,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self, TypedDict, cast
+from typing import Any, TypedDict
 
 import numpy as np
 
@@ -111,12 +111,14 @@ def score_recordings(
         ScoringError: If the similarity or the method failed.
     """
     settings = _common_settings(recordings, model=model)
-    n = _members(recordings, n=n, include_answer=include_answer)
-    scorer = _Scorer.of(
-        method=_settled(method, recordings),
-        similarity=similarity,
+    settled = _settled(method, recordings)
+    name, compare = resolve_similarity(similarity or default_similarity(settled))
+    scorer = _Scorer(
+        method=settled,
+        similarity=compare,
+        similarity_name=name,
         tau=tau,
-        n=n,
+        n=_members(recordings, n=n, include_answer=include_answer),
         include_answer=include_answer,
         temperature=settings["temperature"],
         bare_question=bare_question,
@@ -150,17 +152,6 @@ class _Scorer:
     include_answer: bool
     temperature: float
     bare_question: bool
-
-    @classmethod
-    def of(
-        cls,
-        *,
-        method: Method,
-        similarity: str | Similarity | None,
-        **options: Any,  # noqa: ANN401 - the other fields
-    ) -> Self:
-        name, compare = resolve_similarity(similarity or default_similarity(method))
-        return cls(method=method, similarity=compare, similarity_name=name, **options)
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -262,7 +253,7 @@ def _members(
     recordings: Sequence[Recording], *, n: int | None, include_answer: bool
 ) -> int:
     """Return how many members each set has; every recording must have as many."""
-    if n is not None and (isinstance(n, bool) or n < 2):  # noqa: PLR2004 - a pair
+    if n is not None and n < 2:  # noqa: PLR2004 - a pair
         msg = f"n must be a whole number of at least 2, or None; got {n!r}"
         raise ConfigurationError(msg)
     counts = Counter(len(row.samples) for row in recordings)
@@ -320,10 +311,9 @@ def _replies(recording: Recording) -> list[Sample]:
 
 def _drawn(recording: Recording, name: str) -> list[str | None]:
     """Return a list of what ``record`` keeps about the draws; empty if it is none."""
-    about: Any = recording.extra.get("drawn")
-    kept = cast("dict[str, Any]", about) if isinstance(about, dict) else {}
-    values = kept.get(name)
-    listed = cast("list[object]", values) if isinstance(values, list) else []
+    drawn = recording.extra.get("drawn")
+    values = drawn.get(name) if isinstance(drawn, dict) else None
+    listed = values if isinstance(values, list) else []
     return [value if isinstance(value, str) else None for value in listed]
 
 

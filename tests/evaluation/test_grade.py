@@ -194,7 +194,7 @@ def test_rouge_l_draws_no_line() -> None:
 
 
 def test_without_references_there_is_no_grade() -> None:
-    for name in GRADERS.keys() - {"bert_score"}:
+    for name in set(GRADERS) - {"bert_score"}:
         assert resolve_grader(name)([recording()]) == [None]
     assert resolve_grader("numeric")([recording(answers=["none"])]) == [None]
 
@@ -204,7 +204,7 @@ def test_only_an_abstention_answers_the_unanswerable(fields: dict[str, Any]) -> 
     said = ["", "I don\u2019t know.", "Unknown!", "Unknown, perhaps Paris", "1912"]
     rows = [recording(main_answer=text, **fields) for text in said]
     assert all(map(is_unanswerable, rows))
-    for name in GRADERS.keys() - {"bert_score"}:
+    for name in set(GRADERS) - {"bert_score"}:
         qualities = [grade and grade.quality for grade in resolve_grader(name)(rows)]
         assert qualities == [1.0, 1.0, 1.0, 0.0, 0.0]
 

@@ -212,7 +212,7 @@ def test_recordings_must_be_drawn_in_one_way(
     [
         ({"model": "k"}, "of model 'm'; got model='k'"),
         ({"n": 1}, "at least 2, or None; got 1"),
-        ({"n": True}, "got True"),
+        ({"n": 0}, "got 0"),
         ({"tau": 0.0}, "tau"),
         ({"method": "best"}, "'best'"),
         ({"similarity": "best"}, "best"),
