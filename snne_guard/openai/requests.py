@@ -11,7 +11,7 @@ from openai import BaseModel
 
 from snne_guard.errors import ConfigurationError
 from snne_guard.sampling.openai import Api, ApiRequest, ChatApi, ResponsesApi
-from snne_guard.sampling.openai.api import mapping_of
+from snne_guard.sampling.reading import mapping_of
 
 __all__ = ["request_of", "unstreamed", "wants_json", "wants_usage"]
 

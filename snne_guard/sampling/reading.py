@@ -1,15 +1,26 @@
-"""What every reader of replies needs: reasoning, endings, calls of tools."""
+"""What a reply of any provider says: text, calls, how it ended, log-probabilities."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import math
+import re
+from collections.abc import Mapping, Sequence
+from itertools import accumulate
+from typing import Any
+
+from snne_guard.similarity.tokens import is_visible
+from snne_guard.types import Cost, Sample
 
 __all__ = [
-    "canonical_calls",
     "is_complete",
     "is_refused",
-    "without_reasoning",
+    "items_of",
+    "mapping_of",
+    "read_cost",
+    "read_logprobs",
+    "read_sample",
+    "string_of",
 ]
 
 _COMPLETE = frozenset(
@@ -42,37 +53,104 @@ _REFUSED = frozenset(
 )
 
 
-def is_complete(finish_reason: str | None) -> bool:
-    """Return whether a finish reason says that the model ended the reply itself.
+def read_sample(
+    *,
+    text: str,
+    finish_reason: str | None,
+    logprobs: object = None,
+    calls: Sequence[tuple[object, object]] = (),
+    refusal: bool = False,
+    other_content: bool = False,
+    complete_if_unsaid: bool = False,
+    model: str | None = None,
+    response_id: str | None = None,
+) -> Sample:
+    """Return what is compared of a reply.
+
+    Args:
+        text: What it says, a reasoning block at the start included.
+        finish_reason: The provider's word for why it ended.
+        logprobs: Log-probabilities of its tokens, as for ``read_logprobs``.
+        calls: Name and arguments of each tool call.
+        refusal: Whether the provider marks it as a refusal.
+        other_content: Whether it holds more than text and calls, such as an image.
+        complete_if_unsaid: Whether a reply without a finish reason is complete.
+        model: Name of the model that gave it.
+        response_id: The provider's id of the reply.
 
     Example:
-        >>> is_complete("stop"), is_complete("length"), is_complete(None)
-        (True, False, False)
+        >>> read_sample(text="Par", finish_reason="length").truncated
+        True
     """
+    text = _without_reasoning(text)
+    values, tokens = read_logprobs(logprobs, text=text)
+    tool_calls = _canonical_calls(calls)
+    refused = refusal or is_refused(finish_reason)
+    complete = is_complete(finish_reason) if finish_reason else complete_if_unsaid
+    empty = tool_calls is None and not refused and not is_visible(text)
+    return Sample(
+        text=text,
+        token_logprobs=values,
+        tokens=tokens,
+        finish_reason=finish_reason,
+        truncated=not complete and not refused,
+        model=model,
+        tool_calls=tool_calls,
+        refused=refused,
+        unreadable=empty or other_content,
+        response_id=response_id,
+    )
+
+
+def read_cost(
+    samples: Sequence[Sample], *, read: object, cached: object, written: object
+) -> Cost:
+    """Return the tokens of one request, whatever number of replies it brought.
+
+    Some servers count one reply only, or none: the cost is a lower bound then.
+
+    Args:
+        samples: The replies.
+        read: Tokens read, as the provider counts them; anything else is unknown.
+        cached: Those of them that came from a prompt cache.
+        written: Tokens written.
+
+    Example:
+        >>> read_cost([Sample(text="Paris")], read=9, cached=0, written=4).lower_bound
+        False
+    """
+    least = sum(
+        len(sample.token_logprobs or ()) or bool(sample.text) for sample in samples
+    )
+    known = isinstance(written, int)
+    return Cost(
+        prompt_tokens=_count(read),
+        cached_tokens=_count(cached),
+        completion_tokens=_count(written) if known else least,
+        lower_bound=not known or _count(written) < least,
+    )
+
+
+def _count(value: object) -> int:
+    return max(0, value) if isinstance(value, int) else 0
+
+
+# -- Text, calls and endings -----------------------------------------------------------
+
+
+def is_complete(finish_reason: str | None) -> bool:
+    """Return whether a finish reason says that the model ended the reply itself."""
     return (finish_reason or "").lower() in _COMPLETE
 
 
 def is_refused(finish_reason: str | None) -> bool:
-    """Return whether a finish reason says that the provider holds the reply back.
-
-    Example:
-        >>> is_refused("content_filter"), is_refused("stop")
-        (True, False)
-    """
+    """Return whether a finish reason says that the provider holds the reply back."""
     return (finish_reason or "").lower() in _REFUSED
 
 
-def without_reasoning(text: str) -> str:
-    """Return a text without a reasoning block at its very start.
-
-    A closing tag anywhere else hides nothing: the application gets all of it.
-
-    Example:
-        >>> without_reasoning("<think>France?</think> Paris")
-        'Paris'
-        >>> without_reasoning("It is not Rome.</think> Paris")
-        'It is not Rome.</think> Paris'
-    """
+def _without_reasoning(text: str) -> str:
+    """Return a text without a reasoning block at its very start."""
+    # A closing tag anywhere else hides nothing: the application gets all of it.
     start = text.lstrip()
     if not start.startswith("<think>"):
         return text
@@ -80,15 +158,8 @@ def without_reasoning(text: str) -> str:
     return rest.lstrip() if closed else text
 
 
-def canonical_calls(calls: Sequence[tuple[object, object]]) -> str | None:
-    """Return tool calls, each a name and arguments, as canonical JSON; None for none.
-
-    Arguments given as the text of JSON are read; what is no JSON stays a text.
-
-    Example:
-        >>> canonical_calls([("add", '{"b": 2, "a": 1}')])
-        '[{"args":{"a":1,"b":2},"name":"add"}]'
-    """
+def _canonical_calls(calls: Sequence[tuple[object, object]]) -> str | None:
+    """Return tool calls, each a name and arguments, as canonical JSON."""
     if not calls:
         return None
     return _json(
@@ -97,6 +168,7 @@ def canonical_calls(calls: Sequence[tuple[object, object]]) -> str | None:
 
 
 def _arguments(arguments: object) -> object:
+    """Return what the text of JSON says; what is no JSON stays a text."""
     try:
         read = json.loads(arguments) if isinstance(arguments, str) else arguments
         _json(read)
@@ -110,3 +182,138 @@ def _json(value: object) -> str:
     return json.dumps(
         value, sort_keys=True, allow_nan=False, ensure_ascii=False, separators=compact
     )
+
+
+# -- Log-probabilities -----------------------------------------------------------------
+
+# White space, and the marks that tokenizers write for it. Servers that decode tokens
+# one by one lose it at their edges, so it is not compared.
+_SPACE = re.compile(rb"\s+|\xe2\x96\x81|\xc4\xa0|\xc4\x8a")
+_END_MARKS = re.compile(rb"(?:<[^<>]+>){1,3}\Z")  # without a limit: quadratic
+_REPLACEMENT = "\N{REPLACEMENT CHARACTER}".encode()
+_ROUNDING = 1e-6
+"""Largest value above 0 that still counts as a rounding error."""
+
+
+def read_logprobs(
+    entries: object, *, text: str
+) -> tuple[tuple[float, ...] | None, tuple[str, ...] | None]:
+    """Return the log-probabilities of the tokens that make up a text.
+
+    The tokens of a reasoning block before the text, and of a stop string or end mark
+    after it, are left out. Tokens that spell another text are of no use: they do not
+    say how likely this one is.
+
+    Args:
+        entries: Mappings with ``token``, ``logprob`` and perhaps ``bytes``, as in
+            OpenAI's ``logprobs.content``. Anything else counts as missing.
+        text: Text of the reply. Empty, as in a tool call: all tokens are taken.
+
+    Returns:
+        Values in nats, at most 0, and the text of each token. Both are None where the
+        values are missing, positive or not finite, or where the tokens spell another
+        text; the texts alone are None where the provider does not give them.
+
+    Example:
+        >>> entries = [{"token": "Par", "logprob": -0.5}, {"token": "is", "logprob": 0}]
+        >>> read_logprobs(entries, text="Paris")
+        ((-0.5, 0.0), ('Par', 'is'))
+        >>> read_logprobs(entries, text="Rome")
+        (None, None)
+    """
+    if not isinstance(entries, Sequence) or isinstance(entries, str | bytes):
+        return None, None
+    tokens = [entry for entry in entries if isinstance(entry, Mapping)]
+    values = [_value(token.get("logprob")) for token in tokens]
+    known = [value for value in values if value is not None]
+    if not known or len(known) != len(entries):
+        return None, None
+    names = [_name(token) for token in tokens]
+    if "".join(names) == text:  # nearly always
+        return tuple(known), tuple(names)
+    if not any(names):  # nothing says what they stand for, so nothing can be checked
+        return tuple(known), None
+    place = _find([_bytes(token) for token in tokens], text)
+    if place is None:
+        return None, None
+    decoded = [_bytes(token).decode(errors="replace") for token in tokens[place]]
+    return tuple(known[place]), tuple(decoded)
+
+
+def _value(value: object) -> float | None:
+    if not isinstance(value, float | int) or not -math.inf < value <= _ROUNDING:
+        return None
+    return min(float(value), 0.0)
+
+
+def _name(token: Mapping[str, Any]) -> str:
+    name = token.get("token")
+    return name if isinstance(name, str) else ""
+
+
+def _bytes(token: Mapping[str, Any]) -> bytes:
+    """Return what a token stands for; OpenAI escapes parts of characters in names."""
+    given = token.get("bytes")
+    if isinstance(given, Sequence) and given and not isinstance(given, str):
+        try:
+            return bytes(given)
+        except (TypeError, ValueError):
+            pass
+    return _name(token).encode(errors="replace")
+
+
+def _find(tokens: Sequence[bytes], text: str) -> slice | None:
+    """Return which tokens make up a text, None where they spell another one."""
+    parts = [_SPACE.sub(b"", token) for token in tokens]
+    wanted = _SPACE.sub(b"", text.encode(errors="replace"))
+    if not wanted:
+        return slice(None)
+    spelt = b"".join(parts)
+    until_mark = _END_MARKS.sub(b"", spelt)
+    if spelt.startswith(wanted):
+        start = 0
+    elif until_mark.endswith(wanted):
+        start = len(until_mark) - len(wanted)
+    else:
+        return slice(None) if _same_but_split(until_mark, wanted) else None
+    # From the first token that reaches into the text to the one that completes it.
+    ends = list(accumulate(map(len, parts)))
+    whole = (start, start + len(wanted)) == (0, len(spelt))
+    first = next(index for index, end in enumerate(ends) if end > start)
+    last = next(index for index, end in enumerate(ends) if end >= start + len(wanted))
+    return slice(None) if whole else slice(first, last + 1)
+
+
+def _same_but_split(spelt: bytes, wanted: bytes) -> bool:
+    """Return whether tokens spell a text but for characters that were split."""
+    replaced = spelt.count(_REPLACEMENT)
+    rest = iter(wanted.decode(errors="ignore"))
+    skipped = 0
+    for character in spelt.replace(_REPLACEMENT, b"").decode(errors="ignore"):
+        for candidate in rest:
+            if candidate == character:
+                break
+            skipped += 1
+        else:
+            return False
+    return 0 < replaced >= skipped + sum(1 for _ in rest)
+
+
+# -- Values of unknown type ------------------------------------------------------------
+
+
+def mapping_of(value: object) -> dict[str, Any]:
+    """Return a mapping as a dict, an empty one for anything else."""
+    return dict(value) if isinstance(value, Mapping) else {}
+
+
+def items_of(value: object) -> list[Any]:
+    """Return a sequence as a list, an empty one for anything else."""
+    if isinstance(value, Sequence) and not isinstance(value, str | bytes):
+        return list(value)
+    return []
+
+
+def string_of(value: object) -> str | None:
+    """Return a string that is not empty, None for anything else."""
+    return value if isinstance(value, str) and value else None

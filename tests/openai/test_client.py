@@ -223,7 +223,7 @@ def test_a_function_decides_about_an_uncertain_answer(way: str) -> None:
         with pytest.raises(ConfigurationError, match="got int"):
             call()
         words.append("fallback")
-        with pytest.raises(ConfigurationError, match="has no fallback"):
+        with pytest.raises(ConfigurationError, match="guard has none"):
             call()
 
 

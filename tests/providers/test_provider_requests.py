@@ -400,7 +400,7 @@ async def test_a_structured_sample_is_hot_beside_options_of_the_body(
 
 def test_what_one_model_rejects_another_is_still_asked() -> None:
     rejected = RejectedParameters()
-    rejected.add(chat("langchain_openai.ChatOpenAI"), "temperature")
+    rejected.of(chat("langchain_openai.ChatOpenAI")).add("temperature")
     for model, able in (
         (chat("langchain_openai.ChatOpenAI"), False),
         (chat("langchain_openai.ChatOpenAI", model="other"), True),

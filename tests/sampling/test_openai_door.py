@@ -147,7 +147,6 @@ def test_a_response_s_samples_come_one_by_one_and_are_not_stored(way: str) -> No
         ("logprobs", True),
         ("logprobs", False),
         ("n", True),
-        ("n", False),
         ("temperature", True),
     ],
 )
@@ -161,8 +160,8 @@ def test_what_a_server_rejects_is_left_out_and_remembered(
         send(SAMPLES)
         assert len(server.requests) == sent + 1
         assert parameter not in server.requests[-1].body
-    # Without a name, n is the first to be left out.
-    assert len(reply.samples) == (1 if parameter == "n" or not named else 3)
+    assert len(reply.samples) == (1 if parameter == "n" else 3)
+    assert reply.cost.attempts == 1
     assert reply.temperature_set is (parameter != "temperature")
     assert parameter in send.rejected
     takes = capabilities_of(ChatApi(), send.rejected)
@@ -205,7 +204,7 @@ def test_nothing_is_learnt_from_a_request_that_never_passes(way: str) -> None:
         pytest.raises(openai.BadRequestError),
     ):
         send(SAMPLES)
-    assert len(server.requests) == 3  # all, without log-probabilities, without n
+    assert len(server.requests) == 2  # the second without log-probabilities
     assert send.rejected == set()
 
 

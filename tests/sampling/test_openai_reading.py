@@ -14,8 +14,8 @@ from snne_guard.sampling.openai import (
     ChatApi,
     ResponsesApi,
     has_side_effects,
+    sample_body,
 )
-from snne_guard.sampling.openai.api import sample_body
 from snne_guard.types import Cost, Sample
 
 CHAT, RESPONSES = ChatApi(), ResponsesApi()

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from snne_guard.sampling.rejections import is_rejection, rejected_parameter, status_of
+from snne_guard.sampling.retrying import rejected_parameter, status_of
 
 ALL = ("temperature", "logprobs", "n")
 
@@ -37,7 +37,8 @@ class ProviderError(Exception):
             "logprobs",
         ),
         (ProviderError("n is too high", status_code=400, param="messages"), None),
-        (ProviderError("no", status_code=400, param=""), None),
+        # Without a name: the log-probabilities, which only the guard wants.
+        (ProviderError("no", status_code=400, param=""), "logprobs"),
         (ProviderError("n", status_code=404, param="n"), None),
         (ProviderError("n", status_code=500, param="n"), None),
         # By the client.
@@ -53,10 +54,10 @@ class ProviderError(Exception):
         (ProviderError("The Number of Completions is limited", code=400), "n"),
         (ProviderError("only one choice is supported", code=400), "n"),
         (ProviderError("multiple candidates are not enabled", code=400), "n"),
-        (ProviderError("maximum context length exceeded", code=400), None),
-        (ProviderError("too long\n\nsee the manual", code=400), None),
-        (ProviderError(repr({"message": "long\n\nsee"}), code=400), None),
-        (ProviderError("name: no", code=400), None),
+        (ProviderError("maximum context length exceeded", code=400), "logprobs"),
+        (ProviderError("too long\n\nsee the manual", code=400), "logprobs"),
+        (ProviderError(repr({"message": "long\n\nsee"}), code=400), "logprobs"),
+        (ProviderError("name: no", code=400), "logprobs"),
         (ProviderError("This model has no log probabilities", code=400), "logprobs"),
         (
             ProviderError(
@@ -113,4 +114,4 @@ def test_the_status_of_the_cause_counts() -> None:
     error = ValueError("wrapped")
     error.__cause__ = ProviderError("no n", status_code=400)
     assert status_of(error) == 400
-    assert is_rejection(error)
+    assert rejected_parameter(error, ["logprobs"]) == "logprobs"

@@ -14,14 +14,14 @@ from snne_guard.sampling.langchain.providers import (
     RejectedParameters,
     capabilities,
     register_provider,
-    retries_itself,
 )
-from snne_guard.sampling.langchain.side_effects import has_side_effects
+from snne_guard.sampling.langchain.requests import has_side_effects
 from snne_guard.sampling.langchain.wrappers import (
     ChatRunnable,
     bound_models,
     models_in,
     rebuild,
+    retries_itself,
 )
 
 __all__ = [

@@ -2,37 +2,29 @@
 
 from __future__ import annotations
 
-import asyncio
-import time
 from collections.abc import (
     AsyncIterator,
-    Awaitable,
     Callable,
-    Generator,
     Iterable,
     Iterator,
     Mapping,
     Sequence,
 )
+from contextlib import aclosing, closing
 from dataclasses import replace
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any
 
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import (
-    AIMessageChunk,
-    BaseMessage,
-    message_chunk_to_message,
-)
+from langchain_core.messages import BaseMessage, message_chunk_to_message
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from langchain_core.runnables import RunnableBinding, RunnableWithFallbacks
 from langchain_core.runnables.retry import RunnableRetry
 
-from snne_guard.errors import ConfigurationError
 from snne_guard.sampling.langchain.hooks import (
     NoReplyError,
     agenerate,
     aopen_stream,
-    close,
     generate,
     open_stream,
     whole_message,
@@ -44,35 +36,24 @@ from snne_guard.sampling.langchain.messages import (
     without_logprobs,
 )
 from snne_guard.sampling.langchain.providers import RejectedParameters
-from snne_guard.sampling.langchain.requests import (
-    Request,
-    answer_request,
-    sample_request,
-)
+from snne_guard.sampling.langchain.requests import Request, request_for
 from snne_guard.sampling.langchain.wrappers import ChatRunnable, bound_models
-from snne_guard.sampling.rejections import rejected_parameter
 from snne_guard.sampling.replies import Draw, Reply
+from snne_guard.sampling.retrying import (
+    Steps,
+    carry_out,
+    carry_out_in_task,
+    without_rejected,
+)
 
 __all__ = ["LangChainDraws"]
 
 _ANSWER = Draw(role="answer")
 
+Sent = tuple[Request, Any]
+"""The request that was answered, and its ``ChatResult`` or opened stream."""
 
-class _Sent(NamedTuple):
-    """A request and what came of it: a ``ChatResult``, or an opened stream.
-
-    ``repeats`` counts the requests before it that failed.
-    """
-
-    request: Request
-    result: Any
-    repeats: int = 0
-
-
-Steps = Generator[Request | float, Any, _Sent]
-"""Yields requests to send and seconds to wait; is sent results and thrown errors."""
-
-Ask = Callable[[BaseChatModel, Mapping[str, Any]], Steps]
+Ask = Callable[[BaseChatModel, Mapping[str, Any]], Steps[Sent]]
 
 
 class LangChainDraws:
@@ -127,122 +108,95 @@ class LangChainDraws:
         self._temperature = temperature
         self._logprobs = logprobs
         self._rejected = RejectedParameters() if rejected is None else rejected
-        self._streamed: _Sent | None = None
-        self._held_back: list[ChatGenerationChunk] = []
+        self._chunks: list[ChatGenerationChunk] = []
+        self._opened: tuple[Request, int] | None = None
 
     def send(self, draw: Draw) -> Reply:
         """Send one draw and wait for its reply; the model's own error is raised."""
-        return self._reply(draw, _run(self._steps(draw), generate))
+        (request, result), failed = carry_out(self._steps(draw), generate)
+        return self._reply(draw, request, result, failed)
 
     async def asend(self, draw: Draw) -> Reply:
         """Send one draw from a task."""
-        return self._reply(draw, await _arun(self._steps(draw), agenerate))
+        sent = await carry_out_in_task(self._steps(draw), agenerate)
+        (request, result), failed = sent
+        return self._reply(draw, request, result, failed)
 
     def stream(self) -> Iterator[ChatGenerationChunk]:
         """Stream the answer, one chunk where the model does not stream.
 
         Call it once; ``join`` makes a reply of the chunks.
         """
-        self._streamed = _run(self._steps(None), open_stream)
-        first, rest = self._streamed.result
-        try:
-            yield self._visible(first)
-            yield from map(self._visible, rest)
-        finally:
-            close(rest)
+        sent = carry_out(self._steps(_ANSWER, stream=True), open_stream)
+        (request, (first, rest)), failed = sent
+        self._opened = request, failed
+        with closing(rest):
+            yield self._passed_on(first, request)
+            for chunk in rest:
+                yield self._passed_on(chunk, request)
 
     async def astream(self) -> AsyncIterator[ChatGenerationChunk]:
         """Stream the answer from a task."""
-        self._streamed = await _arun(self._steps(None), aopen_stream)
-        first, rest = self._streamed.result
-        try:
-            yield self._visible(first)
+        steps = self._steps(_ANSWER, stream=True)
+        (request, (first, rest)), failed = await carry_out_in_task(steps, aopen_stream)
+        self._opened = request, failed
+        async with aclosing(rest):
+            yield self._passed_on(first, request)
             async for chunk in rest:
-                yield self._visible(chunk)
-        finally:
-            await rest.aclose()
+                yield self._passed_on(chunk, request)
 
     def join(self, chunks: Iterable[ChatGenerationChunk]) -> Reply:
-        """Return the whole answer from the chunks of ``stream`` or ``astream``."""
-        received = [*chunks, *self._held_back]
-        if self._streamed is None:
-            msg = "join takes the chunks of stream or astream, which was not called"
-            raise ConfigurationError(msg)
-        whole = received[0] + received[1:]
+        """Return the whole answer once its chunks have passed by."""
+        del chunks  # they lack the log-probabilities that only the guard asked for
+        assert self._opened is not None  # noqa: S101 - or no chunk would have passed
+        request, failed = self._opened
+        whole = self._chunks[0] + self._chunks[1:]
         generation = ChatGeneration(
             message=message_chunk_to_message(whole.message),
             generation_info=whole.generation_info,
         )
         result = ChatResult(generations=[generation])
-        return self._reply(_ANSWER, self._streamed._replace(result=result))
+        return self._reply(_ANSWER, request, result, failed)
 
-    def _visible(self, chunk: ChatGenerationChunk) -> ChatGenerationChunk:
-        """Hold back log-probabilities that only the guard asked for, until ``join``."""
-        info = chunk.generation_info or {}
-        metadata = {**info, **chunk.message.response_metadata}
-        added = self._streamed and self._streamed.request.adds_logprobs
-        if not added or "logprobs" not in metadata:
+    def _passed_on(
+        self, chunk: ChatGenerationChunk, request: Request
+    ) -> ChatGenerationChunk:
+        """Keep a chunk for ``join``; return it as the application gets it."""
+        self._chunks.append(chunk)
+        if "logprobs" not in request.optional:
             return chunk
-        aside = {"logprobs": metadata["logprobs"]}
-        held_back = AIMessageChunk(content="", response_metadata=aside)
-        self._held_back.append(ChatGenerationChunk(message=held_back))
+        info = chunk.generation_info or {}
         return ChatGenerationChunk(
             message=without_logprobs(chunk.message),
             generation_info={k: v for k, v in info.items() if k != "logprobs"} or None,
         )
 
-    def _steps(self, draw: Draw | None) -> Steps:
-        """Return how to carry out a draw; None is the answer as a stream."""
+    def _steps(self, draw: Draw, *, stream: bool = False) -> Steps[Sent]:
+        """Return how to carry out a draw."""
 
-        def ask(model: BaseChatModel, kwargs: Mapping[str, Any]) -> Steps:
-            while True:
-                request = self._request(draw, model, kwargs)
-                try:
-                    result = yield request
-                except Exception as error:
-                    parameter = rejected_parameter(error, request.optional)
-                    if parameter is None:
-                        raise
-                    self._rejected.add(model, parameter)
-                else:
-                    return _Sent(request, result)
-
-        return _steps(self._model, self._kwargs, ask)
-
-    def _request(
-        self, draw: Draw | None, model: BaseChatModel, kwargs: Mapping[str, Any]
-    ) -> Request:
-        rejected = self._rejected.of(model)
-        if draw is not None and draw.role == "sample":
-            return sample_request(
+        def ask(model: BaseChatModel, kwargs: Mapping[str, Any]) -> Steps[Sent]:
+            make = partial(
+                request_for,
+                draw,
                 model,
                 self._messages,
                 kwargs,
-                n=draw.n,
                 temperature=self._temperature,
                 logprobs=self._logprobs,
-                rejected=rejected,
+                stream=stream,
             )
-        return answer_request(
-            model,
-            self._messages,
-            kwargs,
-            logprobs=self._logprobs,
-            rejected=rejected,
-            streams=draw is None,
-        )
+            return without_rejected(make, self._rejected.of(model))
 
-    def _reply(self, draw: Draw, sent: _Sent) -> Reply:
-        request, result, repeats = sent
-        output = result.llm_output or {}
-        name = output.get("model_name") or output.get("model")
+        return _steps(self._model, self._kwargs, ask)
+
+    def _reply(
+        self, draw: Draw, request: Request, result: ChatResult, failed: int
+    ) -> Reply:
         messages = [whole_message(each, result) for each in result.generations]
-        samples = tuple(
-            sample_of(each, names_ending=request.provider.names_ending, model=name)
-            for each in messages
-        )
+        names_ending = request.provider.names_ending
+        samples = tuple(sample_of(each, names_ending=names_ending) for each in messages)
         first = messages[0] if messages else None
-        cost = replace(cost_of(first, samples, output), attempts=repeats)
+        cost = replace(cost_of(first, samples, result.llm_output), attempts=failed)
         if draw.role == "sample":
             return Reply(
                 samples=samples, cost=cost, temperature_set=request.temperature_set
@@ -250,11 +204,11 @@ class LangChainDraws:
         if first is None:
             raise NoReplyError
         raw = with_parsed(first, request)
-        raw = without_logprobs(raw) if request.adds_logprobs else raw
+        raw = without_logprobs(raw) if "logprobs" in request.optional else raw
         return Reply(samples=samples[:1], cost=cost, raw=raw)
 
 
-def _steps(runnable: ChatRunnable, kwargs: Mapping[str, Any], ask: Ask) -> Steps:
+def _steps(runnable: ChatRunnable, kwargs: Mapping[str, Any], ask: Ask) -> Steps[Sent]:
     """Carry out wrappers: which model is asked, after which error, how often."""
     if isinstance(runnable, RunnableWithFallbacks):
         errors: list[BaseException] = []
@@ -279,45 +233,3 @@ def _steps(runnable: ChatRunnable, kwargs: Mapping[str, Any], ask: Ask) -> Steps
     if isinstance(runnable, BaseChatModel):
         return (yield from ask(runnable, kwargs))
     raise TypeError(type(runnable).__name__)  # bound_models has refused it before
-
-
-def _run(steps: Steps, send: Callable[[Request], Any]) -> _Sent:
-    """Carry out steps in a thread."""
-    result, sends = None, 0
-    try:
-        step = next(steps)
-        while True:
-            try:
-                if isinstance(step, Request):
-                    sends += 1
-                    result = send(step)
-                else:
-                    time.sleep(step)
-            except BaseException as error:  # noqa: BLE001 - the generator raises it
-                step = steps.throw(error)
-            else:
-                step = steps.send(result)
-    except StopIteration as end:
-        sent: _Sent = end.value
-        return sent._replace(repeats=sends - 1)
-
-
-async def _arun(steps: Steps, send: Callable[[Request], Awaitable[Any]]) -> _Sent:
-    """Carry out steps in a task."""
-    result, sends = None, 0
-    try:
-        step = next(steps)
-        while True:
-            try:
-                if isinstance(step, Request):
-                    sends += 1
-                    result = await send(step)
-                else:
-                    await asyncio.sleep(step)
-            except BaseException as error:  # noqa: BLE001 - the generator raises it
-                step = steps.throw(error)
-            else:
-                step = steps.send(result)
-    except StopIteration as end:
-        sent: _Sent = end.value
-        return sent._replace(repeats=sends - 1)

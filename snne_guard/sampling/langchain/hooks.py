@@ -10,7 +10,7 @@ LangSmith; handlers that it adds by itself are its own affair.
 from __future__ import annotations
 
 import contextvars
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, Generator, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -22,26 +22,19 @@ from langsmith.run_helpers import tracing_context
 from pydantic import ValidationError
 
 from snne_guard.errors import InputError
-from snne_guard.sampling.langchain.requests import Request, unstreamed
+from snne_guard.sampling.langchain.requests import Request
 
 __all__ = [
-    "AsyncOpened",
     "NoReplyError",
-    "Opened",
     "agenerate",
     "aopen_stream",
-    "close",
     "generate",
     "open_stream",
-    "quiet",
     "whole_message",
     "with_parsed",
 ]
 
 Chunk = ChatGenerationChunk
-Opened = tuple[Chunk, Iterator[Chunk]]
-"""The first chunk of a stream, and the others."""
-AsyncOpened = tuple[Chunk, AsyncIterator[Chunk]]
 
 
 class NoReplyError(InputError):
@@ -54,7 +47,7 @@ class NoReplyError(InputError):
 def generate(request: Request) -> ChatResult:
     """Send a request and wait for its replies."""
     model = request.model
-    with quiet():
+    with _quiet():
         if model.rate_limiter:
             model.rate_limiter.acquire(blocking=True)
         return model._generate(  # noqa: SLF001 - the hook that classes implement
@@ -65,7 +58,7 @@ def generate(request: Request) -> ChatResult:
 async def agenerate(request: Request) -> ChatResult:
     """Send a request from a task; LangChain runs a class without async in a thread."""
     model = request.model
-    with quiet():
+    with _quiet():
         if model.rate_limiter:
             await model.rate_limiter.aacquire(blocking=True)
         return await model._agenerate(  # noqa: SLF001 - as above
@@ -73,41 +66,22 @@ async def agenerate(request: Request) -> ChatResult:
         )
 
 
-def open_stream(request: Request) -> Opened:
-    """Send a request and wait for its first chunk.
+def open_stream(request: Request) -> tuple[Chunk, Generator[Chunk]]:
+    """Send a request; return its first chunk, once it is there, and the others.
 
     A model that does not stream, or is told not to, gives one chunk, and so does one
     that is to answer by a class: its parser needs the whole answer.
     """
-    if not _streams(request, async_api=False):
-        return _only_chunk(request, generate(unstreamed(request))), iter(())
-    model = request.model
-    if model.rate_limiter:
-        model.rate_limiter.acquire(blocking=True)
-    chunks = _each_quiet(
-        model._stream(  # noqa: SLF001 - the hook that classes implement
-            list(request.messages), stop=request.stop, **request.options
-        )
-    )
+    chunks = _stream(request)
     first = next(chunks, None)
     if first is None:
         raise NoReplyError
     return first, chunks
 
 
-async def aopen_stream(request: Request) -> AsyncOpened:
-    """Send a request from a task and wait for its first chunk."""
-    if not _streams(request, async_api=True):
-        result = await agenerate(unstreamed(request))
-        return _only_chunk(request, result), _aiter_of_nothing()
-    model = request.model
-    if model.rate_limiter:
-        await model.rate_limiter.aacquire(blocking=True)
-    chunks = _aeach_quiet(
-        model._astream(  # noqa: SLF001 - as above
-            list(request.messages), stop=request.stop, **request.options
-        )
-    )
+async def aopen_stream(request: Request) -> tuple[Chunk, AsyncGenerator[Chunk]]:
+    """Send a request from a task, as ``open_stream`` does from a thread."""
+    chunks = _astream(request)
     first = await anext(chunks, None)
     if first is None:
         raise NoReplyError
@@ -116,9 +90,8 @@ async def aopen_stream(request: Request) -> AsyncOpened:
 
 def whole_message(generation: ChatGeneration, result: ChatResult) -> BaseMessage:
     """Return a reply with all its metadata on the message, as ``invoke`` does."""
-    output = result.llm_output if len(result.generations) == 1 else None
     metadata = {
-        **(output or {}),
+        **(result.llm_output or {}),
         **(generation.generation_info or {}),
         **generation.message.response_metadata,
     }
@@ -138,7 +111,7 @@ def with_parsed(message: BaseMessage, request: Request) -> BaseMessage:
 
 
 @contextmanager
-def quiet() -> Iterator[None]:
+def _quiet() -> Iterator[None]:
     """Run without parent run, handlers of context variables and LangSmith."""
     with tracing_context(enabled=False, parent=False):
         held: list[contextvars.ContextVar[object]] = [
@@ -162,42 +135,49 @@ def _streams(request: Request, *, async_api: bool) -> bool:
     )
 
 
-def _each_quiet(chunks: Iterator[Chunk]) -> Iterator[Chunk]:
+def _stream(request: Request) -> Generator[Chunk]:
     """Yield chunks; only the waiting for them is quiet, not the consumer."""
+    if not _streams(request, async_api=False):
+        yield _only_chunk(request, generate(request))
+        return
+    model = request.model
+    if model.rate_limiter:
+        model.rate_limiter.acquire(blocking=True)
+    chunks = model._stream(  # noqa: SLF001 - the hook that classes implement
+        list(request.messages), stop=request.stop, **request.options
+    )
     try:
         while True:
-            with quiet():
+            with _quiet():
                 chunk = next(chunks, None)
             if chunk is None:
                 return
             yield chunk
     finally:
-        close(chunks)
+        if isinstance(chunks, Generator):
+            chunks.close()
 
 
-async def _aeach_quiet(chunks: AsyncIterator[Chunk]) -> AsyncIterator[Chunk]:
+async def _astream(request: Request) -> AsyncGenerator[Chunk]:
+    if not _streams(request, async_api=True):
+        yield _only_chunk(request, await agenerate(request))
+        return
+    model = request.model
+    if model.rate_limiter:
+        await model.rate_limiter.aacquire(blocking=True)
+    chunks = model._astream(  # noqa: SLF001 - as above
+        list(request.messages), stop=request.stop, **request.options
+    )
     try:
         while True:
-            with quiet():
+            with _quiet():
                 chunk = await anext(chunks, None)
             if chunk is None:
                 return
             yield chunk
     finally:
-        if hasattr(chunks, "aclose"):
+        if isinstance(chunks, AsyncGenerator):
             await chunks.aclose()
-
-
-def close(chunks: object) -> None:
-    """End a stream, if it is one that can be ended early."""
-    end = getattr(chunks, "close", None)
-    if end is not None:
-        end()
-
-
-async def _aiter_of_nothing() -> AsyncIterator[Chunk]:
-    return
-    yield  # makes it a generator
 
 
 def _only_chunk(request: Request, result: ChatResult) -> Chunk:

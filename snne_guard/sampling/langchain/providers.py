@@ -14,8 +14,6 @@ from types import MappingProxyType
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
-from langchain_core.runnables import RunnableBinding, RunnableWithFallbacks
-from langchain_core.runnables.retry import RunnableRetry
 
 from snne_guard.sampling.langchain.wrappers import ChatRunnable, bound_models
 from snne_guard.sampling.replies import ProviderCapabilities
@@ -27,7 +25,6 @@ __all__ = [
     "capabilities",
     "provider_of",
     "register_provider",
-    "retries_itself",
     "takes_temperature",
 ]
 
@@ -86,22 +83,13 @@ class RejectedParameters:
     """Parameters that the models of one guard have rejected; shared by its calls."""
 
     def __init__(self) -> None:
-        self._found: set[tuple[str, str]] = set()
+        self._found: dict[str, set[str]] = {}
 
-    def add(self, model: BaseChatModel, parameter: str) -> None:
-        """Remember that a model does not take a parameter."""
-        self._found.add((_identity(model), parameter))
-
-    def of(self, model: BaseChatModel) -> frozenset[str]:
-        """Return what a model, or a copy of it, has rejected so far."""
-        name = _identity(model)
-        found = self._found.copy()
-        return frozenset(parameter for key, parameter in found if key == name)
-
-
-def _identity(model: BaseChatModel) -> str:
-    name = getattr(model, "model_name", None) or getattr(model, "model", None)
-    return f"{type(model).__qualname__}/{name if isinstance(name, str) else ''}"
+    def of(self, model: BaseChatModel) -> set[str]:
+        """Return what a model, or a copy of it, has rejected so far, to be added to."""
+        name = getattr(model, "model_name", None) or getattr(model, "model", None)
+        key = f"{type(model).__qualname__}/{name if isinstance(name, str) else ''}"
+        return self._found.setdefault(key, set())
 
 
 def _uses_responses(model: Any, kwargs: Mapping[str, Any]) -> bool:  # noqa: ANN401 - any provider's class
@@ -278,46 +266,16 @@ def capabilities(
         >>> capabilities(FakeListChatModel(responses=["Paris"]))
         ProviderCapabilities(n=False, logprobs=False, temperature=False)
     """
-    memory = RejectedParameters() if rejected is None else rejected
-    can = [
-        _able(one, options, memory.of(one))
-        for one, options in bound_models(model, kwargs)
-    ]
+    able = {"n", "logprobs", "temperature"}
+    for one, options in bound_models(model, kwargs):
+        row = provider_of(one, options)
+        taken = {
+            "n": row.n is not None,
+            "logprobs": bool(row.logprobs),
+            "temperature": takes_temperature(one, row, options),
+        }
+        able &= {name for name, takes in taken.items() if takes}
+        able -= set() if rejected is None else rejected.of(one)
     return ProviderCapabilities(
-        n=all(one.n for one in can),
-        logprobs=all(one.logprobs for one in can),
-        temperature=all(one.temperature for one in can),
+        n="n" in able, logprobs="logprobs" in able, temperature="temperature" in able
     )
-
-
-def _able(
-    model: BaseChatModel, kwargs: Mapping[str, Any], rejected: frozenset[str]
-) -> ProviderCapabilities:
-    row = provider_of(model, kwargs)
-    heats = takes_temperature(model, row, kwargs)
-    return ProviderCapabilities(
-        n=row.n is not None and "n" not in rejected,
-        logprobs=bool(row.logprobs) and "logprobs" not in rejected,
-        temperature=heats and "temperature" not in rejected,
-    )
-
-
-def retries_itself(model: ChatRunnable) -> bool:
-    """Return whether failed requests are sent again without the guard.
-
-    True where every model inside is in ``with_retry`` or has ``max_retries`` above 0; a
-    client's own default (``max_retries=None``) counts as above 0.
-
-    Example:
-        >>> from langchain_core.language_models import FakeListChatModel
-        >>> model = FakeListChatModel(responses=["Paris"])
-        >>> retries_itself(model), retries_itself(model.with_retry())
-        (False, True)
-    """
-    if isinstance(model, RunnableRetry):
-        return True
-    if isinstance(model, RunnableWithFallbacks):
-        return all(retries_itself(each) for each in model.runnables)
-    if isinstance(model, RunnableBinding):
-        return retries_itself(model.bound)
-    return getattr(model, "max_retries", 0) != 0

@@ -1,9 +1,13 @@
-"""What one request to a LangChain model is made of: a copy of it, and options."""
+"""What one request to a LangChain model is made of, and whether it acts on the world.
+
+A request is a copy of the model and options of the call: the user's own model is never
+changed.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -16,9 +20,23 @@ from snne_guard.sampling.langchain.providers import (
     provider_of,
     takes_temperature,
 )
-from snne_guard.sampling.langchain.side_effects import NESTED
+from snne_guard.sampling.langchain.wrappers import ChatRunnable, bound_models
+from snne_guard.sampling.replies import Draw
 
-__all__ = ["Request", "answer_request", "sample_request", "unstreamed"]
+__all__ = ["Request", "has_side_effects", "request_for"]
+
+_NESTED = (
+    "additional_model_request_fields",
+    "extra_body",
+    "generation_config",
+    "inferenceConfig",
+    "inference_config",
+    "model_kwargs",
+    "options",
+    "toolConfig",
+    "tool_config",
+)
+"""Options and fields that hold further options of the request."""
 
 _SET_FOR_SAMPLES = frozenset(
     {
@@ -52,9 +70,9 @@ class Request:
         options: Options of ``_generate`` and ``_stream``.
         stop: Texts at which a reply ends, None where none are given.
         provider: Row of the model in the table.
-        optional: Parameters that may be left out where the provider rejects them.
-        temperature_set: Whether the reply is drawn at the temperature asked for.
-        adds_logprobs: Whether it asks for log-probabilities that the user did not want.
+        optional: Parameters that the guard has added, and that may be left out where
+            the provider rejects them.
+        temperature_set: Whether a sample is drawn at the temperature asked for.
         schema: Class that a structured reply is to be parsed into, None for others.
     """
 
@@ -64,116 +82,102 @@ class Request:
     stop: list[str] | None
     provider: Provider
     optional: frozenset[str]
-    temperature_set: bool = True
-    adds_logprobs: bool = False
-    schema: type[BaseModel] | None = None
+    temperature_set: bool
+    schema: type[BaseModel] | None
 
 
-def answer_request(
+def request_for(
+    draw: Draw,
     model: BaseChatModel,
     messages: Sequence[BaseMessage],
     kwargs: Mapping[str, Any],
     *,
-    logprobs: bool,
-    rejected: frozenset[str],
-    streams: bool = False,
-) -> Request:
-    """Return the request for the answer, with the user's own settings.
-
-    Args:
-        model: The model.
-        messages: The whole conversation.
-        kwargs: Options of the call, bound ones included.
-        logprobs: Whether log-probabilities are wanted.
-        rejected: Parameters that the model has rejected.
-        streams: Whether the answer is streamed.
-    """
-    row = provider_of(model, kwargs)
-    options = {name: kwargs[name] for name in kwargs if name not in _FOR_TRACERS}
-    wanted = kwargs.get("logprobs", getattr(model, "logprobs", None))
-    adds = logprobs and not wanted and bool(row.logprobs) and "logprobs" not in rejected
-    if adds:
-        options |= row.logprobs
-    return _request(
-        model,
-        options,
-        {} if streams else _unstreamed(model, options),
-        messages=messages,
-        provider=row,
-        optional=frozenset({"logprobs"} if adds else ()),
-        adds_logprobs=adds,
-    )
-
-
-def sample_request(
-    model: BaseChatModel,
-    messages: Sequence[BaseMessage],
-    kwargs: Mapping[str, Any],
-    *,
-    n: int,
     temperature: float,
     logprobs: bool,
-    rejected: frozenset[str],
+    left_out: frozenset[str],
+    stream: bool = False,
 ) -> Request:
-    """Return a request for samples: hot, in one piece, without seed, nothing stored.
+    """Return the request for a draw.
+
+    The answer keeps the user's own settings. Samples are hot, in one piece, without a
+    seed, and nothing of them is stored.
 
     Args:
+        draw: What is wanted.
         model: The model.
         messages: The whole conversation.
         kwargs: Options of the call, bound ones included.
-        n: Replies that are wanted.
-        temperature: Temperature that is wanted, moved into the provider's range.
+        temperature: Temperature of samples, moved into the provider's range.
         logprobs: Whether log-probabilities are wanted.
-        rejected: Parameters that the model has rejected.
+        left_out: Parameters that the model rejects.
+        stream: Whether the answer is streamed.
     """
     row = provider_of(model, kwargs)
-    options = _cleaned({k: v for k, v in kwargs.items() if k not in _FOR_TRACERS})
-    update = _unstreamed(model, options) | _sample_fields(model, row)
     hot = row.clamped(temperature)
-    optional: set[str] = set()
-    if "temperature" in rejected or not takes_temperature(model, row, kwargs):
-        options |= {k: v for k, v in kwargs.items() if k == "temperature"}
-    else:
-        optional.add("temperature")
-        _heat(model, row, options, update, hot)
-    if n > 1 and row.n is not None and "n" not in rejected:
-        options[row.n] = n
-        optional.add("n")
-    if logprobs and row.logprobs and "logprobs" not in rejected:
+    options = {name: kwargs[name] for name in kwargs if name not in _FOR_TRACERS}
+    fields: dict[str, Any] = {"cache": False, "callbacks": None, "verbose": False}
+    sample = draw.role == "sample"
+    if sample:
+        options = _cleaned(options) | ({"store": False} if row.stores else {})
+        fields |= _sample_fields(model)
+    has_logprobs = kwargs.get("logprobs", getattr(model, "logprobs", None))
+    adds = {
+        "logprobs": logprobs and row.logprobs and (sample or not has_logprobs),
+        "n": draw.n > 1 and row.n is not None,
+        "temperature": sample and takes_temperature(model, row, kwargs),
+    }
+    optional = frozenset(name for name in adds if adds[name]) - left_out
+    if "logprobs" in optional:
         options |= row.logprobs
-        optional.add("logprobs")
-    if row.stores:
-        options["store"] = False
-    return _request(
-        model,
-        options,
-        update,
+    if "n" in optional:
+        options[str(row.n)] = draw.n
+    if "temperature" in optional:
+        _heat(model, row, options, fields, hot)
+    elif "temperature" in kwargs:
+        options["temperature"] = kwargs["temperature"]
+    if not stream:
+        fields |= _unstreamed(model, options)
+    _make_clients(model)
+    copy = model.model_copy(update=fields)
+    stop = options.pop("stop", None)
+    options, schema = _without_parser(copy, options, row)
+    return Request(
+        model=copy,
         messages=messages,
+        options=options,
+        stop=[stop] if isinstance(stop, str) else stop and list(stop),
         provider=row,
-        optional=frozenset(optional),
+        optional=optional,
         temperature_set="temperature" in optional and hot == temperature,
+        schema=schema,
     )
 
 
-def unstreamed(request: Request) -> Request:
-    """Return a request for the whole answer at once, in place of a stream."""
-    options = {**request.options}
-    update = _unstreamed(request.model, options)
-    model = request.model.model_copy(update=update)
-    return replace(request, model=model, options=options)
+def _cleaned(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return options as samples take them over, those inside of others too."""
+    kept = {
+        name: _cleaned(value)
+        if name in _NESTED and isinstance(value, Mapping)
+        else value
+        for name, value in options.items()
+        if name not in _SET_FOR_SAMPLES
+    }
+    if "store" in kept:
+        kept["store"] = False
+    return kept
 
 
-def _sample_fields(model: BaseChatModel, row: Provider) -> dict[str, Any]:
+def _sample_fields(model: BaseChatModel) -> dict[str, Any]:
     """Return the fields of a model that a sample sets anew, but for the temperature."""
     fields = type(model).model_fields
     update: dict[str, Any] = {
         name: None for name in ("seed", "random_seed") if name in fields
     }
-    if "n" in fields and row.n is not None:
+    if "n" in fields and not fields["n"].is_required():  # as a guard's own n is
         update["n"] = fields["n"].default
     if getattr(model, "store", None):
         update["store"] = False
-    for place in NESTED:
+    for place in _NESTED:
         if place in fields and isinstance(held := getattr(model, place), Mapping):
             update[place] = _cleaned(held)
     return update
@@ -183,46 +187,17 @@ def _heat(
     model: BaseChatModel,
     row: Provider,
     options: dict[str, Any],
-    update: dict[str, Any],
+    fields: dict[str, Any],
     temperature: float,
 ) -> None:
     """Set the temperature: as a field of the class, else as an option of the call."""
     if row.temperature in type(model).model_fields:
-        update[str(row.temperature)] = temperature
+        fields[str(row.temperature)] = temperature
     else:
         options["temperature"] = temperature
     for place in row.replaces_fields:
         if isinstance(held := options.get(place), Mapping):
             options[place] = {**held, "temperature": temperature}
-
-
-def _request(
-    model: BaseChatModel,
-    options: dict[str, Any],
-    update: dict[str, Any],
-    *,
-    messages: Sequence[BaseMessage],
-    provider: Provider,
-    optional: frozenset[str],
-    temperature_set: bool = True,
-    adds_logprobs: bool = False,
-) -> Request:
-    _make_clients(model)
-    quiet = {"cache": False, "callbacks": None, "verbose": False}
-    copy = model.model_copy(update=quiet | update)
-    stop = options.pop("stop", None)
-    options, schema = _without_parser(copy, options, provider)
-    return Request(
-        model=copy,
-        messages=messages,
-        options=options,
-        stop=[stop] if isinstance(stop, str) else stop and list(stop),
-        provider=provider,
-        optional=optional,
-        temperature_set=temperature_set,
-        adds_logprobs=adds_logprobs,
-        schema=schema,
-    )
 
 
 def _unstreamed(model: BaseChatModel, options: dict[str, Any]) -> dict[str, Any]:
@@ -231,20 +206,6 @@ def _unstreamed(model: BaseChatModel, options: dict[str, Any]) -> dict[str, Any]
         options.pop(name, None)
     streaming = {"streaming": False} if "streaming" in type(model).model_fields else {}
     return {"disable_streaming": True, **streaming}
-
-
-def _cleaned(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return options as samples take them over, those inside of others too."""
-    kept = {
-        name: _cleaned(value)
-        if name in NESTED and isinstance(value, Mapping)
-        else value
-        for name, value in options.items()
-        if name not in _SET_FOR_SAMPLES
-    }
-    if "store" in kept:
-        kept["store"] = False
-    return kept
 
 
 def _make_clients(model: BaseChatModel) -> None:
@@ -282,3 +243,79 @@ def _json_schema(wanted: type[BaseModel]) -> dict[str, Any]:
     function = openai.pydantic_function_tool(wanted)["function"]
     schema = {"name": function["name"], "schema": function.get("parameters")}
     return {"type": "json_schema", "json_schema": {**schema, "strict": True}}
+
+
+# -- Side effects ----------------------------------------------------------------------
+
+_OWN_TOOLS = (
+    "apply_patch",
+    "bash_",
+    "computer_",
+    "custom",
+    "function",
+    "local_shell",
+    "memory_",
+    "text_editor_",
+)
+"""How the types begin of tools that the application runs, not the provider."""
+_SCHEMAS = frozenset({"args_schema", "input_schema", "parameters", "properties"})
+_DECLARATIONS = frozenset(
+    {"function", "functionDeclarations", "function_declarations", "toolSpec"}
+)
+
+
+def has_side_effects(
+    model: ChatRunnable, kwargs: Mapping[str, Any] | None = None
+) -> bool:
+    """Return whether a sample could act on the world, so that none may be drawn.
+
+    Tools that run at the provider (search, code, MCP servers) may write, pay or send; a
+    stored conversation would grow by every sample. Tools of the application are only
+    proposed in a reply, so they do not count.
+
+    Args:
+        model: A chat model, or wrappers around one or several.
+        kwargs: Options of the call, which override bound ones.
+
+    Raises:
+        ConfigurationError: If there is anything else than a chat model inside.
+
+    Example:
+        >>> from langchain_core.language_models import FakeListChatModel
+        >>> model = FakeListChatModel(responses=["Paris"])
+        >>> has_side_effects(model, {"tools": [{"type": "web_search"}]})
+        True
+    """
+    for one, options in bound_models(model, kwargs):
+        acts = provider_of(one, options).acts
+        fields = {
+            name: getattr(one, name) for name in (*acts, *_NESTED) if hasattr(one, name)
+        }
+        if _acts(fields, acts) or _acts(options, acts):
+            return True
+    return False
+
+
+def _acts(options: Mapping[str, Any], names: tuple[str, ...]) -> bool:
+    # An empty mapping asks for something in its usual form; an empty list does not.
+    if any(options.get(name) not in (None, False, []) for name in names):
+        return True
+    tools = options.get("tools")
+    if isinstance(tools, list | tuple) and any(map(_runs_at_provider, tools)):
+        return True
+    inner = (options.get(place) for place in _NESTED)
+    return any(_acts(each, names) for each in inner if isinstance(each, Mapping))
+
+
+def _runs_at_provider(tool: Any) -> bool:  # noqa: ANN401 - whatever a class takes
+    if type(tool).__module__.startswith("google."):
+        convert = getattr(type(tool), "to_dict", None) or type(tool).model_dump
+        tool = convert(tool)
+    if not isinstance(tool, Mapping):
+        return False  # a function, a class or a BaseTool
+    given = {name: value for name, value in tool.items() if value not in (None, [])}
+    if "type" in given:
+        return not str(given["type"]).startswith(_OWN_TOOLS)
+    if given.keys() & {"name", "title"} and given.keys() & _SCHEMAS:
+        return False
+    return not given.keys() <= _DECLARATIONS

@@ -20,7 +20,7 @@ from langchain_core.runnables.retry import RunnableRetry
 
 from snne_guard.errors import ConfigurationError
 
-__all__ = ["ChatRunnable", "bound_models", "models_in", "rebuild"]
+__all__ = ["ChatRunnable", "bound_models", "models_in", "rebuild", "retries_itself"]
 
 ChatRunnable = Runnable[Any, Any]
 """A ``BaseChatModel``, or one inside the wrappers named above."""
@@ -95,6 +95,27 @@ def bound_models(
     if isinstance(runnable, RunnableBinding | RunnableRetry):
         return bound_models(runnable.bound, {**runnable.kwargs, **(kwargs or {})})
     raise ConfigurationError(_refusal(runnable))
+
+
+def retries_itself(model: ChatRunnable) -> bool:
+    """Return whether failed requests are sent again without the guard.
+
+    True where every model inside is in ``with_retry`` or has ``max_retries`` above 0; a
+    client's own default (``max_retries=None``) counts as above 0.
+
+    Example:
+        >>> from langchain_core.language_models import FakeListChatModel
+        >>> model = FakeListChatModel(responses=["Paris"])
+        >>> retries_itself(model), retries_itself(model.with_retry())
+        (False, True)
+    """
+    if isinstance(model, RunnableRetry):
+        return True
+    if isinstance(model, RunnableWithFallbacks):
+        return all(retries_itself(each) for each in model.runnables)
+    if isinstance(model, RunnableBinding):
+        return retries_itself(model.bound)
+    return getattr(model, "max_retries", 0) != 0
 
 
 def _refusal(found: object) -> str:

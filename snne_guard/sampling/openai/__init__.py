@@ -1,14 +1,14 @@
 """Draw from the OpenAI API, and from servers that speak its protocol."""
 
-from snne_guard.sampling.openai.api import Api, ApiObject, ApiRequest, has_side_effects
-from snne_guard.sampling.openai.chat import ChatApi
-from snne_guard.sampling.openai.door import (
-    OpenAIDoor,
-    StreamedAnswer,
+from snne_guard.sampling.openai.apis import Api, ApiObject, ChatApi, ResponsesApi
+from snne_guard.sampling.openai.door import OpenAIDoor, StreamedAnswer
+from snne_guard.sampling.openai.requests import (
+    ApiRequest,
     capabilities_of,
+    has_side_effects,
     reusable_options,
+    sample_body,
 )
-from snne_guard.sampling.openai.responses import ResponsesApi
 
 __all__ = [
     "Api",
@@ -21,4 +21,5 @@ __all__ = [
     "capabilities_of",
     "has_side_effects",
     "reusable_options",
+    "sample_body",
 ]

@@ -2,36 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import (
-    AsyncGenerator,
-    Generator,
-    Mapping,
-    Sequence,
-)
+from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
 from contextlib import aclosing, closing
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from snne_guard.errors import SamplingError
-from snne_guard.sampling.openai.api import (
-    Api,
-    ApiObject,
+from snne_guard.sampling.openai.apis import ApiObject, fields_of
+from snne_guard.sampling.openai.requests import (
     ApiRequest,
-    fields_of,
+    reusable_options,
     sample_body,
 )
-from snne_guard.sampling.rejections import is_rejection, rejected_parameter
-from snne_guard.sampling.replies import Draw, ProviderCapabilities, Reply
+from snne_guard.sampling.replies import Draw, Reply
+from snne_guard.sampling.retrying import (
+    Steps,
+    carry_out,
+    carry_out_in_task,
+    without_rejected,
+)
 
-__all__ = ["OpenAIDoor", "StreamedAnswer", "capabilities_of", "reusable_options"]
+__all__ = ["OpenAIDoor", "StreamedAnswer"]
 
-_OPTIONAL = ("temperature", "logprobs", "n")
-"""What the guard asks for besides, and leaves out where it is rejected."""
-_HEADERS_OF_ONE_REQUEST = ("x-stainless-", "idempotency-key")
-_OPTIONS_OF_ONE_REQUEST = frozenset({"idempotency_key", "post_parser", "stream_mode"})
-
-Arguments = dict[str, Any]
-"""Arguments of the client's ``post``."""
+_ANSWER = Draw(role="answer")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,22 +42,17 @@ class StreamedAnswer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Asked:
-    """What a request asks for besides what the user asks for, and what it may not."""
+class _Post:
+    """One request that can be sent as it is.
 
-    temperature: bool
-    logprobs: bool
-    n: bool
-    left_out: frozenset[str] = frozenset()
+    Attributes:
+        arguments: Arguments of the client's ``post``.
+        optional: Parameters that the guard has added, and that may be left out where
+            the server rejects them.
+    """
 
-
-def capabilities_of(api: Api, rejected: set[str]) -> ProviderCapabilities:
-    """Return what a server takes, from what it was seen to reject."""
-    return ProviderCapabilities(
-        n=api.takes_n and "n" not in rejected,
-        logprobs="logprobs" not in rejected,
-        temperature="temperature" not in rejected,
-    )
+    arguments: Mapping[str, Any]
+    optional: frozenset[str]
 
 
 class OpenAIDoor:
@@ -95,6 +84,7 @@ class OpenAIDoor:
         self._logprobs = logprobs
         self._rejected = rejected
         self._seen: list[dict[str, Any]] = []
+        self._failed = 0
 
     def send(self, draw: Draw, /) -> Reply:
         """Send one request and wait for its reply.
@@ -105,91 +95,69 @@ class OpenAIDoor:
         """
         if draw.role == "answer" and self._request.stream_cls is not None:
             with closing(self.stream()) as stream:
-                return self._held(list(stream))
-        result, asked = self._post(draw)
-        return self._read(result, draw, asked)
+                return self._joined(list(stream))
+        (post, result), failed = carry_out(self._steps(draw), self._sent)
+        return self._read(result, draw, post, failed)
 
     async def asend(self, draw: Draw, /) -> Reply:
         """Do the same without blocking the event loop."""
         if draw.role == "answer" and self._request.stream_cls is not None:
             async with aclosing(self.astream()) as stream:
-                return self._held([part async for part in stream])
-        result, asked = await self._apost(draw)
-        return self._read(result, draw, asked)
+                return self._joined([part async for part in stream])
+        sent = await carry_out_in_task(self._steps(draw), self._sent)
+        (post, result), failed = sent
+        return self._read(result, draw, post, failed)
 
     def stream(self) -> Generator[Any]:
         """Send the request for the answer and yield the parts of its stream."""
-        stream, asked = self._post(Draw(role="answer"))
+        steps = self._steps(_ANSWER)
+        (post, stream), self._failed = carry_out(steps, self._sent)
         with stream:
             self._seen.clear()  # of an attempt that failed
             for part in stream:
-                yield self._noted(part, asked)
+                yield self._passed_on(part, post)
 
     async def astream(self) -> AsyncGenerator[Any]:
         """Do the same without blocking the event loop."""
-        stream, asked = await self._apost(Draw(role="answer"))
+        steps = self._steps(_ANSWER)
+        (post, stream), self._failed = await carry_out_in_task(steps, self._sent)
         async with stream:
             self._seen.clear()  # of an attempt that failed
             async for part in stream:
-                yield self._noted(part, asked)
+                yield self._passed_on(part, post)
 
     def join(self, parts: Sequence[Any], /) -> Reply:
         """Return the answer that the parts of its stream make up."""
         del parts  # they have passed by, without the log-probabilities
-        return self._held(())
+        return self._joined(())
 
-    def _post(self, draw: Draw) -> tuple[Any, _Asked]:
-        """Return what the client gives, and what it was asked for in the end."""
-        asked = self._asked(draw)
-        while True:
-            try:
-                result = self._client.post(**self._arguments(draw, asked))
-            except Exception as error:
-                fewer = _leave_out(error, asked)
-                if fewer is None:
-                    raise
-                asked = fewer
-            else:
-                self._rejected |= asked.left_out
-                return result, asked
+    def _steps(self, draw: Draw) -> Steps[tuple[_Post, Any]]:
+        return without_rejected(partial(self._post, draw), self._rejected)
 
-    async def _apost(self, draw: Draw) -> tuple[Any, _Asked]:
-        asked = self._asked(draw)
-        while True:
-            try:
-                result = await self._client.post(**self._arguments(draw, asked))
-            except Exception as error:
-                fewer = _leave_out(error, asked)
-                if fewer is None:
-                    raise
-                asked = fewer
-            else:
-                self._rejected |= asked.left_out
-                return result, asked
+    def _sent(self, post: _Post) -> ApiObject:
+        """Return what the client gives, which is awaited in a task."""
+        return self._client.post(**post.arguments)
 
-    def _asked(self, draw: Draw) -> _Asked:
-        takes = capabilities_of(self._request.api, self._rejected)
-        own = self._request.api.asks_logprobs(self._request.body)
-        sample = draw.role == "sample"
-        return _Asked(
-            temperature=sample and takes.temperature,
-            logprobs=takes.logprobs and self._logprobs and (sample or not own),
-            n=draw.n > 1 and takes.n,
-        )
-
-    def _arguments(self, draw: Draw, asked: _Asked) -> Arguments:
+    def _post(self, draw: Draw, *, left_out: frozenset[str]) -> _Post:
+        """Return the request for a draw."""
         request, sample = self._request, draw.role == "sample"
-        body = request.body
+        api, body, options = request.api, request.body, {**request.options}
+        adds = {
+            "temperature": sample,
+            "logprobs": self._logprobs and (sample or not api.asks_logprobs(body)),
+            "n": api.takes_n and draw.n > 1,
+        }
+        optional = frozenset(name for name in adds if adds[name]) - left_out
         if sample:
-            temperature = self._temperature if asked.temperature else None
-            body = sample_body(body, temperature=temperature, store=self._stores)
-            if asked.n:
-                body = {**body, "n": draw.n}
-        if asked.logprobs:
-            body = request.api.with_logprobs(body)
-        options = reusable_options(request.options) if sample else {**request.options}
+            hot = self._temperature if "temperature" in optional else None
+            body = sample_body(body, temperature=hot, store=self._stores)
+            options = reusable_options(options)
+        if "n" in optional:
+            body = {**body, "n": draw.n}
+        if "logprobs" in optional:
+            body = api.with_logprobs(body)
         options.pop("post_parser", None)  # nothing is parsed before the decision
-        arguments: Arguments = {
+        arguments: dict[str, Any] = {
             "path": request.path,
             "body": body,
             "options": options,
@@ -197,7 +165,7 @@ class OpenAIDoor:
         }
         if request.stream_cls is not None and not sample:
             arguments |= {"stream": True, "stream_cls": request.stream_cls}
-        return arguments
+        return _Post(arguments=arguments, optional=optional)
 
     @property
     def _stores(self) -> bool:
@@ -205,57 +173,31 @@ class OpenAIDoor:
         host = str(getattr(self._client.base_url, "host", ""))
         return self._request.api.name == "responses" or host.endswith(".openai.com")
 
-    def _noted(self, part: ApiObject, asked: _Asked) -> ApiObject:
-        self._seen.append(fields_of(part))  # log-probabilities included
-        if asked.logprobs:
+    def _passed_on(self, part: ApiObject, post: _Post) -> ApiObject:
+        """Keep a part of the stream for ``join``; return it as the user gets it."""
+        self._seen.append(fields_of(part))
+        if "logprobs" in post.optional:
             self._request.api.remove_logprobs(part)
         return part
 
-    def _held(self, parts: Sequence[Any]) -> Reply:
+    def _joined(self, parts: Sequence[Any]) -> Reply:
         fields = self._request.api.join(self._seen)
-        reply = _checked(self._request.api.read(fields))
+        reply = self._counted(fields, self._failed)
         return replace(reply, raw=StreamedAnswer(parts=parts, fields=fields))
 
-    def _read(self, result: object, draw: Draw, asked: _Asked) -> Reply:
-        reply = _checked(self._request.api.read(result))
-        if draw.role == "answer":
-            if asked.logprobs:
-                self._request.api.remove_logprobs(result)
-            return reply
-        return replace(reply, raw=None, temperature_set=asked.temperature)
+    def _read(self, result: object, draw: Draw, post: _Post, failed: int) -> Reply:
+        reply = self._counted(result, failed)
+        if draw.role == "sample":
+            hot = "temperature" in post.optional
+            return replace(reply, raw=None, temperature_set=hot)
+        if "logprobs" in post.optional:
+            self._request.api.remove_logprobs(result)
+        return reply
 
-
-def _leave_out(error: Exception, asked: _Asked) -> _Asked | None:
-    """Return what a rejected request may pass with, None where nothing helps."""
-    present = [name for name in _OPTIONAL if getattr(asked, name)]
-    name = rejected_parameter(error, present)
-    if name is None and is_rejection(error) and not getattr(error, "param", None):
-        # It does not say why. An answer must not fail for what only the guard wants.
-        name = next((name for name in ("n", "logprobs") if name in present), None)
-    if name is None:
-        return None
-    return replace(asked, **{name: False}, left_out=asked.left_out | {name})
-
-
-def reusable_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return request options without what is about one request alone.
-
-    Example:
-        >>> reusable_options({"headers": {"Idempotency-Key": "1", "X-Mine": "2"}})
-        {'headers': {'X-Mine': '2'}}
-    """
-    kept = {k: v for k, v in options.items() if k not in _OPTIONS_OF_ONE_REQUEST}
-    headers: Mapping[str, Any] = kept.get("headers") or {}
-    kept["headers"] = {
-        name: value
-        for name, value in headers.items()
-        if not name.lower().startswith(_HEADERS_OF_ONE_REQUEST)
-    }
-    return kept
-
-
-def _checked(reply: Reply) -> Reply:
-    if not reply.samples:
-        msg = "the provider answered with no reply in it"
-        raise SamplingError(msg)
-    return reply
+    def _counted(self, answer: object, failed: int) -> Reply:
+        """Read an answer; count the requests that failed before it."""
+        reply = self._request.api.read(answer)
+        if not reply.samples:
+            msg = "the provider answered with no reply in it"
+            raise SamplingError(msg)
+        return replace(reply, cost=replace(reply.cost, attempts=failed))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.outputs import ChatResult
 from langchain_core.rate_limiters import InMemoryRateLimiter
 
-from snne_guard.errors import ConfigurationError, InputError
+from snne_guard.errors import InputError
 from snne_guard.sampling.langchain import (
     LangChainDraws,
     RejectedParameters,
@@ -235,9 +236,32 @@ async def test_streams_join_to_the_whole_answer(way: str, kind: Any) -> None:
 
 @WAYS
 async def test_a_stream_that_breaks_off_without_a_word_is_cut_off(way: str) -> None:
-    asking = draws(ScriptedStream())
-    chunks = await streamed(asking, way)
-    assert asking.join(chunks[:3]).samples[0].truncated
+    class Cut(ScriptedStream):
+        def _chunks(self, call: Call) -> Any:
+            yield from itertools.islice(super()._chunks(call), 3)
+
+    asking = draws(Cut())
+    assert asking.join(await streamed(asking, way)).samples[0].truncated
+
+
+@WAYS
+@pytest.mark.parametrize("draw", [ANSWER, SAMPLE])
+async def test_a_rejection_without_a_name_is_for_the_log_probabilities(
+    way: str, draw: Draw
+) -> None:
+    def script(call: Call) -> Any:
+        bad = "logprobs" in call.options or call.stop
+        return RejectedError("Bad request.") if bad else "Paris"
+
+    model, rejected = ScriptedAsync(script=script), RejectedParameters()
+    asking = draws(model, logprobs=True, rejected=rejected)
+    assert (await sent(asking, draw, way)).samples[0].text == "Paris"
+    assert rejected.of(model) == {"logprobs"}
+    rejected = RejectedParameters()
+    asking = draws(model, logprobs=True, rejected=rejected, stop=["."])
+    with pytest.raises(RejectedError):
+        await sent(asking, draw, way)
+    assert rejected.of(model) == set()  # nothing is learnt where nothing helps
 
 
 @WAYS
@@ -277,5 +301,3 @@ def test_a_stream_without_chunks_has_no_answer() -> None:
 
     with pytest.raises(InputError, match="no reply"):
         list(draws(Silent()).stream())
-    with pytest.raises(ConfigurationError, match="was not called"):
-        draws(Silent()).join([])

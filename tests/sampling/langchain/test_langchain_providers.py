@@ -77,7 +77,6 @@ def test_a_temperature_is_moved_into_the_range(wanted: float, taken: float) -> N
 
 def test_rejections_are_kept_for_a_model_by_its_name() -> None:
     rejected = RejectedParameters()
-    rejected.add(Scripted(model_name="a"), "n")
-    rejected.add(Scripted(model_name="a"), "logprobs")
-    assert rejected.of(Scripted(model_name="a", text="x")) == {"n", "logprobs"}
-    assert rejected.of(Scripted(model_name="b")) == frozenset()
+    rejected.of(Scripted(model_name="a")).add("n")
+    assert rejected.of(Scripted(model_name="a", text="x")) == {"n"}
+    assert rejected.of(Scripted(model_name="b")) == set()

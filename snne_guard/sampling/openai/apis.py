@@ -1,0 +1,284 @@
+"""The APIs that OpenAI's servers have: what a request asks for, what an answer says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from snne_guard.errors import SamplingError
+from snne_guard.sampling.reading import (
+    items_of,
+    mapping_of,
+    read_cost,
+    read_sample,
+    string_of,
+)
+from snne_guard.sampling.replies import Reply
+from snne_guard.types import Cost, Sample
+
+__all__ = [
+    "Api",
+    "ApiObject",
+    "Body",
+    "ChatApi",
+    "ResponsesApi",
+    "fields_of",
+    "text_of",
+]
+
+ApiObject = Any
+"""Something of the ``openai`` package: a client, an answer, a part of a stream."""
+
+Body = Mapping[str, Any]
+"""The JSON body of a request."""
+
+_CHAT_PARTS = frozenset(
+    {"output_text", "reasoning", "redacted_thinking", "refusal", "text", "thinking"}
+)
+_LOGPROBS = "message.output_text.logprobs"
+"""How log-probabilities are asked for, in the option ``include``."""
+_CALLS = frozenset({"custom_tool_call", "function_call"})
+_OUTPUT_ITEMS = _CALLS | {"compaction", "message", "reasoning"}
+_OUTPUT_PARTS = frozenset({"output_text", "refusal", "text"})
+_TEXT_PARTS = frozenset({"input_text", "output_text", "text"})
+
+
+# -- Chat Completions ------------------------------------------------------------------
+
+
+class ChatApi:
+    """Requests and answers of ``chat.completions.create``."""
+
+    name = "chat"
+    takes_n = True
+
+    def messages(self, body: Body, /) -> list[Any]:
+        """Return the conversation of a request."""
+        return items_of(body.get("messages"))
+
+    def asks_logprobs(self, body: Body, /) -> bool:
+        """Return whether a request asks for log-probabilities."""
+        return bool(body.get("logprobs"))
+
+    def with_logprobs(self, body: Body, /) -> dict[str, Any]:
+        """Return a request that asks for log-probabilities too."""
+        return {**body, "logprobs": True}
+
+    def remove_logprobs(self, part: ApiObject, /) -> None:
+        """Remove log-probabilities from a completion or a chunk."""
+        for choice in items_of(getattr(part, "choices", None)):
+            if getattr(choice, "logprobs", None) is not None:
+                choice.logprobs = None
+
+    def read(self, answer: object, /) -> Reply:
+        """Read the choices of a completion in the order of their index.
+
+        Raises:
+            SamplingError: The completion holds an error in place of choices.
+        """
+        fields = fields_of(answer)
+        choices = [mapping_of(choice) for choice in items_of(fields.get("choices"))]
+        if not choices and fields.get("error"):
+            raise _provider_error(fields["error"])
+        choices.sort(key=_index)
+        samples = tuple(_read_choice(choice, fields) for choice in choices)
+        usage = mapping_of(fields.get("usage"))
+        cost = _cost(usage, samples, read="prompt_tokens", written="completion_tokens")
+        return Reply(samples=samples, cost=cost, raw=answer)
+
+    def join(self, parts: Sequence[Any], /) -> dict[str, Any]:
+        """Return the fields of the completion that chunks make up, its first choice."""
+        choice: dict[str, Any] = {"index": 0, "message": {}, "logprobs": {}}
+        head: dict[str, Any] = {}
+        for fields in map(fields_of, parts):
+            given = fields.items()
+            head |= {name: value for name, value in given if value is not None}
+            for piece in map(mapping_of, items_of(fields.get("choices"))):
+                if not _index(piece):
+                    _extend(choice, piece)
+        return {**head, "choices": [choice] if "choices" in head else []}
+
+
+def _read_choice(choice: Mapping[str, Any], fields: Mapping[str, Any]) -> Sample:
+    message = mapping_of(choice.get("message"))
+    content = message.get("content")
+    kinds = [mapping_of(part).get("type") for part in items_of(content)]
+    return read_sample(
+        text=text_of(content),
+        finish_reason=string_of(choice.get("finish_reason")),
+        logprobs=mapping_of(choice.get("logprobs")).get("content"),
+        calls=_calls(message),
+        refusal=bool(message.get("refusal")),
+        other_content=bool(message.get("audio") or message.get("images"))
+        or not _CHAT_PARTS.issuperset(kinds),
+        model=string_of(fields.get("model")),
+        response_id=string_of(fields.get("id")),
+    )
+
+
+def _calls(message: Mapping[str, Any]) -> list[tuple[object, object]]:
+    calls = [mapping_of(call) for call in items_of(message.get("tool_calls"))]
+    called = [mapping_of(call.get("custom") or call.get("function")) for call in calls]
+    if message.get("function_call"):  # the form before there were tools
+        called.append(mapping_of(message["function_call"]))
+    return [
+        (call.get("name"), call.get("input", call.get("arguments"))) for call in called
+    ]
+
+
+def _extend(choice: dict[str, Any], piece: Mapping[str, Any]) -> None:
+    """Add a piece of a stream to the choice that it belongs to."""
+    message, delta = choice["message"], mapping_of(piece.get("delta"))
+    _append(message, delta, ("content", "refusal"))
+    for name in ("audio", "images", "function_call"):
+        message[name] = delta.get(name) or message.get(name)
+    calls: dict[object, dict[str, Any]] = message.setdefault("calls", {})
+    for call in map(mapping_of, items_of(delta.get("tool_calls"))):
+        kind = "custom" if call.get("custom") else "function"
+        known = calls.setdefault(call.get("index", len(calls)), {kind: {}})
+        said = mapping_of(call.get(kind))
+        called = known.setdefault(kind, {})
+        called["name"] = said.get("name") or called.get("name")
+        _append(called, said, ("arguments", "input"))
+    message["tool_calls"] = list(calls.values())
+    entries = items_of(mapping_of(piece.get("logprobs")).get("content"))
+    choice["logprobs"].setdefault("content", []).extend(entries)
+    choice["finish_reason"] = piece.get("finish_reason") or choice.get("finish_reason")
+
+
+def _append(whole: dict[str, Any], piece: Body, names: Sequence[str]) -> None:
+    for name in names:
+        if isinstance(piece.get(name), str):
+            whole[name] = (whole.get(name) or "") + piece[name]
+
+
+def _index(choice: Mapping[str, Any]) -> int:
+    index = choice.get("index")
+    return index if isinstance(index, int) else 0
+
+
+# -- Responses -------------------------------------------------------------------------
+
+
+class ResponsesApi:
+    """Requests and answers of ``responses.create``."""
+
+    name = "responses"
+    takes_n = False
+
+    def messages(self, body: Body, /) -> list[Any]:
+        """Return the conversation of a request."""
+        given = body.get("input")
+        return (
+            [{"role": "user", "content": given}]
+            if isinstance(given, str)
+            else items_of(given)
+        )
+
+    def asks_logprobs(self, body: Body, /) -> bool:
+        """Return whether a request asks for log-probabilities."""
+        return _LOGPROBS in items_of(body.get("include"))
+
+    def with_logprobs(self, body: Body, /) -> dict[str, Any]:
+        """Return a request that asks for log-probabilities too."""
+        included = dict.fromkeys((*items_of(body.get("include")), _LOGPROBS))
+        return {**body, "include": list(included)}
+
+    def remove_logprobs(self, part: ApiObject, /) -> None:
+        """Remove log-probabilities from a response or an event."""
+        response = getattr(part, "response", None) or part
+        items = [*items_of(getattr(response, "output", None))]
+        items.append(getattr(part, "item", None))
+        places = [part, getattr(part, "part", None)]
+        for item in items:
+            places += items_of(getattr(item, "content", None))
+        for place in places:
+            if getattr(place, "logprobs", None):
+                place.logprobs = []
+
+    def read(self, answer: object, /) -> Reply:
+        """Read the output of a response.
+
+        Raises:
+            SamplingError: The response says that it failed.
+        """
+        fields = fields_of(answer)
+        if fields.get("status") == "failed":
+            raise _provider_error(fields.get("error"))
+        known = isinstance(fields.get("output"), list)
+        samples = (_read_output(fields),) if known else ()
+        usage = mapping_of(fields.get("usage"))
+        cost = _cost(usage, samples, read="input_tokens", written="output_tokens")
+        return Reply(samples=samples, cost=cost, raw=answer)
+
+    def join(self, parts: Sequence[Any], /) -> dict[str, Any]:
+        """Return the fields of the response that the last events carry."""
+        responses = (fields_of(part).get("response") for part in reversed(parts))
+        return next((mapping_of(each) for each in responses if each is not None), {})
+
+
+def _read_output(fields: Mapping[str, Any]) -> Sample:
+    output = [mapping_of(item) for item in fields["output"]]
+    parts = list(_parts(output))
+    kinds = {part.get("type") for part in parts}
+    why = mapping_of(fields.get("incomplete_details")).get("reason")
+    return read_sample(
+        text=text_of(parts),
+        finish_reason=string_of(why) or string_of(fields.get("status")),
+        logprobs=[entry for part in parts for entry in items_of(part.get("logprobs"))],
+        calls=[
+            (item.get("name"), item.get("arguments", item.get("input")))
+            for item in output
+            if item.get("type") in _CALLS
+        ],
+        refusal="refusal" in kinds,
+        other_content=not _OUTPUT_ITEMS.issuperset(item.get("type") for item in output)
+        or not _OUTPUT_PARTS.issuperset(kinds),
+        model=string_of(fields.get("model")),
+        response_id=string_of(fields.get("id")),
+    )
+
+
+def _parts(output: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+    for item in output:
+        if item.get("type") == "message":
+            yield from map(mapping_of, items_of(item.get("content")))
+
+
+Api = ChatApi | ResponsesApi
+"""One of the two ways in which OpenAI's API answers."""
+
+
+# -- What both have --------------------------------------------------------------------
+
+
+def fields_of(value: ApiObject) -> dict[str, Any]:
+    """Return the fields of an object of the ``openai`` package, or a mapping."""
+    dump = getattr(value, "model_dump", None)
+    return mapping_of(dump(warnings=False) if callable(dump) else value)
+
+
+def text_of(content: object) -> str:
+    """Return the text of a message's content, its parts joined."""
+    if isinstance(content, str):
+        return content
+    parts = [fields_of(part) for part in items_of(content)]
+    texts = [part.get("text") for part in parts if part.get("type") in _TEXT_PARTS]
+    return "".join(text for text in texts if isinstance(text, str))
+
+
+def _cost(
+    usage: Mapping[str, Any], samples: Sequence[Sample], *, read: str, written: str
+) -> Cost:
+    cached = mapping_of(usage.get(f"{read}_details")).get("cached_tokens")
+    return read_cost(
+        samples, read=usage.get(read), cached=cached, written=usage.get(written)
+    )
+
+
+def _provider_error(error: object) -> SamplingError:
+    """Return the error for an answer that holds an error in place of a reply."""
+    code = mapping_of(error).get("code")
+    return SamplingError(
+        f"the provider answered with an error in place of text: {code}"
+    )

@@ -1,0 +1,138 @@
+"""A request to OpenAI's API, as a user sends it and as it asks for samples."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from snne_guard.sampling.openai.apis import Api, Body, fields_of, text_of
+from snne_guard.sampling.reading import items_of, mapping_of
+from snne_guard.sampling.replies import ProviderCapabilities
+
+__all__ = [
+    "ApiRequest",
+    "capabilities_of",
+    "has_side_effects",
+    "reusable_options",
+    "sample_body",
+]
+
+_SET_FOR_SAMPLES = frozenset(
+    {
+        "logprobs",
+        "metadata",
+        "n",
+        "prediction",  # only for one answer
+        "seed",  # one seed for all would draw the same sample again and again
+        "stream",
+        "stream_options",
+        "temperature",
+        "top_logprobs",
+    }
+)
+_PROPOSED_TOOLS = frozenset({"custom", "function"})
+"""Tools that the API only proposes to call; all others run at the provider."""
+_ACTING = ("background", "conversation", "prompt", "web_search_options")
+"""Options that store something or run tools; a stored prompt may bring some."""
+_HEADERS_OF_ONE_REQUEST = ("x-stainless-", "idempotency-key")
+_OPTIONS_OF_ONE_REQUEST = frozenset({"idempotency_key", "post_parser", "stream_mode"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApiRequest:
+    """A user's request as the ``post`` method of a client gets it.
+
+    Attributes:
+        api: Which API it is for.
+        path: Where it goes.
+        body: Its JSON body, ``extra_body`` included.
+        options: Headers, query, time limit and the like.
+        cast_to: Class of the answer.
+        stream_cls: Class of the stream; None: the answer comes in one piece.
+    """
+
+    api: Api
+    path: str
+    body: Body = field(repr=False)
+    options: Mapping[str, Any] = field(repr=False)
+    cast_to: Any
+    stream_cls: Any = None
+
+    @property
+    def model(self) -> str:
+        """Name of the model, empty where the server decides."""
+        return str(self.body.get("model") or "")
+
+    @property
+    def question(self) -> str | None:
+        """Text of the user's last message, None where there is none."""
+        for message in map(fields_of, reversed(self.api.messages(self.body))):
+            if message.get("role") == "user":
+                return text_of(message.get("content"))
+        return None
+
+
+def sample_body(body: Body, *, temperature: float | None, store: bool) -> Body:
+    """Return the body of a request for samples.
+
+    Args:
+        body: That of the user's request.
+        temperature: Sampling temperature; None leaves it to the model.
+        store: Whether the server knows the option ``store``; samples are not stored.
+
+    Example:
+        >>> user = {"model": "m", "seed": 7, "top_p": 0.9, "temperature": 0}
+        >>> sample_body(user, temperature=1.0, store=True)
+        {'model': 'm', 'top_p': 0.9, 'temperature': 1.0, 'store': False}
+    """
+    kept = {name: body[name] for name in body if name not in _SET_FOR_SAMPLES}
+    if temperature is not None:
+        kept["temperature"] = temperature
+    if store or "store" in kept:
+        kept["store"] = False
+    return kept
+
+
+def has_side_effects(body: Body) -> bool:
+    """Return whether a further draw could act on the world.
+
+    Tools that run at the provider may write, pay or send; a stored conversation would
+    grow by every sample.
+
+    Example:
+        >>> has_side_effects({"tools": [{"type": "function", "name": "f"}]})
+        False
+        >>> has_side_effects({"tools": [{"type": "web_search"}]})
+        True
+    """
+    if any(body.get(name) not in (None, False) for name in _ACTING):
+        return True
+    kinds = [mapping_of(tool).get("type") for tool in items_of(body.get("tools"))]
+    return not _PROPOSED_TOOLS.issuperset(kinds)
+
+
+def capabilities_of(api: Api, rejected: set[str]) -> ProviderCapabilities:
+    """Return what a server takes, from what it was seen to reject."""
+    return ProviderCapabilities(
+        n=api.takes_n and "n" not in rejected,
+        logprobs="logprobs" not in rejected,
+        temperature="temperature" not in rejected,
+    )
+
+
+def reusable_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return request options without what is about one request alone.
+
+    Example:
+        >>> reusable_options({"headers": {"Idempotency-Key": "1", "X-Mine": "2"}})
+        {'headers': {'X-Mine': '2'}}
+    """
+    kept = {k: v for k, v in options.items() if k not in _OPTIONS_OF_ONE_REQUEST}
+    headers: Mapping[str, Any] = kept.get("headers") or {}
+    kept["headers"] = {
+        name: value
+        for name, value in headers.items()
+        if not name.lower().startswith(_HEADERS_OF_ONE_REQUEST)
+    }
+    return kept
