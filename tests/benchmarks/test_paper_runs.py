@@ -14,11 +14,12 @@ from benchmarks.paper import draw
 from benchmarks.paper.__main__ import main
 from benchmarks.paper.ablations import ablate
 from benchmarks.paper.questions import Chosen
-from benchmarks.paper.tables import format_table
+from benchmarks.paper.tables import compare, format_table, read
 from snne_guard.errors import InputError
 from snne_guard.evaluation import Question, Recording
 from snne_guard.evaluation.record import RecordingFile
 
+RECORDED = Path(__file__).parents[3] / "shared" / "data" / "recorded_qwen15.jsonl"
 ASKED = [
     {"id": f"q{n}", "question": f"What is {n}?", "answers": [str(n)]} for n in range(20)
 ]
@@ -193,6 +194,22 @@ def test_temperatures_rank_the_same_questions() -> None:
         ablate("temperature", [warm, warm])
     with pytest.raises(InputError, match="one recording to vary tau"):
         ablate("tau", [warm, cold])
+
+
+@pytest.mark.skipif(not RECORDED.is_file(), reason="no ../shared/data")
+def test_figures_on_recorded_answers() -> None:
+    expected = {
+        "snne[rouge_l_paper]": 0.754,
+        "wsnne[rouge_l_paper]": 0.752,
+        "lex_sim[rouge_l_paper]": 0.753,
+        "kle_heat[rouge_l_paper]": 0.759,
+        "sum_eigv[rouge_l_paper]": 0.741,
+        "dse[exact]": 0.621,
+    }
+    found = compare(read(RECORDED), methods=[*expected])
+    assert len(found.ids) == 488
+    figures = {row.name: row.metrics["auroc"].value for row in found.ranked}
+    assert {name: round(figures[name], 3) for name in expected} == expected
 
 
 def test_a_table_of_several_sets_has_their_mean() -> None:
