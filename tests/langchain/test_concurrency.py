@@ -1,0 +1,333 @@
+"""Many guarded calls at once: threads, tasks, cancellation, loops, forks, nesting."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import sys
+import threading
+import time
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import openai
+import pytest
+from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.runnables import RunnableLambda
+
+from snne_guard import SNNEGuard
+from tests.langchain.support import Watcher, chat_openai, guarded, metadata_of
+from tests.openai.support import Answer, Asked, Server, always
+
+
+def echo(asked: Asked) -> Answer:
+    """Repeat the question, so that a mixed-up reply would be seen."""
+    return Answer(texts=[asked.body["messages"][-1]["content"]], delay=0.05)
+
+
+def check(found: list[Any]) -> None:
+    for place, message in enumerate(found):
+        assert message.text == f"number {place}"
+        carried = metadata_of(message)
+        assert (carried["decision"], carried["n_used"]) == ("accept", 5)
+        assert (carried["cost"]["calls"], carried["reasons"]) == (2, [])
+    assert len({metadata_of(message)["id"] for message in found}) == len(found)
+
+
+QUESTIONS = [f"number {place}" for place in range(100)]
+
+
+def test_a_hundred_calls_at_once_from_threads() -> None:
+    with Server(echo) as server, ThreadPoolExecutor(100) as pool:
+        guard = guarded(server, threshold=0.4, on_uncertain="refuse")
+        check(list(pool.map(guard.invoke, QUESTIONS)))
+        assert len(server.requests) == 200
+
+
+async def test_a_hundred_calls_at_once_from_tasks() -> None:
+    with Server(echo) as server:
+        guard = guarded(server, threshold=0.4, on_uncertain="refuse")
+        check(list(await asyncio.gather(*map(guard.ainvoke, QUESTIONS))))
+        assert len(server.requests) == 200
+
+
+def test_a_hundred_streams_at_once() -> None:
+    def joined(question: str) -> Any:
+        chunks = list(guard.stream(question))
+        whole = chunks[0]
+        for chunk in chunks[1:]:
+            whole += chunk
+        return whole
+
+    with Server(echo) as server, ThreadPoolExecutor(100) as pool:
+        guard = guarded(server, threshold=0.4)
+        check(list(pool.map(joined, QUESTIONS)))
+
+
+class Busy:
+    """Counts the requests in flight at the server."""
+
+    def __init__(self) -> None:
+        self.now = self.most = 0
+        self._lock = threading.Lock()
+
+    def __call__(self, asked: Asked) -> Answer:
+        del asked
+        with self._lock:
+            self.now += 1
+            self.most = max(self.most, self.now)
+        time.sleep(0.02)
+        with self._lock:
+            self.now -= 1
+        return Answer()
+
+
+async def test_threads_tasks_and_copies_keep_to_one_limit() -> None:
+    busy = Busy()
+    with Server(busy) as server:
+        guard = guarded(server, threshold=0.4, max_concurrency=3)
+        other = guard.model_copy(update={"n": 3})
+        await asyncio.gather(
+            *(guard.ainvoke("Where?") for _ in range(5)),
+            *(asyncio.to_thread(other.invoke, "Where?") for _ in range(5)),
+        )
+        assert len(server.requests) == 20
+    assert busy.most == 3
+
+
+# -- Cancellation ----------------------------------------------------------------------
+
+
+async def test_cancelling_aborts_the_draws_in_flight_at_the_server() -> None:
+    watcher = Watcher()
+    with Server(lambda _: Answer(hang=True)) as server:
+        guard = guarded(server, observers=[watcher])
+        task = asyncio.create_task(guard.ainvoke("Where?"))
+        await asyncio.to_thread(server.wait_for_requests, 2)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await asyncio.to_thread(server.wait_for_abandoned, 2)
+    (assessment,) = watcher.seen
+    assert assessment.reasons == ("cancelled",)
+    assert assessment.answer is None
+
+
+async def test_a_time_limit_of_asyncio_cancels_a_call() -> None:
+    with Server(lambda _: Answer(hang=True)) as server:
+        guard = guarded(server, threshold=0.4, on_uncertain="refuse")
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(guard.ainvoke("Where?"), 0.3)
+        await asyncio.to_thread(server.wait_for_abandoned, 2)
+
+
+async def test_leaving_a_stream_early_aborts_its_samples() -> None:
+    def script(asked: Asked) -> Answer:
+        if asked.is_sample:
+            return Answer(hang=True)
+        return Answer(texts=["one two three"], chunk_delay=0.05)
+
+    watcher = Watcher()
+    with Server(script) as server:
+        stream = guarded(server, observers=[watcher]).astream("Count.")
+        async for chunk in stream:
+            if chunk.text:
+                break
+        await stream.aclose()  # type: ignore[attr-defined]  # it is a generator
+        await asyncio.to_thread(server.wait_for_abandoned, 1)
+    assert [seen.reasons for seen in watcher.seen] == [("cancelled",)]
+
+
+# -- Loops, nesting, forks -------------------------------------------------------------
+
+
+async def test_a_synchronous_call_works_inside_a_running_loop() -> None:
+    with Server(always()) as server:
+        guard = guarded(server, threshold=0.4, on_uncertain="refuse")
+        assert metadata_of(guard.invoke("Where?"))["decision"] == "accept"
+        assert "".join(chunk.text for chunk in guard.stream("Where?")) == "Paris"
+        assert len(guard.batch(["Where?"] * 3)) == 3
+        assert metadata_of(await guard.ainvoke("Where?"))["decision"] == "accept"
+
+
+async def test_the_loop_goes_on_while_a_slow_similarity_compares() -> None:
+    def slow(texts: Any, *, question: str | None = None) -> Any:
+        del question
+        time.sleep(0.3)
+        return [[1.0] * len(texts)] * len(texts)
+
+    ticks = 0
+
+    async def tick() -> None:
+        nonlocal ticks
+        while True:
+            await asyncio.sleep(0.01)
+            ticks += 1
+
+    with Server(always()) as server:
+        clock = asyncio.create_task(tick())
+        guard = guarded(server, threshold=0.4, similarity=slow)
+        assert metadata_of(await guard.ainvoke("Where?"))["decision"] == "accept"
+        clock.cancel()
+    assert ticks >= 10
+
+
+@pytest.mark.parametrize("way", ["threads", "tasks"])
+async def test_twenty_nested_guards_do_not_starve_one_another(way: str) -> None:
+    with Server(always()) as server:
+        inner = guarded(server, n=2, threshold=0.4)
+
+        def decide(_: Any) -> Any:
+            return inner.invoke("Where?")
+
+        guard = SNNEGuard(
+            chat_openai(server),
+            n=2,
+            threshold=0.0,
+            similarity=lambda texts, question=None: [[1.0, 0.0], [0.0, 1.0]],
+            on_uncertain=decide,
+            max_concurrency=2,
+        )
+        if way == "tasks":
+            found = await asyncio.gather(*[guard.ainvoke("x") for _ in range(20)])
+        else:
+            with ThreadPoolExecutor(20) as pool:
+                found = list(pool.map(guard.invoke, ["x"] * 20))
+        assert len(server.requests) == 80
+    assert {metadata_of(message)["decision"] for message in found} == {"flag"}
+
+
+def test_a_guard_as_the_fallback_of_a_guard_may_share_its_limit() -> None:
+    with Server(always(status=403)) as server, Server(always()) as second:
+        inner = guarded(second, n=2, threshold=0.4, max_concurrency=1)
+        middle = guarded(server, n=2, fallback=inner, max_concurrency=1)
+        outer = guarded(server, n=2, fallback=middle, max_concurrency=1)
+        assert outer.invoke("Where?").text == "Paris"
+
+
+_FORKING = """
+import os, sys
+from snne_guard import SNNEGuard
+from langchain_openai import ChatOpenAI
+import threading
+
+def check(guard):
+    carried = guard.invoke("Where?").response_metadata["snne_guard"]
+    return carried["decision"] == "accept" and carried["n_used"] == 5
+
+model = ChatOpenAI(model="m", api_key="test", base_url=sys.argv[1], max_retries=0)
+guard = SNNEGuard(model, threshold=0.4, max_concurrency=2)
+assert check(guard)
+calls = [threading.Thread(target=check, args=(guard,)) for _ in range(5)]
+for call in calls:
+    call.start()
+child = os.fork()
+if child == 0:
+    os._exit(0 if check(guard) else 1)
+_, status = os.waitpid(child, 0)
+for call in calls:
+    call.join()
+sys.exit(os.waitstatus_to_exitcode(status))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+async def test_a_process_that_forks_while_calls_are_in_flight() -> None:
+    with Server(lambda _: Answer(delay=0.1)) as server:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-W", "ignore", "-c", _FORKING, server.url
+        )
+        assert await asyncio.wait_for(process.wait(), 60) == 0
+
+
+_LEAVING = """
+import sys, threading
+from langchain_openai import ChatOpenAI
+from snne_guard import GuardTimeoutError, SNNEGuard
+
+model = ChatOpenAI(model="m", api_key="test", base_url=sys.argv[1], max_retries=0)
+try:
+    SNNEGuard(model, timeout=0.2).invoke("Where?")
+except GuardTimeoutError:
+    sys.exit(0)
+"""
+
+
+async def test_a_provider_that_hangs_does_not_keep_a_process_from_ending() -> None:
+    with Server(lambda _: Answer(hang=True)) as server:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-c", _LEAVING, server.url
+        )
+        assert await asyncio.wait_for(process.wait(), 60) == 0
+
+
+# -- All at once -----------------------------------------------------------------------
+
+
+async def test_five_hundred_tasks_that_are_cancelled_and_fail() -> None:
+    """Nothing hangs, every call is told of once, and the limit is free at the end."""
+    chance, lock = random.Random(7), threading.Lock()  # noqa: S311 - no secret
+
+    def script(asked: Asked) -> Answer:
+        with lock:
+            fails, delay = chance.random() < 0.3, chance.random() * 0.02
+        status = chance.choice([403, 404, 422]) if fails else 200
+        return Answer(status=status, delay=delay, texts=["Paris"] * asked.n)
+
+    watcher = Watcher()
+    with Server(script) as server:
+        guard = guarded(
+            server, n=3, threshold=0.4, max_concurrency=40, observers=[watcher]
+        )
+
+        async def call(place: int) -> str:
+            task = asyncio.create_task(guard.ainvoke(f"number {place}"))
+            if place % 3 == 0:
+                await asyncio.sleep(chance.random() * 0.5)
+                task.cancel()
+            try:
+                message = await task
+            except asyncio.CancelledError:
+                return "cancelled"
+            except openai.APIError:
+                return "failed"
+            return str(metadata_of(message)["decision"])
+
+        ends = Counter(await asyncio.gather(*map(call, range(500))))
+        server.script = always()
+        last = await asyncio.wait_for(guard.ainvoke("Where?"), 10)
+    assert metadata_of(last)["decision"] == "accept"
+    assert sum(ends.values()) == 500
+    assert min(ends[end] for end in ("cancelled", "failed", "accept")) > 20
+    assert len(watcher.seen) <= 501
+    told = Counter("cancelled" in seen.reasons for seen in watcher.seen)
+    assert told[False] == 501 - ends["cancelled"]
+    assert len({seen.id for seen in watcher.seen}) == len(watcher.seen)
+
+
+def test_a_batch_keeps_its_order_and_its_failures() -> None:
+    def script(asked: Asked) -> Answer:
+        text = asked.body["messages"][-1]["content"]
+        return Answer(status=403) if text.endswith("3") else Answer(texts=[text])
+
+    with Server(script) as server:
+        guard = guarded(server, n=2, threshold=0.4)
+        found: list[Any] = guard.batch(QUESTIONS[:10], return_exceptions=True)
+    assert [isinstance(each, openai.APIError) for each in found] == [
+        place == 3 for place in range(10)
+    ]
+    texts = [each.text for each in found if isinstance(each, AIMessage)]
+    assert texts == [question for question in QUESTIONS[:10] if question[-1] != "3"]
+
+
+async def test_guards_run_side_by_side_in_a_chain() -> None:
+    with Server(echo) as server:
+        guard = guarded(server, n=2, threshold=0.4)
+        both = RunnableLambda(lambda text: [HumanMessage(text)]) | {
+            "one": guard,
+            "two": guard.bind(stop=["!"]),
+        }
+        found = await both.ainvoke("number 1")
+    assert {message.text for message in found.values()} == {"number 1"}
