@@ -18,9 +18,9 @@ from snne_guard.similarity import (
     entail_similarity,
     equivalence,
 )
-from snne_guard.similarity.nli.entailment import CLASSES, class_columns
 from tests.similarity.support import is_similarity, save_classifier
 
+CLASSES = ("contradiction", "neutral", "entailment")
 TEXTS = ["paris", "it is paris", "rome", "not paris", "paris"]
 ASKED = "which capital is it?"
 
@@ -61,14 +61,15 @@ def test_equivalence_of_literal_probabilities() -> None:
     assert entail_similarity(one_way) == pytest.approx(np.array([[1, 0.4], [0.4, 1]]))
 
 
-def test_labels_in_any_order_and_spelling() -> None:
-    assert class_columns(dict(enumerate(CLASSES)), model="m") == (0, 1, 2)
-    names = {0: "ENTAILMENT", 1: "CONTRADICTION", 2: "NEUTRAL"}
-    assert class_columns(names, model="m") == (1, 2, 0)
-    unnamed = {0: "LABEL_0", 1: "LABEL_1", 2: "LABEL_2"}
-    for wrong in (unnamed, {0: "entailment", 1: "contradiction"}, {0: "alike"}):
-        with pytest.raises(ConfigurationError, match="outputs of 'm'"):
-            class_columns(wrong, model="m")
+@pytest.mark.slow
+def test_labels_in_any_order_and_spelling(tmp_path: Path) -> None:
+    names = ["ENTAILMENT", "CONTRADICTION", "Neutral"]
+    expected = NLI(save_classifier(tmp_path / "a", CLASSES)).probabilities(TEXTS)
+    found = NLI(save_classifier(tmp_path / "b", names)).probabilities(TEXTS)
+    assert found[0, 1] == pytest.approx(expected[0, 1][[1, 2, 0]])
+    unnamed = save_classifier(tmp_path / "c", ["LABEL_0", "LABEL_1", "LABEL_2"])
+    with pytest.raises(ConfigurationError, match="expected the outputs of"):
+        NLI(unnamed)(TEXTS)
 
 
 @pytest.mark.parametrize(

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from itertools import permutations
+from itertools import combinations, permutations
 from typing import Any
 
 import numpy as np
 
-from snne_guard.errors import ScoringError
+from snne_guard.errors import ConfigurationError, ScoringError
 from snne_guard.similarity.exact import normalised_text
 from snne_guard.similarity.lexical import distinct_texts
 from snne_guard.similarity.local_models import (
@@ -18,22 +18,73 @@ from snne_guard.similarity.local_models import (
     check_batch_size,
     model_name,
 )
-from snne_guard.similarity.nli.entailment import (
-    class_columns,
-    entail_similarity,
-    equivalence,
-)
 from snne_guard.types import BoolArray, FloatArray
 
-__all__ = ["DEFAULT_NLI_MODEL", "NLI"]
+__all__ = ["DEFAULT_NLI_MODEL", "NLI", "entail_similarity", "equivalence"]
 
 DEFAULT_NLI_MODEL = "microsoft/deberta-v2-xlarge-mnli"
 """The paper's, 3.6 GB. ``microsoft/deberta-base-mnli`` and
 ``cross-encoder/nli-deberta-v3-base`` are several times smaller and faster."""
 
 _TOKENS = 512
-_NEUTRAL = (0.0, 1.0, 0.0)
-_ENTAILED = (0.0, 0.0, 1.0)
+_CLASSES = ("contradiction", "neutral", "entailment")  # the last axis of tables
+_CONTRADICTION, _NEUTRAL, _ENTAILMENT = range(3)
+
+
+def equivalence(probabilities: FloatArray, *, strict: bool = True) -> BoolArray:
+    """Return which texts mean the same, from what each says of the other.
+
+    Args:
+        probabilities: ``(n, n, 3)``: premise, hypothesis, then contradiction, neutral,
+            entailment. The diagonal is not looked at.
+        strict: Whether each must entail the other, as in the paper's code. Else no
+            contradiction in either direction and not two neutrals are enough.
+
+    Returns:
+        ``(n, n)`` booleans, symmetric, True on the diagonal; not always transitive.
+
+    Source:
+        Farquhar et al. 2024, "Detecting hallucinations in large language models using
+        semantic entropy" (strict); Kuhn et al. 2023, "Semantic Uncertainty" (not).
+
+    Example:
+        >>> one_way = [[[0, 0, 1], [0.1, 0.2, 0.7]], [[0.1, 0.8, 0.1], [0, 0, 1]]]
+        >>> equivalence(one_way)[0, 1], equivalence(one_way, strict=False)[0, 1]
+        (np.False_, np.True_)
+    """
+    label = np.asarray(probabilities).argmax(axis=2)
+    neutral = label == _NEUTRAL
+    possible = label == _ENTAILMENT if strict else label != _CONTRADICTION
+    same: BoolArray = possible & possible.T & ~(neutral & neutral.T)
+    np.fill_diagonal(same, val=True)
+    return same
+
+
+def entail_similarity(probabilities: FloatArray) -> FloatArray:
+    """Return how far texts entail each other, as a similarity.
+
+    Args:
+        probabilities: ``(n, n, 3)`` as for ``equivalence``.
+
+    Returns:
+        ``(n, n)`` mean of both directions' probability of entailment, in [0, 1], 1 on
+        the diagonal.
+
+    Source:
+        Nguyen, Payani, Mirzasoleiman 2025, "Beyond Semantic Entropy", the similarity
+        ``entail``; that it is the mean of both directions is in the authors' code.
+
+    Example:
+        >>> entail_similarity(
+        ...     [[[0, 0, 1], [0.1, 0.2, 0.7]], [[0.3, 0.6, 0.1], [0] * 3]]
+        ... )
+        array([[1. , 0.4],
+               [0.4, 1. ]])
+    """
+    entailed = np.asarray(probabilities, dtype=np.float64)[:, :, _ENTAILMENT]
+    matrix: FloatArray = ((entailed + entailed.T) / 2).clip(0.0, 1.0)
+    np.fill_diagonal(matrix, 1.0)
+    return matrix
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +166,7 @@ class NLI:
         """
         distinct = distinct_texts(texts)
         n = len(distinct)
-        table = np.tile(np.array(_ENTAILED), (n, n, 1))
+        table = np.tile(np.eye(3)[_ENTAILMENT], (n, n, 1))
         if n > 1:
             asked = question if self.condition_on_question else None
             self._shared().run(lambda model: self._fill(table, model, distinct, asked))
@@ -136,10 +187,9 @@ class NLI:
         )
         room = self._shared().run(_room)
         longest = sorted(map(len, seen))[-2:]
-        pairs = permutations(range(len(distinct)), 2)
         return sum(longest) > room or any(
-            _look_alike(seen[i], seen[j], room) and _differ(distinct[i], distinct[j])
-            for i, j in pairs
+            _look_alike(distinct[i], distinct[j], seen[i], seen[j], room)
+            for i, j in combinations(range(len(distinct)), 2)
         )
 
     def _shared(self) -> LocalModel:
@@ -159,16 +209,14 @@ class NLI:
         question: str | None,
     ) -> None:
         """Write what the model says of distinct texts into their table."""
-        columns = list(class_columns(model.config.id2label, model=self.name))
+        columns = _columns(model, self.name)
         room = _room(model)
         seen = [_ids(model, text) for text in distinct]
         asked = 0 if question is None else len(_ids(model, question))
         places, pairs = [], []
         for i, j in permutations(range(len(distinct)), 2):
-            if _look_alike(seen[i], seen[j], room) and _differ(
-                distinct[i], distinct[j]
-            ):
-                table[i, j] = _NEUTRAL
+            if _look_alike(distinct[i], distinct[j], seen[i], seen[j], room):
+                table[i, j] = np.eye(3)[_NEUTRAL]
                 continue
             fits = len(seen[i]) + len(seen[j]) + 2 * asked <= room
             before = f"{question} " if question is not None and fits else ""
@@ -206,13 +254,27 @@ def _ids(model: Any, text: str) -> list[int]:  # noqa: ANN401 - of torch
     return list(found["input_ids"])
 
 
-def _look_alike(one: list[int], other: list[int], room: int) -> bool:
-    """Return whether the model sees the same tokens of both."""
-    return one[: room // 2] == other[: room // 2]
+def _look_alike(
+    one: str, other: str, seen: list[int], other_seen: list[int], room: int
+) -> bool:
+    """Return whether the model sees the same tokens of two different texts."""
+    same = seen[: room // 2] == other_seen[: room // 2]
+    return same and normalised_text(one) != normalised_text(other)
 
 
-def _differ(one: str, other: str) -> bool:
-    return normalised_text(one) != normalised_text(other)
+def _columns(model: Any, name: str) -> list[int]:  # noqa: ANN401 - of torch
+    """Return which output is contradiction, which neutral and which entailment."""
+    labels = [label for _, label in sorted(model.config.id2label.items())]
+    starts = [label.lower()[:6] for label in labels]
+    columns = [kind[:6] for kind in _CLASSES]
+    if sorted(starts) != sorted(columns):
+        msg = (
+            f"expected the outputs of {name!r} to be {_CLASSES} in some order, got "
+            f"{labels}; where only the names are missing, write them into id2label of "
+            "the model's config.json"
+        )
+        raise ConfigurationError(msg)
+    return [starts.index(column) for column in columns]
 
 
 def _defused(model: Any, text: str) -> str:  # noqa: ANN401 - of torch
