@@ -12,6 +12,7 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import numpy as np
 import openai
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
@@ -174,6 +175,11 @@ async def test_the_loop_goes_on_while_a_slow_similarity_compares() -> None:
     assert ticks >= 10
 
 
+def all_differ(texts: Any, *, question: str | None = None) -> Any:
+    del question
+    return np.eye(len(texts))
+
+
 @pytest.mark.parametrize("way", ["threads", "tasks"])
 async def test_twenty_nested_guards_do_not_starve_one_another(way: str) -> None:
     with Server(always()) as server:
@@ -186,7 +192,7 @@ async def test_twenty_nested_guards_do_not_starve_one_another(way: str) -> None:
             chat_openai(server),
             n=2,
             threshold=0.0,
-            similarity=lambda texts, question=None: [[1.0, 0.0], [0.0, 1.0]],
+            similarity=all_differ,
             on_uncertain=decide,
             max_concurrency=2,
         )
@@ -314,7 +320,7 @@ def test_a_batch_keeps_its_order_and_its_failures() -> None:
 
     with Server(script) as server:
         guard = guarded(server, n=2, threshold=0.4)
-        found: list[Any] = guard.batch(QUESTIONS[:10], return_exceptions=True)
+        found: list[Any] = guard.batch([*QUESTIONS[:10]], return_exceptions=True)
     assert [isinstance(each, openai.APIError) for each in found] == [
         place == 3 for place in range(10)
     ]
@@ -325,7 +331,7 @@ def test_a_batch_keeps_its_order_and_its_failures() -> None:
 async def test_guards_run_side_by_side_in_a_chain() -> None:
     with Server(echo) as server:
         guard = guarded(server, n=2, threshold=0.4)
-        both = RunnableLambda(lambda text: [HumanMessage(text)]) | {
+        both: Any = RunnableLambda(lambda text: [HumanMessage(text)]) | {
             "one": guard,
             "two": guard.bind(stop=["!"]),
         }
