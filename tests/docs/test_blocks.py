@@ -39,7 +39,7 @@ EMBEDDED = {"README.md", "tutorial.md"}
 """Pages whose blocks ask the embedded model."""
 SLOW = {"tutorial.md", "local-models.md"}
 
-NOT_RUN: set[tuple[str, str]] = set()
+NOT_RUN = {("local-models.md", "needs the weights of a model")}
 """Blocks that are not run: page and reason."""
 
 

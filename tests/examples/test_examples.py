@@ -26,7 +26,7 @@ SHOWN = {
     "integrations/with_langgraph.py": ("a person is asked", "Nobody knows."),
     "integrations/with_otel.py": ("snne_guard", "gen_ai.evaluation.result"),
 }
-QUICK = ("chain.py", "openai_client.py")
+QUICK = ("chain.py",)
 
 
 def cases() -> list[Any]:
