@@ -202,7 +202,8 @@ def _asked(question: str) -> frozenset[str]:
     if len(question) >= LONG_QUESTION:  # a text to answer from
         return _NONE
     words = frozenset(_words(question))
-    return words - NEGATIONS if words.isdisjoint(OR) else _NONE
+    choice = "?" in question and not words.isdisjoint(OR)
+    return _NONE if choice else words - NEGATIONS
 
 
 def _exactly(text: str) -> str:
