@@ -24,7 +24,7 @@ class DriftReport:
         n: New answers that have a score.
         statistic: Largest distance between the two cumulative distributions, in [0, 1].
         p_value: Probability of such a distance or a larger one without drift.
-        level: The p-value below which it counts as drift.
+        drifted: Whether the new answers come from elsewhere, as far as ``u`` can tell.
         mean_reference: Mean ``u`` of the calibration's answers.
         mean: Mean ``u`` of the new answers.
         accepted_reference: Share of the calibration's scored answers that its threshold
@@ -36,16 +36,11 @@ class DriftReport:
     n: int
     statistic: float
     p_value: float
-    level: float
+    drifted: bool
     mean_reference: float
     mean: float
     accepted_reference: float
     accepted: float
-
-    @property
-    def drifted(self) -> bool:
-        """Whether the new answers come from elsewhere, as far as ``u`` can tell."""
-        return self.p_value < self.level
 
     @property
     def statement(self) -> str:
@@ -111,7 +106,7 @@ def drift(
         n=len(new),
         statistic=float(test.statistic),
         p_value=float(test.pvalue),
-        level=level,
+        drifted=bool(test.pvalue < level),
         mean_reference=float(reference.mean()),
         mean=float(new.mean()),
         accepted_reference=float((reference <= limit).mean()),

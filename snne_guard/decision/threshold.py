@@ -100,7 +100,7 @@ class Threshold:
     @property
     def statement(self) -> str:
         """The promise, or why there is none and what to do, in plain words."""
-        return _STATEMENTS[self.status](self)
+        return _statement(self)
 
     @classmethod
     def fixed(cls, u: float, /) -> Self:
@@ -221,51 +221,38 @@ def _percent(share: float | None) -> str:
     return f"{100 * (share or 0):.3g} %"
 
 
-def _fixed(one: Threshold) -> str:
-    accepted = (
-        "No answer is" if one.value < 0 else f"Answers with u <= {one.value:g} are"
+def _statement(one: Threshold) -> str:
+    limit, alpha = (
+        f"Answers with u <= {one.value:.4g} are accepted",
+        _percent(one.alpha),
     )
-    return f"{accepted} accepted: a limit that someone chose, which promises nothing."
-
-
-def _coverage(one: Threshold) -> str:
-    return (
-        f"Answers with u <= {one.value:.4g} are accepted, {_percent(one.acceptance)} "
-        f"of the {one.n_labels} that were scored. Nothing is promised about errors."
-    )
-
-
-def _certified(one: Threshold) -> str:
-    return (
-        f"With {_percent(1 - (one.delta or 0))} confidence, at most "
-        f"{_percent(one.alpha)} of the accepted answers are wrong. Answers with "
-        f"u <= {one.value:.4g} are accepted: {one.n_accepted} of the {one.n_labels} "
-        f"graded ones ({_percent(one.acceptance)}), of which {one.n_wrong} were wrong."
-    )
-
-
-def _too_few(one: Threshold) -> str:
-    return (
-        f"Nothing is accepted: {one.n_labels} labels are too few to promise an error "
-        f"rate of {_percent(one.alpha)}. Grade at least {one.labels_needed} answers."
-    )
-
-
-def _infeasible(one: Threshold) -> str:
-    asked = f"an error rate of {_percent(one.alpha)}"
-    parts = [f"Nothing is accepted: these {one.n_labels} labels do not allow {asked}."]
-    if one.best_alpha is not None:
-        parts.append(
-            f"They would have allowed {_percent(one.best_alpha)}; to promise that, "
-            "grade new answers."
+    if one.status == "fixed":
+        accepted = limit if one.value >= 0 else "No answer is accepted"
+        return f"{accepted}: a limit that someone chose, which promises nothing."
+    if one.status == "coverage":
+        return (
+            f"{limit}, {_percent(one.acceptance)} of the {one.n_labels} that were "
+            "scored. Nothing is promised about errors."
         )
-    return " ".join(parts)
-
-
-_STATEMENTS = {
-    "fixed": _fixed,
-    "coverage": _coverage,
-    "certified": _certified,
-    "too_few_labels": _too_few,
-    "infeasible": _infeasible,
-}
+    if one.status == "certified":
+        return (
+            f"With {_percent(1 - (one.delta or 0))} confidence, at most {alpha} of the "
+            f"accepted answers are wrong. {limit}: {one.n_accepted} of the "
+            f"{one.n_labels} graded ones ({_percent(one.acceptance)}), of which "
+            f"{one.n_wrong} were wrong."
+        )
+    if one.status == "too_few_labels":
+        return (
+            f"Nothing is accepted: {one.n_labels} labels are too few to promise an "
+            f"error rate of {alpha}. Grade at least {one.labels_needed} answers."
+        )
+    refused = (
+        f"Nothing is accepted: these {one.n_labels} labels do not allow an error rate "
+        f"of {alpha}."
+    )
+    if one.best_alpha is None:
+        return refused
+    return (
+        f"{refused} They would have allowed {_percent(one.best_alpha)}; to promise "
+        "that, grade new answers."
+    )

@@ -231,12 +231,19 @@ def _measured(
         for number, row in enumerate(rows):
             if row.skipped is not None:
                 continue
-            if row.similarity_name not in builders:
-                builders[row.similarity_name] = _builder(
-                    row, member, include_answer=include_answer
+            name, compare = row.similarity
+            if name not in builders:
+                builders[name] = InputBuilder(
+                    member.texts,
+                    similarity=compare,
+                    name=name,
+                    question=member.recording.question,
+                    token_logprobs=member.logprobs,
+                    answer="member" if include_answer else "apart",
+                    known=member.known,
                 )
             try:
-                inputs = builders[row.similarity_name].inputs(row.method, tau=tau)
+                inputs = builders[name].inputs(row.method, tau=tau)
                 scores[number, at] = row.method.compute(inputs)
             except ConfigurationError:
                 raise
@@ -244,18 +251,6 @@ def _measured(
                 told = str(error).replace(f" for method {row.method.name!r}", "")
                 problems.setdefault(row.name, told)
     return scores, problems
-
-
-def _builder(row: Row, member: _Member, *, include_answer: bool) -> InputBuilder:
-    return InputBuilder(
-        member.texts,
-        similarity=row.similarity,
-        name=row.similarity_name,
-        question=member.recording.question,
-        token_logprobs=member.logprobs,
-        answer="member" if include_answer else "apart",
-        known=member.known,
-    )
 
 
 def _comparable(scores: FloatArray) -> tuple[list[int], BoolArray]:

@@ -22,6 +22,7 @@ __all__ = ["BASELINE", "Row", "plan_rows"]
 BASELINE = "answer_length"
 """The method that is in every table, so that nobody takes length for uncertainty."""
 
+_UNUSED = resolve_similarity("exact")
 _SPEC = re.compile(r"(?P<method>[^\[\]]+)(?:\[(?P<similarity>[^\[\]]+)\])?")
 
 
@@ -32,15 +33,14 @@ class Row:
     Attributes:
         name: What runs, as ``dse[exact]``.
         method: The method.
-        similarity: What compares the answers; never called where nothing does.
-        similarity_name: Its name.
+        similarity: Name and callable of what compares the answers; never called where
+            nothing does.
         skipped: Why the method cannot run, None where it can.
     """
 
     name: str
     method: Method
-    similarity: Similarity
-    similarity_name: str
+    similarity: tuple[str, Similarity]
     skipped: str | None = None
 
 
@@ -84,29 +84,24 @@ def _rows(
         if bracket is not None:
             msg = f"method {method.name!r} compares no answers; leave [...] off"
             raise ConfigurationError(msg)
-        unused, compare = resolve_similarity("exact")
-        yield Row(
-            name=method.name, method=method, similarity=compare, similarity_name=unused
-        )
+        yield Row(name=method.name, method=method, similarity=_UNUSED)
         return
     if bracket is not None:
         name, compare = resolve_similarity(bracket)
         check_similarity(method, compare, name=name)
-        yield _row(method, name, compare)
-        return
-    candidates = _defaults(method) if similarity is None else similarity
-    found = [resolve_similarity(one) for one in (*candidates, *models)]
-    fitting = [(name, one) for name, one in found if _fits(method, one, name=name)]
-    for name, compare in fitting:
-        yield _row(method, name, compare)
-    if not fitting:
+        found = [(name, compare)]
+    else:
+        candidates = _defaults(method) if similarity is None else similarity
+        resolved = map(resolve_similarity, (*candidates, *models))
+        found = [one for one in resolved if _fits(method, *one)]
+    for one in found:
+        yield Row(name=f"{method.name}[{one[0]}]", method=method, similarity=one)
+    if not found:
         default = default_similarity(method)
-        name, compare = resolve_similarity("exact")
         yield Row(
             name=f"{method.name}[{default}]",
             method=method,
-            similarity=compare,
-            similarity_name=name,
+            similarity=_UNUSED,
             skipped=f"needs a similarity such as {default}:MODEL",
         )
 
@@ -122,15 +117,6 @@ def _parsed(asked: str | Method) -> tuple[Method, str | None]:
     return METHODS[found["method"]], found["similarity"]
 
 
-def _row(method: Method, name: str, compare: Similarity) -> Row:
-    return Row(
-        name=f"{method.name}[{name}]",
-        method=method,
-        similarity=compare,
-        similarity_name=name,
-    )
-
-
 def _defaults(method: Method) -> Sequence[str]:
     """Return the similarities without a model on which a method makes sense."""
     if "cluster_ids" in method.needs:
@@ -141,7 +127,7 @@ def _defaults(method: Method) -> Sequence[str]:
     )
 
 
-def _fits(method: Method, similarity: Similarity, *, name: str) -> bool:
+def _fits(method: Method, name: str, similarity: Similarity) -> bool:
     try:
         check_similarity(method, similarity, name=name)
     except ConfigurationError:
