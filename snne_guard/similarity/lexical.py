@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
-from itertools import chain, combinations, islice
+from itertools import combinations
 
 import numpy as np
 from rapidfuzz.distance import LCSseq
@@ -37,9 +37,6 @@ in any order, so that time is linear in long texts."""
 
 ALMOST_ONE = 0.99
 """The most that two texts with different tokens get where their order was not seen."""
-
-_READY = "".join(map(chr, range(4096)))
-_SURROGATES = range(0xD800, 0xE000)  # no characters of their own in a str
 
 
 def rouge_l(
@@ -190,12 +187,7 @@ def characters(tokens: AbstractSet[str], /) -> dict[str, str]:
     Raises:
         InputError: There are more tokens than characters.
     """
-    if len(tokens) <= len(_READY):
-        return dict(zip(tokens, _READY, strict=False))
-    if len(tokens) > sys.maxunicode + 1 - len(_SURROGATES):
-        msg = f"expected at most 1,112,064 distinct tokens, got {len(tokens)}"
+    if len(tokens) > sys.maxunicode:
+        msg = f"expected at most {sys.maxunicode} distinct tokens, got {len(tokens)}"
         raise InputError(msg)
-    codes: Iterable[int] = chain(
-        range(_SURROGATES.start), range(_SURROGATES.stop, sys.maxunicode + 1)
-    )
-    return dict(zip(tokens, map(chr, islice(codes, len(tokens))), strict=True))
+    return dict(zip(tokens, map(chr, range(len(tokens))), strict=True))

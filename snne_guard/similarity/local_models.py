@@ -50,10 +50,6 @@ class LocalModel:
             device: Such as ``"cuda:1"``; None for the best.
             extra: The extra of this library that installs what is needed.
             revision: Branch, tag or commit.
-
-        Raises:
-            MissingExtraError: sentence-transformers is not installed.
-            ConfigurationError: The model cannot be loaded.
         """
         key = (kind, name, device, revision)
         with _LOADING:

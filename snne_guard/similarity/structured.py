@@ -46,9 +46,11 @@ def read_json(text: str, /) -> Any:  # noqa: ANN401 - JSON may be anything
             parse_int=Decimal,
             parse_constant=_refuse,
         )
+        if _depth(value) > _MAX_DEPTH:
+            return NOT_JSON
     except (ValueError, RecursionError, InvalidOperation):
         return NOT_JSON
-    return NOT_JSON if _too_deep(value) else value
+    return value
 
 
 def alike_values(one: Any, other: Any, strings: Strings, /) -> float:  # noqa: ANN401
@@ -105,19 +107,12 @@ def _refuse(constant: str) -> None:
     raise ValueError(constant)
 
 
-def _too_deep(value: object) -> bool:
-    level = [value]
-    for _ in range(_MAX_DEPTH):
-        level = [member for parent in level for member in _members(parent)]
-        if not level:
-            return False
-    return True
-
-
-def _members(value: object) -> list[object]:
-    if isinstance(value, dict):
-        return list(cast("dict[str, object]", value).values())
-    return cast("list[object]", value) if isinstance(value, list) else []
+def _depth(value: object) -> int:
+    """Return how deeply lists and objects are nested in a value."""
+    if not isinstance(value, dict | list):
+        return 0
+    members = value.values() if isinstance(value, dict) else value
+    return 1 + max(map(_depth, members), default=0)
 
 
 class _Structured:

@@ -213,7 +213,7 @@ def test_long_texts_that_are_not_equal_are_never_one() -> None:
     assert alike("it is the " * 1000 + "Paris", "of the " * 1000 + "Lyon") <= 0.5
 
 
-def test_more_words_than_there_are_before_the_surrogates() -> None:
+def test_more_words_than_characters_below_the_surrogates() -> None:
     many = " ".join(f"word{n}" for n in range(0xD800 + 10))
     assert 0.5 < alike(many, "word4 word40") < 0.6
 
