@@ -39,7 +39,7 @@ from snne_guard.sampling.openai import (
     reusable_options,
 )
 from snne_guard.sampling.replies import Reply
-from snne_guard.settings import GuardSettings
+from snne_guard.settings import GuardSettings, is_disabled
 from snne_guard.similarity import LONG_QUESTION
 from snne_guard.types import Assessment
 
@@ -118,7 +118,8 @@ class _Guarding:
     @property
     def _holds(self) -> bool:
         """Whether nothing of a stream may be shown before the decision."""
-        return self.settings.policy.may_withhold or self.settings.fallback is not None
+        held = self.settings.policy.may_withhold or self.settings.fallback is not None
+        return held and not is_disabled()
 
     def _prepare(
         self, request: ApiRequest, answer: Reply | None = None
@@ -174,9 +175,6 @@ class _Guarding:
         """Return what the fallback says, which may have to be awaited."""
         fallback = self.settings.fallback
         body = {**unstreamed(request).body}
-        if fallback is None:
-            msg = 'on_uncertain returned "fallback", and the guard has no fallback'
-            raise ConfigurationError(msg)
         if callable(fallback):
             return fallback(body)
         client = self.client if isinstance(fallback, str) else fallback

@@ -78,12 +78,8 @@ def wants_usage(request: ApiRequest) -> bool:
 
 
 def _api_at(path: str) -> Api | None:
-    url = urlsplit(path)
-    place = f"/{url.path.strip('/')}"
-    if url.netloc:  # a whole address
-        ends = [end for end in _APIS if place.endswith(end)]
-        return _APIS[ends[0]] if ends else None
-    return _APIS.get(place)
+    place = f"/{urlsplit(path).path.strip('/')}"  # also of a whole address
+    return next((_APIS[end] for end in _APIS if place.endswith(end)), None)
 
 
 def _refuse(what: str) -> NoReturn:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from collections.abc import AsyncGenerator, Generator
 from contextlib import suppress
+from types import SimpleNamespace
 from typing import Any, Self
 
 import openai
@@ -32,7 +33,7 @@ class GuardedStream(openai.Stream[Any]):
                 parts.close()
 
         self._iterator = rest
-        self.response: Any = _Response(close=close)
+        self.response: Any = SimpleNamespace(close=close)
 
 
 class AsyncGuardedStream(openai.AsyncStream[Any]):
@@ -52,26 +53,13 @@ class AsyncGuardedStream(openai.AsyncStream[Any]):
                 await parts.aclose()
 
         self._iterator = rest
-        self.response: Any = _Response(aclose=close)
+        self.response: Any = SimpleNamespace(aclose=close)
 
     @classmethod
     async def open(cls, parts: AsyncGenerator[Any]) -> Self:
         """Return a stream whose first part has come."""
         first = [part for part in (await anext(parts, None),) if part is not None]
         return cls(first, parts)
-
-
-class _Response:
-    """Stands for the HTTP response, by which the openai package closes streams."""
-
-    def __init__(
-        self,
-        *,
-        close: Callable[[], None] | None = None,
-        aclose: Callable[[], Awaitable[None]] | None = None,
-    ) -> None:
-        self.close = close
-        self.aclose = aclose
 
 
 # These refer to no stream, so that one that is dropped ends its requests at once.

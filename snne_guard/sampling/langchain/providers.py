@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from types import MappingProxyType
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
@@ -28,8 +27,6 @@ __all__ = [
     "takes_temperature",
 ]
 
-_NONE: Mapping[str, object] = MappingProxyType({})
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Provider:
@@ -43,8 +40,6 @@ class Provider:
         n: Option that asks one request for several replies, None where there is none.
         logprobs: Options that ask for token log-probabilities, empty where there are
             none.
-        replaces_fields: Options that take the place of all fields of the model where a
-            call sets them, so that the temperature must be set in them.
         names_ending: Whether the class always says how a reply ended, so that a reply
             that does not was cut off.
         client_parses: Whether the client itself parses structured replies
@@ -65,8 +60,7 @@ class Provider:
     temperature: str | None = "temperature"
     temperature_range: tuple[float, float] = (0.0, 2.0)
     n: str | None = None
-    logprobs: Mapping[str, object] = field(default_factory=lambda: _NONE)
-    replaces_fields: tuple[str, ...] = ()
+    logprobs: Mapping[str, object] = field(default_factory=dict[str, object])
     names_ending: bool = True
     client_parses: bool = False
     stores: bool = False
@@ -105,7 +99,7 @@ def _holds_pipeline(model: Any, kwargs: Mapping[str, Any]) -> bool:  # noqa: ANN
     return any(base.__name__ == "HuggingFacePipeline" for base in held.__mro__)
 
 
-_ASK: Mapping[str, object] = MappingProxyType({"logprobs": True})
+_ASK = {"logprobs": True}
 _OPENAI = Provider(
     classes=("langchain_openai.BaseChatOpenAI",),
     n="n",
@@ -124,13 +118,13 @@ DEFAULT = Provider(
 
 PROVIDERS: list[Provider] = [
     # The Responses API has no n, and the class drops log-probabilities.
-    replace(_OPENAI, n=None, logprobs=_NONE, stores=True, applies=_uses_responses),
+    replace(_OPENAI, n=None, logprobs={}, stores=True, applies=_uses_responses),
     _OPENAI,
     replace(_OPENAI, classes=("langchain_deepseek.ChatDeepSeek",), n=None),
     replace(
         _OPENAI,
         classes=("langchain_together.ChatTogether",),
-        logprobs=MappingProxyType({"logprobs": 1}),
+        logprobs={"logprobs": 1},
     ),
     replace(
         _OPENAI,
@@ -150,7 +144,6 @@ PROVIDERS: list[Provider] = [
     Provider(
         classes=("langchain_aws.ChatBedrockConverse",),
         temperature_range=(0.0, 1.0),
-        replaces_fields=("inferenceConfig", "inference_config"),
     ),
     Provider(
         classes=("langchain_aws.ChatBedrock",),
@@ -170,7 +163,6 @@ PROVIDERS: list[Provider] = [
         classes=("langchain_ollama.ChatOllama",),
         temperature_range=(0.0, math.inf),
         logprobs=_ASK,
-        replaces_fields=("options",),
     ),
     # A pipeline has its temperature inside: TransformersChatModel draws from it.
     Provider(

@@ -50,11 +50,12 @@ _SET_FOR_SAMPLES = frozenset(
         "stream",
         "stream_options",
         "stream_usage",
-        "temperature",
         "top_logprobs",
     }
 )
 """Options that a sample does not take over from the user, wherever they are."""
+
+_STREAMS = frozenset({"stream", "stream_options"})
 
 _FOR_TRACERS = ("ls_structured_output_format", "structured_output_format")
 """Options that LangChain takes out before the provider sees them."""
@@ -113,13 +114,7 @@ def request_for(
         stream: Whether the answer is streamed.
     """
     row = provider_of(model, kwargs)
-    hot = row.clamped(temperature)
-    options = {name: kwargs[name] for name in kwargs if name not in _FOR_TRACERS}
-    fields: dict[str, Any] = {"cache": False, "callbacks": None, "verbose": False}
     sample = draw.role == "sample"
-    if sample:
-        options = _cleaned(options) | ({"store": False} if row.stores else {})
-        fields |= _sample_fields(model)
     has_logprobs = kwargs.get("logprobs", getattr(model, "logprobs", None))
     adds = {
         "logprobs": logprobs and row.logprobs and (sample or not has_logprobs),
@@ -127,16 +122,21 @@ def request_for(
         "temperature": sample and takes_temperature(model, row, kwargs),
     }
     optional = frozenset(name for name in adds if adds[name]) - left_out
+    hot = row.clamped(temperature) if "temperature" in optional else None
+    options = {name: kwargs[name] for name in kwargs if name not in _FOR_TRACERS}
+    fields: dict[str, Any] = {"cache": False, "callbacks": None, "verbose": False}
+    if sample:
+        options = _sampled(options, hot) | ({"store": False} if row.stores else {})
+        fields |= _sample_fields(model, row, hot)
     if "logprobs" in optional:
         options |= row.logprobs
     if "n" in optional:
         options[str(row.n)] = draw.n
-    if "temperature" in optional:
-        _heat(model, row, options, fields, hot)
-    elif "temperature" in kwargs:
-        options["temperature"] = kwargs["temperature"]
     if not stream:
-        fields |= _unstreamed(model, options)
+        options = {k: v for k, v in options.items() if k not in _STREAMS}
+        fields |= (
+            {"streaming": False} if "streaming" in type(model).model_fields else {}
+        )
     _make_clients(model)
     copy = model.model_copy(update=fields)
     stop = options.pop("stop", None)
@@ -153,10 +153,10 @@ def request_for(
     )
 
 
-def _cleaned(options: Mapping[str, Any]) -> dict[str, Any]:
+def _sampled(options: Mapping[str, Any], hot: float | None) -> dict[str, Any]:
     """Return options as samples take them over, those inside of others too."""
     kept = {
-        name: _cleaned(value)
+        name: _sampled(value, hot)
         if name in _NESTED and isinstance(value, Mapping)
         else value
         for name, value in options.items()
@@ -164,48 +164,29 @@ def _cleaned(options: Mapping[str, Any]) -> dict[str, Any]:
     }
     if "store" in kept:
         kept["store"] = False
+    if "temperature" in kept and hot is not None:
+        kept["temperature"] = hot
     return kept
 
 
-def _sample_fields(model: BaseChatModel) -> dict[str, Any]:
-    """Return the fields of a model that a sample sets anew, but for the temperature."""
+def _sample_fields(
+    model: BaseChatModel, row: Provider, hot: float | None
+) -> dict[str, Any]:
+    """Return the fields of a model that a sample sets anew."""
     fields = type(model).model_fields
     update: dict[str, Any] = {
         name: None for name in ("seed", "random_seed") if name in fields
     }
-    if "n" in fields and not fields["n"].is_required():  # as a guard's own n is
+    if "n" in fields:
         update["n"] = fields["n"].default
     if getattr(model, "store", None):
         update["store"] = False
     for place in _NESTED:
         if place in fields and isinstance(held := getattr(model, place), Mapping):
-            update[place] = _cleaned(held)
+            update[place] = _sampled(held, hot)
+    if hot is not None and row.temperature in fields:
+        update[row.temperature] = hot
     return update
-
-
-def _heat(
-    model: BaseChatModel,
-    row: Provider,
-    options: dict[str, Any],
-    fields: dict[str, Any],
-    temperature: float,
-) -> None:
-    """Set the temperature: as a field of the class, else as an option of the call."""
-    if row.temperature in type(model).model_fields:
-        fields[str(row.temperature)] = temperature
-    else:
-        options["temperature"] = temperature
-    for place in row.replaces_fields:
-        if isinstance(held := options.get(place), Mapping):
-            options[place] = {**held, "temperature": temperature}
-
-
-def _unstreamed(model: BaseChatModel, options: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields of a model that does not stream, and drop such options."""
-    for name in ("stream", "stream_options"):
-        options.pop(name, None)
-    streaming = {"streaming": False} if "streaming" in type(model).model_fields else {}
-    return {"disable_streaming": True, **streaming}
 
 
 def _make_clients(model: BaseChatModel) -> None:

@@ -73,10 +73,11 @@ async def test_samples_are_hot_unseeded_and_unstored(way: str) -> None:
     )
     reply = await sent(draws(bound, stop=["."], temperature=0.8), SAMPLE, way)
     (call,) = model.calls
-    assert (call.stop, call.options, call.temperature) == (["."], {}, 0.8)
+    assert (call.stop, call.temperature) == (["."], 0.8)
+    assert call.options == {"temperature": 0.8}
     copy = call.model
     assert (copy.n, copy.seed, copy.streaming, copy.cache) == (1, None, False, False)
-    assert copy.extra_body == {"top_k": 5, "store": False}
+    assert copy.extra_body == {"temperature": 0.8, "top_k": 5, "store": False}
     assert (model.n, model.seed, model.temperature) == (3, 7, 0.2)
     assert reply.temperature_set
     assert reply.raw is None
