@@ -14,8 +14,10 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import count
+from pathlib import Path
 from typing import Any
 
+ROOT = Path(__file__).parents[1]
 WORDS = 20
 _texts = count()
 
@@ -30,7 +32,7 @@ def served(*, seconds: float, takes_n: bool = True) -> Iterator[str]:
     """
     command = [sys.executable, "-m", "benchmarks._server", str(seconds), str(takes_n)]
     with subprocess.Popen(  # noqa: S603 - this interpreter, a program of this project
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:
         if process.stdout is None:
             raise RuntimeError

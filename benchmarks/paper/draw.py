@@ -150,28 +150,31 @@ def draw_here(
     token of each reply at the last layer, and how likely the model calls the answer
     true, after the examples.
     """
-    tally = Tally()
-    few_shot = _p_true_examples(run, model, chosen.for_p_true)
-    tally.known = sum(one.id in file.ids for one in chosen.questions)
+    tally = Tally(known=sum(one.id in file.ids for one in chosen.questions))
     seen = file.ids | file.failed_ids()
-    new = [one for one in chosen.questions if one.id not in seen]
-    fitting = [one for one in new if _fits(model, one)]
-    for question in new:
-        if question not in fitting:
+    fitting: list[Question] = []
+    for question in chosen.questions:
+        if question.id in seen:
+            continue
+        if _fits(model, question):
+            fitting.append(question)
+        else:
             file.fail(question, "the prompt is too long for the model", None)
             tally.failed += 1
-    for question, (answer, *samples) in _replies(run, model, fitting):
-        extra = dict(question.extra)
-        extra["p_true_logprob"] = _p_true_logprob(
-            model, question, answer, samples, few_shot=few_shot
-        )
+    few_shot = _p_true_examples(run, model, chosen.for_p_true) if fitting else ""
+    for question, replies in _replies(run, model, fitting):
+        extra = {
+            **question.extra,
+            "p_true_logprob": _p_true_logprob(model, question, replies, few_shot),
+        }
         if run.hidden_states:
-            extra["hidden_states"] = [*map(_state, (answer, *samples))]
+            extra["hidden_states"] = [*map(_state, replies)]
+        answer, *samples = (_sample(one, model) for one in replies)
         made = Assessment(
             id=question.id,
-            answer=_sample(answer, model),
-            samples=tuple(_sample(one, model) for one in samples),
-            cost=_cost((answer, *samples)),
+            answer=answer,
+            samples=(*samples,),
+            cost=_cost(replies),
         )
         file.write(replace(question, extra=extra), made)
         tally.recorded += 1
@@ -234,17 +237,11 @@ def _p_true_examples(
 def _p_true_logprob(
     model: HuggingFaceModel,
     question: Question,
-    answer: Completion,
-    samples: Sequence[Completion],
-    *,
+    replies: Sequence[Completion],
     few_shot: str,
 ) -> float | None:
-    prompt = p_true_prompt(
-        question.question,
-        answer.text.strip(),
-        [one.text for one in samples],
-        examples=few_shot,
-    )
+    answer, *samples = (one.text.strip() for one in replies)
+    prompt = p_true_prompt(question.question, answer, samples, examples=few_shot)
     try:
         return model.likelihood(prompt, " A")
     except InputError:  # too long for the model
