@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from snne_guard.cli.console import note, system_error
+from snne_guard.cli.console import note
 from snne_guard.errors import SnneGuardError
 
 __all__ = ["COMMANDS", "app"]
@@ -53,7 +53,8 @@ class _LazyGroup(TyperGroup):
         except SnneGuardError as error:
             note(str(error))
         except OSError as error:
-            note(system_error(error))
+            name = "" if error.filename is None else f"{error.filename}: "
+            note(f"{name}{error.strerror or error}")
         raise typer.Exit(2)
 
 

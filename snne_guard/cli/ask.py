@@ -10,17 +10,8 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
+from snne_guard.cli import options
 from snne_guard.cli.models import asked_model, messages_for, provider_errors
-from snne_guard.cli.options import (
-    AsJson,
-    BaseUrl,
-    Model,
-    PriceList,
-    Seed,
-    SimilarityName,
-    System,
-    parse_prices,
-)
 from snne_guard.decision import Calibration
 from snne_guard.errors import ConfigurationError
 from snne_guard.types import Assessment
@@ -41,8 +32,8 @@ class Uncertain(StrEnum):
 def ask(
     question: Annotated[str, typer.Argument(help="What to ask.")],
     *,
-    model: Model = "embedded",
-    base_url: BaseUrl = None,
+    model: options.Model = "embedded",
+    base_url: options.BaseUrl = None,
     n: Annotated[
         int | None, typer.Option(help="Replies compared, the answer included; else 5.")
     ] = None,
@@ -58,12 +49,12 @@ def ask(
     temperature: Annotated[
         float | None, typer.Option(help="Sampling temperature; else 1.")
     ] = None,
-    system: System = None,
-    seed: Seed = None,
+    system: options.System = None,
+    seed: options.Seed = None,
     method: Annotated[str | None, typer.Option(help="auto, snne, wsnne, ...")] = None,
-    similarity: SimilarityName = None,
-    prices: PriceList = None,
-    as_json: AsJson = False,
+    similarity: options.SimilarityName = None,
+    prices: options.PriceList = None,
+    as_json: options.AsJson = False,
 ) -> None:
     """Ask a model several times and see how far its answers differ.
 
@@ -100,11 +91,11 @@ def ask(
         "temperature": temperature,
         "method": method,
         "similarity": similarity,
-        "prices": parse_prices(prices),
+        "prices": options.parse_prices(prices),
     }
-    options: dict[str, Any] = {} if made is None else made.guard_settings()
-    options |= {name: value for name, value in given.items() if value is not None}
-    guard = SNNEGuard(chat, on_uncertain=on_uncertain.value, **options)
+    chosen: dict[str, Any] = {} if made is None else made.guard_settings()
+    chosen |= {name: value for name, value in given.items() if value is not None}
+    guard = SNNEGuard(chat, on_uncertain=on_uncertain.value, **chosen)
     progress = Console(stderr=True)
     with provider_errors(), progress.status(f"asking for {guard.n} replies"):
         assessment = guard.assess(messages_for(question, model=model, system=system))

@@ -13,24 +13,13 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from snne_guard.cli import options
 from snne_guard.cli.console import check_outputs, note, progress, safe
 from snne_guard.cli.models import named_grader
-from snne_guard.cli.options import (
-    BareQuestion,
-    GraderName,
-    JudgeUrl,
-    Labels,
-    RecordedModel,
-    SimilarityName,
-    Tau,
-    WithoutAnswer,
-)
-from snne_guard.decision import Calibration
-from snne_guard.errors import ConfigurationError, InputError
+from snne_guard.evaluation import read_labels, read_recordings, with_labels
 from snne_guard.evaluation.calibrate import CalibrationResult
 from snne_guard.evaluation.calibrate import calibrate as make_calibration
-from snne_guard.evaluation.label import labels_path, read_labels, with_labels
-from snne_guard.evaluation.recordings import Recording, read_recordings
+from snne_guard.evaluation.label import labels_paths
 
 __all__ = ["calibrate"]
 
@@ -63,19 +52,19 @@ def calibrate(
     refuse_above: Annotated[
         float | None, typer.Option(help="Always refuse answers with a larger u.")
     ] = None,
-    grader: GraderName = "label",
-    base_url: JudgeUrl = None,
-    labels: Labels = None,
+    grader: options.GraderName = "label",
+    base_url: options.JudgeUrl = None,
+    labels: options.Labels = None,
     method: Annotated[str, typer.Option(help="As the guard will have it.")] = "snne",
-    similarity: SimilarityName = None,
-    tau: Tau = 1.0,
+    similarity: options.SimilarityName = None,
+    tau: options.Tau = 1.0,
     n: Annotated[
         int | None,
         typer.Option(help="Members of the response set; else all that were recorded."),
     ] = None,
-    without_answer: WithoutAnswer = False,
-    bare_question: BareQuestion = False,
-    model: RecordedModel = None,
+    without_answer: options.WithoutAnswer = False,
+    bare_question: options.BareQuestion = False,
+    model: options.RecordedModel = None,
 ) -> None:
     """Choose a threshold from graded recordings, with a promise about errors.
 
@@ -86,9 +75,16 @@ def calibrate(
     not allow the error rate, and a guard with it accepts nothing; 2 wrong usage, and
     nothing was written.
     """
-    _check_files(recordings, labels=labels, out=out)
+    recordings = [*dict.fromkeys(recordings)]
+    label_files = labels_paths(recordings, labels)
+    check_outputs([*recordings, *label_files], {"--out": out})
+    rows = [
+        row
+        for name, label_file in zip(recordings, label_files, strict=True)
+        for row in with_labels(read_recordings(name), read_labels(label_file))
+    ]
     result = make_calibration(
-        _labelled(recordings, labels),
+        rows,
         error_rate=error_rate,
         coverage=coverage,
         delta=delta,
@@ -115,28 +111,6 @@ def calibrate(
         "    from snne_guard import SNNEGuard\n"
         f"    guard = SNNEGuard.from_calibration(model, {str(out)!r})"
     )
-
-
-def _check_files(recordings: list[Path], *, labels: Path | None, out: Path) -> None:
-    if labels is not None and len(recordings) > 1:
-        msg = f"--labels is for one recording, got {len(recordings)}"
-        raise ConfigurationError(msg)
-    read = [*recordings, *(labels or labels_path(name) for name in recordings)]
-    check_outputs(read, {"--out": out})
-    if out.exists():
-        try:
-            Calibration.load(out)
-        except InputError as error:
-            msg = f"--out {out} exists and is no calibration; name another file"
-            raise ConfigurationError(msg) from error
-
-
-def _labelled(recordings: list[Path], labels: Path | None) -> list[Recording]:
-    rows: list[Recording] = []
-    for name in dict.fromkeys(recordings):
-        found = read_labels(labels or labels_path(name))
-        rows += with_labels(read_recordings(name), found)
-    return rows
 
 
 def _show(result: CalibrationResult) -> None:

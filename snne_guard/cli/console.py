@@ -19,7 +19,6 @@ __all__ = [
     "progress",
     "safe",
     "source",
-    "system_error",
 ]
 
 # Control characters of 7 and 8 bits, and those that turn the direction of writing.
@@ -56,12 +55,6 @@ def note(message: str) -> None:
     console = Console(stderr=True, soft_wrap=True)
     shown = f"snne-guard: {safe(message, lines=True)}"
     console.print(shown, markup=False, highlight=False, emoji=False)
-
-
-def system_error(error: OSError) -> str:
-    """Return what the system says is wrong, and with which file."""
-    name = "" if error.filename is None else f"{error.filename}: "
-    return f"{name}{error.strerror or error}"
 
 
 def source(name: str) -> str | BinaryIO:
@@ -117,10 +110,10 @@ def check_outputs(
         taken.append(target)
 
 
-def progress(items: Iterable[T], *, what: str, total: int | None = None) -> Iterator[T]:
+def progress(items: Iterable[T], *, what: str) -> Iterator[T]:
     """Yield items below a bar on standard error, where somebody is looking."""
     console = Console(stderr=True)
     with Progress(
         console=console, transient=True, disable=not console.is_terminal
     ) as bar:
-        yield from bar.track(items, total=total, description=safe(what))
+        yield from bar.track(items, description=safe(what))

@@ -10,9 +10,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from snne_guard.cli import options
 from snne_guard.cli.console import safe
 from snne_guard.cli.models import chat_model, provider_errors
-from snne_guard.cli.options import AsJson, BaseUrl, Model
 from snne_guard.cli.render import cost_in_words
 from snne_guard.doctor import Report, examine, fixes
 
@@ -24,15 +24,15 @@ UNTRUSTED = 1
 
 def doctor(
     *,
-    model: Model = "embedded",
-    base_url: BaseUrl = None,
+    model: options.Model = "embedded",
+    base_url: options.BaseUrl = None,
     temperature: Annotated[
         float, typer.Option(help="Sampling temperature to examine.")
     ] = 1.0,
     max_tokens: Annotated[
         int, typer.Option(min=8, help="Token limit of a reply.")
     ] = 200,
-    as_json: AsJson = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Ask a model for what must vary, and say whether its samples can be trusted.
 

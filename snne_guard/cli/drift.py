@@ -8,8 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
+from snne_guard.cli import options
 from snne_guard.cli.console import progress
-from snne_guard.cli.options import BareQuestion, RecordedModel
 from snne_guard.decision import Calibration
 from snne_guard.decision import drift as find_drift
 from snne_guard.errors import InputError
@@ -31,8 +31,8 @@ def drift(
     ],
     *,
     level: Annotated[float, typer.Option(help="Probability of a false alarm.")] = 0.01,
-    bare_question: BareQuestion = False,
-    model: RecordedModel = None,
+    bare_question: options.BareQuestion = False,
+    model: options.RecordedModel = None,
 ) -> None:
     """Test whether uncertainties have changed since a calibration was made.
 
@@ -48,7 +48,7 @@ def drift(
         msg = f"expected recordings in {recording}, got none"
         raise InputError(msg)
     names = ("method", "similarity", "tau", "n", "include_answer")
-    options: dict[str, Any] = {
+    as_made: dict[str, Any] = {
         name: made.settings[name]
         for name in names
         if made.settings.get(name) is not None
@@ -58,7 +58,7 @@ def drift(
         bare_question=bare_question,
         model=model,
         track=partial(progress, what="scoring"),
-        **options,
+        **as_made,
     )
     made.check(scores.settings)
     report = find_drift(made, scores.uncertainty, level=level)

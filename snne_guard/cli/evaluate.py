@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -13,22 +14,14 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from snne_guard.cli import options
 from snne_guard.cli.console import BadLines, check_outputs, note, progress, safe, source
 from snne_guard.cli.models import named_grader
-from snne_guard.cli.options import (
-    GraderName,
-    JudgeUrl,
-    Labels,
-    Strict,
-    Tau,
-    WithoutAnswer,
-)
 from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.evaluation import (
     Evaluation,
     FeatureCache,
     Interval,
-    Label,
     Recording,
     read_labels,
     read_recordings,
@@ -38,7 +31,7 @@ from snne_guard.evaluation import (
 )
 from snne_guard.evaluation import evaluate as evaluate_recordings
 from snne_guard.evaluation.evaluate import with_token_importance
-from snne_guard.evaluation.label import labels_path
+from snne_guard.evaluation.label import labels_paths
 from snne_guard.evaluation.report import check_report_packages
 from snne_guard.evaluation.results import TITLES
 from snne_guard.files import replace_file
@@ -66,14 +59,14 @@ def evaluate(
         str | None,
         typer.Option(help="What compares answers; several with commas."),
     ] = None,
-    without_answer: WithoutAnswer = False,
+    without_answer: options.WithoutAnswer = False,
     paper: Annotated[
         bool,
         typer.Option(
             "--paper", help="As the paper: samples alone, rouge-score's tokens, tau 1."
         ),
     ] = False,
-    tau: Tau = 1.0,
+    tau: options.Tau = 1.0,
     samples: Annotated[
         int | None, typer.Option(min=1, help="Samples of each question that count.")
     ] = None,
@@ -94,9 +87,9 @@ def evaluate(
     by: Annotated[
         str | None, typer.Option(help="A field by which files are split, as dataset.")
     ] = None,
-    labels: Labels = None,
-    grader: GraderName = "label",
-    base_url: JudgeUrl = None,
+    labels: options.Labels = None,
+    grader: options.GraderName = "label",
+    base_url: options.JudgeUrl = None,
     regrade: Annotated[
         bool, typer.Option("--regrade", help="Put the grader before the labels.")
     ] = False,
@@ -111,7 +104,7 @@ def evaluate(
     html: Annotated[
         Path | None, typer.Option(help="Write a report to look at in a browser.")
     ] = None,
-    strict: Strict = False,
+    strict: options.Strict = False,
 ) -> None:
     """Rank uncertainty methods by how well they find the wrong answers.
 
@@ -125,56 +118,50 @@ def evaluate(
     """
     if html is not None:
         check_report_packages()
-    _check(files, labels=labels, paper=paper, similarity=similarity)
-    read: list[str | Path] = [*files, *(labels or labels_path(name) for name in files)]
-    check_outputs(read, {"--csv": csv, "--json": json_file, "--html": html})
+    if paper and similarity is not None:
+        msg = "--paper compares by rouge_l_paper; leave --similarity off"
+        raise ConfigurationError(msg)
+    files = [*dict.fromkeys(files)]
+    label_files = labels_paths(files, labels)
+    outputs = {"--csv": csv, "--json": json_file, "--html": html}
+    check_outputs([*files, *label_files], outputs)
     chosen = "rouge_l_paper" if paper else similarity
-    grade = named_grader(grader, base_url=base_url)
-    models = _models(
-        {"nli": nli, "embedding": embedding, "cross_encoder": cross_encoder},
-        cache=cache,
+    named = {"nli": nli, "embedding": embedding, "cross_encoder": cross_encoder}
+    weights = None if cross_encoder is None else CrossEncoder(cross_encoder)
+    rank = partial(
+        evaluate_recordings,
+        methods=methods,
+        similarity=None if chosen is None else chosen.split(","),
+        models=_models(named, cache=cache),
+        include_answer=not (without_answer or paper),
+        samples=samples,
+        tau=tau,
+        grader=named_grader(grader, base_url=base_url),
+        labels_first=not regrade,
+        draws=draws,
+        seed=seed,
+        track=partial(progress, what="scoring"),
     )
     bad = BadLines(strict=strict)
-    weights = None if cross_encoder is None else CrossEncoder(cross_encoder)
     found: list[Evaluation] = []
-    for name, rows in _sets(files, labels=labels, by=by, bad=bad):
-        try:
-            one = evaluate_recordings(
-                rows if weights is None else with_token_importance(rows, weights),
-                methods=methods,
-                similarity=None if chosen is None else chosen.split(","),
-                models=models,
-                include_answer=not (without_answer or paper),
-                samples=samples,
-                tau=tau,
-                grader=grade,
-                labels_first=not regrade,
-                draws=draws,
-                seed=seed,
-                name=name,
-                track=lambda members: progress(members, what="scoring"),
-            )
-        except InputError as error:
-            note(f"{name}: {error}")
-            continue
-        found.append(one)
-        _print(one)
+    for file, label_file in zip(files, label_files, strict=True):
+        read = read_recordings(source(file), on_bad=bad.tell)
+        rows = with_labels(read, read_labels(label_file))
+        if weights is not None:
+            rows = with_token_importance(rows, weights)
+        for part, recordings in _parts(list(rows), by=by).items():
+            try:
+                one = rank(recordings, name=f"{file}{part}")
+            except InputError as error:
+                note(f"{file}{part}: {error}")
+                continue
+            found.append(one)
+            _print(one)
     _write(found, csv=csv, json_file=json_file, html=html)
     if not found:
         note("no question of any file could be ranked")
     if bad.count or not found:
         raise typer.Exit(1 if found else 2)
-
-
-def _check(
-    files: Sequence[str], *, labels: Path | None, paper: bool, similarity: str | None
-) -> None:
-    if labels is not None and len(files) > 1:
-        msg = f"--labels is for one recording, got {len(files)}"
-        raise ConfigurationError(msg)
-    if paper and similarity is not None:
-        msg = "--paper compares by rouge_l_paper; leave --similarity off"
-        raise ConfigurationError(msg)
 
 
 def _models(
@@ -186,30 +173,14 @@ def _models(
     return [FeatureCache(cache).similarity(name) for name in names]
 
 
-def _sets(
-    files: Sequence[str], *, labels: Path | None, by: str | None, bad: BadLines
-) -> Iterator[tuple[str, list[Recording]]]:
-    """Yield each set of recordings with its name."""
-    for name in dict.fromkeys(files):
-        said = _labels(name, named=labels)
-        read = read_recordings(source(name), on_bad=bad.tell)
-        rows = list(with_labels(read, said))
-        if by is None:
-            yield name, rows
-            continue
-        parts: dict[str, list[Recording]] = {}
-        for row in rows:
-            parts.setdefault(str(row.extra.get(by)), []).append(row)
-        for value, part in parts.items():
-            yield f"{name}, {by}: {value}", part
-
-
-def _labels(name: str, *, named: Path | None) -> dict[str, Label]:
-    """Return the labels of a recording; a file that is named has to be there."""
-    if named is not None:
-        named.stat()
-        return read_labels(named)
-    return {} if name == "-" else read_labels(labels_path(name))
+def _parts(rows: list[Recording], *, by: str | None) -> dict[str, list[Recording]]:
+    """Return recordings by what is shown behind their file's name."""
+    if by is None:
+        return {"": rows}
+    parts: dict[str, list[Recording]] = {}
+    for row in rows:
+        parts.setdefault(f", {by}: {row.extra.get(by)}", []).append(row)
+    return parts
 
 
 def _write(

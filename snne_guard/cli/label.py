@@ -12,8 +12,8 @@ from rich.prompt import Prompt
 from rich.rule import Rule
 from rich.text import Text
 
+from snne_guard.cli import options
 from snne_guard.cli.console import BadLines, check_outputs, note, safe
-from snne_guard.cli.options import Labels
 from snne_guard.errors import ConfigurationError
 from snne_guard.evaluation.label import (
     Label,
@@ -43,7 +43,7 @@ def label(
         Path, typer.Argument(metavar="RECORDING.jsonl", help="Whose answers to grade.")
     ],
     *,
-    labels: Labels = None,
+    labels: options.Labels = None,
     seed: Annotated[int, typer.Option(min=0, help="Of the random order.")] = 0,
     skipped: Annotated[
         bool, typer.Option("--skipped", help="Ask again for those that were skipped.")

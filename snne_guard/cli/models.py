@@ -13,7 +13,6 @@ from rich.console import Console
 from snne_guard.cli.console import note
 from snne_guard.errors import ConfigurationError, MissingExtraError, SnneGuardError
 from snne_guard.evaluation import Grader, JudgeGrader, resolve_grader
-from snne_guard.types import Generate
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -154,21 +153,8 @@ def named_grader(name: str, /, *, base_url: str | None = None) -> Grader | None:
     """
     if name == "label":
         return None
-    kind, _, model = name.partition(":")
+    kind, _, judge = name.partition(":")
     if kind != "judge":
         return resolve_grader(name)
-    return JudgeGrader(_generate_with(model, base_url=base_url), name=name)
-
-
-def _generate_with(name: str, *, base_url: str | None = None) -> Generate:
-    """Return a function from a prompt to a model's reply, for an LLM as judge.
-
-    The model replies at temperature 0. The arguments and errors are those of
-    ``chat_model``.
-    """
-    model = chat_model(name, base_url=base_url).bind(temperature=0)
-
-    def generate(prompt: str, /) -> str:
-        return str(model.invoke(prompt).text)
-
-    return generate
+    model = chat_model(judge, base_url=base_url).bind(temperature=0)
+    return JudgeGrader(lambda prompt: str(model.invoke(prompt).text), name=name)

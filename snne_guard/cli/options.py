@@ -10,25 +10,6 @@ import typer
 from snne_guard.errors import ConfigurationError
 from snne_guard.types import Prices
 
-__all__ = [
-    "AsJson",
-    "BareQuestion",
-    "BaseUrl",
-    "GraderName",
-    "JudgeUrl",
-    "Labels",
-    "Model",
-    "PriceList",
-    "RecordedModel",
-    "Seed",
-    "SimilarityName",
-    "Strict",
-    "System",
-    "Tau",
-    "WithoutAnswer",
-    "parse_prices",
-]
-
 Model = Annotated[
     str, typer.Option(help="provider:name, hf:NAME, or the embedded model.")
 ]

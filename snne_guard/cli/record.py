@@ -11,17 +11,9 @@ import typer
 from rich.console import Console
 from rich.progress import Progress, TextColumn, TimeElapsedColumn
 
+from snne_guard.cli import options
 from snne_guard.cli.console import BadLines, check_outputs, note, source
 from snne_guard.cli.models import asked_model, messages_for
-from snne_guard.cli.options import (
-    BaseUrl,
-    Model,
-    PriceList,
-    Seed,
-    Strict,
-    System,
-    parse_prices,
-)
 from snne_guard.cli.render import cost_in_words
 from snne_guard.evaluation.record import RecordingFile, Tally
 from snne_guard.evaluation.record import record as draw
@@ -44,8 +36,8 @@ def record(
     output: Annotated[
         Path, typer.Option("--output", "-o", help="The recording; it is appended to.")
     ],
-    model: Model = "embedded",
-    base_url: BaseUrl = None,
+    model: options.Model = "embedded",
+    base_url: options.BaseUrl = None,
     samples: Annotated[
         int, typer.Option(min=1, help="Samples besides the answer.")
     ] = 10,
@@ -65,8 +57,8 @@ def record(
         list[str] | None,
         typer.Option(help=r"Text that ends a reply, \n for a line; may be repeated."),
     ] = None,
-    system: System = None,
-    seed: Seed = None,
+    system: options.System = None,
+    seed: options.Seed = None,
     max_concurrency: Annotated[
         int, typer.Option(min=1, help="Requests in flight at once.")
     ] = 4,
@@ -76,8 +68,8 @@ def record(
     retry_failed: Annotated[
         bool, typer.Option("--retry-failed", help="Draw again what failed before.")
     ] = False,
-    prices: PriceList = None,
-    strict: Strict = False,
+    prices: options.PriceList = None,
+    strict: options.Strict = False,
 ) -> None:
     """Draw the answer and samples of each question into a recording.
 
@@ -126,7 +118,7 @@ def record(
         temperature=temperature,
         timeout=timeout,
         max_concurrency=max_concurrency,
-        prices=parse_prices(prices),
+        prices=options.parse_prices(prices),
     )
 
     async def ask(question: Question) -> Assessment:

@@ -13,8 +13,8 @@ import numpy as np
 import typer
 
 from snne_guard import __version__
+from snne_guard.cli import options
 from snne_guard.cli.console import BadLines, check_outputs, note, progress, source
-from snne_guard.cli.options import SimilarityName, Strict, WithoutAnswer
 from snne_guard.decision import Policy
 from snne_guard.errors import InputError
 from snne_guard.evaluation import Recording, read_recordings, write_recordings
@@ -38,12 +38,12 @@ def score(
     method: Annotated[
         str, typer.Option(help="auto, or a method such as snne, wsnne or dse.")
     ] = "auto",
-    similarity: SimilarityName = None,
+    similarity: options.SimilarityName = None,
     tau: Annotated[
         float | None, typer.Option(help="Temperature of the similarity, above 0.")
     ] = None,
-    without_answer: WithoutAnswer = False,
-    strict: Strict = False,
+    without_answer: options.WithoutAnswer = False,
+    strict: options.Strict = False,
     threshold: Annotated[
         float | None, typer.Option(help="Largest u that is accepted, in [0, 1].")
     ] = None,

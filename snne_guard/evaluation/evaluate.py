@@ -162,8 +162,8 @@ def _members(
         else:
             visible = [at for at, text in enumerate(recording.samples) if text.strip()]
             graded.append((recording, grade, visible))
-    sizes = sorted((len(visible) for *_, visible in graded), reverse=True)
-    n = samples or max(sizes, key=sizes.count, default=0)
+    sizes = Counter(len(visible) for *_, visible in graded)
+    n = samples or max(sizes, key=lambda size: (sizes[size], size), default=0)
     members = [
         _member(recording, grade, visible[:n])
         for recording, grade, visible in graded
@@ -177,11 +177,7 @@ def _members(
     return members
 
 
-def _member(
-    recording: Recording,
-    grade: Grade,
-    places: Sequence[int],
-) -> _Member:
+def _member(recording: Recording, grade: Grade, places: Sequence[int]) -> _Member:
     logprobs = recording.token_logprobs or (None,) * len(recording.samples)
     known = {"p_true_logprob": recording.extra.get("p_true_logprob")}
     for need in ("hidden_states", "token_importance"):
@@ -287,26 +283,24 @@ def _results(
     problems: Mapping[str, str],
 ) -> tuple[MethodResult, ...]:
     first = next(iter(uncertainties))
-    metrics = list(found.points[first])
-    return tuple(
-        MethodResult(
-            name=row.name,
-            white_box=row.method.white_box,
-            skipped=row.skipped or problems.get(row.name, "no number came of it"),
+    results: list[MethodResult] = []
+    for row in rows:
+        name, white_box = row.name, row.method.white_box
+        if name not in uncertainties:
+            why = row.skipped or problems.get(name, "no number came of it")
+            results.append(MethodResult(name=name, white_box=white_box, skipped=why))
+            continue
+        metrics = found.points[name]
+        others = () if name == first else metrics
+        results.append(
+            MethodResult(
+                name=name,
+                white_box=white_box,
+                metrics={one: found.interval(name, one) for one in metrics},
+                differences={one: found.difference(name, first, one) for one in others},
+            )
         )
-        if row.name not in uncertainties
-        else MethodResult(
-            name=row.name,
-            white_box=row.method.white_box,
-            metrics={one: found.interval(row.name, one) for one in metrics},
-            differences={
-                one: found.difference(row.name, first, one)
-                for one in metrics
-                if row.name != first
-            },
-        )
-        for row in rows
-    )
+    return tuple(results)
 
 
 def _warnings(ranked: Sequence[_Member]) -> Iterable[str]:

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, TypeAdapter, ValidationError
 
-from snne_guard.errors import InputError
+from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.evaluation.jsonl import AppendFile, read_objects, whole_lines
 from snne_guard.evaluation.recordings import Recording
 from snne_guard.files import first_problem
@@ -23,6 +23,7 @@ __all__ = [
     "answer_digest",
     "label_of",
     "labels_path",
+    "labels_paths",
     "random_order",
     "read_labels",
     "with_labels",
@@ -58,6 +59,24 @@ def labels_path(recording: str | os.PathLike[str], /) -> Path:
     """
     path = Path(recording)
     return path.with_name(f"{path.stem}.labels{path.suffix or '.jsonl'}")
+
+
+def labels_paths(
+    recordings: Sequence[str | os.PathLike[str]], labels: Path | None = None
+) -> list[Path]:
+    """Return the file of labels of each recording: beside it, or the one named.
+
+    Raises:
+        ConfigurationError: One file is named for several recordings.
+        OSError: The file that is named is not there.
+    """
+    if labels is None:
+        return [labels_path(name) for name in recordings]
+    if len(recordings) > 1:
+        msg = f"expected one recording for the labels {labels}, got {len(recordings)}"
+        raise ConfigurationError(msg)
+    labels.stat()
+    return [labels]
 
 
 def answer_digest(recording: Recording, /) -> str:

@@ -7,6 +7,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, TypedDict
 
 import numpy as np
@@ -20,7 +21,7 @@ from snne_guard.errors import (
 )
 from snne_guard.evaluation.recordings import Question, Recording
 from snne_guard.sampling.agreement import agree_suspiciously
-from snne_guard.sampling.members import select_members
+from snne_guard.sampling.members import Members, select_members
 from snne_guard.sampling.reading import is_complete, is_refused
 from snne_guard.scorers import (
     anchor_for,
@@ -32,7 +33,7 @@ from snne_guard.scorers import (
 )
 from snne_guard.similarity import resolve_similarity
 from snne_guard.similarity.tokens import is_visible
-from snne_guard.types import FloatArray, Method, Sample, Similarity
+from snne_guard.types import FloatArray, Method, Sample, Score, Similarity
 
 __all__ = ["RecordedScores", "ScoringOptions", "Track", "score_recordings"]
 
@@ -113,17 +114,25 @@ def score_recordings(
     settings = _common_settings(recordings, model=model)
     settled = _settled(method, recordings)
     name, compare = resolve_similarity(similarity or default_similarity(settled))
-    scorer = _Scorer(
+    n = _members(recordings, n=n, include_answer=include_answer)
+    hot = settings["temperature"] >= 1
+    score = partial(
+        score_members,
         method=settled,
         similarity=compare,
         similarity_name=name,
         tau=tau,
-        n=_members(recordings, n=n, include_answer=include_answer),
         include_answer=include_answer,
-        temperature=settings["temperature"],
-        bare_question=bare_question,
     )
-    found = [scorer(row) for row in track(recordings)]
+    found: list[tuple[float, str]] = []
+    for row in track(recordings):
+        members = _selected(row, settled, n=n, include_answer=include_answer)
+        why = _problem(members, settled, n=n, hot=hot)
+        if why is None:
+            question = row.question if bare_question else _prompt(row)
+            found.append(_uncertainty(row.id, members, score, question=question))
+        else:
+            found.append((math.inf, why))
     u = np.array([value for value, _ in found], dtype=np.float64)
     unscored = Counter(why for value, why in found if math.isinf(value))
     if np.isinf(u).all():
@@ -131,8 +140,17 @@ def score_recordings(
         msg = f"no recording can be scored as a guard would score it: {why}"
         raise InputError(msg)
     names = (name for row in recordings for name in _drawn(row, "models"))
+    anchor = anchor_for(settled, name) if include_answer else 0.0
     return RecordedScores(
-        settings=settings | scorer.settings,
+        settings=settings
+        | {
+            "n": n,
+            "include_answer": include_answer,
+            "method": settled.name,
+            "similarity": name if compares_answers(settled) else None,
+            "tau": float(tau),
+            "anchor": anchor,
+        },
         reply_models=tuple(dict.fromkeys(name for name in names if name)),
         temperature_set=_takes_temperature(recordings[0]),
         uncertainty=u,
@@ -140,80 +158,58 @@ def score_recordings(
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Scorer:
-    """Scores one recording as the engine scores one call."""
+def _selected(
+    recording: Recording, method: Method, *, n: int, include_answer: bool
+) -> Members:
+    """Return what a guard would have compared."""
+    answer, *samples = _replies(recording)
+    samples = samples[: n - int(include_answer)]
+    if not needs_logprobs(method):
+        # A guard does not ask for them then, so it cannot use them either.
+        samples = [replace(one, token_logprobs=None) for one in samples]
+    return select_members(answer, samples, include_answer=include_answer)
 
-    method: Method
-    similarity: Similarity
-    similarity_name: str
-    tau: float
-    n: int
-    include_answer: bool
-    temperature: float
-    bare_question: bool
 
-    @property
-    def settings(self) -> dict[str, Any]:
-        anchor = anchor_for(self.method, self.similarity_name)
-        compares = compares_answers(self.method)
-        return {
-            "n": self.n,
-            "include_answer": self.include_answer,
-            "method": self.method.name,
-            "similarity": self.similarity_name if compares else None,
-            "tau": float(self.tau),
-            "anchor": anchor if self.include_answer else 0.0,
-        }
+def _problem(members: Members, method: Method, *, n: int, hot: bool) -> str | None:
+    """Return why a guard could not accept the answer, as a reason code."""
+    if not members.answer_readable or len(members.texts) < n:
+        return next(iter(members.reasons), "too_few_samples")
+    if hot and agree_suspiciously(members.samples):
+        return "suspect_agreement"
+    if members.calls:
+        return "tool_calls"
+    complete = all(one is not None for one in members.token_logprobs)
+    return "logprobs_missing" if needs_logprobs(method) and not complete else None
 
-    def __call__(self, recording: Recording) -> tuple[float, str]:
-        """Return ``u``, or ``inf`` and the reason code that says why."""
-        answer, *samples = _replies(recording)
-        samples = samples[: self.n - int(self.include_answer)]
-        if not needs_logprobs(self.method):
-            # A guard does not ask for them then, so it cannot use them either.
-            samples = [replace(one, token_logprobs=None) for one in samples]
-        members = select_members(answer, samples, include_answer=self.include_answer)
-        complete = all(one is not None for one in members.token_logprobs)
-        if not members.answer_readable or len(members.texts) < self.n:
-            return math.inf, next(iter(members.reasons), "too_few_samples")
-        if self.temperature >= 1 and agree_suspiciously(members.samples):
-            return math.inf, "suspect_agreement"
-        if members.calls:
-            return math.inf, "tool_calls"
-        if needs_logprobs(self.method) and not complete:
-            return math.inf, "logprobs_missing"
-        try:
-            score = score_members(
-                members.texts,
-                method=self.method,
-                similarity=self.similarity,
-                similarity_name=self.similarity_name,
-                question=self._question(recording),
-                token_logprobs=members.token_logprobs,
-                tau=self.tau,
-                include_answer=self.include_answer,
-            )
-        except SnneGuardError:
-            raise
-        except Exception as error:
-            # Its message may hold a text that was compared.
-            kind = type(error).__name__
-            msg = f"scoring recording {recording.id!r} failed with {kind}"
-            raise ScoringError(msg) from error
-        if score.uncertainty is None:
-            return math.inf, "scoring_failed"
-        return score.uncertainty, ""
 
-    def _question(self, recording: Recording) -> str | None:
-        if self.bare_question or recording.question is None:
-            return recording.question
-        prompt = recording.extra.get("prompt")
-        if isinstance(prompt, str):
-            return prompt
-        return Question(
-            id=recording.id, question=recording.question, context=recording.context
-        ).prompt
+def _uncertainty(
+    name: str, members: Members, score: Callable[..., Score], *, question: str | None
+) -> tuple[float, str]:
+    """Return ``u``, or ``inf`` and the reason code that says why."""
+    logprobs = members.token_logprobs
+    try:
+        found = score(members.texts, question=question, token_logprobs=logprobs)
+    except SnneGuardError:
+        raise
+    except Exception as error:
+        # Its message may hold a text that was compared.
+        msg = f"scoring recording {name!r} failed with {type(error).__name__}"
+        raise ScoringError(msg) from error
+    if found.uncertainty is None:
+        return math.inf, "scoring_failed"
+    return found.uncertainty, ""
+
+
+def _prompt(recording: Recording) -> str | None:
+    """Return what the model was asked, as a guard takes it for the question."""
+    if recording.question is None:
+        return None
+    prompt = recording.extra.get("prompt")
+    if isinstance(prompt, str):
+        return prompt
+    return Question(
+        id=recording.id, question=recording.question, context=recording.context
+    ).prompt
 
 
 def _common_settings(

@@ -7,18 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner, Result
 
-from snne_guard.cli.app import app
 from snne_guard.decision import Calibration
 from snne_guard.evaluation import Recording
 from snne_guard.evaluation.label import Label, LabelFile, answer_digest, labels_path
-
-EXAMPLE = Path(__file__).parents[2] / "examples/calibration/recording.jsonl"
-
-
-def run(*words: object) -> Result:
-    return CliRunner().invoke(app, [str(word) for word in words])
+from tests.cli.support import run
+from tests.evaluation.support import EXAMPLE
 
 
 def write(path: Path, n: int = 120, *, shift: int = 0, **fields: Any) -> Path:
@@ -82,9 +76,10 @@ def test_labels_beside_the_recording_win(recording: Path, out: Path) -> None:
     result = run("calibrate", recording, "--error-rate", 0.3, "--out", out)
     assert "120 answers, 46 of them wrong" in result.stdout
     other = recording.with_name("other.labels.jsonl")
-    result = run(
-        *("calibrate", recording, "--labels", other, "--error-rate", 0.3, "-o", out)
-    )
+    named = ("--labels", other, "--error-rate", 0.3, "-o", out)
+    assert run("calibrate", recording, *named).exit_code == 2
+    other.touch()
+    result = run("calibrate", recording, *named)
     assert "120 answers, 40 of them wrong" in result.stdout
 
 
@@ -127,20 +122,12 @@ def test_wrong_usage_writes_nothing(
     assert not out.exists()
 
 
-def test_a_file_that_is_no_calibration_is_not_replaced(
-    recording: Path, out: Path
-) -> None:
+def test_a_recording_is_not_replaced(recording: Path) -> None:
     before = recording.read_text()
-    other = recording.with_name("notes.json")
-    other.write_text("{}")
-    for path, told in [(recording, "is used for another file"), (other, "is no cali")]:
-        found = run("calibrate", recording, "--error-rate", 0.1, "-o", path)
-        assert found.exit_code == 2
-        assert told in found.stderr
-    assert (recording.read_text(), other.read_text()) == (before, "{}")
-    for _ in range(2):  # an older calibration is
-        found = run("calibrate", recording, "--error-rate", 0.1, "-o", out)
-        assert found.exit_code == 0
+    found = run("calibrate", recording, "--error-rate", 0.1, "-o", recording)
+    assert found.exit_code == 2
+    assert "is used for another file" in found.stderr
+    assert recording.read_text() == before
 
 
 def test_files_that_are_missing_or_damaged_are_named(recording: Path) -> None:

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from langchain_core.messages import AIMessage
+from langchain_core.runnables import RunnableLambda
 
 from snne_guard.evaluation import Label, LabelFile, evaluate, read_recordings
 from snne_guard.evaluation.grade import resolve_grader
@@ -109,7 +111,7 @@ def test_named_labels_are_for_one_recording(recording: Path, tmp_path: Path) -> 
     assert run("evaluate", recording, *named).exit_code == 0
     found = run("evaluate", recording, EXAMPLE, *named)
     assert found.exit_code == 2
-    assert "--labels" in found.stderr
+    assert "expected one recording for the labels" in found.stderr
 
 
 def test_the_paper_scores_samples_alone(recording: Path) -> None:
@@ -138,11 +140,15 @@ def test_graded_quality_is_ranked_without_auroc(recording: Path) -> None:
 
 
 def test_a_judge_grades(recording: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def generate_with(name: str, *, base_url: str | None = None) -> Any:
-        assert (name, base_url) == ("openai:some-model", "http://127.0.0.1:1/v1")
-        return lambda prompt: "yes" if "question 1\n" in prompt else "no"
+    def judge(prompt: str, **options: Any) -> AIMessage:
+        assert options == {"temperature": 0}
+        return AIMessage("yes" if "question 1\n" in prompt else "no")
 
-    monkeypatch.setattr("snne_guard.cli.models._generate_with", generate_with)
+    def chat_model(name: str, *, base_url: str | None = None) -> Any:
+        assert (name, base_url) == ("openai:some-model", "http://127.0.0.1:1/v1")
+        return RunnableLambda(judge)
+
+    monkeypatch.setattr("snne_guard.cli.models.chat_model", chat_model)
     found = run(
         *("evaluate", recording, "--grader", "judge:openai:some-model", "--regrade"),
         *("--base-url", "http://127.0.0.1:1/v1", "--methods", "snne", "--draws", "5"),

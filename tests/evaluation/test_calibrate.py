@@ -14,8 +14,7 @@ from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.evaluation import Recording, read_recordings
 from snne_guard.evaluation.calibrate import calibrate
 from snne_guard.evaluation.grade import resolve_grader
-
-EXAMPLE = Path(__file__).parents[2] / "examples/calibration/recording.jsonl"
+from tests.evaluation.support import EXAMPLE
 
 
 def rows(n: int = 120, **fields: Any) -> list[Recording]:
