@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import logging
+import dataclasses
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from os import PathLike
 from typing import Annotated, Any, Self
 
@@ -14,36 +13,28 @@ from langchain_core.callbacks import (
 )
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
 from langchain_core.messages import AIMessage, BaseMessage
-from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
+from langchain_core.outputs import ChatGenerationChunk, ChatResult
 from langchain_core.runnables import Runnable, RunnableBinding
 from pydantic import ConfigDict, Field, PrivateAttr
 
-from snne_guard import errors
-from snne_guard.call import GuardState, Outcome
+from snne_guard.call import Outcome
 from snne_guard.decision import Calibration, Threshold
 from snne_guard.drivers import tasks, threads
-from snne_guard.drivers.limits import Limiter
-from snne_guard.engine import guarded_call
 from snne_guard.errors import ConfigurationError
 from snne_guard.langchain import messages as delivered
-from snne_guard.langchain.errors import as_model_error
-from snne_guard.langchain.requests import prepare
+from snne_guard.langchain.requests import SharedState, prepare
 from snne_guard.langchain.structured import structured_output
 from snne_guard.observers import Observers
 from snne_guard.sampling.langchain import (
     ChatRunnable,
-    LangChainDraws,
-    RejectedParameters,
     models_in,
     rebuild,
     retries_itself,
-    sample_of,
 )
 from snne_guard.sampling.langchain.answer_settings import (
     answer_settings_of,
     model_name_of,
 )
-from snne_guard.sampling.replies import Reply
 from snne_guard.settings import REFUSAL, GuardSettings, is_disabled
 from snne_guard.types import (
     Assessment,
@@ -59,30 +50,8 @@ from snne_guard.types import (
 
 __all__ = ["SNNEGuard"]
 
-_log = logging.getLogger(__name__)
-
-_Run = CallbackManagerForLLMRun | AsyncCallbackManagerForLLMRun | None
-
-
 Frozen = Annotated[Any, Field(frozen=True)]
 """A field that cannot be set; ``GuardSettings`` checks what is in it."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Shared:
-    """What the copies of one guard have in common."""
-
-    state: GuardState
-    limiter: Limiter
-    rejected: RejectedParameters
-
-    @classmethod
-    def of(cls, settings: GuardSettings) -> _Shared:
-        return cls(
-            state=GuardState(),
-            limiter=Limiter(settings.max_concurrency),
-            rejected=RejectedParameters(),
-        )
 
 
 class SNNEGuard(BaseChatModel):
@@ -215,22 +184,24 @@ class SNNEGuard(BaseChatModel):
         observers: Sequence[Observer] = (),
         **fields: Any,
     ) -> None:
-        given = {
-            name: value for name, value in locals().items() if name in _option_names()
-        }
+        options = {option.name for option in dataclasses.fields(GuardSettings)}
+        known = {**locals(), **fields}
+        given = {name: known[name] for name in options & known.keys()}
         unknown = sorted(set(fields) - set(type(self).model_fields))
         if unknown:
             msg = f"SNNEGuard has no option {', '.join(map(repr, unknown))}"
             raise ConfigurationError(msg)
         fields = {**fields, "guarded": model or fields.get("guarded")}
-        given |= {name: fields[name] for name in _INTERNAL if name in fields}
         settings = GuardSettings(**given)
+        if not isinstance(given["fallback"], Runnable | None):
+            msg = f"fallback must be a runnable; got {type(fallback).__name__}"
+            raise ConfigurationError(msg)
         inner = models_in(fields["guarded"])
         # A cached assessment would be of other draws.
         own = {
             "cache": False,
             "calibration": settings.calibration,
-            "shared": fields.get("shared") or _Shared.of(settings),
+            "shared": fields.get("shared") or SharedState.of(settings),
         }
         # As the guarded model has it, unless told otherwise.
         inherited = {
@@ -238,11 +209,10 @@ class SNNEGuard(BaseChatModel):
             for name in ("profile", "output_version")
         }
         super().__init__(**{**inherited, **given, **fields, **own})
-        _check_fallback(fallback)
         self._settings = settings
         self._observers = Observers(settings.observers)
-        known = answer_settings_of(self.guarded)
-        settings.check_calibration({**known, **model_name_of(self.guarded)})
+        drawn_with = answer_settings_of(self.guarded)
+        settings.check_calibration({**drawn_with, **model_name_of(self.guarded)})
 
     @classmethod
     def paper(cls, model: ChatRunnable, **options: Any) -> Self:
@@ -371,13 +341,13 @@ class SNNEGuard(BaseChatModel):
         run_manager: CallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> ChatResult:
-        request, draws = prepare(self, messages, stop, run_manager, kwargs)
-        outcome = threads.run(guarded_call(request), draws, **self._driver_options)
+        call, draws = prepare(self, messages, stop, run_manager, kwargs)
+        outcome = threads.run(call, draws, **self._driver_options)
         message = self._message(outcome)
         if message is None:
             config = delivered.child_config(run_manager)
             message = delivered.as_message(self.fallback.invoke(messages, config))
-        return _result(delivered.attach(message, outcome))
+        return delivered.result_of(message, outcome)
 
     async def _agenerate(
         self,
@@ -386,14 +356,14 @@ class SNNEGuard(BaseChatModel):
         run_manager: AsyncCallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> ChatResult:
-        request, draws = prepare(self, messages, stop, run_manager, kwargs)
-        outcome = await tasks.run(guarded_call(request), draws, **self._driver_options)
+        call, draws = prepare(self, messages, stop, run_manager, kwargs)
+        outcome = await tasks.run(call, draws, **self._driver_options)
         message = self._message(outcome)
         if message is None:
             config = delivered.child_config(run_manager)
             given = await self.fallback.ainvoke(messages, config)
             message = delivered.as_message(given)
-        return _result(delivered.attach(message, outcome))
+        return delivered.result_of(message, outcome)
 
     def _stream(
         self,
@@ -403,13 +373,12 @@ class SNNEGuard(BaseChatModel):
         **kwargs: Any,
     ) -> Iterator[ChatGenerationChunk]:
         if self._is_held:
-            yield _chunk(self._generate(messages, stop, run_manager, **kwargs))
+            result = self._generate(messages, stop, run_manager, **kwargs)
+            yield delivered.only_chunk(result)
             return
-        request, draws = prepare(self, messages, stop, run_manager, kwargs)
-        for item in threads.stream(
-            guarded_call(request), draws, **self._driver_options
-        ):
-            yield self._streamed(item)
+        call, draws = prepare(self, messages, stop, run_manager, kwargs)
+        for item in threads.stream(call, draws, **self._driver_options):
+            yield delivered.streamed(item)
 
     async def _astream(
         self,
@@ -419,12 +388,12 @@ class SNNEGuard(BaseChatModel):
         **kwargs: Any,
     ) -> AsyncIterator[ChatGenerationChunk]:
         if self._is_held:
-            yield _chunk(await self._agenerate(messages, stop, run_manager, **kwargs))
+            result = await self._agenerate(messages, stop, run_manager, **kwargs)
+            yield delivered.only_chunk(result)
             return
-        request, draws = prepare(self, messages, stop, run_manager, kwargs)
-        call = guarded_call(request)
+        call, draws = prepare(self, messages, stop, run_manager, kwargs)
         async for item in tasks.stream(call, draws, **self._driver_options):
-            yield self._streamed(item)
+            yield delivered.streamed(item)
 
     def assess(
         self, messages: LanguageModelInput, answer: AIMessage | str | None = None
@@ -441,15 +410,19 @@ class SNNEGuard(BaseChatModel):
         Raises:
             Exception: The model's own error, where it fails to answer.
         """
-        call, draws = self._assessed(messages, answer)
-        return _assessment(threads.run(call, draws, **self._driver_options))
+        said = self._convert_input(messages).to_messages()
+        call, draws = prepare(self, said, None, None, {}, answer=answer)
+        outcome = threads.run(call, draws, **self._driver_options)
+        return delivered.assessment_of(outcome)
 
     async def aassess(
         self, messages: LanguageModelInput, answer: AIMessage | str | None = None
     ) -> Assessment:
         """Do what ``assess`` does without blocking the event loop."""
-        call, draws = self._assessed(messages, answer)
-        return _assessment(await tasks.run(call, draws, **self._driver_options))
+        said = self._convert_input(messages).to_messages()
+        call, draws = prepare(self, said, None, None, {}, answer=answer)
+        outcome = await tasks.run(call, draws, **self._driver_options)
+        return delivered.assessment_of(outcome)
 
     # -- Its parts ---------------------------------------------------------------------
 
@@ -467,55 +440,7 @@ class SNNEGuard(BaseChatModel):
             "retry": not retries_itself(self.guarded),
         }
 
-    def _assessed(
-        self, messages: LanguageModelInput, answer: AIMessage | str | None
-    ) -> tuple[Any, LangChainDraws]:
-        conversation = self._convert_input(messages).to_messages()
-        reply = None
-        if answer is not None:
-            message = delivered.as_message(answer)
-            reply = Reply(samples=(sample_of(message),), raw=message)
-        request, draws = prepare(self, conversation, None, None, {}, answer=reply)
-        return guarded_call(request), draws
-
     def _message(self, outcome: Outcome) -> AIMessage | None:
         # A refusal in words would not fit a schema.
         refusal = None if self.structured else self.refusal
         return delivered.message_of(outcome, refusal=refusal)
-
-    def _streamed(self, item: Any) -> ChatGenerationChunk:
-        if not isinstance(item, Outcome):
-            return delivered.without_usage(item)
-        if item.error is not None:
-            raise as_model_error(item.error)
-        return ChatGenerationChunk(message=delivered.last_chunk(item))
-
-
-_INTERNAL = ("include_answer", "tau")
-
-
-def _option_names() -> frozenset[str]:
-    return frozenset(SNNEGuard.model_fields) - {"guarded", "structured", *_INTERNAL}
-
-
-def _check_fallback(fallback: object) -> None:
-    if fallback is not None and not isinstance(fallback, Runnable):
-        msg = f"fallback must be a runnable; got {type(fallback).__name__}"
-        raise ConfigurationError(msg)
-
-
-def _result(message: AIMessage) -> ChatResult:
-    return ChatResult(generations=[ChatGeneration(message=message)])
-
-
-def _chunk(result: ChatResult) -> ChatGenerationChunk:
-    message = delivered.as_message(result.generations[0].message)
-    return ChatGenerationChunk(message=delivered.as_chunk(message))
-
-
-def _assessment(outcome: Outcome) -> Assessment:
-    """Return the assessment, or raise what ended the call before one was made."""
-    own = (errors.UncertainAnswerError, errors.SamplingError)
-    if outcome.error is not None and not isinstance(outcome.error, own):
-        raise as_model_error(outcome.error)
-    return outcome.assessment

@@ -12,23 +12,24 @@ from langchain_core.callbacks import (
 )
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.messages.ai import InputTokenDetails, UsageMetadata
-from langchain_core.outputs import ChatGenerationChunk
+from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from langchain_core.runnables import RunnableConfig
 
+from snne_guard import errors
 from snne_guard.call import Outcome, uncertain_answer_error
 from snne_guard.errors import ConfigurationError
 from snne_guard.langchain.errors import as_model_error
-from snne_guard.types import Cost
+from snne_guard.types import Assessment, Cost
 
 __all__ = [
-    "as_chunk",
     "as_message",
-    "attach",
+    "assessment_of",
     "child_config",
     "is_refusal",
-    "last_chunk",
     "message_of",
-    "without_usage",
+    "only_chunk",
+    "result_of",
+    "streamed",
 ]
 
 _KEY = "snne_guard"
@@ -86,20 +87,22 @@ def message_of(outcome: Outcome, *, refusal: str | None) -> AIMessage | None:
     return as_message(outcome.answer.raw)
 
 
-def attach(message: AIMessage, outcome: Outcome) -> AIMessage:
-    """Return a message that carries the assessment and the usage of all draws."""
+def result_of(message: AIMessage, outcome: Outcome) -> ChatResult:
+    """Return a message with the assessment and the usage of all draws."""
     assessment = outcome.assessment
     metadata = {**message.response_metadata, _KEY: assessment.to_metadata()}
     usage = _usage(assessment.cost) or message.usage_metadata
     update = {"response_metadata": metadata, "usage_metadata": usage}
-    return message.model_copy(update=update)
+    whole = message.model_copy(update=update)
+    return ChatResult(generations=[ChatGeneration(message=whole)])
 
 
-def as_chunk(message: AIMessage) -> AIMessageChunk:
+def only_chunk(result: ChatResult) -> ChatGenerationChunk:
     """Return a whole message as the only chunk of a stream."""
+    message = as_message(result.generations[0].message)
     if isinstance(message, AIMessageChunk):
-        return message
-    return AIMessageChunk(
+        return ChatGenerationChunk(message=message)
+    chunk = AIMessageChunk(
         content=message.content,
         additional_kwargs=message.additional_kwargs,
         response_metadata=message.response_metadata,
@@ -110,25 +113,37 @@ def as_chunk(message: AIMessage) -> AIMessageChunk:
         name=message.name,
         chunk_position="last",
     )
+    return ChatGenerationChunk(message=chunk)
 
 
-def without_usage(chunk: ChatGenerationChunk) -> ChatGenerationChunk:
-    """Return a chunk without usage: the last chunk has that of all draws."""
-    message = chunk.message
-    if getattr(message, "usage_metadata", None) is None:
-        return chunk
-    plain = message.model_copy(update={"usage_metadata": None})
-    return chunk.model_copy(update={"message": plain})
+def streamed(item: ChatGenerationChunk | Outcome) -> ChatGenerationChunk:
+    """Return what is delivered for a chunk of the answer, or for how the call ended.
 
-
-def last_chunk(outcome: Outcome) -> AIMessageChunk:
-    """Return the chunk that ends a streamed answer: assessment and usage."""
-    return AIMessageChunk(
+    The chunk for the end has the assessment and the usage of all draws, so the others
+    have no usage.
+    """
+    if not isinstance(item, Outcome):
+        if getattr(item.message, "usage_metadata", None) is None:
+            return item
+        plain = item.message.model_copy(update={"usage_metadata": None})
+        return item.model_copy(update={"message": plain})
+    if item.error is not None:
+        raise as_model_error(item.error)
+    end = AIMessageChunk(
         content="",
-        response_metadata={_KEY: outcome.assessment.to_metadata()},
-        usage_metadata=_usage(outcome.assessment.cost),
+        response_metadata={_KEY: item.assessment.to_metadata()},
+        usage_metadata=_usage(item.assessment.cost),
         chunk_position="last",
     )
+    return ChatGenerationChunk(message=end)
+
+
+def assessment_of(outcome: Outcome) -> Assessment:
+    """Return the assessment, or raise what ended the call before one was made."""
+    own = (errors.UncertainAnswerError, errors.SamplingError)
+    if outcome.error is not None and not isinstance(outcome.error, own):
+        raise as_model_error(outcome.error)
+    return outcome.assessment
 
 
 def child_config(

@@ -3,36 +3,60 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from langchain_core.callbacks import (
     AsyncCallbackManagerForLLMRun,
     CallbackManagerForLLMRun,
 )
-from langchain_core.messages import BaseMessage
+from langchain_core.messages import AIMessage, BaseMessage
 
-from snne_guard.call import Request
-from snne_guard.engine import wants_logprobs
+from snne_guard.call import Call, GuardState, Request
+from snne_guard.drivers.limits import Limiter
+from snne_guard.engine import guarded_call, wants_logprobs
 from snne_guard.errors import ConfigurationError
+from snne_guard.langchain.messages import as_message
 from snne_guard.sampling.langchain import (
     LangChainDraws,
+    RejectedParameters,
     bound_models,
     capabilities,
     has_side_effects,
     question_of,
+    sample_of,
 )
 from snne_guard.sampling.langchain.answer_settings import answer_settings_of
 from snne_guard.sampling.replies import Reply
+from snne_guard.settings import GuardSettings
 from snne_guard.similarity import LONG_QUESTION
 
 if TYPE_CHECKING:
     from snne_guard.langchain.guard import SNNEGuard
 
-__all__ = ["prepare"]
+__all__ = ["SharedState", "prepare"]
 
 _log = logging.getLogger(__name__)
 
 _Run = CallbackManagerForLLMRun | AsyncCallbackManagerForLLMRun | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class SharedState:
+    """What the copies of one guard have in common."""
+
+    state: GuardState
+    limiter: Limiter
+    rejected: RejectedParameters
+
+    @classmethod
+    def of(cls, settings: GuardSettings) -> SharedState:
+        """Return that of a new guard."""
+        return cls(
+            state=GuardState(),
+            limiter=Limiter(settings.max_concurrency),
+            rejected=RejectedParameters(),
+        )
 
 
 def prepare(
@@ -42,9 +66,9 @@ def prepare(
     run: _Run,
     kwargs: dict[str, Any],
     *,
-    answer: Reply | None = None,
-) -> tuple[Request, LangChainDraws]:
-    """Return the engine's request and the door for one call.
+    answer: AIMessage | str | None = None,
+) -> tuple[Call, LangChainDraws]:
+    """Return one call of the engine, and what sends its draws.
 
     Args:
         guard: The guard that is called.
@@ -65,7 +89,7 @@ def prepare(
         tools_bound=any(one.get("tools") or one.get("functions") for one in bound),
         structured=guard.structured,
         side_effects=has_side_effects(model, options),
-        answer=answer,
+        answer=None if answer is None else _reply(as_message(answer)),
         answer_settings=answer_settings_of(model, options),
         run_id=None if run is None else str(run.run_id),
     )
@@ -78,7 +102,11 @@ def prepare(
         logprobs=wants_logprobs(request),
         rejected=shared.rejected,
     )
-    return request, draws
+    return guarded_call(request), draws
+
+
+def _reply(message: AIMessage) -> Reply:
+    return Reply(samples=(sample_of(message),), raw=message)
 
 
 def _question(guard: SNNEGuard, messages: list[BaseMessage], run: _Run) -> str | None:
