@@ -22,7 +22,6 @@ __all__ = [
     "as_shares",
     "as_similarity",
     "as_token_logprobs",
-    "as_vector",
     "check_at_least",
     "check_positive",
     "check_share",
@@ -80,19 +79,13 @@ def as_similarity(values: ArrayLike, /, *, n: int) -> FloatArray:
     return matrix
 
 
-def as_vector(values: ArrayLike, /, *, what: str, n: int | None = None) -> FloatArray:
-    """Return ``(n,)`` numbers, at least one."""
+def as_logprobs(values: ArrayLike, /, *, what: str, n: int | None = None) -> FloatArray:
+    """Return ``(n,)`` natural log-probabilities of at most 0, n >= 1."""
     vector = as_floats(values, what=what)
     if vector.ndim != 1 or not vector.size or (n is not None and len(vector) != n):
         expected = "at least one" if n is None else str(n)
         msg = f"expected {expected} {what}, got shape {vector.shape}"
         raise InputError(msg)
-    return vector
-
-
-def as_logprobs(values: ArrayLike, /, *, what: str, n: int | None = None) -> FloatArray:
-    """Return ``(n,)`` natural log-probabilities of at most 0, rounding cut off."""
-    vector = as_vector(values, what=what, n=n)
     if vector.max() > _LOGPROB_SLACK:
         msg = f"expected {what} of at most 0, got {vector.max()}"
         raise InputError(msg)

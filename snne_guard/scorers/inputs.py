@@ -15,7 +15,6 @@ from snne_guard.scorers.checks import (
     as_probabilities,
     as_similarity,
     as_token_logprobs,
-    check_positive,
 )
 from snne_guard.scorers.clusters import as_equivalence, greedy_clusters
 from snne_guard.scorers.kernels import edge_weights
@@ -100,15 +99,13 @@ class InputBuilder:
         self._check_lengths()
 
     def inputs(self, method: Method, /, *, tau: float = 1.0) -> MethodInputs:
-        """Return what a method needs, and nothing else.
+        """Return what a method needs, and nothing else; the method checks tau.
 
         Raises:
             InputError: Something that the method needs is not known of this set, or
                 the similarity returned no matrix.
-            ConfigurationError: The similarity cannot give what the method needs, or
-                tau is not a finite number above 0.
+            ConfigurationError: The similarity cannot give what the method needs.
         """
-        check_positive(tau, what="tau")
         check_similarity(method, self._compare, name=self._name)
         found: dict[str, Any] = {}
         for need in sorted(method.needs):

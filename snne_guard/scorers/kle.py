@@ -32,12 +32,9 @@ Kernel = Callable[[ArrayLike], FloatArray]
 
 
 def kle_heat(weights: ArrayLike, *, t: float = 0.3, normalised: bool = False) -> float:
-    """Return the entropy of the normalised heat kernel.
+    """Return the entropy of the normalised ``heat_kernel``, which has the arguments.
 
-    Args:
-        weights: ``(n, n)`` symmetric edge weights between the answers.
-        t: How long heat flows; 0.3 in LM-Polygraph and TruthTorchLM.
-        normalised: Whether the Laplacian is the normalised one.
+    The default for t is that of LM-Polygraph and TruthTorchLM.
 
     Returns:
         A value in [0, ln n] nats, higher is more uncertain; 0 for n = 1. Answers that
@@ -61,13 +58,7 @@ def kle_heat(weights: ArrayLike, *, t: float = 0.3, normalised: bool = False) ->
 def kle_matern(
     weights: ArrayLike, *, kappa: float = 1.0, nu: float = 1.0, normalised: bool = False
 ) -> float:
-    """Return the entropy of the normalised Matern kernel.
-
-    Args:
-        weights: ``(n, n)`` symmetric edge weights between the answers.
-        kappa: Length scale, above 0.
-        nu: Smoothness, above 0.
-        normalised: Whether the Laplacian is the normalised one.
+    """Return the entropy of the normalised ``matern_kernel``, which has the arguments.
 
     Returns:
         A value in [0, ln n] nats, as for ``kle_heat``.

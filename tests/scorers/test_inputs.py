@@ -173,8 +173,6 @@ def test_a_similarity_that_cannot_give_what_is_needed() -> None:
     built = InputBuilder(TEXTS, similarity=same, name="same")
     with pytest.raises(ConfigurationError, match="'dse' needs a similarity with"):
         built.inputs(METHODS["dse"])
-    with pytest.raises(ConfigurationError, match="tau"):
-        built.inputs(METHODS["snne"], tau=0)
 
 
 @pytest.mark.parametrize(
