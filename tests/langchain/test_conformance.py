@@ -137,3 +137,84 @@ class TestWithholding(Scripted):
             "on_uncertain": "raise",
             "tool_calls": "score",
         }
+
+
+NO_TOOLS = "the chat template of the embedded model knows no tools"
+NO_END = "the embedded model may write on and on in a JSON string, to the token limit"
+
+
+@pytest.mark.slow
+class Embedded(ChatModelIntegrationTests):
+    """What this small model cannot do, the bare client shows first."""
+
+    cannot: ClassVar[dict[str, str]] = {
+        "test_agent_loop": NO_TOOLS,
+        "test_bind_runnables_as_tools": NO_TOOLS,
+        "test_json_mode": NO_END,
+        "test_structured_output": NO_END,
+        "test_structured_output_async": NO_END,
+        "test_structured_output_optional_param": NO_END,
+        "test_structured_output_pydantic_2_v1": NO_TOOLS,
+        "test_tool_calling": NO_TOOLS,
+        "test_tool_calling_async": NO_TOOLS,
+        "test_tool_calling_with_no_arguments": NO_TOOLS,
+        "test_tool_choice": NO_TOOLS,
+        "test_unicode_tool_call_integration": NO_TOOLS,
+    }
+    bare: ClassVar[dict[str, Any]] = {}
+
+    @pytest.fixture(scope="class", autouse=True)
+    @classmethod
+    def serve(cls, embedded: ChatOpenAI) -> None:
+        cls.bare = {
+            "model": embedded.model_name,
+            "api_key": "none-needed",
+            "base_url": embedded.openai_api_base,
+            "max_retries": 0,
+            "max_tokens": 48,
+            "seed": 1,
+            "stream_usage": True,
+            "temperature": 0,
+            "use_responses_api": False,
+        }
+
+    @property
+    def chat_model_class(self) -> type[BaseChatModel]:
+        return GuardedChatOpenAI
+
+    @property
+    def standard_chat_model_params(self) -> dict[str, Any]:
+        return {}
+
+    @property
+    def supports_json_mode(self) -> bool:
+        return True
+
+    @property
+    def supports_image_inputs(self) -> bool:
+        return False
+
+    @property
+    def model_override_value(self) -> str:
+        return str(self.bare["model"])
+
+
+@one_loop
+class TestEmbeddedBare(Embedded):
+    is_bare = True
+
+    @property
+    def chat_model_class(self) -> type[BaseChatModel]:
+        return ChatOpenAI
+
+    @property
+    def chat_model_params(self) -> dict[str, Any]:
+        return self.bare
+
+
+@one_loop
+class TestEmbeddedGuarded(Embedded):
+    @property
+    def chat_model_params(self) -> dict[str, Any]:
+        # Samples after the answer, so that its reply is the bare one to the last bit.
+        return {**self.bare, "n": 3, "schedule": "answer_first"}

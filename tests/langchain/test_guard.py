@@ -14,7 +14,11 @@ from langchain.chat_models import init_chat_model
 from langchain_core.caches import InMemoryCache
 from langchain_core.exceptions import LangChainException
 from langchain_core.globals import set_llm_cache
-from langchain_core.language_models import BaseChatModel, FakeListChatModel
+from langchain_core.language_models import (
+    BaseChatModel,
+    FakeListChatModel,
+    GenericFakeChatModel,
+)
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 from langchain_core.output_parsers import StrOutputParser
 from langchain_core.prompts import ChatPromptTemplate
@@ -756,6 +760,15 @@ def test_a_guard_in_a_guard_is_asked_like_a_model() -> None:
         found = metadata_of(guard.invoke("Where?"))
         assert len(server.requests) == 6
     assert (found["decision"], found["reasons"]) == ("accept", ["temperature_unset"])
+
+
+def test_draws_are_made_on_copies_of_a_model_that_keeps_count() -> None:
+    """So a FakeListChatModel says the first thing always, one with an iterator not."""
+    counting = FakeListChatModel(responses=["Paris", *APART])
+    assert metadata_of(SNNEGuard(counting, n=3).invoke("x"))["uncertainty"] == 0.0
+    assert counting.i == 0
+    going_on = GenericFakeChatModel(messages=iter(["Paris", *APART]))
+    assert metadata_of(SNNEGuard(going_on, n=3).invoke("x"))["uncertainty"] == 1.0
 
 
 def test_what_was_learnt_is_shared_with_copies() -> None:
