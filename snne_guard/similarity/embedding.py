@@ -26,8 +26,6 @@ class Embedding:
             ``embeddings``), loaded at first use and shared in the process; LangChain
             ``Embeddings``, or anything else with ``embed_documents``; or a callable
             that takes a list of ``n`` texts and returns ``(n, d)`` numbers.
-        condition_on_question: Whether ``"{question} {text}"`` is embedded, where there
-            is a question, and not the text alone.
         device: Where a named model runs, such as ``"cuda:0"``; None for the best.
         batch_size: Texts that a named model takes at once.
 
@@ -54,7 +52,6 @@ class Embedding:
 
     model: Any
     _: KW_ONLY
-    condition_on_question: bool = False
     device: str | None = None
     batch_size: int = 32
 
@@ -72,9 +69,8 @@ class Embedding:
 
     @property
     def name(self) -> str:
-        """``"embedding:"``, the model, and ``"+question"`` where that is embedded."""
-        name = _name_of(self.model)
-        return f"embedding:{name}{'+question' if self.condition_on_question else ''}"
+        """``"embedding:"`` and the model."""
+        return f"embedding:{_name_of(self.model)}"
 
     def __call__(
         self, texts: Sequence[str], /, *, question: str | None = None
@@ -86,13 +82,11 @@ class Embedding:
         Raises:
             InputError: The model gave something else than a finite vector for each.
         """
+        del question
         distinct = distinct_texts(texts)
         if not distinct:
             return np.zeros((0, 0))
-        if question is not None and self.condition_on_question:
-            vectors = self._vectors([f"{question} {text}" for text in distinct])
-        else:
-            vectors = self._vectors(distinct)
+        vectors = self._vectors(distinct)
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
         vectors = vectors / np.where(lengths > 0, lengths, 1.0)
         cosines = vectors @ vectors.T

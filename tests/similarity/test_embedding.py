@@ -39,22 +39,11 @@ def test_it_is_the_rescaled_cosine(texts: list[str]) -> None:
             assert matrix[i, j] == pytest.approx(expected)
 
 
-def test_langchains_and_the_question() -> None:
+def test_langchains_embeddings() -> None:
     model = DeterministicFakeEmbedding(size=8)
     matrix = Embedding(model)(TEXTS)
     one, other = model.embed_documents(TEXTS[:2])
     assert matrix[0, 1] == pytest.approx((1 + cosine(one, other)) / 2)
-    asked: list[list[str]] = []
-
-    def embed(texts: list[str]) -> list[list[float]]:
-        asked.append(texts)
-        return letters(texts)
-
-    with_question = Embedding(embed, condition_on_question=True)
-    with_question(["a", "b", "a"], question="Q?")
-    with_question(["a"])
-    assert asked == [["Q? a", "Q? b"], ["a"]]
-    assert with_question.name.endswith("+question")
 
 
 def test_an_embedding_of_length_0_is_like_half() -> None:
