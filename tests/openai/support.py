@@ -182,6 +182,7 @@ def _wait_until(condition: Callable[[], bool]) -> None:
 
 class _HTTP(ThreadingHTTPServer):
     daemon_threads = True
+    request_queue_size = 512  # hundreds may connect at once
     owner: Server
 
     def handle_error(self, *_: Any) -> None:
