@@ -15,19 +15,19 @@ from rich.text import Text
 from snne_guard.cli import options
 from snne_guard.cli.console import BadLines, check_outputs, note, safe
 from snne_guard.errors import ConfigurationError
-from snne_guard.evaluation.label import (
+from snne_guard.evaluation import (
     Label,
     LabelFile,
+    Recording,
+    read_recordings,
+    with_labels,
+    write_recordings,
+)
+from snne_guard.evaluation.label import (
     answer_digest,
     label_of,
     labels_path,
     random_order,
-    with_labels,
-)
-from snne_guard.evaluation.recordings import (
-    Recording,
-    read_recordings,
-    write_recordings,
 )
 
 __all__ = ["label"]
@@ -82,9 +82,9 @@ def label(
         note(f"{len(every) - len(rows)} answers have a label already; see --regrade")
     status = 1 if bad.count else 0
     with LabelFile(kept) as file:
-        sitting = _Sitting(file, _order(file, rows, seed=seed, skipped=skipped))
+        asked = _order(file, rows, seed=seed, skipped=skipped)
         try:
-            sitting.run(rows)
+            _ask(Console(), file, asked, rows)
         except KeyboardInterrupt:
             status = _INTERRUPTED
         if output is not None:
@@ -104,77 +104,67 @@ def _order(
     other = sum(row.id in file.labels and said[row.id] is None for row in rows)
     if other:
         note(f"{other} labels are of other answers to the same questions: asked again")
-    return random_order(
-        (
-            row
-            for row in rows
-            if (found := said[row.id]) is None or (skipped and found.label is None)
-        ),
-        seed=seed,
+    left = (
+        row
+        for row in rows
+        if (found := said[row.id]) is None or (skipped and found.label is None)
     )
+    return random_order(left, seed=seed)
 
 
-class _Sitting:
-    """Shows answer after answer and writes what is said of each."""
+def _ask(
+    console: Console, file: LabelFile, asked: Sequence[Recording], rows: list[Recording]
+) -> None:
+    """Show answer after answer and write what is said of each, until ``q``."""
+    at = 0
+    shown: Recording | None = None
+    while at < len(asked):
+        current = asked[at]
+        if current is not shown:
+            counts = file.counts(rows)
+            title = ", ".join(f"{n} {word}" for word, n in counts.items())
+            console.print(Rule(Text(title), align="left", style="dim"))
+            _show(console, current, label_of(current, file.labels))
+            shown = current
+        key = _key(console)
+        if key == "q":
+            return
+        if key == "b":
+            at = max(0, at - 1)
+        elif key == "c":
+            console.print(Text(_lines(current.context or "(no context)")))
+        else:
+            verdict, digest = _VERDICTS[key], answer_digest(current)
+            file.add(Label(id=current.id, label=verdict, answer=digest))
+            console.print(Text(_WORDS[verdict], style="bold"))
+            at += 1
 
-    def __init__(self, file: LabelFile, asked: Sequence[Recording]) -> None:
-        self._file = file
-        self._asked = asked
-        self._console = Console()
 
-    def run(self, rows: Sequence[Recording]) -> None:
-        """Ask until nothing is left, or somebody quits."""
-        at = 0
-        shown: Recording | None = None
-        while at < len(self._asked):
-            current = self._asked[at]
-            if current is not shown:
-                counts = self._file.counts(rows)
-                title = ", ".join(f"{n} {word}" for word, n in counts.items())
-                self._show(current, title=title)
-                shown = current
-            key = self._key()
-            if key == "q":
-                return
-            if key == "b":
-                at = max(0, at - 1)
-            elif key == "c":
-                self._console.print(Text(_lines(current.context or "(no context)")))
-            else:
-                self._add(current, _VERDICTS[key])
-                at += 1
+def _key(console: Console) -> str:
+    try:
+        return Prompt.ask(
+            "[dim]r right, w wrong, s skip, b back, c whole context, q quit[/]",
+            choices=["r", "w", "s", "b", "c", "q"],
+            show_choices=False,
+            case_sensitive=False,
+            console=console,
+        )
+    except EOFError:
+        return "q"
 
-    def _key(self) -> str:
-        try:
-            return Prompt.ask(
-                "[dim]r right, w wrong, s skip, b back, c whole context, q quit[/]",
-                choices=["r", "w", "s", "b", "c", "q"],
-                show_choices=False,
-                case_sensitive=False,
-                console=self._console,
-            )
-        except EOFError:
-            return "q"
 
-    def _add(self, row: Recording, verdict: int | None) -> None:
-        self._file.add(Label(id=row.id, label=verdict, answer=answer_digest(row)))
-        self._console.print(Text(_WORDS[verdict], style="bold"))
-
-    def _show(self, row: Recording, *, title: str) -> None:
-        self._console.print(Rule(Text(title), align="left", style="dim"))
-        said = label_of(row, self._file.labels)
-        parts = {
-            "Context": _clipped(row.context) if row.context else None,
-            "Question": _lines(row.question or "(there was none)"),
-            "Reference": _references(row),
-            "Answer": _lines(row.main_answer) or "(empty)",
-            "So far": None if said is None else _WORDS[said.label],
-        }
-        for name, text in parts.items():
-            if text is not None:
-                style = "bold" if name == "Answer" else ""
-                line = Text.assemble((f"{name:<11}", "dim"), (text, style))
-                self._console.print(line)
+def _show(console: Console, row: Recording, said: Label | None) -> None:
+    parts = {
+        "Context": _clipped(row.context) if row.context else None,
+        "Question": _lines(row.question or "(there was none)"),
+        "Reference": _references(row),
+        "Answer": _lines(row.main_answer) or "(empty)",
+        "So far": None if said is None else _WORDS[said.label],
+    }
+    for name, text in parts.items():
+        if text is not None:
+            style = "bold" if name == "Answer" else ""
+            console.print(Text.assemble((f"{name:<11}", "dim"), (text, style)))
 
 
 def _references(row: Recording) -> str | None:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
-from rich.progress import Progress, TextColumn, TimeElapsedColumn
 
 from snne_guard.cli import options
 from snne_guard.cli.console import BadLines, check_outputs, note, source
@@ -134,17 +133,16 @@ def record(
             n_samples=samples,
             max_concurrency=max_concurrency,
             retry_failed=retry_failed,
-            on_done=(shown := _Shown()).update,
+            on_done=lambda tally: shown.update(f"asking: {_counted(tally)}"),
         )
         try:
-            with shown.progress:
+            with Console(stderr=True).status("asking") as shown:
                 tally = asyncio.run(run)
         except KeyboardInterrupt:
             note("interrupted; the same command goes on")
             raise typer.Exit(INTERRUPTED) from None
         failures = file.failures
-    told = f"{tally.recorded} recorded, {tally.known} were there, {tally.failed} failed"
-    note(f"{told}; {cost_in_words(tally.cost)}")
+    note(f"{_counted(tally)}; {cost_in_words(tally.cost)}")
     if tally.stopped:
         note(tally.stopped)
     if failures.exists():
@@ -152,20 +150,8 @@ def record(
     raise typer.Exit(1 if tally.failed or bad.count or failures.exists() else 0)
 
 
-class _Shown:
-    """A line on standard error that tells how far the run is."""
-
-    def __init__(self) -> None:
-        console = Console(stderr=True)
-        columns = (TextColumn("{task.description}"), TimeElapsedColumn())
-        hidden = not console.is_terminal
-        self.progress = Progress(*columns, console=console, disable=hidden)
-        self._task = self.progress.add_task("asking", total=None)
-
-    def update(self, tally: Tally) -> None:
-        told = f"{tally.recorded} recorded, {tally.failed} failed"
-        cost = f"{tally.cost.prompt_tokens} + {tally.cost.completion_tokens} tokens"
-        self.progress.update(self._task, description=f"{told}, {cost}")
+def _counted(tally: Tally) -> str:
+    return f"{tally.recorded} recorded, {tally.known} were there, {tally.failed} failed"
 
 
 def _unescaped(text: str) -> str:

@@ -284,7 +284,7 @@ def resolve_grader(name: str, /) -> Grader:
     except (ImportError, AttributeError) as error:
         msg = f"the grader {name!r} cannot be imported: {error}"
         raise ConfigurationError(msg) from error
-    return _FunctionGrader(name=name, function=function)
+    return _by_function(name, function)
 
 
 def grade_all(
@@ -319,27 +319,22 @@ def grade_all(
     return grades
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _FunctionGrader:
-    name: str
-    function: Callable[[Recording], Any]
-
-    def __call__(self, recordings: Sequence[Recording], /) -> list[Grade | None]:
-        return [self._grade(recording) for recording in recordings]
-
-    def _grade(self, recording: Recording) -> Grade | None:
-        said = self.function(recording)
+def _by_function(name: str, function: Callable[[Recording], Any]) -> Grader:
+    def grade(recording: Recording) -> Grade | None:
+        said = function(recording)
         if said is None:
             return None
         if not isinstance(said, int | float):
             msg = (
-                f"expected a bool, a float or None from grader {self.name!r}, "
+                f"expected a bool, a float or None from grader {name!r}, "
                 f"got {type(said).__name__}"
             )
             raise InputError(msg)
         # A whole number is right or wrong, a float says how good.
         threshold = 0.5 if isinstance(said, int) else None
-        return make_grade(float(said), grader=self.name, threshold=threshold)
+        return make_grade(float(said), grader=name, threshold=threshold)
+
+    return lambda recordings, /: [grade(one) for one in recordings]
 
 
 def _by_label(recording: Recording) -> Grade | None:
