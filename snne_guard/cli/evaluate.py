@@ -170,7 +170,7 @@ def _models(
     names = [f"{family}:{model}" for family, model in named.items() if model]
     if cache is None:
         return [*names]
-    return [FeatureCache(cache).similarity(name) for name in names]
+    return [FeatureCache(name, folder=cache) for name in names]
 
 
 def _parts(rows: list[Recording], *, by: str | None) -> dict[str, list[Recording]]:

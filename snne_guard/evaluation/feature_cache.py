@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,6 @@ from snne_guard.types import FloatArray, Similarity
 __all__ = ["FeatureCache"]
 
 _Matrix = NDArray[Any]
-_Compare = Callable[..., _Matrix]
 _FORMS: dict[str, tuple[np.dtype[Any], tuple[int, ...]]] = {
     "__call__": (np.dtype("<f8"), ()),
     "equivalent": (np.dtype(np.bool_), ()),
@@ -30,60 +28,49 @@ _FORMS: dict[str, tuple[np.dtype[Any], tuple[int, ...]]] = {
 
 
 class FeatureCache:
-    """A folder of matrices that similarities with a model computed.
+    """A similarity that keeps in a folder what another one computed.
 
-    A matrix is found by the name of the similarity, the version of this library, the
+    It has the methods ``equivalent`` and ``probabilities`` where the other has. A
+    matrix is found by the name of the similarity, the version of this library, the
     question and the texts; neither is stored. The content of a model's folder is not
     looked at: delete the cache when you change a model in place. A file of the wrong
     size is computed anew.
 
     Args:
+        similarity: What computes; a name or a callable.
         folder: Created where there is none.
+
+    Raises:
+        ConfigurationError: The name is unknown.
+        OSError: The folder cannot be made.
 
     Example:
         >>> import tempfile
         >>> with tempfile.TemporaryDirectory() as folder:
-        ...     kept = FeatureCache(folder).similarity("rouge_l")
+        ...     kept = FeatureCache("rouge_l", folder=folder)
         ...     kept(["a b", "a"])
         array([[1.    , 0.6667],
                [0.6667, 1.    ]])
     """
 
-    def __init__(self, folder: str | os.PathLike[str]) -> None:
+    def __init__(
+        self, similarity: str | Similarity, *, folder: str | os.PathLike[str]
+    ) -> None:
+        self.name, compare = resolve_similarity(similarity)
         self._folder = Path(folder)
-
-    def similarity(self, similarity: str | Similarity, /) -> Similarity:
-        """Return a similarity that computes what is not in the folder yet.
-
-        It has the methods ``equivalent`` and ``probabilities`` where the other has.
-
-        Raises:
-            ConfigurationError: The name is unknown.
-            OSError: The folder cannot be made.
-        """
-        name, compare = resolve_similarity(similarity)
         self._folder.mkdir(parents=True, exist_ok=True)
         kinds = {kind: getattr(compare, kind, None) for kind in _FORMS}
-        return _Kept(
-            name=name,
-            folder=self._folder,
-            kinds={kind: one for kind, one in kinds.items() if one is not None},
-        )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Kept:
-    name: str
-    folder: Path
-    kinds: dict[str, _Compare]
+        self._kinds = {kind: one for kind, one in kinds.items() if one is not None}
 
     def __call__(
         self, texts: Sequence[str], /, *, question: str | None = None
     ) -> FloatArray:
+        """Return the ``(n, n)`` similarities, computed or kept."""
         return np.asarray(self._get("__call__", texts, question), dtype=np.float64)
 
     def __getattr__(self, kind: str) -> Callable[..., _Matrix]:
-        if kind not in self.kinds or kind == "__call__":
+        """Return ``equivalent`` or ``probabilities``, computed or kept."""
+        if kind not in _FORMS or kind not in self._kinds:
             raise AttributeError(kind)
 
         def compare(texts: Sequence[str], /, *, question: str | None = None) -> _Matrix:
@@ -92,10 +79,10 @@ class _Kept:
         return compare
 
     def _get(self, kind: str, texts: Sequence[str], question: str | None) -> _Matrix:
-        path = self.folder / f"{_digest(self.name, kind, texts, question)}.bin"
+        path = self._folder / f"{_digest(self.name, kind, texts, question)}.bin"
         found = _load(path, kind=kind, n=len(texts))
         if found is None:
-            computed = self.kinds[kind](texts, question=question)
+            computed = self._kinds[kind](texts, question=question)
             found = np.asarray(computed, dtype=_FORMS[kind][0])
             with replace_file(path) as stream:
                 stream.write(found.tobytes())

@@ -36,7 +36,7 @@ def test_a_model_is_asked_once_also_by_the_next_run(tmp_path: Path) -> None:
     model = Model()
     figures = []
     for _ in range(2):
-        kept = FeatureCache(tmp_path / "cache").similarity(model)
+        kept = FeatureCache(model, folder=tmp_path / "cache")
         found = evaluate(recordings(), methods="snne,dse", similarity=[kept], draws=2)
         assert [row.name for row in found.rows[:2]] == ["snne[model]", "dse[model]"]
         figures.append(found.uncertainties["snne[model]"])
@@ -46,7 +46,7 @@ def test_a_model_is_asked_once_also_by_the_next_run(tmp_path: Path) -> None:
 
 def test_texts_question_and_model_tell_entries_apart(tmp_path: Path) -> None:
     model = Model()
-    kept = FeatureCache(tmp_path).similarity(model)
+    kept = FeatureCache(model, folder=tmp_path)
     for texts, question in (
         (["a", "b"], None),
         (["a", "b"], ""),
@@ -59,12 +59,12 @@ def test_texts_question_and_model_tell_entries_apart(tmp_path: Path) -> None:
     assert model.calls == 5  # no question is an empty one
     other = Model()
     other.name = "another"
-    FeatureCache(tmp_path).similarity(other)(["a", "b"])
+    FeatureCache(other, folder=tmp_path)(["a", "b"])
     assert other.calls == 1
 
 
 def test_what_a_model_cannot_do_is_not_pretended(tmp_path: Path) -> None:
-    kept = FeatureCache(tmp_path).similarity("rouge_l")
+    kept = FeatureCache("rouge_l", folder=tmp_path)
     assert not hasattr(kept, "equivalent")
     assert not hasattr(kept, "probabilities")
     assert kept(["a b", "a"]) == pytest.approx(rouge_l(["a b", "a"]))
@@ -72,7 +72,7 @@ def test_what_a_model_cannot_do_is_not_pretended(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("content", [b"", b"nonsense", b"x" * 31, b"x" * 33])
 def test_a_damaged_entry_is_computed_anew(tmp_path: Path, content: bytes) -> None:
-    kept = FeatureCache(tmp_path).similarity("rouge_l")
+    kept = FeatureCache("rouge_l", folder=tmp_path)
     before = kept(["a b", "a"])
     (entry,) = tmp_path.iterdir()
     entry.write_bytes(content)
@@ -81,7 +81,7 @@ def test_a_damaged_entry_is_computed_anew(tmp_path: Path, content: bytes) -> Non
 
 
 def test_nothing_of_a_text_is_stored(tmp_path: Path) -> None:
-    FeatureCache(tmp_path).similarity("exact")(["hidden", "other"], question="asked")
+    FeatureCache("exact", folder=tmp_path)(["hidden", "other"], question="asked")
     (entry,) = tmp_path.iterdir()
     content = entry.name.encode() + entry.read_bytes()
     assert not any(text in content for text in (b"hidden", b"other", b"asked"))
