@@ -99,7 +99,7 @@ class InputBuilder:
         self._check_lengths()
 
     def inputs(self, method: Method, /, *, tau: float = 1.0) -> MethodInputs:
-        """Return what a method needs, and nothing else; the method checks tau.
+        """Return what a method needs, and nothing else.
 
         Raises:
             InputError: Something that the method needs is not known of this set, or

@@ -32,9 +32,10 @@ Kernel = Callable[[ArrayLike], FloatArray]
 
 
 def kle_heat(weights: ArrayLike, *, t: float = 0.3, normalised: bool = False) -> float:
-    """Return the entropy of the normalised ``heat_kernel``, which has the arguments.
+    """Return the von Neumann entropy of the normalised heat kernel.
 
-    The default for t is that of LM-Polygraph and TruthTorchLM.
+    The arguments are those of ``heat_kernel``; LM-Polygraph and TruthTorchLM have the
+    same default for t.
 
     Returns:
         A value in [0, ln n] nats, higher is more uncertain; 0 for n = 1. Answers that
@@ -58,7 +59,9 @@ def kle_heat(weights: ArrayLike, *, t: float = 0.3, normalised: bool = False) ->
 def kle_matern(
     weights: ArrayLike, *, kappa: float = 1.0, nu: float = 1.0, normalised: bool = False
 ) -> float:
-    """Return the entropy of the normalised ``matern_kernel``, which has the arguments.
+    """Return the von Neumann entropy of the normalised Matern kernel.
+
+    The arguments are those of ``matern_kernel``.
 
     Returns:
         A value in [0, ln n] nats, as for ``kle_heat``.
