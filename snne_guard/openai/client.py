@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from functools import cache, cached_property, partial
 from os import PathLike
 from typing import Any, Self, TypedDict, Unpack, overload
@@ -11,8 +12,10 @@ from typing import Any, Self, TypedDict, Unpack, overload
 import openai
 
 from snne_guard.decision import Calibration, Threshold
+from snne_guard.drivers.limits import Limiter
 from snne_guard.errors import ConfigurationError
-from snne_guard.openai.guarding import AsyncGuarding, Guarding, Shared
+from snne_guard.observers import Observers
+from snne_guard.openai.guarding import AsyncGuarding, Guarding
 from snne_guard.openai.requests import request_of
 from snne_guard.sampling.openai import ApiObject, ApiRequest
 from snne_guard.sampling.replies import Reply
@@ -75,9 +78,8 @@ class GuardedOpenAI(openai.OpenAI):
 
     def copy(self, **options: ApiObject) -> Self:
         """Return a guarded client with other options of the client."""
-        guarding = self._snne_guarding
-        inner = guarding.client.copy(**options)
-        made: Self = _over(Guarding(client=inner, shared=guarding.shared))
+        inner = self._snne_guarding.client.copy(**options)
+        made: Self = _over(replace(self._snne_guarding, client=inner))
         return made
 
     with_options = copy
@@ -117,9 +119,8 @@ class AsyncGuardedOpenAI(openai.AsyncOpenAI):
 
     def copy(self, **options: ApiObject) -> Self:
         """Return a guarded client with other options of the client."""
-        guarding = self._snne_guarding
-        inner = guarding.client.copy(**options)
-        made: Self = _over(AsyncGuarding(client=inner, shared=guarding.shared))
+        inner = self._snne_guarding.client.copy(**options)
+        made: Self = _over(replace(self._snne_guarding, client=inner))
         return made
 
     with_options = copy
@@ -191,9 +192,14 @@ def guard_client(
     _check_options(client, options)
     settings = GuardSettings(**options)
     settings.check_calibration({})
-    shared = Shared(settings)
     kind = AsyncGuarding if isinstance(client, openai.AsyncOpenAI) else Guarding
-    made: GuardedOpenAI | AsyncGuardedOpenAI = _over(kind(client=client, shared=shared))
+    guarding = kind(
+        client=client,
+        settings=settings,
+        observers=Observers(settings.observers),
+        limiter=Limiter(settings.max_concurrency),
+    )
+    made: GuardedOpenAI | AsyncGuardedOpenAI = _over(guarding)
     return made
 
 

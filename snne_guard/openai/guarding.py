@@ -9,7 +9,7 @@ from contextlib import aclosing, closing
 from dataclasses import dataclass, field
 from typing import Any
 
-from snne_guard.call import GuardState, Outcome, Request
+from snne_guard.call import Call, GuardState, Outcome, Request
 from snne_guard.drivers import tasks, threads
 from snne_guard.drivers.limits import Limiter
 from snne_guard.engine import guarded_call, wants_logprobs
@@ -32,7 +32,7 @@ from snne_guard.openai.streams import AsyncGuardedStream, GuardedStream
 from snne_guard.sampling.openai import (
     ApiObject,
     ApiRequest,
-    OpenAIDoor,
+    OpenAIDraws,
     StreamedAnswer,
     capabilities_of,
     has_side_effects,
@@ -43,7 +43,7 @@ from snne_guard.settings import GuardSettings, is_disabled
 from snne_guard.similarity import LONG_QUESTION
 from snne_guard.types import Assessment
 
-__all__ = ["AsyncGuarding", "Guarding", "Shared"]
+__all__ = ["AsyncGuarding", "Guarding"]
 
 _log = logging.getLogger(__name__)
 
@@ -51,29 +51,11 @@ _LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Model:
+class _Learnt:
     """What was learnt of one model at one API."""
 
     state: GuardState = field(default_factory=GuardState)
     rejected: set[str] = field(default_factory=set)
-
-
-class Shared:
-    """What a guarded client and its copies have in common.
-
-    Args:
-        settings: The options of the guard.
-    """
-
-    def __init__(self, settings: GuardSettings) -> None:
-        self.settings = settings
-        self.observers = Observers(settings.observers)
-        self.limiter = Limiter(settings.max_concurrency)
-        self._models: dict[tuple[str, str], _Model] = {}
-
-    def model(self, request: ApiRequest) -> _Model:
-        """Return what was learnt of the model that a request asks."""
-        return self._models.setdefault((request.api.name, request.model), _Model())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,24 +78,29 @@ class _Guarding:
     """What threads and tasks share.
 
     Attributes:
-        client: The user's own client.
-        shared: What its copies have in common.
+        client: The user's own client; a copy of the guarded one has another.
+        settings: The options of the guard.
+        observers: Who is told of assessments.
+        limiter: How many requests may be in flight.
+        learnt: What was learnt of each model, by API and name.
     """
 
     client: Any
-    shared: Shared
-
-    @property
-    def settings(self) -> GuardSettings:
-        return self.shared.settings
+    settings: GuardSettings
+    observers: Observers
+    limiter: Limiter
+    learnt: dict[tuple[str, str], _Learnt] = field(default_factory=dict)
 
     @property
     def _driver(self) -> dict[str, Any]:
         return {
-            "limiter": self.shared.limiter,
-            "observers": self.shared.observers,
+            "limiter": self.limiter,
+            "observers": self.observers,
             "retry": not self.client.max_retries,  # one layer retries
         }
+
+    def _learnt_of(self, request: ApiRequest) -> _Learnt:
+        return self.learnt.setdefault((request.api.name, request.model), _Learnt())
 
     @property
     def _holds(self) -> bool:
@@ -123,9 +110,9 @@ class _Guarding:
 
     def _prepare(
         self, request: ApiRequest, answer: Reply | None = None
-    ) -> tuple[Request, OpenAIDoor]:
-        """Return what the engine is asked, and the door that sends its draws."""
-        learnt, body = self.shared.model(request), request.body
+    ) -> tuple[Call, OpenAIDraws]:
+        """Return a guarded call, and the door that sends its draws."""
+        learnt, body = self._learnt_of(request), request.body
         asked = Request(
             settings=self.settings,
             state=learnt.state,
@@ -136,19 +123,19 @@ class _Guarding:
             answer=answer,
             answer_settings=_answer_settings(request),
         )
-        door = OpenAIDoor(
+        door = OpenAIDraws(
             self.client,
             request,
             temperature=self.settings.temperature,
             logprobs=wants_logprobs(asked),
             rejected=learnt.rejected,
         )
-        return asked, door
+        return guarded_call(asked), door
 
     def _question(self, request: ApiRequest) -> str | None:
         if self.settings.question is not None:
             return self.settings.question(request.api.messages(request.body))
-        state = self.shared.model(request).state
+        state = self._learnt_of(request).state
         if len(request.question or "") > LONG_QUESTION and not state.warned:
             state.warned = True
             _log.warning(
@@ -188,12 +175,7 @@ class _Guarding:
 
 @dataclass(frozen=True, kw_only=True)
 class Guarding(_Guarding):
-    """Carries out requests of an ``OpenAI`` client.
-
-    Attributes:
-        client: The user's own client.
-        shared: What its copies have in common.
-    """
+    """Carries out requests of an ``OpenAI`` client."""
 
     def answer(self, request: ApiRequest) -> ApiObject:
         """Return the answer, or what stands in its place, with the assessment on it.
@@ -212,10 +194,10 @@ class Guarding(_Guarding):
             answer, record = self._settle(request)
             yield from _marked(_as_parts(request, answer), record)
             return
-        asked, door = self._prepare(request)
+        call, door = self._prepare(request)
         held: list[Any] = []
         outcome: Outcome | None = None
-        stream: Any = threads.stream(guarded_call(asked), door, **self._driver)
+        stream: Any = threads.stream(call, door, **self._driver)
         with closing(stream):
             for part in stream:
                 if isinstance(part, Outcome):
@@ -228,8 +210,8 @@ class Guarding(_Guarding):
 
     def assess(self, request: ApiRequest, *, answer: Reply | None) -> Assessment:
         """Return the assessment of an answer, which is drawn where none is given."""
-        asked, door = self._prepare(unstreamed(request), answer)
-        return _assessment(threads.run(guarded_call(asked), door, **self._driver))
+        call, door = self._prepare(unstreamed(request), answer)
+        return _assessment(threads.run(call, door, **self._driver))
 
     def _settle(self, request: ApiRequest) -> tuple[ApiObject, Mapping[str, Any]]:
         """Return what is delivered, and the assessment."""
@@ -241,8 +223,8 @@ class Guarding(_Guarding):
         return self._fall_back(request) if answer is None else answer, result.record
 
     def _run(self, request: ApiRequest) -> _Result:
-        asked, door = self._prepare(request)
-        outcome = threads.run(guarded_call(asked), door, **self._driver)
+        call, door = self._prepare(request)
+        outcome = threads.run(call, door, **self._driver)
         return self._result(request, outcome)
 
     def _fall_back(self, request: ApiRequest) -> ApiObject:
@@ -256,12 +238,7 @@ class Guarding(_Guarding):
 
 @dataclass(frozen=True, kw_only=True)
 class AsyncGuarding(_Guarding):
-    """Carries out requests of an ``AsyncOpenAI`` client.
-
-    Attributes:
-        client: The user's own client.
-        shared: What its copies have in common.
-    """
+    """Carries out requests of an ``AsyncOpenAI`` client."""
 
     async def answer(self, request: ApiRequest) -> ApiObject:
         """Return the answer, as ``Guarding.answer`` does."""
@@ -276,12 +253,10 @@ class AsyncGuarding(_Guarding):
             for part in _marked(_as_parts(request, answer), record):
                 yield part
             return
-        asked, door = self._prepare(request)
+        call, door = self._prepare(request)
         held: list[Any] = []
         outcome: Outcome | None = None
-        async with aclosing(
-            tasks.stream(guarded_call(asked), door, **self._driver)
-        ) as stream:
+        async with aclosing(tasks.stream(call, door, **self._driver)) as stream:
             async for part in stream:
                 if isinstance(part, Outcome):
                     outcome = part
@@ -294,8 +269,8 @@ class AsyncGuarding(_Guarding):
 
     async def assess(self, request: ApiRequest, *, answer: Reply | None) -> Assessment:
         """Return the assessment of an answer, as ``Guarding.assess`` does."""
-        asked, door = self._prepare(unstreamed(request), answer)
-        return _assessment(await tasks.run(guarded_call(asked), door, **self._driver))
+        call, door = self._prepare(unstreamed(request), answer)
+        return _assessment(await tasks.run(call, door, **self._driver))
 
     async def _settle(self, request: ApiRequest) -> tuple[ApiObject, Mapping[str, Any]]:
         result = await self._run(request)
@@ -307,8 +282,8 @@ class AsyncGuarding(_Guarding):
         return answer, result.record
 
     async def _run(self, request: ApiRequest) -> _Result:
-        asked, door = self._prepare(request)
-        outcome = await tasks.run(guarded_call(asked), door, **self._driver)
+        call, door = self._prepare(request)
+        outcome = await tasks.run(call, door, **self._driver)
         return self._result(request, outcome)
 
     async def _fall_back(self, request: ApiRequest) -> ApiObject:

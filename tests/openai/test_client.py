@@ -455,7 +455,9 @@ def test_a_disabled_guard_is_the_bare_client(monkeypatch: pytest.MonkeyPatch) ->
             answer = call()
             assert text_of(answer) == "Paris"
             assert "disabled" in answer.snne_guard["reasons"]
-            assert len(server.requests) == 1
+            parts, _stream = call.stream()
+            assert "disabled" in parts[-1].snne_guard["reasons"]
+            assert len(server.requests) == 2
 
 
 # -- Concurrency -----------------------------------------------------------------------

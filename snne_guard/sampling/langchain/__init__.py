@@ -3,12 +3,7 @@
 from __future__ import annotations
 
 from snne_guard.sampling.langchain.draws import LangChainDraws
-from snne_guard.sampling.langchain.messages import (
-    cost_of,
-    question_of,
-    sample_of,
-    without_logprobs,
-)
+from snne_guard.sampling.langchain.messages import question_of, sample_of
 from snne_guard.sampling.langchain.providers import (
     Provider,
     RejectedParameters,
@@ -31,7 +26,6 @@ __all__ = [
     "RejectedParameters",
     "bound_models",
     "capabilities",
-    "cost_of",
     "has_side_effects",
     "models_in",
     "question_of",
@@ -39,5 +33,4 @@ __all__ = [
     "register_provider",
     "retries_itself",
     "sample_of",
-    "without_logprobs",
 ]

@@ -1,7 +1,7 @@
 """Draw from the OpenAI API, and from servers that speak its protocol."""
 
 from snne_guard.sampling.openai.apis import Api, ApiObject, ChatApi, ResponsesApi
-from snne_guard.sampling.openai.door import OpenAIDoor, StreamedAnswer
+from snne_guard.sampling.openai.draws import OpenAIDraws, StreamedAnswer
 from snne_guard.sampling.openai.requests import (
     ApiRequest,
     capabilities_of,
@@ -15,7 +15,7 @@ __all__ = [
     "ApiObject",
     "ApiRequest",
     "ChatApi",
-    "OpenAIDoor",
+    "OpenAIDraws",
     "ResponsesApi",
     "StreamedAnswer",
     "capabilities_of",

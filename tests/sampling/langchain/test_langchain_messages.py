@@ -14,7 +14,7 @@ from langchain_core.messages import (
     SystemMessage,
 )
 
-from snne_guard.sampling.langchain import (
+from snne_guard.sampling.langchain.messages import (
     cost_of,
     question_of,
     sample_of,

@@ -23,7 +23,7 @@ from snne_guard.sampling.retrying import (
     without_rejected,
 )
 
-__all__ = ["OpenAIDoor", "StreamedAnswer"]
+__all__ = ["OpenAIDraws", "StreamedAnswer"]
 
 _ANSWER = Draw(role="answer")
 
@@ -55,7 +55,7 @@ class _Post:
     optional: frozenset[str]
 
 
-class OpenAIDoor:
+class OpenAIDraws:
     """Sends a user's request as it is, and as samples.
 
     A server that rejects the temperature, the log-probabilities or ``n`` is asked

@@ -15,7 +15,7 @@ from snne_guard.errors import SamplingError
 from snne_guard.sampling.openai import (
     ApiRequest,
     ChatApi,
-    OpenAIDoor,
+    OpenAIDraws,
     ResponsesApi,
     StreamedAnswer,
     capabilities_of,
@@ -58,7 +58,7 @@ class Sending:
         )
         self.rejected: set[str] = set()
         options = {"temperature": 1.0, "logprobs": True, "rejected": self.rejected}
-        self.door = OpenAIDoor(call.client, request, **{**options, **given})
+        self.door = OpenAIDraws(call.client, request, **{**options, **given})
         self._call = call
         self._tasks = isinstance(call.own, openai.AsyncOpenAI)
 
