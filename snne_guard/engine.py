@@ -87,6 +87,7 @@ class _CallState:
         self.started = time.monotonic()
         self.id = uuid.uuid4().hex
         self.answer = request.answer
+        self.drawn: list[Draw] = []
         self.samples: list[Sample] = []
         self.errors: list[BaseException] = []
         self.answer_error: BaseException | None = None
@@ -224,6 +225,7 @@ def _sample_draws(call: _CallState) -> tuple[Draw, ...]:
 def _send(call: _CallState, draws: tuple[Draw, ...]) -> Generator[Draws, Any, None]:
     limits = {"answer": call.deadline, "sample": call.samples_deadline}
     deadlines = tuple(limits[draw.role] for draw in draws)
+    call.drawn += draws
     results = yield Draws(draws=draws, deadlines=deadlines)
     for draw, result in zip(draws, results, strict=True):
         call.take(draw, result)
@@ -233,7 +235,8 @@ def _top_up(call: _CallState) -> Generator[Draws, Any, None]:
     """Ask one by one for what a request for several replies did not bring."""
     state, had = call.request.state, len(call.samples)
     missing = call.settings.n_samples - had
-    together = call.request.capabilities.n and not state.n_ignored
+    # Not ``state.n_ignored``: another call may have found that out meanwhile.
+    together = any(draw.n > 1 for draw in call.drawn)
     overloaded = any(map(is_transient, call.errors))
     if together and missing > 0 and not call.late and not overloaded:
         yield from _send(call, (Draw(role="sample"),) * missing)

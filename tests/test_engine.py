@@ -224,6 +224,15 @@ def test_an_ignored_n_is_topped_up_and_remembered() -> None:
     assert [draw.n for draw in next(call).draws] == [1, 1, 1, 1, 1]  # type: ignore[union-attr] # draws come first
 
 
+def test_what_another_call_learns_meanwhile_loses_no_samples() -> None:
+    state = GuardState()
+    call = guarded_call(request(n=True, state=state))
+    next(call)
+    state.n_ignored = True
+    wanted = call.send([reply("Paris"), reply("Paris")])
+    assert len(wanted.draws) == 3  # type: ignore[union-attr] # draws
+
+
 def test_a_refused_n_is_topped_up_and_no_failure() -> None:
     def script(draw: Draw, place: int) -> Said:
         return ValueError("n must be 1") if draw.n > 1 else "Paris"
