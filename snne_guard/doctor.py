@@ -7,6 +7,7 @@ from a cache or draws with one seed, they never differ, and everything looks cer
 from __future__ import annotations
 
 import secrets
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
@@ -106,6 +107,7 @@ def examine(
     Raises:
         Exception: The model's own error, where it does not answer at all.
     """
+    started = time.monotonic()
     asked = door(_PROMPT.format(number=secrets.randbelow(10**6)))
     apart = tuple(asked.send(Draw(role="sample")) for _ in range(_REPLIES))
     together, refused = None, None
@@ -123,7 +125,11 @@ def examine(
         refused=refused,
         samples=tuple(sample for reply in replies for sample in reply.samples),
     )
-    cost = Cost(calls=len(replies), attempts=len(replies) + (refused is not None))
+    cost = Cost(
+        calls=len(replies),
+        attempts=len(replies) + (refused is not None),
+        seconds=time.monotonic() - started,
+    )
     for reply in replies:
         cost += reply.cost
     model = next((one.model for one in seen.samples if one.model), None)

@@ -26,7 +26,6 @@ QUESTIONS = (
 """What each question shows, and the question."""
 
 _N = 10
-_SEED = 7
 _THRESHOLD = 0.5
 _WIDTH = 86  # of the recorded picture
 
@@ -58,7 +57,7 @@ def demo(
 ) -> None:
     """Show the guard at work on a small real model; it needs no key.
 
-    Ten replies to each question, with a fixed seed; the threshold is uncalibrated.
+    Ten replies to each question; the threshold is uncalibrated.
     """
     from snne_guard.langchain import SNNEGuard
 
@@ -68,13 +67,10 @@ def demo(
     progress = Console(stderr=True)
     asked = QUESTIONS if question is None else (("your question", question),)
     guard = SNNEGuard(
-        asked_model("embedded", settings={"seed": _SEED}),
+        asked_model("embedded"),
         n=_N,
         threshold=_THRESHOLD,
         on_uncertain="refuse",
-        # Side by side, requests would disturb each other's rounding, and with it what a
-        # seed draws.
-        schedule="answer_first",
     )
     console.print(_BEFORE)
     for number, (what, text) in enumerate(asked, start=1):

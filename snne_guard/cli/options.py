@@ -15,7 +15,9 @@ Model = Annotated[
 ]
 BaseUrl = Annotated[str | None, typer.Option(help="Where it is served.")]
 System = Annotated[str | None, typer.Option(help="System prompt.")]
-Seed = Annotated[int | None, typer.Option(help="Fixes what is drawn.")]
+Seed = Annotated[
+    int | None, typer.Option(help="Seed of the answer; samples have none.")
+]
 PriceList = Annotated[
     str | None, typer.Option(help="PROMPT,COMPLETION[,CACHED] per million tokens.")
 ]
