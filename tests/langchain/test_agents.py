@@ -358,8 +358,9 @@ UNFIT: dict[str, Any] = {
 
 @pytest.mark.parametrize("unfit", UNFIT)
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("way", ["invoke", "ainvoke"])
-@pytest.mark.parametrize("policy", ["refuse", "raise"])
+@pytest.mark.parametrize(
+    ("policy", "way"), [("refuse", "invoke"), ("raise", "ainvoke")]
+)
 def test_what_does_not_fit_is_assessed_and_its_text_is_withheld(
     policy: Any, way: str, method: Any, unfit: str
 ) -> None:

@@ -217,4 +217,5 @@ class TestEmbeddedGuarded(Embedded):
     @property
     def chat_model_params(self) -> dict[str, Any]:
         # Samples after the answer, so that its reply is the bare one to the last bit.
-        return {**self.bare, "n": 3, "schedule": "answer_first"}
+        model = ChatOpenAI(**self.bare)
+        return {"guarded": model, "n": 3, "schedule": "answer_first"}

@@ -490,7 +490,7 @@ def test_an_accepted_answer_is_seen_once_after_the_decision(way: str) -> None:
     assert (cost["calls"], cost["attempts"], cost["lower_bound"]) == (2, 2, False)
 
 
-@pytest.mark.parametrize("policy", ["flag", "refuse", None])
+@pytest.mark.parametrize("policy", ["refuse", None])
 @pytest.mark.parametrize("way", CALLS)
 def test_samples_are_seen_by_observers_alone(way: str, policy: Any) -> None:
     watcher = Watcher()
