@@ -1,38 +1,50 @@
-"""The draws of one guarded call, sent to a LangChain model."""
+"""The draws of one guarded call, sent to a LangChain model beneath its callbacks.
+
+``BaseChatModel.invoke`` opens a run, tells handlers and tracers of it and looks into
+the cache. The hooks beneath it do none of that: ``_generate`` and ``_stream``, which
+every class implements, and their asynchronous kin. What a class itself calls inside of
+its hook runs without a parent run, without handlers from context variables and without
+LangSmith; handlers that it adds by itself are its own affair.
+"""
 
 from __future__ import annotations
 
+import contextvars
 from collections.abc import (
+    AsyncGenerator,
     AsyncIterator,
     Callable,
+    Generator,
     Iterable,
     Iterator,
     Mapping,
     Sequence,
 )
-from contextlib import aclosing, closing
+from contextlib import aclosing, closing, contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from langchain_core.callbacks import BaseCallbackHandler, BaseCallbackManager
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import BaseMessage, message_chunk_to_message
+from langchain_core.messages import (
+    AIMessage,
+    AIMessageChunk,
+    BaseMessage,
+    message_chunk_to_message,
+)
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from langchain_core.runnables import RunnableBinding, RunnableWithFallbacks
+from langchain_core.runnables.config import var_child_runnable_config
 from langchain_core.runnables.retry import RunnableRetry
+from langsmith.run_helpers import tracing_context
 
-from snne_guard.sampling.langchain.hooks import (
-    NoReplyError,
-    agenerate,
-    aopen_stream,
-    generate,
-    open_stream,
-    whole_message,
-    with_parsed,
-)
+from snne_guard.errors import InputError
 from snne_guard.sampling.langchain.messages import (
     cost_of,
     sample_of,
+    whole_message,
+    with_parsed,
     without_logprobs,
 )
 from snne_guard.sampling.langchain.providers import RejectedParameters
@@ -50,10 +62,18 @@ __all__ = ["LangChainDraws"]
 
 _ANSWER = Draw(role="answer")
 
+Chunk = ChatGenerationChunk
 Sent = tuple[Request, Any]
 """The request that was answered, and its ``ChatResult`` or opened stream."""
 
 Ask = Callable[[BaseChatModel, Mapping[str, Any]], Steps[Sent]]
+
+
+class _NoReplyError(InputError):
+    """A model returned no generation, or a stream without chunks."""
+
+    def __init__(self) -> None:
+        super().__init__("the model returned no reply: no generation and no chunk")
 
 
 class LangChainDraws:
@@ -108,26 +128,26 @@ class LangChainDraws:
         self._temperature = temperature
         self._logprobs = logprobs
         self._rejected = RejectedParameters() if rejected is None else rejected
-        self._chunks: list[ChatGenerationChunk] = []
+        self._chunks: list[Chunk] = []
         self._opened: tuple[Request, int] | None = None
 
     def send(self, draw: Draw) -> Reply:
         """Send one draw and wait for its reply; the model's own error is raised."""
-        (request, result), failed = carry_out(self._steps(draw), generate)
+        (request, result), failed = carry_out(self._steps(draw), _call_generate)
         return self._reply(draw, request, result, failed)
 
     async def asend(self, draw: Draw) -> Reply:
         """Send one draw from a task."""
-        sent = await carry_out_in_task(self._steps(draw), agenerate)
+        sent = await carry_out_in_task(self._steps(draw), _acall_generate)
         (request, result), failed = sent
         return self._reply(draw, request, result, failed)
 
-    def stream(self) -> Iterator[ChatGenerationChunk]:
+    def stream(self) -> Iterator[Chunk]:
         """Stream the answer, one chunk where the model does not stream.
 
         Call it once; ``join`` makes a reply of the chunks.
         """
-        sent = carry_out(self._steps(_ANSWER, stream=True), open_stream)
+        sent = carry_out(self._steps(_ANSWER, stream=True), _call_stream)
         (request, (first, rest)), failed = sent
         self._opened = request, failed
         with closing(rest):
@@ -135,17 +155,17 @@ class LangChainDraws:
             for chunk in rest:
                 yield self._passed_on(chunk, request)
 
-    async def astream(self) -> AsyncIterator[ChatGenerationChunk]:
+    async def astream(self) -> AsyncIterator[Chunk]:
         """Stream the answer from a task."""
         steps = self._steps(_ANSWER, stream=True)
-        (request, (first, rest)), failed = await carry_out_in_task(steps, aopen_stream)
+        (request, (first, rest)), failed = await carry_out_in_task(steps, _acall_stream)
         self._opened = request, failed
         async with aclosing(rest):
             yield self._passed_on(first, request)
             async for chunk in rest:
                 yield self._passed_on(chunk, request)
 
-    def join(self, chunks: Iterable[ChatGenerationChunk]) -> Reply:
+    def join(self, chunks: Iterable[Chunk]) -> Reply:
         """Return the whole answer once its chunks have passed by."""
         del chunks  # they lack the log-probabilities that only the guard asked for
         assert self._opened is not None  # noqa: S101 - or no chunk would have passed
@@ -158,15 +178,13 @@ class LangChainDraws:
         result = ChatResult(generations=[generation])
         return self._reply(_ANSWER, request, result, failed)
 
-    def _passed_on(
-        self, chunk: ChatGenerationChunk, request: Request
-    ) -> ChatGenerationChunk:
+    def _passed_on(self, chunk: Chunk, request: Request) -> Chunk:
         """Keep a chunk for ``join``; return it as the application gets it."""
         self._chunks.append(chunk)
         if "logprobs" not in request.optional:
             return chunk
         info = chunk.generation_info or {}
-        return ChatGenerationChunk(
+        return Chunk(
             message=without_logprobs(chunk.message),
             generation_info={k: v for k, v in info.items() if k != "logprobs"} or None,
         )
@@ -202,8 +220,8 @@ class LangChainDraws:
                 samples=samples, cost=cost, temperature_set=request.temperature_set
             )
         if first is None:
-            raise NoReplyError
-        raw = with_parsed(first, request)
+            raise _NoReplyError
+        raw = with_parsed(first, request.schema)
         raw = without_logprobs(raw) if "logprobs" in request.optional else raw
         return Reply(samples=samples[:1], cost=cost, raw=raw)
 
@@ -233,3 +251,130 @@ def _steps(runnable: ChatRunnable, kwargs: Mapping[str, Any], ask: Ask) -> Steps
     if isinstance(runnable, BaseChatModel):
         return (yield from ask(runnable, kwargs))
     raise TypeError(type(runnable).__name__)  # bound_models has refused it before
+
+
+# -- Beneath the callbacks -----------------------------------------------------------
+
+
+def _call_generate(request: Request) -> ChatResult:
+    """Send a request and wait for its replies."""
+    model = request.model
+    with _quiet():
+        if model.rate_limiter:
+            model.rate_limiter.acquire(blocking=True)
+        return model._generate(  # noqa: SLF001 - the hook that classes implement
+            list(request.messages), stop=request.stop, **request.options
+        )
+
+
+async def _acall_generate(request: Request) -> ChatResult:
+    """Send a request from a task; LangChain runs a class without async in a thread."""
+    model = request.model
+    with _quiet():
+        if model.rate_limiter:
+            await model.rate_limiter.aacquire(blocking=True)
+        return await model._agenerate(  # noqa: SLF001 - as above
+            list(request.messages), stop=request.stop, **request.options
+        )
+
+
+def _call_stream(request: Request) -> tuple[Chunk, Generator[Chunk]]:
+    """Send a request; return its first chunk, once it is there, and the others.
+
+    A model that does not stream, or is told not to, gives one chunk, and so does one
+    that is to answer by a class: its parser needs the whole answer.
+    """
+    chunks = _chunks(request)
+    first = next(chunks, None)
+    if first is None:
+        raise _NoReplyError
+    return first, chunks
+
+
+async def _acall_stream(request: Request) -> tuple[Chunk, AsyncGenerator[Chunk]]:
+    """Send a request from a task, as ``_call_stream`` does from a thread."""
+    chunks = _achunks(request)
+    first = await anext(chunks, None)
+    if first is None:
+        raise _NoReplyError
+    return first, chunks
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Run without parent run, handlers of context variables and LangSmith."""
+    with tracing_context(enabled=False, parent=False):
+        held: list[contextvars.ContextVar[object]] = [
+            variable
+            for variable, value in contextvars.copy_context().items()
+            if variable is var_child_runnable_config
+            or isinstance(value, BaseCallbackHandler | BaseCallbackManager)
+        ]
+        tokens = [(variable, variable.set(None)) for variable in held]
+        try:
+            yield
+        finally:
+            for variable, token in tokens:
+                variable.reset(token)
+
+
+def _streams(request: Request, *, async_api: bool) -> bool:
+    options = {**request.options, "stream": True}
+    return request.schema is None and request.model._should_stream(  # noqa: SLF001 - LangChain's own rule
+        async_api=async_api, **options
+    )
+
+
+def _chunks(request: Request) -> Generator[Chunk]:
+    """Yield chunks; only the waiting for them is quiet, not the consumer."""
+    if not _streams(request, async_api=False):
+        yield _only_chunk(request, _call_generate(request))
+        return
+    model = request.model
+    if model.rate_limiter:
+        model.rate_limiter.acquire(blocking=True)
+    chunks = model._stream(  # noqa: SLF001 - the hook that classes implement
+        list(request.messages), stop=request.stop, **request.options
+    )
+    try:
+        while True:
+            with _quiet():
+                chunk = next(chunks, None)
+            if chunk is None:
+                return
+            yield chunk
+    finally:
+        if isinstance(chunks, Generator):
+            chunks.close()
+
+
+async def _achunks(request: Request) -> AsyncGenerator[Chunk]:
+    if not _streams(request, async_api=True):
+        yield _only_chunk(request, await _acall_generate(request))
+        return
+    model = request.model
+    if model.rate_limiter:
+        await model.rate_limiter.aacquire(blocking=True)
+    chunks = model._astream(  # noqa: SLF001 - as above
+        list(request.messages), stop=request.stop, **request.options
+    )
+    try:
+        while True:
+            with _quiet():
+                chunk = await anext(chunks, None)
+            if chunk is None:
+                return
+            yield chunk
+    finally:
+        if isinstance(chunks, AsyncGenerator):
+            await chunks.aclose()
+
+
+def _only_chunk(request: Request, result: ChatResult) -> Chunk:
+    if not result.generations:
+        raise _NoReplyError
+    message = with_parsed(whole_message(result.generations[0], result), request.schema)
+    names = [name for name in AIMessage.model_fields if name != "type"]
+    fields: dict[str, Any] = {name: getattr(message, name, None) for name in names}
+    last: dict[str, Any] = {"chunk_position": "last"}
+    return Chunk(message=AIMessageChunk(**fields, **last))

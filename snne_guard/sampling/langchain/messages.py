@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langchain_core.outputs import ChatGeneration, ChatResult
+from pydantic import BaseModel, ValidationError
 
 from snne_guard.sampling.reading import (
     items_of,
@@ -17,7 +19,14 @@ from snne_guard.sampling.reading import (
 )
 from snne_guard.types import Cost, Sample
 
-__all__ = ["cost_of", "question_of", "sample_of", "without_logprobs"]
+__all__ = [
+    "cost_of",
+    "question_of",
+    "sample_of",
+    "whole_message",
+    "with_parsed",
+    "without_logprobs",
+]
 
 M = TypeVar("M", bound=BaseMessage)
 
@@ -126,6 +135,28 @@ def cost_of(
         cached=usage.get("input_token_details", {}).get("cache_read"),
         written=usage["output_tokens"],
     )
+
+
+def whole_message(generation: ChatGeneration, result: ChatResult) -> BaseMessage:
+    """Return a reply with all its metadata on the message, as ``invoke`` does."""
+    metadata = {
+        **(result.llm_output or {}),
+        **(generation.generation_info or {}),
+        **generation.message.response_metadata,
+    }
+    return generation.message.model_copy(update={"response_metadata": metadata})
+
+
+def with_parsed(message: BaseMessage, schema: type[BaseModel] | None) -> BaseMessage:
+    """Put a reply to a schema, parsed, where ``ChatOpenAI`` has it for its parser."""
+    if schema is None:
+        return message
+    try:
+        parsed = schema.model_validate_json(str(message.text))
+    except ValidationError:
+        return message
+    aside = {**message.additional_kwargs, "parsed": parsed}
+    return message.model_copy(update={"additional_kwargs": aside})
 
 
 def without_logprobs(message: M) -> M:
