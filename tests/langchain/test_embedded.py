@@ -1,4 +1,4 @@
-"""The embedded model: a real server in this process, and what it needs."""
+"""The embedded model: a real server on this machine, and what it needs."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from importlib.machinery import ModuleSpec
 from pathlib import Path
-from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
@@ -26,6 +26,7 @@ from snne_guard.langchain.embedded import (
     embedded_server_url,
     model_file,
 )
+from snne_guard.langchain.embedded_server import count_cpus
 
 
 def run(program: str) -> subprocess.CompletedProcess[str]:
@@ -145,9 +146,7 @@ class TestServer:
         )
         assert (done.returncode, done.stdout) == (0, "over\n")
 
-    def test_a_forked_child_starts_a_server_of_its_own(
-        self, embedded: ChatOpenAI
-    ) -> None:
+    def test_a_forked_child_asks_the_same_server(self, embedded: ChatOpenAI) -> None:
         assert embedded.max_tokens == 32
         done = run(
             "import multiprocessing, warnings\n"
@@ -155,7 +154,7 @@ class TestServer:
             "category=DeprecationWarning)\n"
             "from snne_guard.langchain.embedded import *\n"
             "def child(url):\n"
-            "    assert embedded_server_url() != url\n"
+            "    assert embedded_server_url() == url\n"
             "    print(embedded_model(max_tokens=1).invoke('Hi').type, flush=True)\n"
             "embedded_model(max_tokens=1).invoke('Hi')\n"
             "context = multiprocessing.get_context('fork')\n"
@@ -166,27 +165,31 @@ class TestServer:
         )
         assert (done.returncode, done.stdout) == (0, "ai\n0 ai\n"), done.stderr
 
-
-def test_hanging_up_spares_other_sockets() -> None:
-    here, there = socket.socketpair()
-    with here, there, socket.create_server(("127.0.0.1", 0)) as server:
-        port = server.getsockname()[1]
-        client = socket.create_connection(("127.0.0.1", port))
-        accepted, _ = server.accept()
-        with client, accepted:
-            assert module._hang_up(port) == 1
-            assert client.recv(1) == b""  # cut off
-            here.sendall(b"x")
-            assert there.recv(1) == b"x"
-        again = socket.create_connection(("127.0.0.1", port))  # it still listens
-        again.close()
+    def test_the_server_ends_with_a_process_that_is_killed(
+        self, embedded: ChatOpenAI
+    ) -> None:
+        assert embedded.max_tokens == 32
+        done = run(
+            "import os, signal\n"
+            "from snne_guard.langchain.embedded import embedded_server_url\n"
+            "print(embedded_server_url(), flush=True)\n"
+            "os.kill(os.getpid(), signal.SIGKILL)"
+        )
+        port = int(done.stdout.split(":")[2].split("/")[0])
+        for _ in range(100):
+            try:
+                socket.create_connection(("127.0.0.1", port)).close()
+            except ConnectionRefusedError:
+                return
+            time.sleep(0.1)
+        pytest.fail("the server is still there")
 
 
 @pytest.mark.parametrize("name", ["langchain_openai", "xllamacpp"])
 def test_a_missing_package_names_the_command(
     monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    monkeypatch.setattr(module, "_current", [module._Process()])
+    monkeypatch.setattr(module, "_urls", [])
     monkeypatch.setattr(module, "model_file", lambda: Path("none"))
     monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(MissingExtraError, match=name.replace("_", "-")) as caught:
@@ -194,16 +197,22 @@ def test_a_missing_package_names_the_command(
     assert 'pip install "snne-guard[demo]"' in str(caught.value)
 
 
-def test_a_missing_system_library_names_the_command(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        ("libgomp.so.1: cannot open shared object file", "apt-get install libgomp1"),
+        ("DLL load failed", "did not start: DLL load failed"),
+    ],
+)
+def test_a_server_that_does_not_start_says_why(
+    error: str, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def broken(name: str) -> Any:
-        msg = f"libgomp.so.1: cannot open shared object file, needed by {name}"
-        raise ImportError(msg)
-
-    monkeypatch.setattr("importlib.import_module", broken)
-    with pytest.raises(MissingExtraError, match="apt-get install libgomp1"):
-        module._import_llama()
+    (tmp_path / "xllamacpp.py").write_text(f"raise ImportError({error!r})", "utf-8")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setattr(module, "_urls", [])
+    monkeypatch.setattr(module, "model_file", lambda: Path("none"))
+    with pytest.raises((MissingExtraError, RuntimeError), match=told):
+        embedded_server_url()
 
 
 @pytest.mark.parametrize("installed", [False, True])
@@ -235,5 +244,5 @@ def test_threads_are_the_cpus_of_the_container(
 ) -> None:
     if written is not None:
         (tmp_path / "cpu.max").write_text(written, encoding="ascii")
-    count = module._count_cpus(groups=tmp_path)
+    count = count_cpus(groups=tmp_path)
     assert count == min(expected, len(os.sched_getaffinity(0)))
