@@ -56,6 +56,7 @@ _SET_FOR_SAMPLES = frozenset(
 """Options that a sample does not take over from the user, wherever they are."""
 
 _STREAMS = frozenset({"stream", "stream_options"})
+"""Options of a streamed request alone."""
 
 _FOR_TRACERS = ("ls_structured_output_format", "structured_output_format")
 """Options that LangChain takes out before the provider sees them."""
@@ -134,9 +135,8 @@ def request_for(
         options[str(row.n)] = draw.n
     if not stream:
         options = {k: v for k, v in options.items() if k not in _STREAMS}
-        fields |= (
-            {"streaming": False} if "streaming" in type(model).model_fields else {}
-        )
+        if "streaming" in type(model).model_fields:
+            fields["streaming"] = False
     _make_clients(model)
     copy = model.model_copy(update=fields)
     stop = options.pop("stop", None)
