@@ -16,6 +16,7 @@ from snne_guard.errors import ConfigurationError
 from snne_guard.observers import Observers
 from snne_guard.scorers import (
     anchor_for,
+    check_similarity,
     compares_answers,
     default_similarity,
     resolve_method,
@@ -180,6 +181,10 @@ class GuardSettings:
                 f"{method.name!r}, which needs {', '.join(beyond)}"
             )
             raise ConfigurationError(msg)
+        name, compare = resolve_similarity(
+            self.similarity or default_similarity(method)
+        )
+        check_similarity(method, compare, name=name)
         if self.policy.threshold is not None and method.bounds(self.n) is None:
             msg = (
                 "a threshold needs a method whose values are bounded; got "

@@ -481,3 +481,8 @@ def test_metadata_hold_no_text_and_are_plain() -> None:
     told = json.dumps(made.to_metadata(), allow_nan=False)
     assert "Paris" not in told
     assert math.isclose(json.loads(told)["uncertainty"], 0.0)
+
+
+def test_a_similarity_that_cannot_give_what_the_method_needs_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match="'dse' needs a similarity with"):
+        GuardSettings(method="dse", similarity="rouge_l")

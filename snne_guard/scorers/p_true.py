@@ -8,17 +8,14 @@ from collections.abc import Sequence
 from snne_guard.scorers.checks import as_logprobs
 from snne_guard.scorers.method import FunctionMethod, between
 
-__all__ = ["P_TRUE", "TRUE", "p_true", "p_true_prompt"]
-
-TRUE = " A"
-"""What the model continues with if it takes the answer to be true."""
+__all__ = ["P_TRUE", "p_true", "p_true_prompt"]
 
 
 def p_true(p_true_logprob: float) -> float:
     """Return the probability that the model calls its answer false.
 
     Args:
-        p_true_logprob: Natural log-probability of ``TRUE`` after ``p_true_prompt``.
+        p_true_logprob: Natural log-probability of ``" A"`` after ``p_true_prompt``.
 
     Returns:
         ``1 - exp(p_true_logprob)`` in [0, 1], higher is more uncertain.
