@@ -66,7 +66,7 @@ class TransformersChatModel(BaseChatModel):
         top_p: Draw among the likeliest tokens that together have this probability.
         max_tokens: Most tokens of a reply.
         stop: Texts at which a reply ends; they are not part of it.
-        seed: Makes replies repeatable. Torch's own generator is never used.
+        seed: Makes replies repeatable.
         logprobs: Whether ``response_metadata["logprobs"]["content"]`` has the
             log-probability of each token, before temperature, top-k and top-p, in
             the form of ``ChatOpenAI``.
@@ -174,43 +174,10 @@ class TransformersChatModel(BaseChatModel):
         own = {name: getattr(self, name) for name in _SETTINGS}
         return {"model_name": self.model_name, **own}
 
-    @classmethod
-    def is_lc_serializable(cls) -> bool:
-        """Return False: weights are not written into a chain's JSON."""
-        return False
-
     def get_token_ids(self, text: str) -> list[int]:
         """Return the tokens of a text, so that ``get_num_tokens`` is the model's."""
         ids: list[int] = self.local.tokenizer(text)["input_ids"]
         return ids
-
-    def generate_batch(
-        self,
-        conversations: Sequence[Sequence[BaseMessage]],
-        *,
-        n: int = 1,
-        stop: list[str] | None = None,
-        **options: Any,
-    ) -> list[ChatResult]:
-        """Draw ``n`` replies to each conversation, all of them in shared batches.
-
-        Callbacks and caches are not involved. A reply with a seed is the same as if its
-        conversation had been asked alone.
-
-        Args:
-            conversations: The messages of each.
-            n: Replies to each.
-            stop: Texts at which a reply ends.
-            **options: Settings for this call, as for the class.
-
-        Returns:
-            For each conversation a result with ``n`` generations.
-
-        Raises:
-            ConfigurationError: If an option is unknown or makes no sense.
-            InputError: If a message is no text, or a prompt is too long.
-        """
-        return self._draw(conversations, {**options, "n": n}, stop)
 
     def _generate(
         self,
@@ -219,8 +186,7 @@ class TransformersChatModel(BaseChatModel):
         run_manager: CallbackManagerForLLMRun | None = None,  # noqa: ARG002 - LangChain's signature
         **kwargs: Any,
     ) -> ChatResult:
-        (result,) = self._draw([messages], kwargs, stop)
-        return result
+        return self._draw(messages, kwargs, stop)
 
     async def _agenerate(
         self,
@@ -231,12 +197,11 @@ class TransformersChatModel(BaseChatModel):
     ) -> ChatResult:
         cancelled = threading.Event()
         try:
-            (result,) = await asyncio.to_thread(
-                self._draw, [messages], kwargs, stop, cancelled
+            return await asyncio.to_thread(
+                self._draw, messages, kwargs, stop, cancelled
             )
         finally:
             cancelled.set()
-        return result
 
     def _stream(
         self,
@@ -260,21 +225,19 @@ class TransformersChatModel(BaseChatModel):
 
     def _draw(
         self,
-        conversations: Sequence[Sequence[BaseMessage]],
+        messages: Sequence[BaseMessage],
         options: Mapping[str, Any],
         stop: list[str] | None,
         cancelled: threading.Event | None = None,
-    ) -> list[ChatResult]:
-        """Return a result for each conversation."""
+    ) -> ChatResult:
         n = options.get("n")
-        sets = self.local.generate(
-            [_prompt(messages) for messages in conversations],
+        (replies,) = self.local.generate(
+            [_prompt(messages)],
             n=1 if n is None else n,
             settings=self._settings(options, stop),
             cancelled=cancelled,
         )
-        logprobs = self._logprobs(options)
-        return [_result(each, self.model_name, logprobs=logprobs) for each in sets]
+        return _result(replies, self.model_name, logprobs=self._logprobs(options))
 
     def _logprobs(self, options: Mapping[str, Any]) -> bool:
         return bool(options.get("logprobs", self.logprobs))

@@ -122,7 +122,9 @@ def test_without_a_temperature_the_generation_config_holds() -> None:
     model = make_model()
     model.generation_config.update(do_sample=True, temperature=0.6, top_p=0.9)
     sampling = TransformersChatModel(model, TOKENIZER, max_tokens=12, seed=1)
-    assert [sampling.invoke(QUESTION).content] == drawn(temperature=0.6, top_p=0.9)
+    # transformers itself takes the likeliest 50 where a config says nothing.
+    expected = drawn(temperature=0.6, top_k=50, top_p=0.9)
+    assert [sampling.invoke(QUESTION).content] == expected
     plain = sampling.bind(temperature=1.0)
     assert [plain.invoke(QUESTION).content] == drawn()
 
@@ -218,20 +220,6 @@ def test_an_error_reaches_whoever_reads_the_stream(chat: TransformersChatModel) 
         list(chat.stream("a" * 600))
     with pytest.raises(ConfigurationError, match="a stream is one reply; got n=2"):
         list(chat.stream(QUESTION, n=2))
-
-
-def test_a_batch_of_conversations_shares_the_draw(chat: TransformersChatModel) -> None:
-    conversations: list[Any] = [[HumanMessage(f"q{k}")] for k in range(5)]
-    results = chat.generate_batch(conversations, n=2, logprobs=True)
-    alone = [chat._generate(messages, n=2) for messages in conversations]
-    assert [
-        contents([each.message for each in result.generations]) for result in results
-    ] == [contents([each.message for each in result.generations]) for result in alone]
-    replies = chat.batch([f"q{k}" for k in range(3)])
-    assert contents(replies) == [
-        result.generations[0].message.content for result in results[:3]
-    ]
-    assert chat.generate_batch([]) == []
 
 
 def test_roles_and_blocks_of_text_are_read(chat: TransformersChatModel) -> None:

@@ -79,7 +79,6 @@ def test_log_probabilities_are_those_of_one_sequence_without_a_cache(
     for prompt, replies in zip(PROMPTS, sets, strict=True):
         check(llama, prompt, replies)
         assert len(set(texts(replies))) == 3
-    assert texts(sets[0]) == texts(sets[2])  # the same prompt and the same seed
 
 
 SIZES: dict[str, Any] = {
@@ -174,16 +173,15 @@ def test_log_probabilities_are_those_before_temperature_and_top_k(
     check(llama, "ab", [reply])
 
 
-def test_a_reply_depends_on_its_seed_and_prompt_alone(tiny: HuggingFaceModel) -> None:
+def test_a_seed_repeats_a_call_and_leaves_torchs_generator(
+    tiny: HuggingFaceModel,
+) -> None:
     torch.manual_seed(11)
     before = torch.random.get_rng_state()
-    ((alone, second),) = tiny.generate(["ab"], n=2, settings=TWENTY)
-    many = tiny.generate(["x", "ab", "a longer one"], n=5, settings=TWENTY)
-    assert texts(many[1][:2]) == texts([alone, second])
-    ((other,),) = tiny.generate(
-        ["ab"], settings=GenerationSettings(max_tokens=20, seed=2)
-    )
-    assert len({alone.text, second.text, other.text}) == 3
+    sets = tiny.generate(["x", "ab"], n=2, settings=TWENTY)
+    assert tiny.generate(["x", "ab"], n=2, settings=TWENTY) == sets
+    other = GenerationSettings(max_tokens=20, seed=2)
+    assert tiny.generate(["x", "ab"], n=2, settings=other) != sets
     assert torch.equal(torch.random.get_rng_state(), before)
 
 
@@ -223,7 +221,7 @@ def test_a_stop_text_ends_a_reply(has_end: bool) -> None:
         model.generation_config.eos_token_id = tokenizer.eos_token_id = None
     local = HuggingFaceModel(model, tokenizer)
     (whole,) = local.generate(["ab"], n=3, settings=TWENTY)
-    stop = whole[0].text[5:7]
+    stop = next(c for c in whole[0].text[3:] if c.isascii() and c.isprintable())
     settings = GenerationSettings(max_tokens=20, seed=1, stop=(stop,))
     (cut,) = local.generate(["ab"], n=3, settings=settings)
     assert cut[0].text == whole[0].text[: whole[0].text.find(stop)]
@@ -314,76 +312,44 @@ def test_a_cancelled_draw_ends_at_the_next_token(tiny: HuggingFaceModel) -> None
     assert len(heard) <= 4
 
 
-class Small:
-    """A model whose memory suffices for a few rows only."""
+class Counting:
+    """Counts the rows of each forward pass of a model."""
 
-    def __init__(self, model: Any, rows: int) -> None:
-        self.rows = rows
+    def __init__(self, model: Any) -> None:
         self.seen: list[int] = []
         self._forward = model.forward
         model.forward = self
         self.__signature__ = __import__("inspect").signature(self._forward)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        rows = len(kwargs["input_ids"])
-        self.seen.append(rows)
-        if rows > self.rows:
-            msg = "no memory"
-            raise torch.OutOfMemoryError(msg)
+        self.seen.append(len(kwargs["input_ids"]))
         return self._forward(*args, **kwargs)
 
 
-def test_a_batch_that_does_not_fit_is_halved_and_draws_the_same(
-    tiny: HuggingFaceModel,
-) -> None:
-    expected = tiny.generate(PROMPTS, n=5, settings=TWENTY)
+@pytest.mark.parametrize("n", [1, 2, 6])
+def test_a_batch_is_no_larger_than_it_may_be(n: int) -> None:
     model = make_model()
-    small = Small(model, 3)
-    found = HuggingFaceModel(model, TOKENIZER).generate(PROMPTS, n=5, settings=TWENTY)
-    assert [texts(each) for each in found] == [texts(each) for each in expected]
-    assert max(small.seen) > 3
-    none = make_model()
-    Small(none, 0)
-    with pytest.raises(torch.OutOfMemoryError):
-        HuggingFaceModel(none, TOKENIZER).generate(["ab"], n=2)
-
-
-def test_a_batch_shrinks_as_replies_end_and_draws_the_same() -> None:
-    def ending() -> Any:
-        model = make_model()
-        model.generation_config.eos_token_id = list(range(3, 259, 20))
-        return model
-
-    prompts, settings = PROMPTS[:2], GenerationSettings(max_tokens=120, seed=4)
-    expected = HuggingFaceModel(ending(), TOKENIZER, max_batch_size=1).generate(
-        prompts, n=8, settings=settings
-    )
-    model = ending()
-    small = Small(model, 99)
-    found = HuggingFaceModel(model, TOKENIZER).generate(prompts, n=8, settings=settings)
-    first, *sizes = small.seen
-    assert first == 2  # the prompts
-    assert sizes == sorted(sizes, reverse=True)
-    assert len(set(sizes)) > 3
-    assert [texts(each) for each in found] == [texts(each) for each in expected]
-    for prompt, replies in zip(prompts, found, strict=True):
-        check(model, prompt, replies)
-
-
-def test_a_batch_is_no_larger_than_it_may_be(tiny: HuggingFaceModel) -> None:
-    model = make_model()
-    small = Small(model, 99)
+    counting = Counting(model)
     local = HuggingFaceModel(model, TOKENIZER, max_batch_size=4)
-    found = local.generate(PROMPTS, n=6, settings=TWENTY)
-    assert max(small.seen) <= 4
-    expected = tiny.generate(PROMPTS, n=6, settings=TWENTY)
-    assert [texts(each) for each in found] == [texts(each) for each in expected]
+    sets = local.generate(PROMPTS, n=n, settings=TWENTY)
+    assert max(counting.seen) == 4
+    for prompt, replies in zip(PROMPTS, sets, strict=True):
+        assert len(replies) == n
+        check(model, prompt, replies)
 
 
 def test_settings_of_the_generation_config_hold_without_a_temperature() -> None:
     model = make_model()
     config = model.generation_config
-    config.update(do_sample=True, temperature=0.6, top_p=0.9, repetition_penalty=50.0)
+    config.update(
+        do_sample=True,
+        temperature=0.6,
+        top_k=2,
+        top_p=0.9,
+        min_p=0.5,
+        typical_p=0.5,
+        repetition_penalty=50.0,
+    )
     local = HuggingFaceModel(model, TOKENIZER)
     recommended = GenerationSettings(max_tokens=30, seed=1, temperature=None)
     ((reply,),) = local.generate(["ab"], settings=recommended)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import peft
 import pytest
 import torch
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+from tokenizers import Tokenizer, models
 from transformers import (
     PreTrainedTokenizerFast,
     T5Config,
@@ -17,7 +16,6 @@ from transformers import (
 
 from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.sampling.huggingface import GenerationSettings, HuggingFaceModel
-from snne_guard.sampling.huggingface.forward import split_tokens
 from tests.huggingface.support import (
     make_model,
     make_tokenizer,
@@ -182,18 +180,15 @@ def test_continuations_that_cannot_be_read(tiny: HuggingFaceModel) -> None:
         tiny.likelihood("a" * 511, "bc")
 
 
-def test_a_prompt_keeps_its_tokens_where_the_whole_text_would_change_them() -> None:
-    vocabulary = {text: place for place, text in enumerate(["a", "b", "c", "Ġ", "bc"])}
+def test_a_continuation_begins_where_a_token_does() -> None:
+    vocabulary = {text: place for place, text in enumerate(["a", "b", "c", "bc"])}
     inner = Tokenizer(models.BPE(vocab=vocabulary, merges=[("b", "c")]))
-    inner.pre_tokenizer = pre_tokenizers.ByteLevel(
-        add_prefix_space=False, use_regex=False
+    local = HuggingFaceModel(
+        make_model(), PreTrainedTokenizerFast(tokenizer_object=inner)
     )
-    inner.decoder = decoders.ByteLevel()
-    tokenizer: Any = PreTrainedTokenizerFast(tokenizer_object=inner)
-
-    assert split_tokens(tokenizer, "a", " bc") == ((0,), (3, 4))
-    # "b" and "c" make one token together; the model has read "b" alone.
-    assert split_tokens(tokenizer, "ab", "ca") == ((0, 1), (2, 0))
+    assert local.likelihood("a", "bc") < 0
+    with pytest.raises(InputError, match="begins where a token does, got one of 2 ch"):
+        local.likelihood("ab", "ca")  # "b" and "c" make one token together
 
 
 def test_a_real_model_knows_the_capital_of_france() -> None:

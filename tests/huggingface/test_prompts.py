@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from snne_guard.errors import ConfigurationError, InputError
-from snne_guard.sampling.huggingface.prompts import encode
+from snne_guard.sampling.huggingface.text import encode
 from tests.huggingface.support import CHAT_TEMPLATE, NO_SYSTEM, make_tokenizer
 
 pytestmark = pytest.mark.slow

@@ -1,12 +1,12 @@
 """Local models: replies, log-probabilities and hidden states, by ``transformers``."""
 
 from snne_guard.sampling.huggingface.model import HuggingFaceModel
-from snne_guard.sampling.huggingface.prompts import Message, Prompt
 from snne_guard.sampling.huggingface.settings import (
     Completion,
     GenerationSettings,
     Token,
 )
+from snne_guard.sampling.huggingface.text import Message, Prompt
 
 __all__ = [
     "Completion",

@@ -1,47 +1,44 @@
 """Draw replies with ``generate`` of transformers, many to a prompt from one prefill.
 
-The prompt is read once without its last token, the key-value cache is repeated for
-every reply, and ``generate`` goes on from there; once a quarter of the replies have
-ended, it goes on with the others alone. Tokens are drawn in a logits processor, with
-random numbers of each reply's own: so torch's generators stay untouched, and a reply
-does not depend on the rest of its batch.
+The prompts are read once without their last tokens, the key-value cache is repeated for
+every reply, and ``generate`` goes on from there.
 """
 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from threading import Event
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
-from torch.nn.functional import pad
-from transformers import LogitsProcessorList, StoppingCriteriaList
+from transformers import (
+    LogitsProcessor,
+    LogitsProcessorList,
+    StoppingCriteria,
+    StoppingCriteriaList,
+)
 from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
 
-from snne_guard.sampling.huggingface.forward import last_hidden_states, position_ids
+from snne_guard.sampling.huggingface.forward import last_hidden_states
 from snne_guard.sampling.huggingface.loading import (
-    Loaded,
     Model,
     Tokenizer,
-    arguments_of,
+    accepted,
     eos_ids,
     window_of,
 )
-from snne_guard.sampling.huggingface.settings import Completion, GenerationSettings
-from snne_guard.sampling.huggingface.steps import (
-    Cancelled,
-    DrawToken,
-    EndRows,
-    Listener,
-    Row,
+from snne_guard.sampling.huggingface.settings import (
+    Completion,
+    GenerationSettings,
+    Token,
 )
-from snne_guard.sampling.huggingface.text import ReplyText
+from snne_guard.sampling.huggingface.text import ReplyText, decode
 
-__all__ = ["Batch", "generate", "reply_seeds"]
+__all__ = ["generate"]
 
 _ALWAYS_RESET = (
     "assistant_early_exit",
@@ -54,187 +51,157 @@ _ALWAYS_RESET = (
 )
 """Settings of a ``generation_config`` that do not fit how replies are drawn here."""
 
-_PENALTIES = (
+_RESET_FOR_SAMPLES = (
     "encoder_repetition_penalty",
+    "epsilon_cutoff",
+    "eta_cutoff",
     "exponential_decay_length_penalty",
     "min_length",
     "min_new_tokens",
+    "min_p",
     "no_repeat_ngram_size",
     "repetition_penalty",
     "sequence_bias",
+    "typical_p",
 )
-"""Settings that keep a model from its own distribution; reset for samples."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Batch:
-    """Replies that are drawn together.
-
-    Attributes:
-        prompts: Tokens of each prompt.
-        seeds: For each prompt a seed for each of its replies, equally many.
-        settings: How the replies are drawn.
-        on_token: Called with each token of a single reply, in the drawing thread.
-        cancelled: Once set, the draw ends at the next token.
-    """
-
-    prompts: Sequence[tuple[int, ...]]
-    seeds: Sequence[Sequence[np.random.SeedSequence]]
-    settings: GenerationSettings
-    on_token: Callable[[int], None] | None = None
-    cancelled: Event | None = None
-
-    @property
-    def n(self) -> int:
-        """Replies to each prompt."""
-        return len(self.seeds[0])
-
-    def halves(self) -> tuple[Batch, Batch]:
-        """Split by prompts, or the replies to a single prompt."""
-        if len(self.prompts) > 1:
-            k = len(self.prompts) // 2
-            return (
-                replace(self, prompts=self.prompts[:k], seeds=self.seeds[:k]),
-                replace(self, prompts=self.prompts[k:], seeds=self.seeds[k:]),
-            )
-        (seeds,) = self.seeds
-        k = self.n // 2
-        return replace(self, seeds=[seeds[:k]]), replace(self, seeds=[seeds[k:]])
-
-
-def reply_seeds(
-    prompts: Sequence[tuple[int, ...]], *, n: int, seed: int | None
-) -> list[list[np.random.SeedSequence]]:
-    """Return ``n`` seeds for each prompt, new ones each time where ``seed`` is None."""
-    # The prompt counts too: else all questions would draw with the same numbers.
-    return [
-        np.random.SeedSequence(
-            None if seed is None else (seed, zlib.crc32(np.array(prompt).tobytes()))
-        ).spawn(n)
-        for prompt in prompts
-    ]
-
-
-def generate(
-    loaded: Loaded, batch: Batch, *, max_batch_size: int
-) -> list[tuple[Completion, ...]]:
-    """Draw the replies of a batch, in halves where it is too large.
-
-    Returns:
-        For each prompt its replies.
-
-    Raises:
-        torch.OutOfMemoryError: If the memory does not suffice for a single reply.
-    """
-    count = len(batch.prompts) * batch.n
-    if count <= max_batch_size:
-        try:
-            return _draw(loaded, batch)
-        except torch.OutOfMemoryError:
-            if count == 1:
-                raise
-        if torch.cuda.is_available():  # pragma: no cover - needs a GPU
-            torch.cuda.empty_cache()
-    first, second = (
-        generate(loaded, half, max_batch_size=max_batch_size) for half in batch.halves()
-    )
-    if len(batch.prompts) > 1:
-        return first + second
-    return [first[0] + second[0]]
+"""Settings that keep a model from its own distribution."""
 
 
 @torch.no_grad()
-def _draw(loaded: Loaded, batch: Batch) -> list[tuple[Completion, ...]]:
-    rows = _rows(loaded, batch)
-    _fill(loaded, batch, rows)
-    replies = [row.completion() for row in rows]
-    if batch.settings.hidden_layer is not None:
-        replies = _with_states(loaded.model, rows, replies, batch.settings.hidden_layer)
-    n = batch.n
+def generate(
+    model: Model,
+    tokenizer: Tokenizer,
+    prompts: Sequence[tuple[int, ...]],
+    *,
+    n: int,
+    settings: GenerationSettings,
+    max_batch_size: int,
+    on_token: Callable[[int], None] | None = None,
+    cancelled: Event | None = None,
+) -> list[tuple[Completion, ...]]:
+    """Draw ``n`` replies to each prompt, at most ``max_batch_size`` at a time.
+
+    Args:
+        model: The model.
+        tokenizer: Its tokenizer.
+        prompts: Tokens of each prompt.
+        n: Replies to each prompt.
+        settings: How the replies are drawn.
+        max_batch_size: Most replies that are drawn together.
+        on_token: Called with each token of a single reply, in this thread.
+        cancelled: Once set, the draw ends at the next token.
+
+    Returns:
+        For each prompt its replies.
+    """
+    found: list[tuple[Completion, ...]] = []
+    together = max(1, max_batch_size // n)
+    with _seeded(settings.seed, prompts):
+        for start in range(0, len(prompts), together):
+            part = prompts[start : start + together]
+            sets: list[tuple[Completion, ...]] = [()] * len(part)
+            for drawn in range(0, n, max_batch_size):
+                count = min(max_batch_size, n - drawn)
+                watch = _Watch(tokenizer, settings.stop, on_token, cancelled)
+                more = _draw(
+                    model, tokenizer, part, n=count, settings=settings, watch=watch
+                )
+                sets = [one + two for one, two in zip(sets, more, strict=True)]
+            found += sets
+    return found
+
+
+@contextmanager
+def _seeded(seed: int | None, prompts: Sequence[tuple[int, ...]]) -> Iterator[None]:
+    """Seed torch's generators for a while, then put them back."""
+    if seed is None:
+        yield
+        return
+    with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
+        # The prompts count too: else all questions would draw with the same numbers.
+        torch.manual_seed(zlib.crc32(repr((seed, prompts)).encode()))
+        yield
+
+
+def _draw(
+    model: Model,
+    tokenizer: Tokenizer,
+    prompts: Sequence[tuple[int, ...]],
+    *,
+    n: int,
+    settings: GenerationSettings,
+    watch: _Watch,
+) -> list[tuple[Completion, ...]]:
+    """Draw ``n`` replies to each prompt in one batch."""
+    ends = eos_ids(model, tokenizer)
+    padding = tokenizer.pad_token_id
+    if padding is None:
+        padding = ends[0] if ends else 0
+    ids, mask = _pad_left(prompts, padding, model.device)
+    cache = _shared_cache(model, ids, mask, n) if len(prompts) * n > 1 else None
+    ids, mask = (each.repeat_interleave(n, dim=0) for each in (ids, mask))
+    width, window = ids.shape[1], window_of(model)
+    limit = settings.max_tokens
+    if window is not None:  # the longest prompt leaves the least
+        limit = min(limit, window - width)
+    logprobs = _Logprobs()
+    watch.width = width
+    drawn = model.generate(
+        **_options(settings, model),
+        input_ids=ids,
+        attention_mask=mask,
+        past_key_values=cache,
+        max_new_tokens=limit,
+        eos_token_id=list(ends) or None,
+        pad_token_id=padding,
+        logits_processor=LogitsProcessorList([logprobs]),
+        stopping_criteria=StoppingCriteriaList([watch]),
+    )
+    rows = [prompt for prompt in prompts for _ in range(n)]
+    replies = [
+        _completion(
+            ReplyText(tokenizer, settings.stop),
+            tokens,
+            values,
+            ends=ends,
+            prompt_tokens=len(prompt),
+        )
+        for prompt, tokens, values in zip(
+            rows, drawn[:, width:].tolist(), logprobs.of(drawn), strict=True
+        )
+    ]
+    if settings.hidden_layer is not None:
+        replies = _with_states(model, rows, replies, settings.hidden_layer)
     return [tuple(replies[k : k + n]) for k in range(0, len(replies), n)]
 
 
-def _rows(loaded: Loaded, batch: Batch) -> list[Row]:
-    """Return a row for each reply, those to one prompt side by side."""
-    limit = _token_limit(batch, loaded.model)
-    return [
-        Row(
-            prompt=prompt,
-            numbers=np.random.default_rng(seed).random(limit),
-            text=ReplyText(loaded.tokenizer, batch.settings.stop),
-        )
-        for prompt, seeds in zip(batch.prompts, batch.seeds, strict=True)
-        for seed in seeds
-    ]
-
-
-def _fill(loaded: Loaded, batch: Batch, rows: list[Row]) -> None:
-    """Draw all rows to their end, in a smaller batch once some have ended."""
-    model, ends = loaded.model, eos_ids(loaded)
-    padding = _padding(loaded.tokenizer, ends)
-    ids, mask = _pad_left(batch.prompts, padding, model.device)
-    cache = _shared_cache(model, ids, mask, batch.n) if len(rows) > 1 else None
-    ids, mask = (each.repeat_interleave(batch.n, dim=0) for each in (ids, mask))
-    # On MPS, generate looks a step late at which rows have ended.
-    shrinks = cache is not None and model.device.type != "mps"
-    limit, drawn, width = len(rows[0].numbers), 0, ids.shape[1]
-    while True:
-        numbers = np.stack([row.numbers[drawn:] for row in rows])
-        draw = DrawToken(model, batch.settings, numbers)
-        ids = model.generate(
-            **_options(batch, model),
-            input_ids=ids,
-            attention_mask=mask,
-            past_key_values=cache,
-            max_new_tokens=limit - drawn,
-            eos_token_id=list(ends) or None,
-            pad_token_id=padding,
-            logits_processor=LogitsProcessorList([draw]),
-            stopping_criteria=StoppingCriteriaList(
-                [EndRows(rows, ends, shrinks=shrinks), Cancelled(batch.cancelled)]
-            ),
-        )
-        for row, logprobs in zip(rows, draw.logprobs(), strict=True):
-            row.logprobs += logprobs
-        drawn = ids.shape[1] - width
-        live = [place for place, row in enumerate(rows) if not row.ended]
-        is_cancelled = batch.cancelled is not None and batch.cancelled.is_set()
-        if not live or drawn >= limit or cache is None or is_cancelled:
-            return
-        rows = [rows[place] for place in live]
-        index = torch.tensor(live, device=ids.device)
-        cache.batch_select_indices(index)
-        ids, mask = ids[index], mask[index]
-        mask = pad(mask, (0, ids.shape[1] - mask.shape[1]), value=1)
-
-
-def _options(batch: Batch, model: Model) -> dict[str, Any]:
-    """Return what is the same in all calls of ``generate`` for a batch."""
-    plain = batch.settings.temperature is not None
-    reset = _ALWAYS_RESET + (_PENALTIES if plain else ())
+def _options(settings: GenerationSettings, model: Model) -> dict[str, Any]:
+    """Return the options of ``generate`` that settings stand for."""
+    config, temperature = model.generation_config, settings.temperature
+    options: dict[str, Any] = {}
+    reset: tuple[str, ...] = _ALWAYS_RESET
+    if temperature is None:
+        samples = bool(config.do_sample)
+        if settings.top_k is not None:
+            options["top_k"] = settings.top_k
+        if settings.top_p is not None:
+            options["top_p"] = settings.top_p
+    else:
+        samples = temperature > 0
+        reset += _RESET_FOR_SAMPLES
+        options = {"temperature": temperature}
+        options |= {"top_k": settings.top_k or 0, "top_p": settings.top_p or 1.0}
+    if not samples:
+        options = dict.fromkeys(("temperature", "top_k", "top_p"))
     return {
-        **{name: None for name in reset if hasattr(model.generation_config, name)},
-        "do_sample": False,
+        **{name: None for name in reset if hasattr(config, name)},
+        **options,
+        "do_sample": samples,
         "num_beams": 1,
         "num_return_sequences": 1,
         "return_dict_in_generate": False,
         "use_cache": True,
-        "streamer": Listener(batch.on_token) if batch.on_token else None,
     }
-
-
-def _padding(tokenizer: Tokenizer, ends: Sequence[int]) -> int:
-    if tokenizer.pad_token_id is not None:
-        return int(tokenizer.pad_token_id)
-    return ends[0] if ends else 0
-
-
-def _token_limit(batch: Batch, model: Model) -> int:
-    """Return how many tokens may be drawn: the longest prompt leaves the least."""
-    window = window_of(model)
-    if window is None:
-        return batch.settings.max_tokens
-    return min(batch.settings.max_tokens, window - max(map(len, batch.prompts)))
 
 
 def _pad_left(
@@ -256,14 +223,14 @@ def _shared_cache(model: Model, ids: Tensor, mask: Tensor, n: int) -> Any:  # no
     """
     if ids.shape[1] == 1:
         return None
-    given = {"position_ids": position_ids(mask[:, :-1]), "logits_to_keep": 1}
-    accepted = arguments_of(model)
+    # Padding on the left must not move the places of what follows.
+    places = (mask[:, :-1].cumsum(dim=-1) - 1).clamp(min=0)
     output = model(
         input_ids=ids[:, :-1],
         attention_mask=mask[:, :-1],
         use_cache=True,
         return_dict=True,
-        **{key: value for key, value in given.items() if key in accepted},
+        **accepted(model, position_ids=places, logits_to_keep=1),
     )
     cache = getattr(output, "past_key_values", None)
     layers = getattr(cache, "layers", None)
@@ -274,18 +241,110 @@ def _shared_cache(model: Model, ids: Tensor, mask: Tensor, n: int) -> Any:  # no
     return cache
 
 
+class _Logprobs(LogitsProcessor):
+    """Notes the log-probability of each token, before temperature, top-k and top-p."""
+
+    def __init__(self) -> None:
+        self._next: Tensor | None = None
+        self._found: list[Tensor] = []
+
+    def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
+        """Return the scores as they are."""
+        self._note(input_ids)
+        self._next = torch.log_softmax(scores.float(), dim=-1)
+        return scores
+
+    def of(self, drawn: Tensor) -> list[list[float]]:
+        """Return the log-probabilities of all drawn tokens, by row."""
+        self._note(drawn)
+        # Rounding may leave a probability slightly above 1.
+        found: Any = torch.cat(self._found, dim=1).cpu().clamp(max=0.0)
+        rows: list[list[float]] = found.tolist()
+        return rows
+
+    def _note(self, ids: Tensor) -> None:
+        if self._next is not None:
+            self._found.append(self._next.gather(1, ids[:, -1:]))
+
+
+class _Watch(StoppingCriteria):
+    """Passes tokens on, and ends rows at a stop text or once nobody waits for them.
+
+    ``stop_strings`` of transformers would prepare the whole vocabulary for each
+    request, which takes a second for a large one.
+    """
+
+    width = 0  # of the prompts
+
+    def __init__(
+        self,
+        tokenizer: Tokenizer,
+        stop: Sequence[str],
+        on_token: Callable[[int], None] | None,
+        cancelled: Event | None,
+    ) -> None:
+        self._tokenizer = tokenizer
+        self._stop = stop
+        # A token has at least one byte, and a character at most four.
+        self._reach = 4 * max(map(len, stop), default=0) + 4
+        self._on_token = on_token
+        self._cancelled = cancelled
+
+    def __call__(self, input_ids: Tensor, scores: Any, **_: Any) -> Any:  # noqa: ANN401, ARG002 - theirs
+        """Return which rows have ended."""
+        if self._on_token is not None:
+            self._on_token(int(input_ids[0, -1]))
+        is_over = self._cancelled is not None and self._cancelled.is_set()
+        ended = [is_over] * len(input_ids)
+        if self._stop and not is_over:
+            tails = input_ids[:, max(self.width, input_ids.shape[1] - self._reach) :]
+            texts = [decode(self._tokenizer, tail) for tail in tails.tolist()]
+            ended = [any(stop in text for stop in self._stop) for text in texts]
+        return torch.tensor(ended, device=input_ids.device)
+
+
+def _completion(
+    text: ReplyText,
+    tokens: list[int],
+    logprobs: list[float],
+    *,
+    ends: Sequence[int],
+    prompt_tokens: int,
+) -> Completion:
+    """Return a reply up to what ended it; padding may follow that."""
+    drawn, is_ended = 0, False
+    while drawn < len(tokens) and not is_ended:
+        token = tokens[drawn]
+        drawn += 1
+        is_ended = token in ends or text.push(token)
+    is_ended = text.finish() or is_ended
+    return Completion(
+        text=text.text,
+        tokens=tuple(
+            Token(id=token, text=piece, logprob=logprob)
+            for token, piece, logprob in zip(
+                tokens, text.pieces, logprobs, strict=False
+            )
+        ),
+        finish_reason="stop" if is_ended else "length",
+        prompt_tokens=prompt_tokens,
+        completion_tokens=drawn,
+    )
+
+
 def _with_states(
-    model: Model, rows: Sequence[Row], replies: Sequence[Completion], layer: int
+    model: Model,
+    prompts: Sequence[tuple[int, ...]],
+    replies: Sequence[Completion],
+    layer: int,
 ) -> list[Completion]:
     """Add the hidden state of each reply's last token."""
-    found = list(replies)
-    places = [place for place, reply in enumerate(replies) if reply.tokens]
-    if places:
-        read = [
-            [*rows[place].prompt, *(token.id for token in replies[place].tokens)]
-            for place in places
-        ]
-        states = last_hidden_states(model, read, layer)
-        for place, state in zip(places, states, strict=True):
-            found[place] = replace(found[place], hidden_state=state)
-    return found
+    read = [
+        [*prompt, *(token.id for token in reply.tokens)]
+        for prompt, reply in zip(prompts, replies, strict=True)
+    ]
+    states = last_hidden_states(model, read, layer)
+    return [
+        replace(reply, hidden_state=state) if reply.tokens else reply
+        for reply, state in zip(replies, states, strict=True)
+    ]

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import inspect
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import Any
 
 from snne_guard.errors import ConfigurationError, MissingExtraError
 
 __all__ = [
-    "Loaded",
     "Model",
     "Tokenizer",
-    "arguments_of",
+    "accepted",
     "check_extra",
     "check_model",
     "eos_ids",
@@ -32,19 +31,8 @@ _OF_TOKENIZER_TOO = frozenset(
 )
 
 
-class Loaded(NamedTuple):
-    """A model in memory with its tokenizer."""
-
-    model: Model
-    tokenizer: Tokenizer
-
-
 def check_extra() -> None:
-    """Check that torch and transformers are installed.
-
-    Raises:
-        MissingExtraError: If one is not.
-    """
+    """Check that torch and transformers are installed."""
     for package in ("torch", "transformers"):
         try:
             import_module(package)
@@ -60,7 +48,7 @@ def load(
     dtype: Any,  # noqa: ANN401 - a torch.dtype or its name
     trust_remote_code: bool,
     options: dict[str, Any],
-) -> Loaded:
+) -> tuple[Model, Tokenizer]:
     """Load a model and its tokenizer; see ``HuggingFaceModel.from_pretrained``."""
     transformers: Any = import_module("transformers")
     # Whoever sets one of these leaves placing the weights to transformers.
@@ -79,19 +67,11 @@ def load(
         name, dtype=dtype, trust_remote_code=trust_remote_code, **options
     )
     model.eval()
-    return Loaded(model if is_placed else model.to(device), tokenizer)
+    return model if is_placed else model.to(device), tokenizer
 
 
-def out_of_pipeline(pipeline: object) -> Loaded:
-    """Return the model and tokenizer that a pipeline holds.
-
-    Args:
-        pipeline: A text-generation pipeline of ``transformers``, a
-            ``HuggingFacePipeline`` around one, or a ``ChatHuggingFace`` around that.
-
-    Raises:
-        ConfigurationError: If there is no local model in it.
-    """
+def out_of_pipeline(pipeline: object) -> tuple[Model, Tokenizer]:
+    """Return the model and tokenizer that a pipeline holds."""
     inner: Any = getattr(pipeline, "llm", pipeline)
     inner = getattr(inner, "pipeline", inner)
     model, tokenizer = getattr(inner, "model", None), getattr(inner, "tokenizer", None)
@@ -103,15 +83,11 @@ def out_of_pipeline(pipeline: object) -> Loaded:
         )
         raise ConfigurationError(msg)
     # ChatHuggingFace may have a tokenizer, and so a chat template, of its own.
-    return Loaded(model, getattr(pipeline, "tokenizer", None) or tokenizer)
+    return model, getattr(pipeline, "tokenizer", None) or tokenizer
 
 
 def check_model(model: Model) -> None:
-    """Check that replies can be drawn from a model as it is.
-
-    Raises:
-        ConfigurationError: If they cannot.
-    """
+    """Check that replies can be drawn from a model as it is."""
     name = type(model).__name__
     if not callable(getattr(model, "generate", None)) or not hasattr(model, "config"):
         msg = f"model must be a causal language model of transformers; got {name}"
@@ -133,17 +109,18 @@ def check_model(model: Model) -> None:
         raise ConfigurationError(msg)
 
 
-def arguments_of(model: Model) -> frozenset[str]:
-    """Return the names of the arguments that the model's ``forward`` takes."""
+def accepted(model: Model, **arguments: Any) -> dict[str, Any]:  # noqa: ANN401 - of any kind
+    """Return those of some arguments that the model's ``forward`` takes."""
     base = model.get_base_model() if hasattr(model, "get_base_model") else model
-    return frozenset(inspect.signature(base.forward).parameters)
+    known = inspect.signature(base.forward).parameters
+    return {name: value for name, value in arguments.items() if name in known}
 
 
-def eos_ids(loaded: Loaded) -> tuple[int, ...]:
+def eos_ids(model: Model, tokenizer: Tokenizer) -> tuple[int, ...]:
     """Return the tokens that end a reply; chat models often have several."""
-    configured = loaded.model.generation_config.eos_token_id
+    configured = model.generation_config.eos_token_id
     several = configured if isinstance(configured, list) else [configured]
-    found = [*several, loaded.tokenizer.eos_token_id]
+    found = [*several, tokenizer.eos_token_id]
     return tuple(dict.fromkeys(int(each) for each in found if each is not None))
 
 

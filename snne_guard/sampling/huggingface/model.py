@@ -4,27 +4,27 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from threading import Event, Lock
+from queue import SimpleQueue
+from threading import Event, Lock, Thread
 from typing import Any
 
 from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.sampling.huggingface.loading import (
-    Loaded,
     Model,
     Tokenizer,
     check_extra,
     check_model,
+    eos_ids,
     load,
     out_of_pipeline,
     window_of,
 )
-from snne_guard.sampling.huggingface.prompts import Prompt, encode
 from snne_guard.sampling.huggingface.settings import (
     Completion,
     GenerationSettings,
     check_whole,
 )
-from snne_guard.sampling.huggingface.stream import stream
+from snne_guard.sampling.huggingface.text import Prompt, ReplyText, encode
 
 __all__ = ["HuggingFaceModel"]
 
@@ -36,7 +36,8 @@ class HuggingFaceModel:
 
     All replies to a prompt share one prefill, and several prompts share a batch. Calls
     from several threads wait for one another. The model is used as it is handed in and
-    never changed, and so are the random generators of torch and NumPy.
+    never changed. Tokens are drawn with torch's generators; a seed puts these back to
+    where they were, and holds where no other thread draws from them meanwhile.
 
     Args:
         model: A causal language model of ``transformers``, or of PEFT around one, in
@@ -45,8 +46,7 @@ class HuggingFaceModel:
         name: Its name in records; where it was loaded from unless given.
         chat_template: Jinja template used in place of the tokenizer's own. With ``""``
             messages are plain text that the model continues.
-        max_batch_size: Most replies that are drawn together. A batch that does not fit
-            into memory is halved.
+        max_batch_size: Most replies that are drawn together; fewer need less memory.
 
     Raises:
         MissingExtraError: If torch or transformers is not installed.
@@ -112,7 +112,7 @@ class HuggingFaceModel:
             OSError: If there is no such model, from ``transformers``.
         """
         check_extra()
-        loaded = load(
+        model, tokenizer = load(
             name,
             device=device,
             dtype=dtype,
@@ -120,7 +120,8 @@ class HuggingFaceModel:
             options=options,
         )
         return cls(
-            *loaded,
+            model,
+            tokenizer,
             name=name,
             chat_template=chat_template,
             max_batch_size=max_batch_size,
@@ -174,31 +175,27 @@ class HuggingFaceModel:
         Raises:
             ConfigurationError: If a setting makes no sense for this model.
             InputError: If a prompt is empty, too long, or refused by the template.
-            torch.OutOfMemoryError: If the memory does not suffice for a single reply.
+            torch.OutOfMemoryError: If the replies to draw do not fit into memory; a
+                smaller ``max_batch_size`` helps.
         """
-        from snne_guard.sampling.huggingface.generate import (
-            Batch,
-            generate,
-            reply_seeds,
-        )
+        from snne_guard.sampling.huggingface.generate import generate
 
         self._check(n, settings)
         encoded = [self._encode(prompt) for prompt in prompts]
         if on_token is not None and (n, len(encoded)) != (1, 1):
             msg = f"on_token hears one reply; got n={n} for {len(encoded)} prompts"
             raise ConfigurationError(msg)
-        if not encoded:
-            return []
-        batch = Batch(
-            prompts=encoded,
-            seeds=reply_seeds(encoded, n=n, seed=settings.seed),
-            settings=settings,
-            on_token=on_token,
-            cancelled=cancelled,
-        )
-        loaded = Loaded(self.model, self.tokenizer)
         with self._lock:
-            return generate(loaded, batch, max_batch_size=self._max_batch_size)
+            return generate(
+                self.model,
+                self.tokenizer,
+                encoded,
+                n=n,
+                settings=settings,
+                max_batch_size=self._max_batch_size,
+                on_token=on_token,
+                cancelled=cancelled,
+            )
 
     def stream(
         self, prompt: Prompt, *, settings: GenerationSettings = _PLAIN
@@ -211,7 +208,38 @@ class HuggingFaceModel:
             ConfigurationError: As for ``generate``.
             InputError: As for ``generate``.
         """
-        return stream(self, prompt, settings)
+        arrived: SimpleQueue[int | Completion | BaseException] = SimpleQueue()
+        cancelled = Event()
+
+        def draw() -> None:
+            try:
+                ((reply,),) = self.generate(
+                    [prompt],
+                    settings=settings,
+                    on_token=arrived.put,
+                    cancelled=cancelled,
+                )
+                arrived.put(reply)
+            except BaseException as error:  # noqa: BLE001 - raised where it is read
+                arrived.put(error)
+
+        ends = eos_ids(self.model, self.tokenizer)
+        text, sent = ReplyText(self.tokenizer, settings.stop), 0
+        Thread(target=draw, name="snne-guard-stream", daemon=True).start()
+        try:
+            while not isinstance(item := arrived.get(), Completion):
+                if isinstance(item, BaseException):
+                    raise item
+                if item not in ends:
+                    text.push(item)
+                if text.certain > sent:
+                    yield text.text[sent : text.certain]
+                    sent = text.certain
+            if len(item.text) > sent:
+                yield item.text[sent:]
+            yield item
+        finally:
+            cancelled.set()
 
     def token_logprobs(self, prompt: str, continuation: str, /) -> tuple[float, ...]:
         """Return the natural log-probability of each token of a continuation.
@@ -229,9 +257,8 @@ class HuggingFaceModel:
         """
         from snne_guard.sampling.huggingface.forward import token_logprobs
 
-        loaded = Loaded(self.model, self.tokenizer)
         with self._lock:
-            return token_logprobs(loaded, prompt, continuation)
+            return token_logprobs(self.model, self.tokenizer, prompt, continuation)
 
     def likelihood(self, prompt: str, continuation: str, /) -> float:
         """Return the natural log-probability of a continuation, all its tokens.

@@ -31,9 +31,7 @@ class GenerationSettings:
         top_p: Draw among the likeliest tokens that together have at least this
             probability, in (0, 1].
         stop: Texts at which a reply ends; they are not part of it.
-        seed: Makes the draw repeatable. Each reply has its own stream of random
-            numbers, made from the seed and the prompt, so it does not depend on what
-            else is in the batch.
+        seed: Makes a call with the same prompts and ``n`` repeatable.
         hidden_layer: Layer whose hidden state of the last token is returned: 0 for the
             embeddings, 1 for the first layer, -1 for the last. None for none.
 
