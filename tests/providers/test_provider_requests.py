@@ -216,12 +216,10 @@ ODD: dict[str, Any] = {
     "langchain_google_genai.ChatGoogleGenerativeAI": {
         "generation_config": {"temperature": 0.0, "candidate_count": 2, "top_k": 3}
     },
-    "langchain_aws.ChatBedrockConverse": {
-        "inferenceConfig": {"temperature": 0.0, "maxTokens": 500}
-    },
+    "langchain_aws.ChatBedrockConverse": {"inferenceConfig": {"maxTokens": 500}},
     "langchain_mistralai.ChatMistralAI": {"temperature": 0.0, "n": 2, "random_seed": 5},
     "langchain_groq.ChatGroq": {"temperature": 0.0, "seed": 5},
-    "langchain_ollama.ChatOllama": {"options": {"temperature": 0.0, "seed": 5}},
+    "langchain_ollama.ChatOllama": {"options": {"num_ctx": 99, "seed": 5}},
     "langchain_fireworks.ChatFireworks": {"temperature": 0.0, "n": 2},
 }
 """Where users may put what samples set anew."""

@@ -38,6 +38,9 @@ _NESTED = (
 )
 """Options and fields that hold further options of the request."""
 
+_REPLACE_FIELDS = frozenset({"inferenceConfig", "inference_config", "options"})
+"""Those that take the place of a model's fields: Bedrock's and Ollama's."""
+
 _SET_FOR_SAMPLES = frozenset(
     {
         "candidate_count",
@@ -164,9 +167,12 @@ def _sampled(options: Mapping[str, Any], hot: float | None) -> dict[str, Any]:
     }
     if "store" in kept:
         kept["store"] = False
-    if "temperature" in kept and hot is not None:
-        kept["temperature"] = hot
-    return kept
+    if hot is None:
+        return kept
+    for place in _REPLACE_FIELDS & kept.keys():
+        if isinstance(kept[place], Mapping):
+            kept[place] = {**kept[place], "temperature": hot}
+    return kept | ({"temperature": hot} if "temperature" in kept else {})
 
 
 def _sample_fields(
