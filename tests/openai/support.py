@@ -249,11 +249,12 @@ class _Handler(BaseHTTPRequestHandler):
     def _wait(self, seconds: float | None) -> None:
         """Wait; a client that leaves meanwhile is counted."""
         until = None if seconds is None else time.monotonic() + seconds
+        poll = select.poll()  # select() fails where over 1,024 files are open
+        poll.register(self.connection, select.POLLIN)
         while not self.server.owner.closing.is_set():
             if until is not None and time.monotonic() >= until:
                 return
-            readable, _, _ = select.select([self.connection], [], [], 0.01)
-            if readable and not self.connection.recv(1, socket.MSG_PEEK):
+            if poll.poll(10) and not self.connection.recv(1, socket.MSG_PEEK):
                 self.server.owner.abandoned += 1
                 break
         raise ConnectionAbortedError
