@@ -62,6 +62,7 @@ _RESET_FOR_SAMPLES = (
     "no_repeat_ngram_size",
     "repetition_penalty",
     "sequence_bias",
+    "top_h",
     "typical_p",
 )
 """Settings that keep a model from its own distribution."""
@@ -144,7 +145,7 @@ def _draw(
     limit = settings.max_tokens
     if window is not None:  # the longest prompt leaves the least
         limit = min(limit, window - width)
-    logprobs = _Logprobs()
+    logprobs = _Logprobs(settings.temperature if _is_plain(settings) else None)
     watch.width = width
     drawn = model.generate(
         **_options(settings, model),
@@ -175,6 +176,12 @@ def _draw(
     return [tuple(replies[k : k + n]) for k in range(0, len(replies), n)]
 
 
+def _is_plain(settings: GenerationSettings) -> bool:
+    """Return whether tokens are drawn from all of the distribution."""
+    limits = (settings.top_k, settings.top_p)
+    return bool(settings.temperature) and limits == (None, None)
+
+
 def _options(settings: GenerationSettings, model: Model) -> dict[str, Any]:
     """Return the options of ``generate`` that settings stand for."""
     config, temperature = model.generation_config, settings.temperature
@@ -187,7 +194,7 @@ def _options(settings: GenerationSettings, model: Model) -> dict[str, Any]:
         if settings.top_p is not None:
             options["top_p"] = settings.top_p
     else:
-        samples = temperature > 0
+        samples = temperature > 0 and not _is_plain(settings)
         reset += _RESET_FOR_SAMPLES
         options = {"temperature": temperature}
         options |= {"top_k": settings.top_k or 0, "top_p": settings.top_p or 1.0}
@@ -242,17 +249,33 @@ def _shared_cache(model: Model, ids: Tensor, mask: Tensor, n: int) -> Any:  # no
 
 
 class _Logprobs(LogitsProcessor):
-    """Notes the log-probability of each token, before temperature, top-k and top-p."""
+    """Notes the log-probability of each token, before temperature, top-k and top-p.
 
-    def __init__(self) -> None:
+    With a temperature it draws the token as well, from all of the distribution: by one
+    random number a row, where transformers takes one for each token there is.
+    """
+
+    def __init__(self, temperature: float | None) -> None:
+        self._temperature = temperature
         self._next: Tensor | None = None
         self._found: list[Tensor] = []
 
     def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
-        """Return the scores as they are."""
+        """Return the scores as they are, or those of the drawn token alone."""
         self._note(input_ids)
         self._next = torch.log_softmax(scores.float(), dim=-1)
-        return scores
+        if self._temperature is None:
+            return scores
+        # MPS has no float64.
+        exact = torch.float32 if scores.device.type == "mps" else torch.float64
+        chances = torch.softmax(self._next / self._temperature, dim=-1)
+        cumulated = chances.cumsum(dim=-1, dtype=exact)
+        total = cumulated[:, -1:].contiguous()
+        aim = torch.rand_like(total) * total
+        token = torch.searchsorted(cumulated, aim, right=True)
+        # Rounding must not lead past the last token that has any probability.
+        token = torch.minimum(token, torch.searchsorted(cumulated, total))
+        return torch.full_like(scores, -torch.inf).scatter_(1, token, 0.0)
 
     def of(self, drawn: Tensor) -> list[list[float]]:
         """Return the log-probabilities of all drawn tokens, by row."""
