@@ -243,7 +243,7 @@ def test_a_refused_n_is_topped_up_and_no_failure() -> None:
 
 
 def test_a_failed_sample_loses_neither_the_answer_nor_the_others() -> None:
-    samples = ["Paris", ValueError("500"), "Paris", "Paris"]
+    samples: list[Said] = ["Paris", ValueError("500"), "Paris", "Paris"]
     outcome = ask(request(threshold=0.4), "Paris", samples)
     assert outcome.assessment.n_used == 4
     assert outcome.assessment.reasons == ("samples_failed",)
@@ -251,7 +251,7 @@ def test_a_failed_sample_loses_neither_the_answer_nor_the_others() -> None:
 
 
 def test_late_samples_are_left_out_and_their_cost_is_a_lower_bound() -> None:
-    samples = ["Paris", TimeoutError(), "Paris", "Paris"]
+    samples: list[Said] = ["Paris", TimeoutError(), "Paris", "Paris"]
     made = ask(request(sample_timeout=1.0), "Paris", samples).assessment
     assert made.n_used == 4
     assert "samples_late" in made.reasons

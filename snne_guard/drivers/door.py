@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from typing import Any, Protocol
 
 from snne_guard.sampling.replies import Draw, Reply
@@ -29,7 +29,7 @@ class StreamingDoor(Door, Protocol):
         """Send the request for the answer and return its chunks."""
         ...
 
-    def astream(self) -> AsyncIterator[Any]:
+    def astream(self) -> AsyncGenerator[Any]:
         """Do the same without blocking the event loop."""
         ...
 

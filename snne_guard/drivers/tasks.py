@@ -172,9 +172,10 @@ class _Answer:
         """Yield the chunks as they come."""
         seen: list[Any] = []
         try:
-            async for chunk in self._door.astream():
-                seen.append(chunk)
-                yield chunk
+            async with aclosing(self._door.astream()) as chunks:
+                async for chunk in chunks:
+                    seen.append(chunk)
+                    yield chunk
             self._reply = counted(self._door.join(seen), 1)
         except Exception as error:  # noqa: BLE001 - a failure is an outcome
             self._reply = Failure(error=error)

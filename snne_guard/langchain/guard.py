@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import aclosing
 from os import PathLike
 from typing import Annotated, Any, Self
 
@@ -392,8 +393,10 @@ class SNNEGuard(BaseChatModel):
             yield delivered.only_chunk(result)
             return
         call, draws = prepare(self, messages, stop, run_manager, kwargs)
-        async for item in tasks.stream(call, draws, **self._driver_options):
-            yield delivered.streamed(item)
+        stream = tasks.stream(call, draws, **self._driver_options)
+        async with aclosing(stream) as items:
+            async for item in items:
+                yield delivered.streamed(item)
 
     def assess(
         self, messages: LanguageModelInput, answer: AIMessage | str | None = None

@@ -138,6 +138,8 @@ async def test_leaving_a_stream_early_aborts_its_samples() -> None:
                 break
         await stream.aclose()  # type: ignore[attr-defined]  # it is a generator
         await asyncio.to_thread(server.wait_for_abandoned, 1)
+        while not watcher.seen:  # noqa: ASYNC110 - LangChain closes it in its own time
+            await asyncio.sleep(0.01)
     assert [seen.reasons for seen in watcher.seen] == [("cancelled",)]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from typing import Any
 
 from snne_guard.call import Draws, Outcome, Request, Work
@@ -117,7 +117,7 @@ class ScriptedDoor:
             time.sleep(self._seconds)
             yield word
 
-    async def astream(self) -> AsyncIterator[str]:
+    async def astream(self) -> AsyncGenerator[str]:
         answer = await self.asend(Draw(role="answer"))
         for word in answer.raw.split():
             await asyncio.sleep(self._seconds)

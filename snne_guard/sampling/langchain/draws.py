@@ -12,7 +12,6 @@ from __future__ import annotations
 import contextvars
 from collections.abc import (
     AsyncGenerator,
-    AsyncIterator,
     Callable,
     Generator,
     Iterable,
@@ -155,7 +154,7 @@ class LangChainDraws:
             for chunk in rest:
                 yield self._passed_on(chunk, request)
 
-    async def astream(self) -> AsyncIterator[Chunk]:
+    async def astream(self) -> AsyncGenerator[Chunk]:
         """Stream the answer from a task."""
         steps = self._steps(_ANSWER, stream=True)
         (request, (first, rest)), failed = await carry_out_in_task(steps, _acall_stream)
