@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -9,6 +10,7 @@ from typing import Any, Literal
 from snne_guard.errors import UncertainAnswerError
 from snne_guard.sampling.replies import Draw, ProviderCapabilities, Reply
 from snne_guard.settings import GuardSettings
+from snne_guard.similarity import LONG_QUESTION
 from snne_guard.types import Assessment
 
 __all__ = [
@@ -21,6 +23,8 @@ __all__ = [
     "Work",
     "uncertain_answer_error",
 ]
+
+_log = logging.getLogger(__name__)
 
 Delivery = Literal["answer", "refusal", "fallback", "replacement", "nothing"]
 """What the application gets; see ``Outcome``."""
@@ -63,13 +67,23 @@ class GuardState:
     Attributes:
         method: Name of the method that ``method="auto"`` has settled on, None as yet.
         n_ignored: Whether the provider was seen to ignore or refuse ``n``.
-        warned: Whether the guard has warned of a long question.
     """
 
     def __init__(self) -> None:
         self.method: str | None = None
         self.n_ignored = False
-        self.warned = False
+        self._warned = False
+
+    def warn_if_long(self, question: str | None, /) -> None:
+        """Warn once where a message that stands for the question holds more than it."""
+        if len(question or "") < LONG_QUESTION or self._warned:
+            return
+        self._warned = True
+        _log.warning(
+            "the user's message has over %d characters: if it holds more than the "
+            "question, such as retrieved text, tell the guard with question=",
+            LONG_QUESTION,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

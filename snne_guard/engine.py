@@ -32,8 +32,7 @@ from snne_guard.errors import (
     GuardTimeoutError,
     SamplingError,
 )
-from snne_guard.sampling.agreement import agree_suspiciously
-from snne_guard.sampling.members import Members, select_members
+from snne_guard.sampling.members import Members, agree_suspiciously, select_members
 from snne_guard.sampling.replies import Draw, Failure, Reply
 from snne_guard.sampling.retrying import is_transient
 from snne_guard.scorers import (

@@ -20,8 +20,7 @@ from snne_guard.errors import (
     SnneGuardError,
 )
 from snne_guard.evaluation.recordings import Question, Recording
-from snne_guard.sampling.agreement import agree_suspiciously
-from snne_guard.sampling.members import Members, select_members
+from snne_guard.sampling.members import Members, agree_suspiciously, select_members
 from snne_guard.sampling.reading import is_complete, is_refused
 from snne_guard.scorers import (
     anchor_for,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -29,14 +28,11 @@ from snne_guard.sampling.langchain import (
 from snne_guard.sampling.langchain.answer_settings import answer_settings_of
 from snne_guard.sampling.replies import Reply
 from snne_guard.settings import GuardSettings
-from snne_guard.similarity import LONG_QUESTION
 
 if TYPE_CHECKING:
     from snne_guard.langchain.guard import SNNEGuard
 
 __all__ = ["SharedState", "prepare"]
-
-_log = logging.getLogger(__name__)
 
 _Run = CallbackManagerForLLMRun | AsyncCallbackManagerForLLMRun | None
 
@@ -120,12 +116,5 @@ def _question(guard: SNNEGuard, messages: list[BaseMessage], run: _Run) -> str |
             raise ConfigurationError(msg)
         return said
     found = question_of(messages)
-    state = guard.shared.state
-    if len(found or "") > LONG_QUESTION and not state.warned:
-        state.warned = True
-        _log.warning(
-            "the user's message has over %d characters: if it holds more than the "
-            "question, such as retrieved text, tell the guard with question=",
-            LONG_QUESTION,
-        )
+    guard.shared.state.warn_if_long(found)
     return found

@@ -40,7 +40,6 @@ from snne_guard.sampling.openai import (
 )
 from snne_guard.sampling.replies import Reply
 from snne_guard.settings import GuardSettings, is_disabled
-from snne_guard.similarity import LONG_QUESTION
 from snne_guard.types import Assessment
 
 __all__ = ["AsyncGuarding", "Guarding"]
@@ -135,14 +134,7 @@ class _Guarding:
     def _question(self, request: ApiRequest) -> str | None:
         if self.settings.question is not None:
             return self.settings.question(request.api.messages(request.body))
-        state = self._learnt_of(request).state
-        if len(request.question or "") > LONG_QUESTION and not state.warned:
-            state.warned = True
-            _log.warning(
-                "the user's message has over %d characters: if it holds more than the "
-                "question, such as retrieved text, tell the guard with question=",
-                LONG_QUESTION,
-            )
+        self._learnt_of(request).state.warn_if_long(request.question)
         return request.question
 
     def _result(self, request: ApiRequest, outcome: Outcome) -> _Result:
