@@ -43,7 +43,7 @@ from snne_guard.scorers import (
     without_logprobs,
 )
 from snne_guard.settings import is_disabled
-from snne_guard.similarity import resolve_similarity
+from snne_guard.similarity import SIMILARITIES, resolve_similarity
 from snne_guard.types import Assessment, Cost, Method, Sample, Score
 
 __all__ = ["guarded_call", "wants_logprobs"]
@@ -252,7 +252,7 @@ def _without_answer(call: _CallState) -> Outcome:
         seconds = call.settings.timeout or 0.0
         msg = f"the model did not answer within timeout={seconds:g} seconds"
         return call.fail(GuardTimeoutError(msg, timeout=seconds))
-    if call.settings.fallback is None:
+    if call.settings.fallback is None or is_disabled():
         return call.fail(call.answer_error)
     assessment = call.assess(decision="fallback")
     return Outcome(assessment=assessment, delivery="fallback")
@@ -297,7 +297,10 @@ def _score(call: _CallState) -> Generator[Work, Any, Score | None]:
             include_answer=settings.include_answer,
         ),
         deadline=call.deadline,
-        quick=members.are_short and settings.similarity is None,
+        # Those by these names take no model and no time.
+        quick=members.are_short
+        and name in SIMILARITIES
+        and isinstance(settings.method, str),
     )
     if isinstance(result, Failure):
         kind = type(result.error).__name__
@@ -319,8 +322,9 @@ def _method_for(call: _CallState, members: Members) -> Method:
     if not complete and wants_logprobs(call.request):
         call.note("logprobs_missing")
     if wanted == "auto":
-        state.method = state.method or ("wsnne" if complete else "snne")
-        wanted = state.method
+        if complete or not any(members.token_logprobs):
+            state.method = state.method or ("wsnne" if complete else "snne")
+        wanted = state.method or "snne"
     method = resolve_method(wanted, logprobs=complete)
     if complete or not needs_logprobs(method):
         return method

@@ -64,7 +64,7 @@ class Observers:
                 if inspect.iscoroutinefunction(observer.on_assessment):
                     await observer.on_assessment(assessment)
                 else:
-                    result = await asyncio.to_thread(observer.on_assessment, assessment)
+                    result = await asyncio.to_thread(_told, observer, assessment)
                     if inspect.isawaitable(result):
                         await result
             except Exception as error:  # noqa: BLE001 - an observer never breaks a call
@@ -74,6 +74,14 @@ class Observers:
         self.failures += 1
         kinds = type(observer).__name__, type(error).__name__
         _log.warning("observer %s raised %s", *kinds)  # no text: it may be an answer's
+
+
+def _told(observer: Observer, assessment: Assessment) -> object:
+    try:
+        return observer.on_assessment(assessment)
+    except StopIteration as error:  # which a future of asyncio never ends with
+        msg = "an observer raised StopIteration"
+        raise RuntimeError(msg) from error
 
 
 def _run_apart(awaitable: Awaitable[Any]) -> None:

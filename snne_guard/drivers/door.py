@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Generator, Sequence
 from typing import Any, Protocol
 
 from snne_guard.sampling.replies import Draw, Reply
@@ -25,7 +25,7 @@ class Door(Protocol):
 class StreamingDoor(Door, Protocol):
     """Can also pass on the answer's chunks as they come."""
 
-    def stream(self) -> Iterator[Any]:
+    def stream(self) -> Generator[Any]:
         """Send the request for the answer and return its chunks."""
         ...
 

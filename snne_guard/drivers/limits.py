@@ -15,17 +15,17 @@ class Limiter:
 
     A fork starts anew with all slots free: the requests of the parent are not its own.
 
-    Args:
+    Attributes:
         size: Requests in flight, None for any number.
     """
 
     def __init__(self, size: int | None) -> None:
-        self._size = size
+        self.size = size
         self._reset()
 
     def __reduce__(self) -> tuple[type[Limiter], tuple[int | None]]:
         """Travel without the requests in flight."""
-        return (Limiter, (self._size,))
+        return (Limiter, (self.size,))
 
     def acquire(self, *, first: bool = False) -> Future[None]:
         """Return a future that is done once a slot is held.
@@ -40,14 +40,12 @@ class Limiter:
             self._reset()
         place: Future[None] = Future()
         with self._lock:
-            if self._size is None or self._held < self._size:
+            if self.size is None or self._held < self.size:
                 self._held += 1
                 place.set_running_or_notify_cancel()
                 place.set_result(None)
-            elif first:
-                self._waiting.appendleft(place)
             else:
-                self._waiting.append(place)
+                (self._before if first else self._waiting).append(place)
         return place
 
     def release(self, place: Future[None], /) -> None:
@@ -56,8 +54,8 @@ class Limiter:
         with self._lock:
             if place.cancelled():
                 return  # it stays in the queue, and is passed over
-            while self._waiting:
-                following = self._waiting.popleft()
+            while self._before or self._waiting:
+                following = (self._before or self._waiting).popleft()
                 if following.set_running_or_notify_cancel():
                     following.set_result(None)
                     return
@@ -66,5 +64,6 @@ class Limiter:
     def _reset(self) -> None:
         self._process = os.getpid()
         self._lock = threading.Lock()
+        self._before: deque[Future[None]] = deque()
         self._waiting: deque[Future[None]] = deque()
         self._held = 0

@@ -7,9 +7,10 @@ texts, and the user's own functions, run in daemon threads, off the event loop.
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections.abc import AsyncGenerator
-from contextlib import aclosing
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -124,21 +125,27 @@ class _Requests:
             if any(isinstance(task.result(), Failure) for task in done & answers):
                 break
             now = time.monotonic()
-            waiting = {one for one in waiting if (until[one] or now + 1) > now}
+            waiting = {one for one in waiting if (until[one] or math.inf) > now}
         return [task.result() if task.done() else None for task in tasks]
+
+    @asynccontextmanager
+    async def slot(self, *, first: bool = True) -> AsyncGenerator[None]:
+        """Hold a place among the requests in flight, as answers do before samples."""
+        place = self._limiter.acquire(first=first)
+        try:
+            await asyncio.wrap_future(place)
+            yield
+        finally:
+            self._limiter.release(place)
 
     async def _send(self, draw: Draw) -> Reply | Failure:
         attempts = 0
 
         async def attempt() -> Reply:
             nonlocal attempts
-            place = self._limiter.acquire(first=draw.role == "answer")
-            try:
-                await asyncio.wrap_future(place)
+            async with self.slot(first=draw.role == "answer"):
                 attempts += 1
                 return await self._door.asend(draw)
-            finally:
-                self._limiter.release(place)
 
         try:
             reply = await (
@@ -172,7 +179,8 @@ class _Answer:
         """Yield the chunks as they come."""
         seen: list[Any] = []
         try:
-            async with aclosing(self._door.astream()) as chunks:
+            slot, stream = self._requests.slot(), aclosing(self._door.astream())
+            async with slot, stream as chunks:
                 async for chunk in chunks:
                     seen.append(chunk)
                     yield chunk

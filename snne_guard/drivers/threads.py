@@ -10,8 +10,9 @@ from __future__ import annotations
 import contextvars
 import threading
 import time
-from collections.abc import Callable, Generator, Iterator
-from concurrent.futures import Future
+from collections.abc import Callable, Generator
+from concurrent.futures import CancelledError, Future
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from typing import Any, Self
 
@@ -63,7 +64,7 @@ def stream(
     limiter: Limiter,
     observers: Observers,
     retry: bool,
-) -> Iterator[Any]:
+) -> Generator[Any]:
     """Carry out a call whose answer cannot be withheld.
 
     Yields:
@@ -98,6 +99,8 @@ def in_daemon_thread(function: Callable[[], Any]) -> Future[Any]:
     def work() -> None:
         try:
             result = function()
+        except StopIteration as error:  # which a future of asyncio never ends with
+            future.set_exception(RuntimeError(f"a function raised {error!r}"))
         except BaseException as error:  # noqa: BLE001 - handed to whoever waits
             future.set_exception(error)
         else:
@@ -139,6 +142,16 @@ class _Requests:
                 self._changed.wait(_next_deadline(wanted, futures))
         return [future.result() if future.done() else None for future in futures]
 
+    @contextmanager
+    def slot(self, *, first: bool = True) -> Generator[None]:
+        """Hold a place among the requests in flight, as answers do before samples."""
+        place = self._limiter.acquire(first=first)
+        try:
+            place.result()
+            yield
+        finally:
+            self._limiter.release(place)
+
     def _wake(self, _: Future[Any]) -> None:
         with self._changed:
             self._changed.notify_all()
@@ -148,13 +161,12 @@ class _Requests:
 
         def attempt() -> Reply:
             nonlocal attempts
-            place = self._limiter.acquire(first=draw.role == "answer")
-            try:
-                place.result()
+            with self.slot(first=draw.role == "answer"):
+                if self._ended.is_set():  # nobody waits for it any more
+                    msg = "the call ended before the request was sent"
+                    raise CancelledError(msg)
                 attempts += 1
                 return self._door.send(draw)
-            finally:
-                self._limiter.release(place)
 
         try:
             reply = retrying(self._ended)(attempt) if self._retry else attempt()
@@ -192,9 +204,10 @@ def _stream_answer(
     futures = [requests.start(draw) for draw in samples.draws]
     chunks: list[Any] = []
     try:
-        for chunk in door.stream():
-            chunks.append(chunk)
-            yield chunk
+        with requests.slot(), closing(door.stream()) as stream:
+            for chunk in stream:
+                chunks.append(chunk)
+                yield chunk
         answer: Reply | Failure = counted(door.join(chunks), 1)
     except Exception as error:  # noqa: BLE001 - a failure is an outcome
         return [Failure(error=error), *(None for _ in futures)]

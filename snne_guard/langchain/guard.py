@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, closing
 from os import PathLike
 from typing import Annotated, Any, Self
 
@@ -78,8 +78,8 @@ class SNNEGuard(BaseChatModel):
             to start.
         on_uncertain: What happens to an answer that is not accepted: ``"flag"``,
             ``"refuse"``, ``"fallback"``, ``"raise"``, or a function that gets the
-            ``Assessment`` and returns one of these words, or a message or text to
-            deliver instead.
+            ``Assessment`` and returns one of these words, or a message to deliver
+            instead.
         fallback: A runnable that takes the same messages. It also steps in where the
             model fails to answer.
         refusal: Text of the message in place of a refused answer.
@@ -202,7 +202,7 @@ class SNNEGuard(BaseChatModel):
         own = {
             "cache": False,
             "calibration": settings.calibration,
-            "shared": fields.get("shared") or SharedState.of(settings),
+            "shared": SharedState.of(settings, fields.get("shared")),
         }
         # As the guarded model has it, unless told otherwise.
         inherited = {
@@ -378,8 +378,10 @@ class SNNEGuard(BaseChatModel):
             yield delivered.only_chunk(result)
             return
         call, draws = prepare(self, messages, stop, run_manager, kwargs)
-        for item in threads.stream(call, draws, **self._driver_options):
-            yield delivered.streamed(item)
+        stream = threads.stream(call, draws, **self._driver_options)
+        with closing(stream) as items:
+            for item in items:
+                yield delivered.streamed(item)
 
     async def _astream(
         self,
@@ -426,8 +428,6 @@ class SNNEGuard(BaseChatModel):
         call, draws = prepare(self, said, None, None, {}, answer=answer)
         outcome = await tasks.run(call, draws, **self._driver_options)
         return delivered.assessment_of(outcome)
-
-    # -- Its parts ---------------------------------------------------------------------
 
     @property
     def _is_held(self) -> bool:

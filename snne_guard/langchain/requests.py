@@ -46,12 +46,15 @@ class SharedState:
     rejected: RejectedParameters
 
     @classmethod
-    def of(cls, settings: GuardSettings) -> SharedState:
-        """Return that of a new guard."""
+    def of(cls, settings: GuardSettings, original: SharedState | None) -> SharedState:
+        """Return that of a new guard, or of a copy with perhaps another limit."""
+        size = settings.max_concurrency
+        if original is not None and original.limiter.size == size:
+            return original
         return cls(
-            state=GuardState(),
-            limiter=Limiter(settings.max_concurrency),
-            rejected=RejectedParameters(),
+            state=GuardState() if original is None else original.state,
+            limiter=Limiter(size),
+            rejected=RejectedParameters() if original is None else original.rejected,
         )
 
 

@@ -29,7 +29,8 @@ def structured_output(
 
     The first step of the model's own chain is guarded and its parser kept. Where the
     chain cannot be taken apart in that way, LangChain's default by ``bind_tools`` takes
-    its place. A fallback is asked for the same schema, in its own form.
+    its place. With ``on_uncertain="fallback"`` the fallback is asked for the same
+    schema, in its own form; otherwise it is not asked.
 
     Args:
         guard: The guard.
@@ -50,7 +51,7 @@ def structured_output(
     if chain is None:
         default = BaseChatModel.with_structured_output
         chain = default(inner, schema, include_raw=include_raw, **kwargs)
-    if fallback is None:
+    if fallback is None or guard.on_uncertain != "fallback":
         return chain
     if not hasattr(fallback, "with_structured_output"):
         msg = (

@@ -457,3 +457,47 @@ def test_a_provider_that_hangs_does_not_keep_the_process_from_ending() -> None:
         command, capture_output=True, text=True, timeout=60, check=True
     )
     assert ended.stdout.split() == ["GuardTimeoutError"]
+
+
+# -- What others found -----------------------------------------------------------------
+
+
+def test_a_streamed_answer_holds_a_slot() -> None:
+    limiter = Limiter(1)
+    call = guarded_call(request_of(n=2))
+    door = ScriptedDoor(words)
+    stream = threads.stream(call, door, **driver_options(limiter=limiter))
+    assert next(stream) == "It"
+    waiting = limiter.acquire()
+    assert not waiting.done()
+    stream.close()
+    assert waiting.done()
+
+
+def test_samples_that_still_wait_are_not_sent_once_the_call_has_ended() -> None:
+    limiter = Limiter(1)
+    door = ScriptedDoor(paris, seconds=0.2)
+    made = in_threads(request_of(sample_timeout=0.3), door, limiter=limiter).assessment
+    assert "samples_late" in made.reasons
+    time.sleep(0.5)
+    assert len(door.sent) < 5
+    assert limiter.acquire().done()
+
+
+def test_a_function_that_raises_stop_iteration_does_not_hang(run: Run) -> None:
+    def broken(_: Assessment) -> str:
+        return next(iter(()))
+
+    asked = request_of(threshold=0.0, on_uncertain=broken, n=3)
+    cities = iter(["Paris", "Rome", "Oslo"])
+    outcome = run(asked, ScriptedDoor(lambda _draw, _place: next(cities)))
+    assert isinstance(outcome.error, RuntimeError | StopIteration)
+
+
+def test_answers_that_wait_are_served_in_their_order() -> None:
+    limiter = Limiter(1)
+    held = limiter.acquire()
+    older, newer = limiter.acquire(first=True), limiter.acquire(first=True)
+    limiter.release(held)
+    assert older.done()
+    assert not newer.done()

@@ -93,7 +93,8 @@ def test_rouge_l_takes_the_best_reference() -> None:
 def test_measures_stay_within_bounds(answer: str, references: list[str]) -> None:
     for measure in (squad_f1, exact_match, contains):
         assert 0 <= measure(answer, references) <= 1
-    assert squad_f1(answer, [*references, answer]) == 1.0
+    if exact_match(answer, [""]) == 0.0:  # else the reference is none and left out
+        assert squad_f1(answer, [*references, answer]) == 1.0
     assert exact_match(answer, [answer]) == contains(answer, [answer]) == 1.0
     assert numeric_match(answer, references) in {0.0, 1.0, None}
 

@@ -399,7 +399,8 @@ def test_a_fallback_without_structured_output_is_refused() -> None:
     from langchain_core.runnables import RunnableLambda
 
     with Server(filled(PARIS)) as server:
-        guard = guarded(server, fallback=RunnableLambda(lambda _: "x"))
+        options = {"threshold": 0.4, "on_uncertain": "fallback"}
+        guard = guarded(server, fallback=RunnableLambda(lambda _: "x"), **options)
         with pytest.raises(ConfigurationError, match="RunnableLambda has not"):
             guard.with_structured_output(City)
 

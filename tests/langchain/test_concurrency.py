@@ -217,6 +217,7 @@ def test_a_guard_as_the_fallback_of_a_guard_may_share_its_limit() -> None:
 
 _FORKING = """
 import os, sys
+import httpx
 from snne_guard import SNNEGuard
 from langchain_openai import ChatOpenAI
 import threading
@@ -233,7 +234,10 @@ for call in calls:
     call.start()
 child = os.fork()
 if child == 0:
-    os._exit(0 if check(guard) else 1)
+    # A client of its own: at the fork a thread may hold a lock of the parent's.
+    options = dict(model="m", api_key="test", base_url=sys.argv[1], max_retries=0)
+    own = ChatOpenAI(**options, http_client=httpx.Client())
+    os._exit(0 if check(guard.model_copy(update={"guarded": own})) else 1)
 _, status = os.waitpid(child, 0)
 for call in calls:
     call.join()

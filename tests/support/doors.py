@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Generator, Sequence
 from typing import Any
 
 from snne_guard.call import Draws, Outcome, Request, Work
@@ -112,7 +112,7 @@ class ScriptedDoor:
             with self._lock:
                 self.open -= 1
 
-    def stream(self) -> Iterator[str]:
+    def stream(self) -> Generator[str]:
         for word in self.send(Draw(role="answer")).raw.split():
             time.sleep(self._seconds)
             yield word

@@ -141,7 +141,7 @@ class LangChainDraws:
         (request, result), failed = sent
         return self._reply(draw, request, result, failed)
 
-    def stream(self) -> Iterator[Chunk]:
+    def stream(self) -> Generator[Chunk]:
         """Stream the answer, one chunk where the model does not stream.
 
         Call it once; ``join`` makes a reply of the chunks.
