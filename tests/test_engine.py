@@ -486,3 +486,12 @@ def test_metadata_hold_no_text_and_are_plain() -> None:
 def test_a_similarity_that_cannot_give_what_the_method_needs_is_refused() -> None:
     with pytest.raises(ConfigurationError, match="'dse' needs a similarity with"):
         GuardSettings(method="dse", similarity="rouge_l")
+
+
+def test_a_text_beside_a_call_is_compared_too() -> None:
+    def beside(text: str) -> Sample:
+        return said(text, tool_calls=TRANSFER % 1)
+
+    samples: list[Said] = [beside(f"You have {number}00.") for number in range(2, 6)]
+    made = ask(request(threshold=0.4), beside("You have 100."), samples).assessment
+    assert made.decision == "flag"

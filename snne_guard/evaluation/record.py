@@ -254,9 +254,9 @@ def _kind(sample: Sample) -> str | None:
 
 def _described(error: BaseException) -> str:
     """Return an error in a line, without keys that a provider has echoed."""
-    text = str(error)[:1_000]
+    text = str(error)
     for name, value in os.environ.items():
         secret = name.upper().endswith(("KEY", "TOKEN", "SECRET", "PASSWORD"))
         if secret and len(value) >= 8:  # noqa: PLR2004 - shorter is a word
             text = text.replace(value, "***")
-    return f"{type(error).__name__}: {_KEY.sub('***', text)}"
+    return f"{type(error).__name__}: {_KEY.sub('***', text)[:1_000]}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections import defaultdict
 from collections.abc import Sequence
@@ -130,5 +131,9 @@ def _problem(sample: Sample, *, calls: bool) -> str | None:
 
 
 def _compared(sample: Sample) -> str:
-    """Return what is compared of a reply: its calls where it makes any."""
-    return sample.text if sample.tool_calls is None else sample.tool_calls
+    """Return what is compared of a reply: its calls, and a text beside them."""
+    if sample.tool_calls is None:
+        return sample.text
+    if not sample.text.strip():
+        return sample.tool_calls
+    return json.dumps([sample.text, json.loads(sample.tool_calls)], ensure_ascii=False)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
@@ -132,7 +131,7 @@ def read_cost(
 
 
 def _count(value: object) -> int:
-    return max(0, value) if isinstance(value, int) else 0
+    return min(max(0, value), _MOST) if isinstance(value, int) else 0
 
 
 # -- Text, calls and endings -----------------------------------------------------------
@@ -191,6 +190,7 @@ def _json(value: object) -> str:
 _SPACE = re.compile(rb"\s+|\xe2\x96\x81|\xc4\xa0|\xc4\x8a")
 _END_MARKS = re.compile(rb"(?:<[^<>]+>){1,3}\Z")  # without a limit: quadratic
 _REPLACEMENT = "\N{REPLACEMENT CHARACTER}".encode()
+_LEAST, _MOST = -1e9, 2**53  # a log-probability, a count: beyond is no figure
 _ROUNDING = 1e-6
 """Largest value above 0 that still counts as a rounding error."""
 
@@ -241,7 +241,7 @@ def read_logprobs(
 
 
 def _value(value: object) -> float | None:
-    if not isinstance(value, float | int) or not -math.inf < value <= _ROUNDING:
+    if not isinstance(value, float | int) or not _LEAST < value <= _ROUNDING:
         return None
     return min(float(value), 0.0)
 

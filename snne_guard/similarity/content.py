@@ -95,6 +95,13 @@ def content_f1(texts: Sequence[str], /, *, question: str | None = None) -> Float
     return spread(matrix, distinct, texts)
 
 
+_LABEL = re.compile(
+    r"(?:(?<=[\w:*,] )|(?<=°))[*(\"'`]*([A-Z]|[IVX]+)\b(?!['\u2019])"
+    r"|(?<=\d) ?([AaPp])\.?[Mm]\b"
+)
+"""Letters that tell things apart as numbers do: option A, vitamin C, 5 °C, 9 am."""
+
+
 class _Answer:
     """One text, with what does not depend on the others and the question."""
 
@@ -118,7 +125,8 @@ class _Answer:
         negations = words & NEGATIONS
         self.negated = bool(negations)
         digits = [word for word in odd if word.lstrip("-")[:1].isdigit()]
-        self.numbers = frozenset(digits)
+        labels = ("".join(label).upper() + "'" for label in _LABEL.findall(self.text))
+        self.numbers = frozenset(digits).union(labels)
         self.heavy = names.union(odd, negations)
         self.weights = dict.fromkeys(words, _FUNCTION)
         self.weights.update(dict.fromkeys(self.content, _WORD))

@@ -232,6 +232,14 @@ def is_visible(text: str, /) -> bool:
     )
 
 
+_JOINER = "\u034f"  # combining grapheme joiner, which nobody sees
+_MARK_RUN = re.compile(r"[^\w\s\x00-\x7f]{31,}")
+
+
+def _thirties(text: str) -> list[str]:
+    return [text[start : start + 30] for start in range(0, len(text), 30)]
+
+
 def compatible(text: str, /) -> str:
     r"""Return a text in NFKC, with one kind of dash, quote and digit.
 
@@ -243,10 +251,12 @@ def compatible(text: str, /) -> str:
     """
     if text.isascii():
         return text
+    # Normalising sorts runs of marks, in time quadratic in their length (UAX #15).
+    text = _MARK_RUN.sub(lambda run: _JOINER.join(_thirties(run[0])), text)
     text = _GROUP_SPACE.sub("", unicodedata.normalize("NFC", text))
     text = _RAISED.sub(r"^\g<0> ", text)
     text = _NUMERAL.sub(r" \g<0> ", text).translate(_SAME)
-    text = unicodedata.normalize("NFKC", text).translate(_SAME)
+    text = unicodedata.normalize("NFKC", text).translate(_SAME).replace(_JOINER, "")
     return _OTHER_DIGIT.sub(lambda digit: str(unicodedata.decimal(digit[0])), text)
 
 

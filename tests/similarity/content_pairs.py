@@ -5,6 +5,10 @@ from __future__ import annotations
 DIFFERENT: tuple[tuple[str | None, str, str], ...] = (
     (None, "ln(x+1)", "ln(x)+1"),
     (None, "rm -rf ./build/*", "rm -rf ./build /*"),
+    (None, "The answer is A.", "The answer is C."),
+    (None, "Vitamin C", "Vitamin D"),
+    (None, "5 \u00b0C", "5 \u00b0F"),
+    (None, "The flight leaves at 9 am", "The flight leaves at 9 pm"),
     (None, "The answer is ln(x+1).", "The answer is ln(x)+1."),
     (None, "if a:\n    b()\nc()", "if a:\n    b()\n    c()"),
     (None, "| a | | b |", "| a | b | |"),

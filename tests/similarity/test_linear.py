@@ -58,3 +58,12 @@ def test_a_question_of_many_letters_stops_nobody() -> None:
     compared = lambda question: content_f1(["A", "B, I think"], question=question)  # noqa: E731 - short
     assert seconds(compared, asked) < 0.5
     assert seconds(compared, "Is it A or B? " * 70_000) < 0.5
+
+
+def test_long_runs_of_marks_are_normalised_in_linear_time() -> None:
+    def run(size: int) -> str:
+        return "a" + "\u0301" * size + "\u0323" * size
+
+    small = min(seconds(read, run(2_000)) for _ in range(2))
+    assert seconds(read, run(8_000)) < 9 * small + 0.05
+    assert unicode_tokens("e\u0301te\u0301") == unicode_tokens("\u00e9t\u00e9")
