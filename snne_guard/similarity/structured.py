@@ -24,6 +24,7 @@ NOT_JSON: Final = object()
 Strings = Callable[[str, str], float]
 
 _HALF = 0.5
+_PROSE = 4  # words
 _MAX_DEPTH = 100
 _FENCE = "```"
 
@@ -89,9 +90,22 @@ def _compared(one: Any, other: Any, strings: Strings) -> Iterator[float]:  # noq
         for left, right in zip_longest(one, other, fillvalue=NOT_JSON):
             yield from _compared(left, right, strings)
     elif isinstance(one, str) and isinstance(other, str):
-        yield 1.0 if one == other else strings(one, other)
+        yield _texts_within(one, other, strings)
     else:
         yield float(type(one) is type(other) and one == other)
+
+
+def _texts_within(one: str, other: str, strings: Strings) -> float:
+    """Compare two texts as prose; a short one is a name, an id or an amount."""
+    one, other = one.strip(), other.strip()
+    if one == other:
+        return 1.0
+    if min(len(one.split()), len(other.split())) >= _PROSE:
+        return strings(one, other)
+    words = f"{one}{other}".replace(" ", "").isalpha()
+    if words and one.casefold() == other.casefold():
+        return 1.0
+    return min(strings(one, other), _HALF)
 
 
 def _without_fence(text: str) -> str:

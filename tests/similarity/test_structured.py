@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from snne_guard.similarity import rouge_l, structured
+from snne_guard.similarity import content_f1, rouge_l, structured
+from snne_guard.types import Similarity
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-3, 3) | st.sampled_from(["a", "a b", ""]),
@@ -37,8 +38,10 @@ def alike(one: Any, other: Any) -> float:
         ({"a": None}, {}, 0.0),
         ([], [], 1.0),
         ({}, [], 0.0),
-        # Strings that are alike do not add up to a difference.
-        ({"a": "the old town", "b": 1}, {"a": "the old city", "b": 1}, 5 / 6),
+        # Sentences that are alike do not add up to a difference; short texts do.
+        ({"a": "it is an old town", "b": 1}, {"a": "it is an old city", "b": 1}, 0.9),
+        ({"a": "the old town", "b": 1}, {"a": "the old city", "b": 1}, 1.5 / 2 / 2),
+        ({"a": "Old Town", "b": 1}, {"a": "old town", "b": 1}, 1.0),
         ({"a": "the old town", "b": 1}, {"a": "a new town", "b": 1}, 2 / 3 / 2),
         # id and type are values like any other.
         ({"id": 1, "type": "x"}, {"id": 2, "type": "x"}, 0.25),
@@ -92,3 +95,23 @@ def test_any_values(values: list[Any]) -> None:
             assert same[i, j] == equal
             if equal:
                 assert matrix[i, j] == 1
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("aB3xY", "ab3xy"),
+        ("#general", "general"),
+        ("5", "5 million"),
+        ("Ann", "Ann Smith"),
+        ("all users", "all users except admins"),
+    ],
+)
+@pytest.mark.parametrize("compare", [structured, content_f1])
+def test_a_short_text_that_differs_is_a_difference(
+    compare: Similarity, one: str, other: str
+) -> None:
+    calls = [
+        json.dumps({"from": "A. Berg", "to": to, "note": 1}) for to in (one, other)
+    ]
+    assert compare(calls)[0, 1] <= 0.5
