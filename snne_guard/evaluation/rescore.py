@@ -291,7 +291,7 @@ def _replies(recording: Recording) -> list[Sample]:
         raise InputError(msg)
     return [
         Sample(
-            text=text,
+            text="" if kind == "tool_calls" else text,
             token_logprobs=known or None,
             finish_reason=end,
             # Recordings of other programs do not say how a reply ended.
