@@ -495,3 +495,18 @@ def test_a_text_beside_a_call_is_compared_too() -> None:
     samples: list[Said] = [beside(f"You have {number}00.") for number in range(2, 6)]
     made = ask(request(threshold=0.4), beside("You have 100."), samples).assessment
     assert made.decision == "flag"
+
+
+def test_a_disabled_guard_has_no_fallback(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SNNE_GUARD_DISABLED", "1")
+    error = ValueError("bad key")
+    outcome = ask(request(fallback=object()), error, PARIS)
+    assert (outcome.error, outcome.delivery) == (error, "nothing")
+
+
+def test_one_reply_without_log_probabilities_settles_nothing() -> None:
+    asked = request(logprobs=True)
+    samples: list[Said] = [likely("Paris"), "Paris", likely("Paris"), likely("Paris")]
+    assert ask(asked, likely("Paris"), samples).assessment.method == "snne"
+    assert asked.state.method is None
+    assert wants_logprobs(asked)

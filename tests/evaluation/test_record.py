@@ -125,6 +125,18 @@ def test_a_key_that_a_provider_echoes_is_not_written(
     assert "ValueError: bad key ***, or ***" in told
 
 
+def test_a_key_at_the_end_of_a_long_error_is_not_cut_and_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MY_API_KEY", "very-secret-value-of-mine")
+
+    async def failing(asked: Question) -> Assessment:
+        raise ValueError("x" * 980 + "very-secret-value-of-mine")
+
+    run(tmp_path / "r.jsonl", range(1), failing)
+    assert "very-secret" not in (tmp_path / "r.failed.jsonl").read_text()
+
+
 def test_a_run_stops_where_the_provider_is_down(tmp_path: Path) -> None:
     async def down(asked: Question) -> Assessment:
         raise ConnectionError("refused")
