@@ -19,7 +19,14 @@ from snne_guard.similarity.lexical import (
 )
 from snne_guard.similarity.structured import NOT_JSON, alike_values, read_json
 from snne_guard.similarity.tokens import compatible, is_notation, unicode_tokens
-from snne_guard.similarity.words import FUNCTION_WORDS, NEGATIONS, OR, SPELLINGS
+from snne_guard.similarity.words import (
+    FUNCTION_WORDS,
+    NEGATIONS,
+    OPPOSITES,
+    OR,
+    SCALES,
+    SPELLINGS,
+)
 from snne_guard.types import FloatArray
 
 __all__ = ["CONTENT_WEIGHT", "LONG_QUESTION", "content_f1"]
@@ -33,12 +40,29 @@ CONTENT_WEIGHT = 5_000
 what is common counts, in any order, so that time is linear in long answers."""
 
 _FUNCTION, _ASKED, _WORD, _HEAVY = 1, 2, 8, 24
+_HALF = 0.5
 _COARSE, _MANY = 8, 200  # in pairs of many tokens weights are divided and rounded down
 _SPELLED = frozenset(SPELLINGS)
 _NONE = frozenset[str]()
 _ASCII_CAPITALISED = re.compile(r"[A-Z][A-Za-z]*+")
 _CAPITALISED = re.compile(r"[^\W\d_a-z][^\W\d_]*+")
 _OPERATOR = re.compile(r" ?([=+^<>]) ?")
+_US = re.compile(r"\bUS\b")  # not "us"
+
+_LABEL = re.compile(
+    r"[A-Z](?:(?<=[\w:*,] .)|(?<=[°*(\"'`].)|(?<!\w.)(?=\W*\Z))"
+    r"(?:(?<=[IVX])[IVX]*+)?\b(?!['\u2019])"
+)
+"""Capitals that tell things apart as numbers do: option A, World War II, 5 °C."""
+_UNIT = re.compile(r"\d ?([A-Z][A-Za-z]|[a-z][A-Z])\b")  # 5 MW is not 5 mW
+
+_SIGN = re.compile(
+    r"~~[^~]+~~ | \[[ Xx]\] | (?<=\w)(?:[*+/]|\ [*+/]\ )(?=\w) | \n(?:\ {2,}|\t)\w+",
+    re.VERBOSE,
+)
+"""Struck text, a check box, an operator between words, the indentation of a line."""
+_SIGN_TOKENS = frozenset("*+/x")
+_PRONOUN = frozenset({"I'"})
 
 
 def content_f1(texts: Sequence[str], /, *, question: str | None = None) -> FloatArray:
@@ -54,11 +78,14 @@ def content_f1(texts: Sequence[str], /, *, question: str | None = None) -> Float
 
     where L is the weight of the heaviest common subsequence and \|a\| that of all words
     of an answer: the mean of F1 and containment. A word of the question that both have
-    weighs 2, a function word of nine languages 1, a name (told by its capital letter),
+    weighs 2, a function word of nine languages 1, a name (known by its capital letter),
     a number, a symbol or a negation 24, any other word 8. In a pair of more than 200
     tokens names and the like weigh 3, other words 1, and the rest nothing. c is 1,
     halved where each answer has a content word that the other lacks, and halved again
-    where only one is negated or each has a number that the other lacks.
+    where only one is negated or each has a number that the other lacks. What is still
+    above 0.5 is halved where words are opposites ("on", "off"), where one has the same
+    number in millions or the like, and where both have the same words but other signs:
+    operators, check boxes, struck text, indentation, the order of numbers.
 
     Two texts of JSON are compared value by value, as by ``structured``; two of code, a
     formula, a path or a table exactly, white space around them aside.
@@ -91,15 +118,8 @@ def content_f1(texts: Sequence[str], /, *, question: str | None = None) -> Float
     pairs = _Pairs(answers, question)
     matrix: FloatArray = np.ones((len(answers), len(answers)))
     for i, j in combinations(range(len(answers)), 2):
-        matrix[i, j] = matrix[j, i] = pairs.alike(answers[i], answers[j])
+        matrix[i, j] = matrix[j, i] = pairs.similarity(answers[i], answers[j])
     return spread(matrix, distinct, texts)
-
-
-_LABEL = re.compile(
-    r"(?:(?<=[\w:*,] )|(?<=°))[*(\"'`]*([A-Z]|[IVX]+)\b(?!['\u2019])"
-    r"|(?<=\d) ?([AaPp])\.?[Mm]\b"
-)
-"""Letters that tell things apart as numbers do: option A, vitamin C, 5 °C, 9 am."""
 
 
 class _Answer:
@@ -115,22 +135,29 @@ class _Answer:
         self.weights: dict[str, int] = {}
 
     def weigh(self) -> None:
-        """Find what the words weigh; most pairs share none and need no weights."""
+        """Weigh the words; most pairs share none and need no weights."""
         words = self.words
         self.notation = _exactly(self.text) if is_notation(self.text) else None
         self.content = words - FUNCTION_WORDS
         pattern = _ASCII_CAPITALISED if self.text.isascii() else _CAPITALISED
         names = self.content & {*map(str.casefold, pattern.findall(self.text))}
-        odd = [word for word in words if not word.isalpha()]
+        symbols = [word for word in words if not word.isalpha()]
         negations = words & NEGATIONS
         self.negated = bool(negations)
-        digits = [word for word in odd if word.lstrip("-")[:1].isdigit()]
-        labels = ("".join(label).upper() + "'" for label in _LABEL.findall(self.text))
-        self.numbers = frozenset(digits).union(labels)
-        self.heavy = names.union(odd, negations)
+        numbers = [word for word in symbols if word.lstrip("-")[:1].isdigit()]
+        labels = _LABEL.findall(self.text)
+        if numbers:
+            labels += _UNIT.findall(self.text)
+        self.numbers = frozenset(numbers).union([f"{label}'" for label in labels])
+        self.heavy = names.union(symbols, negations)
         self.weights = dict.fromkeys(words, _FUNCTION)
         self.weights.update(dict.fromkeys(self.content, _WORD))
         self.weights.update(dict.fromkeys(self.heavy, _HEAVY))
+
+    def signs(self) -> list[str]:
+        """Return the signs, then the numbers in the order of their first mention."""
+        numbers = dict.fromkeys(word for word in self.tokens if word in self.numbers)
+        return [*map(str.strip, _SIGN.findall(self.text)), *numbers]
 
 
 class _Pairs:
@@ -140,53 +167,56 @@ class _Pairs:
         self._answers, self._question = answers, question
         self._character: Mapping[str, str] = {}
 
-    def _prepare(self) -> None:
-        self._character = characters(_NONE.union(*[a.words for a in self._answers]))
-        self._asked = _asked(self._question or "")
-
-    def alike(self, one: _Answer, other: _Answer) -> float:
+    def similarity(self, a: _Answer, b: _Answer) -> float:
         """Return how alike two answers are, in [0, 1]."""
-        if one.value is not NOT_JSON and other.value is not NOT_JSON:
-            return alike_values(one.value, other.value, self._strings)
-        if one.words.isdisjoint(other.words):
-            return float(one.tokens == other.tokens)
+        if a.value is not NOT_JSON and b.value is not NOT_JSON:
+            return alike_values(a.value, b.value, self._strings)
+        if a.words.isdisjoint(b.words):
+            return float(a.tokens == b.tokens)
+        self._prepare(a, b)
+        if a.notation and b.notation:
+            return float(a.notation == b.notation)
+        value = 1.0 if a.tokens == b.tokens else self._overlap(a, b)
+        if a.content - b.words and b.content - a.words:
+            value /= 2
+        numbers_differ = a.numbers - b.numbers and b.numbers - a.numbers
+        if a.negated != b.negated or numbers_differ:
+            value /= 2
+        if value > _HALF and _contradict(a, b):
+            value /= 2
+        return value
+
+    def _prepare(self, a: _Answer, b: _Answer) -> None:
+        """Make what only answers with common words need."""
         if not self._character:
-            self._prepare()
-        for answer in (one, other):
+            self._character = characters(_NONE.union(*[c.words for c in self._answers]))
+            self._asked = _asked(self._question or "")
+        for answer in (a, b):
             if not answer.weights:
                 answer.weigh()
-        if one.notation and other.notation:
-            return float(one.notation == other.notation)
-        if one.tokens == other.tokens:
-            return 1.0
-        found = self._overlap(one, other)
-        if one.content - other.words and other.content - one.words:
-            found /= 2
-        numbers = one.numbers - other.numbers and other.numbers - one.numbers
-        if one.negated != other.negated or numbers:
-            found /= 2
-        return found
 
-    def _strings(self, one: str, other: str) -> float:
+    def _strings(self, a: str, b: str) -> float:
         """Return how alike two texts within JSON are."""
-        return float(content_f1([one, other], question=self._question)[0, 1])
+        return float(content_f1([a, b], question=self._question)[0, 1])
 
-    def _overlap(self, one: _Answer, other: _Answer) -> float:
+    def _overlap(self, a: _Answer, b: _Answer) -> float:
         """Return the mean of F1 and containment, by weight."""
-        common = one.words & other.words
-        changed = dict.fromkeys((one.heavy ^ other.heavy) & common, _HEAVY)
+        common = a.words & b.words
+        changed = dict.fromkeys((a.heavy ^ b.heavy) & common, _HEAVY)
+        for label in (a.numbers & b.numbers) - _PRONOUN:  # "A", where it is no article
+            changed[label.rstrip("'").lower()] = _HEAVY
         changed.update(dict.fromkeys(self._asked & common, _ASKED))
-        long = len(one.tokens) + len(other.tokens) > _MANY
-        sides = [self._encode(side, changed, coarse=long) for side in (one, other)]
+        long = len(a.tokens) + len(b.tokens) > _MANY
+        sides = [self._encode(side, changed, coarse=long) for side in (a, b)]
         if not all(sides):  # of function words alone
-            sides = [self._encode(side, changed) for side in (one, other)]
-        left, right = (side[:CONTENT_WEIGHT] for side in sides)
-        shared, (mine, theirs) = LCSseq.similarity(left, right), map(len, sides)
-        if max(mine, theirs) > CONTENT_WEIGHT:
+            sides = [self._encode(side, changed) for side in (a, b)]
+        heads = [side[:CONTENT_WEIGHT] for side in sides]
+        shared, (of_a, of_b) = LCSseq.similarity(*heads), map(len, sides)
+        if max(of_a, of_b) > CONTENT_WEIGHT:
             tails = [Counter(side[CONTENT_WEIGHT:]) for side in sides]
-            shared = min(shared + (tails[0] & tails[1]).total(), mine, theirs)
-        found = shared / (mine + theirs) + shared / min(mine, theirs) / 2
-        return min(found, ALMOST_ONE)
+            shared = min(shared + (tails[0] & tails[1]).total(), of_a, of_b)
+        value = shared / (of_a + of_b) + shared / min(of_a, of_b) / 2
+        return min(value, ALMOST_ONE)
 
     def _encode(
         self, answer: _Answer, changed: Mapping[str, int], *, coarse: bool = False
@@ -202,6 +232,17 @@ class _Pairs:
             for word in answer.words
         }
         return "".join([units[word] for word in answer.tokens])
+
+
+def _contradict(a: _Answer, b: _Answer) -> bool:
+    """Return whether answers of much the same words differ in what is decisive."""
+    only_a, only_b = a.words - b.words, b.words - a.words
+    if any(OPPOSITES.get(word) in only_b for word in only_a):
+        return True
+    differing = only_a | only_b
+    if a.numbers == b.numbers and not differing.isdisjoint(SCALES):
+        return True
+    return differing <= _SIGN_TOKENS and a.signs() != b.signs()
 
 
 @lru_cache(maxsize=4)  # for the many texts within JSON
@@ -228,6 +269,8 @@ def _words(text: str) -> list[str]:
         text = text.replace("n't", " not")
     if ".S." in text or ".K." in text:
         text = text.replace("U.S.A.", "USA").replace("U.S.", "US").replace("U.K.", "UK")
+    if "US" in text:
+        text = _US.sub("USA", text)
     tokens = unicode_tokens(text)
     if _SPELLED.isdisjoint(tokens):
         return tokens

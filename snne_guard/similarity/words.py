@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-__all__ = ["FUNCTION_WORDS", "NEGATIONS", "OR", "SPELLINGS"]
+__all__ = ["FUNCTION_WORDS", "NEGATIONS", "OPPOSITES", "OR", "SCALES", "SPELLINGS"]
 
 
 def _lists() -> dict[str, list[str]]:
@@ -33,8 +33,15 @@ FUNCTION_WORDS = frozenset(
 NEGATIONS = frozenset(_LISTS["negations"])
 """Words that turn a statement round."""
 
+_PAIRS = [pair.split("/") for pair in _LISTS["opposites"]]
+OPPOSITES = dict(_PAIRS) | {second: first for first, second in _PAIRS}
+"""Short words of which one in place of the other turns a statement round."""
+
 OR = frozenset(_LISTS["or"])
 """Words by which a question offers a choice."""
+
+SCALES = frozenset(_LISTS["scales"])
+"""Words that change the number beside them."""
 
 SPELLINGS = dict(pair.split("=") for pair in _LISTS["spellings"])
 """Other spellings of small numbers and units, so that "two" is "2"."""

@@ -163,6 +163,31 @@ DIFFERENT: tuple[tuple[str | None, str, str], ...] = (
     ("Regex: word boundary?", "\\b", "\\B"),
     ("What path?", "../config", "./config"),
     ("Assign a to b in C", "b = a;", "a = b;"),
+    # The same words, other signs.
+    ("What is force?", "mass * acceleration", "mass / acceleration"),
+    (None, "The answer is x - y", "The answer is x + y"),
+    (None, "Run: rm -rf build", "Run: rm -rf / build"),
+    (None, "It is ~~Paris~~ Lyon", "It is Paris ~~Lyon~~"),
+    (None, "It is ~~not~~ Paris", "It is not Paris"),
+    (None, "- [x] milk\n- [ ] eggs", "- [ ] milk\n- [x] eggs"),
+    (None, "Use this:\na:\n  b: 1\nc: 2", "Use this:\na:\n  b: 1\n  c: 2"),
+    (None, "3, 1, 2", "1, 2, 3"),
+    ("When was it?", "2016-05-08", "2016-08-05"),
+    ("What was the score?", "They won 3 to 2", "They won 2 to 3"),
+    # Small words that decide.
+    (None, "Turn the switch on", "Turn the switch off"),
+    (None, "He voted for the bill", "He voted against the bill"),
+    (None, "It goes to Paris", "It goes from Paris"),
+    (None, "salt and pepper", "salt or pepper"),
+    (None, "Der Bus f\u00e4hrt um 9 a.m.", "Der Bus f\u00e4hrt um 9 p.m."),
+    ("How many?", "5", "5 million"),
+    ("How many?", "about five", "about five thousand"),
+    ("How cold is it?", "minus 5 degrees", "5 degrees"),
+    # Letters whose case counts.
+    ("What power has it?", "5 mW", "5 MW"),
+    ("Who won?", "The US won", "The UK won"),
+    ("Who won?", "The US", "us"),
+    (None, "World War I", "World War II"),
 )
 """At most 0.5 alike."""
 
@@ -253,5 +278,14 @@ ALIKE: tuple[tuple[str | None, str, str], ...] = (
     (None, "- Paris", "Paris"),
     (None, "Paris [1]", "Paris"),
     (None, "'Paris'", "Paris"),
+    ("Which option?", "A", "The answer is A."),
+    ("Which option?", "A", "Option A"),
+    ("Which option?", "(B)", "b"),
+    ("Which country?", "US", "the U.S."),
+    ("Which country?", "the US", "the USA"),
+    (None, "* one\n* two", "- one\n- two"),
+    (None, "(500)", "500"),
+    (None, "km / h", "km/h"),
+    ("Who won?", "The US won by 3 to 2", "The USA won, 3 to 2"),
 )
 """At least 0.6 alike."""
