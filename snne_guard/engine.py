@@ -35,16 +35,10 @@ from snne_guard.errors import (
 from snne_guard.sampling.members import Members, agree_suspiciously, select_members
 from snne_guard.sampling.replies import Draw, Failure, Reply
 from snne_guard.sampling.retrying import is_transient
-from snne_guard.scorers import (
-    default_similarity,
-    needs_logprobs,
-    resolve_method,
-    score_members,
-    without_logprobs,
-)
+from snne_guard.scorers import Method, resolve_method, score_members
 from snne_guard.settings import is_disabled
 from snne_guard.similarity import SIMILARITIES, resolve_similarity
-from snne_guard.types import Assessment, Cost, Method, Sample, Score
+from snne_guard.types import Assessment, Cost, Sample, Score
 
 __all__ = ["guarded_call", "wants_logprobs"]
 
@@ -56,7 +50,7 @@ def wants_logprobs(request: Request, /) -> bool:
     useless = request.state.method == "snne" or is_disabled()
     if useless or not request.capabilities.logprobs:
         return False
-    return needs_logprobs(resolve_method(request.settings.method, logprobs=True))
+    return resolve_method(request.settings.method, logprobs=True).needs_logprobs
 
 
 def guarded_call(request: Request, /) -> Call:
@@ -280,7 +274,7 @@ def _score(call: _CallState) -> Generator[Work, Any, Score | None]:
         call.note("suspect_agreement")
         return None
     method = _method_for(call, members)
-    wanted = settings.similarity or default_similarity(method)
+    wanted = settings.similarity or method.default_similarity
     if settings.similarity is not None and (members.calls or request.structured):
         wanted = "structured"  # the default compares JSON value by value itself
     name, similarity = resolve_similarity(wanted)
@@ -326,9 +320,9 @@ def _method_for(call: _CallState, members: Members) -> Method:
             state.method = state.method or ("wsnne" if complete else "snne")
         wanted = state.method or "snne"
     method = resolve_method(wanted, logprobs=complete)
-    if complete or not needs_logprobs(method):
+    if complete or not method.needs_logprobs:
         return method
-    return without_logprobs(method) or method
+    return method.without_logprobs or method
 
 
 # -- Deciding --------------------------------------------------------------------------

@@ -14,17 +14,10 @@ from typing import Any, get_args
 from snne_guard.decision import Calibration, Policy, Threshold
 from snne_guard.errors import ConfigurationError
 from snne_guard.observers import Observers
-from snne_guard.scorers import (
-    anchor_for,
-    check_similarity,
-    compares_answers,
-    default_similarity,
-    resolve_method,
-)
+from snne_guard.scorers import Method, resolve_method
 from snne_guard.similarity import resolve_similarity
 from snne_guard.types import (
     Assessment,
-    Method,
     Observer,
     OnError,
     OnUncertain,
@@ -128,7 +121,7 @@ class GuardSettings:
         if not isinstance(self.calibration, Calibration):
             return
         method = resolve_method(self.method, logprobs=True)
-        name, _ = resolve_similarity(self.similarity or default_similarity(method))
+        name, _ = resolve_similarity(self.similarity or method.default_similarity)
         self.calibration.check(
             {
                 **known,
@@ -136,8 +129,8 @@ class GuardSettings:
                 "include_answer": self.include_answer,
                 "temperature": self.temperature,
                 "method": method.name,
-                "similarity": name if compares_answers(method) else None,
-                "anchor": anchor_for(method, name) if self.include_answer else 0.0,
+                "similarity": name if method.compares_answers else None,
+                "anchor": method.anchor(name) if self.include_answer else 0.0,
                 "tau": self.tau,
             }
         )
@@ -182,9 +175,9 @@ class GuardSettings:
             )
             raise ConfigurationError(msg)
         name, compare = resolve_similarity(
-            self.similarity or default_similarity(method)
+            self.similarity or method.default_similarity
         )
-        check_similarity(method, compare, name=name)
+        method.check_similarity(compare, name=name)
         if self.policy.threshold is not None and method.bounds(self.n) is None:
             msg = (
                 "a threshold needs a method whose values are bounded; got "

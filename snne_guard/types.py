@@ -20,7 +20,6 @@ __all__ = [
     "FloatArray",
     "Generate",
     "IntArray",
-    "Method",
     "MethodInputs",
     "Observer",
     "OnError",
@@ -170,42 +169,6 @@ class MethodInputs:
     main_entailment: FloatArray | None = field(default=None, repr=False)
     sample_mean_logprobs: FloatArray | None = None
     p_true_logprob: float | None = None
-
-
-class Method(Protocol):
-    """An uncertainty method; higher is more uncertain."""
-
-    @property
-    def name(self) -> str:
-        """Its key in ``METHODS``, or a name of your own."""
-        ...
-
-    @property
-    def needs(self) -> frozenset[str]:
-        """Names of the fields of ``MethodInputs`` that it requires."""
-        ...
-
-    @property
-    def white_box(self) -> bool:
-        """Whether it needs what only the model's owner can see."""
-        ...
-
-    @property
-    def source(self) -> str:
-        """Paper and equation, or URL."""
-        ...
-
-    def compute(self, inputs: MethodInputs, /) -> float:
-        """Return the raw value."""
-        ...
-
-    def bounds(self, n: int, /, *, tau: float = 1.0) -> tuple[float, float] | None:
-        """Return the smallest and largest value for ``n`` members, None if unknown."""
-        ...
-
-    def uncertainty(self, value: float, n: int, /, *, tau: float = 1.0) -> float | None:
-        """Map the raw value to [0, 1], None where that is not defined."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

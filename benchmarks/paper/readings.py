@@ -1,7 +1,7 @@
 """Other readings of the methods: where the SNNE paper, its code and its sources differ.
 
 ``METHODS`` has one reading of each method, the one that works. These are the others,
-to compare with published numbers. Each is a ``FunctionMethod`` by its name in
+to compare with published numbers. Each is a ``Method`` by its name in
 ``READINGS`` and takes the same inputs.
 """
 
@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
@@ -18,25 +19,23 @@ from numpy.typing import ArrayLike
 
 from snne_guard.scorers import (
     METHODS,
-    FunctionMethod,
+    Method,
     degree,
     eigen_score,
     entailment_ratio,
     heat_kernel,
+    kle,
     kle_full,
-    kle_heat,
-    kle_matern,
     lexical_similarity,
+    matern_kernel,
     sar,
     snne,
     token_sar,
-    unit_trace,
-    von_neumann_entropy,
     wsnne,
 )
-from snne_guard.scorers.checks import as_probabilities
-from snne_guard.scorers.clusters import cluster_masses
-from snne_guard.scorers.entropy import entropy
+from snne_guard.scorers.checks import as_entailment
+from snne_guard.scorers.entropy import cluster_masses, entropy
+from snne_guard.scorers.kle import unit_trace, von_neumann_entropy
 from snne_guard.scorers.snne import softmax_weights
 from snne_guard.similarity import rouge_l_paper
 from snne_guard.types import FloatArray
@@ -120,7 +119,7 @@ def luq_pair_directed(entailment: ArrayLike, *, as_premise: bool) -> float:
 
 def confidence_weights(entailment: ArrayLike) -> FloatArray:
     """Return edges of the likeliest class's probability, even of contradiction."""
-    one_way = as_probabilities(entailment).max(axis=2)
+    one_way = as_entailment(entailment).max(axis=2)
     weights: FloatArray = one_way + one_way.T
     np.fill_diagonal(weights, 0.0)
     return weights
@@ -167,9 +166,15 @@ def _reading(
     says: str,
     function: Callable[..., float],
     **changes: Any,  # noqa: ANN401 - fields of many kinds
-) -> FunctionMethod:
+) -> Method:
     method = METHODS[base]
-    parts: dict[str, Any] = {"limits": None, "mapping": None, "options": (), **changes}
+    parts: dict[str, Any] = {
+        "limits": None,
+        "mapping": None,
+        "options": (),
+        "without_logprobs": None,
+        **changes,
+    }
     source = f"{method.source}; {says}"
     return replace(method, name=name, source=source, function=function, **parts)
 
@@ -227,32 +232,32 @@ _ALL = (
         "kle_heat",
         "kle_heat_normalised",
         "on the normalised Laplacian",
-        lambda graph: kle_heat(graph, normalised=True),
+        lambda graph: kle(graph, kernel=partial(heat_kernel, normalised=True)),
     ),
     _reading(
         "kle_heat",
         "kle_heat_unweighted",
         "every pair an edge of 1: the code for graphs without weights",
-        lambda graph: kle_heat(np.ones_like(graph)),
+        lambda graph: kle(np.ones_like(graph)),
     ),
     _reading(
         "kle_heat",
         "kle_heat_confidence",
         "edges by the probability of the likeliest class",
-        lambda entailment: kle_heat(confidence_weights(entailment)),
+        lambda entailment: kle(confidence_weights(entailment)),
         **_ENTAILED,
     ),
     _reading(
         "kle_matern",
         "kle_matern_normalised",
         "on the normalised Laplacian",
-        lambda graph: kle_matern(graph, normalised=True),
+        lambda graph: kle(graph, kernel=partial(matern_kernel, normalised=True)),
     ),
     _reading(
         "kle_matern",
         "kle_matern_confidence",
         "edges by the probability of the likeliest class",
-        lambda entailment: kle_matern(confidence_weights(entailment)),
+        lambda entailment: kle(confidence_weights(entailment), kernel=matern_kernel),
         **_ENTAILED,
     ),
     _reading(
@@ -293,7 +298,7 @@ _ALL = (
     ),
 )
 
-READINGS: Mapping[str, FunctionMethod] = MappingProxyType(
+READINGS: Mapping[str, Method] = MappingProxyType(
     {reading.name: reading for reading in _ALL}
 )
 """The readings by name."""

@@ -20,9 +20,9 @@ from snne_guard.evaluation.results import (
     HardQuestion,
     MethodResult,
 )
-from snne_guard.scorers import InputBuilder
+from snne_guard.scorers import InputBuilder, Method
 from snne_guard.similarity import CrossEncoder
-from snne_guard.types import BoolArray, FloatArray, Method, Similarity
+from snne_guard.types import BoolArray, FloatArray, Similarity
 
 __all__ = ["evaluate", "with_token_importance"]
 

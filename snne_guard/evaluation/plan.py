@@ -7,15 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from snne_guard.errors import ConfigurationError
-from snne_guard.scorers import (
-    METHODS,
-    check_similarity,
-    compares_answers,
-    default_similarity,
-    resolve_method,
-)
+from snne_guard.scorers import METHODS, Method, resolve_method
 from snne_guard.similarity import SIMILARITIES, resolve_similarity
-from snne_guard.types import Method, Similarity
+from snne_guard.types import Similarity
 
 __all__ = ["BASELINE", "Row", "plan_rows"]
 
@@ -80,7 +74,7 @@ def _rows(
     models: Sequence[str | Similarity],
 ) -> Iterator[Row]:
     method, bracket = _parsed(asked)
-    if not compares_answers(method):
+    if not method.compares_answers:
         if bracket is not None:
             msg = f"method {method.name!r} compares no answers; leave [...] off"
             raise ConfigurationError(msg)
@@ -88,7 +82,7 @@ def _rows(
         return
     if bracket is not None:
         name, compare = resolve_similarity(bracket)
-        check_similarity(method, compare, name=name)
+        method.check_similarity(compare, name=name)
         found = [(name, compare)]
     else:
         candidates = _defaults(method) if similarity is None else similarity
@@ -97,7 +91,7 @@ def _rows(
     for one in found:
         yield Row(name=f"{method.name}[{one[0]}]", method=method, similarity=one)
     if not found:
-        default = default_similarity(method)
+        default = method.default_similarity
         yield Row(
             name=f"{method.name}[{default}]",
             method=method,
@@ -121,7 +115,7 @@ def _defaults(method: Method) -> Sequence[str]:
     """Return the similarities without a model on which a method makes sense."""
     if "cluster_ids" in method.needs:
         return ("exact",)
-    default = default_similarity(method)
+    default = method.default_similarity
     return tuple(
         dict.fromkeys(name for name in (default, "rouge_l") if name in SIMILARITIES)
     )
@@ -129,7 +123,7 @@ def _defaults(method: Method) -> Sequence[str]:
 
 def _fits(method: Method, name: str, similarity: Similarity) -> bool:
     try:
-        check_similarity(method, similarity, name=name)
+        method.check_similarity(similarity, name=name)
     except ConfigurationError:
         return False
     return True

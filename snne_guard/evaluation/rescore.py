@@ -22,17 +22,10 @@ from snne_guard.errors import (
 from snne_guard.evaluation.recordings import Question, Recording
 from snne_guard.sampling.members import Members, agree_suspiciously, select_members
 from snne_guard.sampling.reading import is_complete, is_refused
-from snne_guard.scorers import (
-    anchor_for,
-    compares_answers,
-    default_similarity,
-    needs_logprobs,
-    resolve_method,
-    score_members,
-)
+from snne_guard.scorers import Method, resolve_method, score_members
 from snne_guard.similarity import resolve_similarity
 from snne_guard.similarity.tokens import is_visible
-from snne_guard.types import FloatArray, Method, Sample, Score, Similarity
+from snne_guard.types import FloatArray, Sample, Score, Similarity
 
 __all__ = ["RecordedScores", "ScoringOptions", "Track", "score_recordings"]
 
@@ -112,7 +105,7 @@ def score_recordings(
     """
     settings = _common_settings(recordings, model=model)
     settled = _settled(method, recordings)
-    name, compare = resolve_similarity(similarity or default_similarity(settled))
+    name, compare = resolve_similarity(similarity or settled.default_similarity)
     n = _members(recordings, n=n, include_answer=include_answer)
     hot = settings["temperature"] >= 1
     score = partial(
@@ -139,14 +132,14 @@ def score_recordings(
         msg = f"no recording can be scored as a guard would score it: {why}"
         raise InputError(msg)
     names = (name for row in recordings for name in _drawn(row, "models"))
-    anchor = anchor_for(settled, name) if include_answer else 0.0
+    anchor = settled.anchor(name) if include_answer else 0.0
     return RecordedScores(
         settings=settings
         | {
             "n": n,
             "include_answer": include_answer,
             "method": settled.name,
-            "similarity": name if compares_answers(settled) else None,
+            "similarity": name if settled.compares_answers else None,
             "tau": float(tau),
             "anchor": anchor,
         },
@@ -163,7 +156,7 @@ def _selected(
     """Return what a guard would have compared."""
     answer, *samples = _replies(recording)
     samples = samples[: n - int(include_answer)]
-    if not needs_logprobs(method):
+    if not method.needs_logprobs:
         # A guard does not ask for them then, so it cannot use them either.
         samples = [replace(one, token_logprobs=None) for one in samples]
     return select_members(answer, samples, include_answer=include_answer)
@@ -178,7 +171,7 @@ def _problem(members: Members, method: Method, *, n: int, hot: bool) -> str | No
     if members.calls:
         return "tool_calls"
     complete = all(one is not None for one in members.token_logprobs)
-    return "logprobs_missing" if needs_logprobs(method) and not complete else None
+    return "logprobs_missing" if method.needs_logprobs and not complete else None
 
 
 def _uncertainty(

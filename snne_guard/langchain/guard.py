@@ -36,10 +36,10 @@ from snne_guard.sampling.langchain.answer_settings import (
     answer_settings_of,
     model_name_of,
 )
+from snne_guard.scorers import Method
 from snne_guard.settings import REFUSAL, GuardSettings, is_disabled
 from snne_guard.types import (
     Assessment,
-    Method,
     Observer,
     OnError,
     OnUncertain,

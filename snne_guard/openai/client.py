@@ -19,10 +19,10 @@ from snne_guard.openai.guarding import AsyncGuarding, Guarding
 from snne_guard.openai.requests import request_of
 from snne_guard.sampling.openai import ApiObject, ApiRequest
 from snne_guard.sampling.replies import Reply
+from snne_guard.scorers import Method
 from snne_guard.settings import GuardSettings
 from snne_guard.types import (
     Assessment,
-    Method,
     Observer,
     OnError,
     OnUncertain,

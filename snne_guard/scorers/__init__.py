@@ -5,16 +5,21 @@ function on arrays, with an entry in ``METHODS``. Arguments are named as the fie
 ``MethodInputs``. Log-probabilities and entropies are in nats, and a higher value is
 always more uncertain.
 
-Every function raises InputError where an array has another shape than it says, holds
-NaN, or a number outside of the range that it says, and ConfigurationError where an
-option is outside of its range. Noise of rounding is cut off.
+Every function raises InputError where an array is masked, has another shape than it
+says, holds NaN, or a number outside of the range that it says, and ConfigurationError
+where an option is outside of its range. Noise of rounding is cut off.
 """
 
-from snne_guard.scorers.clusters import greedy_clusters
-from snne_guard.scorers.density import semantic_density
 from snne_guard.scorers.eigen_score import eigen_score
+from snne_guard.scorers.entailment import (
+    entailment_ratio,
+    luq,
+    luq_pair,
+    semantic_density,
+)
 from snne_guard.scorers.entropy import (
     discrete_semantic_entropy,
+    greedy_clusters,
     naive_entropy,
     semantic_entropy,
     semantic_set_count,
@@ -24,57 +29,40 @@ from snne_guard.scorers.graph import (
     degree,
     eccentricity,
     eigenvalue_sum,
-    laplacian_spectrum,
     lexical_similarity,
 )
 from snne_guard.scorers.inputs import InputBuilder
-from snne_guard.scorers.kernels import (
-    cluster_kernel,
+from snne_guard.scorers.kle import (
     edge_weights,
     heat_kernel,
+    kle,
+    kle_full,
     matern_kernel,
-    unit_trace,
-    von_neumann_entropy,
 )
-from snne_guard.scorers.kle import kle_full, kle_heat, kle_matern
 from snne_guard.scorers.likelihood import (
     answer_length,
     cocoa_msp,
     cocoa_ppl,
+    p_true,
+    p_true_prompt,
     perplexity,
     sequence_probability,
 )
-from snne_guard.scorers.luq import entailment_ratio, luq, luq_pair
-from snne_guard.scorers.method import FunctionMethod, between
-from snne_guard.scorers.p_true import p_true, p_true_prompt
-from snne_guard.scorers.registry import (
-    METHODS,
-    anchor_for,
-    check_similarity,
-    compares_answers,
-    default_similarity,
-    needs_logprobs,
-    resolve_method,
-    without_logprobs,
-)
+from snne_guard.scorers.method import Method, between
+from snne_guard.scorers.registry import METHODS, resolve_method
 from snne_guard.scorers.sar import sar, sent_sar, token_sar
 from snne_guard.scorers.scoring import score, score_members
 from snne_guard.scorers.snne import bounds, snne, uncertainty, wsnne
 
 __all__ = [
     "METHODS",
-    "FunctionMethod",
     "InputBuilder",
-    "anchor_for",
+    "Method",
     "answer_length",
     "between",
     "bounds",
-    "check_similarity",
-    "cluster_kernel",
     "cocoa_msp",
     "cocoa_ppl",
-    "compares_answers",
-    "default_similarity",
     "degree",
     "discrete_semantic_entropy",
     "eccentricity",
@@ -84,16 +72,13 @@ __all__ = [
     "entailment_ratio",
     "greedy_clusters",
     "heat_kernel",
+    "kle",
     "kle_full",
-    "kle_heat",
-    "kle_matern",
-    "laplacian_spectrum",
     "lexical_similarity",
     "luq",
     "luq_pair",
     "matern_kernel",
     "naive_entropy",
-    "needs_logprobs",
     "p_true",
     "p_true_prompt",
     "perplexity",
@@ -109,9 +94,6 @@ __all__ = [
     "snne",
     "token_sar",
     "uncertainty",
-    "unit_trace",
-    "von_neumann_entropy",
     "vote_share",
-    "without_logprobs",
     "wsnne",
 ]

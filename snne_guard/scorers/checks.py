@@ -1,30 +1,29 @@
-"""Checks of what methods are given: arrays, log-probabilities, parameters."""
+"""Checks of what methods are given: matrices, log-probabilities, shares, clusters."""
 
 from __future__ import annotations
 
-import math
+import sys
 from collections.abc import Sequence
-from numbers import Real
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from snne_guard.errors import ConfigurationError, InputError
-from snne_guard.types import FloatArray
+from snne_guard.checks import as_array, as_floats
+from snne_guard.errors import InputError
+from snne_guard.types import BoolArray, FloatArray
 
 __all__ = [
     "as_cluster_ids",
     "as_direction_pairs",
-    "as_floats",
+    "as_entailment",
+    "as_equivalence",
     "as_logprobs",
     "as_matrix",
-    "as_probabilities",
+    "as_numbers",
     "as_shares",
     "as_similarity",
     "as_token_logprobs",
-    "check_at_least",
-    "check_positive",
-    "check_share",
+    "check_count",
 ]
 
 # How far above 0 a provider's rounding may lift a log-probability.
@@ -32,15 +31,13 @@ _LOGPROB_SLACK = 1e-3
 _SHARE_SLACK = 1e-6
 # Half precision and numbers rounded for a file leave sums that are not quite 1.
 _SUM_SLACK = 1e-2
+# More answers than this have no exact float.
+_MOST_ANSWERS = 2**53
 
 
-def as_floats(values: ArrayLike, /, *, what: str) -> FloatArray:
+def as_numbers(values: ArrayLike, /, *, what: str) -> FloatArray:
     """Return a float64 array without NaN and ``+inf``; ``-inf`` is allowed."""
-    try:
-        floats: FloatArray = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        msg = f"expected {what} to be numbers, got {type(values).__name__}"
-        raise InputError(msg) from error
+    floats = as_floats(values, what=what)
     wrong = np.isnan(floats) | np.isposinf(floats)
     if wrong.any():
         first = tuple(np.argwhere(wrong)[0].tolist())
@@ -50,15 +47,16 @@ def as_floats(values: ArrayLike, /, *, what: str) -> FloatArray:
 
 
 def as_matrix(
-    values: ArrayLike, /, *, what: str = "similarity", finite: bool = True
+    values: ArrayLike, /, *, what: str = "similarity", least: float | None = None
 ) -> FloatArray:
-    """Return an ``(n, n)`` matrix, n >= 1, without ``-inf`` if ``finite``."""
-    matrix = as_floats(values, what=what)
+    """Return an ``(n, n)`` matrix, n >= 1, of numbers from ``least`` or finite ones."""
+    matrix = as_numbers(values, what=what)
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not matrix.size:  # noqa: PLR2004 - a matrix has two axes
         msg = f"expected {what} of shape (n, n) with n >= 1, got {matrix.shape}"
         raise InputError(msg)
-    if finite and np.isneginf(matrix).any():
-        msg = f"expected {what} of finite numbers, got -inf"
+    if matrix.min() < (-sys.float_info.max if least is None else least):
+        kind = "finite numbers" if least is None else f"at least {least}"
+        msg = f"expected {what} of {kind}, got {matrix.min()}"
         raise InputError(msg)
     return matrix
 
@@ -68,7 +66,7 @@ def as_similarity(values: ArrayLike, /, *, n: int) -> FloatArray:
 
     The diagonal is 1 whatever the similarity says: a text is like itself.
     """
-    matrix = as_shares(as_floats(values, what="similarity"), what="similarity")
+    matrix = as_shares(values, what="similarity")
     if matrix.shape != (n, n):
         msg = f"expected a similarity of shape {(n, n)}, got {matrix.shape}"
         raise InputError(msg)
@@ -81,7 +79,7 @@ def as_similarity(values: ArrayLike, /, *, n: int) -> FloatArray:
 
 def as_logprobs(values: ArrayLike, /, *, what: str, n: int | None = None) -> FloatArray:
     """Return ``(n,)`` natural log-probabilities of at most 0, n >= 1."""
-    vector = as_floats(values, what=what)
+    vector = as_numbers(values, what=what)
     if vector.ndim != 1 or not vector.size or (n is not None and len(vector) != n):
         expected = "at least one" if n is None else str(n)
         msg = f"expected {expected} {what}, got shape {vector.shape}"
@@ -105,7 +103,7 @@ def as_token_logprobs(lists: Sequence[ArrayLike], /) -> list[FloatArray]:
 
 def as_shares(values: ArrayLike, /, *, what: str) -> FloatArray:
     """Return numbers in [0, 1], cutting off what rounding left outside."""
-    shares = as_floats(values, what=what)
+    shares = as_numbers(values, what=what)
     if not shares.size:
         msg = f"expected at least one {what}, got none"
         raise InputError(msg)
@@ -116,9 +114,9 @@ def as_shares(values: ArrayLike, /, *, what: str) -> FloatArray:
     return shares.clip(0.0, 1.0)
 
 
-def as_probabilities(entailment: ArrayLike, /, *, n: int | None = None) -> FloatArray:
+def as_entailment(values: ArrayLike, /, *, n: int | None = None) -> FloatArray:
     """Return ``(n, n, 3)`` probabilities in which every text entails itself."""
-    checked = as_floats(entailment, what="entailment").copy()
+    checked = as_numbers(values, what="entailment")
     n = max(1, checked.shape[0] if checked.ndim else 0) if n is None else n
     if checked.shape != (n, n, 3):
         msg = f"expected entailment of shape {(n, n, 3)}, got {checked.shape}"
@@ -127,9 +125,9 @@ def as_probabilities(entailment: ArrayLike, /, *, n: int | None = None) -> Float
     return _as_distributions(checked)
 
 
-def as_direction_pairs(main_entailment: ArrayLike, /) -> FloatArray:
-    """Return ``(m, 2, 3)`` probabilities, m >= 1."""
-    checked = as_floats(main_entailment, what="main_entailment")
+def as_direction_pairs(values: ArrayLike, /) -> FloatArray:
+    """Return ``(m, 2, 3)`` probabilities of entailment, m >= 1."""
+    checked = as_numbers(values, what="main_entailment")
     if not checked.size or checked.shape[1:] != (2, 3):
         msg = f"expected main_entailment of shape (m, 2, 3), got {checked.shape}"
         raise InputError(msg)
@@ -144,39 +142,38 @@ def _as_distributions(values: FloatArray) -> FloatArray:
     return values.clip(0.0, 1.0)
 
 
-def as_cluster_ids(cluster_ids: ArrayLike, /) -> list[int]:
+def as_equivalence(values: ArrayLike, /, *, n: int | None = None) -> BoolArray:
+    """Return an ``(n, n)`` symmetric matrix of booleans."""
+    relation = as_array(values, what="equivalence")
+    n = len(np.atleast_1d(relation)) if n is None else n
+    if not n or relation.shape != (n, n) or relation.dtype != np.bool_:
+        msg = (
+            f"expected {(n, n)} booleans of which texts mean the same, "
+            f"got {relation.dtype} of shape {relation.shape}"
+        )
+        raise InputError(msg)
+    if (relation != relation.T).any():
+        i, j = np.argwhere(relation != relation.T)[0].tolist()
+        msg = f"expected a symmetric relation, but ({i}, {j}) is not ({j}, {i})"
+        raise InputError(msg)
+    return relation
+
+
+def as_cluster_ids(values: ArrayLike, /) -> list[int]:
     """Return cluster ids as whole numbers, at least one."""
-    ids = np.asarray(cluster_ids)
+    ids = as_array(values, what="cluster ids")
     if ids.ndim != 1 or not ids.size or ids.dtype.kind not in "iu":
         msg = (
             "expected (n,) cluster ids as whole numbers, n >= 1, "
             f"got {ids.dtype} of shape {ids.shape}"
         )
         raise InputError(msg)
-    found: list[int] = ids.tolist()
-    return found
+    listed: list[int] = ids.tolist()
+    return listed
 
 
-def check_positive(value: float, /, *, what: str) -> None:
-    """Raise ConfigurationError unless a value is a finite number above 0."""
-    if not _is_number(value) or not 0 < value < math.inf:
-        msg = f"expected {what} to be a finite number above 0, got {value!r}"
-        raise ConfigurationError(msg)
-
-
-def check_at_least(value: float, least: float, /, *, what: str) -> None:
-    """Raise ConfigurationError unless a value is a finite number of at least that."""
-    if not _is_number(value) or not least <= value < math.inf:
-        msg = f"expected {what} to be a finite number >= {least}, got {value!r}"
-        raise ConfigurationError(msg)
-
-
-def check_share(value: float, /, *, what: str) -> None:
-    """Raise ConfigurationError unless a value is a number in [0, 1]."""
-    if not _is_number(value) or not 0 <= value <= 1:
-        msg = f"expected {what} in [0, 1], got {value!r}"
-        raise ConfigurationError(msg)
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool)
+def check_count(n: object, /) -> None:
+    """Raise InputError unless a number of answers is a whole number of at least 1."""
+    if not isinstance(n, int | np.integer) or not 1 <= n <= _MOST_ANSWERS:
+        msg = f"expected n to be a whole number of at least 1 (at most 2**53), got {n}"
+        raise InputError(msg)

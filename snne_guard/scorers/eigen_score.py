@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from snne_guard.checks import check_number
 from snne_guard.errors import InputError
-from snne_guard.scorers.checks import as_floats, check_at_least
-from snne_guard.scorers.method import FunctionMethod
+from snne_guard.scorers.checks import as_numbers
+from snne_guard.scorers.method import Method
 
 __all__ = ["EIGEN_SCORE", "eigen_score"]
 
@@ -40,8 +41,8 @@ def eigen_score(hidden_states: ArrayLike, *, alpha: float = 1e-3) -> float:
         >>> round(eigen_score([[1.0, 0.0, -1.0], [0.5, -1.0, 0.5]]), 4)
         0.5499
     """
-    check_at_least(alpha, 0, what="alpha")
-    states = as_floats(hidden_states, what="hidden_states")
+    alpha = check_number(alpha, what="alpha", least=0)
+    states = as_numbers(hidden_states, what="hidden_states")
     if states.ndim != 2 or not states.size or np.isneginf(states).any():  # noqa: PLR2004 - a matrix has two axes
         msg = f"expected (n, d) finite hidden_states, got shape {states.shape}"
         raise InputError(msg)
@@ -49,12 +50,12 @@ def eigen_score(hidden_states: ArrayLike, *, alpha: float = 1e-3) -> float:
     # (d, d), is never made, and what lies far below the largest one is not lost.
     centred = states - states.mean(axis=1, keepdims=True)
     singular = np.linalg.svd(centred, compute_uv=False)
-    values = np.full(len(states), float(alpha))
+    values = np.full(len(states), alpha)
     values[: len(singular)] += singular**2
     return float(np.log(np.where(values > 0, values, _LEAST)).mean())
 
 
-EIGEN_SCORE = FunctionMethod(
+EIGEN_SCORE = Method(
     name="eigen_score",
     source="Chen et al. 2024, INSIDE, EigenScore; as in LM-Polygraph",
     function=eigen_score,

@@ -1,4 +1,4 @@
-"""Entropies over meanings and over sequences, and counts of meanings.
+"""Clusters of equal meaning, and entropies over meanings and over sequences.
 
 ``cluster_ids`` are ``(n,)`` whole numbers, the cluster of each answer, and
 ``mean_logprobs`` the ``(n,)`` mean token log-probabilities, n >= 1. One of ``-inf``
@@ -8,15 +8,16 @@ gives weight 0; if all are, the weights are equal.
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Iterable
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
 
+import numpy as np
 from numpy.typing import ArrayLike
 
-from snne_guard.scorers.checks import as_cluster_ids, as_logprobs
-from snne_guard.scorers.clusters import cluster_masses
-from snne_guard.scorers.method import FunctionMethod, between
+from snne_guard.scorers.checks import as_cluster_ids, as_equivalence, as_logprobs
+from snne_guard.scorers.method import Method, between
 from snne_guard.scorers.snne import softmax_weights
+from snne_guard.types import IntArray
 
 __all__ = [
     "DSE",
@@ -24,13 +25,48 @@ __all__ = [
     "NUM_SET",
     "SE",
     "VOTE_SHARE",
+    "cluster_masses",
     "discrete_semantic_entropy",
     "entropy",
+    "greedy_clusters",
     "naive_entropy",
     "semantic_entropy",
     "semantic_set_count",
     "vote_share",
 ]
+
+
+def greedy_clusters(equivalent: ArrayLike) -> IntArray:
+    """Return clusters as the authors of semantic entropy form them.
+
+    In order, each answer without a cluster founds one and takes in every later answer
+    that is equivalent to it, even one of an earlier cluster. If the relation is not
+    transitive, the order of the answers matters.
+
+    Args:
+        equivalent: ``(n, n)`` booleans, n >= 1, symmetric.
+
+    Returns:
+        ``(n,)`` cluster ids 0, 1, ... in the order of founding.
+
+    Source:
+        Farquhar et al. 2024, "Detecting hallucinations in large language models using
+        semantic entropy", the authors' code.
+
+    Example:
+        >>> relation = np.array([[1, 0, 1], [0, 1, 1], [1, 1, 1]], dtype=bool)
+        >>> greedy_clusters(relation).tolist()
+        [0, 1, 1]
+    """
+    relation = as_equivalence(equivalent)
+    ids = np.full(len(relation), -1, dtype=np.intp)
+    founded = 0
+    for i, row in enumerate(relation):
+        if ids[i] < 0:
+            ids[i] = founded
+            ids[i + 1 :][row[i + 1 :]] = founded
+            founded += 1
+    return ids
 
 
 def semantic_entropy(cluster_ids: ArrayLike, mean_logprobs: ArrayLike) -> float:
@@ -131,6 +167,21 @@ def vote_share(cluster_ids: ArrayLike) -> float:
     return (len(ids) - max(Counter(ids).values())) / len(ids)
 
 
+def cluster_masses(ids: Sequence[int], weights: Sequence[float], /) -> dict[int, float]:
+    """Return each cluster's share of the weights, which need not add up to 1.
+
+    Example:
+        >>> cluster_masses([0, 1, 0], [1.0, 1.0, 2.0])
+        {0: 0.75, 1: 0.25}
+    """
+    members: defaultdict[int, list[float]] = defaultdict(list)
+    for cluster, weight in zip(ids, weights, strict=True):
+        members[cluster].append(weight)
+    # Exact sums, so that sets which differ only in their order tie.
+    total = math.fsum(weights)
+    return {cluster: math.fsum(parts) / total for cluster, parts in members.items()}
+
+
 def entropy(shares: Iterable[float], /) -> float:
     """Return the Shannon entropy in nats of shares that add up to 1."""
     terms = [share * math.log(share) for share in shares if share > 0]
@@ -139,16 +190,7 @@ def entropy(shares: Iterable[float], /) -> float:
 
 _FARQUHAR = "Farquhar et al. 2024, Detecting hallucinations using semantic entropy"
 
-SE = FunctionMethod(
-    name="se",
-    source=f"{_FARQUHAR}, SE",
-    function=semantic_entropy,
-    limits=between(0.0, math.log),
-    arguments=("cluster_ids", "mean_logprobs"),
-    default_similarity="nli",
-)
-
-DSE = FunctionMethod(
+DSE = Method(
     name="dse",
     source=f"{_FARQUHAR}, discrete SE",
     function=discrete_semantic_entropy,
@@ -157,14 +199,24 @@ DSE = FunctionMethod(
     default_similarity="nli",
 )
 
-NE = FunctionMethod(
+SE = Method(
+    name="se",
+    source=f"{_FARQUHAR}, SE",
+    function=semantic_entropy,
+    limits=between(0.0, math.log),
+    arguments=("cluster_ids", "mean_logprobs"),
+    default_similarity="nli",
+    without_logprobs=DSE,
+)
+
+NE = Method(
     name="ne",
     source="Malinin and Gales 2021, arXiv 2002.07650, length-normalised",
     function=naive_entropy,
     arguments=("mean_logprobs",),
 )
 
-NUM_SET = FunctionMethod(
+NUM_SET = Method(
     name="num_set",
     source="Lin et al. 2024, Generating with Confidence, NumSet",
     function=semantic_set_count,
@@ -173,7 +225,7 @@ NUM_SET = FunctionMethod(
     default_similarity="nli",
 )
 
-VOTE_SHARE = FunctionMethod(
+VOTE_SHARE = Method(
     name="vote_share",
     source="Wang et al. 2023, Self-Consistency, share of the majority",
     function=vote_share,

@@ -11,9 +11,10 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
+from snne_guard.checks import check_number
 from snne_guard.errors import InputError
 from snne_guard.scorers.checks import as_matrix
-from snne_guard.scorers.method import FunctionMethod, between
+from snne_guard.scorers.method import Method, between
 from snne_guard.types import FloatArray
 
 __all__ = [
@@ -74,10 +75,7 @@ def laplacian_spectrum(similarity: ArrayLike) -> tuple[FloatArray, FloatArray]:
         >>> laplacian_spectrum([[1, 0], [0, 1]])[0].tolist()
         [0.0, 0.0]
     """
-    weights = as_matrix(similarity)
-    if weights.min() < 0:
-        msg = f"expected weights of at least 0, got {weights.min()}"
-        raise InputError(msg)
+    weights = as_matrix(similarity, least=0)
     weights = weights / 2 + weights.T / 2
     degrees = weights.sum(axis=1)
     if degrees.min() == 0:
@@ -154,6 +152,7 @@ def eccentricity(similarity: ArrayLike, *, threshold: float = 0.9) -> float:
         >>> round(eccentricity([[1, 0, 0], [0, 1, 0], [0, 0, 1]]) ** 2, 9)
         2.0
     """
+    threshold = check_number(threshold, what="threshold")
     values, vectors = laplacian_spectrum(similarity)
     chosen = vectors[:, values < threshold - _ROUNDING]
     return round(float(np.linalg.norm(chosen - chosen.mean(axis=0))), _DIGITS)
@@ -161,14 +160,14 @@ def eccentricity(similarity: ArrayLike, *, threshold: float = 0.9) -> float:
 
 _LIN = "Lin et al. 2024, Generating with Confidence"
 
-LEX_SIM = FunctionMethod(
+LEX_SIM = Method(
     name="lex_sim",
     source="Fomicheva et al. 2020, Unsupervised Quality Estimation for NMT",
     function=lexical_similarity,
     limits=between(-1.0, 0.0),
 )
 
-SUM_EIGV = FunctionMethod(
+SUM_EIGV = Method(
     name="sum_eigv",
     source=f"{_LIN}, U_EigV",
     function=eigenvalue_sum,
@@ -176,7 +175,7 @@ SUM_EIGV = FunctionMethod(
     default_similarity="nli",
 )
 
-DEG = FunctionMethod(
+DEG = Method(
     name="deg",
     source=f"{_LIN}, U_Deg",
     function=degree,
@@ -184,7 +183,7 @@ DEG = FunctionMethod(
     default_similarity="nli",
 )
 
-ECCEN = FunctionMethod(
+ECCEN = Method(
     name="eccen",
     source=f"{_LIN}, U_Ecc",
     function=eccentricity,

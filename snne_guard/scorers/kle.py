@@ -5,37 +5,187 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+import numpy as np
 from numpy.typing import ArrayLike
 
+from snne_guard.checks import check_number
 from snne_guard.errors import InputError
-from snne_guard.scorers.checks import check_share
-from snne_guard.scorers.kernels import (
-    cluster_kernel,
-    heat_kernel,
-    matern_kernel,
-    unit_trace,
-    von_neumann_entropy,
-)
-from snne_guard.scorers.method import FunctionMethod, between
+from snne_guard.scorers.checks import as_cluster_ids, as_entailment, as_matrix
+from snne_guard.scorers.entropy import cluster_masses
+from snne_guard.scorers.method import Method, between
+from snne_guard.scorers.snne import softmax_weights
 from snne_guard.types import FloatArray
 
 __all__ = [
     "KLE_FULL",
     "KLE_HEAT",
     "KLE_MATERN",
+    "cluster_kernel",
+    "edge_weights",
+    "heat_kernel",
+    "kle",
     "kle_full",
-    "kle_heat",
-    "kle_matern",
+    "matern_kernel",
+    "unit_trace",
+    "von_neumann_entropy",
 ]
 
 Kernel = Callable[[ArrayLike], FloatArray]
 
+_SMALLEST_ROOT = 1e-12
+_SMALLEST_EIGENVALUE = 1e-8
+_SLACK = 1e-6
+# Further digits of an entropy are rounding, and depend on the order of the answers.
+_DIGITS = 12
 
-def kle_heat(weights: ArrayLike, *, t: float = 0.3, normalised: bool = False) -> float:
-    """Return the von Neumann entropy of the normalised heat kernel.
 
-    The arguments are those of ``heat_kernel``; LM-Polygraph and TruthTorchLM have the
-    same default for t.
+def edge_weights(entailment: ArrayLike) -> FloatArray:
+    """Return the graph on which Kernel Language Entropy is computed.
+
+    Each direction adds 1 if entailment is likeliest, 0.5 if neutral is, and 0 if
+    contradiction is.
+
+    Returns:
+        ``(n, n)`` symmetric weights in [0, 2], 0 on the diagonal.
+
+    Source:
+        Nikitin et al. 2024, "Kernel Language Entropy" (arXiv 2405.20003), the authors'
+        code.
+
+    Example:
+        >>> edge_weights([[[0, 0, 1], [0.1, 0.2, 0.7]], [[0.1, 0.8, 0.1], [0, 0, 1]]])
+        array([[0. , 1.5],
+               [1.5, 0. ]])
+    """
+    one_way = as_entailment(entailment).argmax(axis=2) / 2
+    both: FloatArray = one_way + one_way.T
+    np.fill_diagonal(both, 0.0)
+    return both
+
+
+def heat_kernel(
+    weights: ArrayLike, *, t: float = 0.3, normalised: bool = False
+) -> FloatArray:
+    r"""Return the heat kernel :math:`\exp(-t L)` of a graph.
+
+    Args:
+        weights: ``(n, n)`` symmetric edge weights of at least 0; the diagonal is not
+            looked at.
+        t: How long heat flows, at least 0; LM-Polygraph has the same default.
+        normalised: Whether L is :math:`D^{-1/2} (D - W) D^{-1/2}` instead of
+            :math:`D - W`.
+
+    Returns:
+        ``(n, n)`` symmetric kernel, not normalised.
+
+    Example:
+        >>> heat_kernel([[0, 1], [1, 0]], t=0.5).round(3)
+        array([[0.684, 0.316],
+               [0.316, 0.684]])
+    """
+    t = check_number(t, what="t", least=0)
+    values, basis = _laplacian(weights, normalised=normalised)
+    kernel: FloatArray = (basis * np.exp(-t * values)) @ basis.T
+    return kernel
+
+
+def matern_kernel(
+    weights: ArrayLike, *, kappa: float = 1.0, nu: float = 1.0, normalised: bool = False
+) -> FloatArray:
+    r"""Return the Matern kernel :math:`(2\nu/\kappa^2 I + L)^{-\nu}` of a graph.
+
+    It is scaled by :math:`(2\nu/\kappa^2)^\nu`, which makes no difference to the
+    normalised kernel and keeps it within the range of a float.
+
+    Args:
+        weights: ``(n, n)`` edge weights as for ``heat_kernel``.
+        kappa: Length scale, above 0.
+        nu: Smoothness, above 0.
+        normalised: Which Laplacian, as for ``heat_kernel``.
+
+    Returns:
+        ``(n, n)`` symmetric kernel, not normalised.
+
+    Example:
+        >>> matern_kernel([[0, 1], [1, 0]]).round(3)
+        array([[0.75, 0.25],
+               [0.25, 0.75]])
+    """
+    kappa = check_number(kappa, what="kappa", above=0)
+    nu = check_number(nu, what="nu", above=0)
+    values, basis = _laplacian(weights, normalised=normalised)
+    scaled = (1 + values * (kappa * kappa / (2 * nu))) ** -nu
+    kernel: FloatArray = (basis * scaled) @ basis.T
+    return kernel
+
+
+def cluster_kernel(cluster_ids: ArrayLike, mean_logprobs: ArrayLike) -> FloatArray:
+    r"""Return the kernel whose von Neumann entropy is semantic entropy.
+
+    The block of a cluster C is :math:`P(C) / |C|` throughout, where :math:`P(C)` is
+    the softmax of the log-probabilities, summed over C.
+
+    Returns:
+        ``(n, n)`` symmetric kernel with trace 1.
+
+    Example:
+        >>> cluster_kernel([0, 0, 1], [-1.0, -1.0, -1.0]).round(3)
+        array([[0.333, 0.333, 0.   ],
+               [0.333, 0.333, 0.   ],
+               [0.   , 0.   , 0.333]])
+    """
+    ids = as_cluster_ids(cluster_ids)
+    weights = softmax_weights(mean_logprobs, n=len(ids)).tolist()
+    masses = cluster_masses(ids, weights)
+    block = np.array([masses[one] / ids.count(one) for one in ids])
+    places = np.array(ids)
+    return np.where(places[:, None] == places, block, 0.0)
+
+
+def unit_trace(kernel: ArrayLike) -> FloatArray:
+    """Return a kernel scaled so that every diagonal entry is 1/n."""
+    matrix = as_matrix(kernel, what="kernel")
+    diagonal = matrix.diagonal()
+    if diagonal.min() < 0:
+        msg = f"expected a kernel with a diagonal of at least 0, got {diagonal.min()}"
+        raise InputError(msg)
+    roots = np.maximum(np.sqrt(diagonal), _SMALLEST_ROOT)
+    unit: FloatArray = matrix / roots[:, None] / roots / len(matrix)
+    return unit
+
+
+def von_neumann_entropy(kernel: ArrayLike) -> float:
+    """Return the von Neumann entropy of a kernel with trace 1.
+
+    Args:
+        kernel: ``(n, n)``, symmetric and positive semi-definite.
+
+    Returns:
+        Minus the sum of ``e ln e`` over the eigenvalues e above 1e-8, in nats: 0 for a
+        kernel of rank one, ``ln n`` for the identity over n.
+
+    Example:
+        >>> round(von_neumann_entropy([[0.5, 0], [0, 0.5]]), 4)
+        0.6931
+    """
+    matrix = as_matrix(kernel, what="kernel")
+    trace = float(np.trace(matrix))
+    if not abs(trace - 1) <= _SLACK:
+        msg = f"expected a kernel with trace 1, got trace {trace}"
+        raise InputError(msg)
+    values = np.linalg.eigvalsh(matrix)
+    values = values[values > _SMALLEST_EIGENVALUE]
+    total = math.fsum((values * np.log(values)).tolist())
+    return round(max(0.0, -total), _DIGITS)
+
+
+def kle(weights: ArrayLike, *, kernel: Kernel = heat_kernel) -> float:
+    """Return the von Neumann entropy of a graph's kernel, normalised.
+
+    Args:
+        weights: ``(n, n)`` symmetric edge weights between the answers.
+        kernel: The graph's kernel: ``heat_kernel`` or, with options,
+            ``partial(matern_kernel, nu=2)``.
 
     Returns:
         A value in [0, ln n] nats, higher is more uncertain; 0 for n = 1. Answers that
@@ -43,38 +193,15 @@ def kle_heat(weights: ArrayLike, *, t: float = 0.3, normalised: bool = False) ->
 
     Source:
         Nikitin, Kossen, Gal, Marttinen 2024, "Kernel Language Entropy" (arXiv
-        2405.20003), K_heat.
+        2405.20003), K_heat and K_Matern.
 
     Example:
-        >>> round(kle_heat([[0, 2], [2, 0]]), 4)
+        >>> round(kle([[0, 2], [2, 0]]), 4)
         0.5412
-        >>> round(kle_heat([[0, 0], [0, 0]]), 4)
-        0.6931
-    """
-    return von_neumann_entropy(
-        unit_trace(heat_kernel(weights, t=t, normalised=normalised))
-    )
-
-
-def kle_matern(
-    weights: ArrayLike, *, kappa: float = 1.0, nu: float = 1.0, normalised: bool = False
-) -> float:
-    """Return the von Neumann entropy of the normalised Matern kernel.
-
-    The arguments are those of ``matern_kernel``.
-
-    Returns:
-        A value in [0, ln n] nats, as for ``kle_heat``.
-
-    Source:
-        The paper named at ``kle_heat``, K_Matern.
-
-    Example:
-        >>> round(kle_matern([[0, 2], [2, 0]]), 4)
+        >>> round(kle([[0, 2], [2, 0]], kernel=matern_kernel), 4)
         0.5623
     """
-    kernel = matern_kernel(weights, kappa=kappa, nu=nu, normalised=normalised)
-    return von_neumann_entropy(unit_trace(kernel))
+    return von_neumann_entropy(unit_trace(kernel(weights)))
 
 
 def kle_full(
@@ -92,7 +219,7 @@ def kle_full(
         cluster_ids: ``(n,)`` semantic cluster of each answer.
         mean_logprobs: ``(n,)`` mean token log-probabilities in nats.
         alpha: Share of the graph's kernel: 1 is KLE, 0 is semantic entropy.
-        kernel: The graph's kernel, such as ``partial(matern_kernel, nu=2)``.
+        kernel: The graph's kernel, as for ``kle``.
 
     Returns:
         A value in [0, ln n] nats, higher is more uncertain.
@@ -106,7 +233,7 @@ def kle_full(
         >>> round(kle_full(edges, [0, 0, 1], [-0.2, -0.7, -1.5]), 4)
         0.7998
     """
-    check_share(alpha, what="alpha")
+    alpha = check_number(alpha, what="alpha", least=0, most=1)
     of_graph = unit_trace(kernel(weights))
     of_clusters = cluster_kernel(cluster_ids, mean_logprobs)
     if len(of_clusters) != len(of_graph):
@@ -115,27 +242,49 @@ def kle_full(
     return von_neumann_entropy(alpha * of_graph + (1 - alpha) * of_clusters)
 
 
+def _laplacian(
+    weights: ArrayLike, *, normalised: bool
+) -> tuple[FloatArray, FloatArray]:
+    """Return eigenvalues, none below 0, and eigenvectors of a graph's Laplacian."""
+    matrix = as_matrix(weights, what="weights", least=0)
+    gap = float(np.abs(matrix - matrix.T).max())
+    if gap > _SLACK:
+        msg = f"expected symmetric weights, got a pair {gap} apart"
+        raise InputError(msg)
+    graph = (matrix + matrix.T) / 2
+    np.fill_diagonal(graph, 0.0)
+    degrees = graph.sum(axis=1)
+    laplacian = np.diag(degrees) - graph
+    if normalised:
+        # Nodes without edges keep a row of zeros.
+        scale = np.zeros_like(degrees)
+        np.divide(1, np.sqrt(degrees), out=scale, where=degrees > 0)
+        laplacian = laplacian * scale[:, None] * scale
+    values, basis = np.linalg.eigh(laplacian)
+    return np.maximum(values, 0.0), basis
+
+
 _NIKITIN = "Nikitin et al. 2024, Kernel Language Entropy"
 
-KLE_HEAT = FunctionMethod(
+KLE_HEAT = Method(
     name="kle_heat",
     source=f"{_NIKITIN}, KLE(K_heat), t = 0.3",
-    function=kle_heat,
+    function=kle,
     limits=between(0.0, math.log),
     arguments=("graph",),
     default_similarity="nli",
 )
 
-KLE_MATERN = FunctionMethod(
+KLE_MATERN = Method(
     name="kle_matern",
     source=f"{_NIKITIN}, KLE(K_Matern), kappa = 1, nu = 1",
-    function=kle_matern,
+    function=lambda graph: kle(graph, kernel=matern_kernel),
     limits=between(0.0, math.log),
     arguments=("graph",),
     default_similarity="nli",
 )
 
-KLE_FULL = FunctionMethod(
+KLE_FULL = Method(
     name="kle_full",
     source=f"{_NIKITIN}, KLE(K_full), heat t = 0.3, alpha = 0.5",
     function=kle_full,

@@ -1,4 +1,4 @@
-"""Baselines that every method must beat: how likely and how long an answer is.
+"""What the delivered answer shows: its probability, its length, and pTrue.
 
 ``main_logprobs`` are the ``(t,)`` natural log-probabilities of the tokens of the
 delivered answer, t >= 1, and ``main_similarity`` its ``(m,)`` similarity in [0, 1] to
@@ -8,12 +8,13 @@ each of m samples.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from snne_guard.scorers.checks import as_logprobs, as_shares
-from snne_guard.scorers.method import FunctionMethod, between
+from snne_guard.scorers.method import Method, between
 from snne_guard.similarity.tokens import unicode_tokens
 
 __all__ = [
@@ -21,10 +22,13 @@ __all__ = [
     "COCOA_MSP",
     "COCOA_PPL",
     "PERPLEXITY",
+    "P_TRUE",
     "SEQUENCE_PROBABILITY",
     "answer_length",
     "cocoa_msp",
     "cocoa_ppl",
+    "p_true",
+    "p_true_prompt",
     "perplexity",
     "sequence_probability",
 ]
@@ -126,6 +130,61 @@ def cocoa_ppl(main_logprobs: ArrayLike, main_similarity: ArrayLike) -> float:
     return _times_distance(_mean_surprise(main_logprobs), main_similarity)
 
 
+def p_true(p_true_logprob: float) -> float:
+    """Return the probability that the model calls its answer false.
+
+    Args:
+        p_true_logprob: Natural log-probability of ``" A"`` after ``p_true_prompt``.
+
+    Returns:
+        ``1 - exp(p_true_logprob)`` in [0, 1], higher is more uncertain.
+
+    Source:
+        Kadavath et al. 2022, "Language Models (Mostly) Know What They Know" (arXiv
+        2207.05221), in the form of Farquhar et al. 2024, "Detecting hallucinations in
+        large language models using semantic entropy".
+
+    Example:
+        >>> round(p_true(-0.1), 4)
+        0.0952
+    """
+    (value,) = as_logprobs([p_true_logprob], what="p_true_logprob").tolist()
+    return -math.expm1(value)
+
+
+def p_true_prompt(
+    question: str, answer: str, samples: Sequence[str], *, examples: str = ""
+) -> str:
+    r"""Return the prompt after which ``" A"`` means true and ``" B"`` false.
+
+    Args:
+        question: What was asked.
+        answer: The answer that is judged.
+        samples: Further answers, shown before it as ideas.
+        examples: Prompts of this form with their verdicts, shown first. The paper has
+            20 for short answers, none for summaries and translations.
+
+    Example:
+        >>> print(p_true_prompt("2 + 2?", "4", ["4", " 5 "]))
+        Question: 2 + 2?
+        Brainstormed Answers: 4
+        5
+        4
+        Possible answer: 4
+        Is the possible answer:
+        A) True
+        B) False
+        The possible answer is:
+    """
+    ideas = "".join(f"{text.strip()}\n" for text in (*samples, answer))
+    start = f"{examples}\n" if examples else ""
+    return (
+        f"{start}Question: {question}\nBrainstormed Answers: {ideas}"
+        f"Possible answer: {answer}\n"
+        "Is the possible answer:\nA) True\nB) False\nThe possible answer is:"
+    )
+
+
 def _surprise(main_logprobs: ArrayLike) -> float:
     logprobs = as_logprobs(main_logprobs, what="main_logprobs")
     return -math.fsum(logprobs.tolist())
@@ -144,7 +203,7 @@ def _times_distance(surprise: float, main_similarity: ArrayLike) -> float:
 _POLYGRAPH = "Fadeeva et al. 2023, LM-Polygraph"
 _VASHURIN = "Vashurin et al. 2025, CoCoA: A Minimum Bayes Risk Framework"
 
-SEQUENCE_PROBABILITY = FunctionMethod(
+SEQUENCE_PROBABILITY = Method(
     name="sequence_probability",
     source=f"{_POLYGRAPH}, maximum sequence probability",
     function=sequence_probability,
@@ -152,30 +211,38 @@ SEQUENCE_PROBABILITY = FunctionMethod(
     arguments=("main_logprobs",),
 )
 
-PERPLEXITY = FunctionMethod(
+PERPLEXITY = Method(
     name="perplexity",
     source=f"{_POLYGRAPH}, perplexity",
     function=perplexity,
     arguments=("main_logprobs",),
 )
 
-ANSWER_LENGTH = FunctionMethod(
+ANSWER_LENGTH = Method(
     name="answer_length",
     source="Santilli et al. 2025, Revisiting Uncertainty Quantification Evaluation",
     function=answer_length,
     arguments=("main_answer",),
 )
 
-COCOA_MSP = FunctionMethod(
+COCOA_MSP = Method(
     name="cocoa_msp",
     source=f"{_VASHURIN}, CoCoA MSP",
     function=cocoa_msp,
     arguments=("main_logprobs", "main_similarity"),
 )
 
-COCOA_PPL = FunctionMethod(
+COCOA_PPL = Method(
     name="cocoa_ppl",
     source=f"{_VASHURIN}, CoCoA PPL",
     function=cocoa_ppl,
     arguments=("main_logprobs", "main_similarity"),
+)
+
+P_TRUE = Method(
+    name="p_true",
+    source="Kadavath et al. 2022, Language Models (Mostly) Know What They Know",
+    function=p_true,
+    limits=between(0.0, 1.0),
+    arguments=("p_true_logprob",),
 )

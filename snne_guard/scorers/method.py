@@ -1,44 +1,55 @@
-"""How scoring functions become a ``Method``: what they need, their limits and ``u``."""
+"""What a method is: a function of arrays, what it needs, its limits and its ``u``."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
-from snne_guard.errors import InputError
-from snne_guard.types import MethodInputs
+from snne_guard.errors import ConfigurationError, InputError
+from snne_guard.scorers.checks import check_count
+from snne_guard.types import MethodInputs, Similarity
 
-__all__ = ["LOGPROBS", "FunctionMethod", "Limits", "between"]
+__all__ = ["Limits", "Method", "between"]
 
 Limits = Callable[..., tuple[float, float]]
 """``(n, *, tau)`` to the smallest and largest value of a method for ``n`` members."""
 
-LOGPROBS = {"mean_logprobs", "token_logprobs", "main_logprobs", "sample_mean_logprobs"}
-"""The needs that are made of token log-probabilities."""
+_INPUTS = {field.name for field in fields(MethodInputs)}
+_LOGPROBS = {"mean_logprobs", "token_logprobs", "main_logprobs", "sample_mean_logprobs"}
+_WHITE_BOX = {*_LOGPROBS, "hidden_states", "p_true_logprob"}
+_CLUSTERS = {"cluster_ids"}
+_ENTAILMENT = {"entailment", "main_entailment"}
+_COMPARISON = {"similarity", "main_similarity", "graph", *_CLUSTERS, *_ENTAILMENT}
 
-_WHITE_BOX = {*LOGPROBS, "hidden_states", "p_true_logprob"}
 _ROUNDING = 1e-9
+_ANCHOR = 0.7
+_ANCHORED_SIMILARITY = "content_f1"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FunctionMethod:
-    """A ``Method`` made of pure functions.
+class Method:
+    """An uncertainty method; higher values are more uncertain.
 
     Attributes:
         name: Key in ``METHODS``, or a name of your own.
         source: Paper and equation, or URL.
         function: Called with ``arguments`` by position and ``options`` by keyword,
-            returns the raw value; higher is more uncertain.
+            returns the raw value.
         arguments: Fields of ``MethodInputs`` that it requires, in order.
         options: Fields of ``MethodInputs`` that always have a value: tau, anchor.
         limits: Smallest and largest value for ``n`` members, None if unbounded.
         mapping: ``(value, n, *, tau)`` to ``u``; None maps the limits linearly to
             [0, 1].
         default_similarity: Name of the similarity it runs on if none is given.
+        without_logprobs: What runs in its place where log-probabilities are missing,
+            on the same scale; None if nothing does.
+
+    Raises:
+        ConfigurationError: An argument or option is no field of ``MethodInputs``.
 
     Example:
         >>> import numpy as np
-        >>> mean_distance = FunctionMethod(
+        >>> mean_distance = Method(
         ...     name="mean_distance",
         ...     source="an example",
         ...     function=lambda similarity: float(1 - similarity.mean()),
@@ -58,6 +69,13 @@ class FunctionMethod:
     limits: Limits | None = None
     mapping: Callable[..., float | None] | None = None
     default_similarity: str = "rouge_l"
+    without_logprobs: Method | None = None
+
+    def __post_init__(self) -> None:
+        unknown = sorted({*self.arguments, *self.options} - _INPUTS)
+        if unknown:
+            msg = f"expected arguments among {sorted(_INPUTS)}, got {unknown} as well"
+            raise ConfigurationError(msg)
 
     @property
     def needs(self) -> frozenset[str]:
@@ -65,9 +83,47 @@ class FunctionMethod:
         return frozenset(self.arguments)
 
     @property
+    def needs_logprobs(self) -> bool:
+        """Whether it needs token log-probabilities."""
+        return not _LOGPROBS.isdisjoint(self.arguments)
+
+    @property
     def white_box(self) -> bool:
         """Whether it needs what only the model's owner can see."""
         return not _WHITE_BOX.isdisjoint(self.arguments)
+
+    @property
+    def compares_answers(self) -> bool:
+        """Whether it looks at how the answers relate to one another."""
+        return not _COMPARISON.isdisjoint(self.arguments)
+
+    def anchor(self, similarity: str, /) -> float:
+        """Return the share of weight on the delivered answer where that is a member.
+
+        It is 0.7 for SNNE and WSNNE on ``content_f1``, by measurement, and else 0.
+        """
+        anchored = "anchor" in self.options and similarity == _ANCHORED_SIMILARITY
+        return _ANCHOR if anchored else 0.0
+
+    def check_similarity(self, similarity: Similarity, /, *, name: str) -> None:
+        """Check that a similarity can give what the method needs.
+
+        Raises:
+            ConfigurationError: The method needs groups of equal meaning or
+                probabilities of entailment, and the similarity has no ``equivalent``
+                or ``probabilities``.
+        """
+        for needs, attribute, example in (
+            (_CLUSTERS, "equivalent", "exact"),
+            (_ENTAILMENT, "probabilities", "nli"),
+        ):
+            has = callable(getattr(similarity, attribute, None))
+            if not has and not needs.isdisjoint(self.arguments):
+                msg = (
+                    f"method {self.name!r} needs a similarity with a method "
+                    f"{attribute!r}, such as {example!r}, got {name!r}"
+                )
+                raise ConfigurationError(msg)
 
     def compute(self, inputs: MethodInputs, /) -> float:
         """Return the raw value.
@@ -75,13 +131,13 @@ class FunctionMethod:
         Raises:
             InputError: Something that the method needs is missing.
         """
-        found = [getattr(inputs, need) for need in self.arguments]
-        for need, value in zip(self.arguments, found, strict=True):
+        arguments = [getattr(inputs, need) for need in self.arguments]
+        for need, value in zip(self.arguments, arguments, strict=True):
             if value is None:
                 msg = f"expected {need} for method {self.name!r}, got none"
                 raise InputError(msg)
         options = {option: getattr(inputs, option) for option in self.options}
-        return float(self.function(*found, **options))
+        return float(self.function(*arguments, **options))
 
     def bounds(self, n: int, /, *, tau: float = 1.0) -> tuple[float, float] | None:
         """Return the smallest and largest value for ``n`` members, None if unknown."""
@@ -121,9 +177,7 @@ def between(
 
     def limits(n: int, /, *, tau: float = 1.0) -> tuple[float, float]:
         del tau  # these methods have no temperature
-        if n < 1:
-            msg = f"expected n of at least 1, got {n}"
-            raise InputError(msg)
+        check_count(n)
         smallest = low(n) if callable(low) else low
         largest = high(n) if callable(high) else high
         return float(smallest), float(largest)

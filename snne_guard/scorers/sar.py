@@ -8,14 +8,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
+from snne_guard.checks import check_number
 from snne_guard.errors import ConfigurationError, InputError
-from snne_guard.scorers.checks import (
-    as_matrix,
-    as_shares,
-    as_token_logprobs,
-    check_positive,
-)
-from snne_guard.scorers.method import FunctionMethod
+from snne_guard.scorers.checks import as_matrix, as_shares, as_token_logprobs
+from snne_guard.scorers.method import Method
 from snne_guard.types import FloatArray
 
 __all__ = ["SAR", "SENT_SAR", "TOKEN_SAR", "sar", "sent_sar", "token_sar"]
@@ -79,7 +75,7 @@ def sent_sar(
         -4.6679
     """
     tokens = as_token_logprobs(token_logprobs)
-    entropies = np.array([-math.fsum(one.tolist()) for one in tokens])
+    entropies = np.array([-math.fsum(answer.tolist()) for answer in tokens])
     return _shared(entropies, similarity, t=t)
 
 
@@ -134,13 +130,10 @@ def _entropy(logprobs: FloatArray, importance: ArrayLike, *, place: int) -> floa
 
 
 def _shared(entropies: FloatArray, similarity: ArrayLike, *, t: float) -> float:
-    check_positive(t, what="t")
-    matrix = as_matrix(similarity)
+    t = check_number(t, what="t", above=0)
+    matrix = as_matrix(similarity, least=0)
     if len(matrix) != len(entropies):
         msg = f"expected a similarity of {len(entropies)} answers, got {len(matrix)}"
-        raise InputError(msg)
-    if matrix.min() < 0:
-        msg = f"expected similarities of at least 0, got {matrix.min()}"
         raise InputError(msg)
     if math.isinf(float(matrix.max()) / t):
         msg = f"expected t so large that similarity / t is finite, got {t!r}"
@@ -162,7 +155,7 @@ def _mean(values: FloatArray) -> float:
 
 _DUAN = "Duan et al. 2024, Shifting Attention to Relevance"
 
-SAR = FunctionMethod(
+SAR = Method(
     name="sar",
     source=f"{_DUAN}, SAR, T = 0.001",
     function=sar,
@@ -170,14 +163,14 @@ SAR = FunctionMethod(
     default_similarity="cross_encoder",
 )
 
-TOKEN_SAR = FunctionMethod(
+TOKEN_SAR = Method(
     name="token_sar",
     source=f"{_DUAN}, tokenSAR",
     function=token_sar,
     arguments=("token_logprobs", "token_importance"),
 )
 
-SENT_SAR = FunctionMethod(
+SENT_SAR = Method(
     name="sent_sar",
     source=f"{_DUAN}, sentSAR, T = 0.001",
     function=sent_sar,

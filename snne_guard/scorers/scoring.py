@@ -6,31 +6,24 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-import numpy as np
-
+from snne_guard.checks import check_number
 from snne_guard.errors import InputError
-from snne_guard.scorers.checks import as_logprobs, check_positive
-from snne_guard.scorers.inputs import InputBuilder
-from snne_guard.scorers.registry import (
-    check_similarity,
-    compares_answers,
-    default_similarity,
-    resolve_method,
-)
+from snne_guard.scorers.checks import as_logprobs
+from snne_guard.scorers.inputs import InputBuilder, TokenLogprobs
+from snne_guard.scorers.method import Method
+from snne_guard.scorers.registry import resolve_method
 from snne_guard.similarity import blind_spots, resolve_similarity
 from snne_guard.similarity.lexical import distinct_texts
 from snne_guard.similarity.tokens import is_visible
-from snne_guard.types import Method, Score, Similarity
+from snne_guard.types import Score, Similarity
 
 __all__ = ["score", "score_members"]
-
-_Logprobs = Sequence[Sequence[float] | None] | None
 
 
 def score(
     answers: Sequence[str],
     *,
-    token_logprobs: _Logprobs = None,
+    token_logprobs: TokenLogprobs = None,
     question: str | None = None,
     method: str | Method = "auto",
     similarity: str | Similarity | None = None,
@@ -78,8 +71,7 @@ def score(
         >>> 0 < result.uncertainty < 1
         True
     """
-    tau = 1.0 if tau is None else tau
-    check_positive(tau, what="tau")
+    tau = check_number(1.0 if tau is None else tau, what="tau", above=0)
     distinct_texts(answers)
     if not len(answers):
         msg = "expected at least one answer, got none"
@@ -90,22 +82,25 @@ def score(
     complete = bool(visible) and all(logprobs)
     chosen = resolve_method(method, logprobs=complete)
     name, compare = resolve_similarity(
-        default_similarity(chosen) if similarity is None else similarity
+        chosen.default_similarity if similarity is None else similarity
     )
-    check_similarity(chosen, compare, name=name)
-    unscored = Score(
-        value=math.inf,
-        uncertainty=None,
-        method=chosen.name,
-        similarity=name if compares_answers(chosen) else None,
-        tau=float(tau),
-        n=0,
-    )
+    chosen.check_similarity(compare, name=name)
+    unscored: tuple[str, ...] = ()
     if include_answer and 0 not in visible:
-        return replace(unscored, reasons=("answer_unreadable",))
+        unscored = ("answer_unreadable",)
+    elif not visible:
+        unscored = ("unreadable_samples", "too_few_samples")
+    if unscored:
+        return Score(
+            value=math.inf,
+            uncertainty=None,
+            method=chosen.name,
+            similarity=name if chosen.compares_answers else None,
+            tau=tau,
+            n=0,
+            reasons=unscored,
+        )
     reasons = ("unreadable_samples",) if len(visible) < len(answers) else ()
-    if not visible:
-        return replace(unscored, reasons=(*reasons, "too_few_samples"))
     if method == "auto" and any(logprobs) and not complete:
         reasons = (*reasons, "logprobs_missing")
     scored = score_members(
@@ -128,7 +123,7 @@ def score_members(
     similarity: Similarity,
     similarity_name: str,
     question: str | None = None,
-    token_logprobs: _Logprobs = None,
+    token_logprobs: TokenLogprobs = None,
     tau: float = 1.0,
     include_answer: bool = True,
 ) -> Score:
@@ -165,40 +160,37 @@ def score_members(
     if u is not None and not 0 <= u <= 1:
         msg = f"expected u in [0, 1] from method {method.name!r}, got {u}"
         raise InputError(msg)
-    compares = compares_answers(method)
-    blind = compares and blind_spots(similarity, texts, question=question)
-    return Score(
-        value=value,
-        uncertainty=u,
-        method=method.name,
-        similarity=similarity_name if compares else None,
-        tau=float(tau),
-        n=n,
-        reasons=_reasons(u, n=n, blind=blind),
-        matrix=builder.matrix,
-    )
-
-
-def _reasons(u: float | None, *, n: int, blind: bool) -> tuple[str, ...]:
     reasons = []
     if n < 2:  # noqa: PLR2004 - one answer has nothing to differ from
         reasons.append("too_few_samples")
     elif u is None:
         reasons.append("scoring_failed")
-    return (*reasons, "similarity_blind") if blind else tuple(reasons)
+    if method.compares_answers and blind_spots(similarity, texts, question=question):
+        reasons.append("similarity_blind")
+    return Score(
+        value=value,
+        uncertainty=u,
+        method=method.name,
+        similarity=similarity_name if method.compares_answers else None,
+        tau=float(tau),
+        n=n,
+        reasons=tuple(reasons),
+        matrix=builder.matrix,
+    )
 
 
 def _checked_logprobs(
-    token_logprobs: _Logprobs, *, n: int
+    token_logprobs: TokenLogprobs, *, n: int
 ) -> Sequence[Sequence[float] | None]:
     if token_logprobs is None:
         return [None] * n
     if len(token_logprobs) != n:
-        msg = f"expected token_logprobs for each of {n} answers, got "
-        raise InputError(msg + str(len(token_logprobs)))
+        got = len(token_logprobs)
+        msg = f"expected token_logprobs for each of {n} answers, got {got}"
+        raise InputError(msg)
     return [
-        as_logprobs(tokens, what=f"token_logprobs of answer {position}").tolist()
-        if tokens is not None and np.size(tokens)
-        else None
+        None
+        if tokens is None or (hasattr(tokens, "__len__") and not len(tokens))
+        else as_logprobs(tokens, what=f"token_logprobs of answer {position}").tolist()
         for position, tokens in enumerate(token_logprobs)
     ]

@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import math
 import sys
-from numbers import Integral
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from snne_guard.checks import check_number
 from snne_guard.errors import ConfigurationError, InputError
-from snne_guard.scorers.checks import (
-    as_logprobs,
-    as_matrix,
-    check_positive,
-    check_share,
-)
-from snne_guard.scorers.method import FunctionMethod
+from snne_guard.scorers.checks import as_logprobs, as_matrix, check_count
+from snne_guard.scorers.method import Method
 from snne_guard.types import FloatArray
 
 __all__ = ["SNNE", "WSNNE", "bounds", "snne", "softmax_weights", "uncertainty", "wsnne"]
@@ -136,12 +131,8 @@ def bounds(n: int, *, tau: float = 1.0) -> tuple[float, float]:
         >>> round(low, 4), round(high, 4)
         (-3.3026, -2.4612)
     """
-    check_positive(tau, what="tau")
-    given: object = n
-    if not isinstance(given, Integral) or n < 1:
-        msg = f"expected n to be a whole number of at least 1, got {n!r}"
-        raise InputError(msg)
-    scale = 1 / tau
+    check_count(n)
+    scale = 1 / check_number(tau, what="tau", above=0)
     if math.isinf(scale):
         msg = f"expected tau so large that 1/tau is finite, got {tau!r}"
         raise ConfigurationError(msg)
@@ -207,8 +198,8 @@ def _row_logsumexp(
     similarity: ArrayLike, *, tau: float, include_self: bool
 ) -> FloatArray:
     """Return the ``(n,)`` logs of each row's sum of ``exp(f / tau)``."""
-    check_positive(tau, what="tau")
-    matrix = as_matrix(similarity, finite=False)
+    tau = check_number(tau, what="tau", above=0)
+    matrix = as_matrix(similarity, least=-math.inf)
     with np.errstate(over="ignore"):
         scaled = matrix / tau
     if np.any(np.isinf(scaled) & np.isfinite(matrix)):
@@ -224,7 +215,7 @@ def _row_logsumexp(
 
 
 def _weighted_mean(rows: FloatArray, weights: FloatArray, *, anchor: float) -> float:
-    check_share(anchor, what="anchor")
+    anchor = check_number(anchor, what="anchor", least=0, most=1)
     if anchor:
         weights = weights * ((1 - anchor) / math.fsum(weights))
         weights[0] += anchor
@@ -245,7 +236,7 @@ def _weighted_mean(rows: FloatArray, weights: FloatArray, *, anchor: float) -> f
 
 _PAPER = "Nguyen, Payani, Mirzasoleiman 2025, Beyond Semantic Entropy"
 
-SNNE = FunctionMethod(
+SNNE = Method(
     name="snne",
     source=f"{_PAPER}, SNNE",
     function=snne,
@@ -255,7 +246,7 @@ SNNE = FunctionMethod(
     default_similarity="content_f1",
 )
 
-WSNNE = FunctionMethod(
+WSNNE = Method(
     name="wsnne",
     source=f"{_PAPER}, WSNNE",
     function=wsnne,
@@ -264,4 +255,5 @@ WSNNE = FunctionMethod(
     limits=bounds,
     mapping=uncertainty,
     default_similarity="content_f1",
+    without_logprobs=SNNE,
 )

@@ -10,7 +10,7 @@ import pytest
 from snne_guard.errors import ConfigurationError, InputError, ScoringError
 from snne_guard.evaluation import Grade, Recording, auarc, auroc, evaluate, prr
 from snne_guard.evaluation.plan import plan_rows
-from snne_guard.scorers import METHODS, FunctionMethod, score
+from snne_guard.scorers import METHODS, Method, score
 from snne_guard.similarity import rouge_l
 from snne_guard.types import FloatArray
 from tests.evaluation.support import ROWS, recording, recordings
@@ -164,14 +164,14 @@ def test_a_question_that_a_ranked_method_misses_is_left_out_for_all() -> None:
     assert found.left_out == {"not scored by every ranked method": 1}
 
 
-def _failing(at: set[str]) -> FunctionMethod:
+def _failing(at: set[str]) -> Method:
     def compute(similarity: FloatArray, question: str) -> float:
         if question.split()[1].strip("?") in at:
             msg = "no number for this one"
             raise ValueError(msg)
         return float(similarity.sum())
 
-    return FunctionMethod(
+    return Method(
         name=f"fails_{len(at)}",
         source="a test",
         function=compute,

@@ -45,15 +45,16 @@ def test_eigen_score_of_equal_states_and_without_alpha() -> None:
 def test_no_states(states: list[list[float]]) -> None:
     with pytest.raises(InputError, match="hidden_states"):
         eigen_score(states)
-    with pytest.raises(ConfigurationError, match="alpha"):
-        eigen_score(STATES, alpha=-1)
+    for alpha in (-1, 10**400):
+        with pytest.raises(ConfigurationError, match="alpha"):
+            eigen_score(STATES, alpha=alpha)
 
 
 def test_p_true() -> None:
     assert p_true(0.0) == 0
     assert p_true(-math.inf) == 1
     assert p_true(-1.1843) == pytest.approx(0.6940397232503436)
-    for value in (0.5, math.nan):
+    for value in (0.5, math.nan, -(10**400)):
         with pytest.raises(InputError, match="p_true_logprob"):
             p_true(value)
 
@@ -86,7 +87,7 @@ def test_answers_without_any_probability() -> None:
     assert cocoa_ppl(never, [0.5]) == math.inf
 
 
-@pytest.mark.parametrize("tokens", [[], [0.5], [math.nan], ["a"]])
+@pytest.mark.parametrize("tokens", [[], [0.5], [math.nan], ["a"], [-(10**400)]])
 def test_no_log_probabilities(tokens: list[float]) -> None:
     for call in (
         sequence_probability,
@@ -126,7 +127,7 @@ def test_semantic_density_is_its_formula(m: int, data: st.DataObject) -> None:
         distance = sum(way[0] + 0.5 * way[1] for way in row) / 2
         total += weight
         density += weight * (1 - distance)
-    got = semantic_density(rows, likely, texts=texts)
+    got = semantic_density(rows, likely, answers=["the answer", *texts])
     assert got == pytest.approx(1 - density / total)
 
 
@@ -154,6 +155,6 @@ def test_no_entailment(
         semantic_density(np.array(entailment, dtype=float), likely)
 
 
-def test_texts_of_another_number() -> None:
-    with pytest.raises(InputError, match="expected 1 texts, got 2"):
-        semantic_density([AGREES], [-1.0], texts=["a", "b"])
+def test_too_few_answers() -> None:
+    with pytest.raises(InputError, match="expected at least 1 answers, got 0"):
+        semantic_density([AGREES], [-1.0], answers=[])

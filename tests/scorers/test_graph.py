@@ -11,9 +11,9 @@ from snne_guard.scorers import (
     degree,
     eccentricity,
     eigenvalue_sum,
-    laplacian_spectrum,
     lexical_similarity,
 )
+from snne_guard.scorers.graph import laplacian_spectrum
 from snne_guard.types import FloatArray
 from tests.scorers.support import SIMILARITY, similarities
 

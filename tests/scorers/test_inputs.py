@@ -1,7 +1,6 @@
 """What methods are given of a response set, and that each part is computed once."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -155,7 +154,7 @@ def test_log_probabilities_that_are_missing(tokens: Any) -> None:
     built = builder(token_logprobs=tokens)
     for name in ("wsnne", "se", "sent_sar", "semantic_density"):
         with pytest.raises(InputError, match="logprobs for method"):
-            built.inputs(METHODS[name])
+            METHODS[name].compute(built.inputs(METHODS[name]))
     assert built.mean_logprobs is None
 
 
@@ -163,7 +162,7 @@ def test_those_of_the_answer_alone() -> None:
     built = builder(token_logprobs=[[-1.0], None, None, None])
     assert METHODS["perplexity"].compute(built.inputs(METHODS["perplexity"])) > 2
     with pytest.raises(InputError, match="expected mean_logprobs"):
-        built.inputs(METHODS["wsnne"])
+        METHODS["wsnne"].compute(built.inputs(METHODS["wsnne"]))
     without = builder(token_logprobs=[None, [-1.0], [-1.0], [-1.0]])
     assert without.sample_mean_logprobs is not None
     assert without.main_logprobs is None
@@ -183,7 +182,14 @@ def test_a_similarity_that_cannot_give_what_is_needed() -> None:
         (np.full((4, 4), 1.5), r"in \[0, 1\], got 1.5"),
         (np.full((4, 4), -0.1), r"in \[0, 1\], got -0.1"),
         (np.triu(np.ones((4, 4))), "symmetric"),
-        ("abc", "numbers"),
+        ("abc", "real numbers"),
+        (np.eye(4, dtype=complex), "real numbers, got complex128"),
+        ([[1, 1j], [1j, 1]], "real numbers, got complex128"),
+        (np.ma.masked_array(np.eye(4), mask=True), "without a mask"),
+        (np.ma.masked_array(np.eye(4)), "without a mask"),
+        ([[1, 10**400], [10**400, 1]], "range of a float"),
+        ([["1", "0"], ["0", "1"]], "real numbers, got <U1"),
+        ([[1], [1, 0]], "rows of different lengths"),
     ],
 )
 def test_what_is_no_similarity(matrix: Any, says: str) -> None:
@@ -200,15 +206,18 @@ def test_what_is_no_entailment_and_no_equivalence(
     monkeypatch.setattr(compare, "probabilities", lambda *_, **__: np.zeros((1, 1, 3)))
     with pytest.raises(InputError, match=r"shape \(4, 4, 3\), got \(1, 1, 3\)"):
         built.inputs(METHODS["luq"])
-    monkeypatch.setattr(compare, "equivalent", lambda *_, **__: np.eye(4))
-    with pytest.raises(InputError, match=r"\(4, 4\) booleans .* got float64"):
-        built.inputs(METHODS["dse"])
-
-
-def test_a_need_that_nobody_knows() -> None:
-    odd = replace(METHODS["snne"], arguments=("vibes",))
-    with pytest.raises(InputError, match="expected vibes for method 'snne', got none"):
-        builder().inputs(odd)
+    masked = np.ma.masked_array(np.ones((4, 4), dtype=bool), mask=True)
+    for relation, says in (
+        (np.eye(4), r"\(4, 4\) booleans .* got float64"),
+        (masked, "without a mask"),
+    ):
+        monkeypatch.setattr(compare, "equivalent", lambda *_, r=relation, **__: r)
+        with pytest.raises(InputError, match=says):
+            built.inputs(METHODS["dse"])
+    masked = np.ma.masked_array(np.array(ENTAILMENT), mask=False)
+    monkeypatch.setattr(compare, "probabilities", lambda *_, **__: masked)
+    with pytest.raises(InputError, match="without a mask"):
+        built.inputs(METHODS["luq"])
 
 
 def test_rounding_is_cut_off_and_the_diagonal_is_1() -> None:

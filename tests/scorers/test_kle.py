@@ -10,17 +10,14 @@ from hypothesis import strategies as st
 
 from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.scorers import (
-    cluster_kernel,
     edge_weights,
     heat_kernel,
+    kle,
     kle_full,
-    kle_heat,
-    kle_matern,
     matern_kernel,
     semantic_entropy,
-    unit_trace,
-    von_neumann_entropy,
 )
+from snne_guard.scorers.kle import cluster_kernel, unit_trace, von_neumann_entropy
 from snne_guard.types import FloatArray
 from tests.scorers.support import CLUSTERS, ENTAILMENT, GRAPH, MEANS
 
@@ -76,9 +73,10 @@ def test_matern_kernel_is_a_power_of_an_inverse(
 @given(graphs())
 def test_entropies_are_within_their_limits(weights: FloatArray) -> None:
     n = len(weights)
-    for method in (kle_heat, kle_matern):
+    for kernel in (heat_kernel, matern_kernel):
         for normalised in (False, True):
-            assert 0 <= method(weights, normalised=normalised) <= math.log(n) + 1e-9
+            chosen = partial(kernel, normalised=normalised)
+            assert 0 <= kle(weights, kernel=chosen) <= math.log(n) + 1e-9
 
 
 @settings(max_examples=20)
@@ -97,10 +95,10 @@ def test_the_kernel_of_clusters_has_semantic_entropy(
 
 
 def test_alpha_1_is_the_graph_alone() -> None:
-    assert kle_full(GRAPH, CLUSTERS, MEANS, alpha=1) == kle_heat(GRAPH)
+    assert kle_full(GRAPH, CLUSTERS, MEANS, alpha=1) == kle(GRAPH)
     matern = partial(matern_kernel, nu=2)
     got = kle_full(GRAPH, CLUSTERS, MEANS, alpha=1, kernel=matern)
-    assert got == kle_matern(GRAPH, nu=2)
+    assert got == kle(GRAPH, kernel=matern)
 
 
 @pytest.mark.parametrize(
@@ -108,12 +106,12 @@ def test_alpha_1_is_the_graph_alone() -> None:
 )
 def test_heat_of_answers_that_are_all_alike(n: int, value: float) -> None:
     weights = 2 * (np.ones((n, n)) - np.eye(n))
-    assert kle_heat(weights) == pytest.approx(value, abs=1e-3)
+    assert kle(weights) == pytest.approx(value, abs=1e-3)
 
 
 def test_unlike_answers_have_the_entropy_of_their_number() -> None:
-    assert kle_heat(np.zeros((5, 5))) == pytest.approx(math.log(5))
-    assert kle_matern(np.zeros((5, 5))) == pytest.approx(math.log(5))
+    assert kle(np.zeros((5, 5))) == pytest.approx(math.log(5))
+    assert kle(np.zeros((5, 5)), kernel=matern_kernel) == pytest.approx(math.log(5))
 
 
 def test_edges_of_entailment() -> None:
@@ -144,9 +142,9 @@ def test_no_entailment(entailment: FloatArray, says: str) -> None:
     ],
 )
 def test_no_graph(weights: list[list[float]], says: str) -> None:
-    for function in (kle_heat, kle_matern):
+    for kernel in (heat_kernel, matern_kernel):
         with pytest.raises(InputError, match=says):
-            function(weights)
+            kle(weights, kernel=kernel)
 
 
 def test_no_kernel() -> None:
@@ -158,11 +156,11 @@ def test_no_kernel() -> None:
 
 def test_options_that_make_no_sense() -> None:
     with pytest.raises(ConfigurationError, match="t to be"):
-        kle_heat(GRAPH, t=-1)
+        heat_kernel(GRAPH, t=-1)
     with pytest.raises(ConfigurationError, match="kappa"):
-        kle_matern(GRAPH, kappa=0)
+        matern_kernel(GRAPH, kappa=0)
     with pytest.raises(ConfigurationError, match="nu"):
-        kle_matern(GRAPH, nu=math.inf)
+        matern_kernel(GRAPH, nu=math.inf)
     with pytest.raises(ConfigurationError, match="alpha"):
         kle_full(GRAPH, CLUSTERS, MEANS, alpha=2)
     with pytest.raises(InputError, match="expected 4 cluster ids, got 3"):

@@ -10,18 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from snne_guard.errors import ConfigurationError, InputError
-from snne_guard.scorers import (
-    METHODS,
-    FunctionMethod,
-    anchor_for,
-    between,
-    check_similarity,
-    compares_answers,
-    default_similarity,
-    needs_logprobs,
-    resolve_method,
-    without_logprobs,
-)
+from snne_guard.scorers import METHODS, Method, between, resolve_method
 from snne_guard.types import MethodInputs
 from tests.scorers.support import Recorded, inputs, same
 
@@ -86,7 +75,7 @@ def test_what_a_method_declares_is_what_it_takes(name: str) -> None:
 def test_white_box_methods_need_what_only_the_owner_sees(name: str) -> None:
     seen = {"hidden_states", "p_true_logprob"}
     method = METHODS[name]
-    owners = needs_logprobs(method) or bool(seen & method.needs)
+    owners = method.needs_logprobs or bool(seen & method.needs)
     assert method.white_box == owners
 
 
@@ -145,40 +134,44 @@ def test_names() -> None:
     assert resolve_method(METHODS["se"], logprobs=False) is METHODS["se"]
     with pytest.raises(ConfigurationError, match="got 'sne'"):
         resolve_method("sne", logprobs=True)
-    with pytest.raises(ConfigurationError, match="int lacks name, needs"):
-        resolve_method(3, logprobs=True)  # type: ignore[arg-type]  # that is the point
+    for wrong in (3, None, ["snne"]):
+        with pytest.raises(ConfigurationError, match="expected method 'auto', a Met"):
+            resolve_method(wrong, logprobs=True)  # type: ignore[arg-type]  # that is the point
 
 
 def test_what_stands_in_where_log_probabilities_are_missing() -> None:
-    assert without_logprobs(METHODS["wsnne"]) is METHODS["snne"]
-    assert without_logprobs(METHODS["se"]) is METHODS["dse"]
-    assert without_logprobs(METHODS["snne"]) is None
-    assert without_logprobs(METHODS["ne"]) is None
-    own = replace(METHODS["wsnne"], source="mine")
-    assert without_logprobs(own) is None
+    assert METHODS["wsnne"].without_logprobs is METHODS["snne"]
+    assert METHODS["se"].without_logprobs is METHODS["dse"]
+    others = METHODS.keys() - {"wsnne", "se"}
+    assert all(METHODS[name].without_logprobs is None for name in others)
+    for name in ("wsnne", "se"):
+        other = METHODS[name].without_logprobs
+        assert other is not None
+        assert not other.needs_logprobs
+        assert other.bounds(5) == METHODS[name].bounds(5)
 
 
 def test_defaults() -> None:
-    assert default_similarity(METHODS["wsnne"]) == "content_f1"
-    assert default_similarity(METHODS["lex_sim"]) == "rouge_l"
-    assert default_similarity(METHODS["dse"]) == "nli"
-    assert anchor_for(METHODS["wsnne"], "content_f1") == 0.7
-    assert anchor_for(METHODS["wsnne"], "rouge_l") == 0
-    assert anchor_for(METHODS["lex_sim"], "content_f1") == 0
-    assert compares_answers(METHODS["dse"])
-    assert not compares_answers(METHODS["perplexity"])
+    assert METHODS["wsnne"].default_similarity == "content_f1"
+    assert METHODS["lex_sim"].default_similarity == "rouge_l"
+    assert METHODS["dse"].default_similarity == "nli"
+    assert METHODS["wsnne"].anchor("content_f1") == 0.7
+    assert METHODS["wsnne"].anchor("rouge_l") == 0
+    assert METHODS["lex_sim"].anchor("content_f1") == 0
+    assert METHODS["dse"].compares_answers
+    assert not METHODS["perplexity"].compares_answers
 
 
 def test_a_similarity_must_give_what_a_method_needs() -> None:
     for name in ("dse", "luq", "semantic_density"):
-        check_similarity(METHODS[name], Recorded(), name="recorded")
+        METHODS[name].check_similarity(Recorded(), name="recorded")
         with pytest.raises(ConfigurationError, match="got 'same'"):
-            check_similarity(METHODS[name], same, name="same")
-    check_similarity(METHODS["kle_heat"], same, name="same")
+            METHODS[name].check_similarity(same, name="same")
+    METHODS["kle_heat"].check_similarity(same, name="same")
 
 
 def test_a_method_of_your_own() -> None:
-    spread = FunctionMethod(
+    spread = Method(
         name="spread",
         source="mine",
         function=lambda f, logprobs, tau: float(np.ptp(f)) * tau + len(logprobs),
@@ -190,3 +183,19 @@ def test_a_method_of_your_own() -> None:
     assert spread.compute(inputs(tau=2.0)) == 6
     assert spread.uncertainty(6, 4) == 0.75
     assert resolve_method(spread, logprobs=False) is spread
+
+
+@pytest.mark.parametrize("field", ["arguments", "options"])
+def test_a_need_that_nobody_can_meet(field: str) -> None:
+    change: Any = {field: ("vibes",)}
+    with pytest.raises(ConfigurationError, match=r"got \['vibes'\] as well"):
+        replace(METHODS["snne"], **change)
+
+
+@pytest.mark.parametrize("n", [10**400, 2**60])
+def test_more_answers_than_a_float_can_count(n: int) -> None:
+    for name in ("snne", "dse", "num_set", "deg"):
+        with pytest.raises(InputError, match="expected n to be a whole number"):
+            METHODS[name].bounds(n)
+        with pytest.raises(InputError, match="expected n to be a whole number"):
+            METHODS[name].uncertainty(0.5, n)

@@ -1,6 +1,7 @@
 """From answers to a score: what is left out, what stands in, what is refused."""
 
 import math
+import traceback
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.scorers import (
     METHODS,
-    FunctionMethod,
+    Method,
     score,
     score_members,
     snne,
@@ -199,12 +200,12 @@ def test_a_similarity_of_your_own() -> None:
         score(PARIS, similarity=wrong)
 
 
-def of(value: float, u: float | None = 0.5) -> FunctionMethod:
+def of(value: float, u: float | None = 0.5) -> Method:
     def mapping(value: float, n: int, /, *, tau: float = 1.0) -> float | None:
         del value, n, tau
         return u
 
-    return FunctionMethod(
+    return Method(
         name="mine",
         source="mine",
         function=lambda f: value + 0 * len(f),
@@ -241,8 +242,14 @@ def test_no_answers(answers: Any, says: str) -> None:
         ([[-0.1]], "for each of 3 answers, got 1"),
         ([[-0.1], [0.5], [-0.1]], "answer 1 of at most 0, got 0.5"),
         ([[-0.1], [math.nan], [-0.1]], "answer 1 without NaN"),
-        ([[-0.1], ["a"], [-0.1]], "answer 1 to be numbers"),
+        ([[-0.1], ["a"], [-0.1]], "answer 1 to be real numbers, got <U1"),
         ([[-0.1], 3, [-0.1]], "token_logprobs of answer 1, got shape"),
+        ([[-0.1], [-(10**400)], [-0.1]], "answer 1 to be .* within the range of a flo"),
+        ([[-0.1], [10**400], [-0.1]], "answer 1 to be .* within the range of a float"),
+        ([[-0.1], ["-0.1"], [-0.1]], "answer 1 to be real numbers, got <U4"),
+        ([[-0.1], [-1j], [-0.1]], "answer 1 to be real numbers, got complex128"),
+        ([[-0.1], np.ma.masked_array([-0.1]), [-0.1]], "answer 1 without a mask"),
+        ([[-0.1], [[-0.1], []], [-0.1]], "rows of different lengths"),
     ],
 )
 def test_no_log_probabilities(known: Any, says: str) -> None:
@@ -257,6 +264,8 @@ def test_options_that_make_no_sense() -> None:
         {"method": "dse", "similarity": "rouge_l"},
         {"tau": 0},
         {"tau": "1"},
+        {"tau": 10**400},
+        {"tau": 1 + 0j},
     ):
         with pytest.raises(ConfigurationError):
             score(PARIS, **options)
@@ -267,11 +276,18 @@ def test_no_message_holds_an_answer() -> None:
         del question
         return texts
 
+    def as_objects(texts: Sequence[str], /, *, question: str | None = None) -> Any:
+        del question
+        return np.array(texts, dtype=object)
+
     for options in (
         {"method": "wsnne"},
         {"token_logprobs": [[0.5], [0.5]]},
         {"similarity": itself},
+        {"similarity": as_objects},
     ):
         with pytest.raises(InputError) as caught:
             score(["Xyzzy", "Xyzzy it is"], **options)
+        shown = "".join(traceback.format_exception(caught.value))
+        assert "float: 'Xyzzy'" not in shown
         assert "Xyzzy" not in str(caught.value)

@@ -174,8 +174,11 @@ def test_u_where_there_is_none() -> None:
         ([1, 2], r"got \(2,\)"),
         ([[1, math.nan], [0, 1]], r"got nan at \(0, 1\)"),
         ([[1, math.inf], [0, 1]], "got inf"),
-        ([["a"]], "to be numbers"),
-        ([[1], [1, 2]], "to be numbers"),
+        ([["a"]], "real numbers"),
+        ([[1], [1, 2]], "rows of different lengths"),
+        ([[1 + 0j]], "real numbers, got complex128"),
+        (np.ma.masked_array([[1.0]]), "without a mask"),
+        ([[-(10**400)]], "range of a float"),
     ],
 )
 def test_no_similarity(f: ArrayLike, says: str) -> None:
@@ -193,7 +196,9 @@ def test_no_log_probabilities(logprobs: ArrayLike) -> None:
         wsnne(TOY, logprobs)
 
 
-@pytest.mark.parametrize("tau", [0, -1, math.nan, math.inf, "1", None, True])
+@pytest.mark.parametrize(
+    "tau", [0, -1, math.nan, math.inf, "1", None, True, 10**400, 1j]
+)
 def test_no_tau(tau: float) -> None:
     for call in (
         lambda: snne(TOY, tau=tau),
@@ -205,13 +210,13 @@ def test_no_tau(tau: float) -> None:
             call()
 
 
-@pytest.mark.parametrize("anchor", [-0.1, 1.1, math.nan, "1", True])
+@pytest.mark.parametrize("anchor", [-0.1, 1.1, math.nan, "1", True, 10**400])
 def test_no_anchor(anchor: float) -> None:
     with pytest.raises(ConfigurationError, match="anchor"):
         snne(TOY, anchor=anchor)
 
 
-@pytest.mark.parametrize("n", [0, -1, 2.5, "3"])
+@pytest.mark.parametrize("n", [0, -1, 2.5, "3", 10**400])
 def test_no_n(n: int) -> None:
     with pytest.raises(InputError, match="expected n"):
         bounds(n)

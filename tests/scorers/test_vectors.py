@@ -22,10 +22,9 @@ from snne_guard.scorers import (
     matern_kernel,
     snne,
     token_sar,
-    unit_trace,
-    von_neumann_entropy,
     wsnne,
 )
+from snne_guard.scorers.kle import unit_trace, von_neumann_entropy
 from snne_guard.similarity import equivalence
 from tests.scorers.vectors import (
     NEEDS_VECTORS,

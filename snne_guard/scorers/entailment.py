@@ -1,22 +1,33 @@
-"""LUQ and LUQ-Pair: how far the answers support each other."""
+"""Methods on entailment: LUQ, LUQ-Pair and semantic density."""
 
 from __future__ import annotations
 
 import math
+from collections import Counter
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from snne_guard.scorers.checks import as_matrix, as_probabilities, as_shares
-from snne_guard.scorers.method import FunctionMethod, between
+from snne_guard.errors import InputError
+from snne_guard.scorers.checks import (
+    as_direction_pairs,
+    as_entailment,
+    as_matrix,
+    as_shares,
+)
+from snne_guard.scorers.method import Method, between
+from snne_guard.scorers.snne import softmax_weights
 from snne_guard.types import FloatArray
 
 __all__ = [
     "LUQ",
     "LUQ_PAIR",
+    "SEMANTIC_DENSITY",
     "entailment_ratio",
     "luq",
     "luq_pair",
+    "semantic_density",
 ]
 
 
@@ -38,7 +49,7 @@ def entailment_ratio(entailment: ArrayLike) -> FloatArray:
         array([[1.  , 0.75],
                [0.5 , 1.  ]])
     """
-    checked = as_probabilities(entailment)
+    checked = as_entailment(entailment)
     contradicted, entailed = checked[:, :, 0], checked[:, :, 2]
     decided = contradicted + entailed
     ratio = np.full_like(decided, 0.5)
@@ -105,13 +116,63 @@ def luq_pair(support: ArrayLike) -> float:
     return 1 - math.fsum(best.tolist()) / len(best)
 
 
+def semantic_density(
+    main_entailment: ArrayLike,
+    mean_logprobs: ArrayLike,
+    answers: Sequence[str] | None = None,
+) -> float:
+    r"""Return 1 minus the semantic density of the delivered answer.
+
+    .. math::
+        SD = \frac{\sum_i w_i (1 - d_i^2)}{\sum_i w_i}, \quad w_i = \exp(\ell_i), \quad
+        d_i^2 = p_c + \tfrac12 p_n
+
+    where :math:`d_i^2` is the expected squared distance in meaning between delivered
+    answer and sample, the mean of both directions, by the probabilities of
+    contradiction and neutral.
+
+    Args:
+        main_entailment: ``(m, 2, 3)`` probabilities of contradiction, neutral and
+            entailment: delivered answer to sample, then sample to delivered answer.
+        mean_logprobs: ``(m,)`` mean token log-probabilities of the samples in nats.
+        answers: Texts of which the last m are the samples. Equal samples count once,
+            with the mean of their weights; None lets each count.
+
+    Returns:
+        A value in [0, 1], higher is more uncertain.
+
+    Source:
+        Qiu and Miikkulainen 2024, "Semantic Density" (arXiv 2405.13845). The paper
+        speaks of pairs; that both directions count is our reading of it.
+
+    Example:
+        >>> agrees, differs = [0.0, 0.2, 0.8], [0.9, 0.1, 0.0]
+        >>> round(semantic_density([[agrees] * 2, [differs] * 2], [-0.1, -0.1]), 4)
+        0.525
+    """
+    probabilities = as_direction_pairs(main_entailment)
+    m = len(probabilities)
+    weights = softmax_weights(mean_logprobs, n=m)
+    if answers is not None:
+        if len(answers) < m:
+            msg = f"expected at least {m} answers, got {len(answers)}"
+            raise InputError(msg)
+        samples = answers[len(answers) - m :]
+        counts = Counter(samples)
+        weights = weights / [counts[text] for text in samples]
+    one_way = probabilities[:, :, 0] + probabilities[:, :, 1] / 2
+    distances = np.minimum(one_way.mean(axis=1), 1.0)
+    # Exact, so that the order of the samples does not matter.
+    return math.fsum((weights * distances).tolist()) / math.fsum(weights.tolist())
+
+
 def _as_support(support: ArrayLike) -> FloatArray:
     return as_shares(as_matrix(support, what="support"), what="support")
 
 
 _ZHANG = "Zhang et al. 2024, LUQ: Long-text Uncertainty Quantification for LLMs"
 
-LUQ = FunctionMethod(
+LUQ = Method(
     name="luq",
     source=_ZHANG,
     function=lambda entailment: luq(entailment_ratio(entailment)),
@@ -120,11 +181,20 @@ LUQ = FunctionMethod(
     default_similarity="nli",
 )
 
-LUQ_PAIR = FunctionMethod(
+LUQ_PAIR = Method(
     name="luq_pair",
     source="Nguyen, Payani, Mirzasoleiman 2025, Beyond Semantic Entropy, LUQ-Pair",
     function=lambda entailment: luq_pair(entailment_ratio(entailment)),
     limits=between(0.0, 1.0),
     arguments=("entailment",),
+    default_similarity="nli",
+)
+
+SEMANTIC_DENSITY = Method(
+    name="semantic_density",
+    source="Qiu and Miikkulainen 2024, Semantic Density, arXiv 2405.13845",
+    function=semantic_density,
+    limits=between(0.0, 1.0),
+    arguments=("main_entailment", "sample_mean_logprobs", "answers"),
     default_similarity="nli",
 )

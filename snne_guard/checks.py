@@ -1,0 +1,86 @@
+"""Checks of the numbers and arrays that callers hand over."""
+
+from __future__ import annotations
+
+import math
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from snne_guard.errors import ConfigurationError, InputError
+from snne_guard.types import FloatArray
+
+__all__ = ["as_array", "as_floats", "check_number"]
+
+
+def as_array(values: ArrayLike, /, *, what: str) -> NDArray[Any]:
+    """Return an array; a masked one is refused, for numpy would drop the mask."""
+    if isinstance(values, np.ma.MaskedArray):
+        msg = f"expected {what} without a mask, got a masked array"
+        raise InputError(msg)
+    try:
+        return np.asarray(values)
+    except ValueError:
+        msg = f"expected {what} as an array, got rows of different lengths"
+        raise InputError(msg) from None
+
+
+def as_floats(values: ArrayLike, /, *, what: str) -> FloatArray:
+    """Return the values as float64, in an array of its own.
+
+    Raises:
+        InputError: The values are masked, complex or texts, or one of them is too large
+            for a float.
+    """
+    array = as_array(values, what=what)
+    if array.dtype.kind not in "biufO":
+        msg = f"expected {what} to be real numbers, got {array.dtype}"
+        raise InputError(msg)
+    try:
+        return array.astype(np.float64)
+    except (TypeError, ValueError, OverflowError):
+        # Not from numpy's error, which may quote a text.
+        msg = f"expected {what} to be real numbers within the range of a float"
+        raise InputError(msg) from None
+
+
+def check_number(
+    value: object,
+    /,
+    *,
+    what: str,
+    above: float = -math.inf,
+    least: float = -math.inf,
+    below: float = math.inf,
+    most: float = math.inf,
+) -> float:
+    """Return an option as a finite float.
+
+    Args:
+        value: The option.
+        what: Its name.
+        above: A limit that the option must exceed.
+        least: The smallest option that is allowed.
+        below: A limit that the option must stay under.
+        most: The largest option that is allowed.
+
+    Raises:
+        ConfigurationError: It is no real number, not finite, or beyond a limit.
+    """
+    number = math.nan
+    if not isinstance(value, bool) and isinstance(value, Real):
+        try:
+            number = float(value)
+        except OverflowError:
+            number = math.inf
+    if above < number < below and least <= number <= most:
+        return number
+    words = {"above": above, "of at least": least, "below": below, "at most": most}
+    limits = [
+        f"{word} {limit:g}" for word, limit in words.items() if math.isfinite(limit)
+    ]
+    shown = repr(value) if math.isnan(number) else number
+    msg = f"expected {what} to be a finite number {' and '.join(limits)}, got {shown}"
+    raise ConfigurationError(msg)
