@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
@@ -93,6 +94,8 @@ def compare(
     names = {str(row.extra.get("dataset")) for row in rows}
     if grader is None and len(names) == 1 and names <= {*DATA_SETS}:
         grader = DATA_SETS[names.pop()].grader
+    if grader is not None:
+        rows = [replace(row, label=None) for row in rows]  # a label would go first
     if cross_encoder is not None:
         rows = list(with_token_importance(rows, CrossEncoder(cross_encoder)))
     return evaluate(
@@ -100,7 +103,6 @@ def compare(
         methods=methods,
         include_answer=False,
         grader=None if grader is None else resolve_grader(grader),
-        labels_first=grader is None,
         **{"draws": 1, **options},
     )
 

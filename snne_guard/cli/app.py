@@ -1,49 +1,39 @@
-"""The frame of the command: its sub-commands, loaded when they are called for.
+"""The frame of the command: its sub-commands, and errors as one line.
 
-A sub-command is a function of the same name in a module of the same name, with a line
-in ``COMMANDS``. Errors of this library and of files end it with one line and status 2.
+Errors of this library and of files end a command with one line and status 2.
 """
 
 from __future__ import annotations
 
-import re
-from importlib import import_module
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperGroup
 
+from snne_guard import __version__
+from snne_guard.cli.ask import ask
+from snne_guard.cli.calibrate import calibrate
 from snne_guard.cli.console import note
+from snne_guard.cli.demo import demo
+from snne_guard.cli.doctor import doctor
+from snne_guard.cli.drift import drift
+from snne_guard.cli.evaluate import evaluate
+from snne_guard.cli.label import label
+from snne_guard.cli.record import record
+from snne_guard.cli.score import score
 from snne_guard.errors import SnneGuardError
 
 __all__ = ["COMMANDS", "app"]
 
-COMMANDS = {
-    "ask": "Ask a model and see how uncertain its answer is.",
-    "calibrate": "Choose a threshold from graded answers.",
-    "demo": "Watch the guard work, offline, with a small model.",
-    "doctor": "Check whether a model can be guarded.",
-    "drift": "Say whether uncertainties have moved since the calibration.",
-    "evaluate": "Compare uncertainty methods on recordings.",
-    "label": "Grade recorded answers by hand.",
-    "record": "Ask a model a file of questions and keep what it says.",
-    "score": "Score recorded answers.",
-}
-"""The sub-commands and what the help says of each."""
+COMMANDS: tuple[Callable[..., None], ...] = (
+    *(ask, calibrate, demo, doctor, drift, evaluate, label, record, score),
+)
+"""The sub-commands; the first sentence of each is its help in the list."""
 
 
-class _LazyGroup(TyperGroup):
-    """Lists commands without importing them, and imports the one that is run."""
-
-    def __init__(self, **attributes: Any) -> None:  # noqa: ANN401 - typer's own
-        super().__init__(**attributes)
-        self.commands = {
-            name: TyperCommand(name, help=text) for name, text in COMMANDS.items()
-        }
-
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:  # noqa: ANN401 - typer vendors click's types
-        name, _, rest = super().resolve_command(ctx, args)
-        return name, _load(str(name)), rest
+class _Group(TyperGroup):
+    """Turns errors that a user can do something about into one line."""
 
     def invoke(self, ctx: Any) -> Any:  # noqa: ANN401 - typer vendors click's types
         try:
@@ -58,35 +48,23 @@ class _LazyGroup(TyperGroup):
         raise typer.Exit(2)
 
 
-def _load(name: str) -> Any:  # noqa: ANN401 - typer vendors click's types
-    """Import a sub-command and make typer's command of it."""
-    module = import_module(f"snne_guard.cli.{name}")
-    function = getattr(module, name)
-    single = typer.Typer(add_completion=False, pretty_exceptions_show_locals=False)
-    single.command(name, help=_unwrapped(function.__doc__ or ""))(function)
-    return typer.main.get_command(single)
-
-
-def _unwrapped(text: str) -> str:
-    # The terminal wraps lines; those of the source would end in the middle of it.
-    return re.sub(r"(?<=\S)\n[ ]*(?=\S)", " ", text)
-
-
 app = typer.Typer(
     name="snne-guard",
     help="Know when a language model is making it up.",
-    cls=_LazyGroup,
+    cls=_Group,
     no_args_is_help=True,
     add_completion=False,
     # Locals hold answers and keys.
     pretty_exceptions_show_locals=False,
+    # Rich's help would end its lines where those of the source end.
+    rich_markup_mode=None,
 )
+for command in COMMANDS:
+    app.command()(command)
 
 
 def _print_version(wanted: bool) -> None:  # noqa: FBT001 - typer's signature
     if wanted:
-        from snne_guard import __version__
-
         typer.echo(f"snne-guard {__version__}")
         raise typer.Exit
 

@@ -56,7 +56,7 @@ def ask(
     prices: options.PriceList = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Ask a model several times and see how far its answers differ.
+    """Ask a model and see how uncertain its answer is.
 
     Without --model the small embedded model answers, on this machine. Keys are read
     from the environment (OPENAI_API_KEY, ...), never from the command line.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Annotated
 
@@ -14,12 +15,13 @@ from rich.table import Table
 from rich.text import Text
 
 from snne_guard.cli import options
-from snne_guard.cli.console import check_outputs, note, progress, safe
+from snne_guard.cli.console import check_outputs, note, progress
 from snne_guard.cli.models import named_grader
-from snne_guard.evaluation import read_labels, read_recordings, with_labels
+from snne_guard.evaluation import read_labelled
 from snne_guard.evaluation.calibrate import CalibrationResult
 from snne_guard.evaluation.calibrate import calibrate as make_calibration
-from snne_guard.evaluation.label import labels_paths
+from snne_guard.evaluation.label import labels_path
+from snne_guard.text import printable
 
 __all__ = ["calibrate"]
 
@@ -54,7 +56,6 @@ def calibrate(
     ] = None,
     grader: options.GraderName = "label",
     base_url: options.JudgeUrl = None,
-    labels: options.Labels = None,
     method: Annotated[str, typer.Option(help="As the guard will have it.")] = "snne",
     similarity: options.SimilarityName = None,
     tau: options.Tau = 1.0,
@@ -66,25 +67,20 @@ def calibrate(
     bare_question: options.BareQuestion = False,
     model: options.RecordedModel = None,
 ) -> None:
-    """Choose a threshold from graded recordings, with a promise about errors.
+    """Choose a threshold from graded answers.
 
-    Declare the error rate before you look at the labels. Labels of `snne-guard label`
-    are found beside each recording and win over --grader.
+    It comes with a promise about the errors among accepted answers. Declare the error
+    rate before you look at the labels. Labels of `snne-guard label` are found beside
+    each recording and win over --grader.
 
     Exit status: 0 the calibration was written; 3 it was written, but these labels do
     not allow the error rate, and a guard with it accepts nothing; 2 wrong usage, and
     nothing was written.
     """
     recordings = [*dict.fromkeys(recordings)]
-    label_files = labels_paths(recordings, labels)
-    check_outputs([*recordings, *label_files], {"--out": out})
-    rows = [
-        row
-        for name, label_file in zip(recordings, label_files, strict=True)
-        for row in with_labels(read_recordings(name), read_labels(label_file))
-    ]
+    check_outputs([*recordings, *map(labels_path, recordings)], {"--out": out})
     result = make_calibration(
-        rows,
+        chain.from_iterable(map(read_labelled, recordings)),
         error_rate=error_rate,
         coverage=coverage,
         delta=delta,
@@ -121,7 +117,7 @@ def _show(result: CalibrationResult) -> None:
     facts = Table.grid(padding=(0, 2))
     facts.add_column(style="dim", no_wrap=True)
     for name, value in _facts(result):
-        facts.add_row(name, Text(safe(value)))
+        facts.add_row(name, Text(printable(value)))
     console.print()
     console.print(facts)
     if made.probability is not None:

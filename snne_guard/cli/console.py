@@ -1,4 +1,4 @@
-"""What the commands share: messages, progress bars, reading with bad lines counted."""
+"""What the commands share: messages, progress bars, checks of the files they write."""
 
 from __future__ import annotations
 
@@ -10,78 +10,24 @@ from typing import BinaryIO, TypeVar
 from rich.console import Console
 from rich.progress import Progress
 
-from snne_guard.errors import ConfigurationError, InputError
+from snne_guard.errors import ConfigurationError
+from snne_guard.text import printable
 
-__all__ = [
-    "BadLines",
-    "check_outputs",
-    "note",
-    "progress",
-    "safe",
-    "source",
-]
-
-# Control characters of 7 and 8 bits, and those that turn the direction of writing.
-_VISIBLE = {
-    **{code: 0x2400 + code for code in range(0x20)},
-    0x7F: 0x2421,
-    **dict.fromkeys((*range(0x80, 0xA0), 0x2028, 0x2029), 0xFFFD),
-    **dict.fromkeys((0x200E, 0x200F, 0x061C), 0xFFFD),
-    **dict.fromkeys((*range(0x202A, 0x202F), *range(0x2066, 0x206A)), 0xFFFD),
-}
-_VISIBLE_LINES = {code: seen for code, seen in _VISIBLE.items() if code != ord("\n")}
+__all__ = ["check_outputs", "note", "progress", "source"]
 
 T = TypeVar("T")
-
-
-def safe(text: str, *, lines: bool = False) -> str:
-    r"""Return a text of anybody's that does nothing to a terminal but stand there.
-
-    Args:
-        text: The text; control characters become their pictures.
-        lines: Whether line feeds stay.
-
-    Example:
-        >>> safe("a\x1b[2J")
-        'a␛[2J'
-    """
-    # What cannot be encoded becomes a question mark.
-    encodable = text.encode("utf-8", "replace").decode("utf-8")
-    return encodable.translate(_VISIBLE_LINES if lines else _VISIBLE)
 
 
 def note(message: str) -> None:
     """Write one message to standard error."""
     console = Console(stderr=True, soft_wrap=True)
-    shown = f"snne-guard: {safe(message, lines=True)}"
+    shown = f"snne-guard: {printable(message, lines=True)}"
     console.print(shown, markup=False, highlight=False, emoji=False)
 
 
 def source(name: str) -> str | BinaryIO:
     """Return what to read: the file, or standard input for ``-``."""
     return sys.stdin.buffer if name == "-" else name
-
-
-class BadLines:
-    """Counts the lines that had to be passed over.
-
-    Args:
-        strict: Whether the first bad line raises InputError instead.
-
-    Attributes:
-        count: Bad lines so far; a command that had any ends with status 1.
-    """
-
-    def __init__(self, *, strict: bool = False) -> None:
-        self._strict = strict
-        self.count = 0
-
-    def tell(self, error: InputError) -> None:
-        """Count something that cannot be used, and tell of it; raise it if strict."""
-        if self._strict:
-            raise error
-        self.count += 1
-        note(str(error))
 
 
 def check_outputs(
@@ -116,4 +62,4 @@ def progress(items: Iterable[T], *, what: str) -> Iterator[T]:
     with Progress(
         console=console, transient=True, disable=not console.is_terminal
     ) as bar:
-        yield from bar.track(items, description=safe(what))
+        yield from bar.track(items, description=printable(what))

@@ -11,9 +11,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.rule import Rule
 
-from snne_guard.cli.console import safe
 from snne_guard.cli.models import asked_model, messages_for, provider_errors
 from snne_guard.cli.render import AssessmentView
+from snne_guard.text import printable
 
 __all__ = ["QUESTIONS", "demo"]
 
@@ -55,7 +55,7 @@ def demo(
         Path | None, typer.Option(help="Also save what is shown as a picture.")
     ] = None,
 ) -> None:
-    """Show the guard at work on a small real model; it needs no key.
+    """Watch the guard at work, offline, on a small model.
 
     Ten replies to each question; the threshold is uncalibrated.
     """
@@ -74,7 +74,7 @@ def demo(
     )
     console.print(_BEFORE)
     for number, (what, text) in enumerate(asked, start=1):
-        shown = escape(safe(text))
+        shown = escape(printable(text))
         title = f"[bold]{number}. {shown}[/bold]  [dim]{what}[/dim]"
         console.print(Rule(title, align="left", style="dim"))
         with provider_errors(), progress.status(f"asking for {_N} replies"):

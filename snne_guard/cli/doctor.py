@@ -11,10 +11,10 @@ from rich.table import Table
 from rich.text import Text
 
 from snne_guard.cli import options
-from snne_guard.cli.console import safe
 from snne_guard.cli.models import chat_model, provider_errors
 from snne_guard.cli.render import cost_in_words
 from snne_guard.doctor import Report, examine, fixes
+from snne_guard.text import printable
 
 __all__ = ["UNTRUSTED", "doctor"]
 
@@ -34,7 +34,7 @@ def doctor(
     ] = 200,
     as_json: options.AsJson = False,
 ) -> None:
-    """Ask a model for what must vary, and say whether its samples can be trusted.
+    """Check whether the samples of a model can be trusted.
 
     Five short requests show whether temperature, n and log-probabilities behave, and
     whether a cache or a fixed seed answers. Keys are read from the environment
@@ -74,11 +74,11 @@ def _print(report: Report) -> None:
     table.add_column(style="bold", no_wrap=True)
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
-    table.add_row("model", "", Text(safe(report.model or "without a name")))
+    table.add_row("model", "", Text(printable(report.model or "without a name")))
     for found in report.findings:
         fine = "green" if found.status == "works" else "yellow"
         status = Text(found.status, style=fine if found.trusted else "bold red")
-        table.add_row(found.check, status, Text(safe(found.message)))
+        table.add_row(found.check, status, Text(printable(found.message)))
     console.print(table)
     console.print()
     verdict = "can be trusted" if report.ok else "cannot be trusted"

@@ -34,7 +34,7 @@ def drift(
     bare_question: options.BareQuestion = False,
     model: options.RecordedModel = None,
 ) -> None:
-    """Test whether uncertainties have changed since a calibration was made.
+    """Test whether uncertainties have changed since the calibration.
 
     It sees questions that have become easier or harder; it does not see a model that
     errs more often at the same uncertainty.

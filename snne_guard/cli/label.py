@@ -12,28 +12,20 @@ from rich.prompt import Prompt
 from rich.rule import Rule
 from rich.text import Text
 
-from snne_guard.cli import options
-from snne_guard.cli.console import BadLines, check_outputs, note, safe
-from snne_guard.errors import ConfigurationError
-from snne_guard.evaluation import (
-    Label,
-    LabelFile,
-    Recording,
-    read_recordings,
-    with_labels,
-    write_recordings,
-)
+from snne_guard.cli.console import note
+from snne_guard.evaluation import Label, LabelFile, Recording, read_recordings
 from snne_guard.evaluation.label import (
     answer_digest,
-    label_of,
+    is_labelled,
     labels_path,
     random_order,
 )
+from snne_guard.text import printable
 
 __all__ = ["label"]
 
-_VERDICTS = {"r": 1, "w": 0, "s": None}
-_WORDS = {1: "right", 0: "wrong", None: "skipped"}
+_VERDICTS = {"r": 1, "w": 0}
+_WORDS = {1: "right", 0: "wrong"}
 _CONTEXT_SHOWN = 1200
 _INTERRUPTED = 130
 
@@ -42,80 +34,43 @@ def label(
     recording: Annotated[
         Path, typer.Argument(metavar="RECORDING.jsonl", help="Whose answers to grade.")
     ],
-    *,
-    labels: options.Labels = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of the random order.")] = 0,
-    skipped: Annotated[
-        bool, typer.Option("--skipped", help="Ask again for those that were skipped.")
-    ] = False,
-    regrade: Annotated[
-        bool,
-        typer.Option("--regrade", help="Ask too where the recording has a label."),
-    ] = False,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output", "-o", help="Write the recording with the labels in it."
-        ),
-    ] = None,
 ) -> None:
-    """Grade the answers of a recording by hand: one key each, and Enter.
+    """Grade the answers of a recording by hand.
 
-    Answers come in a random order, so that those graded when you stop are a random
-    sample, from which `snne-guard calibrate` can promise something. The same command
-    goes on where it ended: each label is on the disk before the next answer is shown,
-    in a file beside the recording, which itself never changes. Neither uncertainty nor
+    Each takes one key and Enter. Answers come in a random order, so that those graded
+    when you stop are a random sample, from which `snne-guard calibrate` can promise
+    something. The same command goes on where it ended: each label is on the disk before
+    the next answer is shown, in RECORDING.labels.jsonl; the recording itself never
+    changes. Answers that you skip come again the next time. Neither uncertainty nor
     samples are shown, since who sees them grades by them.
 
-    Exit status: 0 ended or quit; 1 some lines of the file are no recordings; 2 wrong
-    usage; 130 interrupted.
+    Exit status: 0 ended or quit; 2 wrong usage; 130 interrupted.
     """
-    kept = labels or labels_path(recording)
-    if kept.resolve() == recording.resolve():
-        msg = f"--labels {kept} is the recording itself; give it another name"
-        raise ConfigurationError(msg)
-    check_outputs([recording, kept], {"--output": output})
-    bad = BadLines()
-    every = list(read_recordings(recording, on_bad=bad.tell))
-    rows = [row for row in every if regrade or row.label is None]
-    if len(rows) < len(every):
-        note(f"{len(every) - len(rows)} answers have a label already; see --regrade")
-    status = 1 if bad.count else 0
-    with LabelFile(kept) as file:
-        asked = _order(file, rows, seed=seed, skipped=skipped)
+    recorded = list(read_recordings(recording))
+    rows = [row for row in recorded if row.label is None]
+    if len(rows) < len(recorded):
+        note(f"{len(recorded) - len(rows)} answers have a label in the recording")
+    path, status = labels_path(recording), 0
+    with LabelFile(path) as file:
+        left = [row for row in rows if not is_labelled(row, file.labels)]
+        outdated = sum(row.id in file.labels for row in left)
+        if outdated:
+            note(f"{outdated} labels are of other answers to the same questions")
         try:
-            _ask(Console(), file, asked, rows)
+            _ask(Console(), file, random_order(left), rows)
         except KeyboardInterrupt:
             status = _INTERRUPTED
-        if output is not None:
-            write_recordings(output, with_labels(every, file.labels))
         counts = file.counts(rows)
     for word, count in counts.items():
         typer.echo(f"{word:<12} {count}")
-    typer.echo(f"labels       {kept}")
+    typer.echo(f"labels       {path}")
     raise typer.Exit(status)
-
-
-def _order(
-    file: LabelFile, rows: Sequence[Recording], *, seed: int, skipped: bool
-) -> list[Recording]:
-    """Return what is to be asked, in random order."""
-    said = {row.id: label_of(row, file.labels) for row in rows}
-    other = sum(row.id in file.labels and said[row.id] is None for row in rows)
-    if other:
-        note(f"{other} labels are of other answers to the same questions: asked again")
-    left = (
-        row
-        for row in rows
-        if (found := said[row.id]) is None or (skipped and found.label is None)
-    )
-    return random_order(left, seed=seed)
 
 
 def _ask(
     console: Console, file: LabelFile, asked: Sequence[Recording], rows: list[Recording]
 ) -> None:
-    """Show answer after answer and write what is said of each, until ``q``."""
+    """Show answer after answer and write the label of each, until ``q``."""
     at = 0
     shown: Recording | None = None
     while at < len(asked):
@@ -124,12 +79,15 @@ def _ask(
             counts = file.counts(rows)
             title = ", ".join(f"{n} {word}" for word, n in counts.items())
             console.print(Rule(Text(title), align="left", style="dim"))
-            _show(console, current, label_of(current, file.labels))
+            labelled = is_labelled(current, file.labels)
+            _show(console, current, file.labels[current.id] if labelled else None)
             shown = current
         key = _key(console)
         if key == "q":
             return
-        if key == "b":
+        if key == "s":
+            at += 1
+        elif key == "b":
             at = max(0, at - 1)
         elif key == "c":
             console.print(Text(_lines(current.context or "(no context)")))
@@ -153,13 +111,13 @@ def _key(console: Console) -> str:
         return "q"
 
 
-def _show(console: Console, row: Recording, said: Label | None) -> None:
+def _show(console: Console, row: Recording, label: Label | None) -> None:
     parts = {
         "Context": _clipped(row.context) if row.context else None,
         "Question": _lines(row.question or "(there was none)"),
         "Reference": _references(row),
         "Answer": _lines(row.main_answer) or "(empty)",
-        "So far": None if said is None else _WORDS[said.label],
+        "Label": None if label is None else _WORDS[label.label],
     }
     for name, text in parts.items():
         if text is not None:
@@ -181,4 +139,4 @@ def _clipped(text: str) -> str:
 
 
 def _lines(text: str) -> str:
-    return safe(text.expandtabs(4).strip(), lines=True)
+    return printable(text.expandtabs(4).strip(), lines=True)

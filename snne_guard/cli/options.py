@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -41,7 +40,6 @@ BareQuestion = Annotated[
 RecordedModel = Annotated[
     str | None, typer.Option(help="The model, where the recording names none.")
 ]
-Strict = Annotated[bool, typer.Option("--strict", help="Stop at the first bad line.")]
 
 GraderName = Annotated[
     str,
@@ -52,13 +50,6 @@ GraderName = Annotated[
 ]
 JudgeUrl = Annotated[
     str | None, typer.Option(help="Where the model of judge:MODEL is served.")
-]
-Labels = Annotated[
-    Path | None,
-    typer.Option(
-        help="The file of labels; else RECORDING.labels.jsonl beside the recording.",
-        show_default=False,
-    ),
 ]
 
 

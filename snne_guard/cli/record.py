@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 
 from snne_guard.cli import options
-from snne_guard.cli.console import BadLines, check_outputs, note, source
+from snne_guard.cli.console import check_outputs, note, source
 from snne_guard.cli.models import asked_model, messages_for
 from snne_guard.cli.render import cost_in_words
 from snne_guard.evaluation.record import RecordingFile, Tally
@@ -68,9 +68,8 @@ def record(
         bool, typer.Option("--retry-failed", help="Draw again what failed before.")
     ] = False,
     prices: options.PriceList = None,
-    strict: options.Strict = False,
 ) -> None:
-    """Draw the answer and samples of each question into a recording.
+    """Ask a model a file of questions and keep its replies.
 
     QUESTIONS.jsonl has one JSON object a line: question, and where known id, context,
     answers and anything else, which is carried over.
@@ -88,6 +87,8 @@ def record(
     )
 
     check_outputs([] if questions == "-" else [questions], {"--output": output})
+    # All are read first: a bad line must not end a run that has cost something.
+    asked = list(islice(read_questions(source(questions)), limit))
     ends = None if stop is None else [_unescaped(text) for text in stop]
     chat = asked_model(
         model,
@@ -124,10 +125,9 @@ def record(
         messages = messages_for(question.prompt, model=model, system=system)
         return await guard.aassess(messages)
 
-    bad = BadLines(strict=strict)
     with RecordingFile(output, settings=settings) as file:
         run = draw(
-            islice(read_questions(source(questions), on_bad=bad.tell), limit),
+            asked,
             ask,
             file,
             n_samples=samples,
@@ -147,7 +147,7 @@ def record(
         note(tally.stopped)
     if failures.exists():
         note(f"what failed is in {failures}; --retry-failed draws it again")
-    raise typer.Exit(1 if tally.failed or bad.count or failures.exists() else 0)
+    raise typer.Exit(1 if tally.failed or failures.exists() else 0)
 
 
 def _counted(tally: Tally) -> str:

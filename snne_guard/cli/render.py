@@ -10,7 +10,7 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from snne_guard.cli.console import safe
+from snne_guard.text import printable
 from snne_guard.types import REASONS, Assessment, Cost, Decision, FloatArray, Sample
 
 __all__ = ["AssessmentView", "cost_in_words"]
@@ -152,7 +152,7 @@ def _fold(texts: Sequence[str]) -> list[_Group]:
 
 
 def _one_line(text: str) -> str:
-    return safe(" ".join(text.split()))
+    return printable(" ".join(text.split()))
 
 
 def _cut(text: str) -> str:

@@ -14,8 +14,7 @@ import typer
 
 from snne_guard import __version__
 from snne_guard.cli import options
-from snne_guard.cli.console import BadLines, check_outputs, note, progress, source
-from snne_guard.decision import Policy
+from snne_guard.cli.console import check_outputs, note, progress, source
 from snne_guard.errors import InputError
 from snne_guard.evaluation import Recording, read_recordings, write_recordings
 from snne_guard.scorers import score as score_answers
@@ -43,55 +42,38 @@ def score(
         float | None, typer.Option(help="Temperature of the similarity, above 0.")
     ] = None,
     without_answer: options.WithoutAnswer = False,
-    strict: options.Strict = False,
-    threshold: Annotated[
-        float | None, typer.Option(help="Largest u that is accepted, in [0, 1].")
-    ] = None,
 ) -> None:
     """Score recorded answers: how far do they differ?
 
     FILE.jsonl has one JSON object a line: id, question, main_answer, samples, and
     where known main_logprobs and token_logprobs.
 
-    Bad lines are reported with their number and skipped; the exit status is then 1. It
-    is 2 where nothing could be done.
+    Exit status: 0 the file was scored; 2 wrong usage, or a line that cannot be scored.
     """
     check_outputs([file], {"--output": output})
-    policy = Policy(threshold=threshold)
-    bad = BadLines(strict=strict)
-    found: list[tuple[Score, str | None]] = []
+    scores: list[Score] = []
 
     def scored() -> Iterator[Recording]:
-        recordings = read_recordings(source(file), on_bad=bad.tell)
-        for row in progress(recordings, what=file):
-            try:
-                one = _score(
-                    row,
-                    method=method,
-                    similarity=similarity,
-                    tau=tau,
-                    include_answer=not without_answer,
-                )
-            except InputError as error:
-                bad.tell(InputError(f"recording {row.id!r}: {error}"))
-                continue
-            known = one.uncertainty is not None
-            verdict = policy.scored(one.uncertainty) if known else policy.unscored()
-            found.append((replace(one, matrix=None), verdict.decision))
-            added = _added(one, verdict.decision, threshold=threshold)
-            yield replace(row, extra={**row.extra, "snne_guard": added})
+        for row in progress(read_recordings(source(file)), what=file):
+            result = _score(
+                row,
+                method=method,
+                similarity=similarity,
+                tau=tau,
+                include_answer=not without_answer,
+            )
+            scores.append(replace(result, matrix=None))
+            yield replace(row, extra={**row.extra, "snne_guard": _record(result)})
 
     if output is None:
         deque(scored(), maxlen=0)
     else:
         write_recordings(output, scored())
-    for line in _summary(found):
+    for line in _summary(scores):
         typer.echo(line)
-    methods = {one.method for one, _ in found if one.uncertainty is not None}
+    methods = {score.method for score in scores if score.uncertainty is not None}
     if len(methods) > 1:
         note(f"u of {' and '.join(sorted(methods))} is not comparable; use --method")
-    if bad.count:
-        raise typer.Exit(1)
 
 
 def _score(
@@ -105,37 +87,37 @@ def _score(
     if include_answer:
         answers = (recording.main_answer, *answers)
         logprobs = (recording.main_logprobs, *logprobs)
-    return score_answers(
-        answers,
-        token_logprobs=logprobs,
-        question=recording.question,
-        include_answer=include_answer,
-        **options,
-    )
+    try:
+        return score_answers(
+            answers,
+            token_logprobs=logprobs,
+            question=recording.question,
+            include_answer=include_answer,
+            **options,
+        )
+    except InputError as error:
+        msg = f"recording {recording.id!r}: {error}"
+        raise InputError(msg) from error
 
 
-def _added(
-    found: Score, decision: str | None, *, threshold: float | None
-) -> dict[str, Any]:
+def _record(score: Score) -> dict[str, Any]:
     return {
-        "method": found.method,
-        "similarity": found.similarity,
-        "tau": found.tau,
+        "method": score.method,
+        "similarity": score.similarity,
+        "tau": score.tau,
         # JSON has no word for infinity.
-        "score": found.value if math.isfinite(found.value) else None,
-        "uncertainty": found.uncertainty,
-        "n": found.n,
-        "threshold": threshold,
-        "decision": decision,
-        "reasons": list(found.reasons),
+        "score": score.value if math.isfinite(score.value) else None,
+        "uncertainty": score.uncertainty,
+        "n": score.n,
+        "reasons": list(score.reasons),
         "version": __version__,
     }
 
 
-def _summary(found: Sequence[tuple[Score, str | None]]) -> Iterator[str]:
-    scores = [one for one, _ in found if one.uncertainty is not None]
-    u = np.array([one.uncertainty for one in scores])
-    yield f"recordings   {len(found)}"
+def _summary(scores: Sequence[Score]) -> Iterator[str]:
+    known = [score for score in scores if score.uncertainty is not None]
+    u = np.array([score.uncertainty for score in known])
+    yield f"recordings   {len(scores)}"
     yield f"scored       {len(u)}"
     if len(u):
         quantiles = zip(_QUANTILES, np.quantile(u, _QUANTILES), strict=True)
@@ -143,9 +125,8 @@ def _summary(found: Sequence[tuple[Score, str | None]]) -> Iterator[str]:
         yield "quantiles    " + "  ".join(f"{q:.0%} {x:.4f}" for q, x in quantiles)
         yield f"u = 0        {(u == 0).mean():.1%}"
     for title, names in (
-        ("methods", (one.method for one in scores)),
-        ("reasons", (reason for one, _ in found for reason in one.reasons)),
-        ("decisions", (decision for _, decision in found if decision is not None)),
+        ("methods", (score.method for score in known)),
+        ("reasons", (reason for score in scores for reason in score.reasons)),
     ):
         if counts := Counter(names).most_common():
             listed = ", ".join(f"{name} {count}" for name, count in counts)

@@ -2,7 +2,6 @@
 
 from snne_guard.evaluation.bootstrap import Bootstrap, Interval, bootstrap
 from snne_guard.evaluation.evaluate import evaluate
-from snne_guard.evaluation.feature_cache import FeatureCache
 from snne_guard.evaluation.grade import (
     GRADERS,
     Grade,
@@ -12,13 +11,14 @@ from snne_guard.evaluation.grade import (
     resolve_grader,
     squad_f1,
 )
-from snne_guard.evaluation.label import Label, LabelFile, read_labels, with_labels
-from snne_guard.evaluation.metrics import (
-    auarc,
-    auroc,
-    prr,
-    risk_coverage,
+from snne_guard.evaluation.label import (
+    Label,
+    LabelFile,
+    read_labelled,
+    read_labels,
+    with_labels,
 )
+from snne_guard.evaluation.metrics import auarc, auroc, prr, risk_coverage
 from snne_guard.evaluation.model_graders import BertScoreGrader, JudgeGrader
 from snne_guard.evaluation.numeric import numeric_match
 from snne_guard.evaluation.recordings import (
@@ -29,22 +29,15 @@ from snne_guard.evaluation.recordings import (
     write_recordings,
 )
 from snne_guard.evaluation.report import to_html
-from snne_guard.evaluation.results import (
-    Evaluation,
-    HardQuestion,
-    MethodResult,
-    to_csv,
-)
+from snne_guard.evaluation.results import Evaluation, MethodResult, to_csv
 
 __all__ = [
     "GRADERS",
     "BertScoreGrader",
     "Bootstrap",
     "Evaluation",
-    "FeatureCache",
     "Grade",
     "Grader",
-    "HardQuestion",
     "Interval",
     "JudgeGrader",
     "Label",
@@ -60,6 +53,7 @@ __all__ = [
     "grade_all",
     "numeric_match",
     "prr",
+    "read_labelled",
     "read_labels",
     "read_questions",
     "read_recordings",

@@ -14,12 +14,7 @@ from snne_guard.evaluation.bootstrap import Bootstrap, bootstrap
 from snne_guard.evaluation.grade import Grade, Grader, grade_all
 from snne_guard.evaluation.plan import Row, plan_rows
 from snne_guard.evaluation.recordings import Recording
-from snne_guard.evaluation.results import (
-    TITLES,
-    Evaluation,
-    HardQuestion,
-    MethodResult,
-)
+from snne_guard.evaluation.results import TITLES, Evaluation, MethodResult
 from snne_guard.scorers import InputBuilder, Method
 from snne_guard.similarity import CrossEncoder
 from snne_guard.types import BoolArray, FloatArray, Similarity
@@ -27,7 +22,6 @@ from snne_guard.types import BoolArray, FloatArray, Similarity
 __all__ = ["evaluate", "with_token_importance"]
 
 _ENOUGH = 0.95
-_HARDEST = 10
 _FEWEST_TO_WARN = 20
 
 Track = Callable[[Sequence[Any]], Iterable[Any]]
@@ -38,12 +32,10 @@ def evaluate(
     *,
     methods: str | Sequence[str | Method] = "all",
     similarity: Sequence[str | Similarity] | None = None,
-    models: Sequence[str | Similarity] = (),
     include_answer: bool = True,
     samples: int | None = None,
     tau: float = 1.0,
     grader: Grader | None = None,
-    labels_first: bool = True,
     draws: int = 1000,
     seed: int = 0,
     name: str = "recordings",
@@ -63,16 +55,15 @@ def evaluate(
             names.
         methods: ``"all"``, or names of ``METHODS`` and methods of your own. A name may
             have a similarity behind it, as ``"dse[exact]"``.
-        similarity: What compares answers: names, or callables of your own. None: the
-            method's default where that needs no model, ROUGE-L, and for methods on
-            groups of equal meaning ``exact``.
-        models: More of the same with a model behind, for every method that fits.
+        similarity: What compares answers: names, or callables of your own, each for
+            every method that it fits. None: the method's default where that needs no
+            model, ROUGE-L, and for methods on groups of equal meaning ``exact``.
         include_answer: Whether the delivered answer is scored with the samples.
         samples: Samples of each question that count; None: as many as most questions
             have. Questions with fewer are left out and counted.
         tau: Temperature of the similarity's softmax.
-        grader: Says which answers are right; None: their labels do.
-        labels_first: Whether labels go before the grader.
+        grader: Says which of the answers without a label are right; None leaves them
+            out.
         draws: Bootstrap draws behind the 90 % intervals.
         seed: Of the draws.
         name: What the set is called.
@@ -92,25 +83,24 @@ def evaluate(
         ...     Recording.from_dict({"id": str(n), "question": None, **row})
         ...     for n, row in enumerate(rows)
         ... ]
-        >>> found = evaluate(recordings, methods=["snne[rouge_l]"], draws=10)
-        >>> [(row.name, row.metrics["auroc"].value) for row in found.rows]
+        >>> evaluation = evaluate(recordings, methods=["snne[rouge_l]"], draws=10)
+        >>> [(row.name, row.metrics["auroc"].value) for row in evaluation.rows]
         [('snne[rouge_l]', 1.0), ('answer_length', 0.5)]
     """
-    rows = plan_rows(methods, similarity=similarity, models=models)
+    rows = plan_rows(methods, similarity=similarity)
     read = list(recordings)
-    grades = grade_all(read, grader, labels_first=labels_first)
     left_out: Counter[str] = Counter()
-    members = _members(read, grades, samples=samples, left_out=left_out)
-    scores, problems = _measured(
+    members = _members(read, grade_all(read, grader), samples=samples, out=left_out)
+    scores, problems = _scores(
         rows, members, include_answer=include_answer, tau=tau, track=track
     )
-    kept_rows, complete = _comparable(scores)
+    ranked_rows, complete = _comparable(scores)
     left_out["not scored by every ranked method"] += int((~complete).sum())
     ranked = [one for one, keep in zip(members, complete, strict=True) if keep]
     quality, correct = _truth(ranked)
-    uncertainties = {rows[at].name: scores[at, complete] for at in kept_rows}
+    uncertainties = {rows[at].name: scores[at, complete] for at in ranked_rows}
     metrics = tuple(TITLES)
-    found = bootstrap(
+    figures = bootstrap(
         uncertainties,
         quality if correct is None else correct,
         metrics=metrics if correct is not None else metrics[1:],
@@ -125,13 +115,12 @@ def evaluate(
         n_samples=len(members[0].texts) - 1,
         include_answer=include_answer,
         tau=tau,
-        rows=_results(rows, uncertainties, found, problems=problems),
+        rows=tuple(_results(rows, figures, problems=problems)),
         warnings=tuple(_warnings(ranked)),
         ids=tuple(one.recording.id for one in ranked),
         quality=quality,
         correct=correct,
         uncertainties=uncertainties,
-        hardest=_hardest(ranked, correct, uncertainties),
     )
 
 
@@ -151,14 +140,18 @@ def _members(
     grades: Sequence[Grade | None],
     *,
     samples: int | None,
-    left_out: Counter[str],
+    out: Counter[str],
 ) -> list[_Member]:
+    """Return the questions with an answer, a grade and enough samples; count the rest.
+
+    Without ``samples``, enough is the number that most questions have.
+    """
     graded: list[tuple[Recording, Grade, list[int]]] = []
     for recording, grade in zip(recordings, grades, strict=True):
         if grade is None:
-            left_out["no label and nothing to grade by"] += 1
+            out["no label and nothing to grade by"] += 1
         elif not recording.main_answer.strip():
-            left_out["an empty answer"] += 1
+            out["an empty answer"] += 1
         else:
             visible = [at for at, text in enumerate(recording.samples) if text.strip()]
             graded.append((recording, grade, visible))
@@ -169,10 +162,10 @@ def _members(
         for recording, grade, visible in graded
         if len(visible) >= n
     ]
-    left_out[f"fewer than {n} samples"] += len(graded) - len(members)
+    out[f"fewer than {n} samples"] += len(graded) - len(members)
     if not members:
-        told = "; ".join(f"{why}: {count}" for why, count in left_out.items() if count)
-        msg = f"expected questions to rank, got none ({told or 'no recordings'})"
+        why = "; ".join(f"{why}: {count}" for why, count in out.items() if count)
+        msg = f"expected questions to rank, got none ({why or 'no recordings'})"
         raise InputError(msg)
     return members
 
@@ -181,9 +174,9 @@ def _member(recording: Recording, grade: Grade, places: Sequence[int]) -> _Membe
     logprobs = recording.token_logprobs or (None,) * len(recording.samples)
     known = {"p_true_logprob": recording.extra.get("p_true_logprob")}
     for need in ("hidden_states", "token_importance"):
-        found = recording.extra.get(need)
-        if isinstance(found, list) and len(found) == 1 + len(recording.samples):
-            known[need] = [found[0], *(found[1 + at] for at in places)]
+        values = recording.extra.get(need)
+        if isinstance(values, list) and len(values) == 1 + len(recording.samples):
+            known[need] = [values[0], *(values[1 + at] for at in places)]
     return _Member(
         recording=recording,
         grade=grade,
@@ -207,11 +200,11 @@ def with_token_importance(
             yield row
             continue
         texts = (main, *samples)
-        found = [one and model.token_importance(row.question, one) for one in texts]
-        yield replace(row, extra={**row.extra, "token_importance": found})
+        weights = [one and model.token_importance(row.question, one) for one in texts]
+        yield replace(row, extra={**row.extra, "token_importance": weights})
 
 
-def _measured(
+def _scores(
     rows: Sequence[Row],
     members: Sequence[_Member],
     *,
@@ -244,8 +237,8 @@ def _measured(
             except ConfigurationError:
                 raise
             except (ValueError, ArithmeticError) as error:
-                told = str(error).replace(f" for method {row.method.name!r}", "")
-                problems.setdefault(row.name, told)
+                why = str(error).replace(f" for method {row.method.name!r}", "")
+                problems.setdefault(row.name, why)
     return scores, problems
 
 
@@ -276,31 +269,23 @@ def _truth(ranked: Sequence[_Member]) -> tuple[FloatArray, FloatArray | None]:
 
 
 def _results(
-    rows: Sequence[Row],
-    uncertainties: Mapping[str, FloatArray],
-    found: Bootstrap,
-    *,
-    problems: Mapping[str, str],
-) -> tuple[MethodResult, ...]:
-    first = next(iter(uncertainties))
-    results: list[MethodResult] = []
+    rows: Sequence[Row], figures: Bootstrap, *, problems: Mapping[str, str]
+) -> Iterator[MethodResult]:
+    first, *_ = figures.points
     for row in rows:
         name, white_box = row.name, row.method.white_box
-        if name not in uncertainties:
-            why = row.skipped or problems.get(name, "no number came of it")
-            results.append(MethodResult(name=name, white_box=white_box, skipped=why))
+        if name not in figures.points:
+            why = row.skipped or problems.get(name, "it gave no number")
+            yield MethodResult(name=name, white_box=white_box, skipped=why)
             continue
-        metrics = found.points[name]
-        others = () if name == first else metrics
-        results.append(
-            MethodResult(
-                name=name,
-                white_box=white_box,
-                metrics={one: found.interval(name, one) for one in metrics},
-                differences={one: found.difference(name, first, one) for one in others},
-            )
+        metrics = figures.points[name]
+        compared = () if name == first else metrics
+        yield MethodResult(
+            name=name,
+            white_box=white_box,
+            metrics={one: figures.interval(name, one) for one in metrics},
+            differences={one: figures.difference(name, first, one) for one in compared},
         )
-    return tuple(results)
 
 
 def _warnings(ranked: Sequence[_Member]) -> Iterable[str]:
@@ -320,28 +305,3 @@ def _warnings(ranked: Sequence[_Member]) -> Iterable[str]:
                 f"main_answer is samples[{place - 1}] in every question, so it counts "
                 "twice and agrees with itself"
             )
-
-
-def _hardest(
-    ranked: Sequence[_Member],
-    correct: FloatArray | None,
-    uncertainties: Mapping[str, FloatArray],
-) -> tuple[HardQuestion, ...]:
-    """Return where the first method and the truth disagree most."""
-    if correct is None:
-        return ()
-    values = next(iter(uncertainties.values()))
-    order = [int(at) for at in np.argsort(values, kind="stable")]
-    certain_wrong = [at for at in order if not correct[at]][:_HARDEST]
-    uncertain_right = [at for at in reversed(order) if correct[at]][:_HARDEST]
-    return tuple(
-        HardQuestion(
-            id=ranked[at].recording.id,
-            question=ranked[at].recording.question,
-            answer=ranked[at].texts[0],
-            samples=tuple(ranked[at].texts[1:]),
-            correct=bool(correct[at]),
-            uncertainty=float(values[at]),
-        )
-        for at in [*certain_wrong, *uncertain_right]
-    )

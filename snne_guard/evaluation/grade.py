@@ -16,7 +16,6 @@ from snne_guard.evaluation.numeric import numeric_match
 from snne_guard.evaluation.recordings import Recording
 
 __all__ = [
-    "ABSTENTIONS",
     "GRADERS",
     "Grade",
     "Grader",
@@ -32,41 +31,13 @@ __all__ = [
     "squad_f1",
 ]
 
-ABSTENTIONS = frozenset(
-    {
-        "",
-        "answer is unknown",
-        "cannot answer",
-        "cannot be answered",
-        "cannot be determined",
-        "cannot determine",
-        "cant answer",
-        "cant be determined",
-        "context does not say",
-        "dont know",
-        "i am not sure",
-        "i cannot answer",
-        "i cant answer",
-        "i do not know",
-        "i dont know",
-        "im not sure",
-        "insufficient information",
-        "it is unknown",
-        "na",
-        "no answer",
-        "not enough information",
-        "not in context",
-        "not known",
-        "not mentioned",
-        "not provided",
-        "not specified",
-        "not stated",
-        "question cannot be answered",
-        "unanswerable",
-        "unknown",
-    }
+_ABSTENTION = re.compile(
+    r"(?:i |im )?(?:dont know|do not know|am not sure|not sure)|(?:it is )?unknown|"
+    r"not (?:known|given|stated|mentioned|specified|provided|in (?:the )?context)|"
+    r"(?:i |question )?(?:cant|cannot) (?:say|tell|answer|be (?:answered|determined))|"
+    r"(?:not enough|insufficient) information|(?:there is )?no answer|unanswerable|"
 )
-"""Whole answers, normalised as SQuAD does, that decline to answer."""
+"""Whole answers, normalised as SQuAD does, that decline to answer; an empty one too."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,7 +72,7 @@ class ReferenceGrader:
     """Grades by comparing an answer with the references in ``answers``.
 
     A recording without references has no grade. Where its question has no answer
-    (``is_unanswerable``), only an answer that says so (``is_abstention``) is right.
+    (``"answers": []``), only an answer that says so (``is_abstention``) is right.
 
     Args:
         name: What its figures are labelled with.
@@ -220,22 +191,19 @@ def rouge_l_f1(answer: str, references: Sequence[str], /) -> float:
 
 
 def is_abstention(answer: str, /) -> bool:
-    """Return whether an answer, as a whole, says that there is no answer.
+    """Return whether an answer, as a whole, says in the usual words that it has none.
 
     Example:
         >>> is_abstention("Unknown."), is_abstention("Unknown, perhaps Paris.")
         (True, False)
     """
-    return _normalised(answer.replace("\u2019", "'")) in ABSTENTIONS
+    plain = _normalised(answer.replace("\u2019", "'"))
+    return _ABSTENTION.fullmatch(plain) is not None
 
 
 def is_unanswerable(recording: Recording, /) -> bool:
-    """Return whether a recording says that its question has no right answer.
-
-    It does so by a field ``is_impossible`` that is true, or by ``"answers": []``.
-    """
-    impossible = recording.extra.get("is_impossible")
-    return impossible is True or (recording.answers == () and impossible is not False)
+    """Return whether ``"answers": []`` says that the question has no answer."""
+    return recording.answers == ()
 
 
 _MEASURES: Mapping[str, Measure] = {
@@ -288,18 +256,13 @@ def resolve_grader(name: str, /) -> Grader:
 
 
 def grade_all(
-    recordings: Sequence[Recording],
-    grader: Grader | None = None,
-    /,
-    *,
-    labels_first: bool = True,
+    recordings: Sequence[Recording], grader: Grader | None = None, /
 ) -> list[Grade | None]:
     """Return one grade a recording, None where there is nothing to grade by.
 
     Args:
-        recordings: Whose delivered answers are graded.
+        recordings: Whose delivered answers are graded; a label goes before the grader.
         grader: Grades those without a label, all at once; None leaves them ungraded.
-        labels_first: Whether a recording's label goes before what the grader says.
 
     Example:
         >>> rows = [
@@ -309,32 +272,32 @@ def grade_all(
         >>> grade_all(rows)
         [Grade(quality=1.0, correct=1, grader='label'), None]
     """
-    grades = [_by_label(row) if labels_first else None for row in recordings]
+    grades = [_by_label(row) for row in recordings]
     if grader is None:
         return grades
     open_places = [place for place, grade in enumerate(grades) if grade is None]
-    found = grader([recordings[place] for place in open_places])
-    for place, grade in zip(open_places, found, strict=True):
+    given = grader([recordings[place] for place in open_places])
+    for place, grade in zip(open_places, given, strict=True):
         grades[place] = grade
     return grades
 
 
 def _by_function(name: str, function: Callable[[Recording], Any]) -> Grader:
     def grade(recording: Recording) -> Grade | None:
-        said = function(recording)
-        if said is None:
+        quality = function(recording)
+        if quality is None:
             return None
-        if not isinstance(said, int | float):
+        if not isinstance(quality, int | float):
             msg = (
                 f"expected a bool, a float or None from grader {name!r}, "
-                f"got {type(said).__name__}"
+                f"got {type(quality).__name__}"
             )
             raise InputError(msg)
         # A whole number is right or wrong, a float says how good.
-        threshold = 0.5 if isinstance(said, int) else None
-        return make_grade(float(said), grader=name, threshold=threshold)
+        threshold = 0.5 if isinstance(quality, int) else None
+        return make_grade(float(quality), grader=name, threshold=threshold)
 
-    return lambda recordings, /: [grade(one) for one in recordings]
+    return lambda recordings, /: [grade(row) for row in recordings]
 
 
 def _by_label(recording: Recording) -> Grade | None:

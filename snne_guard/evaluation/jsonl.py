@@ -15,10 +15,9 @@ from snne_guard.files import json_object
 if sys.platform != "win32":
     import fcntl
 
-__all__ = ["AppendFile", "OnBad", "Source", "json_line", "read_objects", "whole_lines"]
+__all__ = ["AppendFile", "Source", "json_line", "read_objects", "whole_lines"]
 
 T = TypeVar("T")
-OnBad = Callable[[InputError], object]
 Source = str | os.PathLike[str] | Iterable[bytes]
 
 
@@ -27,7 +26,6 @@ def read_objects(
     read: Callable[[dict[str, Any]], T],
     *,
     name: str | None = None,
-    on_bad: OnBad | None = None,
 ) -> Iterator[T]:
     """Yield what each line of a file holds; blank lines are passed over.
 
@@ -35,8 +33,6 @@ def read_objects(
         source: A path, or lines of bytes such as an open file.
         read: A JSON object to its value; raises InputError where it is none.
         name: What messages call the source; None: its own name.
-        on_bad: Is called with the error of each bad line, which is passed over.
-            Without it the first one ends the reading.
 
     Raises:
         InputError: A line is bad; the message names the source and the line.
@@ -44,7 +40,7 @@ def read_objects(
     """
     if isinstance(source, str | os.PathLike):
         with Path(source).open("rb") as lines:
-            yield from read_objects(lines, read, name=name, on_bad=on_bad)
+            yield from read_objects(lines, read, name=name)
         return
     name = name or str(getattr(source, "name", "input"))
     for number, line in enumerate(source, start=1):
@@ -54,12 +50,9 @@ def read_objects(
         try:
             value = read(json_object(content))
         except InputError as error:
-            named = InputError(f"{name}, line {number}: {error}")
-            if on_bad is None:
-                raise named from error
-            on_bad(named)
-        else:
-            yield value
+            msg = f"{name}, line {number}: {error}"
+            raise InputError(msg) from error
+        yield value
 
 
 def json_line(row: Mapping[str, Any]) -> bytes:

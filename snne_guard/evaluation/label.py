@@ -8,23 +8,23 @@ from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from hashlib import blake2b
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import TypeAdapter, ValidationError
 
-from snne_guard.errors import ConfigurationError, InputError
+from snne_guard.errors import InputError
 from snne_guard.evaluation.jsonl import AppendFile, read_objects, whole_lines
-from snne_guard.evaluation.recordings import Recording
+from snne_guard.evaluation.recordings import Recording, Verdict, read_recordings
 from snne_guard.files import first_problem
 
 __all__ = [
     "Label",
     "LabelFile",
     "answer_digest",
-    "label_of",
+    "is_labelled",
     "labels_path",
-    "labels_paths",
     "random_order",
+    "read_labelled",
     "read_labels",
     "with_labels",
 ]
@@ -32,17 +32,17 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Label:
-    """What a person said of one delivered answer.
+    """Whether a person calls a delivered answer right.
 
     Attributes:
         id: Of the recording.
-        label: 1 right, 0 wrong, None where the person could not tell.
+        label: 1 right, 0 wrong.
         answer: ``answer_digest`` of what was shown.
         at: When, in ISO 8601.
     """
 
     id: str
-    label: Annotated[int, Field(ge=0, le=1)] | None
+    label: Verdict
     answer: str
     at: str = ""
 
@@ -59,24 +59,6 @@ def labels_path(recording: str | os.PathLike[str], /) -> Path:
     """
     path = Path(recording)
     return path.with_name(f"{path.stem}.labels{path.suffix or '.jsonl'}")
-
-
-def labels_paths(
-    recordings: Sequence[str | os.PathLike[str]], labels: Path | None = None
-) -> list[Path]:
-    """Return the file of labels of each recording: beside it, or the one named.
-
-    Raises:
-        ConfigurationError: One file is named for several recordings.
-        OSError: The file that is named is not there.
-    """
-    if labels is None:
-        return [labels_path(name) for name in recordings]
-    if len(recordings) > 1:
-        msg = f"expected one recording for the labels {labels}, got {len(recordings)}"
-        raise ConfigurationError(msg)
-    labels.stat()
-    return [labels]
 
 
 def answer_digest(recording: Recording, /) -> str:
@@ -107,16 +89,14 @@ def read_labels(path: str | os.PathLike[str], /) -> dict[str, Label]:
     if not Path(path).exists():
         return {}
     with Path(path).open("rb") as lines:
-        rows = read_objects(whole_lines(lines), _label, name=os.fspath(path))
-        return {one.id: one for one in rows}
+        labels = read_objects(whole_lines(lines), _label, name=os.fspath(path))
+        return {label.id: label for label in labels}
 
 
-def label_of(recording: Recording, labels: Mapping[str, Label], /) -> Label | None:
-    """Return what was said of this very answer, None if nothing was."""
-    found = labels.get(recording.id)
-    if found is None or found.answer != answer_digest(recording):
-        return None
-    return found
+def is_labelled(recording: Recording, labels: Mapping[str, Label], /) -> bool:
+    """Return whether there is a label of this very answer."""
+    label = labels.get(recording.id)
+    return label is not None and label.answer == answer_digest(recording)
 
 
 def with_labels(
@@ -127,30 +107,37 @@ def with_labels(
     Example:
         >>> row = {"id": "1", "question": "2+2?", "main_answer": "4", "samples": []}
         >>> recording = Recording.from_dict(row)
-        >>> said = Label(id="1", label=1, answer=answer_digest(recording))
-        >>> next(with_labels([recording], {"1": said})).label
+        >>> label = Label(id="1", label=1, answer=answer_digest(recording))
+        >>> next(with_labels([recording], {"1": label})).label
         1
     """
     for recording in recordings:
-        found = label_of(recording, labels)
-        if found is None or found.label is None:
-            yield recording
+        if is_labelled(recording, labels):
+            yield replace(recording, label=labels[recording.id].label)
         else:
-            yield replace(recording, label=found.label)
+            yield recording
 
 
-def random_order(
-    recordings: Iterable[Recording], /, *, seed: int = 0
-) -> list[Recording]:
+def read_labelled(path: str | os.PathLike[str], /) -> list[Recording]:
+    """Read recordings with the labels from the file beside them, if there is one.
+
+    Raises:
+        InputError: A line is no recording, or no label.
+        OSError: A file cannot be read.
+    """
+    return list(with_labels(read_recordings(path), read_labels(labels_path(path))))
+
+
+def random_order(recordings: Iterable[Recording], /) -> list[Recording]:
     """Return recordings in an order that has nothing to do with what they say.
 
-    It goes by a hash of seed and id. So those that are labelled when somebody stops are
-    a random sample of all, the next day brings the same order, and recordings that were
+    It goes by a hash of the id. So those that are labelled when somebody stops are a
+    random sample of all, the next day brings the same order, and recordings that were
     added since fall in anywhere.
     """
 
     def place(recording: Recording) -> bytes:
-        return blake2b(f"{seed} {recording.id}".encode(), digest_size=16).digest()
+        return blake2b(recording.id.encode(), digest_size=16).digest()
 
     return sorted(recordings, key=place)
 
@@ -182,7 +169,7 @@ class LabelFile(AppendFile):
     def __init__(self, path: str | os.PathLike[str], /) -> None:
         super().__init__(path)
         try:
-            self.labels = {one.id: one for one in self.read(_label)}
+            self.labels = {label.id: label for label in self.read(_label)}
         except BaseException:
             self.close()
             raise
@@ -199,14 +186,13 @@ class LabelFile(AppendFile):
         self.labels[label.id] = label
 
     def counts(self, recordings: Sequence[Recording], /) -> dict[str, int]:
-        """Return how many answers are right, wrong, skipped and left."""
-        found = [label_of(recording, self.labels) for recording in recordings]
-        said = [one.label for one in found if one is not None]
+        """Return how many answers are right, wrong and not yet labelled."""
+        known = [row for row in recordings if is_labelled(row, self.labels)]
+        right = sum(self.labels[row.id].label for row in known)
         return {
-            "right": said.count(1),
-            "wrong": said.count(0),
-            "skipped": said.count(None),
-            "left": len(found) - len(said),
+            "right": right,
+            "wrong": len(known) - right,
+            "left": len(recordings) - len(known),
         }
 
 

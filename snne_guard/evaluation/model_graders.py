@@ -116,15 +116,15 @@ class JudgeGrader:
         """
         prompts = [_prompt(row) for row in recordings]
         asked = list(dict.fromkeys(prompt for prompt in prompts if prompt is not None))
-        verdicts: dict[str | None, bool | None] = dict(
-            zip(asked, self._ask(asked), strict=True)
-        )
+        verdicts = dict(zip(asked, self._ask(asked), strict=True))
         return [
-            _settled(row, grader=self.name) or self._grade(verdicts.get(prompt))
+            self._grade(row, None if prompt is None else verdicts[prompt])
             for row, prompt in zip(recordings, prompts, strict=True)
         ]
 
-    def _grade(self, verdict: bool | None, /) -> Grade | None:  # noqa: FBT001 - private
+    def _grade(self, row: Recording, verdict: bool | None) -> Grade | None:  # noqa: FBT001 - private
+        if row.answers is not None and not row.main_answer.strip():
+            verdict = is_unanswerable(row)  # no model is asked about an empty answer
         if verdict is None:
             return None
         return make_grade(float(verdict), grader=self.name, threshold=0.5)
@@ -171,26 +171,15 @@ _FORMAT = "\nReply with one word: yes or no."
 
 
 def _prompt(recording: Recording) -> str | None:
-    unanswerable = is_unanswerable(recording)
-    if not (recording.answers or unanswerable) or not recording.main_answer.strip():
+    if recording.answers is None or not recording.main_answer.strip():
         return None
     parts = [_TASK]
     if recording.question is not None:
         parts.append(_tagged("question", recording.question))
-    if not unanswerable:
-        parts += [_tagged("reference", text) for text in recording.answers or ()]
+    parts += [_tagged("reference", text) for text in recording.answers]
     parts.append(_tagged("proposed", recording.main_answer))
-    return "".join([*parts, _NO_ANSWER if unanswerable else _BY_REFERENCE, _FORMAT])
-
-
-def _settled(recording: Recording, *, grader: str) -> Grade | None:
-    """Return the grade of an empty answer, about which no model is asked."""
-    if recording.main_answer.strip():
-        return None
-    unanswerable = is_unanswerable(recording)
-    if not (recording.answers or unanswerable):
-        return None
-    return make_grade(float(unanswerable), grader=grader, threshold=0.5)
+    parts.append(_BY_REFERENCE if recording.answers else _NO_ANSWER)
+    return "".join([*parts, _FORMAT])
 
 
 def _tagged(tag: str, text: str) -> str:
@@ -213,10 +202,10 @@ def _verdict(reply: object) -> bool | None:
     """Return what a reply says; "no idea" and a reply that wavers say nothing."""
     if not isinstance(reply, str):
         return None
-    found = _VERDICT.fullmatch(reply)
-    if found is None or _DOUBT.search(found[2]):
+    parts = _VERDICT.fullmatch(reply)
+    if parts is None or _DOUBT.search(parts[2]):
         return None
-    return found[1].lower() == "yes"
+    return parts[1].lower() == "yes"
 
 
 def _references(recording: Recording) -> list[str]:

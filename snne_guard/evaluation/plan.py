@@ -22,7 +22,7 @@ _SPEC = re.compile(r"(?P<method>[^\[\]]+)(?:\[(?P<similarity>[^\[\]]+)\])?")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One row of the table to be.
+    """One row of the table.
 
     Attributes:
         name: What runs, as ``dse[exact]``.
@@ -42,7 +42,6 @@ def plan_rows(
     methods: str | Sequence[str | Method],
     *,
     similarity: Sequence[str | Similarity] | None = None,
-    models: Sequence[str | Similarity] = (),
 ) -> tuple[Row, ...]:
     """Return what is to run, each once, in the order in which it was asked for.
 
@@ -59,8 +58,8 @@ def plan_rows(
     if isinstance(methods, str):
         methods = list(METHODS) if methods == "all" else methods.split(",")
     rows: dict[str, Row] = {}
-    for one in [*methods, BASELINE]:
-        for row in _rows(one, similarity=similarity, models=models):
+    for method in [*methods, BASELINE]:
+        for row in _rows(method, similarity):
             rows.setdefault(row.name, row)
     # The baseline stands last, wherever it was named.
     rows[BASELINE] = rows.pop(BASELINE)
@@ -68,10 +67,7 @@ def plan_rows(
 
 
 def _rows(
-    asked: str | Method,
-    *,
-    similarity: Sequence[str | Similarity] | None,
-    models: Sequence[str | Similarity],
+    asked: str | Method, similarity: Sequence[str | Similarity] | None
 ) -> Iterator[Row]:
     method, bracket = _parsed(asked)
     if not method.compares_answers:
@@ -83,14 +79,14 @@ def _rows(
     if bracket is not None:
         name, compare = resolve_similarity(bracket)
         method.check_similarity(compare, name=name)
-        found = [(name, compare)]
+        usable = [(name, compare)]
     else:
         candidates = _defaults(method) if similarity is None else similarity
-        resolved = map(resolve_similarity, (*candidates, *models))
-        found = [one for one in resolved if _fits(method, *one)]
-    for one in found:
+        resolved = map(resolve_similarity, candidates)
+        usable = [one for one in resolved if _fits(method, *one)]
+    for one in usable:
         yield Row(name=f"{method.name}[{one[0]}]", method=method, similarity=one)
-    if not found:
+    if not usable:
         default = method.default_similarity
         yield Row(
             name=f"{method.name}[{default}]",
@@ -103,12 +99,12 @@ def _rows(
 def _parsed(asked: str | Method) -> tuple[Method, str | None]:
     if not isinstance(asked, str):
         return resolve_method(asked, logprobs=True), None
-    found = _SPEC.fullmatch(asked.strip())
-    if found is None or found["method"] not in METHODS:
+    parts = _SPEC.fullmatch(asked.strip())
+    if parts is None or parts["method"] not in METHODS:
         known = ", ".join(METHODS)
         msg = f"expected 'all' or methods among {known}, got {asked!r}"
         raise ConfigurationError(msg)
-    return METHODS[found["method"]], found["similarity"]
+    return METHODS[parts["method"]], parts["similarity"]
 
 
 def _defaults(method: Method) -> Sequence[str]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -19,6 +18,7 @@ from snne_guard.errors import ConfigurationError
 from snne_guard.evaluation.jsonl import AppendFile, json_line
 from snne_guard.evaluation.recordings import Question
 from snne_guard.files import replace_file
+from snne_guard.text import without_secrets
 from snne_guard.types import Assessment, Cost, Sample
 
 __all__ = ["Ask", "RecordingFile", "Tally", "record"]
@@ -29,6 +29,8 @@ Ask = Callable[[Question], Awaitable[Assessment]]
 _GIVING_UP = 5
 """So many questions that fail one after another mean that the provider is down."""
 
+_LONGEST_ERROR = 1_000
+
 # What belongs to other draws of the same question.
 _DRAWN = frozenset(
     {
@@ -36,7 +38,6 @@ _DRAWN = frozenset(
         *("tokens", "label", "settings", "drawn"),
     }
 )
-_KEY = re.compile(r"\b(?:sk|gsk|xai|pplx|hf|AIza|Bearer)[-_ ]?[A-Za-z0-9_-]{8,}")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -47,7 +48,7 @@ class Tally:
         recorded: Questions that were written.
         known: Questions that the file had already.
         failed: Questions that failed, kept aside in a file of their own.
-        cost: What the run took.
+        cost: Requests, tokens and money of the run.
         stopped: Why it ended early, None where it did not.
     """
 
@@ -138,8 +139,8 @@ class RecordingFile(AppendFile):
             "question": question.question,
             **{name: value for name, value in given.items() if value is not None},
             **extra,
-            "main_answer": _said(made.answer),
-            "samples": [_said(sample) for sample in made.samples],
+            "main_answer": _text(made.answer),
+            "samples": [_text(sample) for sample in made.samples],
             "main_logprobs": made.answer.token_logprobs,
             "token_logprobs": [sample.token_logprobs for sample in made.samples],
             "main_tokens": made.answer.tokens,
@@ -181,14 +182,14 @@ async def record(
     """Draw what the file does not have yet.
 
     Args:
-        questions: They are taken one by one, so they need not fit in memory.
+        questions: What to ask; an id that the file has is passed over.
         ask: Draws the answer and its samples. Where it raises, or brings fewer than
             ``n_samples`` samples, the question is kept aside as failed.
         file: Where to write.
         n_samples: Samples besides the answer.
         max_concurrency: Questions in flight at once.
         retry_failed: Whether to draw again what failed in an earlier run.
-        on_done: Is told after each question.
+        on_done: Called after each question.
 
     Returns:
         How the run went. It stops early where one question after another fails.
@@ -239,7 +240,7 @@ async def record(
     return tally
 
 
-def _said(sample: Sample) -> str:
+def _text(sample: Sample) -> str:
     return sample.text if sample.tool_calls is None else sample.tool_calls
 
 
@@ -254,9 +255,5 @@ def _kind(sample: Sample) -> str | None:
 
 def _described(error: BaseException) -> str:
     """Return an error in a line, without keys that a provider has echoed."""
-    text = str(error)
-    for name, value in os.environ.items():
-        secret = name.upper().endswith(("KEY", "TOKEN", "SECRET", "PASSWORD"))
-        if secret and len(value) >= 8:  # noqa: PLR2004 - shorter is a word
-            text = text.replace(value, "***")
-    return f"{type(error).__name__}: {_KEY.sub('***', text)[:1_000]}"
+    # Masked first: half of a key that was cut off would not be recognised.
+    return f"{type(error).__name__}: {without_secrets(str(error))[:_LONGEST_ERROR]}"

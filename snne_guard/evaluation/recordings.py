@@ -8,15 +8,23 @@ from dataclasses import MISSING, dataclass, field, fields
 from hashlib import blake2b
 from typing import Annotated, Any, TypeVar
 
-from pydantic import AfterValidator, Field, Strict, TypeAdapter, ValidationError
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    Strict,
+    TypeAdapter,
+    ValidationError,
+)
 
 from snne_guard.errors import InputError
-from snne_guard.evaluation.jsonl import OnBad, Source, json_line, read_objects
+from snne_guard.evaluation.jsonl import Source, json_line, read_objects
 from snne_guard.files import first_problem, replace_file
 
 __all__ = [
     "Question",
     "Recording",
+    "Verdict",
     "read_questions",
     "read_recordings",
     "write_recordings",
@@ -32,6 +40,16 @@ def _encodable(text: str) -> str:
     return text
 
 
+def _number(value: object) -> object:
+    if isinstance(value, bool | str):
+        msg = f"expected 1 (right) or 0 (wrong), got a {type(value).__name__}"
+        raise ValueError(msg)  # noqa: TRY004 - pydantic takes no TypeError
+    return value
+
+
+Verdict = Annotated[int, BeforeValidator(_number), Field(ge=0, le=1)]
+"""Whether an answer is right: 1 or 0, but neither ``true`` nor ``"1"``."""
+
 _Text = Annotated[str, Strict(), AfterValidator(_encodable)]
 _Id = Annotated[
     str,
@@ -40,7 +58,6 @@ _Id = Annotated[
 ]
 # Providers round: a log-probability a little above 0 is no reason to lose a line.
 _Logprob = Annotated[float, Field(le=1e-3)]
-_Label = Annotated[int, Field(ge=0, le=1)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +94,7 @@ class Recording:
     token_logprobs: tuple[tuple[_Logprob, ...] | None, ...] | None = field(
         default=None, repr=False
     )
-    label: _Label | None = None
+    label: Verdict | None = None
     settings: dict[str, Any] | None = field(default=None, repr=False)
     extra: Mapping[str, Any] = field(default_factory=dict[str, Any], repr=False)
 
@@ -88,29 +105,26 @@ class Recording:
         Raises:
             InputError: A field is missing or is not what it must be.
         """
-        found = _checked(_RECORDING, cls, row)
-        lists = found.token_logprobs
-        if lists is not None and len(lists) != len(found.samples):
+        recording = _checked(_RECORDING, cls, row)
+        lists, samples = recording.token_logprobs, recording.samples
+        if lists is not None and len(lists) != len(samples):
             msg = (
-                f"token_logprobs: expected one list for each of {len(found.samples)} "
+                f"token_logprobs: expected one list for each of {len(samples)} "
                 f"samples, got {len(lists)}"
             )
             raise InputError(msg)
-        return found
+        return recording
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON object that ``from_dict`` reads; unknown fields stay out."""
-        known = {
-            one.name: getattr(self, one.name)
-            for one in fields(self)
-            if one.name != "extra"
-        }
-        kept = {
+        names = [each.name for each in fields(self) if each.name != "extra"]
+        known = {name: getattr(self, name) for name in names}
+        given = {
             name: value
             for name, value in known.items()
             if value is not None or name == "question"
         }
-        return kept | dict(self.extra)
+        return given | dict(self.extra)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,11 +160,11 @@ class Question:
             InputError: A field is missing or is not what it must be.
         """
         named = row if row.get("id") is not None else {**row, "id": _content_id(row)}
-        found = _checked(_QUESTION, cls, named)
-        if not found.question.strip():
+        question = _checked(_QUESTION, cls, named)
+        if not question.question.strip():
             msg = "question: expected a text, got a blank one"
             raise InputError(msg)
-        return found
+        return question
 
     @property
     def prompt(self) -> str:
@@ -166,16 +180,12 @@ _QUESTION = TypeAdapter(Question)
 Row = TypeVar("Row", Question, Recording)
 
 
-def read_recordings(
-    source: Source, *, on_bad: OnBad | None = None
-) -> Iterator[Recording]:
+def read_recordings(source: Source) -> Iterator[Recording]:
     """Read recordings line by line.
 
     Args:
         source: A file, or lines of bytes: UTF-8, one JSON object a line; blank lines
             are passed over.
-        on_bad: Is called with the error of each line that is no recording, and the
-            line is passed over. Without it the first such line ends the reading.
 
     Yields:
         The recordings in the order of the file.
@@ -186,20 +196,14 @@ def read_recordings(
         OSError: The file cannot be read.
 
     Example:
-        >>> lines = [
-        ...     b'{"id": "1", "question": "Why?", "samples": []}',
-        ...     b'{"id": "2", "question": null, "main_answer": "4", "samples": []}',
-        ... ]
-        >>> [row.main_answer for row in read_recordings(lines, on_bad=print)]
-        input, line 1: main_answer: Field required
+        >>> line = b'{"id": "1", "question": null, "main_answer": "4", "samples": []}'
+        >>> [row.main_answer for row in read_recordings([line])]
         ['4']
     """
-    return read_objects(source, _unique(Recording.from_dict), on_bad=on_bad)
+    return read_objects(source, _unique(Recording.from_dict))
 
 
-def read_questions(
-    source: Source, *, on_bad: OnBad | None = None
-) -> Iterator[Question]:
+def read_questions(source: Source) -> Iterator[Question]:
     """Read questions; the rest is as in ``read_recordings``.
 
     A line has ``question`` and, where known, ``id``, ``context``, ``answers`` and
@@ -209,7 +213,7 @@ def read_questions(
         >>> list(read_questions([b'{"id": 7, "question": "Why?"}']))
         [Question(id='7')]
     """
-    return read_objects(source, _unique(Question.from_dict), on_bad=on_bad)
+    return read_objects(source, _unique(Question.from_dict))
 
 
 def write_recordings(
@@ -240,23 +244,23 @@ def _unique(read: Callable[[Mapping[str, Any]], Row]) -> Callable[..., Row]:
     seen: set[str] = set()
 
     def read_new(row: Mapping[str, Any]) -> Row:
-        found = read(row)
-        if found.id in seen:
-            msg = f"id: {found.id!r} has come before"
+        value = read(row)
+        if value.id in seen:
+            msg = f"id: {value.id!r} has come before"
             raise InputError(msg)
-        seen.add(found.id)
-        return found
+        seen.add(value.id)
+        return value
 
     return read_new
 
 
 def _checked(adapter: TypeAdapter[Row], cls: type[Row], row: Mapping[str, Any]) -> Row:
-    known = {one.name: one for one in fields(cls) if one.name != "extra"}
+    known = {each.name: each for each in fields(cls) if each.name != "extra"}
     # A field that is null says no more than one that is left out.
     given = {
         name: row[name]
-        for name, one in known.items()
-        if name in row and (row[name] is not None or one.default is MISSING)
+        for name, each in known.items()
+        if name in row and (row[name] is not None or each.default is MISSING)
     }
     extra = {name: value for name, value in row.items() if name not in known}
     try:

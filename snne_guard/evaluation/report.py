@@ -16,6 +16,7 @@ from snne_guard.evaluation.bootstrap import Interval
 from snne_guard.evaluation.metrics import dense_ranks, risk_coverage
 from snne_guard.evaluation.plan import BASELINE
 from snne_guard.evaluation.results import TITLES, Evaluation
+from snne_guard.text import printable
 from snne_guard.types import FloatArray
 
 __all__ = ["check_report_packages", "to_html"]
@@ -26,12 +27,10 @@ _SMALLEST_COVERAGE = 0.05  # below it the risk hangs on a few answers
 
 
 def to_html(evaluations: Iterable[Evaluation]) -> str:
-    """Return evaluations as one page: tables, curves and the hardest questions.
+    """Return evaluations as one page of tables and curves.
 
-    The page has no script and loads nothing; its content security policy forbids it to,
-    whatever the recorded texts say, and those are escaped. It shows up to twenty
-    questions of each set with their answers, so share it only with whom you would share
-    these.
+    It has no text of a question or an answer, no script, and loads nothing; its content
+    security policy forbids it to. Names from outside are escaped.
 
     Raises:
         MissingExtraError: jinja2 or matplotlib is not installed.
@@ -44,8 +43,9 @@ def to_html(evaluations: Iterable[Evaluation]) -> str:
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        finalize=_shown,
     )
-    environment.filters["interval"] = _shown
+    environment.filters["interval"] = _interval
     source = resources.files("snne_guard.evaluation").joinpath("report.html.j2")
     template = environment.from_string(source.read_text(encoding="utf-8"))
     sets = [(one, _charts(one)) for one in evaluations]
@@ -67,7 +67,11 @@ def check_report_packages() -> None:
         raise MissingExtraError(error.name or "jinja2", extra="eval") from error
 
 
-def _shown(interval: Interval) -> str:
+def _shown(value: Any) -> Any:  # noqa: ANN401 - whatever stands in the template
+    return printable(value, lines=True) if isinstance(value, str) else value
+
+
+def _interval(interval: Interval) -> str:
     if not math.isfinite(interval.value):
         return "-"
     if not math.isfinite(interval.low):
@@ -150,7 +154,7 @@ def _figure(x_label: str, y_label: str) -> tuple[Any, Any]:
 
 def _line(axes: Any, x: FloatArray, y: FloatArray, name: str) -> None:  # noqa: ANN401 - matplotlib
     style = ":" if name == BASELINE else "-"
-    axes.plot(x, y, style, label=name[:_LONGEST_NAME])
+    axes.plot(x, y, style, label=printable(name[:_LONGEST_NAME]))
 
 
 def _picture(figure: Any, axes: Any) -> str:  # noqa: ANN401 - matplotlib

@@ -8,11 +8,13 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
+from unicodedata import normalize
 
 from snne_guard.evaluation.bootstrap import Interval
+from snne_guard.text import printable
 from snne_guard.types import FloatArray
 
-__all__ = ["TITLES", "Evaluation", "HardQuestion", "MethodResult", "to_csv"]
+__all__ = ["TITLES", "Evaluation", "MethodResult", "to_csv"]
 
 TITLES = {
     "auroc": "AUROC",
@@ -44,27 +46,6 @@ class MethodResult:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HardQuestion:
-    """A question on which the first method and the truth disagree.
-
-    Attributes:
-        id: Of the recording.
-        question: What was asked.
-        answer: The delivered answer.
-        samples: The samples that were scored.
-        correct: Whether the answer is right.
-        uncertainty: The method's raw value.
-    """
-
-    id: str
-    question: str | None = field(repr=False)
-    answer: str = field(repr=False)
-    samples: tuple[str, ...] = field(repr=False)
-    correct: bool
-    uncertainty: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Evaluation:
     """What was found on one set of recordings.
 
@@ -82,7 +63,6 @@ class Evaluation:
         quality: ``(n,)`` quality of their answers in [0, 1].
         correct: ``(n,)`` 1 right and 0 wrong, None where the grader draws no such line.
         uncertainties: For each ranked method ``(n,)`` raw values.
-        hardest: Where the first ranked method and the truth disagree most.
     """
 
     name: str
@@ -98,7 +78,6 @@ class Evaluation:
     quality: FloatArray = field(repr=False)
     correct: FloatArray | None = field(repr=False)
     uncertainties: Mapping[str, FloatArray] = field(repr=False)
-    hardest: tuple[HardQuestion, ...] = field(repr=False)
 
     @property
     def accuracy(self) -> float | None:
@@ -110,8 +89,8 @@ class Evaluation:
         """The methods that were ranked, best first."""
 
         def value(row: MethodResult) -> float:
-            found = row.metrics[self.metrics[0]].value
-            return -math.inf if math.isnan(found) else found
+            figure = row.metrics[self.metrics[0]].value
+            return -math.inf if math.isnan(figure) else figure
 
         rows = (row for row in self.rows if row.skipped is None)
         return tuple(sorted(rows, key=value, reverse=True))
@@ -124,11 +103,11 @@ class Evaluation:
     @property
     def skipped(self) -> dict[str, list[str]]:
         """The methods that were not ranked, by the reason."""
-        found: dict[str, list[str]] = {}
+        names: dict[str, list[str]] = {}
         for row in self.rows:
             if row.skipped is not None:
-                found.setdefault(row.skipped, []).append(row.name)
-        return found
+                names.setdefault(row.skipped, []).append(row.name)
+        return names
 
     @property
     def first(self) -> str:
@@ -136,7 +115,7 @@ class Evaluation:
         return next(iter(self.uncertainties))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all but the texts of questions and answers, as JSON can hold it."""
+        """Return everything as JSON can hold it; no text of a question or answer."""
         return {
             "name": self.name,
             "grader": self.grader,
@@ -161,7 +140,8 @@ class Evaluation:
 def to_csv(evaluations: Iterable[Evaluation], /) -> str:
     """Return one line a method, ranked or not.
 
-    Fields that a spreadsheet would take for a formula begin with an apostrophe.
+    Fields that a spreadsheet would take for a formula begin with an apostrophe, and
+    control characters are pictures of themselves.
     """
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
@@ -187,7 +167,10 @@ def to_csv(evaluations: Iterable[Evaluation], /) -> str:
 
 
 def _harmless(text: str) -> str:
-    return f"'{text}" if text.lstrip()[:1] in {"=", "+", "-", "@"} else text
+    shown = printable(text)
+    # Spreadsheets take full-width signs for the plain ones.
+    first = normalize("NFKC", shown.lstrip()[:1])
+    return f"'{shown}" if first in {"=", "+", "-", "@"} else shown
 
 
 def _row_dict(row: MethodResult) -> dict[str, Any]:

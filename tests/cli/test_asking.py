@@ -139,6 +139,20 @@ def test_record_writes_what_calibrate_and_evaluate_read(
     assert "other settings" in other.stderr
 
 
+def test_a_bad_line_is_found_before_anything_is_asked(
+    serve: Any, tmp_path: Path
+) -> None:
+    def script(asked: Any) -> Answer:
+        raise AssertionError(asked)
+
+    file, output = questions(tmp_path, 2), tmp_path / "r.jsonl"
+    file.write_text(file.read_text() + "\nnonsense")
+    result = run("record", file, "--output", output, *serve(script))
+    assert result.exit_code == 2
+    assert "line 3: expected a JSON object" in result.stderr
+    assert not output.exists()
+
+
 def test_record_keeps_failures_aside(serve: Any, tmp_path: Path) -> None:
     def script(asked: Any) -> Answer:
         bad = "1?" in json.dumps(asked.body)

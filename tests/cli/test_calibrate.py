@@ -75,12 +75,6 @@ def test_labels_beside_the_recording_win(recording: Path, out: Path) -> None:
             file.add(Label(id=row.id, label=0, answer=answer_digest(row)))
     result = run("calibrate", recording, "--error-rate", 0.3, "--out", out)
     assert "120 answers, 46 of them wrong" in result.stdout
-    other = recording.with_name("other.labels.jsonl")
-    named = ("--labels", other, "--error-rate", 0.3, "-o", out)
-    assert run("calibrate", recording, *named).exit_code == 2
-    other.touch()
-    result = run("calibrate", recording, *named)
-    assert "120 answers, 40 of them wrong" in result.stdout
 
 
 def test_several_recordings_are_one(recording: Path, out: Path) -> None:

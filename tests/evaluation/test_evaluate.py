@@ -41,6 +41,10 @@ def rows(n: int = 60, /, **fields: Any) -> list[Recording]:
     return made
 
 
+def unlabelled(n: int = 60, /) -> list[Recording]:
+    return [recording(**{**row.to_dict(), "label": None}) for row in rows(n)]
+
+
 def test_the_figures_are_those_of_score_and_the_metrics() -> None:
     made = rows()
     found = evaluate(made, methods=["snne", "dse[exact]"], draws=20)
@@ -266,13 +270,10 @@ def test_grades_without_right_and_wrong_have_no_auroc() -> None:
             for one in found
         ]
 
-    found = evaluate(
-        rows(), methods=["snne"], grader=grade, labels_first=False, draws=9
-    )
+    found = evaluate(unlabelled(), methods=["snne"], grader=grade, draws=9)
     assert found.correct is None
     assert found.accuracy is None
     assert list(found.rows[0].metrics) == ["auarc", "prr", "prr_normalised"]
-    assert found.hardest == ()
 
 
 def test_one_class_has_no_auroc_and_is_no_error() -> None:
@@ -281,17 +282,6 @@ def test_one_class_has_no_auroc_and_is_no_error() -> None:
     assert found.accuracy == 1.0
     assert math.isnan(found.rows[0].metrics["auroc"].value)
     assert found.to_dict()["methods"][0]["metrics"]["auroc"]["value"] is None
-
-
-def test_the_hardest_questions_are_those_of_the_first_method() -> None:
-    found = evaluate(rows(), methods=["snne[rouge_l]"], draws=2)
-    values = found.uncertainties[found.first]
-    assert found.correct is not None
-    wrong = [one for one in found.hardest if not one.correct]
-    right = [one for one in found.hardest if one.correct]
-    assert len(wrong) == len(right) == 10
-    assert wrong[0].uncertainty == values[found.correct == 0].min()
-    assert right[0].uncertainty == values[found.correct == 1].max()
 
 
 def test_pooled_data_sets_are_warned_of() -> None:
@@ -328,7 +318,7 @@ def test_rows_are_planned_by_what_methods_need() -> None:
         "dse[normalised]",
         "answer_length",
     ]
-    more = plan_rows("snne[rouge_l],dse", models=["nli:some/model"])
+    more = plan_rows("snne[rouge_l],dse", similarity=["exact", "nli:some/model"])
     assert [row.name for row in more] == [
         "snne[rouge_l]",
         "dse[exact]",

@@ -200,18 +200,35 @@ def test_without_references_there_is_no_grade() -> None:
     assert resolve_grader("numeric")([recording(answers=["none"])]) == [None]
 
 
-@pytest.mark.parametrize("fields", [{"answers": []}, {"is_impossible": True}])
-def test_only_an_abstention_answers_the_unanswerable(fields: dict[str, Any]) -> None:
-    said = ["", "I don\u2019t know.", "Unknown!", "Unknown, perhaps Paris", "1912"]
-    rows = [recording(main_answer=text, **fields) for text in said]
+def test_only_an_abstention_answers_the_unanswerable() -> None:
+    texts = ["", "I don\u2019t know.", "Unknown!", "Unknown, perhaps Paris", "1912"]
+    rows = [recording(main_answer=text, answers=[]) for text in texts]
     assert all(map(is_unanswerable, rows))
     for name in set(GRADERS) - {"bert_score"}:
         qualities = [grade and grade.quality for grade in resolve_grader(name)(rows)]
         assert qualities == [1.0, 1.0, 1.0, 0.0, 0.0]
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Not stated.",
+        "I do not know",
+        "I'm not sure.",
+        "Not in the context",
+        "The question cannot be answered.",
+        "There is no answer",
+        "Not enough information",
+        "It is unknown",
+    ],
+)
+def test_the_usual_words_are_an_abstention(text: str) -> None:
+    assert is_abstention(text)
+    assert not is_abstention(f"{text} Perhaps Paris")
+
+
 def test_an_abstention_is_wrong_where_there_is_an_answer() -> None:
-    row = recording(main_answer="unknown", answers=["Paris"], is_impossible=False)
+    row = recording(main_answer="unknown", answers=["Paris"])
     assert not is_unanswerable(row)
     assert not is_unanswerable(recording())
     assert not is_abstention("unknown to me")
@@ -220,12 +237,12 @@ def test_an_abstention_is_wrong_where_there_is_an_answer() -> None:
     assert grade.correct == 0
 
 
-def test_labels_go_before_a_grader_unless_asked_otherwise() -> None:
+def test_labels_go_before_a_grader() -> None:
     rows = recordings()  # the second label says right, F1 says wrong
     grader = resolve_grader("squad_em")
     by_label = grade_all(rows, grader)
     assert {grade.grader for grade in by_label if grade} == {"label"}
-    regraded = grade_all(rows, grader, labels_first=False)
+    regraded = grader(rows)
     assert [grade and grade.correct for grade in by_label] == [1, 1, 0, 0]
     assert [grade and grade.correct for grade in regraded] == [1, 0, 0, 0]
 

@@ -121,8 +121,8 @@ def test_a_key_that_a_provider_echoes_is_not_written(
         raise ValueError("bad key sk-abcdefgh12345678, or very-secret-value")
 
     run(tmp_path / "r.jsonl", range(1), failing)
-    told = (tmp_path / "r.failed.jsonl").read_text()
-    assert "ValueError: bad key ***, or ***" in told
+    failures = (tmp_path / "r.failed.jsonl").read_text()
+    assert "ValueError: bad key ***, or ***" in failures
 
 
 def test_a_key_at_the_end_of_a_long_error_is_not_cut_and_kept(

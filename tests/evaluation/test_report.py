@@ -26,8 +26,9 @@ from tests.evaluation.support import recording, recordings
 
 HOSTILE = (
     '<script>alert(1)</script>"><img src=x onerror=alert(1)>&amp;'
-    "{{ 7*7 }}</pre><!-- ]]> \u202e $\\frac{1}{0}$ =cmd|' /C calc'!A0"
+    "{{ 7*7 }}</pre><!-- ]]> \x1b[2J \u202e $\\frac{1}{0}$ =cmd|' /C calc'!A0"
 )
+SHOWN = HOSTILE.replace("\x1b", "\u241b").replace("\u202e", "\ufffd")
 
 
 class Page(HTMLParser):
@@ -72,7 +73,6 @@ def test_the_page_has_the_figures() -> None:
         assert f"{row.metrics['auroc'].value:.3f}" in page.text
     assert "30 of 30 questions" in page.text
     assert "wsnne[content_f1], wsnne[rouge_l]: expected mean_logprobs" in page.text
-    assert "Certain, but wrong" in page.text
 
 
 def test_the_page_loads_nothing_and_runs_nothing() -> None:
@@ -103,24 +103,15 @@ def test_pictures_are_whole_svg_files() -> None:
         assert not root.findall(".//{http://www.w3.org/2000/svg}script")
 
 
-def test_hostile_texts_are_shown_and_do_nothing() -> None:
+def test_the_page_has_no_text_of_a_question_or_an_answer() -> None:
     text = to_html(
-        [
-            evaluation(
-                question=HOSTILE, main_answer=HOSTILE, samples=[HOSTILE] * 2, id=HOSTILE
-            )
-        ]
+        [evaluation(question="hidden", main_answer="hidden", samples=["hidden"] * 2)]
     )
-    page = Page(text)
-    assert page.text.count(HOSTILE) >= 4 * 20
-    assert {tag for tag, _ in page.tags} == {
-        tag for tag, _ in Page(to_html([evaluation()])).tags
-    }
-    assert "<script" not in text
+    assert "hidden" not in text
 
 
 def test_hostile_names_are_shown_and_do_nothing() -> None:
-    rows = [recording(id=n, label=n % 2, samples=["a", str(n)]) for n in range(9)]
+    rows = [recording(id=n, samples=["a", str(n)]) for n in range(9)]
 
     def grade(found: Any) -> list[Grade | None]:
         return [
@@ -137,13 +128,18 @@ def test_hostile_names_are_shown_and_do_nothing() -> None:
         methods=["snne"],
         similarity=[compare],
         grader=grade,
-        labels_first=False,
         draws=2,
         name=HOSTILE,
     )
-    page = Page(to_html([found]))
-    assert page.text.count(HOSTILE) >= 3
-    assert "script" not in {tag for tag, _ in page.tags}
+    text = to_html([found])
+    page = Page(text)
+    assert page.text.count(SHOWN) >= 3
+    assert not set("\x1b\u202e") & set(text)
+    assert {tag for tag, _ in page.tags} == {
+        tag for tag, _ in Page(to_html([evaluation()])).tags
+    } - {"h3", "ul", "li"}
+    for source in re.findall(r'src="data:image/svg\+xml;base64,([^"]*)"', text):
+        ET.fromstring(b64decode(source))  # noqa: S314 - our own
 
 
 def test_sets_without_right_and_wrong_have_no_pictures() -> None:
@@ -183,10 +179,30 @@ def test_csv_fields_are_no_formulas() -> None:
     lines = list(csv.DictReader(io.StringIO(to_csv([found]))))
     assert {line["set"] for line in lines} == {"'=HYPERLINK(1)"}
     assert [line["method"] for line in lines[:3]] == [
-        '\' +cmd|"x"\n',
+        '\' +cmd|"x"\u240a',
         "'@SUM(1)",
         "'-1+1",
     ]
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("\uff1d1+1", "'\uff1d1+1"),
+        ("\uff0b1", "'\uff0b1"),
+        (" \uff0d1", "' \uff0d1"),
+        ("\uff20SUM(1)", "'\uff20SUM(1)"),
+        ("\t=1", "\u2409=1"),
+        ("a\r=1", "a\u240d=1"),
+    ],
+)
+def test_csv_fields_are_no_formulas_by_other_signs_either(
+    name: str, shown: str
+) -> None:
+    found = evaluation()
+    object.__setattr__(found, "name", name)
+    (line, *_) = csv.DictReader(io.StringIO(to_csv([found])))
+    assert line["set"] == shown
 
 
 def test_csv_and_json_have_every_figure() -> None:
