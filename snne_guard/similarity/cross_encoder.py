@@ -9,13 +9,9 @@ from itertools import permutations
 
 import numpy as np
 
-from snne_guard.errors import ConfigurationError, InputError, ScoringError
+from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.similarity.lexical import distinct_texts, spread
-from snne_guard.similarity.local_models import (
-    LocalModel,
-    check_batch_size,
-    model_name,
-)
+from snne_guard.similarity.local_models import LocalModel, model_name, predict
 from snne_guard.types import FloatArray
 
 __all__ = ["DEFAULT_CROSS_ENCODER", "CrossEncoder"]
@@ -36,13 +32,12 @@ class CrossEncoder:
     Args:
         model: Name on the Hugging Face Hub, or the path of a folder.
         device: Such as ``"cuda:1"``; None for the best.
-        batch_size: Pairs that go through the model together.
 
     Raises:
         MissingExtraError: At first use: sentence-transformers is not installed.
-        ConfigurationError: An option makes no sense; at first use: the model cannot be
+        ConfigurationError: ``model`` is no name; at first use: the model cannot be
             loaded, or has several outputs.
-        ScoringError: In use: the model failed, or its numbers are none.
+        ScoringError: In use: the model failed, or gave NaN or infinity.
 
     Source:
         Duan et al. 2024, "Shifting Attention to Relevance" (SAR).
@@ -59,11 +54,9 @@ class CrossEncoder:
     model: str | os.PathLike[str] = DEFAULT_CROSS_ENCODER
     _: KW_ONLY
     device: str | None = None
-    batch_size: int = 32
     name: str = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        check_batch_size(self.batch_size)
         object.__setattr__(self, "name", f"cross_encoder:{model_name(self.model)}")
 
     def __call__(
@@ -116,19 +109,10 @@ class CrossEncoder:
 
     def _alike(self, pairs: Sequence[tuple[str, str]]) -> FloatArray:
         shared = LocalModel.of(
-            "CrossEncoder", model_name(self.model), device=self.device, extra="nli"
+            "CrossEncoder", self.model, device=self.device, extra="nli"
         )
-        outputs = shared.model.config.num_labels
+        outputs = shared.run(lambda model: model.config.num_labels)
         if outputs != 1:
             msg = f"expected {self.name} to have one output, got {outputs}"
             raise ConfigurationError(msg)
-        found = shared.run(
-            lambda model: model.predict(
-                pairs, batch_size=self.batch_size, show_progress_bar=False
-            )
-        )
-        alike = np.asarray(found, dtype=np.float64)
-        if not np.isfinite(alike).all():
-            msg = f"expected numbers from {self.name}, got NaN or infinity"
-            raise ScoringError(msg)
-        return alike.clip(0.0, 1.0)
+        return shared.run(lambda model: predict(model, pairs)).clip(0.0, 1.0)

@@ -11,7 +11,7 @@ import numpy as np
 
 from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.similarity.lexical import distinct_texts, spread
-from snne_guard.similarity.local_models import LocalModel, check_batch_size
+from snne_guard.similarity.local_models import LocalModel
 from snne_guard.types import FloatArray
 
 __all__ = ["Embedding"]
@@ -27,11 +27,10 @@ class Embedding:
             ``Embeddings``, or anything else with ``embed_documents``; or a callable
             that takes a list of ``n`` texts and returns ``(n, d)`` numbers.
         device: Where a named model runs, such as ``"cuda:0"``; None for the best.
-        batch_size: Texts that a named model takes at once.
 
     Raises:
-        ConfigurationError: ``model`` is none of these, or ``batch_size`` is below 1; at
-            first use: the named model cannot be loaded.
+        ConfigurationError: ``model`` is none of these; at first use: the named model
+            cannot be loaded.
         MissingExtraError: At first use: sentence-transformers is not installed.
 
     Source:
@@ -53,10 +52,8 @@ class Embedding:
     model: Any
     _: KW_ONLY
     device: str | None = None
-    batch_size: int = 32
 
     def __post_init__(self) -> None:
-        check_batch_size(self.batch_size)
         named = isinstance(self.model, str | os.PathLike) and self.model != ""
         if not (
             named or hasattr(self.model, "embed_documents") or callable(self.model)
@@ -117,14 +114,12 @@ class Embedding:
         if isinstance(self.model, str | os.PathLike):
             shared = LocalModel.of(
                 "SentenceTransformer",
-                os.fspath(self.model),
+                self.model,
                 device=self.device,
                 extra="embeddings",
             )
             return shared.run(
-                lambda model: model.encode(
-                    texts, batch_size=self.batch_size, show_progress_bar=False
-                )
+                lambda model: model.encode(texts, show_progress_bar=False)
             )
         embed = getattr(self.model, "embed_documents", self.model)
         return cast("Callable[[list[str]], object]", embed)(texts)

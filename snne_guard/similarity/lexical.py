@@ -7,18 +7,14 @@ from collections import Counter
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from itertools import combinations
+from typing import Literal
 
 import numpy as np
 from rapidfuzz.distance import LCSseq
 from rapidfuzz.process import cdist
 
-from snne_guard.errors import InputError
-from snne_guard.similarity.tokens import (
-    TokenizerName,
-    compatible,
-    rouge_tokens,
-    tokenizer,
-)
+from snne_guard.errors import ConfigurationError, InputError
+from snne_guard.similarity.tokens import compatible, rouge_tokens, unicode_tokens
 from snne_guard.types import FloatArray
 
 __all__ = [
@@ -38,13 +34,15 @@ in any order, so that time is linear in long texts."""
 ALMOST_ONE = 0.99
 """The most that two texts with different tokens get where their order was not seen."""
 
+_TOKENIZERS = {"unicode": unicode_tokens, "rouge": rouge_tokens}
+
 
 def rouge_l(
     texts: Sequence[str],
     /,
     *,
     question: str | None = None,
-    tokens: TokenizerName = "unicode",
+    tokens: Literal["unicode", "rouge"] = "unicode",
 ) -> FloatArray:
     r"""Compare every text with every other one by ROUGE-L F1.
 
@@ -80,7 +78,10 @@ def rouge_l(
                [0. , 0. , 0. , 0. , 1. ]])
     """
     del question
-    cut = tokenizer(tokens)
+    if tokens not in _TOKENIZERS:
+        msg = f"expected tokens to be one of {[*_TOKENIZERS]}, got {tokens!r}"
+        raise ConfigurationError(msg)
+    cut = _TOKENIZERS[tokens]
     distinct = distinct_texts(texts)
     if not distinct:
         return np.zeros((0, 0))

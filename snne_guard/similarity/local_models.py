@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any, Literal, TypeVar
+
+import numpy as np
 
 from snne_guard.errors import (
     ConfigurationError,
@@ -14,13 +16,14 @@ from snne_guard.errors import (
     ScoringError,
     SnneGuardError,
 )
+from snne_guard.types import FloatArray
 
-__all__ = ["LocalModel", "check_batch_size", "model_name"]
+__all__ = ["LocalModel", "model_name", "predict"]
 
 Result = TypeVar("Result")
 Kind = Literal["CrossEncoder", "SentenceTransformer"]
 
-_LOADED: dict[tuple[str, str, str | None, str | None], LocalModel] = {}
+_LOADED: dict[tuple[str, str, str | None], LocalModel] = {}
 _LOADING = threading.Lock()
 
 
@@ -28,33 +31,31 @@ class LocalModel:
     """One model in memory. Its tokenizer serves one thread at a time."""
 
     def __init__(self, name: str, model: Any) -> None:  # noqa: ANN401 - of torch
-        self.name = name
-        self.model = model
+        self._name, self._model = name, model
         self._turn = threading.Lock()
 
     @classmethod
     def of(
         cls,
         kind: Kind,
-        name: str,
+        model: str | os.PathLike[str],
         *,
         device: str | None,
         extra: str,
-        revision: str | None = None,
     ) -> LocalModel:
         """Return the shared model, loaded at the first call. Its own code is never run.
 
         Args:
             kind: The class of sentence-transformers.
-            name: A name on the Hugging Face Hub, or a folder.
+            model: A name on the Hugging Face Hub, or a folder.
             device: Such as ``"cuda:1"``; None for the best.
             extra: The extra of this library that installs what is needed.
-            revision: Branch, tag or commit.
         """
-        key = (kind, name, device, revision)
+        name = model_name(model)
+        key = (kind, name, device)
         with _LOADING:
             if key not in _LOADED:
-                _LOADED[key] = cls(name, _load(*key, extra=extra))
+                _LOADED[key] = cls(name, _load(kind, name, device, extra))
             return _LOADED[key]
 
     def run(self, work: Callable[[Any], Result]) -> Result:
@@ -65,12 +66,33 @@ class LocalModel:
         """
         with self._turn:
             try:
-                return work(self.model)
+                return work(self._model)
             except SnneGuardError:
                 raise
             except Exception as error:
-                msg = f"the model {self.name!r} failed with {type(error).__name__}"
+                msg = f"the model {self._name!r} failed with {type(error).__name__}"
                 raise ScoringError(msg) from error
+
+
+def predict(
+    model: Any,  # noqa: ANN401 - of torch
+    pairs: Sequence[Sequence[str]],
+    *,
+    softmax: bool = False,
+) -> FloatArray:
+    """Return what a ``CrossEncoder`` of sentence-transformers says of each pair.
+
+    Raises:
+        ScoringError: It gave NaN or infinity.
+    """
+    outputs = np.asarray(
+        model.predict(pairs, apply_softmax=softmax, show_progress_bar=False),
+        dtype=np.float64,
+    )
+    if not np.isfinite(outputs).all():
+        msg = "expected numbers from the model, got NaN or infinity"
+        raise ScoringError(msg)
+    return outputs
 
 
 def model_name(model: object) -> str:
@@ -85,27 +107,14 @@ def model_name(model: object) -> str:
     return str(os.fspath(model))
 
 
-def check_batch_size(value: object) -> None:
-    """Check that it is a whole number of at least 1.
-
-    Raises:
-        ConfigurationError: It is not.
-    """
-    if not isinstance(value, int) or value < 1:
-        msg = f"expected batch_size to be at least 1, got {value!r}"
-        raise ConfigurationError(msg)
-
-
-def _load(
-    kind: str, name: str, device: str | None, revision: str | None, *, extra: str
-) -> Any:  # noqa: ANN401 - of torch
+def _load(kind: str, name: str, device: str | None, extra: str) -> Any:  # noqa: ANN401 - of torch
     try:
         library: Any = import_module("sentence_transformers")
     except ImportError as error:
         needed = f"{error.name or 'sentence-transformers'} (for {name})"
         raise MissingExtraError(needed, extra=extra) from error
     try:
-        return getattr(library, kind)(name, device=device, revision=revision)
+        return getattr(library, kind)(name, device=device)
     except (OSError, ValueError, RuntimeError) as error:
         msg = f"the model {name!r} cannot be loaded: {error}"
         raise ConfigurationError(msg) from error

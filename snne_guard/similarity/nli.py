@@ -10,14 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from snne_guard.errors import ConfigurationError, ScoringError
+from snne_guard.errors import ConfigurationError
 from snne_guard.similarity.exact import normalised_text
-from snne_guard.similarity.lexical import distinct_texts
-from snne_guard.similarity.local_models import (
-    LocalModel,
-    check_batch_size,
-    model_name,
-)
+from snne_guard.similarity.lexical import distinct_texts, spread
+from snne_guard.similarity.local_models import LocalModel, model_name, predict
 from snne_guard.types import BoolArray, FloatArray
 
 __all__ = ["DEFAULT_NLI_MODEL", "NLI", "entail_similarity", "equivalence"]
@@ -95,28 +91,26 @@ class NLI:
     mean the same) and an entailment (the probabilities behind both). The model is
     loaded at first use and shared in the process.
 
-    Of a pair the model reads as many tokens as it was made for, 512 as a rule. Where
-    the question does not fit beside two answers it is left out; of answers that do not
-    fit by themselves the ends are not compared. Two different answers that become the
-    same tokens, because their ends are cut off or their script is unknown to the model,
-    count as neutral; ``blind_spots`` tells of both.
+    A model reads a limited number of tokens of a pair, usually 512. Where the question
+    does not fit beside two answers it is left out; the ends of longer answers are not
+    compared. Two different answers that become the same tokens, because their ends are
+    cut off or the model does not know their script, count as neutral. ``blind_spots``
+    reports both.
 
     Args:
         model: Name on the Hugging Face Hub, or the path of a folder. Code that comes
             with a model is never run.
         device: Such as ``"cuda:1"``; None for the best.
-        revision: Branch, tag or commit of the model.
         condition_on_question: Whether the question, where there is one, stands before
             both answers, as in the paper for question answering.
         strict: Whether two answers mean the same only if each entails the other, as
             in the paper's code; else no contradiction and not two neutrals suffice.
-        batch_size: Pairs that go through the model together.
 
     Raises:
         MissingExtraError: At first use: sentence-transformers is not installed.
-        ConfigurationError: An option makes no sense; at first use: the model cannot be
+        ConfigurationError: ``model`` is no name; at first use: the model cannot be
             loaded, or is no NLI model.
-        ScoringError: In use: the model failed, or its numbers are none.
+        ScoringError: In use: the model failed, or gave NaN or infinity.
 
     Example:
         >>> nli = NLI("microsoft/deberta-base-mnli")
@@ -132,14 +126,11 @@ class NLI:
     model: str | os.PathLike[str] = DEFAULT_NLI_MODEL
     _: KW_ONLY
     device: str | None = None
-    revision: str | None = None
     condition_on_question: bool = True
     strict: bool = True
-    batch_size: int = 32
     name: str = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        check_batch_size(self.batch_size)
         object.__setattr__(self, "name", f"nli:{model_name(self.model)}")
 
     def __call__(
@@ -170,9 +161,7 @@ class NLI:
         if n > 1:
             asked = question if self.condition_on_question else None
             self._shared().run(lambda model: self._fill(table, model, distinct, asked))
-        place = {text: row for row, text in enumerate(distinct)}
-        rows = [place[text] for text in texts]
-        return table[np.ix_(rows, rows)]
+        return spread(table, distinct, texts)
 
     def blind_spots(
         self, texts: Sequence[str], /, *, question: str | None = None
@@ -180,25 +169,13 @@ class NLI:
         """Return whether two texts do not fit into the model, or look alike to it."""
         del question
         distinct = distinct_texts(texts)
-        if len(distinct) < 2:  # noqa: PLR2004 - a pair
-            return False
-        seen = self._shared().run(
-            lambda model: [_ids(model, text) for text in distinct]
-        )
-        room = self._shared().run(_room)
-        longest = sorted(map(len, seen))[-2:]
-        return sum(longest) > room or any(
-            _look_alike(distinct[i], distinct[j], seen[i], seen[j], room)
-            for i, j in combinations(range(len(distinct)), 2)
+        return len(distinct) > 1 and self._shared().run(
+            lambda model: _is_blind(_Reader(model, distinct), distinct)
         )
 
     def _shared(self) -> LocalModel:
         return LocalModel.of(
-            "CrossEncoder",
-            model_name(self.model),
-            device=self.device,
-            revision=self.revision,
-            extra="nli",
+            "CrossEncoder", self.model, device=self.device, extra="nli"
         )
 
     def _fill(
@@ -210,56 +187,68 @@ class NLI:
     ) -> None:
         """Write what the model says of distinct texts into their table."""
         columns = _columns(model, self.name)
-        room = _room(model)
-        seen = [_ids(model, text) for text in distinct]
-        asked = 0 if question is None else len(_ids(model, question))
+        reader = _Reader(model, distinct)
+        asked = 0 if question is None else len(reader.tokens(question))
         places, pairs = [], []
         for i, j in permutations(range(len(distinct)), 2):
-            if _look_alike(distinct[i], distinct[j], seen[i], seen[j], room):
+            a, b = distinct[i], distinct[j]
+            if reader.look_alike(a, b):
                 table[i, j] = np.eye(3)[_NEUTRAL]
                 continue
-            fits = len(seen[i]) + len(seen[j]) + 2 * asked <= room
+            fits = reader.length(a, b) + 2 * asked <= reader.room
             before = f"{question} " if question is not None and fits else ""
             places.append((i, j))
-            pairs.append([_defused(model, f"{before}{distinct[k]}") for k in (i, j)])
-        if not pairs:
-            return
-        found = np.asarray(
-            model.predict(
-                pairs,
-                batch_size=self.batch_size,
-                apply_softmax=True,
-                show_progress_bar=False,
-            ),
-            dtype=np.float64,
-        )
-        if not np.isfinite(found).all():
-            msg = f"expected probabilities from {self.name}, got NaN or infinity"
-            raise ScoringError(msg)
-        rows, across = zip(*places, strict=True)
-        table[rows, across] = found[:, columns]
+            pairs.append([reader.without_marks(f"{before}{text}") for text in (a, b)])
+        if pairs:
+            rows, across = zip(*places, strict=True)
+            table[rows, across] = predict(model, pairs, softmax=True)[:, columns]
 
 
-def _room(model: Any) -> int:  # noqa: ANN401 - of torch
-    """Return how many tokens of two texts fit into the model together."""
-    positions = getattr(model.config, "max_position_embeddings", _TOKENS)
-    limit = min(model.tokenizer.model_max_length, positions)
-    return int(limit - model.tokenizer.num_special_tokens_to_add(pair=True))
+class _Reader:
+    """What a model sees of texts.
+
+    Args:
+        model: A ``CrossEncoder`` of sentence-transformers.
+        texts: The texts that are compared.
+    """
+
+    def __init__(self, model: Any, texts: Sequence[str]) -> None:  # noqa: ANN401 - of torch
+        self._tokenizer = model.tokenizer
+        positions = getattr(model.config, "max_position_embeddings", _TOKENS)
+        limit = min(self._tokenizer.model_max_length, positions)
+        self.room = int(limit - self._tokenizer.num_special_tokens_to_add(pair=True))
+        self._seen = {text: self.tokens(text) for text in texts}
+
+    def tokens(self, text: str) -> list[int]:
+        """Return the ids of the tokens at the start of a text."""
+        # No model reads more, and a tokenizer takes its time.
+        window = self.without_marks(text[: 20 * _TOKENS])
+        encoded = self._tokenizer(window, add_special_tokens=False, verbose=False)
+        return list(encoded["input_ids"])
+
+    def length(self, a: str, b: str) -> int:
+        """Return how many tokens two texts have together."""
+        return len(self._seen[a]) + len(self._seen[b])
+
+    def look_alike(self, a: str, b: str) -> bool:
+        """Return whether the model sees the same tokens of two different texts."""
+        half = self.room // 2
+        same = self._seen[a][:half] == self._seen[b][:half]
+        return same and normalised_text(a) != normalised_text(b)
+
+    def without_marks(self, text: str) -> str:
+        """Break marks such as [SEP], by which a text could end itself and go on."""
+        for mark in self._tokenizer.all_special_tokens:
+            if len(mark) > 1:
+                text = text.replace(mark, f"{mark[0]} {mark[1:]}")
+        return text
 
 
-def _ids(model: Any, text: str) -> list[int]:  # noqa: ANN401 - of torch
-    # No model reads more, and a tokenizer takes its time.
-    window = _defused(model, text[: 20 * _TOKENS])
-    found = model.tokenizer(window, add_special_tokens=False, verbose=False)
-    return list(found["input_ids"])
-
-
-def _look_alike(
-    one: str, other: str, seen: list[int], other_seen: list[int], room: int
-) -> bool:
-    """Return whether the model sees the same tokens of two different texts."""
-    same = seen[: room // 2] == other_seen[: room // 2]
-    return same and normalised_text(one) != normalised_text(other)
+def _is_blind(reader: _Reader, texts: Sequence[str]) -> bool:
+    return any(
+        reader.length(a, b) > reader.room or reader.look_alike(a, b)
+        for a, b in combinations(texts, 2)
+    )
 
 
 def _columns(model: Any, name: str) -> list[int]:  # noqa: ANN401 - of torch
@@ -275,11 +264,3 @@ def _columns(model: Any, name: str) -> list[int]:  # noqa: ANN401 - of torch
         )
         raise ConfigurationError(msg)
     return [starts.index(column) for column in columns]
-
-
-def _defused(model: Any, text: str) -> str:  # noqa: ANN401 - of torch
-    """Break marks such as [SEP], by which a text could end itself and go on."""
-    for mark in model.tokenizer.all_special_tokens:
-        if len(mark) > 1:
-            text = text.replace(mark, f"{mark[0]} {mark[1:]}")
-    return text

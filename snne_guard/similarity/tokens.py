@@ -20,23 +20,15 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterator
-from typing import Literal
-
-from snne_guard.errors import ConfigurationError
+from collections.abc import Iterator
 
 __all__ = [
-    "TokenizerName",
     "compatible",
     "is_notation",
     "is_visible",
     "rouge_tokens",
-    "tokenizer",
     "unicode_tokens",
 ]
-
-TokenizerName = Literal["unicode", "rouge"]
-"""This library's own tokenizer, or rouge-score's."""
 
 _ROUGE = bytes(
     code if chr(code) in "abcdefghijklmnopqrstuvwxyz0123456789" else ord(" ")
@@ -316,16 +308,3 @@ def _numbers(written: str) -> Iterator[str]:
     if body.count(".") == 1:
         body = _IDLE_ZEROS.sub("", body)
     yield f"{sign}{body}{suffix}"
-
-
-def tokenizer(name: str, /) -> Callable[[str], list[str]]:
-    """Return the tokenizer of that name.
-
-    Raises:
-        ConfigurationError: No tokenizer has that name.
-    """
-    tokenizers = {"unicode": unicode_tokens, "rouge": rouge_tokens}
-    if name not in tokenizers:
-        msg = f"expected tokens to be one of {[*tokenizers]}, got {name!r}"
-        raise ConfigurationError(msg)
-    return tokenizers[name]

@@ -73,8 +73,6 @@ def test_what_are_no_vectors(gives: Any, message: str) -> None:
 def test_what_is_no_model(model: Any) -> None:
     with pytest.raises(ConfigurationError, match="expected the name"):
         Embedding(model)
-    with pytest.raises(ConfigurationError, match="batch_size"):
-        Embedding(letters, batch_size=0)
 
 
 def test_a_missing_library_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
