@@ -1,12 +1,13 @@
-"""What a guarded call is given, what it wants done, and how it ends."""
+"""What a guarded call is given, what it wants done, who does it, and how it ends."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Protocol
 
+from snne_guard.decision import Delivery
 from snne_guard.errors import UncertainAnswerError
 from snne_guard.sampling.replies import Draw, ProviderCapabilities, Reply
 from snne_guard.settings import GuardSettings
@@ -15,19 +16,17 @@ from snne_guard.types import Assessment
 
 __all__ = [
     "Call",
-    "Delivery",
     "Draws",
     "GuardState",
     "Outcome",
     "Request",
+    "Sender",
+    "StreamingSender",
     "Work",
     "uncertain_answer_error",
 ]
 
 _log = logging.getLogger(__name__)
-
-Delivery = Literal["answer", "refusal", "fallback", "replacement", "nothing"]
-"""What the application gets; see ``Outcome``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +43,16 @@ class Draws:
 
     draws: tuple[Draw, ...]
     deadlines: tuple[float | None, ...]
+
+    @property
+    def with_answer(self) -> bool:
+        """Whether the answer is among them; it is the first then."""
+        return any(draw.role == "answer" for draw in self.draws)
+
+    @property
+    def samples(self) -> Draws:
+        """The others, where the answer is among them."""
+        return Draws(draws=self.draws[1:], deadlines=self.deadlines[1:])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +74,7 @@ class GuardState:
     """What the calls of one guard share.
 
     Attributes:
-        method: Name of the method that ``method="auto"`` has settled on, None as yet.
+        method: Name of the method that ``method="auto"`` has settled on, None before.
         n_ignored: Whether the provider was seen to ignore or refuse ``n``.
     """
 
@@ -88,7 +97,7 @@ class GuardState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """What a door asks of the engine.
+    """What the engine is asked for: one answer, assessed.
 
     Attributes:
         settings: The options of the guard.
@@ -127,11 +136,10 @@ class Outcome:
     """How a guarded call ended.
 
     Attributes:
-        assessment: The record of it, which observers are told.
-        delivery: What the application gets: the answer, the refusal text, what the
-            fallback says, what ``on_uncertain`` returned, or nothing but ``error``.
+        assessment: The record of it, for observers.
+        delivery: What the application gets; where that is nothing, ``error`` is raised.
         answer: The answer's reply, None where none came.
-        error: What is raised in place of an answer.
+        error: What withheld the answer, or why there is none.
         replacement: What ``on_uncertain`` returned, where that was no known word.
     """
 
@@ -144,6 +152,34 @@ class Outcome:
 
 Call = Generator[Draws | Work, Any, Outcome]
 """A guarded call under way: yields what it wants done, is sent what came of it."""
+
+
+class Sender(Protocol):
+    """Sends the requests of one guarded call to its model."""
+
+    def send(self, draw: Draw, /) -> Reply:
+        """Send one request and wait for its reply."""
+        ...
+
+    async def asend(self, draw: Draw, /) -> Reply:
+        """Do the same without blocking the event loop."""
+        ...
+
+
+class StreamingSender(Sender, Protocol):
+    """A sender that can also pass on the answer's chunks as they come."""
+
+    def stream(self) -> Generator[Any]:
+        """Send the request for the answer and yield its chunks."""
+        ...
+
+    def astream(self) -> AsyncGenerator[Any]:
+        """Do the same without blocking the event loop."""
+        ...
+
+    def streamed(self) -> Reply:
+        """Return the answer that the chunks made up, once all have passed."""
+        ...
 
 
 def uncertain_answer_error(assessment: Assessment, /) -> UncertainAnswerError:

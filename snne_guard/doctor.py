@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-from snne_guard.drivers.door import Door
+from snne_guard.call import Sender
 from snne_guard.sampling.replies import Draw, ProviderCapabilities, Reply
 from snne_guard.types import Cost, Sample
 
@@ -89,7 +89,7 @@ class _Seen:
 
 
 def examine(
-    door: Callable[[str], Door],
+    sender: Callable[[str], Sender],
     *,
     capabilities: ProviderCapabilities,
     temperature: float = 1.0,
@@ -100,7 +100,7 @@ def examine(
     up, so that equal replies do not come by chance.
 
     Args:
-        door: Makes the door for a prompt; its samples are drawn at ``temperature``.
+        sender: Makes the sender for a prompt; its samples are drawn at ``temperature``.
         capabilities: What the provider takes, as far as is known.
         temperature: Sampling temperature of the guard.
 
@@ -108,7 +108,7 @@ def examine(
         Exception: The model's own error, where it does not answer at all.
     """
     started = time.monotonic()
-    asked = door(_PROMPT.format(number=secrets.randbelow(10**6)))
+    asked = sender(_PROMPT.format(number=secrets.randbelow(10**6)))
     apart = tuple(asked.send(Draw(role="sample")) for _ in range(_REPLIES))
     together, refused = None, None
     if capabilities.n:
@@ -138,7 +138,7 @@ def examine(
 
 
 def _variation(seen: _Seen) -> Finding:
-    texts = [reply.samples[0].text for reply in seen.apart]
+    texts = [reply.first.text for reply in seen.apart]
     different = len(set(texts))
     total = f"{len(texts)} separate replies at temperature {seen.temperature:g}"
     if not any(text.strip() for text in texts):
@@ -155,7 +155,7 @@ def _variation(seen: _Seen) -> Finding:
             status="works",
             message=f"{total}, of which {different} are different",
         )
-    ids = [reply.samples[0].response_id for reply in seen.apart]
+    ids = [reply.first.response_id for reply in seen.apart]
     if len({one for one in ids if one}) < sum(one is not None for one in ids):
         message = f"{total} are one and the same response: a cache answers"
         fix = "switch the cache off for samples, in the gateway or the application"

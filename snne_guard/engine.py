@@ -19,7 +19,6 @@ from typing import Any
 
 from snne_guard.call import (
     Call,
-    Delivery,
     Draws,
     Outcome,
     Request,
@@ -131,7 +130,7 @@ class _CallState:
         compared = members is not None and score is not None
         return Assessment(
             id=self.id,
-            answer=None if self.answer is None else self.answer.samples[0],
+            answer=None if self.answer is None else self.answer.first,
             samples=tuple(self.samples),
             scored=members.texts if members is not None and compared else (),
             matrix=None if score is None else score.matrix,
@@ -174,24 +173,27 @@ class _CallState:
 
 def _draw_all(call: _CallState) -> Generator[Draws, Any, Outcome | None]:
     """Draw the answer and the samples; return the outcome if the call ends with it."""
-    request, settings = call.request, call.settings
-    unsampled = _why_unsampled(request)
-    beside = settings.schedule == "concurrent" and not request.calls_pass
-    answer = () if call.answer is not None else (Draw(role="answer"),)
-    if answer:
-        samples = _sample_draws(call) if beside and unsampled is None else ()
-        yield from _send(call, (*answer, *samples))
-        if call.answer is None:
-            return _without_answer(call)
-    assert call.answer is not None  # noqa: S101 - either given or drawn
-    if unsampled is not None and unsampled != "side_effects":
-        return call.skip(unsampled)
-    if request.calls_pass and call.answer.samples[0].tool_calls is not None:
+    request = call.request
+    skipped = _why_skipped(call)
+    together = (
+        call.settings.schedule == "concurrent"
+        and skipped is None
+        and not request.side_effects
+        and not request.calls_pass
+    )
+    if call.answer is None:
+        samples = _sample_draws(call) if together else ()
+        yield from _send(call, (Draw(role="answer"), *samples))
+    if call.answer is None:
+        return _without_answer(call)
+    if skipped is not None:
+        return call.skip(skipped)
+    if request.calls_pass and call.answer.first.tool_calls is not None:
         return call.skip("tool_calls")
-    if unsampled is not None:
-        call.note(unsampled)
+    if request.side_effects:
+        call.note("side_effects")
         return None
-    if not (answer and beside):
+    if all(draw.role == "answer" for draw in call.drawn):
         yield from _send(call, _sample_draws(call))
     yield from _top_up(call)
     if not call.temperature_set:
@@ -199,12 +201,12 @@ def _draw_all(call: _CallState) -> Generator[Draws, Any, Outcome | None]:
     return None
 
 
-def _why_unsampled(request: Request) -> str | None:
+def _why_skipped(call: _CallState) -> str | None:
+    """Return why the user wants no score of this call, None where one is wanted."""
     if is_disabled():
         return "disabled"
-    if random.random() >= request.settings.sample_rate:  # noqa: S311 - no secret
-        return "not_sampled"
-    return "side_effects" if request.side_effects else None
+    sampled = random.random() < call.settings.sample_rate  # noqa: S311 - no secret
+    return None if sampled else "not_sampled"
 
 
 def _sample_draws(call: _CallState) -> tuple[Draw, ...]:
@@ -249,7 +251,8 @@ def _without_answer(call: _CallState) -> Outcome:
     if call.settings.fallback is None or is_disabled():
         return call.fail(call.answer_error)
     assessment = call.assess(decision="fallback")
-    return Outcome(assessment=assessment, delivery="fallback")
+    error = call.answer_error
+    return Outcome(assessment=assessment, delivery="fallback", error=error)
 
 
 # -- Scoring ---------------------------------------------------------------------------
@@ -260,14 +263,14 @@ def _score(call: _CallState) -> Generator[Work, Any, Score | None]:
     request, settings, answer = call.request, call.settings, call.answer
     assert answer is not None  # noqa: S101 - drawn before
     members = select_members(
-        answer.samples[0], call.samples, include_answer=settings.include_answer
+        answer.first, call.samples, include_answer=settings.include_answer
     )
     call.members = members
     for reason in members.reasons:
         call.note(reason)
     if not members.answer_readable:
         return None
-    if len(members.texts) < settings.needed:
+    if len(members.texts) < settings.min_members:
         call.note("too_few_samples")
         return None
     if settings.temperature >= 1 and agree_suspiciously(members.samples):
@@ -276,7 +279,7 @@ def _score(call: _CallState) -> Generator[Work, Any, Score | None]:
     method = _method_for(call, members)
     wanted = settings.similarity or method.default_similarity
     if settings.similarity is not None and (members.calls or request.structured):
-        wanted = "structured"  # the default compares JSON value by value itself
+        wanted = "structured"  # content_f1, the default, does this by itself
     name, similarity = resolve_similarity(wanted)
     result: Score | Failure = yield Work(
         function=partial(
@@ -330,38 +333,56 @@ def _method_for(call: _CallState, members: Members) -> Method:
 
 def _decide(call: _CallState, score: Score | None) -> Generator[Work, Any, Outcome]:
     """Return what becomes of the answer."""
-    policy, calibration = call.settings.policy, call.settings.calibration
+    policy = call.settings.policy
     if policy.threshold is None:
         call.note("no_threshold")
-    if score is None:
-        verdict, certified, p_wrong = policy.unscored(), False, None
-    else:
+    verdict = policy.unscored()
+    promised: dict[str, Any] = {}
+    if score is not None:
         covered = _is_covered(call, score)
         if not covered:
             call.note("uncalibrated")
         verdict = policy.scored(score.uncertainty, covered=covered)
-        whole = covered and score.n == call.settings.n and score.uncertainty is not None
-        certified = call.settings.certified and whole
-        p_wrong = None
-        if whole and isinstance(calibration, Calibration):
-            p_wrong = calibration.p_wrong(score.uncertainty or 0.0)
-    decided = {"certified": certified, "p_wrong": p_wrong}
+        promised = _promises(call, score) if covered else {}
+    assessment = call.assess(score, decision=verdict.decision, **promised)
     replacement: Any = None
-    if verdict.action == "ask":
-        assessment = call.assess(score, decision=verdict.decision, **decided)
+    if verdict.delivery == "replacement":
         on_uncertain: Any = call.settings.on_uncertain
         result = yield Work(function=partial(on_uncertain, assessment))
         if isinstance(result, Failure):
             return replace(call.fail(result.error), assessment=assessment)
         if isinstance(result, str):
-            verdict = policy.chosen(result)
-            if verdict.action == "fallback" and call.settings.fallback is None:
-                msg = 'on_uncertain returned "fallback", but the guard has none'
-                raise ConfigurationError(msg)
+            verdict = _chosen(call, result)
         else:
             replacement = result
-    assessment = call.assess(score, decision=verdict.decision, **decided)
-    return _outcome(call, assessment, verdict, replacement)
+        assessment = call.assess(score, decision=verdict.decision, **promised)
+    return Outcome(
+        assessment=assessment,
+        delivery=verdict.delivery,
+        answer=call.answer,
+        error=_error(call, assessment) if verdict.delivery == "nothing" else None,
+        replacement=replacement,
+    )
+
+
+def _promises(call: _CallState, score: Score) -> dict[str, Any]:
+    """Return what a calibration says of an answer; it does of complete sets alone."""
+    settings = call.settings
+    if score.n != settings.n or score.uncertainty is None:
+        return {}
+    promises: dict[str, Any] = {"certified": settings.certified}
+    if isinstance(settings.calibration, Calibration):
+        promises["p_wrong"] = settings.calibration.p_wrong(score.uncertainty)
+    return promises
+
+
+def _chosen(call: _CallState, word: str) -> Verdict:
+    """Return the verdict that the user's ``on_uncertain`` named."""
+    verdict = call.settings.policy.chosen(word)
+    if verdict.delivery == "fallback" and call.settings.fallback is None:
+        msg = 'on_uncertain returned "fallback", but the guard has none'
+        raise ConfigurationError(msg)
+    return verdict
 
 
 def _is_covered(call: _CallState, score: Score) -> bool:
@@ -369,7 +390,7 @@ def _is_covered(call: _CallState, score: Score) -> bool:
     calibration, members = call.settings.calibration, call.members
     if not isinstance(calibration, Calibration) or members is None:
         return True
-    answer = () if call.answer is None else call.answer.samples[:1]
+    answer = () if call.answer is None else (call.answer.first,)
     try:
         calibration.check(call.request.answer_settings)
     except ConfigurationError:
@@ -383,33 +404,10 @@ def _is_covered(call: _CallState, score: Score) -> bool:
     )
 
 
-def _outcome(
-    call: _CallState,
-    assessment: Assessment,
-    verdict: Verdict,
-    replacement: Any,  # noqa: ANN401
-) -> Outcome:
-    deliveries: dict[str, Delivery] = {
-        "deliver": "answer",
-        "ask": "replacement",
-        "refuse": "refusal",
-        "fallback": "fallback",
-        "raise": "nothing",
-    }
-    error = _error(call, assessment) if verdict.action == "raise" else None
-    return Outcome(
-        assessment=assessment,
-        delivery=deliveries[verdict.action],
-        answer=call.answer,
-        error=error,
-        replacement=replacement,
-    )
-
-
 def _error(call: _CallState, assessment: Assessment) -> Exception:
     """Return what stands for an answer that is withheld by ``"raise"``."""
     if assessment.score is None and call.settings.on_error == "raise":
-        needed = call.settings.needed
+        needed = call.settings.min_members
         msg = (
             f"the answer could not be scored: {assessment.n_used} of at least {needed} "
             f"members could be used ({', '.join(assessment.reasons) or 'no reason'})"

@@ -1,4 +1,4 @@
-"""Who is told of assessments, and what becomes of observers that fail."""
+"""Who gets the assessments, and what becomes of observers that fail."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ class Observers:
         self._observers = tuple(observers)
         self.failures = 0
 
-    def tell(self, assessment: Assessment, /) -> None:
-        """Tell every observer, from a thread."""
+    def notify(self, assessment: Assessment, /) -> None:
+        """Hand an assessment to every observer, from a thread."""
         for observer in self._observers:
             try:
                 result = observer.on_assessment(assessment)
@@ -57,14 +57,14 @@ class Observers:
             except Exception as error:  # noqa: BLE001 - an observer never breaks a call
                 self._failed(observer, error)
 
-    async def atell(self, assessment: Assessment, /) -> None:
-        """Tell every observer, from a task."""
+    async def anotify(self, assessment: Assessment, /) -> None:
+        """Hand an assessment to every observer, from a task."""
         for observer in self._observers:
             try:
                 if inspect.iscoroutinefunction(observer.on_assessment):
                     await observer.on_assessment(assessment)
                 else:
-                    result = await asyncio.to_thread(_told, observer, assessment)
+                    result = await asyncio.to_thread(_notify, observer, assessment)
                     if inspect.isawaitable(result):
                         await result
             except Exception as error:  # noqa: BLE001 - an observer never breaks a call
@@ -76,7 +76,7 @@ class Observers:
         _log.warning("observer %s raised %s", *kinds)  # no text: it may be an answer's
 
 
-def _told(observer: Observer, assessment: Assessment) -> object:
+def _notify(observer: Observer, assessment: Assessment) -> object:
     try:
         return observer.on_assessment(assessment)
     except StopIteration as error:  # which a future of asyncio never ends with

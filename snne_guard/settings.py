@@ -98,9 +98,15 @@ class GuardSettings:
         self._check_method()
 
     @property
-    def needed(self) -> int:
+    def min_members(self) -> int:
         """Members that a set must have to be scored."""
         return self.min_samples or max(2, math.ceil(self.n / 2))
+
+    @property
+    def withholds(self) -> bool:
+        """Whether an answer is held back until it is decided on."""
+        may_replace = self.policy.may_withhold or self.fallback is not None
+        return may_replace and not is_disabled()
 
     @property
     def n_samples(self) -> int:

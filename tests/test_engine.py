@@ -22,7 +22,7 @@ from snne_guard.errors import (
 from snne_guard.sampling.replies import Draw, ProviderCapabilities
 from snne_guard.settings import GuardSettings
 from snne_guard.types import Prices, Sample
-from tests.support.doors import Said, feed, reply
+from tests.support.senders import Said, feed, reply
 
 PARIS = ["Paris"] * 9
 MIXED = ["Paris", "Rome", "Oslo", "Bern", "Lima"]
@@ -35,7 +35,7 @@ def request(
     state: GuardState | None = None,
     **options: Any,
 ) -> Request:
-    door = {
+    asked = {
         name: options.pop(name)
         for name in (
             "tools_bound",
@@ -51,7 +51,7 @@ def request(
         state=state or GuardState(),
         capabilities=ProviderCapabilities(n=n, logprobs=logprobs),
         question="Where?",
-        **door,
+        **asked,
     )
 
 

@@ -45,13 +45,13 @@ def doctor(
     """
     from langchain_core.messages import HumanMessage
 
-    from snne_guard.sampling.langchain import LangChainDraws, capabilities
+    from snne_guard.sampling.langchain import LangChainSender, capabilities
 
     chat = chat_model(model, base_url=base_url, max_tokens=max_tokens)
     able = capabilities(chat)
 
-    def door(prompt: str) -> LangChainDraws:
-        return LangChainDraws(
+    def sender(prompt: str) -> LangChainSender:
+        return LangChainSender(
             chat,
             [HumanMessage(prompt)],
             temperature=temperature,
@@ -59,7 +59,7 @@ def doctor(
         )
 
     with provider_errors(), Console(stderr=True).status("asking the model"):
-        report = examine(door, capabilities=able, temperature=temperature)
+        report = examine(sender, capabilities=able, temperature=temperature)
     if as_json:
         typer.echo(json.dumps(report.to_dict(), allow_nan=False))
     else:

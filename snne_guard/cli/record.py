@@ -81,7 +81,7 @@ def record(
     interrupted.
     """
     from snne_guard.langchain import SNNEGuard
-    from snne_guard.sampling.langchain.answer_settings import (
+    from snne_guard.sampling.langchain.providers import (
         answer_settings_of,
         model_name_of,
     )

@@ -3,11 +3,12 @@
 from snne_guard.decision.calibration import Calibration
 from snne_guard.decision.drift import DriftReport, drift
 from snne_guard.decision.error_probability import ErrorProbability
-from snne_guard.decision.policy import Policy, Verdict
+from snne_guard.decision.policy import Delivery, Policy, Verdict
 from snne_guard.decision.threshold import Threshold
 
 __all__ = [
     "Calibration",
+    "Delivery",
     "DriftReport",
     "ErrorProbability",
     "Policy",

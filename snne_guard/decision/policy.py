@@ -10,30 +10,31 @@ from typing import Any, Literal, cast, get_args
 from snne_guard.errors import ConfigurationError
 from snne_guard.types import Decision, OnError, OnUncertain
 
-__all__ = ["Action", "Policy", "Verdict"]
+__all__ = ["Delivery", "Policy", "Verdict"]
 
-Action = Literal["deliver", "refuse", "fallback", "raise", "ask"]
-"""How a decision is carried out; ``ask`` calls the user's ``on_uncertain``."""
+Delivery = Literal["answer", "refusal", "fallback", "replacement", "nothing"]
+"""What the application gets: the answer, the refusal's text, what the fallback says,
+what the user's ``on_uncertain`` returns, or nothing but an error."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """A decision and how to carry it out.
+    """A decision and what follows from it.
 
     Attributes:
         decision: What the assessment and the message report.
-        action: What happens to the answer.
+        delivery: What the application gets.
     """
 
     decision: Decision | None
-    action: Action = "deliver"
+    delivery: Delivery = "answer"
 
 
 _VERDICTS: dict[OnUncertain, Verdict] = {
     "flag": Verdict(decision="flag"),
-    "refuse": Verdict(decision="refuse", action="refuse"),
-    "fallback": Verdict(decision="fallback", action="fallback"),
-    "raise": Verdict(decision="refuse", action="raise"),
+    "refuse": Verdict(decision="refuse", delivery="refusal"),
+    "fallback": Verdict(decision="fallback", delivery="fallback"),
+    "raise": Verdict(decision="refuse", delivery="nothing"),
 }
 
 
@@ -119,7 +120,7 @@ class Policy:
     def unscored(self) -> Verdict:
         """Return the verdict on an answer whose set could not be scored."""
         if self.on_error == "raise":
-            return Verdict(decision="unscored", action="raise")
+            return Verdict(decision="unscored", delivery="nothing")
         if self.threshold is None:
             return Verdict(decision=None)
         if self.on_error == "accept":
@@ -151,7 +152,7 @@ class Policy:
         if self.refuse_above is not None and (u is None or not u <= self.refuse_above):
             return _VERDICTS["raise" if self.on_uncertain == "raise" else "refuse"]
         if callable(self.on_uncertain):
-            return Verdict(decision="flag", action="ask")
+            return Verdict(decision="flag", delivery="replacement")
         return _VERDICTS[self.on_uncertain]
 
 

@@ -1,1 +1,25 @@
 """Carry out a guarded call: by threads or by tasks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from snne_guard.drivers.limits import Limiter
+from snne_guard.observers import Observers
+
+__all__ = ["DriverOptions"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DriverOptions:
+    """What the calls of one guard have in common.
+
+    Attributes:
+        limiter: How many requests may be in flight, all calls together.
+        observers: Who gets the assessments.
+        retry: Whether to retry requests, where neither model nor client does so itself.
+    """
+
+    limiter: Limiter
+    observers: Observers
+    retry: bool

@@ -30,8 +30,8 @@ class Limiter:
     def acquire(self, *, first: bool = False) -> Future[None]:
         """Return a future that is done once a slot is held.
 
-        A task waits for it by ``asyncio.wrap_future``. Whoever gives up calls
-        ``release`` with it all the same.
+        A task waits for it by ``asyncio.wrap_future``. Call ``release`` with it in any
+        case, also after waiting in vain.
 
         Args:
             first: Whether to stand before all others, as answers do before samples.

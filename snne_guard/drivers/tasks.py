@@ -9,197 +9,96 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing, asynccontextmanager
-from dataclasses import replace
-from typing import Any
+from typing import Any, Self
 
-from snne_guard.call import Call, Draws, Outcome, Work
-from snne_guard.drivers.door import Door, StreamingDoor
-from snne_guard.drivers.limits import Limiter
-from snne_guard.drivers.threads import counted, in_daemon_thread
-from snne_guard.observers import Observers
+from snne_guard.call import Call, Draws, Outcome, Sender, StreamingSender, Work
+from snne_guard.drivers import DriverOptions
+from snne_guard.drivers.threads import Results, in_daemon_thread, with_attempts
 from snne_guard.sampling.replies import Draw, Failure, Reply
 from snne_guard.sampling.retrying import asynchronous_retrying
 
 __all__ = ["run", "stream"]
 
 
-async def run(
-    call: Call, door: Door, *, limiter: Limiter, observers: Observers, retry: bool
-) -> Outcome:
+async def run(call: Call, sender: Sender, options: DriverOptions) -> Outcome:
     """Carry out a call and return how it ended, as ``threads.run`` does."""
-    requests = _Requests(door, limiter, retry=retry)
-    try:
-        wanted = next(call)
-        while True:
-            try:
-                result = await _carry_out(wanted, requests)
-            except BaseException as error:  # noqa: BLE001 - the engine ends the call
-                wanted = call.throw(error)
-            else:
-                wanted = call.send(result)
-    except StopIteration as end:
-        outcome: Outcome = end.value
-    finally:
-        await requests.end()
-    await observers.atell(outcome.assessment)
+    items = _carry_out(call, _InFlight(sender, options), stream_from=None)
+    async with aclosing(items):
+        outcome: Outcome = await anext(items)
     return outcome
 
 
-async def stream(
-    call: Call,
-    door: StreamingDoor,
-    *,
-    limiter: Limiter,
-    observers: Observers,
-    retry: bool,
+def stream(
+    call: Call, sender: StreamingSender, options: DriverOptions
 ) -> AsyncGenerator[Any]:
     """Carry out a call whose answer cannot be withheld, as ``threads.stream`` does."""
-    requests = _Requests(door, limiter, retry=retry)
-    try:
-        wanted = next(call)
-        while True:
-            try:
-                if isinstance(wanted, Draws) and wanted.draws[0].role == "answer":
-                    answer = _Answer(wanted, door, requests)
-                    async with aclosing(answer.chunks()) as chunks:
-                        async for chunk in chunks:
-                            yield chunk
-                    result: Any = await answer.results()
+    return _carry_out(call, _InFlight(sender, options), stream_from=sender)
+
+
+async def _carry_out(
+    call: Call, in_flight: _InFlight, *, stream_from: StreamingSender | None
+) -> AsyncGenerator[Any]:
+    """Do what the engine wants until the call ends; yield chunks, then the outcome."""
+    async with in_flight as requests:
+        try:
+            wanted = next(call)
+            while True:
+                try:
+                    if not isinstance(wanted, Draws):
+                        result: Any = await _work(wanted)
+                    elif stream_from is None or not wanted.with_answer:
+                        result = await requests.wait(wanted, requests.start(wanted))
+                    else:
+                        answer = _StreamedAnswer(wanted, stream_from, requests)
+                        async with aclosing(answer.chunks()) as chunks:
+                            async for chunk in chunks:
+                                yield chunk
+                        result = await answer.results()
+                except BaseException as error:  # noqa: BLE001 - the engine ends the call
+                    wanted = call.throw(error)
                 else:
-                    result = await _carry_out(wanted, requests)
-            except BaseException as error:  # noqa: BLE001 - the engine ends the call
-                wanted = call.throw(error)
-            else:
-                wanted = call.send(result)
-    except StopIteration as end:
-        outcome: Outcome = end.value
-    finally:
-        await requests.end()
-    await observers.atell(outcome.assessment)
+                    wanted = call.send(result)
+        except StopIteration as end:
+            outcome: Outcome = end.value
+    await in_flight.options.observers.anotify(outcome.assessment)
     if isinstance(outcome.error, GeneratorExit):
         raise outcome.error
     yield outcome
 
 
-class _Requests:
-    """The requests in flight of one call."""
-
-    def __init__(self, door: Door, limiter: Limiter, *, retry: bool) -> None:
-        self._door = door
-        self._retry = retry
-        self._limiter = limiter
-        self._tasks: list[asyncio.Task[Reply | Failure]] = []
-
-    async def end(self) -> None:
-        """Cancel what is still in flight and wait until it has ended."""
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-
-    def start(self, draw: Draw) -> asyncio.Task[Reply | Failure]:
-        """Send a request in a task of its own."""
-        task = asyncio.create_task(self._send(draw))
-        self._tasks.append(task)
-        return task
-
-    async def wait(
-        self, wanted: Draws, tasks: list[asyncio.Task[Reply | Failure]]
-    ) -> list[Reply | Failure | None]:
-        """Return what came of requests by their deadlines."""
-        until = dict(zip(tasks, wanted.deadlines, strict=True))
-        answers = {
-            task
-            for task, draw in zip(tasks, wanted.draws, strict=True)
-            if draw.role == "answer"
-        }
-        waiting = set(tasks)
-        while waiting:
-            limits = [until[task] for task in waiting]
-            given = [limit for limit in limits if limit is not None]
-            seconds = max(0.0, min(given) - time.monotonic()) if given else None
-            done, waiting = await asyncio.wait(
-                waiting, timeout=seconds, return_when=asyncio.FIRST_COMPLETED
-            )
-            if any(isinstance(task.result(), Failure) for task in done & answers):
-                break
-            now = time.monotonic()
-            waiting = {one for one in waiting if (until[one] or math.inf) > now}
-        return [task.result() if task.done() else None for task in tasks]
-
-    @asynccontextmanager
-    async def slot(self, *, first: bool = True) -> AsyncGenerator[None]:
-        """Hold a place among the requests in flight, as answers do before samples."""
-        place = self._limiter.acquire(first=first)
-        try:
-            await asyncio.wrap_future(place)
-            yield
-        finally:
-            self._limiter.release(place)
-
-    async def _send(self, draw: Draw) -> Reply | Failure:
-        attempts = 0
-
-        async def attempt() -> Reply:
-            nonlocal attempts
-            async with self.slot(first=draw.role == "answer"):
-                attempts += 1
-                return await self._door.asend(draw)
-
-        try:
-            reply = await (
-                asynchronous_retrying()(attempt) if self._retry else attempt()
-            )
-        except asyncio.CancelledError as error:
-            task = asyncio.current_task()
-            if task is not None and task.cancelling():
-                raise
-            # Nobody cancelled the call: passed on, it would look as if somebody had.
-            cancelled = ConnectionAbortedError("the model cancelled its own request")
-            cancelled.__cause__ = error
-            return Failure(error=cancelled, attempts=attempts)
-        except Exception as error:  # noqa: BLE001 - a failure is an outcome
-            return Failure(error=error, attempts=attempts)
-        return counted(reply, attempts)
-
-
-class _Answer:
+class _StreamedAnswer:
     """An answer that is streamed while its samples are drawn."""
 
-    def __init__(self, wanted: Draws, door: StreamingDoor, requests: _Requests) -> None:
-        self._door, self._requests = door, requests
-        self._samples = replace(
-            wanted, draws=wanted.draws[1:], deadlines=wanted.deadlines[1:]
-        )
-        self._tasks = [requests.start(draw) for draw in self._samples.draws]
+    def __init__(
+        self, wanted: Draws, sender: StreamingSender, requests: _InFlight
+    ) -> None:
+        self._sender, self._requests = sender, requests
+        self._samples = wanted.samples
+        self._tasks = requests.start(self._samples)
         self._reply: Reply | Failure | None = None
 
     async def chunks(self) -> AsyncGenerator[Any]:
         """Yield the chunks as they come."""
-        seen: list[Any] = []
         try:
-            slot, stream = self._requests.slot(), aclosing(self._door.astream())
+            slot, stream = self._requests.slot(), aclosing(self._sender.astream())
             async with slot, stream as chunks:
                 async for chunk in chunks:
-                    seen.append(chunk)
                     yield chunk
-            self._reply = counted(self._door.join(seen), 1)
+            self._reply = with_attempts(self._sender.streamed(), 1)
         except Exception as error:  # noqa: BLE001 - a failure is an outcome
             self._reply = Failure(error=error)
 
-    async def results(self) -> list[Reply | Failure | None]:
+    async def results(self) -> Results:
         """Return the answer and its samples, once the chunks are through."""
         if isinstance(self._reply, Failure):
             return [self._reply, *(None for _ in self._tasks)]
-        return [self._reply, *await self._requests.wait(self._samples, self._tasks)]
+        samples = await self._requests.wait(self._samples, self._tasks)
+        return [self._reply, *samples]
 
 
-async def _carry_out(wanted: Draws | Work, requests: _Requests) -> Any:  # noqa: ANN401
-    if isinstance(wanted, Draws):
-        return await requests.wait(
-            wanted, [requests.start(draw) for draw in wanted.draws]
-        )
+async def _work(wanted: Work) -> Any:  # noqa: ANN401 - whatever the function returns
     try:
         if wanted.quick:
             return wanted.function()
@@ -210,3 +109,80 @@ async def _carry_out(wanted: Draws | Work, requests: _Requests) -> Any:  # noqa:
         return await asyncio.wait_for(future, remaining)
     except Exception as error:  # noqa: BLE001 - a failure is an outcome
         return Failure(error=error)
+
+
+class _InFlight:
+    """The requests in flight of one call; leaving cancels and awaits them."""
+
+    def __init__(self, sender: Sender, options: DriverOptions) -> None:
+        self.options = options
+        self._sender = sender
+        self._tasks: list[asyncio.Task[Reply | Failure]] = []
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def start(self, wanted: Draws) -> list[asyncio.Task[Reply | Failure]]:
+        """Send each request in a task of its own."""
+        tasks = [asyncio.create_task(self._send(draw)) for draw in wanted.draws]
+        self._tasks += tasks
+        return tasks
+
+    async def wait(
+        self, wanted: Draws, tasks: Sequence[asyncio.Task[Reply | Failure]]
+    ) -> Results:
+        """Return what came of requests by their deadlines."""
+        until = dict(zip(tasks, wanted.deadlines, strict=True))
+        answer = tasks[0] if wanted.with_answer else None
+        waiting = set(tasks)
+        while waiting:
+            limits = [until[task] for task in waiting]
+            given = [limit for limit in limits if limit is not None]
+            seconds = max(0.0, min(given) - time.monotonic()) if given else None
+            done, waiting = await asyncio.wait(
+                waiting, timeout=seconds, return_when=asyncio.FIRST_COMPLETED
+            )
+            if answer in done and isinstance(answer.result(), Failure):
+                break
+            now = time.monotonic()
+            waiting = {task for task in waiting if (until[task] or math.inf) > now}
+        return [task.result() if task.done() else None for task in tasks]
+
+    @asynccontextmanager
+    async def slot(self, *, first: bool = True) -> AsyncGenerator[None]:
+        """Hold one of the guard's slots; answers wait before samples."""
+        slot = self.options.limiter.acquire(first=first)
+        try:
+            await asyncio.wrap_future(slot)
+            yield
+        finally:
+            self.options.limiter.release(slot)
+
+    async def _send(self, draw: Draw) -> Reply | Failure:
+        attempts = 0
+
+        async def attempt() -> Reply:
+            nonlocal attempts
+            async with self.slot(first=draw.role == "answer"):
+                attempts += 1
+                return await self._sender.asend(draw)
+
+        try:
+            retry = self.options.retry
+            reply = await (asynchronous_retrying()(attempt) if retry else attempt())
+        except asyncio.CancelledError as error:
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise
+            # Nobody cancelled the call: passed on, it would look as if somebody had.
+            cancelled = ConnectionAbortedError("the model cancelled its own request")
+            cancelled.__cause__ = error
+            return Failure(error=cancelled, attempts=attempts)
+        except Exception as error:  # noqa: BLE001 - a failure is an outcome
+            return Failure(error=error, attempts=attempts)
+        return with_attempts(reply, attempts)

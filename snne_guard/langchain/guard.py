@@ -20,24 +20,22 @@ from pydantic import ConfigDict, Field, PrivateAttr
 
 from snne_guard.call import Outcome
 from snne_guard.decision import Calibration, Threshold
-from snne_guard.drivers import tasks, threads
+from snne_guard.drivers import DriverOptions, tasks, threads
 from snne_guard.errors import ConfigurationError
-from snne_guard.langchain import messages as delivered
-from snne_guard.langchain.requests import SharedState, prepare
+from snne_guard.langchain import calls
+from snne_guard.langchain.calls import SharedState, prepare
 from snne_guard.langchain.structured import structured_output
 from snne_guard.observers import Observers
 from snne_guard.sampling.langchain import (
     ChatRunnable,
+    answer_settings_of,
+    model_name_of,
     models_in,
     rebuild,
     retries_itself,
 )
-from snne_guard.sampling.langchain.answer_settings import (
-    answer_settings_of,
-    model_name_of,
-)
 from snne_guard.scorers import Method
-from snne_guard.settings import REFUSAL, GuardSettings, is_disabled
+from snne_guard.settings import REFUSAL, GuardSettings
 from snne_guard.types import (
     Assessment,
     Observer,
@@ -185,31 +183,31 @@ class SNNEGuard(BaseChatModel):
         observers: Sequence[Observer] = (),
         **fields: Any,
     ) -> None:
-        options = {option.name for option in dataclasses.fields(GuardSettings)}
-        known = {**locals(), **fields}
-        given = {name: known[name] for name in options & known.keys()}
+        named = {**locals(), **fields}
+        names = [option.name for option in dataclasses.fields(GuardSettings)]
+        options = {name: named[name] for name in names if name in named}
         unknown = sorted(set(fields) - set(type(self).model_fields))
         if unknown:
             msg = f"SNNEGuard has no option {', '.join(map(repr, unknown))}"
             raise ConfigurationError(msg)
-        fields = {**fields, "guarded": model or fields.get("guarded")}
-        settings = GuardSettings(**given)
-        if not isinstance(given["fallback"], Runnable | None):
+        settings = GuardSettings(**options)
+        if not isinstance(options["fallback"], Runnable | None):
             msg = f"fallback must be a runnable; got {type(fallback).__name__}"
             raise ConfigurationError(msg)
-        inner = models_in(fields["guarded"])
-        # A cached assessment would be of other draws.
-        own = {
-            "cache": False,
+        guarded: Any = fields.get("guarded") if model is None else model
+        first = models_in(guarded)[0]
+        values = {
+            # As the guarded model has them, unless told otherwise.
+            "profile": getattr(first, "profile", None),
+            "output_version": getattr(first, "output_version", None),
+            **options,
+            **fields,
+            "guarded": guarded,
             "calibration": settings.calibration,
+            "cache": False,  # a cached assessment would be of other draws
             "shared": SharedState.of(settings, fields.get("shared")),
         }
-        # As the guarded model has it, unless told otherwise.
-        inherited = {
-            name: getattr(inner[0], name, None)
-            for name in ("profile", "output_version")
-        }
-        super().__init__(**{**inherited, **given, **fields, **own})
+        super().__init__(**values)
         self._settings = settings
         self._observers = Observers(settings.observers)
         drawn_with = answer_settings_of(self.guarded)
@@ -342,13 +340,13 @@ class SNNEGuard(BaseChatModel):
         run_manager: CallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> ChatResult:
-        call, draws = prepare(self, messages, stop, run_manager, kwargs)
-        outcome = threads.run(call, draws, **self._driver_options)
+        call, sender = prepare(self, messages, stop, run_manager, kwargs)
+        outcome = threads.run(call, sender, self._driver_options)
         message = self._message(outcome)
         if message is None:
-            config = delivered.child_config(run_manager)
-            message = delivered.as_message(self.fallback.invoke(messages, config))
-        return delivered.result_of(message, outcome)
+            config = calls.child_config(run_manager)
+            message = calls.as_message(self.fallback.invoke(messages, config))
+        return calls.result_of(message, outcome)
 
     async def _agenerate(
         self,
@@ -357,14 +355,14 @@ class SNNEGuard(BaseChatModel):
         run_manager: AsyncCallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> ChatResult:
-        call, draws = prepare(self, messages, stop, run_manager, kwargs)
-        outcome = await tasks.run(call, draws, **self._driver_options)
+        call, sender = prepare(self, messages, stop, run_manager, kwargs)
+        outcome = await tasks.run(call, sender, self._driver_options)
         message = self._message(outcome)
         if message is None:
-            config = delivered.child_config(run_manager)
+            config = calls.child_config(run_manager)
             given = await self.fallback.ainvoke(messages, config)
-            message = delivered.as_message(given)
-        return delivered.result_of(message, outcome)
+            message = calls.as_message(given)
+        return calls.result_of(message, outcome)
 
     def _stream(
         self,
@@ -373,15 +371,15 @@ class SNNEGuard(BaseChatModel):
         run_manager: CallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> Iterator[ChatGenerationChunk]:
-        if self._is_held:
+        if self.settings.withholds:
             result = self._generate(messages, stop, run_manager, **kwargs)
-            yield delivered.only_chunk(result)
+            yield calls.as_single_chunk(result)
             return
-        call, draws = prepare(self, messages, stop, run_manager, kwargs)
-        stream = threads.stream(call, draws, **self._driver_options)
+        call, sender = prepare(self, messages, stop, run_manager, kwargs)
+        stream = threads.stream(call, sender, self._driver_options)
         with closing(stream) as items:
             for item in items:
-                yield delivered.streamed(item)
+                yield calls.streamed(item)
 
     async def _astream(
         self,
@@ -390,15 +388,15 @@ class SNNEGuard(BaseChatModel):
         run_manager: AsyncCallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> AsyncIterator[ChatGenerationChunk]:
-        if self._is_held:
+        if self.settings.withholds:
             result = await self._agenerate(messages, stop, run_manager, **kwargs)
-            yield delivered.only_chunk(result)
+            yield calls.as_single_chunk(result)
             return
-        call, draws = prepare(self, messages, stop, run_manager, kwargs)
-        stream = tasks.stream(call, draws, **self._driver_options)
+        call, sender = prepare(self, messages, stop, run_manager, kwargs)
+        stream = tasks.stream(call, sender, self._driver_options)
         async with aclosing(stream) as items:
             async for item in items:
-                yield delivered.streamed(item)
+                yield calls.streamed(item)
 
     def assess(
         self, messages: LanguageModelInput, answer: AIMessage | str | None = None
@@ -415,35 +413,29 @@ class SNNEGuard(BaseChatModel):
         Raises:
             Exception: The model's own error, where it fails to answer.
         """
-        said = self._convert_input(messages).to_messages()
-        call, draws = prepare(self, said, None, None, {}, answer=answer)
-        outcome = threads.run(call, draws, **self._driver_options)
-        return delivered.assessment_of(outcome)
+        conversation = self._convert_input(messages).to_messages()
+        call, sender = prepare(self, conversation, None, None, {}, answer=answer)
+        outcome = threads.run(call, sender, self._driver_options)
+        return calls.assessment_of(outcome)
 
     async def aassess(
         self, messages: LanguageModelInput, answer: AIMessage | str | None = None
     ) -> Assessment:
         """Do what ``assess`` does without blocking the event loop."""
-        said = self._convert_input(messages).to_messages()
-        call, draws = prepare(self, said, None, None, {}, answer=answer)
-        outcome = await tasks.run(call, draws, **self._driver_options)
-        return delivered.assessment_of(outcome)
+        conversation = self._convert_input(messages).to_messages()
+        call, sender = prepare(self, conversation, None, None, {}, answer=answer)
+        outcome = await tasks.run(call, sender, self._driver_options)
+        return calls.assessment_of(outcome)
 
     @property
-    def _is_held(self) -> bool:
-        """Whether an answer is held back until it has been decided on."""
-        held = self.settings.policy.may_withhold or self.fallback is not None
-        return held and not is_disabled()
-
-    @property
-    def _driver_options(self) -> dict[str, Any]:
-        return {
-            "limiter": self.shared.limiter,
-            "observers": self._observers,
-            "retry": not retries_itself(self.guarded),
-        }
+    def _driver_options(self) -> DriverOptions:
+        return DriverOptions(
+            limiter=self.shared.limiter,
+            observers=self._observers,
+            retry=not retries_itself(self.guarded),
+        )
 
     def _message(self, outcome: Outcome) -> AIMessage | None:
         # A refusal in words would not fit a schema.
         refusal = None if self.structured else self.refusal
-        return delivered.message_of(outcome, refusal=refusal)
+        return calls.message_of(outcome, refusal=refusal)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from snne_guard.call import Call, GuardState, Outcome, Request
-from snne_guard.drivers import tasks, threads
+from snne_guard.drivers import DriverOptions, tasks, threads
 from snne_guard.drivers.limits import Limiter
 from snne_guard.engine import guarded_call, wants_logprobs
 from snne_guard.errors import (
@@ -32,14 +32,14 @@ from snne_guard.openai.streams import AsyncGuardedStream, GuardedStream
 from snne_guard.sampling.openai import (
     ApiObject,
     ApiRequest,
-    OpenAIDraws,
+    OpenAISender,
     StreamedAnswer,
     capabilities_of,
     has_side_effects,
     reusable_options,
 )
 from snne_guard.sampling.replies import Reply
-from snne_guard.settings import GuardSettings, is_disabled
+from snne_guard.settings import GuardSettings
 from snne_guard.types import Assessment
 
 __all__ = ["AsyncGuarding", "Guarding"]
@@ -50,8 +50,8 @@ _LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Learnt:
-    """What was learnt of one model at one API."""
+class _Server:
+    """What is known of one model at one API, shared by the calls of a guard."""
 
     state: GuardState = field(default_factory=GuardState)
     rejected: set[str] = field(default_factory=set)
@@ -81,66 +81,60 @@ class _Guarding:
         settings: The options of the guard.
         observers: Who is told of assessments.
         limiter: How many requests may be in flight.
-        learnt: What was learnt of each model, by API and name.
+        servers: What is known of each model, by API and name.
     """
 
     client: Any
     settings: GuardSettings
     observers: Observers
     limiter: Limiter
-    learnt: dict[tuple[str, str], _Learnt] = field(default_factory=dict)
+    servers: dict[tuple[str, str], _Server] = field(default_factory=dict)
 
     @property
-    def _driver(self) -> dict[str, Any]:
-        return {
-            "limiter": self.limiter,
-            "observers": self.observers,
-            "retry": not self.client.max_retries,  # one layer retries
-        }
+    def _driver_options(self) -> DriverOptions:
+        return DriverOptions(
+            limiter=self.limiter,
+            observers=self.observers,
+            retry=not self.client.max_retries,  # one layer retries
+        )
 
-    def _learnt_of(self, request: ApiRequest) -> _Learnt:
-        return self.learnt.setdefault((request.api.name, request.model), _Learnt())
-
-    @property
-    def _holds(self) -> bool:
-        """Whether nothing of a stream may be shown before the decision."""
-        held = self.settings.policy.may_withhold or self.settings.fallback is not None
-        return held and not is_disabled()
+    def _server_of(self, request: ApiRequest) -> _Server:
+        return self.servers.setdefault((request.api.name, request.model), _Server())
 
     def _prepare(
         self, request: ApiRequest, answer: Reply | None = None
-    ) -> tuple[Call, OpenAIDraws]:
-        """Return a guarded call, and the door that sends its draws."""
-        learnt, body = self._learnt_of(request), request.body
+    ) -> tuple[Call, OpenAISender]:
+        """Return a guarded call, and what sends its requests."""
+        server, body = self._server_of(request), request.body
         asked = Request(
             settings=self.settings,
-            state=learnt.state,
-            capabilities=capabilities_of(request.api, learnt.rejected),
+            state=server.state,
+            capabilities=capabilities_of(request.api, server.rejected),
             question=self._question(request),
             tools_bound=bool(body.get("tools") or body.get("functions")),
             side_effects=has_side_effects(body),
             answer=answer,
             answer_settings=_answer_settings(request),
         )
-        door = OpenAIDraws(
+        sender = OpenAISender(
             self.client,
             request,
             temperature=self.settings.temperature,
             logprobs=wants_logprobs(asked),
-            rejected=learnt.rejected,
+            rejected=server.rejected,
         )
-        return guarded_call(asked), door
+        return guarded_call(asked), sender
 
     def _question(self, request: ApiRequest) -> str | None:
         if self.settings.question is not None:
             return self.settings.question(request.api.messages(request.body))
-        self._learnt_of(request).state.warn_if_long(request.question)
+        self._server_of(request).state.warn_if_long(request.question)
         return request.question
 
     def _result(self, request: ApiRequest, outcome: Outcome) -> _Result:
         record = outcome.assessment.to_metadata()
         raw = None if outcome.answer is None else outcome.answer.raw
-        if outcome.error is not None:
+        if outcome.delivery == "nothing":
             return _Result(record=record, error=outcome.error)
         if outcome.delivery == "refusal":
             raw = refusal_of(request, raw, self.settings.refusal)
@@ -182,14 +176,14 @@ class Guarding(_Guarding):
 
     def _parts(self, request: ApiRequest) -> Generator[Any]:
         """Yield the answer as the parts of a stream, the last with the assessment."""
-        if self._holds:
+        if self.settings.withholds:
             answer, record = self._settle(request)
             yield from _marked(_as_parts(request, answer), record)
             return
-        call, door = self._prepare(request)
+        call, sender = self._prepare(request)
         held: list[Any] = []
         outcome: Outcome | None = None
-        stream: Any = threads.stream(call, door, **self._driver)
+        stream: Any = threads.stream(call, sender, self._driver_options)
         with closing(stream):
             for part in stream:
                 if isinstance(part, Outcome):
@@ -202,8 +196,8 @@ class Guarding(_Guarding):
 
     def assess(self, request: ApiRequest, *, answer: Reply | None) -> Assessment:
         """Return the assessment of an answer, which is drawn where none is given."""
-        call, door = self._prepare(unstreamed(request), answer)
-        return _assessment(threads.run(call, door, **self._driver))
+        call, sender = self._prepare(unstreamed(request), answer)
+        return _assessment(threads.run(call, sender, self._driver_options))
 
     def _settle(self, request: ApiRequest) -> tuple[ApiObject, Mapping[str, Any]]:
         """Return what is delivered, and the assessment."""
@@ -215,8 +209,8 @@ class Guarding(_Guarding):
         return self._fall_back(request) if answer is None else answer, result.record
 
     def _run(self, request: ApiRequest) -> _Result:
-        call, door = self._prepare(request)
-        outcome = threads.run(call, door, **self._driver)
+        call, sender = self._prepare(request)
+        outcome = threads.run(call, sender, self._driver_options)
         return self._result(request, outcome)
 
     def _fall_back(self, request: ApiRequest) -> ApiObject:
@@ -240,15 +234,15 @@ class AsyncGuarding(_Guarding):
         return attach(parse(request, answer), record)
 
     async def _parts(self, request: ApiRequest) -> AsyncGenerator[Any]:
-        if self._holds:
+        if self.settings.withholds:
             answer, record = await self._settle(request)
             for part in _marked(_as_parts(request, answer), record):
                 yield part
             return
-        call, door = self._prepare(request)
+        call, sender = self._prepare(request)
         held: list[Any] = []
         outcome: Outcome | None = None
-        async with aclosing(tasks.stream(call, door, **self._driver)) as stream:
+        async with aclosing(tasks.stream(call, sender, self._driver_options)) as stream:
             async for part in stream:
                 if isinstance(part, Outcome):
                     outcome = part
@@ -261,8 +255,8 @@ class AsyncGuarding(_Guarding):
 
     async def assess(self, request: ApiRequest, *, answer: Reply | None) -> Assessment:
         """Return the assessment of an answer, as ``Guarding.assess`` does."""
-        call, door = self._prepare(unstreamed(request), answer)
-        return _assessment(await tasks.run(call, door, **self._driver))
+        call, sender = self._prepare(unstreamed(request), answer)
+        return _assessment(await tasks.run(call, sender, self._driver_options))
 
     async def _settle(self, request: ApiRequest) -> tuple[ApiObject, Mapping[str, Any]]:
         result = await self._run(request)
@@ -274,8 +268,8 @@ class AsyncGuarding(_Guarding):
         return answer, result.record
 
     async def _run(self, request: ApiRequest) -> _Result:
-        call, door = self._prepare(request)
-        outcome = await tasks.run(call, door, **self._driver)
+        call, sender = self._prepare(request)
+        outcome = await tasks.run(call, sender, self._driver_options)
         return self._result(request, outcome)
 
     async def _fall_back(self, request: ApiRequest) -> ApiObject:

@@ -1,4 +1,4 @@
-"""What the engine asks a door to send, and what comes back."""
+"""What the engine asks a sender to send, and what comes back."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class Reply:
     Attributes:
         samples: The replies in it; fewer than asked for where a provider ignores ``n``.
         cost: Tokens of the request; the driver adds calls and attempts.
-        raw: The answer as the door received it (an ``AIMessage``, a
-            ``ChatCompletion``), for the door to deliver.
+        raw: The answer as the model gave it (an ``AIMessage``, a
+            ``ChatCompletion``), to be delivered as it is.
         temperature_set: Whether samples were drawn at the temperature asked for.
     """
 
@@ -39,6 +39,11 @@ class Reply:
     cost: Cost = field(default_factory=Cost)
     raw: Any = field(default=None, repr=False, compare=False)
     temperature_set: bool = True
+
+    @property
+    def first(self) -> Sample:
+        """The first reply: of a request for the answer, the answer."""
+        return self.samples[0]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

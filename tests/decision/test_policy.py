@@ -14,18 +14,18 @@ from snne_guard.errors import ConfigurationError
 
 ABOVE_HALF = math.nextafter(0.5, 1.0)
 
-ACCEPT = ("accept", "deliver")
-FLAG = ("flag", "deliver")
-REFUSE = ("refuse", "refuse")
+ACCEPT = ("accept", "answer")
+FLAG = ("flag", "answer")
+REFUSE = ("refuse", "refusal")
 FALLBACK = ("fallback", "fallback")
-RAISE = ("refuse", "raise")
-ASK = ("flag", "ask")
-UNSCORED = ("unscored", "deliver")
-NOTHING = (None, "deliver")
+RAISE = ("refuse", "nothing")
+ASK = ("flag", "replacement")
+UNSCORED = ("unscored", "answer")
+NOTHING = (None, "answer")
 
 
 def pair(verdict: Verdict) -> tuple[str | None, str]:
-    return verdict.decision, verdict.action
+    return verdict.decision, verdict.delivery
 
 
 def ask_me(_assessment: object) -> str:
@@ -91,7 +91,7 @@ def test_a_pair_refuses_above_the_second_limit(
     [
         ("uncertain", FALLBACK),
         ("accept", UNSCORED),
-        ("raise", ("unscored", "raise")),
+        ("raise", ("unscored", "nothing")),
     ],
 )
 def test_what_could_not_be_scored_is_handled_as_told(
@@ -103,7 +103,7 @@ def test_what_could_not_be_scored_is_handled_as_told(
 
 
 def test_raising_on_errors_needs_no_threshold() -> None:
-    assert pair(Policy(on_error="raise").unscored()) == ("unscored", "raise")
+    assert pair(Policy(on_error="raise").unscored()) == ("unscored", "nothing")
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from snne_guard.call import GuardState, Outcome, Request
-from snne_guard.drivers import tasks, threads
+from snne_guard.drivers import DriverOptions, tasks, threads
 from snne_guard.drivers.limits import Limiter
 from snne_guard.engine import guarded_call
 from snne_guard.errors import GuardTimeoutError
@@ -24,28 +24,26 @@ from snne_guard.observers import Observers
 from snne_guard.sampling.replies import Draw, ProviderCapabilities
 from snne_guard.settings import GuardSettings
 from snne_guard.types import Assessment
-from tests.support.doors import Said, ScriptedDoor
+from tests.support.senders import Said, ScriptedSender
 
 Run = Callable[..., Outcome]
 
 
-def in_threads(request: Request, door: Any, **options: Any) -> Outcome:
-    return threads.run(guarded_call(request), door, **driver_options(**options))
+def in_threads(request: Request, sender: Any, **options: Any) -> Outcome:
+    return threads.run(guarded_call(request), sender, driver_options(**options))
 
 
-def in_tasks(request: Request, door: Any, **options: Any) -> Outcome:
+def in_tasks(request: Request, sender: Any, **options: Any) -> Outcome:
     call = guarded_call(request)
-    return asyncio.run(tasks.run(call, door, **driver_options(**options)))
+    return asyncio.run(tasks.run(call, sender, driver_options(**options)))
 
 
 def driver_options(
     limiter: Limiter | None = None, observers: Any = (), *, retry: bool = False
-) -> dict[str, Any]:
-    return {
-        "limiter": limiter or Limiter(None),
-        "observers": Observers(observers),
-        "retry": retry,
-    }
+) -> DriverOptions:
+    return DriverOptions(
+        limiter=limiter or Limiter(None), observers=Observers(observers), retry=retry
+    )
 
 
 @pytest.fixture(params=[in_threads, in_tasks], ids=["threads", "tasks"])
@@ -67,17 +65,17 @@ def paris(draw: Draw, place: int) -> Said:
 
 
 def test_draws_are_made_at_once(run: Run) -> None:
-    door = ScriptedDoor(paris, seconds=0.05)
-    made = run(request_of(threshold=0.4), door).assessment
-    assert (made.decision, made.n_used, door.most_open) == ("accept", 5, 5)
+    sender = ScriptedSender(paris, seconds=0.05)
+    made = run(request_of(threshold=0.4), sender).assessment
+    assert (made.decision, made.n_used, sender.most_open) == ("accept", 5, 5)
     assert (made.cost.calls, made.cost.attempts) == (5, 5)
 
 
 def test_no_more_requests_are_in_flight_than_the_limit(run: Run) -> None:
-    door = ScriptedDoor(paris, seconds=0.01)
-    made = run(request_of(n=10), door, limiter=Limiter(3)).assessment
+    sender = ScriptedSender(paris, seconds=0.01)
+    made = run(request_of(n=10), sender, limiter=Limiter(3)).assessment
     assert made.n_used == 10
-    assert door.most_open == 3
+    assert sender.most_open == 3
 
 
 def test_the_answer_goes_before_samples_that_wait(run: Run) -> None:
@@ -91,7 +89,7 @@ def test_the_answer_goes_before_samples_that_wait(run: Run) -> None:
     limiter.release(answer)
     limiter.release(waiting)
     assert (
-        run(request_of(), ScriptedDoor(paris), limiter=limiter).assessment.n_used == 5
+        run(request_of(), ScriptedSender(paris), limiter=limiter).assessment.n_used == 5
     )
 
 
@@ -101,7 +99,7 @@ def test_late_samples_are_not_waited_for(run: Run) -> None:
             time.sleep(0.001)
         return "Paris"
 
-    class Slow(ScriptedDoor):
+    class Slow(ScriptedSender):
         def send(self, draw: Draw) -> Any:
             if draw.role == "sample" and len(self.sent) >= 4:
                 time.sleep(1.5)
@@ -121,13 +119,13 @@ def test_late_samples_are_not_waited_for(run: Run) -> None:
 
 def test_a_call_ends_at_its_timeout(run: Run) -> None:
     began = time.monotonic()
-    outcome = run(request_of(timeout=0.1), ScriptedDoor(paris, seconds=2.0))
+    outcome = run(request_of(timeout=0.1), ScriptedSender(paris, seconds=2.0))
     assert time.monotonic() - began < 1.5
     assert isinstance(outcome.error, GuardTimeoutError)
 
 
 def test_a_failed_answer_ends_the_wait_for_samples(run: Run) -> None:
-    class Failing(ScriptedDoor):
+    class Failing(ScriptedSender):
         def send(self, draw: Draw) -> Any:
             if draw.role == "answer":
                 raise ValueError("bad key")
@@ -150,7 +148,7 @@ def test_scoring_ends_at_the_timeout(run: Run) -> None:
 
     began = time.monotonic()
     asked = request_of(timeout=0.2, similarity=slow, threshold=0.4)
-    made = run(asked, ScriptedDoor(paris)).assessment
+    made = run(asked, ScriptedSender(paris)).assessment
     assert time.monotonic() - began < 1.5
     assert "scoring_failed" in made.reasons
     assert made.decision == "flag"
@@ -168,7 +166,7 @@ def test_transient_failures_are_sent_again_three_times_in_all(run: Run) -> None:
         return TooManyError() if failing[0] <= 2 else "Paris"
 
     made = run(
-        request_of(n=2, schedule="answer_first"), ScriptedDoor(script), retry=True
+        request_of(n=2, schedule="answer_first"), ScriptedSender(script), retry=True
     ).assessment
     assert made.n_used == 2
     assert (made.cost.calls, made.cost.attempts) == (2, 4)
@@ -178,7 +176,7 @@ def test_what_is_not_transient_is_sent_once(run: Run) -> None:
     def script(draw: Draw, place: int) -> Said:
         return ValueError("400") if draw.role == "sample" else "Paris"
 
-    made = run(request_of(), ScriptedDoor(script), retry=True).assessment
+    made = run(request_of(), ScriptedSender(script), retry=True).assessment
     assert made.cost.attempts == 5
     assert {"samples_failed", "too_few_samples"} <= set(made.reasons)
 
@@ -208,7 +206,7 @@ def test_observers_are_told_in_the_context_of_the_call(
         _user.set("Ada")
         run(
             request_of(),
-            ScriptedDoor(paris),
+            ScriptedSender(paris),
             observers=[Async() if is_async else Plain()],
         )
 
@@ -223,13 +221,8 @@ def test_an_observer_that_fails_breaks_nothing_and_is_counted() -> None:
 
     observers = Observers([Broken()])
     call = guarded_call(request_of())
-    outcome = threads.run(
-        call,
-        ScriptedDoor(paris),
-        limiter=Limiter(None),
-        observers=observers,
-        retry=False,
-    )
+    options = DriverOptions(limiter=Limiter(None), observers=observers, retry=False)
+    outcome = threads.run(call, ScriptedSender(paris), options)
     assert outcome.delivery == "answer"
     assert observers.failures == 1
 
@@ -244,41 +237,41 @@ async def test_cancelling_a_task_cancels_its_draws_and_tells_observers() -> None
         def on_assessment(self, assessment: Assessment) -> None:
             seen.append(assessment)
 
-    async def guarded(door: ScriptedDoor) -> None:
+    async def guarded(sender: ScriptedSender) -> None:
         call = guarded_call(request_of())
         options = driver_options(observers=[Observer()])
-        outcome = await tasks.run(call, door, **options)
+        outcome = await tasks.run(call, sender, options)
         if outcome.error is not None:
             raise outcome.error
 
-    door = ScriptedDoor(paris, seconds=5.0)
-    task = asyncio.create_task(guarded(door))
-    while door.open < 5:  # noqa: ASYNC110 - the door is used from threads as well
+    sender = ScriptedSender(paris, seconds=5.0)
+    task = asyncio.create_task(guarded(sender))
+    while sender.open < 5:  # noqa: ASYNC110 - the sender is used from threads as well
         await asyncio.sleep(0.001)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert (door.cancelled, door.open) == (5, 0)
+    assert (sender.cancelled, sender.open) == (5, 0)
     assert [one.reasons for one in seen] == [("cancelled",)]
 
 
 async def test_a_model_that_cancels_itself_does_not_cancel_the_caller() -> None:
-    class Cancelling(ScriptedDoor):
+    class Cancelling(ScriptedSender):
         async def asend(self, draw: Draw) -> Any:
             raise asyncio.CancelledError
 
     call = guarded_call(request_of())
-    outcome = await tasks.run(call, Cancelling(paris), **driver_options())
+    outcome = await tasks.run(call, Cancelling(paris), driver_options())
     assert isinstance(outcome.error, ConnectionAbortedError)
 
 
 async def test_cancelled_waiters_leave_the_limit_free() -> None:
     limiter = Limiter(1)
-    door = ScriptedDoor(paris, seconds=0.01)
+    sender = ScriptedSender(paris, seconds=0.01)
 
     async def one() -> None:
         call = guarded_call(request_of(n=3))
-        await tasks.run(call, door, **driver_options(limiter=limiter))
+        await tasks.run(call, sender, driver_options(limiter=limiter))
 
     running = [asyncio.create_task(one()) for _ in range(20)]
     await asyncio.sleep(0.05)
@@ -286,7 +279,7 @@ async def test_cancelled_waiters_leave_the_limit_free() -> None:
         task.cancel()
     await asyncio.gather(*running, return_exceptions=True)
     assert limiter.acquire().done()
-    assert door.most_open == 1
+    assert sender.most_open == 1
 
 
 # -- Streams ---------------------------------------------------------------------------
@@ -297,30 +290,30 @@ def words(draw: Draw, place: int) -> Said:
 
 
 def test_chunks_flow_and_the_outcome_comes_last() -> None:
-    door = ScriptedDoor(words)
+    sender = ScriptedSender(words)
     call = guarded_call(request_of(threshold=0.4))
-    *chunks, outcome = threads.stream(call, door, **driver_options())
+    *chunks, outcome = threads.stream(call, sender, driver_options())
     assert chunks == ["It", "is", "Paris"]
     assert (outcome.assessment.decision, outcome.assessment.n_used) == ("accept", 5)
 
 
 async def test_chunks_flow_in_tasks_too() -> None:
     call = guarded_call(request_of(threshold=0.4))
-    stream = tasks.stream(call, ScriptedDoor(words), **driver_options())
+    stream = tasks.stream(call, ScriptedSender(words), driver_options())
     *chunks, outcome = [item async for item in stream]
     assert chunks == ["It", "is", "Paris"]
     assert outcome.assessment.decision == "accept"
 
 
 async def test_a_stream_that_is_left_cancels_the_samples() -> None:
-    door = ScriptedDoor(words, seconds=0.01)
+    sender = ScriptedSender(words, seconds=0.01)
 
-    class SlowSamples(ScriptedDoor):
+    class SlowSamples(ScriptedSender):
         def astream(self) -> Any:
-            return door.astream()
+            return sender.astream()
 
     slow = SlowSamples(words, seconds=5.0)
-    stream = tasks.stream(guarded_call(request_of()), slow, **driver_options())
+    stream = tasks.stream(guarded_call(request_of()), slow, driver_options())
     assert await anext(stream) == "It"
     await stream.aclose()
     assert (slow.cancelled, slow.open) == (4, 0)
@@ -335,7 +328,7 @@ def test_a_stream_that_is_left_in_a_thread_ends() -> None:
 
     call = guarded_call(request_of())
     stream: Any = threads.stream(
-        call, ScriptedDoor(words), **driver_options(observers=[Observer()])
+        call, ScriptedSender(words), driver_options(observers=[Observer()])
     )
     assert next(stream) == "It"
     stream.close()
@@ -346,24 +339,24 @@ def test_a_stream_that_is_left_in_a_thread_ends() -> None:
 
 
 def test_twenty_nested_guards_do_not_starve_one_another(run: Run) -> None:
-    class Nested(ScriptedDoor):
+    class Nested(ScriptedSender):
         """Each answer is a guarded call of its own."""
 
         def send(self, draw: Draw) -> Any:
-            in_threads(request_of(n=2), ScriptedDoor(paris, seconds=0.01))
+            in_threads(request_of(n=2), ScriptedSender(paris, seconds=0.01))
             return super().send(draw)
 
         async def asend(self, draw: Draw) -> Any:
             call = guarded_call(request_of(n=2))
-            inner = ScriptedDoor(paris, seconds=0.01)
-            await tasks.run(call, inner, **driver_options())
+            inner = ScriptedSender(paris, seconds=0.01)
+            await tasks.run(call, inner, driver_options())
             return await super().asend(draw)
 
     assert run(request_of(n=20), Nested(paris)).assessment.n_used == 20
 
 
 async def test_a_synchronous_call_inside_a_running_loop() -> None:
-    assert in_threads(request_of(), ScriptedDoor(paris)).assessment.n_used == 5
+    assert in_threads(request_of(), ScriptedSender(paris)).assessment.n_used == 5
 
 
 def test_a_hundred_calls_at_once_in_threads() -> None:
@@ -372,7 +365,7 @@ def test_a_hundred_calls_at_once_in_threads() -> None:
     def one() -> None:
         found.append(
             in_threads(
-                request_of(n=3), ScriptedDoor(paris, seconds=0.02)
+                request_of(n=3), ScriptedSender(paris, seconds=0.02)
             ).assessment.n_used
         )
 
@@ -387,8 +380,8 @@ def test_a_hundred_calls_at_once_in_threads() -> None:
 async def test_a_hundred_calls_at_once_in_tasks() -> None:
     async def one() -> int:
         call = guarded_call(request_of(n=3))
-        door = ScriptedDoor(paris, seconds=0.02)
-        return (await tasks.run(call, door, **driver_options())).assessment.n_used
+        sender = ScriptedSender(paris, seconds=0.02)
+        return (await tasks.run(call, sender, driver_options())).assessment.n_used
 
     assert await asyncio.gather(*(one() for _ in range(100))) == [3] * 100
 
@@ -412,7 +405,7 @@ def test_the_loop_goes_on_while_long_texts_are_scored() -> None:
 
         ticking = asyncio.create_task(tick())
         call = guarded_call(request_of(similarity=slow))
-        await tasks.run(call, ScriptedDoor(paris), **driver_options())
+        await tasks.run(call, ScriptedSender(paris), driver_options())
         ticking.cancel()
         return longest
 
@@ -426,7 +419,7 @@ def test_a_forked_child_can_call_with_the_same_limiter() -> None:
     held = limiter.acquire()
     child = os.fork()
     if child == 0:
-        made = in_threads(request_of(n=2), ScriptedDoor(paris), limiter=limiter)
+        made = in_threads(request_of(n=2), ScriptedSender(paris), limiter=limiter)
         os._exit(0 if made.assessment.n_used == 2 else 1)
     _, status = os.waitpid(child, 0)
     limiter.release(held)
@@ -435,18 +428,18 @@ def test_a_forked_child_can_call_with_the_same_limiter() -> None:
 
 _HANGING = """
 import time
-from tests.support.doors import ScriptedDoor
+from tests.support.senders import ScriptedSender
 from snne_guard.call import GuardState, Request
-from snne_guard.drivers import threads
+from snne_guard.drivers import DriverOptions, threads
 from snne_guard.drivers.limits import Limiter
 from snne_guard.engine import guarded_call
 from snne_guard.observers import Observers
 from snne_guard.settings import GuardSettings
 
 request = Request(settings=GuardSettings(timeout=0.2), state=GuardState())
-door = ScriptedDoor(lambda draw, place: "Paris", seconds=600)
-options = dict(limiter=Limiter(None), observers=Observers(), retry=False)
-outcome = threads.run(guarded_call(request), door, **options)
+sender = ScriptedSender(lambda draw, place: "Paris", seconds=600)
+options = DriverOptions(limiter=Limiter(None), observers=Observers(), retry=False)
+outcome = threads.run(guarded_call(request), sender, options)
 print(type(outcome.error).__name__)
 """
 
@@ -465,8 +458,8 @@ def test_a_provider_that_hangs_does_not_keep_the_process_from_ending() -> None:
 def test_a_streamed_answer_holds_a_slot() -> None:
     limiter = Limiter(1)
     call = guarded_call(request_of(n=2))
-    door = ScriptedDoor(words)
-    stream = threads.stream(call, door, **driver_options(limiter=limiter))
+    sender = ScriptedSender(words)
+    stream = threads.stream(call, sender, driver_options(limiter=limiter))
     assert next(stream) == "It"
     waiting = limiter.acquire()
     assert not waiting.done()
@@ -476,11 +469,13 @@ def test_a_streamed_answer_holds_a_slot() -> None:
 
 def test_samples_that_still_wait_are_not_sent_once_the_call_has_ended() -> None:
     limiter = Limiter(1)
-    door = ScriptedDoor(paris, seconds=0.2)
-    made = in_threads(request_of(sample_timeout=0.3), door, limiter=limiter).assessment
+    sender = ScriptedSender(paris, seconds=0.2)
+    made = in_threads(
+        request_of(sample_timeout=0.3), sender, limiter=limiter
+    ).assessment
     assert "samples_late" in made.reasons
     time.sleep(0.5)
-    assert len(door.sent) < 5
+    assert len(sender.sent) < 5
     assert limiter.acquire().done()
 
 
@@ -490,7 +485,7 @@ def test_a_function_that_raises_stop_iteration_does_not_hang(run: Run) -> None:
 
     asked = request_of(threshold=0.0, on_uncertain=broken, n=3)
     cities = iter(["Paris", "Rome", "Oslo"])
-    outcome = run(asked, ScriptedDoor(lambda _draw, _place: next(cities)))
+    outcome = run(asked, ScriptedSender(lambda _draw, _place: next(cities)))
     assert isinstance(outcome.error, RuntimeError | StopIteration)
 
 

@@ -79,7 +79,7 @@ REFUSAL = "I am not certain enough of the answer to give one."
         ({"on_error": "pass"}, "on_error must be one of .*; got 'pass'"),
         ({"tool_calls": "maybe"}, "tool_calls must be one of .*; got 'maybe'"),
         ({"method": "magic"}, "expected method .*'snne'.*'magic'"),
-        ({"method": 3}, "int lacks name"),
+        ({"method": 3}, r"expected method 'auto', a Method or one of .*, got 3"),
         ({"method": "eigen_score"}, "'eigen_score', which needs hidden_states"),
         ({"method": "ne", "threshold": 0.4}, "bounded; got 'ne'"),
         ({"similarity": "magic"}, "expected similarity .*, got 'magic'"),
@@ -371,7 +371,9 @@ def test_a_fallback_that_is_a_guard_may_refuse_too(way: str) -> None:
         guard = guarded(server, threshold=0.4, on_uncertain="fallback", fallback=second)
         message = ask(guard, way)
     assert message.text == "No."
-    assert metadata_of(message)["decision"] == "fallback"
+    assert is_refusal(message)
+    found = metadata_of(message)
+    assert (found["decision"], found["fallback"]["decision"]) == ("fallback", "refuse")
 
 
 def test_chunks_flow_where_nothing_can_be_withheld_else_there_is_one() -> None:
@@ -573,8 +575,12 @@ def test_assess_draws_only_samples_for_an_answer_that_exists(
 def test_assess_raises_the_models_own_error(way: str) -> None:
     import openai
 
-    with Server(always(status=403)) as server, pytest.raises(openai.OpenAIError):
-        assessed(guarded(server), way)
+    def never_asked(_: Any) -> str:
+        return "Paris"
+
+    for fallback in (None, RunnableLambda(never_asked)):
+        with Server(always(status=403)) as server, pytest.raises(openai.OpenAIError):
+            assessed(guarded(server, fallback=fallback), way)
 
 
 # -- A calibration ---------------------------------------------------------------------

@@ -13,7 +13,7 @@ from langchain_core.messages import HumanMessage
 from pydantic import BaseModel
 
 from snne_guard.sampling.langchain import (
-    LangChainDraws,
+    LangChainSender,
     RejectedParameters,
     capabilities,
     has_side_effects,
@@ -145,11 +145,11 @@ def chat(name: str, **more: Any) -> BaseChatModel:
     return model
 
 
-def draws(model: Any, **options: Any) -> LangChainDraws:
-    return LangChainDraws(model, [HumanMessage("The capital of France?")], **options)
+def draws(model: Any, **options: Any) -> LangChainSender:
+    return LangChainSender(model, [HumanMessage("The capital of France?")], **options)
 
 
-async def body(wire: Wire, asking: LangChainDraws, draw: Draw, way: str) -> Any:
+async def body(wire: Wire, asking: LangChainSender, draw: Draw, way: str) -> Any:
     """Return the body of the request that a draw sends."""
     with pytest.raises(SentError) as sent:
         asking.send(draw) if way == "send" else await asking.asend(draw)
@@ -323,7 +323,7 @@ def completion(texts: list[str], finish: str = "stop") -> dict[str, Any]:
     }
 
 
-async def ask(asking: LangChainDraws, draw: Draw, way: str) -> Reply:
+async def ask(asking: LangChainSender, draw: Draw, way: str) -> Reply:
     return asking.send(draw) if way == "send" else await asking.asend(draw)
 
 
@@ -342,7 +342,7 @@ async def test_replies_of_a_real_client_are_read(way: str, wire: Wire) -> None:
     assert (reply.cost.prompt_tokens, reply.cost.completion_tokens) == (9, 6)
     answer = await ask(asking, Draw(role="answer"), way)
     assert answer.raw.content == "Paris"
-    assert answer.samples[0].response_id == "chatcmpl-1"
+    assert answer.first.response_id == "chatcmpl-1"
     assert "logprobs" not in answer.raw.response_metadata
 
 
@@ -365,7 +365,7 @@ async def test_a_structured_reply_that_does_not_fit_is_no_error(
     answer = await ask(asking, Draw(role="answer"), way)
     samples = await ask(asking, Draw(role="sample", n=3), way)
     assert [sample.text for sample in samples.samples] == [text] * 3
-    assert answer.samples[0].truncated is (finish == "length")
+    assert answer.first.truncated is (finish == "length")
     sent = wire.bodies[0]["response_format"]
     assert sent == wire.bodies[1]["response_format"]
     assert sent["json_schema"]["name"] == "City"
@@ -374,7 +374,7 @@ async def test_a_structured_reply_that_does_not_fit_is_no_error(
         chunks = list(asking.stream())
     else:
         chunks = [chunk async for chunk in asking.astream()]
-    assert asking.join(chunks).raw.content == text
+    assert asking.streamed().raw.content == text
     if fits:
         assert chain.last.invoke(answer.raw) == City(name="Paris")
         assert chain.last.invoke(chunks[0].message) == City(name="Paris")

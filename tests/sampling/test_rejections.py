@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from snne_guard.sampling.retrying import rejected_parameter, status_of
+from snne_guard.sampling.retrying import status_of
+from snne_guard.sampling.steps import rejected_parameter
 
 ALL = ("temperature", "logprobs", "n")
 

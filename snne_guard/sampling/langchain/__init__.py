@@ -1,16 +1,18 @@
-"""Draws from LangChain chat models: wrappers, providers, requests, messages."""
+"""Draws from LangChain chat models."""
 
 from __future__ import annotations
 
-from snne_guard.sampling.langchain.draws import LangChainDraws
 from snne_guard.sampling.langchain.messages import question_of, sample_of
 from snne_guard.sampling.langchain.providers import (
     Provider,
     RejectedParameters,
+    answer_settings_of,
     capabilities,
+    model_name_of,
     register_provider,
 )
 from snne_guard.sampling.langchain.requests import has_side_effects
+from snne_guard.sampling.langchain.sender import LangChainSender
 from snne_guard.sampling.langchain.wrappers import (
     ChatRunnable,
     bound_models,
@@ -21,12 +23,14 @@ from snne_guard.sampling.langchain.wrappers import (
 
 __all__ = [
     "ChatRunnable",
-    "LangChainDraws",
+    "LangChainSender",
     "Provider",
     "RejectedParameters",
+    "answer_settings_of",
     "bound_models",
     "capabilities",
     "has_side_effects",
+    "model_name_of",
     "models_in",
     "question_of",
     "rebuild",

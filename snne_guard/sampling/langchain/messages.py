@@ -64,7 +64,7 @@ def question_of(messages: Sequence[BaseMessage]) -> str | None:
     return None
 
 
-def sample_of(message: BaseMessage, *, names_ending: bool = False) -> Sample:
+def sample_of(message: BaseMessage, *, reports_finish_reason: bool = False) -> Sample:
     """Return what is compared of a message.
 
     The text is what an application gets as text. Reasoning in blocks of its own, or in
@@ -72,9 +72,9 @@ def sample_of(message: BaseMessage, *, names_ending: bool = False) -> Sample:
 
     Args:
         message: The model's reply, with the metadata of its generation.
-        names_ending: Whether the provider always says how a reply ended. One that says
-            nothing counts as truncated then, or where the key is there without a value;
-            any other counts as complete, as those of fake models do.
+        reports_finish_reason: Whether the provider always says how a reply ended. Then
+            a reply that says nothing counts as truncated, as does one whose key has no
+            value; else it counts as complete, as those of fake models do.
 
     Example:
         >>> said = AIMessage("Paris", response_metadata={"finish_reason": "length"})
@@ -83,7 +83,9 @@ def sample_of(message: BaseMessage, *, names_ending: bool = False) -> Sample:
     """
     metadata = message.response_metadata
     incomplete = mapping_of(metadata.get("incomplete_details"))
-    names_ending = names_ending or any(key in metadata for key in _ENDING_KEYS)
+    reports_finish_reason = reports_finish_reason or any(
+        key in metadata for key in _ENDING_KEYS
+    )
     aside = message.additional_kwargs
     # langchain-openai's first output version has aside what is neither text nor call.
     blocks = [*_blocks(message.content), *_blocks(aside.get("tool_outputs"))]
@@ -97,7 +99,7 @@ def sample_of(message: BaseMessage, *, names_ending: bool = False) -> Sample:
         or any(block.get("type") == "refusal" for block in blocks),
         other_content=bool(aside.get("audio") or aside.get("images"))
         or any(map(_is_unread, blocks)),
-        complete_if_unsaid=not names_ending,
+        complete_if_unsaid=not reports_finish_reason,
         model=_first_string(metadata, _MODEL_KEYS),
         response_id=string_of(metadata.get("id")),
     )

@@ -21,7 +21,9 @@ __all__ = [
     "PROVIDERS",
     "Provider",
     "RejectedParameters",
+    "answer_settings_of",
     "capabilities",
+    "model_name_of",
     "provider_of",
     "register_provider",
     "takes_temperature",
@@ -40,13 +42,13 @@ class Provider:
         n: Option that asks one request for several replies, None where there is none.
         logprobs: Options that ask for token log-probabilities, empty where there are
             none.
-        names_ending: Whether the class always says how a reply ended, so that a reply
-            that does not was cut off.
+        reports_finish_reason: Whether the class always says how a reply ended, so that
+            a reply that does not was cut off.
         client_parses: Whether the client itself parses structured replies
             (``response_format``), and raises where one does not fit.
         stores: Whether the provider stores replies unless told ``store=False``.
-        acts: Options with which the provider does more than answer; calls that set one
-            are not sampled.
+        side_effect_options: Options with which the provider does more than answer;
+            calls that set one are not sampled.
         applies: Tells of a model and the options of a call whether the row is for it,
             where the class alone does not; None where it does.
 
@@ -61,10 +63,10 @@ class Provider:
     temperature_range: tuple[float, float] = (0.0, 2.0)
     n: str | None = None
     logprobs: Mapping[str, object] = field(default_factory=dict[str, object])
-    names_ending: bool = True
+    reports_finish_reason: bool = True
     client_parses: bool = False
     stores: bool = False
-    acts: tuple[str, ...] = ()
+    side_effect_options: tuple[str, ...] = ()
     applies: Callable[[Any, Mapping[str, Any]], bool] | None = None
 
     def clamped(self, temperature: float) -> float:
@@ -105,14 +107,19 @@ _OPENAI = Provider(
     n="n",
     logprobs=_ASK,
     client_parses=True,
-    acts=("conversation", "background", "web_search_options"),
+    side_effect_options=("conversation", "background", "web_search_options"),
 )
 _HUGGING_FACE = ("langchain_huggingface.ChatHuggingFace",)
 
 DEFAULT = Provider(
     temperature_range=(0.0, math.inf),
-    names_ending=False,
-    acts=("conversation", "background", "mcp_servers", "web_search_options"),
+    reports_finish_reason=False,
+    side_effect_options=(
+        "conversation",
+        "background",
+        "mcp_servers",
+        "web_search_options",
+    ),
 )
 """Row of every class that no other row names."""
 
@@ -129,17 +136,17 @@ PROVIDERS: list[Provider] = [
     replace(
         _OPENAI,
         classes=("langchain_xai.ChatXAI",),
-        acts=(*_OPENAI.acts, "search_parameters"),
+        side_effect_options=(*_OPENAI.side_effect_options, "search_parameters"),
     ),
     Provider(
         classes=("langchain_anthropic.ChatAnthropic",),
         temperature_range=(0.0, 1.0),
-        acts=("mcp_servers",),
+        side_effect_options=("mcp_servers",),
     ),
     Provider(
         classes=("langchain_google_genai.ChatGoogleGenerativeAI",),
         n="candidate_count",
-        acts=("code_execution",),
+        side_effect_options=("code_execution",),
     ),
     Provider(
         classes=("langchain_aws.ChatBedrockConverse",),
@@ -148,7 +155,7 @@ PROVIDERS: list[Provider] = [
     Provider(
         classes=("langchain_aws.ChatBedrock",),
         temperature_range=(0.0, 1.0),
-        names_ending=False,
+        reports_finish_reason=False,
     ),
     Provider(
         classes=("langchain_mistralai.ChatMistralAI",),
@@ -157,7 +164,7 @@ PROVIDERS: list[Provider] = [
     ),
     Provider(
         classes=("langchain_groq.ChatGroq",),
-        acts=("search_settings", "compound_custom"),
+        side_effect_options=("search_settings", "compound_custom"),
     ),
     Provider(
         classes=("langchain_ollama.ChatOllama",),
@@ -168,7 +175,7 @@ PROVIDERS: list[Provider] = [
     Provider(
         classes=_HUGGING_FACE,
         temperature=None,
-        names_ending=False,
+        reports_finish_reason=False,
         applies=_holds_pipeline,
     ),
     Provider(classes=_HUGGING_FACE, logprobs=_ASK),
@@ -178,7 +185,7 @@ PROVIDERS: list[Provider] = [
             "langchain_litellm.ChatLiteLLM",
             "langchain_community.ChatLiteLLM",
         ),
-        names_ending=False,
+        reports_finish_reason=False,
     ),
     Provider(
         classes=("snne_guard.TransformersChatModel",),
@@ -187,7 +194,9 @@ PROVIDERS: list[Provider] = [
         logprobs=_ASK,
     ),
     # A guard in a guard: its temperature is that of its own samples.
-    Provider(classes=("snne_guard.SNNEGuard",), temperature=None, names_ending=False),
+    Provider(
+        classes=("snne_guard.SNNEGuard",), temperature=None, reports_finish_reason=False
+    ),
 ]
 """The table; of the rows of one class the first that applies counts."""
 
@@ -271,3 +280,67 @@ def capabilities(
     return ProviderCapabilities(
         n="n" in able, logprobs="logprobs" in able, temperature="temperature" in able
     )
+
+
+# -- What the answer is drawn with, for calibrations -----------------------------------
+
+_SETTING_NAMES = {
+    "answer_temperature": ("temperature",),
+    "top_p": ("top_p",),
+    "max_tokens": (
+        "max_tokens",
+        "max_completion_tokens",
+        "max_output_tokens",
+        "max_new_tokens",
+        "num_predict",
+    ),
+    "stop": ("stop", "stop_sequences"),
+}
+"""What each setting is called by providers, in a call or as a field."""
+
+
+def answer_settings_of(
+    model: ChatRunnable, kwargs: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """Return the settings of the answer that are known, by a calibration's names.
+
+    Left out is what the model's class has no field for, and what differs between
+    several models.
+
+    Example:
+        >>> from langchain_core.language_models import FakeListChatModel
+        >>> model = FakeListChatModel(responses=["Paris"]).bind(stop=["."], top_p=0.9)
+        >>> answer_settings_of(model)
+        {'top_p': 0.9, 'stop': ['.']}
+    """
+    known = [_settings(one, options) for one, options in bound_models(model, kwargs)]
+    first, *others = known
+    return {
+        name: value
+        for name, value in first.items()
+        if all(name in other and other[name] == value for other in others)
+    }
+
+
+def model_name_of(model: ChatRunnable) -> dict[str, Any]:
+    """Return ``{"model": name}``, with None where it has none; empty for several."""
+    models = [one for one, _ in bound_models(model)]
+    if len(models) > 1:
+        return {}
+    named = (getattr(models[0], field, None) for field in ("model_name", "model"))
+    return {"model": next((name for name in named if isinstance(name, str)), None)}
+
+
+def _settings(model: BaseChatModel, options: Mapping[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, aliases in _SETTING_NAMES.items():
+        given = [options[alias] for alias in aliases if options.get(alias) is not None]
+        fields = [alias for alias in aliases if alias in type(model).model_fields]
+        set_ = [getattr(model, field) for field in fields]
+        values = [value for value in (*given, *set_) if value is not None]
+        if values or fields:
+            value = values[0] if values else None
+            found[name] = (
+                [value] if name == "stop" and isinstance(value, str) else value
+            )
+    return found

@@ -23,7 +23,7 @@ from snne_guard.sampling.langchain.providers import (
 from snne_guard.sampling.langchain.wrappers import ChatRunnable, bound_models
 from snne_guard.sampling.replies import Draw
 
-__all__ = ["Request", "has_side_effects", "request_for"]
+__all__ = ["ModelRequest", "has_side_effects", "request_for"]
 
 _NESTED = (
     "additional_model_request_fields",
@@ -66,7 +66,7 @@ _FOR_TRACERS = ("ls_structured_output_format", "structured_output_format")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class ModelRequest:
     """One request that can be sent as it is.
 
     Attributes:
@@ -101,11 +101,11 @@ def request_for(
     logprobs: bool,
     left_out: frozenset[str],
     stream: bool = False,
-) -> Request:
+) -> ModelRequest:
     """Return the request for a draw.
 
-    The answer keeps the user's own settings. Samples are hot, in one piece, without a
-    seed, and nothing of them is stored.
+    The answer keeps the user's own settings. A sample is drawn at the temperature asked
+    for, without streaming and without a seed, and is not stored.
 
     Args:
         draw: What is wanted.
@@ -126,12 +126,14 @@ def request_for(
         "temperature": sample and takes_temperature(model, row, kwargs),
     }
     optional = frozenset(name for name in adds if adds[name]) - left_out
-    hot = row.clamped(temperature) if "temperature" in optional else None
+    sample_temperature = row.clamped(temperature) if "temperature" in optional else None
     options = {name: kwargs[name] for name in kwargs if name not in _FOR_TRACERS}
     fields: dict[str, Any] = {"cache": False, "callbacks": None, "verbose": False}
     if sample:
-        options = _sampled(options, hot) | ({"store": False} if row.stores else {})
-        fields |= _sample_fields(model, row, hot)
+        options = _sampled(options, sample_temperature) | (
+            {"store": False} if row.stores else {}
+        )
+        fields |= _sample_fields(model, row, sample_temperature)
     if "logprobs" in optional:
         options |= row.logprobs
     if "n" in optional:
@@ -144,22 +146,24 @@ def request_for(
     copy = model.model_copy(update=fields)
     stop = options.pop("stop", None)
     options, schema = _without_parser(copy, options, row)
-    return Request(
+    return ModelRequest(
         model=copy,
         messages=messages,
         options=options,
         stop=[stop] if isinstance(stop, str) else stop and list(stop),
         provider=row,
         optional=optional,
-        temperature_set="temperature" in optional and hot == temperature,
+        temperature_set="temperature" in optional and sample_temperature == temperature,
         schema=schema,
     )
 
 
-def _sampled(options: Mapping[str, Any], hot: float | None) -> dict[str, Any]:
+def _sampled(
+    options: Mapping[str, Any], sample_temperature: float | None
+) -> dict[str, Any]:
     """Return options as samples take them over, those inside of others too."""
     kept = {
-        name: _sampled(value, hot)
+        name: _sampled(value, sample_temperature)
         if name in _NESTED and isinstance(value, Mapping)
         else value
         for name, value in options.items()
@@ -167,16 +171,16 @@ def _sampled(options: Mapping[str, Any], hot: float | None) -> dict[str, Any]:
     }
     if "store" in kept:
         kept["store"] = False
-    if hot is None:
+    if sample_temperature is None:
         return kept
     for place in _REPLACE_FIELDS & kept.keys():
         if isinstance(kept[place], Mapping):
-            kept[place] = {**kept[place], "temperature": hot}
-    return kept | ({"temperature": hot} if "temperature" in kept else {})
+            kept[place] = {**kept[place], "temperature": sample_temperature}
+    return kept | ({"temperature": sample_temperature} if "temperature" in kept else {})
 
 
 def _sample_fields(
-    model: BaseChatModel, row: Provider, hot: float | None
+    model: BaseChatModel, row: Provider, sample_temperature: float | None
 ) -> dict[str, Any]:
     """Return the fields of a model that a sample sets anew."""
     fields = type(model).model_fields
@@ -189,9 +193,9 @@ def _sample_fields(
         update["store"] = False
     for place in _NESTED:
         if place in fields and isinstance(held := getattr(model, place), Mapping):
-            update[place] = _sampled(held, hot)
-    if hot is not None and row.temperature in fields:
-        update[row.temperature] = hot
+            update[place] = _sampled(held, sample_temperature)
+    if sample_temperature is not None and row.temperature in fields:
+        update[row.temperature] = sample_temperature
     return update
 
 
@@ -274,16 +278,18 @@ def has_side_effects(
         True
     """
     for one, options in bound_models(model, kwargs):
-        acts = provider_of(one, options).acts
+        names = provider_of(one, options).side_effect_options
         fields = {
-            name: getattr(one, name) for name in (*acts, *_NESTED) if hasattr(one, name)
+            name: getattr(one, name)
+            for name in (*names, *_NESTED)
+            if hasattr(one, name)
         }
-        if _acts(fields, acts) or _acts(options, acts):
+        if _has_side_effects(fields, names) or _has_side_effects(options, names):
             return True
     return False
 
 
-def _acts(options: Mapping[str, Any], names: tuple[str, ...]) -> bool:
+def _has_side_effects(options: Mapping[str, Any], names: tuple[str, ...]) -> bool:
     # An empty mapping asks for something in its usual form; an empty list does not.
     if any(options.get(name) not in (None, False, []) for name in names):
         return True
@@ -291,7 +297,9 @@ def _acts(options: Mapping[str, Any], names: tuple[str, ...]) -> bool:
     if isinstance(tools, list | tuple) and any(map(_runs_at_provider, tools)):
         return True
     inner = (options.get(place) for place in _NESTED)
-    return any(_acts(each, names) for each in inner if isinstance(each, Mapping))
+    return any(
+        _has_side_effects(each, names) for each in inner if isinstance(each, Mapping)
+    )
 
 
 def _runs_at_provider(tool: Any) -> bool:  # noqa: ANN401 - whatever a class takes

@@ -1,7 +1,6 @@
 """Draw from the OpenAI API, and from servers that speak its protocol."""
 
 from snne_guard.sampling.openai.apis import Api, ApiObject, ChatApi, ResponsesApi
-from snne_guard.sampling.openai.draws import OpenAIDraws, StreamedAnswer
 from snne_guard.sampling.openai.requests import (
     ApiRequest,
     capabilities_of,
@@ -9,13 +8,14 @@ from snne_guard.sampling.openai.requests import (
     reusable_options,
     sample_body,
 )
+from snne_guard.sampling.openai.sender import OpenAISender, StreamedAnswer
 
 __all__ = [
     "Api",
     "ApiObject",
     "ApiRequest",
     "ChatApi",
-    "OpenAIDraws",
+    "OpenAISender",
     "ResponsesApi",
     "StreamedAnswer",
     "capabilities_of",

@@ -10,7 +10,7 @@ ROW = Provider(
     classes=("tests.Scripted",),
     n="n",
     logprobs={"logprobs": True},
-    acts=("conversation",),
+    side_effect_options=("conversation",),
 )
 
 

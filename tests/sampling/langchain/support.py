@@ -12,7 +12,7 @@ from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from pydantic import ConfigDict, Field
 
-from snne_guard.sampling.langchain import LangChainDraws
+from snne_guard.sampling.langchain import LangChainSender
 from snne_guard.sampling.replies import Draw, Reply
 
 ANSWER = Draw(role="answer")
@@ -144,12 +144,12 @@ class ScriptedStream(ScriptedAsync):
         )
 
 
-async def sent(draws: LangChainDraws, draw: Draw, way: str) -> Reply:
+async def sent(draws: LangChainSender, draw: Draw, way: str) -> Reply:
     """Send a draw in a thread's or in a task's way."""
     return draws.send(draw) if way == "send" else await draws.asend(draw)
 
 
-async def streamed(draws: LangChainDraws, way: str) -> list[ChatGenerationChunk]:
+async def streamed(draws: LangChainSender, way: str) -> list[ChatGenerationChunk]:
     """Return all chunks of the answer."""
     if way == "send":
         return list(draws.stream())

@@ -298,7 +298,7 @@ def test_invisible_replies_are_unreadable(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("metadata", "names_ending", "truncated"),
+    ("metadata", "reports_finish_reason", "truncated"),
     [
         ({}, False, False),
         ({}, True, True),
@@ -313,10 +313,13 @@ def test_invisible_replies_are_unreadable(text: str) -> None:
     ],
 )
 def test_a_reply_is_complete_only_if_its_provider_says_so(
-    metadata: dict[str, Any], *, names_ending: bool, truncated: bool
+    metadata: dict[str, Any], *, reports_finish_reason: bool, truncated: bool
 ) -> None:
     message = AIMessage("Paris", response_metadata=metadata)
-    assert sample_of(message, names_ending=names_ending).truncated is truncated
+    assert (
+        sample_of(message, reports_finish_reason=reports_finish_reason).truncated
+        is truncated
+    )
 
 
 READABLE: list[dict[str, Any]] = [

@@ -8,7 +8,7 @@ import pytest
 from langchain_core.language_models import FakeListChatModel
 
 from snne_guard.sampling.langchain import (
-    LangChainDraws,
+    LangChainSender,
     Provider,
     RejectedParameters,
     capabilities,
@@ -52,7 +52,7 @@ def test_a_row_of_ones_own_counts_for_subclasses(table: Provider) -> None:
     assert provider_of(ScriptedStream()) is nearer
     assert provider_of(Scripted()) is table
     model = ScriptedStream()
-    reply = LangChainDraws(model, []).send(SAMPLE)
+    reply = LangChainSender(model, []).send(SAMPLE)
     assert (model.calls[0].temperature, reply.temperature_set) == (0.5, False)
 
 
@@ -64,7 +64,7 @@ def test_a_temperature_by_another_name(table: Provider) -> None:
 
     register_provider(Provider(classes=("tests.Heated",), temperature="heat"))
     model = Heated()
-    assert LangChainDraws(model, []).send(SAMPLE).temperature_set
+    assert LangChainSender(model, []).send(SAMPLE).temperature_set
     assert (model.calls[0].model.heat, model.heat) == (1.0, 0.0)
 
 

@@ -21,7 +21,7 @@ from langchain_core.runnables.config import set_config_context
 from langchain_core.tracers.context import collect_runs
 from langsmith.run_helpers import get_tracing_context, tracing_context
 
-from snne_guard.sampling.langchain import LangChainDraws
+from snne_guard.sampling.langchain import LangChainSender
 from tests.sampling.langchain.support import (
     ANSWER,
     SAMPLE,
@@ -75,10 +75,11 @@ def witnesses(handler: Everything) -> Iterator[dict[str, Any]]:
             set_verbose(False)
 
 
-async def everything(draws: LangChainDraws, way: str) -> None:
+async def everything(draws: LangChainSender, way: str) -> None:
     await sent(draws, ANSWER, way)
     await sent(draws, SAMPLE, way)
-    draws.join(await streamed(draws, way))
+    await streamed(draws, way)
+    draws.streamed()
 
 
 MODELS: dict[str, Any] = {
@@ -106,11 +107,11 @@ async def test_nobody_sees_a_draw(
         token = OWN.set(handler)
         variables = inside.run(contextvars.copy_context)
         variables.run(OWN.set, handler)
-        draws = LangChainDraws(model, [HumanMessage("x")])
+        draws = LangChainSender(model, [HumanMessage("x")])
         if way == "send":
             variables.run(draws.send, ANSWER)
             variables.run(draws.send, SAMPLE)
-            variables.run(lambda: draws.join(list(draws.stream())))
+            variables.run(lambda: (list(draws.stream()), draws.streamed()))
         else:
             await everything(draws, way)
         OWN.reset(token)
@@ -133,7 +134,7 @@ async def test_debugging_prints_nothing_of_a_draw(
     model = MODELS[name](Everything())
     set_debug(True)
     try:
-        await everything(LangChainDraws(model, [HumanMessage("x")]), way)
+        await everything(LangChainSender(model, [HumanMessage("x")]), way)
         assert capsys.readouterr().out == ""
         model.invoke("x")
         assert "Paris" in capsys.readouterr().out
@@ -156,7 +157,7 @@ async def test_langsmith_by_environment_is_off_in_a_draw(
             return super()._result(call)
 
     with tracing_context(enabled=True):
-        await everything(LangChainDraws(Looking(), [HumanMessage("x")]), way)
+        await everything(LangChainSender(Looking(), [HumanMessage("x")]), way)
         assert get_tracing_context()["enabled"] is True
     assert set(found) == {(False, None)}
 
@@ -167,7 +168,7 @@ async def test_a_cache_answers_for_no_draw_and_keeps_none(way: str) -> None:
     set_llm_cache(cache)
     try:
         for model in (ScriptedStream(), ScriptedStream(cache=InMemoryCache())):
-            draws = LangChainDraws(model, [HumanMessage("x")])
+            draws = LangChainSender(model, [HumanMessage("x")])
             await everything(draws, way)
             await everything(draws, way)
             assert len(model.calls) == 6
@@ -178,7 +179,7 @@ async def test_a_cache_answers_for_no_draw_and_keeps_none(way: str) -> None:
 
 async def test_events_of_a_chain_around_a_draw_do_not_show_it() -> None:
     async def step(_value: Any) -> str:
-        draws = LangChainDraws(ScriptedStream(), [HumanMessage("x")])
+        draws = LangChainSender(ScriptedStream(), [HumanMessage("x")])
         await everything(draws, "asend")
         return "done"
 
@@ -200,5 +201,5 @@ def test_variables_of_the_application_are_seen_in_a_draw() -> None:
             return super()._result(call)
 
     OWN.set("a span")
-    LangChainDraws(Looking(), [HumanMessage("x")]).send(SAMPLE)
+    LangChainSender(Looking(), [HumanMessage("x")]).send(SAMPLE)
     assert found == ["a span"]

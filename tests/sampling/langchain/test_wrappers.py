@@ -12,7 +12,7 @@ from langchain_core.runnables import ConfigurableField, RunnableLambda
 
 from snne_guard.errors import ConfigurationError
 from snne_guard.sampling.langchain import (
-    LangChainDraws,
+    LangChainSender,
     bound_models,
     capabilities,
     models_in,
@@ -34,8 +34,8 @@ WAYS = pytest.mark.parametrize("way", ["send", "asend"])
 pytestmark = pytest.mark.usefixtures("table")
 
 
-def draws(model: Any, **kwargs: Any) -> LangChainDraws:
-    return LangChainDraws(model, [HumanMessage("x")], kwargs=kwargs)
+def draws(model: Any, **kwargs: Any) -> LangChainSender:
+    return LangChainSender(model, [HumanMessage("x")], kwargs=kwargs)
 
 
 def failing(times: int, error: Exception) -> Any:
@@ -179,8 +179,9 @@ async def test_a_stream_falls_back_until_its_first_chunk(way: str) -> None:
     first = ScriptedStream(script=failing(9, ConnectionError()))
     both = first.with_fallbacks([ScriptedStream(text="Rome")])
     asking = draws(both)
-    reply = asking.join(await streamed(asking, way))
-    assert reply.samples[0].text == "Rome"
+    await streamed(asking, way)
+    reply = asking.streamed()
+    assert reply.first.text == "Rome"
 
 
 @WAYS
@@ -191,7 +192,7 @@ async def test_a_rejected_parameter_is_no_reason_to_fall_back(way: str) -> None:
     first = ScriptedStream(script=script)
     both = first.with_fallbacks([ScriptedStream(text="Rome")])
     reply = await sent(draws(both), SAMPLE, way)
-    assert (reply.samples[0].text, reply.temperature_set) == ("Paris", False)
+    assert (reply.first.text, reply.temperature_set) == ("Paris", False)
 
 
 def test_capabilities_are_those_of_every_model_inside(table: Any) -> None:

@@ -1,4 +1,4 @@
-"""Doors that answer by a script, for the engine and its drivers."""
+"""A sender that answers by a script, for the engine and its drivers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import asyncio
 import threading
 import time
 from collections.abc import AsyncGenerator, Callable, Generator, Sequence
-from typing import Any
 
 from snne_guard.call import Draws, Outcome, Request, Work
 from snne_guard.engine import guarded_call
@@ -61,7 +60,7 @@ def feed(request: Request, script: Script, *, per_request: int = 100) -> Outcome
         return outcome
 
 
-class ScriptedDoor:
+class ScriptedSender:
     """Says what a script says, after some seconds for each request.
 
     Attributes:
@@ -76,6 +75,7 @@ class ScriptedDoor:
         self.open = self.most_open = self.cancelled = 0
         self._script, self._seconds = script, seconds
         self._lock = threading.Lock()
+        self._streamed = ""
 
     def _begin(self, draw: Draw) -> list[Said]:
         with self._lock:
@@ -113,15 +113,16 @@ class ScriptedDoor:
                 self.open -= 1
 
     def stream(self) -> Generator[str]:
-        for word in self.send(Draw(role="answer")).raw.split():
+        self._streamed = self.send(Draw(role="answer")).raw
+        for word in self._streamed.split():
             time.sleep(self._seconds)
             yield word
 
     async def astream(self) -> AsyncGenerator[str]:
-        answer = await self.asend(Draw(role="answer"))
-        for word in answer.raw.split():
+        self._streamed = (await self.asend(Draw(role="answer"))).raw
+        for word in self._streamed.split():
             await asyncio.sleep(self._seconds)
             yield word
 
-    def join(self, chunks: Sequence[Any]) -> Reply:
-        return reply(" ".join(chunks))
+    def streamed(self) -> Reply:
+        return reply(self._streamed)

@@ -1,4 +1,4 @@
-"""The draws of one guarded call, sent to a LangChain model beneath its callbacks.
+"""Send the draws of one guarded call to a LangChain model, beneath its callbacks.
 
 ``BaseChatModel.invoke`` opens a run, tells handlers and tracers of it and looks into
 the cache. The hooks beneath it do none of that: ``_generate`` and ``_stream``, which
@@ -14,7 +14,6 @@ from collections.abc import (
     AsyncGenerator,
     Callable,
     Generator,
-    Iterable,
     Iterator,
     Mapping,
     Sequence,
@@ -47,22 +46,22 @@ from snne_guard.sampling.langchain.messages import (
     without_logprobs,
 )
 from snne_guard.sampling.langchain.providers import RejectedParameters
-from snne_guard.sampling.langchain.requests import Request, request_for
+from snne_guard.sampling.langchain.requests import ModelRequest, request_for
 from snne_guard.sampling.langchain.wrappers import ChatRunnable, bound_models
 from snne_guard.sampling.replies import Draw, Reply
-from snne_guard.sampling.retrying import (
+from snne_guard.sampling.steps import (
     Steps,
     carry_out,
     carry_out_in_task,
     without_rejected,
 )
 
-__all__ = ["LangChainDraws"]
+__all__ = ["LangChainSender"]
 
 _ANSWER = Draw(role="answer")
 
 Chunk = ChatGenerationChunk
-Sent = tuple[Request, Any]
+Sent = tuple[ModelRequest, Any]
 """The request that was answered, and its ``ChatResult`` or opened stream."""
 
 Ask = Callable[[BaseChatModel, Mapping[str, Any]], Steps[Sent]]
@@ -75,8 +74,8 @@ class _NoReplyError(InputError):
         super().__init__("the model returned no reply: no generation and no chunk")
 
 
-class LangChainDraws:
-    """The draws of one guarded call, for a driver's ``send`` or ``asend``.
+class LangChainSender:
+    """Sends the draws of one guarded call to a LangChain model.
 
     No callback handler, tracer or cache sees a draw. ``with_retry`` and
     ``with_fallbacks`` around the model are carried out for each draw. A parameter that
@@ -102,8 +101,8 @@ class LangChainDraws:
         >>> from langchain_core.language_models import FakeListChatModel
         >>> from langchain_core.messages import HumanMessage
         >>> model = FakeListChatModel(responses=["Paris"])
-        >>> draws = LangChainDraws(model, [HumanMessage("The capital of France?")])
-        >>> draws.send(Draw(role="answer")).samples[0].text
+        >>> sender = LangChainSender(model, [HumanMessage("The capital of France?")])
+        >>> sender.send(Draw(role="answer")).first.text
         'Paris'
     """
 
@@ -128,25 +127,22 @@ class LangChainDraws:
         self._logprobs = logprobs
         self._rejected = RejectedParameters() if rejected is None else rejected
         self._chunks: list[Chunk] = []
-        self._opened: tuple[Request, int] | None = None
+        self._opened: tuple[ModelRequest, int] | None = None
 
     def send(self, draw: Draw) -> Reply:
         """Send one draw and wait for its reply; the model's own error is raised."""
-        (request, result), failed = carry_out(self._steps(draw), _call_generate)
+        (request, result), failed = carry_out(self._requests(draw), _generate)
         return self._reply(draw, request, result, failed)
 
     async def asend(self, draw: Draw) -> Reply:
         """Send one draw from a task."""
-        sent = await carry_out_in_task(self._steps(draw), _acall_generate)
+        sent = await carry_out_in_task(self._requests(draw), _agenerate)
         (request, result), failed = sent
         return self._reply(draw, request, result, failed)
 
     def stream(self) -> Generator[Chunk]:
-        """Stream the answer, one chunk where the model does not stream.
-
-        Call it once; ``join`` makes a reply of the chunks.
-        """
-        sent = carry_out(self._steps(_ANSWER, stream=True), _call_stream)
+        """Stream the answer, once; in one chunk where the model does not stream."""
+        sent = carry_out(self._requests(_ANSWER, stream=True), _open_stream)
         (request, (first, rest)), failed = sent
         self._opened = request, failed
         with closing(rest):
@@ -156,17 +152,18 @@ class LangChainDraws:
 
     async def astream(self) -> AsyncGenerator[Chunk]:
         """Stream the answer from a task."""
-        steps = self._steps(_ANSWER, stream=True)
-        (request, (first, rest)), failed = await carry_out_in_task(steps, _acall_stream)
+        sent = await carry_out_in_task(
+            self._requests(_ANSWER, stream=True), _aopen_stream
+        )
+        (request, (first, rest)), failed = sent
         self._opened = request, failed
         async with aclosing(rest):
             yield self._passed_on(first, request)
             async for chunk in rest:
                 yield self._passed_on(chunk, request)
 
-    def join(self, chunks: Iterable[Chunk]) -> Reply:
-        """Return the whole answer once its chunks have passed by."""
-        del chunks  # they lack the log-probabilities that only the guard asked for
+    def streamed(self) -> Reply:
+        """Return the whole answer, once its chunks have passed."""
         assert self._opened is not None  # noqa: S101 - or no chunk would have passed
         request, failed = self._opened
         whole = self._chunks[0] + self._chunks[1:]
@@ -177,8 +174,8 @@ class LangChainDraws:
         result = ChatResult(generations=[generation])
         return self._reply(_ANSWER, request, result, failed)
 
-    def _passed_on(self, chunk: Chunk, request: Request) -> Chunk:
-        """Keep a chunk for ``join``; return it as the application gets it."""
+    def _passed_on(self, chunk: Chunk, request: ModelRequest) -> Chunk:
+        """Keep a chunk for ``streamed``; return it as the application gets it."""
         self._chunks.append(chunk)
         if "logprobs" not in request.optional:
             return chunk
@@ -188,8 +185,8 @@ class LangChainDraws:
             generation_info={k: v for k, v in info.items() if k != "logprobs"} or None,
         )
 
-    def _steps(self, draw: Draw, *, stream: bool = False) -> Steps[Sent]:
-        """Return how to carry out a draw."""
+    def _requests(self, draw: Draw, *, stream: bool = False) -> Steps[Sent]:
+        """Return the requests that a draw takes, one after another."""
 
         def ask(model: BaseChatModel, kwargs: Mapping[str, Any]) -> Steps[Sent]:
             make = partial(
@@ -204,14 +201,16 @@ class LangChainDraws:
             )
             return without_rejected(make, self._rejected.of(model))
 
-        return _steps(self._model, self._kwargs, ask)
+        return _unwrapped(self._model, self._kwargs, ask)
 
     def _reply(
-        self, draw: Draw, request: Request, result: ChatResult, failed: int
+        self, draw: Draw, request: ModelRequest, result: ChatResult, failed: int
     ) -> Reply:
         messages = [whole_message(each, result) for each in result.generations]
-        names_ending = request.provider.names_ending
-        samples = tuple(sample_of(each, names_ending=names_ending) for each in messages)
+        reported = request.provider.reports_finish_reason
+        samples = tuple(
+            sample_of(each, reports_finish_reason=reported) for each in messages
+        )
         first = messages[0] if messages else None
         cost = replace(cost_of(first, samples, result.llm_output), attempts=failed)
         if draw.role == "sample":
@@ -225,13 +224,15 @@ class LangChainDraws:
         return Reply(samples=samples[:1], cost=cost, raw=raw)
 
 
-def _steps(runnable: ChatRunnable, kwargs: Mapping[str, Any], ask: Ask) -> Steps[Sent]:
-    """Carry out wrappers: which model is asked, after which error, how often."""
+def _unwrapped(
+    runnable: ChatRunnable, kwargs: Mapping[str, Any], ask: Ask
+) -> Steps[Sent]:
+    """Ask the model inside wrappers: which one, after which error, how often."""
     if isinstance(runnable, RunnableWithFallbacks):
         errors: list[BaseException] = []
         for each in runnable.runnables:
             try:
-                return (yield from _steps(each, kwargs, ask))
+                return (yield from _unwrapped(each, kwargs, ask))
             except runnable.exceptions_to_handle as error:
                 errors.append(error)
         raise errors[0]
@@ -244,9 +245,11 @@ def _steps(runnable: ChatRunnable, kwargs: Mapping[str, Any], ask: Ask) -> Steps
             if waits:
                 yield float(waits.pop())
             with attempt:
-                return (yield from _steps(runnable.bound, kwargs, ask))
+                return (yield from _unwrapped(runnable.bound, kwargs, ask))
     if isinstance(runnable, RunnableBinding):
-        return (yield from _steps(runnable.bound, {**runnable.kwargs, **kwargs}, ask))
+        return (
+            yield from _unwrapped(runnable.bound, {**runnable.kwargs, **kwargs}, ask)
+        )
     if isinstance(runnable, BaseChatModel):
         return (yield from ask(runnable, kwargs))
     raise TypeError(type(runnable).__name__)  # bound_models has refused it before
@@ -255,7 +258,7 @@ def _steps(runnable: ChatRunnable, kwargs: Mapping[str, Any], ask: Ask) -> Steps
 # -- Beneath the callbacks -----------------------------------------------------------
 
 
-def _call_generate(request: Request) -> ChatResult:
+def _generate(request: ModelRequest) -> ChatResult:
     """Send a request and wait for its replies."""
     model = request.model
     with _quiet():
@@ -266,7 +269,7 @@ def _call_generate(request: Request) -> ChatResult:
         )
 
 
-async def _acall_generate(request: Request) -> ChatResult:
+async def _agenerate(request: ModelRequest) -> ChatResult:
     """Send a request from a task; LangChain runs a class without async in a thread."""
     model = request.model
     with _quiet():
@@ -277,7 +280,7 @@ async def _acall_generate(request: Request) -> ChatResult:
         )
 
 
-def _call_stream(request: Request) -> tuple[Chunk, Generator[Chunk]]:
+def _open_stream(request: ModelRequest) -> tuple[Chunk, Generator[Chunk]]:
     """Send a request; return its first chunk, once it is there, and the others.
 
     A model that does not stream, or is told not to, gives one chunk, and so does one
@@ -290,8 +293,8 @@ def _call_stream(request: Request) -> tuple[Chunk, Generator[Chunk]]:
     return first, chunks
 
 
-async def _acall_stream(request: Request) -> tuple[Chunk, AsyncGenerator[Chunk]]:
-    """Send a request from a task, as ``_call_stream`` does from a thread."""
+async def _aopen_stream(request: ModelRequest) -> tuple[Chunk, AsyncGenerator[Chunk]]:
+    """Send a request from a task, as ``_open_stream`` does from a thread."""
     chunks = _achunks(request)
     first = await anext(chunks, None)
     if first is None:
@@ -317,17 +320,17 @@ def _quiet() -> Iterator[None]:
                 variable.reset(token)
 
 
-def _streams(request: Request, *, async_api: bool) -> bool:
+def _streams(request: ModelRequest, *, async_api: bool) -> bool:
     options = {**request.options, "stream": True}
     return request.schema is None and request.model._should_stream(  # noqa: SLF001 - LangChain's own rule
         async_api=async_api, **options
     )
 
 
-def _chunks(request: Request) -> Generator[Chunk]:
+def _chunks(request: ModelRequest) -> Generator[Chunk]:
     """Yield chunks; only the waiting for them is quiet, not the consumer."""
     if not _streams(request, async_api=False):
-        yield _only_chunk(request, _call_generate(request))
+        yield _as_single_chunk(request, _generate(request))
         return
     model = request.model
     if model.rate_limiter:
@@ -347,9 +350,9 @@ def _chunks(request: Request) -> Generator[Chunk]:
             chunks.close()
 
 
-async def _achunks(request: Request) -> AsyncGenerator[Chunk]:
+async def _achunks(request: ModelRequest) -> AsyncGenerator[Chunk]:
     if not _streams(request, async_api=True):
-        yield _only_chunk(request, await _acall_generate(request))
+        yield _as_single_chunk(request, await _agenerate(request))
         return
     model = request.model
     if model.rate_limiter:
@@ -369,7 +372,7 @@ async def _achunks(request: Request) -> AsyncGenerator[Chunk]:
             await chunks.aclose()
 
 
-def _only_chunk(request: Request, result: ChatResult) -> Chunk:
+def _as_single_chunk(request: ModelRequest, result: ChatResult) -> Chunk:
     if not result.generations:
         raise _NoReplyError
     message = with_parsed(whole_message(result.generations[0], result), request.schema)

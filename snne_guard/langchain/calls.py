@@ -1,8 +1,9 @@
-"""What a guard delivers: the answer or what stands in for it, with the assessment."""
+"""One guarded call in LangChain's terms: what the engine gets, what the user gets."""
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from langchain_core.callbacks import (
     AsyncCallbackManager,
@@ -16,23 +17,141 @@ from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResu
 from langchain_core.runnables import RunnableConfig
 
 from snne_guard import errors
-from snne_guard.call import Outcome, uncertain_answer_error
+from snne_guard.call import (
+    Call,
+    GuardState,
+    Outcome,
+    Request,
+    uncertain_answer_error,
+)
+from snne_guard.drivers.limits import Limiter
+from snne_guard.engine import guarded_call, wants_logprobs
 from snne_guard.errors import ConfigurationError
 from snne_guard.langchain.errors import as_model_error
+from snne_guard.sampling.langchain import (
+    LangChainSender,
+    RejectedParameters,
+    answer_settings_of,
+    bound_models,
+    capabilities,
+    has_side_effects,
+    question_of,
+    sample_of,
+)
+from snne_guard.sampling.replies import Reply
+from snne_guard.settings import GuardSettings
 from snne_guard.types import Assessment, Cost
 
+if TYPE_CHECKING:
+    from snne_guard.langchain.guard import SNNEGuard
+
 __all__ = [
+    "SharedState",
     "as_message",
+    "as_single_chunk",
     "assessment_of",
     "child_config",
     "is_refusal",
     "message_of",
-    "only_chunk",
+    "prepare",
     "result_of",
     "streamed",
 ]
 
 _KEY = "snne_guard"
+_Run = CallbackManagerForLLMRun | AsyncCallbackManagerForLLMRun | None
+
+
+# -- In --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class SharedState:
+    """What the copies of one guard have in common."""
+
+    state: GuardState
+    limiter: Limiter
+    rejected: RejectedParameters
+
+    @classmethod
+    def of(cls, settings: GuardSettings, original: SharedState | None) -> SharedState:
+        """Return that of a new guard, or of a copy with perhaps another limit."""
+        size = settings.max_concurrency
+        if original is not None and original.limiter.size == size:
+            return original
+        return cls(
+            state=GuardState() if original is None else original.state,
+            limiter=Limiter(size),
+            rejected=RejectedParameters() if original is None else original.rejected,
+        )
+
+
+def prepare(
+    guard: SNNEGuard,
+    messages: list[BaseMessage],
+    stop: list[str] | None,
+    run: _Run,
+    kwargs: dict[str, Any],
+    *,
+    answer: AIMessage | str | None = None,
+) -> tuple[Call, LangChainSender]:
+    """Return one call of the engine, and what sends its requests.
+
+    Args:
+        guard: The guard that is called.
+        messages: The conversation.
+        stop: Texts at which the answer ends.
+        run: The guard's run, None outside a run.
+        kwargs: Options of the model for this call.
+        answer: An answer that exists already.
+    """
+    options = kwargs if stop is None else {**kwargs, "stop": stop}
+    model, shared = guard.guarded, guard.shared
+    bound = [given for _, given in bound_models(model, options)]
+    request = Request(
+        settings=guard.settings,
+        state=shared.state,
+        capabilities=capabilities(model, options, rejected=shared.rejected),
+        question=_question(guard, messages, run),
+        tools_bound=any(each.get("tools") or each.get("functions") for each in bound),
+        structured=guard.structured,
+        side_effects=has_side_effects(model, options),
+        answer=None if answer is None else _reply(as_message(answer)),
+        answer_settings=answer_settings_of(model, options),
+        run_id=None if run is None else str(run.run_id),
+    )
+    sender = LangChainSender(
+        model,
+        messages,
+        stop=stop,
+        kwargs=kwargs,
+        temperature=guard.settings.temperature,
+        logprobs=wants_logprobs(request),
+        rejected=shared.rejected,
+    )
+    return guarded_call(request), sender
+
+
+def _reply(message: AIMessage) -> Reply:
+    return Reply(samples=(sample_of(message),), raw=message)
+
+
+def _question(guard: SNNEGuard, messages: list[BaseMessage], run: _Run) -> str | None:
+    """Return what the user asks in this call."""
+    question = None if run is None else (run.metadata or {}).get("snne_guard_question")
+    if question is None and guard.question is not None:
+        question = guard.question(messages)
+    if question is not None:
+        if not isinstance(question, str):
+            msg = f"expected the question as a text, got {type(question).__name__}"
+            raise ConfigurationError(msg)
+        return question
+    question = question_of(messages)
+    guard.shared.state.warn_if_long(question)
+    return question
+
+
+# -- Out -------------------------------------------------------------------------------
 
 
 def is_refusal(message: BaseMessage) -> bool:
@@ -42,8 +161,9 @@ def is_refusal(message: BaseMessage) -> bool:
         >>> is_refusal(AIMessage("Paris"))
         False
     """
-    carried = message.response_metadata.get(_KEY) or {}
-    return carried.get("decision") == "refuse"
+    record = message.response_metadata.get(_KEY) or {}
+    from_fallback = record.get("fallback") or {}
+    return "refuse" in {record.get("decision"), from_fallback.get("decision")}
 
 
 def as_message(value: object) -> AIMessage:
@@ -73,7 +193,8 @@ def message_of(outcome: Outcome, *, refusal: str | None) -> AIMessage | None:
     Raises:
         BaseException: What is raised in place of an answer.
     """
-    if outcome.error is not None:
+    if outcome.delivery == "nothing":
+        assert outcome.error is not None  # noqa: S101 - it says why there is nothing
         raise as_model_error(outcome.error)
     if outcome.delivery == "fallback":
         return None
@@ -90,14 +211,17 @@ def message_of(outcome: Outcome, *, refusal: str | None) -> AIMessage | None:
 def result_of(message: AIMessage, outcome: Outcome) -> ChatResult:
     """Return a message with the assessment and the usage of all draws."""
     assessment = outcome.assessment
-    metadata = {**message.response_metadata, _KEY: assessment.to_metadata()}
+    record = assessment.to_metadata()
+    if _KEY in message.response_metadata:  # the fallback is a guard itself
+        record["fallback"] = message.response_metadata[_KEY]
+    metadata = {**message.response_metadata, _KEY: record}
     usage = _usage(assessment.cost) or message.usage_metadata
     update = {"response_metadata": metadata, "usage_metadata": usage}
     whole = message.model_copy(update=update)
     return ChatResult(generations=[ChatGeneration(message=whole)])
 
 
-def only_chunk(result: ChatResult) -> ChatGenerationChunk:
+def as_single_chunk(result: ChatResult) -> ChatGenerationChunk:
     """Return a whole message as the only chunk of a stream."""
     message = as_message(result.generations[0].message)
     if isinstance(message, AIMessageChunk):

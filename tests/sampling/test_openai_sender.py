@@ -15,7 +15,7 @@ from snne_guard.errors import SamplingError
 from snne_guard.sampling.openai import (
     ApiRequest,
     ChatApi,
-    OpenAIDraws,
+    OpenAISender,
     ResponsesApi,
     StreamedAnswer,
     capabilities_of,
@@ -58,18 +58,18 @@ class Sending:
         )
         self.rejected: set[str] = set()
         options = {"temperature": 1.0, "logprobs": True, "rejected": self.rejected}
-        self.door = OpenAIDraws(call.client, request, **{**options, **given})
+        self.sender = OpenAISender(call.client, request, **{**options, **given})
         self._call = call
         self._tasks = isinstance(call.own, openai.AsyncOpenAI)
 
     def __call__(self, draw: Draw) -> Reply:
         found: Reply = self._call.wait(
-            self.door.asend(draw) if self._tasks else self.door.send(draw)
+            self.sender.asend(draw) if self._tasks else self.sender.send(draw)
         )
         return found
 
     def stream(self) -> list[Any]:
-        source: Any = self.door.astream() if self._tasks else self.door.stream()
+        source: Any = self.sender.astream() if self._tasks else self.sender.stream()
         found: list[Any] = self._call.parts(source)
         return found
 
@@ -91,7 +91,7 @@ def test_the_answer_is_the_user_s_request_with_log_probabilities(way: str) -> No
     (asked,) = server.requests
     assert asked.body == {**CHAT, "temperature": 0, "seed": 3, "logprobs": True}
     assert asked.headers["idempotency-key"] == "1"
-    assert reply.samples[0].token_logprobs == (-0.1,)
+    assert reply.first.token_logprobs == (-0.1,)
     assert reply.raw.choices[0].message.content == "Paris"
     assert reply.raw.choices[0].logprobs is None  # the user has not asked for them
 
@@ -102,7 +102,7 @@ def test_log_probabilities_of_the_user_s_own_stay(way: str) -> None:
     with Server(always("Paris")) as server, sending(server, way, body=body) as send:
         (entry,) = send(ANSWER).raw.choices[0].logprobs.content
         assert entry.logprob == -0.1
-        assert send(SAMPLES).samples[0].token_logprobs == (-0.1,)
+        assert send(SAMPLES).first.token_logprobs == (-0.1,)
     assert server.requests[0].body == {**CHAT, **body}
 
 
@@ -136,7 +136,7 @@ def test_a_response_s_samples_come_one_by_one_and_are_not_stored(way: str) -> No
     assert first.body == {**RESPONSES, "store": True, "include": included}
     unstored = {"store": False, "temperature": 1.0}
     assert second.body == {**RESPONSES, **unstored, "include": included}
-    assert sample.samples[0].token_logprobs == (-0.1,)
+    assert sample.first.token_logprobs == (-0.1,)
     assert answer.raw.output[0].content[0].logprobs == []
 
 
@@ -178,7 +178,7 @@ def test_an_answer_never_fails_for_log_probabilities(
     script = rejecting("logprobs", always("Paris"), named=named)
     body = {"stream": True} if stream else {}
     with Server(script) as server, sending(server, way, api, body=body) as send:
-        assert send(ANSWER).samples[0].text == "Paris"
+        assert send(ANSWER).first.text == "Paris"
     assert len(server.requests) == 2
     assert send.rejected == {"logprobs"}
 
@@ -222,11 +222,11 @@ def test_a_stream_is_passed_on_without_log_probabilities(api: str, way: str) -> 
         sending(server, way, api, body={"stream": True}) as send,
     ):
         parts = send.stream()
-        reply = send.door.join(parts)
+        reply = send.sender.streamed()
     assert content(parts) == "Paris it is"
     assert not any("-0.1" in part.to_json() for part in parts)
-    assert reply.samples[0].token_logprobs == (-0.1, -0.1, -0.1)
-    assert reply.samples[0].finish_reason in {"stop", "completed"}
+    assert reply.first.token_logprobs == (-0.1, -0.1, -0.1)
+    assert reply.first.finish_reason in {"stop", "completed"}
     assert reply.raw.parts == ()
 
 
@@ -241,7 +241,7 @@ def test_a_stream_that_is_held_back_is_gathered(api: str, way: str) -> None:
         sample = send(Draw(role="sample"))
     assert isinstance(reply.raw, StreamedAnswer)
     assert content(list(reply.raw.parts)) == "Paris it is"
-    assert reply.samples[0].text == sample.samples[0].text == "Paris it is"
+    assert reply.first.text == sample.first.text == "Paris it is"
     assert "stream" not in server.requests[1].body
 
 

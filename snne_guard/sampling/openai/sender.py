@@ -16,14 +16,14 @@ from snne_guard.sampling.openai.requests import (
     sample_body,
 )
 from snne_guard.sampling.replies import Draw, Reply
-from snne_guard.sampling.retrying import (
+from snne_guard.sampling.steps import (
     Steps,
     carry_out,
     carry_out_in_task,
     without_rejected,
 )
 
-__all__ = ["OpenAIDraws", "StreamedAnswer"]
+__all__ = ["OpenAISender", "StreamedAnswer"]
 
 _ANSWER = Draw(role="answer")
 
@@ -55,7 +55,7 @@ class _Post:
     optional: frozenset[str]
 
 
-class OpenAIDraws:
+class OpenAISender:
     """Sends a user's request as it is, and as samples.
 
     A server that rejects the temperature, the log-probabilities or ``n`` is asked
@@ -96,7 +96,7 @@ class OpenAIDraws:
         if draw.role == "answer" and self._request.stream_cls is not None:
             with closing(self.stream()) as stream:
                 return self._joined(list(stream))
-        (post, result), failed = carry_out(self._steps(draw), self._sent)
+        (post, result), failed = carry_out(self._requests(draw), self._sent)
         return self._read(result, draw, post, failed)
 
     async def asend(self, draw: Draw, /) -> Reply:
@@ -104,13 +104,13 @@ class OpenAIDraws:
         if draw.role == "answer" and self._request.stream_cls is not None:
             async with aclosing(self.astream()) as stream:
                 return self._joined([part async for part in stream])
-        sent = await carry_out_in_task(self._steps(draw), self._sent)
+        sent = await carry_out_in_task(self._requests(draw), self._sent)
         (post, result), failed = sent
         return self._read(result, draw, post, failed)
 
     def stream(self) -> Generator[Any]:
         """Send the request for the answer and yield the parts of its stream."""
-        steps = self._steps(_ANSWER)
+        steps = self._requests(_ANSWER)
         (post, stream), self._failed = carry_out(steps, self._sent)
         with stream:
             self._seen.clear()  # of an attempt that failed
@@ -119,19 +119,18 @@ class OpenAIDraws:
 
     async def astream(self) -> AsyncGenerator[Any]:
         """Do the same without blocking the event loop."""
-        steps = self._steps(_ANSWER)
+        steps = self._requests(_ANSWER)
         (post, stream), self._failed = await carry_out_in_task(steps, self._sent)
         async with stream:
             self._seen.clear()  # of an attempt that failed
             async for part in stream:
                 yield self._passed_on(part, post)
 
-    def join(self, parts: Sequence[Any], /) -> Reply:
-        """Return the answer that the parts of its stream make up."""
-        del parts  # they have passed by, without the log-probabilities
+    def streamed(self) -> Reply:
+        """Return the answer that the parts of its stream made up."""
         return self._joined(())
 
-    def _steps(self, draw: Draw) -> Steps[tuple[_Post, Any]]:
+    def _requests(self, draw: Draw) -> Steps[tuple[_Post, Any]]:
         return without_rejected(partial(self._post, draw), self._rejected)
 
     def _sent(self, post: _Post) -> ApiObject:
@@ -149,8 +148,10 @@ class OpenAIDraws:
         }
         optional = frozenset(name for name in adds if adds[name]) - left_out
         if sample:
-            hot = self._temperature if "temperature" in optional else None
-            body = sample_body(body, temperature=hot, store=self._stores)
+            sample_temperature = (
+                self._temperature if "temperature" in optional else None
+            )
+            body = sample_body(body, temperature=sample_temperature, store=self._stores)
             options = reusable_options(options)
         if "n" in optional:
             body = {**body, "n": draw.n}
@@ -174,7 +175,7 @@ class OpenAIDraws:
         return self._request.api.name == "responses" or host.endswith(".openai.com")
 
     def _passed_on(self, part: ApiObject, post: _Post) -> ApiObject:
-        """Keep a part of the stream for ``join``; return it as the user gets it."""
+        """Keep a part of the stream for ``streamed``; return it as the user gets it."""
         self._seen.append(fields_of(part))
         if "logprobs" in post.optional:
             self._request.api.remove_logprobs(part)
@@ -188,8 +189,8 @@ class OpenAIDraws:
     def _read(self, result: object, draw: Draw, post: _Post, failed: int) -> Reply:
         reply = self._counted(result, failed)
         if draw.role == "sample":
-            hot = "temperature" in post.optional
-            return replace(reply, raw=None, temperature_set=hot)
+            sample_temperature = "temperature" in post.optional
+            return replace(reply, raw=None, temperature_set=sample_temperature)
         if "logprobs" in post.optional:
             self._request.api.remove_logprobs(result)
         return reply

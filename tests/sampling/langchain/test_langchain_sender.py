@@ -13,7 +13,7 @@ from langchain_core.rate_limiters import InMemoryRateLimiter
 
 from snne_guard.errors import InputError
 from snne_guard.sampling.langchain import (
-    LangChainDraws,
+    LangChainSender,
     RejectedParameters,
     capabilities,
 )
@@ -38,8 +38,8 @@ WAYS = pytest.mark.parametrize("way", ["send", "asend"])
 pytestmark = pytest.mark.usefixtures("table")
 
 
-def draws(model: Any, **options: Any) -> LangChainDraws:
-    return LangChainDraws(model, QUESTION, **options)
+def draws(model: Any, **options: Any) -> LangChainSender:
+    return LangChainSender(model, QUESTION, **options)
 
 
 @WAYS
@@ -52,7 +52,7 @@ async def test_the_answer_keeps_the_users_settings(way: str) -> None:
     assert (call.temperature, call.model.seed) == (0.2, 7)
     assert call.model.extra_body == {"temperature": 0.3}
     assert isinstance(reply.raw, AIMessage)
-    assert reply.raw.content == reply.samples[0].text == "Paris"
+    assert reply.raw.content == reply.first.text == "Paris"
     assert reply.raw.response_metadata == {
         "model_name": "scripted-1",
         "finish_reason": "stop",
@@ -105,8 +105,8 @@ async def test_log_probabilities_that_only_the_guard_wants_are_not_delivered(
     asking = draws(model, logprobs=True)
     answer, sample = [await sent(asking, draw, way) for draw in (ANSWER, SAMPLE)]
     assert [call.options for call in model.calls] == [{"logprobs": True}] * 2
-    assert answer.samples[0].token_logprobs == (-0.5,)
-    assert sample.samples[0].token_logprobs == (-0.5,)
+    assert answer.first.token_logprobs == (-0.5,)
+    assert sample.first.token_logprobs == (-0.5,)
     assert "logprobs" not in answer.raw.response_metadata
     users = draws(model.bind(logprobs=True), logprobs=True)
     kept = await sent(users, ANSWER, way)
@@ -137,7 +137,7 @@ async def test_a_rejected_parameter_is_left_out_and_remembered(
     assert reply.cost.attempts == 1
     assert len(reply.samples) == (1 if name == "n" else 3)
     assert reply.temperature_set is (name != "temperature")
-    assert (reply.samples[0].token_logprobs is None) is (name == "logprobs")
+    assert (reply.first.token_logprobs is None) is (name == "logprobs")
     able = {"n": True, "logprobs": True, "temperature": True, name: False}
     assert capabilities(model, rejected=rejected) == ProviderCapabilities(**able)
     model.calls.clear()
@@ -193,7 +193,7 @@ async def test_a_model_that_returns_nothing_has_no_answer(way: str) -> None:
 async def test_a_model_without_async_is_asked_in_a_thread() -> None:
     model = Scripted()
     reply = await draws(model).asend(ANSWER)
-    assert reply.samples[0].text == "Paris"
+    assert reply.first.text == "Paris"
     assert len(model.threads) == 1
 
 
@@ -226,7 +226,7 @@ async def test_streams_join_to_the_whole_answer(way: str, kind: Any) -> None:
         list("Paris") if kind is ScriptedStream else ["Paris"]
     )
     assert "logprobs" not in str(chunks)
-    reply = asking.join(chunks)
+    reply = asking.streamed()
     (sample,) = reply.samples
     assert (sample.text, sample.finish_reason) == ("Paris", "stop")
     assert (sample.token_logprobs, sample.truncated) == ((-0.5,), False)
@@ -242,7 +242,8 @@ async def test_a_stream_that_breaks_off_without_a_word_is_cut_off(way: str) -> N
             yield from itertools.islice(super()._chunks(call), 3)
 
     asking = draws(Cut())
-    assert asking.join(await streamed(asking, way)).samples[0].truncated
+    await streamed(asking, way)
+    assert asking.streamed().first.truncated
 
 
 @WAYS
