@@ -44,7 +44,7 @@ def load() -> Any:  # noqa: ANN401 - a HuggingFaceModel, whose package may be mi
     torch.set_num_threads(1)
     file = model_file()
     return HuggingFaceModel.from_pretrained(
-        str(file.parent), gguf_file=file.name, device="cpu", local_files_only=True
+        str(file.parent), gguf_file=file.name, device_map="cpu"
     )
 
 

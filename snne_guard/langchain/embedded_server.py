@@ -16,7 +16,7 @@ __all__ = ["count_cpus", "main"]
 
 _SLOTS = 10  # the largest n of one request
 _TOKENS_PER_SLOT = 2048
-_MOST_THREADS = 8  # more than that slow so small a model down
+_MOST_THREADS = 8  # more would slow so small a model down
 
 
 def main(file: str, name: str) -> None:
@@ -29,7 +29,7 @@ def main(file: str, name: str) -> None:
     try:
         import xllamacpp
     except ImportError as error:
-        print(error, flush=True)  # noqa: T201 - read by the process that started this
+        print(error, flush=True)  # noqa: T201 - read by the process that starts this
         return
     settings: Any = xllamacpp.CommonParams()
     settings.model.path = file
@@ -41,7 +41,7 @@ def main(file: str, name: str) -> None:
     settings.verbosity = 1  # errors only
     settings.cache_ram_mib = 0  # else it keeps up to 8 GB of old prompts
     settings.ui = False
-    settings.endpoint_slots = False  # it would show what others asked
+    settings.endpoint_slots = False  # it would show the prompts of others
     settings.cors_origins = ""  # no web page may read answers
     for cpu in (settings.cpuparams, settings.cpuparams_batch):
         cpu.n_threads = count_cpus()
@@ -61,7 +61,7 @@ def count_cpus(*, groups: Path = Path("/sys/fs/cgroup")) -> int:
     try:
         quota, period = (groups / "cpu.max").read_text(encoding="ascii").split()
         count = min(count, int(quota) // int(period))
-    except (OSError, ValueError):  # no limit is written as "max"
+    except (OSError, ValueError):  # without a limit the quota is "max"
         pass
     return max(1, min(count, _MOST_THREADS))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Self
 
 from langchain_core.callbacks import (
@@ -12,12 +12,10 @@ from langchain_core.callbacks import (
     CallbackManagerForLLMRun,
 )
 from langchain_core.language_models import BaseChatModel
-from langchain_core.language_models.base import LangSmithParams
 from langchain_core.messages import (
     AIMessage,
     AIMessageChunk,
     BaseMessage,
-    ChatMessage,
     HumanMessage,
     SystemMessage,
 )
@@ -25,7 +23,7 @@ from langchain_core.messages.ai import UsageMetadata
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from pydantic import ConfigDict
 
-from snne_guard.errors import ConfigurationError, InputError
+from snne_guard.errors import InputError
 from snne_guard.sampling.huggingface import (
     Completion,
     GenerationSettings,
@@ -36,22 +34,18 @@ from snne_guard.sampling.huggingface import (
 __all__ = ["TransformersChatModel"]
 
 _SETTINGS = ("max_tokens", "seed", "stop", "temperature", "top_k", "top_p")
-_CALL_OPTIONS = frozenset({*_SETTINGS, "logprobs", "n"})
 _ROLES: dict[type[BaseMessage], str] = {
     HumanMessage: "user",
     AIMessage: "assistant",
     SystemMessage: "system",
 }
-_READABLE = frozenset({"text", "reasoning", "thinking", "redacted_thinking"})
-"""Types of content blocks that are text, or are left out."""
 
 
 class TransformersChatModel(BaseChatModel):
     """Any causal language model of Hugging Face, in this process, as a chat model.
 
     Several replies to one request (``n``) share one prefill, so a guard draws all of
-    its samples at once. Requests from several threads or tasks wait for one another;
-    ``generate_batch`` draws for many conversations together.
+    its samples at once. Requests from several threads or tasks wait for one another.
 
     Args:
         model: A causal language model of ``transformers``, in evaluation mode, or a
@@ -72,13 +66,13 @@ class TransformersChatModel(BaseChatModel):
             the form of ``ChatOpenAI``.
         streaming: Whether ``invoke`` streams, for handlers that listen to tokens.
 
-    Each of the settings, and ``n``, can be given with a call or by ``bind`` as well.
-    Messages are text; tools are not supported.
+    Each of the settings, and ``n``, can be given with a call or by ``bind`` as well;
+    a stream is always one reply. Messages are text; tools are not supported.
 
     Raises:
         MissingExtraError: If torch or transformers is not installed.
-        ConfigurationError: If replies cannot be drawn from the model, or a setting
-            makes no sense.
+        ConfigurationError: If replies cannot be drawn from the model, or a setting is
+            out of range.
 
     Example:
         >>> model = TransformersChatModel.from_pretrained(  # doctest: +SKIP
@@ -104,61 +98,42 @@ class TransformersChatModel(BaseChatModel):
         if not isinstance(model, HuggingFaceModel):
             model = HuggingFaceModel(model, tokenizer)
         super().__init__(**{"local": model, **fields})
-        self._settings({}, None)  # so that a value that makes no sense is told now
+        self._settings({}, None)  # so that a value out of range is an error now
 
     @classmethod
     def from_pretrained(
-        cls,
-        name: str,
-        *,
-        device: str | None = None,
-        dtype: Any = None,
-        trust_remote_code: bool = False,
-        load: Mapping[str, Any] | None = None,
-        **fields: Any,
+        cls, name: str, *, load: Mapping[str, Any] | None = None, **fields: Any
     ) -> Self:
         """Load a model from the Hugging Face Hub or from a folder.
 
         Args:
             name: Such as ``"meta-llama/Llama-3.1-8B-Instruct"``, or a path.
-            device: Such as ``"cuda:1"``; a GPU if there is one unless given.
-            dtype: A ``torch.dtype``, its name, or ``"auto"``. bfloat16 on a GPU and
-                float32 on a CPU unless given.
-            trust_remote_code: Whether code that comes with the model may run here.
-            load: Further options of ``HuggingFaceModel.from_pretrained``, such as
-                ``chat_template``, ``device_map`` or ``quantization_config``.
+            load: Options of ``HuggingFaceModel.from_pretrained``, such as
+                ``device_map``, ``dtype`` or ``quantization_config``.
             **fields: Settings of this class.
 
         Raises:
             MissingExtraError: If torch or transformers is not installed.
-            ConfigurationError: If a setting makes no sense.
+            ConfigurationError: If a setting is out of range.
             OSError: If there is no such model, from ``transformers``.
         """
-        local = HuggingFaceModel.from_pretrained(
-            name,
-            device=device,
-            dtype=dtype,
-            trust_remote_code=trust_remote_code,
-            **(load or {}),
-        )
-        return cls(local, **fields)
+        return cls(HuggingFaceModel.from_pretrained(name, **(load or {})), **fields)
 
     @classmethod
-    def from_pipeline(cls, pipeline: object, **fields: Any) -> Self:
-        """Take the model out of a pipeline; nothing is loaded again.
+    def from_pipeline(cls, pipeline: Any, **fields: Any) -> Self:
+        """Use the model and tokenizer of a pipeline; nothing is loaded again.
 
         Args:
-            pipeline: A text-generation pipeline of ``transformers``, a
-                ``HuggingFacePipeline`` around one, or a ``ChatHuggingFace`` around
-                that. Its model and tokenizer are used, its settings are not: name
+            pipeline: A text-generation pipeline of ``transformers``, or a
+                ``HuggingFacePipeline`` around one. Its settings are not used: name
                 those that matter, such as ``max_tokens`` and ``temperature``.
             **fields: Settings of this class.
 
         Raises:
-            MissingExtraError: If torch or transformers is not installed.
-            ConfigurationError: If there is no local model in it.
+            ConfigurationError: If its model is no causal language model.
         """
-        return cls(HuggingFaceModel.from_pipeline(pipeline), **fields)
+        inner = getattr(pipeline, "pipeline", pipeline)
+        return cls(inner.model, inner.tokenizer, **fields)
 
     @property
     def model_name(self) -> str:
@@ -171,6 +146,7 @@ class TransformersChatModel(BaseChatModel):
 
     @property
     def _identifying_params(self) -> dict[str, Any]:
+        # A cache of LangChain tells models apart by these.
         own = {name: getattr(self, name) for name in _SETTINGS}
         return {"model_name": self.model_name, **own}
 
@@ -198,7 +174,7 @@ class TransformersChatModel(BaseChatModel):
         cancelled = threading.Event()
         try:
             return await asyncio.to_thread(
-                self._draw, messages, kwargs, stop, cancelled
+                self._draw, messages, kwargs, stop, lambda _: cancelled.is_set()
             )
         finally:
             cancelled.set()
@@ -210,15 +186,14 @@ class TransformersChatModel(BaseChatModel):
         run_manager: CallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> Iterator[ChatGenerationChunk]:
-        settings, logprobs = self._settings(kwargs, stop), self._logprobs(kwargs)
-        if kwargs.get("n") not in (None, 1):
-            msg = f"a stream is one reply; got n={kwargs['n']!r}"
-            raise ConfigurationError(msg)
+        settings = self._settings(kwargs, stop)
         for part in self.local.stream(_prompt(messages), settings=settings):
             if isinstance(part, Completion):
-                chunk = _last_chunk(part, self.model_name, logprobs=logprobs)
+                fields = self._fields(part, _usage([part]), kwargs)
+                message = AIMessageChunk(**fields, content="", chunk_position="last")
             else:
-                chunk = ChatGenerationChunk(message=AIMessageChunk(content=part))
+                message = AIMessageChunk(content=part)
+            chunk = ChatGenerationChunk(message=message)
             if run_manager is not None:
                 run_manager.on_llm_new_token(chunk.text, chunk=chunk)
             yield chunk
@@ -228,126 +203,72 @@ class TransformersChatModel(BaseChatModel):
         messages: Sequence[BaseMessage],
         options: Mapping[str, Any],
         stop: list[str] | None,
-        cancelled: threading.Event | None = None,
+        on_token: Callable[[int], object] | None = None,
     ) -> ChatResult:
-        n = options.get("n")
-        (replies,) = self.local.generate(
+        [replies] = self.local.generate(
             [_prompt(messages)],
-            n=1 if n is None else n,
+            n=options.get("n", 1),
             settings=self._settings(options, stop),
-            cancelled=cancelled,
+            on_token=on_token,
         )
-        return _result(replies, self.model_name, logprobs=self._logprobs(options))
-
-    def _logprobs(self, options: Mapping[str, Any]) -> bool:
-        return bool(options.get("logprobs", self.logprobs))
+        usage: Any = _usage(replies)
+        generations = []
+        for reply in replies:
+            fields = self._fields(reply, usage, options)
+            message = AIMessage(**fields, content=reply.text)
+            generations.append(ChatGeneration(message=message))
+            usage = None  # the first has that of all
+        return ChatResult(generations=generations)
 
     def _settings(
         self, options: Mapping[str, Any], stop: list[str] | None
     ) -> GenerationSettings:
         """Return the settings of a call: its own options before the fields."""
-        if unknown := options.keys() - _CALL_OPTIONS:
-            msg = (
-                f"a call may set {', '.join(sorted(_CALL_OPTIONS))}; got "
-                f"{', '.join(sorted(unknown))}"
-            )
-            raise ConfigurationError(msg)
-        given = {name: options.get(name, getattr(self, name)) for name in _SETTINGS}
-        ends = given["stop"] if stop is None else stop
-        return GenerationSettings(**{**given, "stop": tuple(ends or ())})
+        given = {**{name: getattr(self, name) for name in _SETTINGS}, **options}
+        given["stop"] = tuple((given["stop"] if stop is None else stop) or ())
+        for name in ("logprobs", "n"):
+            given.pop(name, None)
+        return GenerationSettings(**given)
 
-    def _get_ls_params(
-        self, stop: list[str] | None = None, **kwargs: Any
-    ) -> LangSmithParams:
-        params = super()._get_ls_params(stop=stop or self.stop, **kwargs)
-        params["ls_provider"] = "huggingface"
-        return params
+    def _fields(
+        self, reply: Completion, usage: UsageMetadata | None, options: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """Return what a message says of a reply besides its text."""
+        metadata: dict[str, Any] = {
+            "finish_reason": reply.finish_reason,
+            "model_name": self.model_name,
+            "model_provider": "huggingface",
+        }
+        if options.get("logprobs", self.logprobs):
+            content = [
+                {
+                    "token": token.text,
+                    "bytes": list(token.text.encode()),
+                    "logprob": token.logprob,
+                    "top_logprobs": [],
+                }
+                for token in reply.tokens
+            ]
+            metadata["logprobs"] = {"content": content}
+        return {"response_metadata": metadata, "usage_metadata": usage}
 
 
 def _prompt(messages: Sequence[BaseMessage]) -> list[Message]:
     """Return messages as chat templates take them."""
-    return [{"role": _role(message), "content": _text(message)} for message in messages]
-
-
-def _role(message: BaseMessage) -> str:
-    if isinstance(message, ChatMessage):
-        return message.role
-    for kind, role in _ROLES.items():
-        if isinstance(message, kind):
-            return role
-    msg = (
-        "a local model takes messages of system, user and assistant; got a "
-        f"{type(message).__name__}"
-    )
-    raise InputError(msg)
-
-
-def _text(message: BaseMessage) -> str:
-    if isinstance(message, AIMessage) and message.tool_calls:
-        msg = "a local model takes no tools; got an AIMessage that calls some"
-        raise InputError(msg)
-    if isinstance(message.content, list):
-        kinds = [
-            block.get("type") for block in message.content if isinstance(block, dict)
-        ]
-        if unread := set(kinds) - _READABLE:
-            found = ", ".join(sorted(map(str, unread)))
+    prompt: list[Message] = []
+    for message in messages:
+        content = message.content
+        blocks = [content] if isinstance(content, str) else content
+        is_text = all(isinstance(x, str) or x.get("type") == "text" for x in blocks)
+        roles = [role for kind, role in _ROLES.items() if isinstance(message, kind)]
+        if not (roles and is_text) or getattr(message, "tool_calls", None):
             msg = (
-                "a local model takes text; got a content block of type "
-                f"{found} in a {type(message).__name__}"
+                "a local model takes text of system, user and assistant, without tool "
+                f"calls or other content blocks; got a {type(message).__name__}"
             )
             raise InputError(msg)
-    return str(message.text)
-
-
-def _result(replies: Sequence[Completion], name: str, *, logprobs: bool) -> ChatResult:
-    """Return the replies to one conversation; the first has the usage of all."""
-    usage = _usage(replies)
-    generations = [
-        ChatGeneration(
-            message=AIMessage(
-                content=reply.text,
-                usage_metadata=None if place else usage,
-                response_metadata=_metadata(reply, name, logprobs=logprobs),
-            ),
-            generation_info={"finish_reason": reply.finish_reason},
-        )
-        for place, reply in enumerate(replies)
-    ]
-    return ChatResult(generations=[*generations], llm_output={"model_name": name})
-
-
-def _last_chunk(reply: Completion, name: str, *, logprobs: bool) -> ChatGenerationChunk:
-    """Return the end of a streamed reply: why it ended, and what it took."""
-    message = AIMessageChunk(
-        content="",
-        usage_metadata=_usage([reply]),
-        response_metadata=_metadata(reply, name, logprobs=logprobs),
-        chunk_position="last",
-    )
-    return ChatGenerationChunk(
-        message=message, generation_info={"finish_reason": reply.finish_reason}
-    )
-
-
-def _metadata(reply: Completion, name: str, *, logprobs: bool) -> dict[str, Any]:
-    metadata: dict[str, Any] = {
-        "finish_reason": reply.finish_reason,
-        "model_name": name,
-        "model_provider": "huggingface",
-    }
-    if logprobs:
-        content = [
-            {
-                "token": token.text,
-                "bytes": list(token.text.encode()),
-                "logprob": token.logprob,
-                "top_logprobs": list[Any](),
-            }
-            for token in reply.tokens
-        ]
-        metadata["logprobs"] = {"content": content}
-    return metadata
+        prompt.append({"role": roles[0], "content": str(message.text)})
+    return prompt
 
 
 def _usage(replies: Sequence[Completion]) -> UsageMetadata:

@@ -90,9 +90,7 @@ def test_a_local_model_completes_the_prompt(questions: Path, tmp_path: Path) -> 
     from snne_guard.sampling.huggingface import HuggingFaceModel
     from tests.huggingface.support import make_model, make_tokenizer
 
-    model = HuggingFaceModel(
-        make_model(max_position_embeddings=4096), make_tokenizer(), name="tiny"
-    )
+    model = HuggingFaceModel(make_model(max_position_embeddings=4096), make_tokenizer())
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(draw, "load", lambda name: model)
         output = tmp_path / "out.jsonl"
@@ -123,7 +121,7 @@ def test_a_prompt_that_is_too_long_fails_alone(tmp_path: Path) -> None:
     from snne_guard.sampling.huggingface import HuggingFaceModel
     from tests.huggingface.support import make_model, make_tokenizer
 
-    model = HuggingFaceModel(make_model(), make_tokenizer(), name="tiny")
+    model = HuggingFaceModel(make_model(), make_tokenizer())
     asked = [
         Question(id=name, question=name, extra={"prompt": prompt})
         for name, prompt in (("short", "Who?"), ("long", "who " * 200))

@@ -21,11 +21,6 @@ CHAT_TEMPLATE = (
     "{% for message in messages %}<turn>{{ message['role'] }}:{{ message['content'] }}"
     "{% endfor %}{% if add_generation_prompt %}<turn>assistant:{% endif %}"
 )
-NO_SYSTEM = (
-    "{% if messages[0]['role'] == 'system' %}"
-    "{{ raise_exception('System role not supported') }}{% endif %}" + CHAT_TEMPLATE
-)
-"""As that of Gemma: no system message."""
 
 
 def make_tokenizer(*, chat_template: str | None = CHAT_TEMPLATE) -> Any:
@@ -63,6 +58,7 @@ def make_model(*, seed: int = 0, **options: Any) -> Any:
             "bos_token_id": None,
             "eos_token_id": 1,
             "initializer_range": 0.3,
+            "name_or_path": "tiny",
             **options,
         }
     )

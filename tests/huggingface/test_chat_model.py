@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import math
-import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
+from langchain_core.caches import InMemoryCache
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import (
     AIMessage,
     AIMessageChunk,
-    ChatMessage,
     HumanMessage,
     SystemMessage,
     ToolMessage,
 )
-from langchain_huggingface import ChatHuggingFace, HuggingFacePipeline
+from langchain_huggingface import HuggingFacePipeline
 from langchain_tests.unit_tests import ChatModelUnitTests
 from transformers import pipeline
 
@@ -32,7 +31,7 @@ from tests.huggingface.support import make_model, make_tokenizer, teacher_forced
 pytestmark = pytest.mark.slow
 
 LLAMA, TOKENIZER = make_model(), make_tokenizer()
-LOCAL = HuggingFaceModel(LLAMA, TOKENIZER, name="tiny")
+LOCAL = HuggingFaceModel(LLAMA, TOKENIZER)
 QUESTION = "hi"
 PROMPT = "<turn>user:hi<turn>assistant:"
 OPTIONS: dict[str, Any] = {"temperature": 1.0, "max_tokens": 12, "seed": 1}
@@ -76,8 +75,8 @@ def test_a_model_and_its_tokenizer_are_enough() -> None:
 
 
 def test_several_replies_come_from_one_request(chat: TransformersChatModel) -> None:
-    result = chat._generate([HumanMessage(QUESTION)], n=3, temperature=1, logprobs=True)
-    messages: list[Any] = [each.message for each in result.generations]
+    result: Any = chat.generate([[HumanMessage(QUESTION)]], n=3, logprobs=True)
+    messages = [each.message for each in result.generations[0]]
     assert contents(messages) == drawn(3)
     assert [message.usage_metadata for message in messages[1:]] == [None, None]
     assert messages[0].usage_metadata["output_tokens"] == sum(
@@ -85,7 +84,6 @@ def test_several_replies_come_from_one_request(chat: TransformersChatModel) -> N
         + (message.response_metadata["finish_reason"] == "stop")
         for message in messages
     )
-    assert result.llm_output == {"model_name": "tiny"}
 
 
 def test_log_probabilities_have_the_form_of_openai(chat: TransformersChatModel) -> None:
@@ -133,27 +131,25 @@ async def test_the_async_twin(chat: TransformersChatModel) -> None:
     assert [(await chat.ainvoke(QUESTION)).content] == drawn()
 
 
-async def test_a_cancelled_task_ends_its_draw(chat: TransformersChatModel) -> None:
-    long = chat.model_copy(update={"max_tokens": 400})
-    stopped, forward = threading.Event(), LLAMA.forward
-
-    def hear(*args: Any, **kwargs: Any) -> Any:
-        if stopped.is_set():
-            seen.append(1)
-        return forward(*args, **kwargs)
-
+@pytest.fixture
+def passes() -> Iterator[list[int]]:
+    """One number for each forward pass of the model."""
     seen: list[int] = []
-    with pytest.MonkeyPatch.context() as patch:
-        hear.__signature__ = __import__("inspect").signature(forward)  # type: ignore[attr-defined]
-        patch.setattr(LLAMA, "forward", hear)
-        task = asyncio.create_task(long.ainvoke(QUESTION))
-        await asyncio.sleep(0.05)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        stopped.set()
-        with LOCAL._lock:  # the draw has ended
-            assert len(seen) <= 2
+    hook = LLAMA.register_forward_hook(lambda *_: seen.append(1))
+    yield seen
+    hook.remove()
+
+
+async def test_a_cancelled_task_ends_its_draw(
+    chat: TransformersChatModel, passes: list[int]
+) -> None:
+    task = asyncio.create_task(chat.ainvoke(QUESTION, max_tokens=450))
+    await asyncio.sleep(0.1)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    drawn()  # waits for the draw to end
+    assert len(passes) < 400
 
 
 def check_stream(chunks: list[AIMessageChunk]) -> None:
@@ -207,31 +203,30 @@ def test_a_stream_shows_nothing_of_a_stop_text(chat: TransformersChatModel) -> N
     assert chunks[-1].response_metadata["finish_reason"] == "stop"
 
 
-def test_a_stream_that_is_closed_ends_its_draw(chat: TransformersChatModel) -> None:
-    chunks: Any = chat.stream(QUESTION, max_tokens=400)
+def test_a_stream_that_is_closed_ends_its_draw(
+    chat: TransformersChatModel, passes: list[int]
+) -> None:
+    chunks: Any = chat.stream(QUESTION, max_tokens=450)
     next(chunks)
     chunks.close()
-    assert LOCAL._lock.acquire(timeout=5)
-    LOCAL._lock.release()
+    drawn()  # waits for the draw to end
+    assert len(passes) < 200
 
 
 def test_an_error_reaches_whoever_reads_the_stream(chat: TransformersChatModel) -> None:
     with pytest.raises(InputError, match="the prompt has"):
         list(chat.stream("a" * 600))
-    with pytest.raises(ConfigurationError, match="a stream is one reply; got n=2"):
-        list(chat.stream(QUESTION, n=2))
 
 
 def test_roles_and_blocks_of_text_are_read(chat: TransformersChatModel) -> None:
     blocks: list[Any] = ["he", {"type": "text", "text": "llo"}]
-    thought: list[Any] = [{"type": "reasoning", "reasoning": "hm"}, "yes"]
     messages = [
         SystemMessage("be brief"),
         HumanMessage(content=blocks),
-        AIMessage(content=thought),
-        ChatMessage(role="critic", content="so?"),
+        AIMessageChunk(content="yes"),
+        HumanMessage("so?"),
     ]
-    text = "<turn>system:be brief<turn>user:hello<turn>assistant:yes<turn>critic:so?"
+    text = "<turn>system:be brief<turn>user:hello<turn>assistant:yes<turn>user:so?"
     ((reply,),) = LOCAL.generate(
         [f"{text}<turn>assistant:"], settings=GenerationSettings(max_tokens=12, seed=1)
     )
@@ -239,42 +234,34 @@ def test_roles_and_blocks_of_text_are_read(chat: TransformersChatModel) -> None:
 
 
 @pytest.mark.parametrize(
-    ("message", "told"),
+    "message",
     [
-        (
-            HumanMessage(content=[{"type": "image_url", "image_url": "x"}]),
-            "takes text; got a content block of type image_url in a HumanMessage",
-        ),
-        (
-            ToolMessage("3", tool_call_id="1"),
-            "of system, user and assistant; got a ToolMessage",
-        ),
-        (
-            AIMessage("", tool_calls=[{"name": "f", "args": {}, "id": "1"}]),
-            "takes no tools; got an AIMessage that calls some",
-        ),
+        HumanMessage(content=[{"type": "image_url", "image_url": "x"}]),
+        AIMessage("", tool_calls=[{"name": "f", "args": {}, "id": "1"}]),
+        ToolMessage("3", tool_call_id="1"),
     ],
 )
 def test_messages_that_a_local_model_cannot_read(
-    chat: TransformersChatModel, message: Any, told: str
+    chat: TransformersChatModel, message: Any
 ) -> None:
-    with pytest.raises(InputError, match=told):
+    with pytest.raises(
+        InputError, match=f"takes text .*; got a {type(message).__name__}"
+    ):
         chat.invoke([message])
 
 
-def test_options_that_no_call_may_set(chat: TransformersChatModel) -> None:
-    with pytest.raises(ConfigurationError, match=r"a call may set .* got tempature"):
+def test_a_misspelt_option_of_a_call(chat: TransformersChatModel) -> None:
+    with pytest.raises(TypeError, match="tempature"):
         chat.invoke(QUESTION, tempature=1)
-    for n in (0, "two"):
-        with pytest.raises(ConfigurationError, match=f"n must be .* from 1; got {n!r}"):
-            chat.invoke(QUESTION, n=n)
+    with pytest.raises(ConfigurationError, match="n must be at least 1; got 0"):
+        chat.invoke(QUESTION, n=0)
 
 
 @pytest.mark.parametrize(
     "fields",
     [{"max_tokens": 0}, {"temperature": math.inf}, {"tempature": 1}, {"top_p": 2.0}],
 )
-def test_fields_that_make_no_sense(fields: dict[str, Any]) -> None:
+def test_fields_out_of_range(fields: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=next(iter(fields))):
         TransformersChatModel(LOCAL, **fields)
 
@@ -290,33 +277,32 @@ def test_tokens_are_counted_as_the_model_counts_them(
     assert chat.get_num_tokens("h\u00e9") == 3
 
 
-def test_names_for_tracers() -> None:
-    chat = TransformersChatModel(LOCAL, temperature=0.3, stop=["x"])
-    params = chat._get_ls_params()
-    assert params["ls_provider"] == "huggingface"
-    assert params["ls_model_name"] == "tiny"
-    assert params["ls_temperature"] == 0.3
-    assert params["ls_stop"] == ["x"]
-    assert chat._identifying_params["model_name"] == chat.model_name == "tiny"
+def test_a_cache_tells_models_and_settings_apart(chat: TransformersChatModel) -> None:
+    other = TransformersChatModel(HuggingFaceModel(make_model(seed=1), TOKENIZER))
+    other.local.name = "other"
+    cooler = TransformersChatModel(LOCAL, temperature=0.5)
+    cache = InMemoryCache()
+    caching = [
+        each.model_copy(update={"cache": cache}) for each in (chat, other, cooler)
+    ]
+    assert len({each.invoke(QUESTION).content for each in caching}) == 3
 
 
 def test_a_model_from_a_folder(tmp_path: Any) -> None:
     LLAMA.save_pretrained(tmp_path)
     TOKENIZER.save_pretrained(tmp_path)
     chat = TransformersChatModel.from_pretrained(
-        str(tmp_path), load={"local_files_only": True}, device="cpu", **OPTIONS
+        str(tmp_path), load={"device_map": "cpu"}, **OPTIONS
     )
     assert [chat.invoke(QUESTION).content] == drawn()
 
 
-def test_the_model_of_a_pipeline_and_of_chat_hugging_face() -> None:
+def test_the_model_of_a_pipeline() -> None:
     pipe = pipeline("text-generation", model=LLAMA, tokenizer=TOKENIZER)
-    llm = HuggingFacePipeline(pipeline=pipe)
-    chat = ChatHuggingFace(llm=llm, tokenizer=TOKENIZER, model_id="tiny")
-    for held in (pipe, llm, chat):
-        found = TransformersChatModel.from_pipeline(held, **OPTIONS)
-        assert found.local.model is LLAMA
-        assert [found.invoke(QUESTION).content] == drawn()
+    for held in (pipe, HuggingFacePipeline(pipeline=pipe)):
+        chat = TransformersChatModel.from_pipeline(held, **OPTIONS)
+        assert chat.local.model is LLAMA
+        assert [chat.invoke(QUESTION).content] == drawn()
 
 
 def test_a_guard_draws_all_samples_in_one_request(chat: TransformersChatModel) -> None:

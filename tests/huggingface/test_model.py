@@ -54,26 +54,20 @@ def ids_of(text: str) -> list[int]:
 
 
 def test_a_model_from_a_folder(folder: Path, tiny: HuggingFaceModel) -> None:
-    local = HuggingFaceModel.from_pretrained(str(folder), device="cpu")
+    local = HuggingFaceModel.from_pretrained(str(folder))
     assert text_of(local) == text_of(tiny)
     assert local.name == str(folder)
     assert repr(local) == f"HuggingFaceModel({str(folder)!r})"
     assert local.model.dtype == torch.float32
     assert not local.model.training
-    placed = HuggingFaceModel.from_pretrained(
-        str(folder), device_map={"": "cpu"}, dtype="float32"
-    )
-    assert text_of(placed) == text_of(tiny)
 
 
 def test_a_precision_and_a_place(folder: Path) -> None:
     half = HuggingFaceModel.from_pretrained(
-        str(folder), device="cpu", dtype=torch.bfloat16
+        str(folder), device_map="cpu", dtype=torch.bfloat16
     )
     assert half.model.dtype == torch.bfloat16
     assert len(text_of(half)) > 0
-    with pytest.raises(ConfigurationError, match="device or device_map, not both"):
-        HuggingFaceModel.from_pretrained(str(folder), device="cpu", device_map="auto")
     with pytest.raises(OSError, match="nothing-here"):
         HuggingFaceModel.from_pretrained(str(folder / "nothing-here"))
 
@@ -123,22 +117,19 @@ def test_a_lora_adapter(tiny: HuggingFaceModel) -> None:
 def test_an_adapter_that_learns_a_prompt_is_refused() -> None:
     config = peft.PromptTuningConfig(task_type="CAUSAL_LM", num_virtual_tokens=2)
     adapted = peft.get_peft_model(make_model(), config).eval()
-    with pytest.raises(ConfigurationError, match="LoRA and similar adapters can"):
+    with pytest.raises(ConfigurationError, match="LoRA and the like can"):
         HuggingFaceModel(adapted, TOKENIZER)
 
 
-def test_objects_that_hold_no_model() -> None:
-    for thing in ("a name", None, object()):
-        with pytest.raises(ConfigurationError, match=f"got {type(thing).__name__}"):
-            HuggingFaceModel.from_pipeline(thing)
+def test_what_is_no_causal_language_model() -> None:
     with pytest.raises(ConfigurationError, match=r"a causal language model .* got str"):
         HuggingFaceModel("a name", TOKENIZER)
     config = T5Config(
         vocab_size=9, d_model=8, d_ff=8, num_layers=1, num_heads=1, d_kv=8
     )
-    with pytest.raises(ConfigurationError, match="is an encoder-decoder model"):
+    with pytest.raises(ConfigurationError, match="got T5ForConditionalGeneration"):
         HuggingFaceModel(T5ForConditionalGeneration(config).eval(), TOKENIZER)
-    with pytest.raises(ConfigurationError, match="max_batch_size must be a whole"):
+    with pytest.raises(ConfigurationError, match="max_batch_size must be at least 1"):
         HuggingFaceModel(make_model(), TOKENIZER, max_batch_size=0)
 
 
@@ -149,34 +140,22 @@ def test_a_model_in_training_mode_is_refused_and_left_as_it_is() -> None:
     assert model.training
 
 
-def test_a_template_of_the_users_own(tiny: HuggingFaceModel) -> None:
-    local = HuggingFaceModel(
-        make_model(),
-        make_tokenizer(chat_template=None),
-        chat_template="{{ messages[0]['content'] }}",
-    )
-    ((plain,),) = tiny.generate(["hi"], settings=SETTINGS)
-    assert text_of(local) == plain.text
-
-
 @pytest.mark.parametrize("continuation", [" A", " Paris, of course", "\u00e9", "\n"])
 def test_the_likelihood_of_a_continuation(
     tiny: HuggingFaceModel, continuation: str
 ) -> None:
     prompt = "The possible answer is:"
     slow = teacher_forced(tiny.model, ids_of(prompt), ids_of(continuation))
-    found = tiny.token_logprobs(prompt, continuation)
-    assert found == pytest.approx(slow, abs=2e-4)
     assert tiny.likelihood(prompt, continuation) == pytest.approx(sum(slow), abs=2e-4)
 
 
 def test_continuations_that_cannot_be_read(tiny: HuggingFaceModel) -> None:
-    with pytest.raises(InputError, match="begins where a token does, got one of 0 ch"):
+    with pytest.raises(InputError, match="where a token does; got one of 0 ch"):
         tiny.likelihood("a", "")
     with pytest.raises(InputError, match="must have at least one token"):
         tiny.likelihood("", " A")
     assert tiny.likelihood("a" * 511, "b") < 0
-    with pytest.raises(InputError, match="at most 512 tokens in all, got 513"):
+    with pytest.raises(InputError, match="the prompt has 512 tokens"):
         tiny.likelihood("a" * 511, "bc")
 
 
@@ -187,7 +166,7 @@ def test_a_continuation_begins_where_a_token_does() -> None:
         make_model(), PreTrainedTokenizerFast(tokenizer_object=inner)
     )
     assert local.likelihood("a", "bc") < 0
-    with pytest.raises(InputError, match="begins where a token does, got one of 2 ch"):
+    with pytest.raises(InputError, match="where a token does; got one of 2 ch"):
         local.likelihood("ab", "ca")  # "b" and "c" make one token together
 
 

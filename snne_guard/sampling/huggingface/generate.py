@@ -7,10 +7,11 @@ every reply, and ``generate`` goes on from there.
 from __future__ import annotations
 
 import zlib
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from threading import Event
+from itertools import accumulate, chain
 from typing import Any
 
 import torch
@@ -23,49 +24,24 @@ from transformers import (
 )
 from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
 
-from snne_guard.sampling.huggingface.forward import last_hidden_states
-from snne_guard.sampling.huggingface.loading import (
-    Model,
-    Tokenizer,
-    accepted,
-    eos_ids,
-    window_of,
-)
 from snne_guard.sampling.huggingface.settings import (
     Completion,
     GenerationSettings,
     Token,
 )
-from snne_guard.sampling.huggingface.text import ReplyText, decode
-
-__all__ = ["generate"]
-
-_ALWAYS_RESET = (
-    "assistant_early_exit",
-    "cache_implementation",
-    "guidance_scale",
-    "max_length",
-    "prompt_lookup_num_tokens",
-    "stop_strings",
-    "watermarking_config",
+from snne_guard.sampling.huggingface.text import (
+    Model,
+    Tokenizer,
+    context_window,
+    decode,
+    end_ids,
+    token_texts,
 )
-"""Settings of a ``generation_config`` that do not fit how replies are drawn here."""
+from snne_guard.types import FloatArray
 
-_RESET_FOR_SAMPLES = (
-    "encoder_repetition_penalty",
-    "epsilon_cutoff",
-    "eta_cutoff",
-    "exponential_decay_length_penalty",
-    "min_length",
-    "min_new_tokens",
-    "min_p",
-    "no_repeat_ngram_size",
-    "repetition_penalty",
-    "sequence_bias",
-    "top_h",
-    "typical_p",
-)
-"""Settings that keep a model from its own distribution."""
+__all__ = ["generate", "token_logprobs"]
+
+OnToken = Callable[[int], object]
 
 
 @torch.no_grad()
@@ -77,38 +53,44 @@ def generate(
     n: int,
     settings: GenerationSettings,
     max_batch_size: int,
-    on_token: Callable[[int], None] | None = None,
-    cancelled: Event | None = None,
+    on_token: OnToken | None = None,
 ) -> list[tuple[Completion, ...]]:
-    """Draw ``n`` replies to each prompt, at most ``max_batch_size`` at a time.
-
-    Args:
-        model: The model.
-        tokenizer: Its tokenizer.
-        prompts: Tokens of each prompt.
-        n: Replies to each prompt.
-        settings: How the replies are drawn.
-        max_batch_size: Most replies that are drawn together.
-        on_token: Called with each token of a single reply, in this thread.
-        cancelled: Once set, the draw ends at the next token.
-
-    Returns:
-        For each prompt its replies.
-    """
-    found: list[tuple[Completion, ...]] = []
+    """Draw ``n`` replies to each prompt; see ``HuggingFaceModel.generate``."""
+    replies: list[tuple[Completion, ...]] = []
     together = max(1, max_batch_size // n)
     with _seeded(settings.seed, prompts):
         for start in range(0, len(prompts), together):
-            part = prompts[start : start + together]
-            sets: list[tuple[Completion, ...]] = [()] * len(part)
-            for drawn in range(0, n, max_batch_size):
-                count = min(max_batch_size, n - drawn)
-                watch = _Watch(tokenizer, settings.stop, on_token, cancelled)
-                more = _draw(
-                    model, tokenizer, part, n=count, settings=settings, watch=watch
+            batch = prompts[start : start + together]
+            parts = [
+                _draw(
+                    model,
+                    tokenizer,
+                    batch,
+                    n=min(max_batch_size, n - drawn),
+                    settings=settings,
+                    on_token=on_token,
                 )
-                sets = [one + two for one, two in zip(sets, more, strict=True)]
-            found += sets
+                for drawn in range(0, n, max_batch_size)
+            ]
+            replies += [
+                tuple(chain.from_iterable(sets)) for sets in zip(*parts, strict=True)
+            ]
+    return replies
+
+
+@torch.no_grad()
+def token_logprobs(model: Model, ids: Sequence[int], count: int) -> list[float]:
+    """Return the log-probabilities of the last ``count`` of some tokens."""
+    # The last token is predicted but never read.
+    output = model(
+        input_ids=torch.tensor([ids[:-1]], device=model.device),
+        use_cache=False,
+        logits_to_keep=count,
+    )
+    logprobs = torch.log_softmax(output.logits[0, -count:].float(), dim=-1)
+    chosen = torch.tensor(ids[-count:], device=logprobs.device)[:, None]
+    # Rounding may leave a probability slightly above 1.
+    found: list[float] = logprobs.gather(1, chosen)[:, 0].clamp(max=0.0).tolist()
     return found
 
 
@@ -131,40 +113,46 @@ def _draw(
     *,
     n: int,
     settings: GenerationSettings,
-    watch: _Watch,
+    on_token: OnToken | None,
 ) -> list[tuple[Completion, ...]]:
     """Draw ``n`` replies to each prompt in one batch."""
-    ends = eos_ids(model, tokenizer)
+    ends = end_ids(model, tokenizer)
     padding = tokenizer.pad_token_id
     if padding is None:
         padding = ends[0] if ends else 0
     ids, mask = _pad_left(prompts, padding, model.device)
-    cache = _shared_cache(model, ids, mask, n) if len(prompts) * n > 1 else None
-    ids, mask = (each.repeat_interleave(n, dim=0) for each in (ids, mask))
-    width, window = ids.shape[1], window_of(model)
+    width, window = ids.shape[1], context_window(model)
     limit = settings.max_tokens
     if window is not None:  # the longest prompt leaves the least
         limit = min(limit, window - width)
-    logprobs = _Logprobs(settings.temperature if _is_plain(settings) else None)
-    watch.width = width
-    drawn = model.generate(
+    options = {
         **_options(settings, model),
+        "max_new_tokens": limit,
+        "eos_token_id": list(ends) or None,
+        "pad_token_id": padding,
+    }
+    cache = None
+    if len(prompts) * n > 1 and width > 1:
+        cache = _shared_cache(model, ids[:, :-1], mask[:, :-1], n, options)
+    ids, mask = (each.repeat_interleave(n, dim=0) for each in (ids, mask))
+    logprobs = _Logprobs()
+    ending = _Ending(tokenizer, settings.stop, width, on_token)
+    drawn = model.generate(
+        **options,
         input_ids=ids,
         attention_mask=mask,
         past_key_values=cache,
-        max_new_tokens=limit,
-        eos_token_id=list(ends) or None,
-        pad_token_id=padding,
         logits_processor=LogitsProcessorList([logprobs]),
-        stopping_criteria=StoppingCriteriaList([watch]),
+        stopping_criteria=StoppingCriteriaList([ending]),
     )
     rows = [prompt for prompt in prompts for _ in range(n)]
     replies = [
         _completion(
-            ReplyText(tokenizer, settings.stop),
+            tokenizer,
             tokens,
             values,
             ends=ends,
+            stop=settings.stop,
             prompt_tokens=len(prompt),
         )
         for prompt, tokens, values in zip(
@@ -176,37 +164,23 @@ def _draw(
     return [tuple(replies[k : k + n]) for k in range(0, len(replies), n)]
 
 
-def _is_plain(settings: GenerationSettings) -> bool:
-    """Return whether tokens are drawn from all of the distribution."""
-    limits = (settings.top_k, settings.top_p)
-    return bool(settings.temperature) and limits == (None, None)
-
-
 def _options(settings: GenerationSettings, model: Model) -> dict[str, Any]:
     """Return the options of ``generate`` that settings stand for."""
-    config, temperature = model.generation_config, settings.temperature
-    options: dict[str, Any] = {}
-    reset: tuple[str, ...] = _ALWAYS_RESET
+    temperature = settings.temperature
+    limits: dict[str, Any] = {"top_k": settings.top_k, "top_p": settings.top_p}
     if temperature is None:
-        samples = bool(config.do_sample)
-        if settings.top_k is not None:
-            options["top_k"] = settings.top_k
-        if settings.top_p is not None:
-            options["top_p"] = settings.top_p
+        options = {name: value for name, value in limits.items() if value is not None}
     else:
-        samples = temperature > 0 and not _is_plain(settings)
-        reset += _RESET_FOR_SAMPLES
-        options = {"temperature": temperature}
-        options |= {"top_k": settings.top_k or 0, "top_p": settings.top_p or 1.0}
-    if not samples:
-        options = dict.fromkeys(("temperature", "top_k", "top_p"))
+        # Penalties and the like would keep samples from the model's own distribution.
+        options = dict.fromkeys(model.generation_config.to_dict())
+        options["do_sample"] = temperature > 0
+        if temperature > 0:
+            options |= {"temperature": temperature, **limits}
     return {
-        **{name: None for name in reset if hasattr(config, name)},
         **options,
-        "do_sample": samples,
+        "max_length": None,
         "num_beams": 1,
         "num_return_sequences": 1,
-        "return_dict_in_generate": False,
         "use_cache": True,
     }
 
@@ -222,23 +196,17 @@ def _pad_left(
     return torch.tensor(ids, device=device), torch.tensor(mask, device=device)
 
 
-def _shared_cache(model: Model, ids: Tensor, mask: Tensor, n: int) -> Any:  # noqa: ANN401 - a cache of transformers
-    """Read all but the last tokens once; return the cache repeated for ``n`` replies.
+def _shared_cache(
+    model: Model, ids: Tensor, mask: Tensor, n: int, options: dict[str, Any]
+) -> Any:  # noqa: ANN401 - a cache of transformers
+    """Read prompts once; return the cache repeated for ``n`` replies to each.
 
-    None where there is nothing to read or the model's cache cannot be repeated, as
-    that of a state-space model: ``generate`` then reads the prompt for each reply.
+    None where the model's cache cannot be repeated, as that of a state-space model:
+    ``generate`` then reads the prompt for each reply.
     """
-    if ids.shape[1] == 1:
-        return None
-    # Padding on the left must not move the places of what follows.
-    places = (mask[:, :-1].cumsum(dim=-1) - 1).clamp(min=0)
-    output = model(
-        input_ids=ids[:, :-1],
-        attention_mask=mask[:, :-1],
-        use_cache=True,
-        return_dict=True,
-        **accepted(model, position_ids=places, logits_to_keep=1),
-    )
+    # One token is drawn and thrown away: ``generate`` knows how to read a padded batch.
+    reading = {"do_sample": False, "max_new_tokens": 1, "return_dict_in_generate": True}
+    output = model.generate(**(options | reading), input_ids=ids, attention_mask=mask)
     cache = getattr(output, "past_key_values", None)
     layers = getattr(cache, "layers", None)
     known = (DynamicLayer, DynamicSlidingWindowLayer)
@@ -249,33 +217,17 @@ def _shared_cache(model: Model, ids: Tensor, mask: Tensor, n: int) -> Any:  # no
 
 
 class _Logprobs(LogitsProcessor):
-    """Notes the log-probability of each token, before temperature, top-k and top-p.
+    """Notes the log-probability of each token, before temperature, top-k and top-p."""
 
-    With a temperature it draws the token as well, from all of the distribution: by one
-    random number a row, where transformers takes one for each token there is.
-    """
-
-    def __init__(self, temperature: float | None) -> None:
-        self._temperature = temperature
+    def __init__(self) -> None:
         self._next: Tensor | None = None
         self._found: list[Tensor] = []
 
     def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
-        """Return the scores as they are, or those of the drawn token alone."""
+        """Return the scores as they are."""
         self._note(input_ids)
         self._next = torch.log_softmax(scores.float(), dim=-1)
-        if self._temperature is None:
-            return scores
-        # MPS has no float64.
-        exact = torch.float32 if scores.device.type == "mps" else torch.float64
-        chances = torch.softmax(self._next / self._temperature, dim=-1)
-        cumulated = chances.cumsum(dim=-1, dtype=exact)
-        total = cumulated[:, -1:].contiguous()
-        aim = torch.rand_like(total) * total
-        token = torch.searchsorted(cumulated, aim, right=True)
-        # Rounding must not lead past the last token that has any probability.
-        token = torch.minimum(token, torch.searchsorted(cumulated, total))
-        return torch.full_like(scores, -torch.inf).scatter_(1, token, 0.0)
+        return scores
 
     def of(self, drawn: Tensor) -> list[list[float]]:
         """Return the log-probabilities of all drawn tokens, by row."""
@@ -290,68 +242,73 @@ class _Logprobs(LogitsProcessor):
             self._found.append(self._next.gather(1, ids[:, -1:]))
 
 
-class _Watch(StoppingCriteria):
-    """Passes tokens on, and ends rows at a stop text or once nobody waits for them.
+class _Ending(StoppingCriteria):
+    """Ends rows at a stop text, and the draw where ``on_token`` returns something true.
 
     ``stop_strings`` of transformers would prepare the whole vocabulary for each
     request, which takes a second for a large one.
     """
 
-    width = 0  # of the prompts
-
     def __init__(
         self,
         tokenizer: Tokenizer,
         stop: Sequence[str],
-        on_token: Callable[[int], None] | None,
-        cancelled: Event | None,
+        width: int,
+        on_token: OnToken | None,
     ) -> None:
         self._tokenizer = tokenizer
         self._stop = stop
+        self._width = width
         # A token has at least one byte, and a character at most four.
         self._reach = 4 * max(map(len, stop), default=0) + 4
         self._on_token = on_token
-        self._cancelled = cancelled
 
     def __call__(self, input_ids: Tensor, scores: Any, **_: Any) -> Any:  # noqa: ANN401, ARG002 - theirs
         """Return which rows have ended."""
-        if self._on_token is not None:
-            self._on_token(int(input_ids[0, -1]))
-        is_over = self._cancelled is not None and self._cancelled.is_set()
-        ended = [is_over] * len(input_ids)
+        is_over = self._on_token is not None and self._on_token(int(input_ids[0, -1]))
+        ended = [bool(is_over)] * len(input_ids)
         if self._stop and not is_over:
-            tails = input_ids[:, max(self.width, input_ids.shape[1] - self._reach) :]
+            tails = input_ids[:, max(self._width, input_ids.shape[1] - self._reach) :]
             texts = [decode(self._tokenizer, tail) for tail in tails.tolist()]
             ended = [any(stop in text for stop in self._stop) for text in texts]
         return torch.tensor(ended, device=input_ids.device)
 
 
 def _completion(
-    text: ReplyText,
-    tokens: list[int],
+    tokenizer: Tokenizer,
+    drawn: list[int],
     logprobs: list[float],
     *,
     ends: Sequence[int],
+    stop: Sequence[str],
     prompt_tokens: int,
 ) -> Completion:
     """Return a reply up to what ended it; padding may follow that."""
-    drawn, is_ended = 0, False
-    while drawn < len(tokens) and not is_ended:
-        token = tokens[drawn]
-        drawn += 1
-        is_ended = token in ends or text.push(token)
-    is_ended = text.finish() or is_ended
+    end = next((k for k, token in enumerate(drawn) if token in ends), None)
+    ids = drawn[:end]
+    count = len(ids) + (end is not None)
+    texts = token_texts(tokenizer, ids)
+    text = "".join(texts)
+    stops = [(text.find(s), text.find(s) + len(s)) for s in stop if s in text]
+    if stops:
+        starts = [0, *accumulate(map(len, texts))]
+        count = bisect_left(starts, min(after for _, after in stops))
+        cut = min(place for place, _ in stops)
+        text = text[:cut]
+        texts = [
+            piece[: cut - start]
+            for piece, start in zip(texts, starts, strict=False)
+            if start < cut
+        ]
     return Completion(
-        text=text.text,
+        text=text,
         tokens=tuple(
             Token(id=token, text=piece, logprob=logprob)
-            for token, piece, logprob in zip(
-                tokens, text.pieces, logprobs, strict=False
-            )
+            for token, piece, logprob in zip(ids, texts, logprobs, strict=False)
         ),
-        finish_reason="stop" if is_ended else "length",
+        finish_reason="stop" if stops or end is not None else "length",
         prompt_tokens=prompt_tokens,
-        completion_tokens=drawn,
+        completion_tokens=count,
     )
 
 
@@ -361,13 +318,34 @@ def _with_states(
     replies: Sequence[Completion],
     layer: int,
 ) -> list[Completion]:
-    """Add the hidden state of each reply's last token."""
+    """Add the hidden state of each reply's last token, by one more forward pass."""
     read = [
         [*prompt, *(token.id for token in reply.tokens)]
         for prompt, reply in zip(prompts, replies, strict=True)
     ]
-    states = last_hidden_states(model, read, layer)
+    states = _last_hidden_states(model, read, layer)
     return [
         replace(reply, hidden_state=state) if reply.tokens else reply
         for reply, state in zip(replies, states, strict=True)
     ]
+
+
+def _last_hidden_states(
+    model: Model, sequences: Sequence[Sequence[int]], layer: int
+) -> FloatArray:
+    """Return the hidden state of each sequence's last token, ``(sequences, d)``."""
+    width = max(map(len, sequences))
+    # Padding on the right is never attended to, and leaves positions as they are.
+    ids = [[*each] + [0] * (width - len(each)) for each in sequences]
+    mask = [[1] * len(each) + [0] * (width - len(each)) for each in sequences]
+    output = model(
+        input_ids=torch.tensor(ids, device=model.device),
+        attention_mask=torch.tensor(mask, device=model.device),
+        use_cache=False,
+        output_hidden_states=True,
+        logits_to_keep=1,
+    )
+    last = torch.tensor([len(each) - 1 for each in sequences])
+    states = output.hidden_states[layer].float().cpu()
+    found: FloatArray = states[torch.arange(len(last)), last].double().numpy()
+    return found

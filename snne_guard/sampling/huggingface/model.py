@@ -4,31 +4,28 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from importlib import import_module
 from queue import SimpleQueue
 from threading import Event, Lock, Thread
 from typing import Any
 
-from snne_guard.errors import ConfigurationError, InputError
-from snne_guard.sampling.huggingface.loading import (
+from snne_guard.errors import ConfigurationError, InputError, MissingExtraError
+from snne_guard.sampling.huggingface.settings import Completion, GenerationSettings
+from snne_guard.sampling.huggingface.text import (
     Model,
+    Prompt,
     Tokenizer,
-    check_extra,
-    check_model,
-    eos_ids,
-    load,
-    out_of_pipeline,
-    window_of,
+    context_window,
+    encode,
+    end_ids,
+    settled_text,
 )
-from snne_guard.sampling.huggingface.settings import (
-    Completion,
-    GenerationSettings,
-    check_whole,
-)
-from snne_guard.sampling.huggingface.text import Prompt, ReplyText, encode
 
 __all__ = ["HuggingFaceModel"]
 
-_PLAIN = GenerationSettings()
+_OWN_DISTRIBUTION = GenerationSettings()
+_SHARED_OPTIONS = ("gguf_file", "revision", "subfolder", "token", "trust_remote_code")
+"""Options that say where a model is, and so where its tokenizer is."""
 
 
 class HuggingFaceModel:
@@ -42,11 +39,11 @@ class HuggingFaceModel:
     Args:
         model: A causal language model of ``transformers``, or of PEFT around one, in
             evaluation mode; its device, precision and quantisation are its own.
-        tokenizer: Its tokenizer.
-        name: Its name in records; where it was loaded from unless given.
-        chat_template: Jinja template used in place of the tokenizer's own. With ``""``
-            messages are plain text that the model continues.
+        tokenizer: Its tokenizer; messages go through its chat template.
         max_batch_size: Most replies that are drawn together; fewer need less memory.
+
+    Attributes:
+        name: Where the model was loaded from.
 
     Raises:
         MissingExtraError: If torch or transformers is not installed.
@@ -63,21 +60,14 @@ class HuggingFaceModel:
     """
 
     def __init__(
-        self,
-        model: Model,
-        tokenizer: Tokenizer,
-        *,
-        name: str | None = None,
-        chat_template: str | None = None,
-        max_batch_size: int = 64,
+        self, model: Model, tokenizer: Tokenizer, *, max_batch_size: int = 64
     ) -> None:
-        check_extra()
-        check_model(model)
-        check_whole("max_batch_size", max_batch_size, least=1)
-        self.name = name or str(model.config.name_or_path or type(model).__name__)
+        _import_extra()
+        _check_model(model)
+        _check_count("max_batch_size", max_batch_size)
+        self.name = str(model.config.name_or_path or type(model).__name__)
         self.model = model
         self.tokenizer = tokenizer
-        self._chat_template = chat_template
         self._max_batch_size = max_batch_size
         self._lock = Lock()
 
@@ -86,10 +76,6 @@ class HuggingFaceModel:
         cls,
         name: str,
         *,
-        device: str | None = None,
-        dtype: Any = None,  # noqa: ANN401 - a torch.dtype or its name
-        trust_remote_code: bool = False,
-        chat_template: str | None = None,
         max_batch_size: int = 64,
         **options: Any,  # noqa: ANN401 - those of transformers
     ) -> HuggingFaceModel:
@@ -97,54 +83,27 @@ class HuggingFaceModel:
 
         Args:
             name: Such as ``"meta-llama/Llama-3.1-8B-Instruct"``, or a path.
-            device: Such as ``"cuda:1"``; a GPU if there is one unless given.
-            dtype: A ``torch.dtype``, its name, or ``"auto"``. bfloat16 on a GPU and
-                float32 on a CPU unless given.
-            trust_remote_code: Whether code that comes with the model may run here.
-            chat_template: As for the class.
             max_batch_size: As for the class.
-            **options: Further ones of ``AutoModelForCausalLM.from_pretrained``, such
-                as ``revision``, ``device_map`` or ``quantization_config``.
+            **options: Those of ``AutoModelForCausalLM.from_pretrained``, such as
+                ``dtype``, ``revision`` or ``quantization_config``. Unless given,
+                ``device_map`` is ``"auto"`` and ``trust_remote_code`` False.
 
         Raises:
             MissingExtraError: If torch or transformers is not installed.
-            ConfigurationError: If options contradict one another.
             OSError: If there is no such model, from ``transformers``.
         """
-        check_extra()
-        model, tokenizer = load(
-            name,
-            device=device,
-            dtype=dtype,
-            trust_remote_code=trust_remote_code,
-            options=options,
-        )
-        return cls(
-            model,
-            tokenizer,
-            name=name,
-            chat_template=chat_template,
-            max_batch_size=max_batch_size,
-        )
+        transformers = _import_extra()
+        # Unless told, transformers asks at the terminal whether code may run.
+        options = {"device_map": "auto", "trust_remote_code": False, **options}
+        shared = {key: options[key] for key in _SHARED_OPTIONS if key in options}
+        tokenizer = transformers.AutoTokenizer.from_pretrained(name, **shared)
+        model = transformers.AutoModelForCausalLM.from_pretrained(name, **options)
+        return cls(model, tokenizer, max_batch_size=max_batch_size)
 
-    @classmethod
-    def from_pipeline(
-        cls, pipeline: object, *, max_batch_size: int = 64
-    ) -> HuggingFaceModel:
-        """Return the model in what is loaded already; nothing is loaded again.
-
-        Args:
-            pipeline: A text-generation pipeline of ``transformers``, a
-                ``HuggingFacePipeline`` around one, or a ``ChatHuggingFace`` around
-                that. Only its model and tokenizer are used, none of its settings.
-            max_batch_size: As for the class.
-
-        Raises:
-            MissingExtraError: If torch or transformers is not installed.
-            ConfigurationError: If there is no local model in it.
-        """
-        check_extra()
-        return cls(*out_of_pipeline(pipeline), max_batch_size=max_batch_size)
+    @property
+    def context_window(self) -> int | None:
+        """Tokens that prompt and reply may have together, None if unknown."""
+        return context_window(self.model)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r})"
@@ -154,9 +113,8 @@ class HuggingFaceModel:
         prompts: Sequence[Prompt],
         *,
         n: int = 1,
-        settings: GenerationSettings = _PLAIN,
-        on_token: Callable[[int], None] | None = None,
-        cancelled: Event | None = None,
+        settings: GenerationSettings = _OWN_DISTRIBUTION,
+        on_token: Callable[[int], object] | None = None,
     ) -> list[tuple[Completion, ...]]:
         """Draw ``n`` replies to each prompt.
 
@@ -165,84 +123,84 @@ class HuggingFaceModel:
                 text, which the model continues.
             n: Replies to each of them.
             settings: How they are drawn.
-            on_token: Called with each drawn token, for one prompt with ``n=1``.
-            cancelled: Once set, the draw ends at the next token; what is returned then
-                means nothing.
+            on_token: Called with each token of the first reply. The draw ends where it
+                returns something true; what is returned then means nothing.
 
         Returns:
             For each prompt its ``n`` replies.
 
         Raises:
-            ConfigurationError: If a setting makes no sense for this model.
-            InputError: If a prompt is empty, too long, or refused by the template.
+            ConfigurationError: If ``n`` is less than 1.
+            InputError: If a prompt is empty or too long.
+            ValueError: If there are messages and no chat template.
+            jinja2.TemplateError: If the chat template refuses the messages, as some do
+                with a system message.
+            IndexError: If the model has no such ``hidden_layer``.
             torch.OutOfMemoryError: If the replies to draw do not fit into memory; a
                 smaller ``max_batch_size`` helps.
         """
         from snne_guard.sampling.huggingface.generate import generate
 
-        self._check(n, settings)
-        encoded = [self._encode(prompt) for prompt in prompts]
-        if on_token is not None and (n, len(encoded)) != (1, 1):
-            msg = f"on_token hears one reply; got n={n} for {len(encoded)} prompts"
-            raise ConfigurationError(msg)
+        _check_count("n", n)
+        ids = [encode(self.tokenizer, prompt) for prompt in prompts]
+        for each in ids:
+            self._check_length(each)
         with self._lock:
             return generate(
                 self.model,
                 self.tokenizer,
-                encoded,
+                ids,
                 n=n,
                 settings=settings,
                 max_batch_size=self._max_batch_size,
                 on_token=on_token,
-                cancelled=cancelled,
             )
 
     def stream(
-        self, prompt: Prompt, *, settings: GenerationSettings = _PLAIN
+        self, prompt: Prompt, *, settings: GenerationSettings = _OWN_DISTRIBUTION
     ) -> Iterator[str | Completion]:
         """Draw one reply and yield its text as it comes, then the whole reply.
 
         Closing the iterator ends the draw at its next token.
 
         Raises:
-            ConfigurationError: As for ``generate``.
-            InputError: As for ``generate``.
+            Exception: As for ``generate``.
         """
         arrived: SimpleQueue[int | Completion | BaseException] = SimpleQueue()
-        cancelled = Event()
+        closed = Event()
+
+        def hear(token: int) -> bool:
+            arrived.put(token)
+            return closed.is_set()
 
         def draw() -> None:
             try:
-                ((reply,),) = self.generate(
-                    [prompt],
-                    settings=settings,
-                    on_token=arrived.put,
-                    cancelled=cancelled,
-                )
+                [[reply]] = self.generate([prompt], settings=settings, on_token=hear)
                 arrived.put(reply)
             except BaseException as error:  # noqa: BLE001 - raised where it is read
                 arrived.put(error)
 
-        ends = eos_ids(self.model, self.tokenizer)
-        text, sent = ReplyText(self.tokenizer, settings.stop), 0
         Thread(target=draw, name="snne-guard-stream", daemon=True).start()
+        ends, ids, sent = end_ids(self.model, self.tokenizer), list[int](), 0
         try:
             while not isinstance(item := arrived.get(), Completion):
                 if isinstance(item, BaseException):
                     raise item
-                if item not in ends:
-                    text.push(item)
-                if text.certain > sent:
-                    yield text.text[sent : text.certain]
-                    sent = text.certain
+                if item in ends:
+                    continue
+                ids.append(item)
+                text = settled_text(self.tokenizer, ids, settings.stop)
+                if len(text) > sent:
+                    yield text[sent:]
+                    sent = len(text)
             if len(item.text) > sent:
                 yield item.text[sent:]
             yield item
         finally:
-            cancelled.set()
+            closed.set()
 
-    def token_logprobs(self, prompt: str, continuation: str, /) -> tuple[float, ...]:
-        """Return the natural log-probability of each token of a continuation.
+    def likelihood(self, prompt: str, continuation: str, /) -> float:
+        """Return the natural log-probability of a continuation, all its tokens.
 
         The prompt is plain text, without a chat template around it, as pTrue has it.
 
@@ -255,37 +213,60 @@ class HuggingFaceModel:
             InputError: The prompt or the continuation has no tokens, the continuation
                 does not begin where a token does, or both are too long for the model.
         """
-        from snne_guard.sampling.huggingface.forward import token_logprobs
+        from snne_guard.sampling.huggingface.generate import token_logprobs
 
+        before = encode(self.tokenizer, prompt)
+        whole = encode(self.tokenizer, prompt + continuation)
+        count = len(whole) - len(before)
+        if count < 1 or whole[:-count] != before:
+            msg = (
+                "expected a continuation of at least one token that begins where a "
+                f"token does; got one of {len(continuation)} characters"
+            )
+            raise InputError(msg)
+        self._check_length(whole[:-1])  # the last token is predicted, never read
         with self._lock:
-            return token_logprobs(self.model, self.tokenizer, prompt, continuation)
+            return math.fsum(token_logprobs(self.model, whole, count))
 
-    def likelihood(self, prompt: str, continuation: str, /) -> float:
-        """Return the natural log-probability of a continuation, all its tokens.
-
-        Raises:
-            InputError: As for ``token_logprobs``.
-        """
-        return math.fsum(self.token_logprobs(prompt, continuation))
-
-    def _encode(self, prompt: Prompt) -> tuple[int, ...]:
-        ids = encode(self.tokenizer, prompt, chat_template=self._chat_template)
-        window = window_of(self.model)
+    def _check_length(self, ids: Sequence[int]) -> None:
+        window = self.context_window
         if window is not None and len(ids) >= window:
             msg = (
                 f"the prompt has {len(ids)} tokens; {self.name} has a context window "
                 f"of {window} tokens for prompt and reply"
             )
             raise InputError(msg)
-        return ids
 
-    def _check(self, n: int, settings: GenerationSettings) -> None:
-        check_whole("n", n, least=1)
-        layer = settings.hidden_layer
-        layers = int(self.model.config.get_text_config().num_hidden_layers)
-        if layer is not None and not -layers - 1 <= layer <= layers:
-            msg = (
-                f"hidden_layer must be from {-layers - 1} to {layers} for a model of "
-                f"{layers} layers; got {layer}"
-            )
-            raise ConfigurationError(msg)
+
+def _import_extra() -> Any:  # noqa: ANN401 - a package without usable types
+    """Return the package ``transformers``."""
+    try:
+        import_module("torch")
+        return import_module("transformers")
+    except ImportError as error:
+        needed = f"{error.name} (for local Hugging Face models)"
+        raise MissingExtraError(needed, extra="hf") from error
+
+
+def _check_model(model: Model) -> None:
+    """Check that replies can be drawn from a model as it is."""
+    adapter = getattr(model, "active_peft_config", None)
+    if getattr(getattr(model, "config", None), "is_encoder_decoder", True):
+        name = type(model).__name__
+        msg = f"model must be a causal language model of transformers; got {name}"
+    elif model.training:
+        msg = (
+            "the model is in training mode, in which dropout changes its replies: "
+            "call model.eval() first"
+        )
+    elif getattr(adapter, "is_prompt_learning", False):
+        msg = "PEFT adapters that learn a prompt cannot be used; LoRA and the like can"
+    else:
+        return
+    raise ConfigurationError(msg)
+
+
+def _check_count(name: str, value: int) -> None:
+    if value < 1:
+        msg = f"{name} must be at least 1; got {value!r}"
+        raise ConfigurationError(msg)

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-import sys
 from dataclasses import dataclass, field
-from typing import Any
 
 from snne_guard.errors import ConfigurationError
 from snne_guard.types import FloatArray
 
-__all__ = ["Completion", "GenerationSettings", "Token", "check_whole"]
+__all__ = ["Completion", "GenerationSettings", "Token"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +34,7 @@ class GenerationSettings:
             embeddings, 1 for the first layer, -1 for the last. None for none.
 
     Raises:
-        ConfigurationError: If a value makes no sense.
+        ConfigurationError: If a value is out of range.
 
     Example:
         >>> GenerationSettings(temperature=0.7, stop=("\n",)).stop
@@ -52,18 +50,26 @@ class GenerationSettings:
     hidden_layer: int | None = None
 
     def __post_init__(self) -> None:
-        check_whole("max_tokens", self.max_tokens, least=1)
-        _check_range("temperature", self.temperature, "a number of at least 0", 0.0)
-        if self.top_k is not None:
-            check_whole("top_k", self.top_k, least=1)
-        _check_range("top_p", self.top_p, "in (0, 1]", math.ulp(0.0), 1.0)
-        if not _are_texts(self.stop):
-            msg = f"stop must hold texts that are not empty; got {self.stop!r}"
-            raise ConfigurationError(msg)
-        if self.seed is not None:
-            check_whole("seed", self.seed, least=0)
-        if self.hidden_layer is not None:
-            check_whole("hidden_layer", self.hidden_layer)
+        temperature, top_k, top_p = self.temperature, self.top_k, self.top_p
+        stop: object = self.stop  # one text is easily passed for several
+        for name, wanted, is_right in (
+            ("max_tokens", "at least 1", self.max_tokens >= 1),
+            (
+                "temperature",
+                "a number of at least 0",
+                temperature is None or 0 <= temperature < math.inf,
+            ),
+            ("top_k", "at least 1", top_k is None or top_k >= 1),
+            ("top_p", "in (0, 1]", top_p is None or 0 < top_p <= 1),
+            (
+                "stop",
+                "a tuple of texts that are not empty",
+                isinstance(stop, tuple) and all(stop),
+            ),
+        ):
+            if not is_right:
+                msg = f"{name} must be {wanted}; got {getattr(self, name)!r}"
+                raise ConfigurationError(msg)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,8 +100,8 @@ class Completion:
             ``"length"`` where the token limit or the context window did.
         prompt_tokens: Tokens of the prompt.
         completion_tokens: Tokens drawn, the one that ended the reply included.
-        hidden_state: ``(d,)`` hidden state of the last of ``tokens`` at the layer that
-            was asked for, None if none was or there is no token.
+        hidden_state: ``(d,)`` hidden state of the last of ``tokens`` at
+            ``hidden_layer``; None without such a layer, or without a token.
     """
 
     text: str = field(repr=False)
@@ -109,38 +115,3 @@ class Completion:
     def token_logprobs(self) -> tuple[float, ...]:
         """Natural log-probability of each token."""
         return tuple(token.logprob for token in self.tokens)
-
-
-def check_whole(name: str, value: object, *, least: float = -math.inf) -> None:
-    """Check that a setting is a whole number and not below the least one.
-
-    Raises:
-        ConfigurationError: If it is not.
-    """
-    if isinstance(value, int) and not isinstance(value, bool) and value >= least:
-        return
-    wanted = "a whole number" + (f" from {least}" if math.isfinite(least) else "")
-    msg = f"{name} must be {wanted}; got {value!r}"
-    raise ConfigurationError(msg)
-
-
-def _check_range(
-    name: str,
-    value: Any,  # noqa: ANN401 - whatever a user passes
-    wanted: str,
-    low: float,
-    high: float = sys.float_info.max,
-) -> None:
-    if value is None:
-        return
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if is_number and low <= value <= high:
-        return
-    msg = f"{name} must be {wanted}; got {value!r}"
-    raise ConfigurationError(msg)
-
-
-def _are_texts(value: object) -> bool:
-    return isinstance(value, tuple) and all(
-        isinstance(text, str) and text for text in value
-    )

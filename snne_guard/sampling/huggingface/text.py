@@ -1,16 +1,33 @@
-"""Prompts to tokens, and the tokens of a reply to text, up to a stop text."""
+"""Prompts to tokens, and the tokens of a reply to text."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from snne_guard.errors import ConfigurationError, InputError
-from snne_guard.sampling.huggingface.loading import Tokenizer
+from snne_guard.errors import InputError
 
-__all__ = ["Message", "Prompt", "ReplyText", "decode", "encode"]
+__all__ = [
+    "Message",
+    "Model",
+    "Prompt",
+    "Tokenizer",
+    "context_window",
+    "decode",
+    "encode",
+    "end_ids",
+    "settled_text",
+    "token_texts",
+]
 
 _INCOMPLETE = "\N{REPLACEMENT CHARACTER}"
+"""What tokenizers show for a character of which tokens are missing."""
+
+Model = Any
+"""A causal language model of ``transformers``, which has no usable types."""
+
+Tokenizer = Any
+"""Its tokenizer."""
 
 Message = Mapping[str, Any]
 """``{"role": "user", "content": "..."}``, as chat templates take it."""
@@ -19,84 +36,25 @@ Prompt = str | Sequence[Message]
 """A text that the model continues, or messages that it replies to."""
 
 
-def encode(
-    tokenizer: Tokenizer, prompt: Prompt, *, chat_template: str | None = None
-) -> tuple[int, ...]:
-    """Return the tokens of a prompt.
-
-    A system message that the template refuses, as Gemma's does, is put in front of the
-    first message of the user.
-
-    Args:
-        tokenizer: A tokenizer of ``transformers``.
-        prompt: A text, which is taken as it is, or messages.
-        chat_template: Used in place of the tokenizer's own. With ``""`` the contents
-            of the messages, one a line, are a text that the model continues.
+def encode(tokenizer: Tokenizer, prompt: Prompt) -> tuple[int, ...]:
+    """Return the tokens of a text as it is, or of messages by the chat template.
 
     Raises:
-        ConfigurationError: If there are messages and no chat template.
-        InputError: If the template refuses the messages, or there are no tokens.
+        InputError: If there are no tokens.
+        ValueError: If there are messages and no chat template, from ``transformers``.
+        jinja2.TemplateError: If the template refuses the messages, as some do with a
+            system message.
     """
-    if not isinstance(prompt, str) and chat_template == "":
-        prompt = "\n".join(str(message["content"]) for message in prompt)
     if isinstance(prompt, str):
-        ids = tokenizer(prompt)["input_ids"]
+        encoded = tokenizer(prompt)
     else:
-        ids = _encode_messages(tokenizer, list(prompt), chat_template)
-    if not ids:
+        encoded = tokenizer.apply_chat_template(
+            list(prompt), add_generation_prompt=True, return_dict=True
+        )
+    if not encoded["input_ids"]:
         msg = "the prompt must have at least one token; got none"
         raise InputError(msg)
-    return tuple(map(int, ids))
-
-
-def _encode_messages(
-    tokenizer: Tokenizer, messages: list[Message], chat_template: str | None
-) -> list[int]:
-    from jinja2 import TemplateError
-
-    if chat_template is None and not tokenizer.chat_template:
-        msg = (
-            "the tokenizer of this model has no chat template, so it cannot read "
-            "messages: pass chat_template=, or use an instruction-tuned model; with "
-            'chat_template="" the model continues the text of the messages'
-        )
-        raise ConfigurationError(msg)
-    if not messages:
-        msg = "a conversation must have at least one message; got none"
-        raise InputError(msg)
-    try:
-        return _apply_template(tokenizer, messages, chat_template)
-    except TemplateError as error:
-        refused = error
-    if len(messages) > 1 and messages[0].get("role") == "system":
-        try:
-            return _apply_template(tokenizer, _fold_system(messages), chat_template)
-        except TemplateError as error:
-            refused = error
-    roles = ", ".join(str(message.get("role")) for message in messages)
-    msg = f"the chat template refuses messages with the roles {roles}: {refused}"
-    raise InputError(msg) from refused
-
-
-def _apply_template(
-    tokenizer: Tokenizer, messages: list[Message], chat_template: str | None
-) -> list[int]:
-    encoded = tokenizer.apply_chat_template(
-        messages,
-        chat_template=chat_template,
-        add_generation_prompt=True,
-        tokenize=True,
-        return_dict=True,
-    )
-    ids: list[int] = encoded["input_ids"]
-    return ids
-
-
-def _fold_system(messages: list[Message]) -> list[Message]:
-    """Put the text of the first message, a system message, into the second."""
-    system, first, *others = messages
-    content = f"{system['content']}\n\n{first['content']}"
-    return [{**first, "content": content}, *others]
+    return tuple(map(int, encoded["input_ids"]))
 
 
 def decode(tokenizer: Tokenizer, ids: Iterable[int]) -> str:
@@ -107,80 +65,45 @@ def decode(tokenizer: Tokenizer, ids: Iterable[int]) -> str:
     return text
 
 
-class ReplyText:
-    """The text of one reply, which grows token by token up to a stop text.
+def token_texts(tokenizer: Tokenizer, ids: Sequence[int]) -> list[str]:
+    """Return what each token adds to the text.
 
-    Args:
-        tokenizer: A tokenizer of ``transformers``.
-        stop: Texts at which the reply ends; they are not part of it.
-
-    Attributes:
-        text: The text so far.
-        pieces: What each token added to it; empty while a character that takes
-            several tokens is not complete.
-        stopped: Whether a stop text has ended it.
+    Where a character takes several tokens, the last of them adds it.
     """
+    texts: list[str] = []
+    # The text of a token may depend on those before it, so new tokens are decoded
+    # together with the last ones that have added a text, from ``context`` to ``read``.
+    context = read = 0
+    for end in range(1, len(ids) + 1):
+        known = decode(tokenizer, ids[context:read])
+        text = decode(tokenizer, ids[context:end])
+        if text.endswith(_INCOMPLETE) and end < len(ids):
+            texts.append("")
+            continue
+        texts.append(text[len(known) :])
+        if texts[-1]:
+            context, read = read, end
+    return texts
 
-    def __init__(self, tokenizer: Tokenizer, stop: Sequence[str] = ()) -> None:
-        self.text = ""
-        self.pieces: list[str] = []
-        self.stopped = False
-        self._tokenizer = tokenizer
-        self._stop = tuple(stop)
-        self._ids: list[int] = []
-        # The text of a token may depend on the one before it, so new tokens are
-        # decoded together with the last ones, those from ``_context`` to ``_read``.
-        self._context = 0
-        self._read = 0
 
-    def push(self, token_id: int) -> bool:
-        """Add a token; return whether a stop text has ended the reply."""
-        if not self.stopped:
-            self._ids.append(token_id)
-            self.pieces.append("")
-            self._append(self._new_text())
-        return self.stopped
+def settled_text(tokenizer: Tokenizer, ids: Sequence[int], stop: Sequence[str]) -> str:
+    """Return the beginning of an unfinished reply that no further token can change."""
+    text = decode(tokenizer, ids).rstrip(_INCOMPLETE)
+    # What comes next may complete a stop text of which all but the last is here.
+    settled = len(text) - max(map(len, stop), default=1) + 1
+    places = [text.find(each) for each in stop if each in text]
+    return text[: max(0, min([settled, *places]))]
 
-    def finish(self) -> bool:
-        """Add what was held back as incomplete; return whether a stop text ended it."""
-        if not self.stopped and self.pieces:
-            self._append(self._new_text(final=True))
-        return self.stopped
 
-    @property
-    def certain(self) -> int:
-        """Length of the part of the text that no stop text can still cut off."""
-        if self.stopped:
-            return len(self.text)
-        return max(0, len(self.text) - max(map(len, self._stop), default=1) + 1)
+def end_ids(model: Model, tokenizer: Tokenizer) -> tuple[int, ...]:
+    """Return the tokens that end a reply; chat models often have several."""
+    configured = model.generation_config.eos_token_id
+    several = configured if isinstance(configured, list) else [configured]
+    ids = [*several, tokenizer.eos_token_id]
+    return tuple(dict.fromkeys(int(each) for each in ids if each is not None))
 
-    def _new_text(self, *, final: bool = False) -> str:
-        known = decode(self._tokenizer, self._ids[self._context : self._read])
-        text = decode(self._tokenizer, self._ids[self._context :])
-        if len(text) <= len(known) or (text.endswith(_INCOMPLETE) and not final):
-            return ""
-        self._context, self._read = self._read, len(self._ids)
-        return text[len(known) :]
 
-    def _append(self, piece: str) -> None:
-        if not piece:
-            return
-        unread = len(self.text)
-        self.text += piece
-        self.pieces[-1] = piece
-        places = [
-            self.text.find(stop, max(0, unread - len(stop) + 1)) for stop in self._stop
-        ]
-        if found := [place for place in places if place >= 0]:
-            self.stopped = True
-            self._shorten(min(found))
-
-    def _shorten(self, length: int) -> None:
-        self.text = self.text[:length]
-        kept, start = list[str](), 0
-        for piece in self.pieces:
-            if start >= length:
-                break
-            kept.append(piece[: length - start])
-            start += len(piece)
-        self.pieces = kept
+def context_window(model: Model) -> int | None:
+    """Return how many tokens prompt and reply may have together, None if unknown."""
+    window = getattr(model.config.get_text_config(), "max_position_embeddings", None)
+    return window if isinstance(window, int) and window > 0 else None
