@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from numbers import Real
 from typing import Any
 
@@ -69,18 +70,19 @@ def check_number(
     Raises:
         ConfigurationError: It is no real number, not finite, or beyond a limit.
     """
-    number = math.nan
-    if not isinstance(value, bool) and isinstance(value, Real):
-        try:
+    number, shown = math.nan, "a number beyond the range of a float"
+    if isinstance(value, bool) or not isinstance(value, Real):
+        shown = repr(value)
+    else:
+        with suppress(OverflowError):
             number = float(value)
-        except OverflowError:
-            number = math.inf
+            shown = repr(number)
     if above < number < below and least <= number <= most:
         return number
     words = {"above": above, "of at least": least, "below": below, "at most": most}
     limits = [
         f"{word} {limit:g}" for word, limit in words.items() if math.isfinite(limit)
     ]
-    shown = repr(value) if math.isnan(number) else number
-    msg = f"expected {what} to be a finite number {' and '.join(limits)}, got {shown}"
+    kind = f"a finite number {' and '.join(limits)}".strip()
+    msg = f"expected {what} to be {kind}, got {shown}"
     raise ConfigurationError(msg)

@@ -2,45 +2,51 @@
 
 from __future__ import annotations
 
-import math
+import hashlib
+import json
 import os
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
-from typing import Any, ClassVar, Self, cast
+from pathlib import Path
+from typing import Any, ClassVar, Self
 
+from snne_guard.checks import check_number
 from snne_guard.decision.error_probability import ErrorProbability
-from snne_guard.decision.stored import STRICT, read_sealed, read_stored, write_sealed
 from snne_guard.decision.threshold import Threshold
 from snne_guard.errors import ConfigurationError, InputError
+from snne_guard.files import STRICT, first_problem, json_object, replace_file
 
 __all__ = ["ANSWER_SETTINGS", "SETTINGS", "Calibration"]
 
-_GUARD_OPTIONS: dict[str, type] = {
-    "n": float,
+
+_KINDS: dict[str, type] = {
+    "model": str,
+    "n": int,
     "include_answer": bool,
     "temperature": float,
     "method": str,
     "similarity": str,
     "tau": float,
-}
-_ANSWER_SETTINGS: dict[str, type] = {
+    "anchor": float,
     "answer_temperature": float,
     "top_p": float,
-    "max_tokens": float,
+    "max_tokens": int,
     "stop": list,
 }
-_KINDS = {"model": str, **_GUARD_OPTIONS, "anchor": float, **_ANSWER_SETTINGS}
-
-ANSWER_SETTINGS = tuple(_ANSWER_SETTINGS)
-"""Settings of the request for the answer. They are compared only where both the
-calibration and the guard know them; None means that the model decides."""
 
 SETTINGS = tuple(_KINDS)
 """Names of the settings that a calibration is bound to."""
 
+_GUARD_OPTIONS = ("n", "include_answer", "temperature", "method", "similarity", "tau")
+
+ANSWER_SETTINGS = ("answer_temperature", "top_p", "max_tokens", "stop")
+"""Settings of the request for the answer. They are compared only where both the
+calibration and the guard know them; None means that the model decides."""
+
 _FILE_KIND = "snne_guard.Calibration"
+_FORMAT = 1
 _DATE = re.compile(r"[-@](19|20)\d\d-?\d\d-?\d\d$")
 
 
@@ -96,20 +102,11 @@ class Calibration:
     created: str = field(default_factory=_now)
 
     def __post_init__(self) -> None:
-        unknown = sorted(set(self.settings) - set(SETTINGS))
-        if unknown:
-            msg = f"a calibration's settings are {SETTINGS}; got {unknown} as well"
-            raise ConfigurationError(msg)
-        if self.refuse is not None and not self.threshold.value <= self.refuse <= 1:
-            msg = (
-                "expected refuse to be None or from the threshold "
-                f"({self.threshold.value!r}) to 1; got {self.refuse!r}"
-            )
-            raise ConfigurationError(msg)
-        outside = [u for u in self.reference if not 0 <= u <= 1]
-        if outside:
-            msg = f"expected a reference of u in [0, 1]; got {outside[0]!r}"
-            raise ConfigurationError(msg)
+        if self.refuse is not None:
+            least = max(self.threshold.value, 0)
+            check_number(self.refuse, what="refuse", least=least, most=1)
+        for u in self.reference:
+            check_number(u, what="every u of the reference", least=0, most=1)
         # Copies: what is passed in may change later.
         plain = {name: _plain(name, value) for name, value in self.settings.items()}
         object.__setattr__(self, "settings", plain)
@@ -132,7 +129,8 @@ class Calibration:
         """
         differ = [
             f"{name}={self.settings.get(name)!r}, here {name}={settings[name]!r}"
-            for name in self._differences(settings)
+            for name in SETTINGS
+            if name in settings and not self._same(name, settings[name])
         ]
         if differ:
             msg = (
@@ -141,28 +139,16 @@ class Calibration:
             )
             raise ConfigurationError(msg)
 
-    def matches(self, settings: Mapping[str, Any], /) -> bool:
-        """Return whether ``check`` lets these settings pass."""
-        return not self._differences(settings)
-
-    def _differences(self, settings: Mapping[str, Any]) -> list[str]:
-        known = (name for name in SETTINGS if name in settings)
-        return [name for name in known if not self._same(name, settings[name])]
-
     def _same(self, name: str, here: Any) -> bool:  # noqa: ANN401 - any setting
-        if name in ANSWER_SETTINGS and name not in self.settings:
-            return True
         if name == "model":
             return self._is_model(here)
+        if name not in self.settings and name in ANSWER_SETTINGS:
+            return True
         made = self.settings.get(name)
-        try:
-            here = _plain(name, here)
-        except ConfigurationError:
-            return False
-        if name == "stop":
-            return set(made or ()) == set(here or ())
         if name == "anchor":
-            return (made or 0.0) == (here or 0.0)
+            return bool((made or 0.0) == (here or 0.0))
+        if name == "stop":
+            return _stops(made) == _stops(here)
         return bool(made == here)
 
     def _is_model(self, name: str | None) -> bool:
@@ -211,7 +197,7 @@ class Calibration:
 
     def p_wrong(self, u: float | None, /) -> float | None:
         """Return the estimated probability that an answer is wrong, None if unknown."""
-        if self.probability is None or u is None or not math.isfinite(u):
+        if self.probability is None or u is None:
             return None
         return self.probability(u)
 
@@ -236,7 +222,16 @@ class Calibration:
         Raises:
             OSError: If the file cannot be written.
         """
-        write_sealed(path, asdict(self), kind=_FILE_KIND)
+        content = asdict(self)
+        sealed = {
+            "kind": _FILE_KIND,
+            "format": _FORMAT,
+            "checksum": _checksum(content),
+            "content": content,
+        }
+        text = json.dumps(sealed, indent=2, allow_nan=False)
+        with replace_file(path) as stream:
+            stream.write(text.encode() + b"\n")
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], /) -> Self:
@@ -247,32 +242,64 @@ class Calibration:
                 holds something else.
             OSError: If the file cannot be read.
         """
+        from pydantic import TypeAdapter, ValidationError
+
+        content = Path(path).read_bytes()
         try:
-            return read_stored(cls, read_sealed(path, kind=_FILE_KIND))
+            # By way of JSON: it has no tuples, so lists are taken for them.
+            plain = json.dumps(_unsealed(json_object(content)))
+            return TypeAdapter(cls).validate_json(plain)
+        except ValidationError as error:
+            problem = f"expected a Calibration; {first_problem(error)}"
         except InputError as error:
-            msg = f"cannot read {os.fspath(path)!r}: {error}"
-            raise InputError(msg) from error
+            problem = str(error)
+        msg = f"cannot read {os.fspath(path)!r}: {problem}"
+        raise InputError(msg)
+
+
+def _unsealed(sealed: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the content of a file, if it is as it was written."""
+    if sealed.get("kind") != _FILE_KIND:
+        msg = f"expected a file of kind {_FILE_KIND!r}"
+        raise InputError(msg)
+    if sealed.get("format") != _FORMAT:
+        msg = f"expected format {_FORMAT}; another version of snne-guard wrote the file"
+        raise InputError(msg)
+    content = sealed.get("content")
+    if not isinstance(content, dict) or sealed.get("checksum") != _checksum(content):
+        msg = "the file was changed or damaged after it was written (wrong checksum)"
+        raise InputError(msg)
+    return content
+
+
+def _checksum(content: Mapping[str, Any]) -> str:
+    text = json.dumps(content, separators=(",", ":"))
+    return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
 
 
 def _plain(name: str, value: Any) -> Any:  # noqa: ANN401 - any setting
     """Return a setting as JSON holds it, so that it is the same after a file."""
-    kind = _KINDS[name]
-    if kind is list and isinstance(value, str):
-        value = [value]
-    if isinstance(value, bool):
-        fits = kind is bool
-    elif isinstance(value, list | tuple):
-        value = [*cast("Sequence[Any]", value)]
-        fits = kind is list and all(isinstance(text, str) for text in value)
-    elif isinstance(value, int | float):
-        fits = kind is float and abs(value) < math.inf
-    else:
-        fits = value is None or (kind is str and isinstance(value, str))
-    if fits:
-        return value
-    expected = {list: "a list of texts", float: "a number", str: "a text"}
-    msg = (
-        f"expected the calibration's setting {name} to be None or "
-        f"{expected.get(kind, 'True or False')}; got {value!r}"
-    )
-    raise ConfigurationError(msg)
+    what, kind = f"the calibration's setting {name}", _KINDS.get(name)
+    if kind is None:
+        msg = f"expected a calibration's settings among {SETTINGS}, got {name!r}"
+        raise ConfigurationError(msg)
+    if value is None:
+        return None
+    if kind is float:
+        return check_number(value, what=what)
+    plain = _stops(value) if kind is list else value
+    texts = not isinstance(plain, list) or all(isinstance(one, str) for one in plain)
+    if type(plain) is not kind or not texts:
+        expected = "list of texts" if kind is list else kind.__name__
+        msg = f"expected {what} to be None or {expected}, got {value!r}"
+        raise ConfigurationError(msg)
+    return plain
+
+
+def _stops(value: object) -> object:
+    """Return stop texts as a sorted list, for their order means nothing."""
+    if isinstance(value, str):
+        return [value]
+    if isinstance(value, list | tuple):
+        return sorted(value, key=str)
+    return [] if value is None else value

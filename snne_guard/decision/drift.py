@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from snne_guard.checks import check_number
 from snne_guard.decision.calibration import Calibration
-from snne_guard.decision.graded import check_share, uncertainties
+from snne_guard.decision.graded import uncertainties
 from snne_guard.decision.risk_control import scipy_stats
 from snne_guard.errors import InputError
 
@@ -24,7 +25,7 @@ class DriftReport:
         n: New answers that have a score.
         statistic: Largest distance between the two cumulative distributions, in [0, 1].
         p_value: Probability of such a distance or a larger one without drift.
-        drifted: Whether the new answers come from elsewhere, as far as ``u`` can tell.
+        drifted: Whether the p-value is below the level of the test.
         mean_reference: Mean ``u`` of the calibration's answers.
         mean: Mean ``u`` of the new answers.
         accepted_reference: Share of the calibration's scored answers that its threshold
@@ -45,18 +46,18 @@ class DriftReport:
     @property
     def statement(self) -> str:
         """What was found and what to do, in plain words."""
-        found = (
+        figures = (
             f"mean u {self.mean:.3f} (was {self.mean_reference:.3f}), "
             f"{self.accepted:.1%} accepted (was {self.accepted_reference:.1%}), "
             f"p = {self.p_value:.2g} on {self.n} answers"
         )
         if self.drifted:
             return (
-                f"The uncertainties have changed: {found}. The calibration's promise "
+                f"The uncertainties have changed: {figures}. The calibration's promise "
                 "may no longer hold; grade new answers and calibrate again."
             )
         return (
-            f"No change was found: {found}. The test cannot see a model that errs "
+            f"No change was found: {figures}. The test cannot see a model that errs "
             "more often at the same u."
         )
 
@@ -91,7 +92,7 @@ def drift(
         >>> drift(calibration, u**2).drifted, drift(calibration, u[::3]).drifted
         (True, False)
     """
-    level = check_share("level", level)
+    level = check_number(level, what="level", above=0, below=1)
     new = uncertainties(uncertainty)
     new = new[np.isfinite(new)]
     reference = np.asarray(calibration.reference)

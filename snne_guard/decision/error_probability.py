@@ -9,9 +9,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from snne_guard.checks import check_number
 from snne_guard.decision.graded import graded_answers
-from snne_guard.decision.stored import STRICT
-from snne_guard.errors import ConfigurationError, InputError, MissingExtraError
+from snne_guard.errors import InputError, MissingExtraError
+from snne_guard.files import STRICT
 from snne_guard.types import FloatArray
 
 __all__ = ["FEWEST_LABELS", "ErrorProbability"]
@@ -39,7 +40,7 @@ class ErrorProbability:
         n_labels: Graded answers that it was learnt from.
 
     Raises:
-        ConfigurationError: If a or b is negative.
+        ConfigurationError: If a part is no finite number or too small.
 
     Example:
         >>> u = [step / 100 for step in range(100)]
@@ -56,12 +57,10 @@ class ErrorProbability:
     n_labels: int
 
     def __post_init__(self) -> None:
-        if not (self.a >= 0 and self.b >= 0 and self.n_labels > 0):
-            msg = (
-                "expected a and b of at least 0 and at least one label; got "
-                f"a={self.a!r}, b={self.b!r}, n_labels={self.n_labels!r}"
-            )
-            raise ConfigurationError(msg)
+        check_number(self.a, what="a", least=0)
+        check_number(self.b, what="b", least=0)
+        check_number(self.c, what="c")
+        check_number(self.n_labels, what="n_labels", least=1)
 
     def __call__(self, u: float, /) -> float:
         """Return the probability, no closer to 0 or 1 than ``1 / (n_labels + 2)``.
@@ -70,7 +69,7 @@ class ErrorProbability:
             InputError: If ``u`` is outside [0, 1] or NaN.
         """
         if not 0 <= u <= 1:
-            msg = f"expected u in [0, 1]; got {u!r}"
+            msg = f"expected u in [0, 1], got {u!r}"
             raise InputError(msg)
         inner = min(max(u, _EDGE), 1 - _EDGE)
         odds = self.a * math.log(inner) - self.b * math.log1p(-inner) + self.c

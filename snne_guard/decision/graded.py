@@ -1,26 +1,15 @@
-"""Checked arrays of uncertainties and labels."""
+"""Uncertainties and labels of graded answers as arrays, checked."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from snne_guard.errors import ConfigurationError, InputError
+from snne_guard.checks import as_floats
+from snne_guard.errors import InputError
 from snne_guard.types import BoolArray, FloatArray
 
-__all__ = ["as_vector", "check_share", "graded_answers", "uncertainties"]
-
-
-def check_share(name: str, value: object) -> float:
-    """Return an option that must lie strictly between 0 and 1, such as ``alpha``.
-
-    Raises:
-        ConfigurationError: If it does not.
-    """
-    if isinstance(value, int | float) and 0 < value < 1:
-        return float(value)
-    msg = f"{name} must be a number above 0 and below 1; got {value!r}"
-    raise ConfigurationError(msg)
+__all__ = ["as_vector", "graded_answers", "uncertainties"]
 
 
 def uncertainties(values: ArrayLike, /) -> FloatArray:
@@ -92,11 +81,7 @@ def graded_answers(
 
 def as_vector(name: str, values: ArrayLike) -> FloatArray:
     """Return ``(n,)`` numbers; anything else raises InputError."""
-    try:
-        array = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError) as error:
-        msg = f"expected a number for every {name}"
-        raise InputError(msg) from error
+    array = as_floats(values, what=f"every {name}")
     if array.ndim != 1:
         msg = f"expected every {name} in shape (n,), got shape {array.shape}"
         raise InputError(msg)

@@ -55,7 +55,7 @@ def search(u: FloatArray, wrong: BoolArray, *, alpha: float, delta: float) -> Ac
     """Test thresholds upwards until one fails, and return the last that passed.
 
     Each test is the exact binomial one of "the error among accepted answers is above
-    alpha" (Angelopoulos and others 2021, "Learn then Test", arXiv 2110.01052, fixed
+    alpha" (Angelopoulos et al. 2021, "Learn then Test", arXiv 2110.01052, fixed
     sequence testing). The rank at which testing starts depends on the number of labels
     alone. Given the ``u`` of that rank, the answers below it are draws from all answers
     with a lower ``u``, so the first test, on these alone, is exact; every larger ``u``
@@ -124,5 +124,5 @@ def scipy_stats() -> ModuleType:
     except ImportError as error:
         needed = "scipy"
         raise MissingExtraError(needed, extra="eval") from error
-    found: ModuleType = stats
-    return found
+    module: ModuleType = stats
+    return module

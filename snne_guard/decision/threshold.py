@@ -9,10 +9,11 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from snne_guard.checks import check_number
 from snne_guard.decision import risk_control
-from snne_guard.decision.graded import check_share, graded_answers, uncertainties
-from snne_guard.decision.stored import STRICT
+from snne_guard.decision.graded import graded_answers, uncertainties
 from snne_guard.errors import ConfigurationError, InputError
+from snne_guard.files import STRICT
 
 __all__ = ["Status", "Threshold"]
 
@@ -62,19 +63,17 @@ class Threshold:
     best_alpha: float | None = None
 
     def __post_init__(self) -> None:
-        value = self.value
-        if isinstance(value, bool) or not (value == -1.0 or 0.0 <= value <= 1.0):
-            msg = (
-                "a threshold is an uncertainty in [0, 1], or -1.0 to accept nothing; "
-                f"got {value!r}"
-            )
-            raise ConfigurationError(msg)
+        value = -1.0
+        if self.value != -1.0:
+            what = "the threshold (-1.0 accepts nothing)"
+            value = check_number(self.value, what=what, least=0, most=1)
+        object.__setattr__(self, "value", value)
         if self.status in {"infeasible", "too_few_labels"} and value != -1.0:
             msg = f"a threshold that is {self.status} accepts nothing; got {value!r}"
             raise ConfigurationError(msg)
         if self.certified:
-            check_share("alpha", self.alpha)
-            check_share("delta", self.delta)
+            _share("alpha", self.alpha)
+            _share("delta", self.delta)
         if not 0 <= self.n_wrong <= self.n_accepted <= self.n_labels:
             msg = (
                 "expected 0 <= n_wrong <= n_accepted <= n_labels; got "
@@ -88,19 +87,42 @@ class Threshold:
         return self.status == "certified"
 
     @property
-    def acceptance(self) -> float | None:
-        """Share of the answers it was made from that it accepts, None for no answers.
-
-        Example:
-            >>> Threshold.for_coverage([0.1, 0.2, 0.3, 0.4], 0.5).acceptance
-            0.5
-        """
-        return self.n_accepted / self.n_labels if self.n_labels else None
-
-    @property
     def statement(self) -> str:
         """The promise, or why there is none and what to do, in plain words."""
-        return _statement(self)
+        limit = f"Answers with u <= {self.value:.4g} are accepted"
+        accepted = _percent(self.n_accepted / max(self.n_labels, 1))
+        alpha = _percent(self.alpha or 0)
+        if self.status == "fixed":
+            limit = limit if self.value >= 0 else "No answer is accepted"
+            return f"{limit}: a limit that someone chose, which promises nothing."
+        if self.status == "coverage":
+            return (
+                f"{limit}, {accepted} of the {self.n_labels} that were scored. Nothing "
+                "is promised about errors."
+            )
+        if self.status == "certified":
+            return (
+                f"With {_percent(1 - (self.delta or 0))} confidence, at most {alpha} "
+                f"of the accepted answers are wrong. {limit}: {self.n_accepted} of the "
+                f"{self.n_labels} graded ones ({accepted}), of which {self.n_wrong} "
+                "were wrong."
+            )
+        if self.status == "too_few_labels":
+            return (
+                f"Nothing is accepted: {self.n_labels} labels are too few to promise "
+                f"an error rate of {alpha}. Grade at least {self.labels_needed} "
+                "answers."
+            )
+        refused = (
+            f"Nothing is accepted: these {self.n_labels} labels do not allow an error "
+            f"rate of {alpha}."
+        )
+        if self.best_alpha is None:
+            return refused
+        return (
+            f"{refused} They would have allowed {_percent(self.best_alpha)}; to "
+            "promise that, grade new answers."
+        )
 
     @classmethod
     def fixed(cls, u: float, /) -> Self:
@@ -109,7 +131,7 @@ class Threshold:
         Raises:
             ConfigurationError: If it is neither in [0, 1] nor -1.0.
         """
-        return cls(value=float(u))
+        return cls(value=u)
 
     @classmethod
     def for_coverage(cls, uncertainty: ArrayLike, share: float) -> Self:
@@ -131,7 +153,7 @@ class Threshold:
             >>> Threshold.for_coverage([0.1, 0.2, 0.3, 0.4], 0.75).value
             0.3
         """
-        u, share = uncertainties(uncertainty), check_share("share", share)
+        u, share = uncertainties(uncertainty), _share("share", share)
         value = float(np.quantile(u, share, method="inverted_cdf"))
         if math.isinf(value):
             scored = float(np.isfinite(u).mean())
@@ -185,23 +207,23 @@ class Threshold:
             >>> threshold.value, threshold.status, threshold.n_wrong
             (0.525, 'certified', 6)
         """
-        alpha, delta = check_share("alpha", alpha), check_share("delta", delta)
+        alpha, delta = _share("alpha", alpha), _share("delta", delta)
         u, wrong = graded_answers(uncertainty, correct)
-        known: dict[str, Any] = {"alpha": alpha, "delta": delta, "n_labels": len(u)}
+        promise: dict[str, Any] = {"alpha": alpha, "delta": delta, "n_labels": len(u)}
         # One label more than the first test uses: it says where that test ends.
         least = max(_FEWEST_LABELS, risk_control.least_labels(alpha, delta) + 1)
         if len(u) < least:
             return cls(
-                value=-1.0, status="too_few_labels", labels_needed=least, **known
+                value=-1.0, status="too_few_labels", labels_needed=least, **promise
             )
-        found = risk_control.search(u, wrong, alpha=alpha, delta=delta)
-        if found.n:
+        accepted = risk_control.search(u, wrong, alpha=alpha, delta=delta)
+        if accepted.n:
             return cls(
-                value=found.value,
+                value=accepted.value,
                 status="certified",
-                n_accepted=found.n,
-                n_wrong=found.wrong,
-                **known,
+                n_accepted=accepted.n,
+                n_wrong=accepted.wrong,
+                **promise,
             )
         higher = (percent / 100 for percent in range(math.floor(100 * alpha) + 1, 100))
         allowed = (
@@ -209,50 +231,13 @@ class Threshold:
             for level in higher
             if risk_control.search(u, wrong, alpha=level, delta=delta).n
         )
-        return cls(
-            value=-1.0,
-            status="infeasible",
-            best_alpha=next(allowed, None),
-            **known,
-        )
+        best = next(allowed, None)
+        return cls(value=-1.0, status="infeasible", best_alpha=best, **promise)
 
 
-def _percent(share: float | None) -> str:
-    return f"{100 * (share or 0):.3g} %"
+def _share(name: str, value: object) -> float:
+    return check_number(value, what=name, above=0, below=1)
 
 
-def _statement(one: Threshold) -> str:
-    limit, alpha = (
-        f"Answers with u <= {one.value:.4g} are accepted",
-        _percent(one.alpha),
-    )
-    if one.status == "fixed":
-        accepted = limit if one.value >= 0 else "No answer is accepted"
-        return f"{accepted}: a limit that someone chose, which promises nothing."
-    if one.status == "coverage":
-        return (
-            f"{limit}, {_percent(one.acceptance)} of the {one.n_labels} that were "
-            "scored. Nothing is promised about errors."
-        )
-    if one.status == "certified":
-        return (
-            f"With {_percent(1 - (one.delta or 0))} confidence, at most {alpha} of the "
-            f"accepted answers are wrong. {limit}: {one.n_accepted} of the "
-            f"{one.n_labels} graded ones ({_percent(one.acceptance)}), of which "
-            f"{one.n_wrong} were wrong."
-        )
-    if one.status == "too_few_labels":
-        return (
-            f"Nothing is accepted: {one.n_labels} labels are too few to promise an "
-            f"error rate of {alpha}. Grade at least {one.labels_needed} answers."
-        )
-    refused = (
-        f"Nothing is accepted: these {one.n_labels} labels do not allow an error rate "
-        f"of {alpha}."
-    )
-    if one.best_alpha is None:
-        return refused
-    return (
-        f"{refused} They would have allowed {_percent(one.best_alpha)}; to promise "
-        "that, grade new answers."
-    )
+def _percent(share: float) -> str:
+    return f"{100 * share:.3g} %"

@@ -61,6 +61,8 @@ def test_false_alarms_are_as_rare_as_the_level() -> None:
         ((0.5,), [], "at least one uncertainty"),
         ((0.5,), [math.nan], "got nan"),
         ((0.5,), [1.5], "got 1.5"),
+        ((0.5,), [10**400], "every uncertainty to be .* range of a float"),
+        ((0.5,), np.ma.masked_array([0.5]), "without a mask"),
     ],
 )
 def test_nothing_to_compare_is_refused(
@@ -70,9 +72,10 @@ def test_nothing_to_compare_is_refused(
         drift(calibration(reference=reference), u)
 
 
-def test_a_level_is_a_share() -> None:
-    with pytest.raises(ConfigurationError, match="level must be a number above 0"):
-        drift(calibration(reference=REFERENCE), [0.5], level=1.0)
+@pytest.mark.parametrize("level", [1.0, 0, 10**400])
+def test_a_level_is_a_share(level: float) -> None:
+    with pytest.raises(ConfigurationError, match="level to be a finite number above 0"):
+        drift(calibration(reference=REFERENCE), [0.5], level=level)
 
 
 def test_without_scipy_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from pydantic import TypeAdapter
 
 from snne_guard.decision import Threshold
-from snne_guard.decision.stored import read_stored
 from snne_guard.errors import ConfigurationError, InputError, MissingExtraError
 from tests.decision.support import CERTIFIED, answers
 
@@ -20,7 +20,7 @@ from tests.decision.support import CERTIFIED, answers
 def test_a_chosen_limit_promises_nothing() -> None:
     found = Threshold.fixed(0.4)
     assert (found.value, found.status, found.certified) == (0.4, "fixed", False)
-    assert found.acceptance is None
+    assert found.n_labels == 0
     assert found.statement == (
         "Answers with u <= 0.4 are accepted: a limit that someone chose, which "
         "promises nothing."
@@ -35,7 +35,7 @@ def test_a_certified_one_counts_the_answers_below_it() -> None:
     assert found.certified
     assert (found.n_labels, found.n_accepted) == (200, below.sum())
     assert found.n_wrong == (below & ~correct).sum()
-    assert found.acceptance == below.mean()
+    assert f"({100 * below.mean():.3g} %)" in found.statement
     assert found.n_wrong / found.n_accepted < 0.2
 
 
@@ -109,15 +109,19 @@ def test_a_coverage_is_the_smallest_u_that_accepts_the_share() -> None:
         ([0.1] * 20, [0, 1] * 9, "got 18 labels and 20 uncertainties"),
         ([0.1] * 20, [0, 2] * 10, r"0 \(wrong\) or 1 \(correct\); got 2.0"),
         ([0.1] * 20, [0, None] * 10, "got nan"),
-        ([0.1] * 20, ["yes", "no"] * 10, "a number for every label"),
+        ([0.1] * 20, ["yes", "no"] * 10, "every label to be real numbers"),
         ([0.1] * 20, [[0, 1]] * 10, r"got shape \(10, 2\)"),
         ([math.nan] * 20, [0, 1] * 10, "every uncertainty in .* got nan"),
         ([1.5] * 20, [0, 1] * 10, "got 1.5"),
         ([-0.1] * 20, [0, 1] * 10, "got -0.1"),
         ([-math.inf] * 20, [0, 1] * 10, "got -inf"),
         ([[0.1]] * 20, [0, 1] * 10, r"got shape \(20, 1\)"),
-        (["a"] * 20, [0, 1] * 10, "a number for every uncertainty"),
-        ([10**400] * 20, [0, 1] * 10, "a number for every uncertainty"),
+        (["a"] * 20, [0, 1] * 10, "every uncertainty to be real numbers"),
+        ([10**400] * 20, [0, 1] * 10, "every uncertainty .* range of a float"),
+        ([0.1] * 20, [0, 10**400] * 10, "every label .* range of a float"),
+        ([0.1j] * 20, [0, 1] * 10, "every uncertainty .* got complex128"),
+        (np.ma.masked_array([0.1] * 20), [0, 1] * 10, "uncertainty without a mask"),
+        ([0.1] * 20, np.ma.masked_array([0, 1] * 10), "every label without a mask"),
         ([0.1] * 50, [1] * 50, "of both kinds.*all 50 are correct"),
         ([0.1] * 50, [0] * 50, "of both kinds.*all 50 are wrong"),
     ],
@@ -129,25 +133,31 @@ def test_labels_that_make_no_sense_are_refused(
         Threshold.for_error_rate(u, correct, alpha=0.2)
 
 
-@pytest.mark.parametrize("value", [0, 1, -0.1, 1.1, math.nan, True, "0.1", None])
+@pytest.mark.parametrize(
+    "value", [0, 1, -0.1, 1.1, math.nan, True, "0.1", None, 10**400]
+)
 def test_shares_lie_between_0_and_1(value: Any) -> None:
     u, correct = answers()
-    with pytest.raises(ConfigurationError, match="alpha must be a number above 0"):
+    with pytest.raises(ConfigurationError, match="alpha to be a finite number above 0"):
         Threshold.for_error_rate(u, correct, alpha=value)
-    with pytest.raises(ConfigurationError, match="delta must be a number above 0"):
+    with pytest.raises(ConfigurationError, match="delta to be a finite number above 0"):
         Threshold.for_error_rate(u, correct, alpha=0.1, delta=value)
-    with pytest.raises(ConfigurationError, match="share must be a number above 0"):
+    with pytest.raises(ConfigurationError, match="share to be a finite number above 0"):
         Threshold.for_coverage(u, value)
 
 
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"value": 2.0}, r"in \[0, 1\], or -1.0 .* got 2.0"),
+        ({"value": 2.0}, r"\(-1.0 accepts nothing\) to be .* at most 1, got 2.0"),
         ({"value": math.nan}, "got nan"),
         ({"value": True}, "got True"),
+        ({"value": "0.4"}, "got '0.4'"),
+        ({"value": None}, "got None"),
+        ({"value": 10**400}, "beyond the range of a float"),
+        ({"value": -(10**400)}, "beyond the range of a float"),
         ({"value": 0.4, "status": "infeasible"}, "accepts nothing; got 0.4"),
-        ({"value": 0.4, "status": "certified"}, "alpha must be .* got None"),
+        ({"value": 0.4, "status": "certified"}, "alpha to be .* got None"),
         ({"value": 0.4, "n_labels": 3, "n_accepted": 4}, "got 0, 4, 3"),
     ],
 )
@@ -169,7 +179,8 @@ def test_parts_that_contradict_each_other_are_refused(
     ],
 )
 def test_it_survives_json(made: Threshold) -> None:
-    assert read_stored(Threshold, json.loads(json.dumps(asdict(made)))) == made
+    text = json.dumps(asdict(made))
+    assert TypeAdapter(Threshold).validate_json(text) == made
 
 
 def test_making_one_without_scipy_names_the_extra(

@@ -1,0 +1,283 @@
+"""A calibration's file: whole, unchanged, or refused."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from snne_guard.decision import Calibration
+from snne_guard.errors import InputError
+from tests.decision.support import CERTIFIED, calibration, covers, matches
+
+KIND = "snne_guard.Calibration"
+
+
+def write_sealed(path: Path, content: Any) -> None:
+    """Write any content in the form of a calibration's file."""
+    text = json.dumps(content, separators=(",", ":"))
+    checksum = "sha256:" + hashlib.sha256(text.encode()).hexdigest()
+    sealed = {"kind": KIND, "format": 1, "checksum": checksum, "content": content}
+    path.write_text(json.dumps(sealed), encoding="utf-8")
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "guard.json"
+    calibration(reference=(0.0, 0.5), graders={"contains": 2}).save(path)
+    return path
+
+
+def test_what_is_saved_is_what_is_loaded(tmp_path: Path) -> None:
+    made = calibration(
+        refuse=0.9,
+        reference=(0.0, 0.5),
+        reply_models=("m-2026-01-01",),
+        temperature_set=False,
+        graders={"contains": 100, "label": 200},
+        stop=("\n", "."),
+        max_tokens=32,
+        top_p=None,
+    )
+    path = tmp_path / "guard.json"
+    made.save(path)
+    loaded = Calibration.load(path)
+    assert loaded == made
+    assert loaded.settings["stop"] == ["\n", "."]
+    assert loaded.statement == CERTIFIED.statement
+    text = path.read_text()
+    loaded.save(path)
+    assert path.read_text() == text
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('"value": 0.4', '"value": 0.9'),
+        ('"model": "m"', '"model": "m2"'),
+        ('"n_wrong": 5', '"n_wrong": 0'),
+        ('"sha256:', '"sha256:0'),
+        ('"checksum"', '"digest"'),
+        ('"format": 1', '"format": 2'),
+        ('"format": 1', '"format": "1"'),
+        (f'"kind": "{KIND}"', '"kind": "toy"'),
+        (f'"kind": "{KIND}"', '"kind": null'),
+        ('"content": {', '"content": 5, "x": {'),
+        ('"value": 0.4', '"value": NaN'),
+        ('"value": 0.4', '"value": 1e999'),
+        ('"value": 0.4', '"value": -Infinity'),
+        ('"n_labels": 300', '"n_labels": ' + "9" * 5000),
+    ],
+)
+def test_a_file_that_was_edited_is_refused(file: Path, old: str, new: str) -> None:
+    text = file.read_text()
+    assert old in text
+    file.write_text(text.replace(old, new, 1))
+    with pytest.raises(InputError, match=r"cannot read .*guard\.json"):
+        Calibration.load(file)
+
+
+@settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_a_damaged_file_is_an_input_error(file: Path, data: st.DataObject) -> None:
+    whole = file.read_bytes()
+    damaged = file.with_name("damaged.json")
+    place = data.draw(st.integers(0, len(whole) - 3))
+    how = data.draw(st.sampled_from(["cut", "flip", "insert", "remove"]))
+    raw = {
+        "cut": whole[:place],
+        "flip": whole[:place]
+        + bytes([whole[place] ^ data.draw(st.integers(1, 255))])
+        + whole[place + 1 :],
+        "insert": whole[:place] + data.draw(st.binary(min_size=1)) + whole[place:],
+        "remove": whole[:place] + whole[place + 1 :],
+    }[how]
+    damaged.write_bytes(raw)
+    try:
+        found = Calibration.load(damaged)
+    except InputError:
+        return
+    # Only white space, or a name that nobody reads, was touched.
+    assert found == Calibration.load(file)
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"",
+        b"[1, 2]",
+        b"null",
+        b"\xff\xfe",
+        b"[" * 1_000_000,
+        b'{"a":' * 1_000_000,
+        b"9" * 100_000,
+        b'{"kind": "\\ud800"}',
+    ],
+)
+def test_what_is_no_calibration_is_refused(tmp_path: Path, raw: bytes) -> None:
+    path = tmp_path / "other.json"
+    path.write_bytes(raw)
+    with pytest.raises(InputError):
+        Calibration.load(path)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"settings": []},
+        {"settings": None},
+        {"settings": {"colour": "red"}},
+        {"settings": {"n": {"a": 1}}},
+        {"settings": {"n": True}},
+        {"settings": {"model": 5}},
+        {"settings": {"stop": [1]}},
+        {"settings": {"stop": {}}},
+        {"settings": {"include_answer": 1}},
+        {"threshold": None},
+        {"threshold": {}},
+        {"threshold": {"value": 0.4, "more": 1}},
+        {"threshold": asdict(CERTIFIED) | {"value": 10**400}},
+        {"threshold": asdict(CERTIFIED) | {"n_labels": 1.5}},
+        {"threshold": asdict(CERTIFIED) | {"n_labels": -1}},
+        {"threshold": asdict(CERTIFIED) | {"value": "0.4"}},
+        {"threshold": asdict(CERTIFIED) | {"value": True}},
+        {"threshold": asdict(CERTIFIED) | {"value": 2.0}},
+        {"threshold": asdict(CERTIFIED) | {"status": "sure"}},
+        {"threshold": asdict(CERTIFIED) | {"alpha": 2.0}},
+        {"refuse": 0.1},
+        {"refuse": 1.1},
+        {"refuse": 10**400},
+        {"reference": [0.1, 1.1]},
+        {"reference": ["a"]},
+        {"reference": [None]},
+        {"reference": [10**400]},
+        {"reference": {}},
+        {"reply_models": "m"},
+        {"probability": {}},
+        {"probability": {"a": -1.0, "b": 0.0, "c": 0.0, "n_labels": 60}},
+        {"probability": {"a": 1.0, "b": 0.0, "c": 0.0, "n_labels": 0}},
+        {"temperature_set": 1},
+        {"graders": {"a": "b"}},
+        {"created": None},
+        {"more": 1},
+        {"settings": {"tau": 1.0, "n": [[[[]]]]}},
+    ],
+)
+def test_contents_that_make_no_sense_are_refused_even_when_sealed(
+    tmp_path: Path, change: dict[str, Any]
+) -> None:
+    path = tmp_path / "guard.json"
+    write_sealed(path, asdict(calibration()) | change)
+    with pytest.raises(InputError, match="Calibration"):
+        Calibration.load(path)
+
+
+def _fields(content: Any, path: tuple[str | int, ...] = ()) -> list[tuple[Any, ...]]:
+    """Return the path of every value in JSON, the outermost left out."""
+    items: Any = ()
+    if isinstance(content, dict):
+        items = content.items()
+    elif isinstance(content, list):
+        items = enumerate(content)
+    found = [path] if path else []
+    return [*found, *(p for name, one in items for p in _fields(one, (*path, name)))]
+
+
+_LARGE = st.sampled_from([10**400, -(10**400), 1e308, 5e-324])
+_LEAVES = st.none() | st.booleans() | st.integers() | st.floats() | st.text() | _LARGE
+_JSON = st.recursive(
+    _LEAVES,
+    lambda inner: (
+        st.lists(inner, max_size=2) | st.dictionaries(st.text(), inner, max_size=2)
+    ),
+    max_leaves=3,
+)
+_WHOLE = calibration(reference=(0.5,), reply_models=("m",), stop=(".",), top_p=1.0)
+_PLAIN = json.loads(json.dumps(asdict(_WHOLE)))
+
+
+@settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(field=st.sampled_from(_fields(_PLAIN)), value=_JSON)
+def test_any_value_in_any_field_is_refused_or_can_be_used(
+    file: Path, field: tuple[Any, ...], value: Any
+) -> None:
+    content = copy.deepcopy(_PLAIN)
+    inner: Any = content
+    for name in field[:-1]:
+        inner = inner[name]
+    inner[field[-1]] = value
+    write_sealed(file, content)
+    try:
+        found = Calibration.load(file)
+    except InputError:
+        return
+    assert found.statement
+    assert found.p_wrong(0.5) is None or 0 < (found.p_wrong(0.5) or 0) < 1
+    covers(found)
+    matches(found, _WHOLE.settings)
+    found.save(file)
+    assert Calibration.load(file) == found
+
+
+def test_a_missing_field_of_the_file_is_named(tmp_path: Path) -> None:
+    content = asdict(calibration())
+    del content["threshold"]
+    path = tmp_path / "guard.json"
+    write_sealed(path, content)
+    with pytest.raises(InputError, match="threshold: Field required"):
+        Calibration.load(path)
+
+
+def test_a_file_that_is_not_there_is_the_systems_error(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        Calibration.load(tmp_path / "none.json")
+
+
+def test_a_file_is_replaced_whole_or_not_at_all(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = file.read_bytes()
+
+    def fail(_descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(OSError, match="No space left"):
+        calibration(n=10).save(file)
+    assert file.read_bytes() == before
+    assert [path.name for path in file.parent.iterdir()] == ["guard.json"]
+
+
+def test_a_link_stays_a_link(file: Path) -> None:
+    link = file.with_name("link.json")
+    link.symlink_to(file)
+    calibration(n=10).save(link)
+    assert link.is_symlink()
+    assert Calibration.load(file).settings["n"] == 10
+
+
+def test_using_one_needs_neither_scipy_nor_scikit_learn(file: Path) -> None:
+    program = (
+        "import sys\n"
+        "sys.modules['scipy'] = sys.modules['sklearn'] = None\n"
+        "from snne_guard.decision import Calibration\n"
+        "made = Calibration.load(sys.argv[1])\n"
+        "print(0 < made.p_wrong(0.3) < 1, made.threshold.value)\n"
+    )
+    found = subprocess.run(  # noqa: S603 - our own program
+        [sys.executable, "-c", program, file],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (found.stdout, found.stderr) == ("True 0.4\n", "")
