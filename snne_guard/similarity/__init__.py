@@ -1,12 +1,12 @@
-"""Texts to an ``(n, n)`` matrix in [0, 1] that says how alike they are.
+"""Similarities: from ``n`` texts to an ``(n, n)`` matrix in [0, 1].
 
 A similarity is any callable ``(texts, *, question=None)``; see ``types.Similarity``.
-Those of this library are symmetric, with diagonal 1, compare equal texts once, and
-raise InputError for anything but a sequence of strings. The question, what the user
-asked, is looked at only where a similarity says so.
+Those of this library are symmetric with diagonal 1, compare equal texts only once, and
+raise InputError for anything but a sequence of strings. Few of them look at the
+question that the user asked; each says so.
 
-It may have a method ``blind_spots``, called in the same way, that returns whether it
-cannot see all of some text: the guard then adds the reason ``similarity_blind``.
+It may have a method ``blind_spots`` with the same arguments, which returns whether it
+cannot see all of some text. The guard then adds the reason ``similarity_blind``.
 """
 
 from snne_guard.similarity.content import LONG_QUESTION, content_f1

@@ -18,14 +18,14 @@ from snne_guard.similarity.lexical import (
     spread,
 )
 from snne_guard.similarity.structured import NOT_JSON, alike_values, read_json
-from snne_guard.similarity.tokens import compatible, is_notation, unicode_tokens
+from snne_guard.similarity.tokens import compatible, is_notation
 from snne_guard.similarity.words import (
     FUNCTION_WORDS,
     NEGATIONS,
     OPPOSITES,
     OR,
     SCALES,
-    SPELLINGS,
+    content_words,
 )
 from snne_guard.types import FloatArray
 
@@ -42,12 +42,10 @@ what is common counts, in any order, so that time is linear in long answers."""
 _FUNCTION, _ASKED, _WORD, _HEAVY = 1, 2, 8, 24
 _HALF = 0.5
 _COARSE, _MANY = 8, 200  # in pairs of many tokens weights are divided and rounded down
-_SPELLED = frozenset(SPELLINGS)
 _NONE = frozenset[str]()
 _ASCII_CAPITALISED = re.compile(r"[A-Z][A-Za-z]*+")
 _CAPITALISED = re.compile(r"[^\W\d_a-z][^\W\d_]*+")
 _OPERATOR = re.compile(r" ?([=+^<>]) ?")
-_US = re.compile(r"\bUS\b")  # not "us"
 
 _LABEL = re.compile(
     r"[A-Z](?:(?<=[\w:*,] .)|(?<=[°*(\"'`].)|(?<!\w.)(?=\W*\Z))"
@@ -127,7 +125,7 @@ class _Answer:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.tokens = _words(text)
+        self.tokens = content_words(text)
         self.words = frozenset(self.tokens)
         self.value = (
             read_json(text) if text.lstrip()[:1] in {"{", "[", "`"} else NOT_JSON
@@ -240,7 +238,7 @@ def _contradict(a: _Answer, b: _Answer) -> bool:
     if any(OPPOSITES.get(word) in only_b for word in only_a):
         return True
     differing = only_a | only_b
-    if a.numbers == b.numbers and not differing.isdisjoint(SCALES):
+    if a.numbers and a.numbers == b.numbers and not differing.isdisjoint(SCALES):
         return True
     return differing <= _SIGN_TOKENS and a.signs() != b.signs()
 
@@ -250,7 +248,7 @@ def _asked(question: str) -> frozenset[str]:
     """Return the words of a question that hardly count in an answer."""
     if len(question) >= LONG_QUESTION:  # a text to answer from
         return _NONE
-    words = frozenset(_words(question))
+    words = frozenset(content_words(question))
     choice = "?" in question and not words.isdisjoint(OR)
     return _NONE if choice else words - NEGATIONS
 
@@ -259,19 +257,3 @@ def _exactly(text: str) -> str:
     """Return code or a formula as it is compared."""
     bare = compatible(text).strip().strip("`").rstrip(" .").strip()
     return bare if "\n" in bare else _OPERATOR.sub(r"\1", bare)
-
-
-def _words(text: str) -> list[str]:
-    """Return the tokens of a text, negations and small numbers spelled in one way."""
-    if "n't" in text or "n\u2019t" in text or "annot" in text:
-        text = text.replace("\u2019", "'").replace("won't", "will not")
-        text = text.replace("an't", "an not").replace("annot", "an not")
-        text = text.replace("n't", " not")
-    if ".S." in text or ".K." in text:
-        text = text.replace("U.S.A.", "USA").replace("U.S.", "US").replace("U.K.", "UK")
-    if "US" in text:
-        text = _US.sub("USA", text)
-    tokens = unicode_tokens(text)
-    if _SPELLED.isdisjoint(tokens):
-        return tokens
-    return [SPELLINGS.get(token, token) for token in tokens]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
+from snne_guard.checks import as_floats
 from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.similarity.lexical import distinct_texts, spread
 from snne_guard.similarity.local_models import LocalModel
@@ -93,12 +94,7 @@ class Embedding:
         return spread(matrix, distinct, texts)
 
     def _vectors(self, texts: list[str]) -> FloatArray:
-        given = self._encode(texts)
-        try:
-            vectors = np.asarray(given, dtype=np.float64)
-        except (TypeError, ValueError) as error:
-            msg = f"expected {self.name} to give vectors of one length"
-            raise InputError(msg) from error
+        vectors = as_floats(self._encode(texts), what=f"vectors of {self.name}")
         if vectors.ndim != 2 or len(vectors) != len(texts) or not vectors.size:  # noqa: PLR2004 - a matrix
             msg = (
                 f"expected {self.name} to give an array of shape ({len(texts)}, d), "
@@ -110,7 +106,7 @@ class Embedding:
             raise InputError(msg)
         return vectors
 
-    def _encode(self, texts: list[str]) -> object:
+    def _encode(self, texts: list[str]) -> Any:  # noqa: ANN401 - numbers of any kind
         if isinstance(self.model, str | os.PathLike):
             shared = LocalModel.of(
                 "SentenceTransformer",
@@ -122,14 +118,14 @@ class Embedding:
                 lambda model: model.encode(texts, show_progress_bar=False)
             )
         embed = getattr(self.model, "embed_documents", self.model)
-        return cast("Callable[[list[str]], object]", embed)(texts)
+        return embed(texts)
 
 
 def _name_of(model: object) -> str:
     if isinstance(model, str | os.PathLike):
         return str(os.fspath(model))
     for attribute in ("model", "model_name", "__qualname__"):
-        found = getattr(model, attribute, None)
-        if isinstance(found, str) and found:
-            return found
+        name = getattr(model, attribute, None)
+        if isinstance(name, str) and name:
+            return name
     return type(model).__qualname__

@@ -1,4 +1,4 @@
-"""Texts that are the same or not: as they stand, normalised, or by their number."""
+"""Whether texts are the same: as they stand, normalised, or by their number."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = [
     "stated_number",
 ]
 
-# Brackets are no part of it, since [3, 4) is not (3, 4]; nor is a leading point: .5.
+# Without brackets, since [3, 4) is not (3, 4], and without a leading point, as in .5.
 _OPENING = "\"'`*_ \u00a1\u00ab\u00bf\u2039\u300c\u300e"
 _CLOSING = "\"'`*_.,;:!? \u00bb\u2026\u203a\u3001\u3002\u300d\u300f"
 
@@ -76,16 +76,16 @@ class Match:
             text: ids.setdefault(self.key(text), len(ids))
             for text in distinct_texts(texts)
         }
-        found = np.array([place[text] for text in texts], dtype=np.intp)
-        return np.equal.outer(found, found)
+        keys = np.array([place[text] for text in texts], dtype=np.intp)
+        return np.equal.outer(keys, keys)
 
 
 def normalised_text(text: str, /) -> str:
-    """Return a text with its case, spacing and outer punctuation levelled.
+    """Return a text in one case and spacing, without outer punctuation.
 
-    Compatible characters (NFKC), cases, kinds of dashes and quotes are one, every run
-    of white space is a space, quotes and emphasis are taken off both ends, and the
-    marks that end a sentence off the right one. A text of nothing but such marks stays.
+    Compatible characters (NFKC) and kinds of dashes and quotes become one. Every run of
+    white space becomes a space. Quotes and emphasis go from both ends, and marks that
+    end a sentence from the right one. A text of nothing but such marks stays.
 
     Example:
         >>> normalised_text("  “New\u00a0York.” "), normalised_text("?!")
@@ -117,15 +117,15 @@ def stated_number(text: str, /) -> tuple[Fraction, str] | None:
     """
     tokens = unicode_tokens(text)
     for place in reversed(range(len(tokens))):
-        found = _NUMBER.fullmatch(tokens[place])
-        if found is None or tokens[place - 1 : place] == ["^"]:
+        number = _NUMBER.fullmatch(tokens[place])
+        if number is None or tokens[place - 1 : place] == ["^"]:
             continue
-        value = Fraction(found[1])
+        value = Fraction(number[1])
         before = tokens[place - 1] if place else ""
-        if 0 < value < 1 and "/" in found[1] and re.fullmatch(r"-?\d{1,400}", before):
+        if 0 < value < 1 and "/" in number[1] and re.fullmatch(r"-?\d{1,400}", before):
             whole = int(before)
             value = whole - value if before[0] == "-" else whole + value  # 1 1/2
-        return value, found[2]
+        return value, number[2]
     return None
 
 

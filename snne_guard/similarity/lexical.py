@@ -32,7 +32,7 @@ ROUGE_L_TOKENS = 5_000
 in any order, so that time is linear in long texts."""
 
 ALMOST_ONE = 0.99
-"""The most that two texts with different tokens get where their order was not seen."""
+"""The most that texts of different tokens get where their order was not compared."""
 
 _TOKENIZERS = {"unicode": unicode_tokens, "rouge": rouge_tokens}
 
@@ -85,10 +85,10 @@ def rouge_l(
     distinct = distinct_texts(texts)
     if not distinct:
         return np.zeros((0, 0))
-    lists = [cut(text) for text in distinct]
+    tokenized = [cut(text) for text in distinct]
     # One character a token: rapidfuzz compares 64 of them at a step.
-    character = characters(set[str]().union(*lists)).__getitem__
-    encoded = ["".join(map(character, some)) for some in lists]
+    character = characters(set[str]().union(*tokenized)).__getitem__
+    encoded = ["".join(map(character, words)) for words in tokenized]
     counts = np.array([*map(len, encoded)], dtype=np.float64)
     totals = counts[:, None] + counts
     if counts.max() > ROUGE_L_TOKENS:

@@ -143,8 +143,8 @@ class NLI:
         self, texts: Sequence[str], /, *, question: str | None = None
     ) -> BoolArray:
         """Return which texts mean the same, a relation that may not be transitive."""
-        found = self.probabilities(texts, question=question)
-        return equivalence(found, strict=self.strict)
+        probabilities = self.probabilities(texts, question=question)
+        return equivalence(probabilities, strict=self.strict)
 
     def probabilities(
         self, texts: Sequence[str], /, *, question: str | None = None

@@ -1,4 +1,4 @@
-"""The similarities by name, a user's own, and what a similarity cannot see."""
+"""Similarities by name, a user's own, and what a similarity cannot see."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ SIMILARITIES: Mapping[str, Similarity] = MappingProxyType(
 _FAMILIES: Mapping[str, Callable[[str], Similarity]] = MappingProxyType(
     {"nli": NLI, "embedding": Embedding, "cross_encoder": CrossEncoder}
 )
-"""Similarities that a model makes, by the part of the name before the colon; what is
-behind it names the model."""
+"""Similarities that a model computes, by the part of the name before the colon. The
+part behind it names the model."""
 
 _DEFAULT_MODELS = {"nli": DEFAULT_NLI_MODEL, "cross_encoder": DEFAULT_CROSS_ENCODER}
 
@@ -119,9 +119,9 @@ def _unknown(similarity: object) -> ConfigurationError:
 
 def _name_of(similarity: Similarity) -> str:
     for attribute in ("name", "__qualname__"):
-        found = getattr(similarity, attribute, None)
-        if isinstance(found, str) and found:
-            return found
+        name = getattr(similarity, attribute, None)
+        if isinstance(name, str) and name:
+            return name
     return type(similarity).__qualname__
 
 
@@ -140,5 +140,5 @@ def blind_spots(
         >>> blind_spots(rouge_l, ["Tokyo", "東京"])
         False
     """
-    tell = getattr(similarity, "blind_spots", None)
-    return bool(tell(texts, question=question)) if callable(tell) else False
+    ask = getattr(similarity, "blind_spots", None)
+    return bool(ask(texts, question=question)) if callable(ask) else False

@@ -54,58 +54,55 @@ def read_json(text: str, /) -> Any:  # noqa: ANN401 - JSON may be anything
     return value
 
 
-def alike_values(one: Any, other: Any, strings: Strings, /) -> float:  # noqa: ANN401
+def alike_values(a: Any, b: Any, strings: Strings, /) -> float:  # noqa: ANN401
     """Return how alike two JSON values are: above a half only if every part is.
 
-    The mean over all single values, those that only one side has being 0; half of it
-    where one of them is at most a half.
+    The mean over all single values, where one that only one side has counts 0; half of
+    that mean where one of them is at most a half.
 
     Args:
-        one: A value, as of ``read_json``.
-        other: Another one.
+        a: A value, as of ``read_json``.
+        b: Another one.
         strings: How alike two texts within them are, in [0, 1].
 
     Example:
-        >>> def same(one: str, other: str) -> float:
-        ...     return float(one == other)
+        >>> def same(a: str, b: str) -> float:
+        ...     return float(a == b)
         >>> alike_values({"to": "Ann", "amount": 5}, {"to": "Ann", "amount": 6}, same)
         0.25
         >>> alike_values([True], [1], same)
         0.0
     """
-    found = list(_compared(one, other, strings))
-    mean = math.fsum(found) / len(found)
-    return mean if min(found) > _HALF else mean / 2
+    parts = list(_parts(a, b, strings))
+    mean = math.fsum(parts) / len(parts)
+    return mean if min(parts) > _HALF else mean / 2
 
 
-def _compared(one: Any, other: Any, strings: Strings) -> Iterator[float]:  # noqa: ANN401
-    """Give how alike each single value is."""
-    if isinstance(one, dict) and isinstance(other, dict) and (one or other):
+def _parts(a: Any, b: Any, strings: Strings) -> Iterator[float]:  # noqa: ANN401
+    """Yield how alike each single value is."""
+    if isinstance(a, dict) and isinstance(b, dict) and (a or b):
         # Sorted, so that rounding is the same in both argument orders.
-        for key in sorted(one.keys() | other.keys()):
-            yield from _compared(
-                one.get(key, NOT_JSON), other.get(key, NOT_JSON), strings
-            )
-    elif isinstance(one, list) and isinstance(other, list) and (one or other):
-        for left, right in zip_longest(one, other, fillvalue=NOT_JSON):
-            yield from _compared(left, right, strings)
-    elif isinstance(one, str) and isinstance(other, str):
-        yield _texts_within(one, other, strings)
+        for key in sorted(a.keys() | b.keys()):
+            yield from _parts(a.get(key, NOT_JSON), b.get(key, NOT_JSON), strings)
+    elif isinstance(a, list) and isinstance(b, list) and (a or b):
+        for left, right in zip_longest(a, b, fillvalue=NOT_JSON):
+            yield from _parts(left, right, strings)
+    elif isinstance(a, str) and isinstance(b, str):
+        yield _strings_within(a.strip(), b.strip(), strings)
     else:
-        yield float(type(one) is type(other) and one == other)
+        yield float(type(a) is type(b) and a == b)
 
 
-def _texts_within(one: str, other: str, strings: Strings) -> float:
+def _strings_within(a: str, b: str, strings: Strings) -> float:
     """Compare two texts as prose; a short one is a name, an id or an amount."""
-    one, other = one.strip(), other.strip()
-    if one == other:
+    if a == b:
         return 1.0
-    if min(len(one.split()), len(other.split())) >= _PROSE:
-        return strings(one, other)
-    words = f"{one}{other}".replace(" ", "").isalpha()
-    if words and one.casefold() == other.casefold():
+    if min(len(a.split()), len(b.split())) >= _PROSE:
+        return strings(a, b)
+    letters = f"{a}{b}".replace(" ", "").isalpha()
+    if letters and a.casefold() == b.casefold():
         return 1.0
-    return min(strings(one, other), _HALF)
+    return min(strings(a, b), _HALF)
 
 
 def _without_fence(text: str) -> str:
@@ -130,7 +127,7 @@ def _depth(value: object) -> int:
 
 
 class _Structured:
-    """Compare JSON texts value by value; texts that are no JSON, as texts.
+    """Compares JSON texts value by value, and texts that are no JSON as texts.
 
     Numbers are compared by value, booleans and null exactly, strings by
     :func:`rouge_l`, lists place by place. The result is the mean over all single
@@ -162,14 +159,14 @@ class _Structured:
             matrix = rouge_l(list(distinct))
         for i, j in combinations(range(len(distinct)), 2):
             if values[i] is not NOT_JSON and values[j] is not NOT_JSON:
-                found = alike_values(values[i], values[j], strings)
-                matrix[i, j] = matrix[j, i] = found
+                value = alike_values(values[i], values[j], strings)
+                matrix[i, j] = matrix[j, i] = value
         return spread(matrix, distinct, texts)
 
     def equivalent(
         self, texts: Sequence[str], /, *, question: str | None = None
     ) -> BoolArray:
-        """Return which texts hold the same value; no JSON: as by ``normalised``."""
+        """Return which texts hold the same value; other texts as by ``normalised``."""
         return _SAME.equivalent(texts, question=question)
 
 
@@ -177,11 +174,11 @@ structured = _Structured()
 """JSON and tool calls compared value by value; see above."""
 
 
-def _rouge_l(one: str, other: str) -> float:
-    return float(rouge_l([one, other])[0, 1])
+def _rouge_l(a: str, b: str) -> float:
+    return float(rouge_l([a, b])[0, 1])
 
 
-def _meaning(text: str) -> Hashable:
+def _value_or_text(text: str) -> Hashable:
     value = read_json(text)
     return normalised_text(text) if value is NOT_JSON else ("JSON", _hashable(value))
 
@@ -196,4 +193,4 @@ def _hashable(value: Any) -> Hashable:  # noqa: ANN401 - JSON may be anything
     return type(value).__name__, value
 
 
-_SAME = Match("structured", _meaning)
+_SAME = Match("structured", _value_or_text)

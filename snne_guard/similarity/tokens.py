@@ -268,13 +268,13 @@ def _scan(text: str) -> list[str]:
     """Return the tokens of case-folded text without notation."""
     if _CURRENCY.search(text):
         text = _AMOUNT.sub(r" \1\3 \2 ", text)
-    found = (_ASCII_TOKEN if text.isascii() else _TOKEN).findall(text)
-    if "".join(found).isalnum():
-        return found
-    if _OPERATORS.isdisjoint(found):
-        found = [token for token in found if token not in _LOOSE]
+    written = (_ASCII_TOKEN if text.isascii() else _TOKEN).findall(text)
+    if "".join(written).isalnum():
+        return written
+    if _OPERATORS.isdisjoint(written):
+        written = [token for token in written if token not in _LOOSE]
     tokens: list[str] = []
-    for token in found:
+    for token in written:
         if token.isalnum() or token in _LOOSE:
             tokens.append(token)
         elif token[0] in _NUMBER_STARTS and token not in _ALIASES:
@@ -285,12 +285,12 @@ def _scan(text: str) -> list[str]:
 
 
 def _is_seen(token: str) -> bool:
-    """Return whether it is no mere punctuation."""
+    """Return whether a token is more than punctuation."""
     return len(token) > 1 or unicodedata.category(token)[0] in "LNS"
 
 
 def _numbers(written: str) -> Iterator[str]:
-    """Give the number or numbers that digits with marks between them are."""
+    """Yield the number or numbers that digits with marks between them stand for."""
     sign, body, suffix = _NUMBER.findall(written)[0]
     suffix = suffix.strip().replace("percent", "%")
     if body[0] == ".":
