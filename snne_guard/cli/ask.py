@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 from rich.console import Console
 
 from snne_guard.cli import options
-from snne_guard.cli.models import asked_model, messages_for, provider_errors
+from snne_guard.cli.models import chat_model, messages_for, provider_errors
 from snne_guard.decision import Calibration
 from snne_guard.errors import ConfigurationError
 from snne_guard.types import Assessment
@@ -20,13 +19,6 @@ __all__ = ["HELD_BACK", "ask"]
 
 HELD_BACK = 3
 """Exit status where the answer was refused."""
-
-
-class Uncertain(StrEnum):
-    """What is done with an answer that is not accepted."""
-
-    flag = "flag"
-    refuse = "refuse"
 
 
 def ask(
@@ -44,16 +36,15 @@ def ask(
         Path | None, typer.Option(help="What snne-guard calibrate made.")
     ] = None,
     on_uncertain: Annotated[
-        Uncertain, typer.Option(help="What is done above the threshold.")
-    ] = Uncertain.flag,
+        Literal["flag", "refuse"],
+        typer.Option(help="What is done above the threshold."),
+    ] = "flag",
     temperature: Annotated[
         float | None, typer.Option(help="Sampling temperature; else 1.")
     ] = None,
     system: options.System = None,
-    seed: options.Seed = None,
     method: Annotated[str | None, typer.Option(help="auto, snne, wsnne, ...")] = None,
     similarity: options.SimilarityName = None,
-    prices: options.PriceList = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Ask a model and see how uncertain its answer is.
@@ -74,16 +65,13 @@ def ask(
         raise ConfigurationError(msg)
     made = None if calibration is None else Calibration.load(calibration)
     bound = {} if made is None else made.settings
-    chat = asked_model(
+    chat = chat_model(
         model,
         base_url=base_url,
         stop=bound.get("stop"),
-        settings={
-            "temperature": bound.get("answer_temperature"),
-            "top_p": bound.get("top_p"),
-            "max_tokens": bound.get("max_tokens"),
-            "seed": seed,
-        },
+        temperature=bound.get("answer_temperature"),
+        top_p=bound.get("top_p"),
+        max_tokens=bound.get("max_tokens"),
     )
     given = {
         "n": n,
@@ -91,11 +79,10 @@ def ask(
         "temperature": temperature,
         "method": method,
         "similarity": similarity,
-        "prices": options.parse_prices(prices),
     }
     chosen: dict[str, Any] = {} if made is None else made.guard_settings()
     chosen |= {name: value for name, value in given.items() if value is not None}
-    guard = SNNEGuard(chat, on_uncertain=on_uncertain.value, **chosen)
+    guard = SNNEGuard(chat, on_uncertain=on_uncertain, **chosen)
     progress = Console(stderr=True)
     with provider_errors(), progress.status(f"asking for {guard.n} replies"):
         assessment = guard.assess(messages_for(question, model=model, system=system))

@@ -58,7 +58,6 @@ def calibrate(
     base_url: options.JudgeUrl = None,
     method: Annotated[str, typer.Option(help="As the guard will have it.")] = "snne",
     similarity: options.SimilarityName = None,
-    tau: options.Tau = 1.0,
     n: Annotated[
         int | None,
         typer.Option(help="Members of the response set; else all that were recorded."),
@@ -88,7 +87,6 @@ def calibrate(
         grader=named_grader(grader, base_url=base_url),
         method=method,
         similarity=similarity,
-        tau=tau,
         n=n,
         include_answer=not without_answer,
         bare_question=bare_question,

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.rule import Rule
 
-from snne_guard.cli.models import asked_model, messages_for, provider_errors
+from snne_guard.cli.models import chat_model, messages_for, provider_errors
 from snne_guard.cli.render import AssessmentView
 from snne_guard.text import printable
 
@@ -67,7 +67,7 @@ def demo(
     progress = Console(stderr=True)
     asked = QUESTIONS if question is None else (("your question", question),)
     guard = SNNEGuard(
-        asked_model("embedded"),
+        chat_model("embedded"),
         n=_N,
         threshold=_THRESHOLD,
         on_uncertain="refuse",

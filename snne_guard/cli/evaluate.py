@@ -52,14 +52,12 @@ def evaluate(
             "exact, nli:MODEL, embedding:MODEL, ..."
         ),
     ] = None,
-    without_answer: options.WithoutAnswer = False,
     paper: Annotated[
         bool,
         typer.Option(
-            "--paper", help="As the paper: samples alone, rouge-score's tokens, tau 1."
+            "--paper", help="As the paper: samples alone, rouge-score's tokens."
         ),
     ] = False,
-    tau: options.Tau = 1.0,
     samples: Annotated[
         int | None, typer.Option(min=1, help="Samples of each question that count.")
     ] = None,
@@ -104,9 +102,8 @@ def evaluate(
         evaluate_recordings,
         methods=methods,
         similarity=None if chosen is None else chosen.split(","),
-        include_answer=not (without_answer or paper),
+        include_answer=not paper,
         samples=samples,
-        tau=tau,
         grader=named_grader(grader, base_url=base_url),
         draws=draws,
         track=partial(progress, what="scoring"),

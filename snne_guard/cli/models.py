@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -13,18 +13,14 @@ from rich.console import Console
 from snne_guard.cli.console import note
 from snne_guard.errors import ConfigurationError, MissingExtraError, SnneGuardError
 from snne_guard.evaluation import Grader, JudgeGrader, resolve_grader
+from snne_guard.text import without_secrets
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
-    from langchain_core.runnables import Runnable
 
-__all__ = [
-    "asked_model",
-    "chat_model",
-    "messages_for",
-    "named_grader",
-    "provider_errors",
-]
+    from snne_guard.sampling.langchain import ChatRunnable
+
+__all__ = ["chat_model", "messages_for", "named_grader", "provider_errors"]
 
 _EMBEDDED = {"temperature": 0.0, "max_tokens": 32}
 _SHORT = (
@@ -43,14 +39,16 @@ def chat_model(
     name: str,
     *,
     base_url: str | None = None,
+    stop: Sequence[str] | None = None,
     **settings: Any,  # noqa: ANN401 - passed on
-) -> BaseChatModel:
+) -> ChatRunnable:
     """Return the chat model that an option names.
 
     Args:
         name: ``"embedded"``, ``"hf:NAME"`` for a Hugging Face model or folder that runs
             here, or ``"provider:name"`` as ``init_chat_model`` takes it.
         base_url: Where the model is served; None: the provider's own address.
+        stop: Texts at which a reply ends; None: a line, for the embedded model.
         **settings: Such as ``temperature``, ``max_tokens`` and ``seed``; None leaves
             one to the model.
 
@@ -63,15 +61,20 @@ def chat_model(
         msg = f"model {name!r} runs here; a base URL is for a model that is served"
         raise ConfigurationError(msg)
     options = {key: value for key, value in settings.items() if value is not None}
+    model: BaseChatModel
     if name == "embedded":
         from snne_guard.langchain import embedded_model
 
-        return embedded_model(**options)
-    if name.startswith("hf:"):
+        with Console(stderr=True).status("starting the embedded model"):
+            model = embedded_model(**_EMBEDDED | options)
+        stop = ["\n"] if stop is None else stop
+    elif name.startswith("hf:"):
         from snne_guard.langchain import TransformersChatModel
 
-        return TransformersChatModel.from_pretrained(name[3:], **options)
-    return _served(name, base_url=base_url, options=options)
+        model = TransformersChatModel.from_pretrained(name[3:], **options)
+    else:
+        model = _served(name, base_url=base_url, options=options)
+    return model.bind(stop=list(stop)) if stop else model
 
 
 def _served(
@@ -89,34 +92,9 @@ def _served(
         model: BaseChatModel = init_chat_model(name, **options)
     except Exception as error:
         # Providers raise whatever they like; a missing package is one of them.
-        msg = f"the model {name!r} cannot be set up: {error}"
+        msg = f"the model {name!r} cannot be set up: {without_secrets(str(error))}"
         raise ConfigurationError(msg) from error
     return model
-
-
-def asked_model(
-    name: str,
-    *,
-    base_url: str | None = None,
-    stop: Sequence[str] | None = None,
-    settings: Mapping[str, Any] | None = None,
-) -> Runnable[Any, Any]:
-    """Return the model that a command asks; the embedded one gives one line.
-
-    Args:
-        name: As for ``chat_model``.
-        base_url: Likewise.
-        stop: Texts at which a reply ends.
-        settings: Likewise; None in it leaves a setting to the model.
-    """
-    given = {k: v for k, v in (settings or {}).items() if v is not None}
-    if name == "embedded":
-        given, stop = {**_EMBEDDED, **given}, ["\n"] if stop is None else stop
-        with Console(stderr=True).status("starting the embedded model"):
-            model = chat_model(name, base_url=base_url, **given)
-    else:
-        model = chat_model(name, base_url=base_url, **given)
-    return model.bind(stop=list(stop)) if stop else model
 
 
 def messages_for(
@@ -136,7 +114,8 @@ def provider_errors() -> Generator[None]:
     except (SnneGuardError, typer.Exit):
         raise
     except Exception as error:  # noqa: BLE001 - providers raise whatever they like
-        note(f"the model failed: {type(error).__name__}: {error}")
+        kind, why = type(error).__name__, without_secrets(str(error))
+        note(f"the model failed: {kind}: {why}")
         raise typer.Exit(1) from None
 
 

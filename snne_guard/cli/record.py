@@ -12,7 +12,7 @@ from rich.console import Console
 
 from snne_guard.cli import options
 from snne_guard.cli.console import check_outputs, note, source
-from snne_guard.cli.models import asked_model, messages_for
+from snne_guard.cli.models import chat_model, messages_for
 from snne_guard.cli.render import cost_in_words
 from snne_guard.evaluation.record import RecordingFile, Tally
 from snne_guard.evaluation.record import record as draw
@@ -57,7 +57,9 @@ def record(
         typer.Option(help=r"Text that ends a reply, \n for a line; may be repeated."),
     ] = None,
     system: options.System = None,
-    seed: options.Seed = None,
+    seed: Annotated[
+        int | None, typer.Option(help="Seed of the answer; samples have none.")
+    ] = None,
     max_concurrency: Annotated[
         int, typer.Option(min=1, help="Requests in flight at once.")
     ] = 4,
@@ -67,7 +69,6 @@ def record(
     retry_failed: Annotated[
         bool, typer.Option("--retry-failed", help="Draw again what failed before.")
     ] = False,
-    prices: options.PriceList = None,
 ) -> None:
     """Ask a model a file of questions and keep its replies.
 
@@ -90,15 +91,13 @@ def record(
     # All are read first: a bad line must not end a run that has cost something.
     asked = list(islice(read_questions(source(questions)), limit))
     ends = None if stop is None else [_unescaped(text) for text in stop]
-    chat = asked_model(
+    chat = chat_model(
         model,
         base_url=base_url,
         stop=ends,
-        settings={
-            "temperature": answer_temperature,
-            "max_tokens": max_tokens,
-            "seed": seed,
-        },
+        temperature=answer_temperature,
+        max_tokens=max_tokens,
+        seed=seed,
     )
     # A model is called as the user named it; the embedded one has a name of its own.
     named = model_name_of(chat) if model == "embedded" else {}
@@ -118,7 +117,6 @@ def record(
         temperature=temperature,
         timeout=timeout,
         max_concurrency=max_concurrency,
-        prices=options.parse_prices(prices),
     )
 
     async def ask(question: Question) -> Assessment:

@@ -38,9 +38,6 @@ def score(
         str, typer.Option(help="auto, or a method such as snne, wsnne or dse.")
     ] = "auto",
     similarity: options.SimilarityName = None,
-    tau: Annotated[
-        float | None, typer.Option(help="Temperature of the similarity, above 0.")
-    ] = None,
     without_answer: options.WithoutAnswer = False,
 ) -> None:
     """Score recorded answers: how far do they differ?
@@ -59,7 +56,6 @@ def score(
                 row,
                 method=method,
                 similarity=similarity,
-                tau=tau,
                 include_answer=not without_answer,
             )
             scores.append(replace(result, matrix=None))

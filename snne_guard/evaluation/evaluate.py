@@ -17,7 +17,7 @@ from snne_guard.evaluation.recordings import Recording
 from snne_guard.evaluation.results import TITLES, Evaluation, MethodResult
 from snne_guard.scorers import InputBuilder, Method
 from snne_guard.similarity import CrossEncoder
-from snne_guard.types import BoolArray, FloatArray, Similarity
+from snne_guard.types import BoolArray, FloatArray, IntArray, Similarity
 
 __all__ = ["evaluate", "with_token_importance"]
 
@@ -67,7 +67,7 @@ def evaluate(
         draws: Bootstrap draws behind the 90 % intervals.
         seed: Of the draws.
         name: What the set is called.
-        track: Is given the response sets and yields them, for a progress bar.
+        track: Takes the questions and yields them, for a progress bar.
 
     Raises:
         ConfigurationError: An unknown method or similarity, or options that do not fit.
@@ -90,13 +90,15 @@ def evaluate(
     rows = plan_rows(methods, similarity=similarity)
     read = list(recordings)
     left_out: Counter[str] = Counter()
-    members = _members(read, grade_all(read, grader), samples=samples, out=left_out)
+    questions = _graded_questions(
+        read, grade_all(read, grader), samples=samples, left_out=left_out
+    )
     scores, problems = _scores(
-        rows, members, include_answer=include_answer, tau=tau, track=track
+        rows, questions, include_answer=include_answer, tau=tau, track=track
     )
     ranked_rows, complete = _comparable(scores)
     left_out["not scored by every ranked method"] += int((~complete).sum())
-    ranked = [one for one, keep in zip(members, complete, strict=True) if keep]
+    ranked = [each for each, keep in zip(questions, complete, strict=True) if keep]
     quality, correct = _truth(ranked)
     uncertainties = {rows[at].name: scores[at, complete] for at in ranked_rows}
     metrics = tuple(TITLES)
@@ -109,15 +111,15 @@ def evaluate(
     )
     return Evaluation(
         name=name,
-        grader=", ".join(dict.fromkeys(one.grade.grader for one in ranked)),
+        grader=", ".join(dict.fromkeys(each.grade.grader for each in ranked)),
         n_read=len(read),
         left_out={why: count for why, count in left_out.items() if count},
-        n_samples=len(members[0].texts) - 1,
+        n_samples=len(questions[0].texts) - 1,
         include_answer=include_answer,
         tau=tau,
         rows=tuple(_results(rows, figures, problems=problems)),
         warnings=tuple(_warnings(ranked)),
-        ids=tuple(one.recording.id for one in ranked),
+        ids=tuple(each.recording.id for each in ranked),
         quality=quality,
         correct=correct,
         uncertainties=uncertainties,
@@ -125,7 +127,7 @@ def evaluate(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Member:
+class _Graded:
     """A graded question with the texts that count, the delivered answer first."""
 
     recording: Recording
@@ -135,13 +137,13 @@ class _Member:
     known: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
 
-def _members(
+def _graded_questions(
     recordings: Sequence[Recording],
     grades: Sequence[Grade | None],
     *,
     samples: int | None,
-    out: Counter[str],
-) -> list[_Member]:
+    left_out: Counter[str],
+) -> list[_Graded]:
     """Return the questions with an answer, a grade and enough samples; count the rest.
 
     Without ``samples``, enough is the number that most questions have.
@@ -149,35 +151,37 @@ def _members(
     graded: list[tuple[Recording, Grade, list[int]]] = []
     for recording, grade in zip(recordings, grades, strict=True):
         if grade is None:
-            out["no label and nothing to grade by"] += 1
+            left_out["no label and nothing to grade by"] += 1
         elif not recording.main_answer.strip():
-            out["an empty answer"] += 1
+            left_out["an empty answer"] += 1
         else:
             visible = [at for at, text in enumerate(recording.samples) if text.strip()]
             graded.append((recording, grade, visible))
     sizes = Counter(len(visible) for *_, visible in graded)
     n = samples or max(sizes, key=lambda size: (sizes[size], size), default=0)
-    members = [
-        _member(recording, grade, visible[:n])
+    questions = [
+        _graded_question(recording, grade, visible[:n])
         for recording, grade, visible in graded
         if len(visible) >= n
     ]
-    out[f"fewer than {n} samples"] += len(graded) - len(members)
-    if not members:
-        why = "; ".join(f"{why}: {count}" for why, count in out.items() if count)
-        msg = f"expected questions to rank, got none ({why or 'no recordings'})"
+    left_out[f"fewer than {n} samples"] += len(graded) - len(questions)
+    if not questions:
+        whys = [f"{why}: {count}" for why, count in left_out.items() if count]
+        msg = f"expected questions to rank, got none ({'; '.join(whys) or 'no lines'})"
         raise InputError(msg)
-    return members
+    return questions
 
 
-def _member(recording: Recording, grade: Grade, places: Sequence[int]) -> _Member:
+def _graded_question(
+    recording: Recording, grade: Grade, places: Sequence[int]
+) -> _Graded:
     logprobs = recording.token_logprobs or (None,) * len(recording.samples)
     known = {"p_true_logprob": recording.extra.get("p_true_logprob")}
     for need in ("hidden_states", "token_importance"):
         values = recording.extra.get(need)
         if isinstance(values, list) and len(values) == 1 + len(recording.samples):
             known[need] = [values[0], *(values[1 + at] for at in places)]
-    return _Member(
+    return _Graded(
         recording=recording,
         grade=grade,
         texts=[recording.main_answer, *(recording.samples[at] for at in places)],
@@ -206,16 +210,16 @@ def with_token_importance(
 
 def _scores(
     rows: Sequence[Row],
-    members: Sequence[_Member],
+    questions: Sequence[_Graded],
     *,
     include_answer: bool,
     tau: float,
     track: Track,
 ) -> tuple[FloatArray, dict[str, str]]:
-    """Return ``(rows, members)`` raw values, NaN where there is none, and why not."""
-    scores = np.full((len(rows), len(members)), np.nan)
+    """Return ``(rows, questions)`` raw values, NaN for none, and why there is none."""
+    scores = np.full((len(rows), len(questions)), np.nan)
     problems: dict[str, str] = {}
-    for at, member in enumerate(track(members)):
+    for at, asked in enumerate(track(questions)):
         builders: dict[str, InputBuilder] = {}
         for number, row in enumerate(rows):
             if row.skipped is not None:
@@ -223,13 +227,13 @@ def _scores(
             name, compare = row.similarity
             if name not in builders:
                 builders[name] = InputBuilder(
-                    member.texts,
+                    asked.texts,
                     similarity=compare,
                     name=name,
-                    question=member.recording.question,
-                    token_logprobs=member.logprobs,
+                    question=asked.recording.question,
+                    token_logprobs=asked.logprobs,
                     answer="member" if include_answer else "apart",
-                    known=member.known,
+                    known=asked.known,
                 )
             try:
                 inputs = builders[name].inputs(row.method, tau=tau)
@@ -242,28 +246,22 @@ def _scores(
     return scores, problems
 
 
-def _comparable(scores: FloatArray) -> tuple[list[int], BoolArray]:
-    """Return the rows to rank and the questions that all of them scored.
-
-    The row that misses most questions is dropped until the rest share enough of them.
-    """
+def _comparable(scores: FloatArray) -> tuple[IntArray, BoolArray]:
+    """Return the rows to rank, and which questions all of them scored."""
     missing = np.isnan(scores)
-    kept = [at for at in range(len(scores)) if not missing[at].all()]
-    while kept:
-        complete: BoolArray = np.logical_not(missing[kept].any(axis=0))
-        if complete.mean() >= _ENOUGH:
-            return kept, complete
-        # The length of the answer, the last row, never goes: it misses nothing.
-        kept.remove(max(kept, key=lambda at: int(missing[at].sum())))
-    msg = "expected a method that scores these questions, got none"
-    raise InputError(msg)
+    ranked = np.flatnonzero(missing.mean(axis=1) <= 1 - _ENOUGH)
+    complete: BoolArray = np.logical_not(missing[ranked].any(axis=0))
+    if not complete.any():
+        msg = "expected a question that every method scores, got none"
+        raise InputError(msg)
+    return ranked, complete
 
 
-def _truth(ranked: Sequence[_Member]) -> tuple[FloatArray, FloatArray | None]:
+def _truth(ranked: Sequence[_Graded]) -> tuple[FloatArray, FloatArray | None]:
     """Return the qualities, and right and wrong if every grade draws that line."""
-    quality = np.array([one.grade.quality for one in ranked], dtype=np.float64)
-    correct = [one.grade.correct for one in ranked]
-    if any(one is None for one in correct):
+    quality = np.array([each.grade.quality for each in ranked], dtype=np.float64)
+    correct = [each.grade.correct for each in ranked]
+    if None in correct:
         return quality, None
     return quality, np.array(correct, dtype=np.float64)
 
@@ -288,15 +286,14 @@ def _results(
         )
 
 
-def _warnings(ranked: Sequence[_Member]) -> Iterable[str]:
-    for name in ("dataset", "answer_protocol"):
-        values = {str(one.recording.extra.get(name)) for one in ranked}
-        if len(values) > 1:
-            yield (
-                f"the questions have {len(values)} values of {name!r}; figures over "
-                "all of them partly measure which one a question is from"
-            )
-    differing = [one.texts for one in ranked if len(set(one.texts[1:])) > 1]
+def _warnings(ranked: Sequence[_Graded]) -> Iterator[str]:
+    names = {str(each.recording.extra.get("dataset")) for each in ranked}
+    if len(names) > 1:
+        yield (
+            f"the questions have {len(names)} values of 'dataset'; figures over all of "
+            "them partly measure which one a question is from"
+        )
+    differing = [each.texts for each in ranked if len(set(each.texts[1:])) > 1]
     for place in range(1, len(ranked[0].texts)):
         if len(differing) < _FEWEST_TO_WARN:
             return

@@ -68,7 +68,6 @@ def test_ask_neutralises_what_could_steer_a_terminal(serve: Any) -> None:
     [
         (["--n", "1"], "n must be a whole number of at least 2"),
         (["--method", "magic"], "magic"),
-        (["--prices", "cheap"], "PROMPT,COMPLETION"),
         (["--on-uncertain", "refuse"], "needs a threshold"),
         (["--calibration", "missing.json"], "missing.json"),
         (["--model", "nobody:x"], "nobody"),

@@ -54,10 +54,9 @@ def test_output_has_the_scores_and_all_else(recording: Path, tmp_path: Path) -> 
         assert added["n"] == 4
     # Scored once more, the new figures take the place of the old.
     again = tmp_path / "again.jsonl"
-    run("score", out, "--output", again, "--without-answer", "--tau", "2")
+    run("score", out, "--output", again, "--without-answer")
     for line in scored(again):
         assert line["snne_guard"]["n"] == 3
-        assert line["snne_guard"]["tau"] == 2.0
 
 
 def test_log_probabilities_choose_the_method(tmp_path: Path) -> None:
@@ -108,7 +107,6 @@ def test_empty_files_have_an_empty_summary(tmp_path: Path) -> None:
     [
         ["--method", "nonsense"],
         ["--similarity", "cosine"],
-        ["--tau", "0"],
         ["--nonsense"],
         ["--output", "none/out.jsonl"],
         ["--method", "dse", "--similarity", "rouge_l"],
