@@ -9,6 +9,8 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from snne_guard._version import __version__
+
 __all__ = [
     "REASONS",
     "Assessment",
@@ -355,8 +357,6 @@ class Assessment:
 
     def to_metadata(self) -> dict[str, Any]:
         """Return the plain dict that a delivered message carries; no text is in it."""
-        from snne_guard._version import __version__
-
         return {
             "id": self.id,
             "method": self.method,

@@ -335,9 +335,10 @@ def _chunks(request: ModelRequest) -> Generator[Chunk]:
     model = request.model
     if model.rate_limiter:
         model.rate_limiter.acquire(blocking=True)
-    chunks = model._stream(  # noqa: SLF001 - the hook that classes implement
-        list(request.messages), stop=request.stop, **request.options
-    )
+    with _quiet():
+        chunks = model._stream(  # noqa: SLF001 - the hook that classes implement
+            list(request.messages), stop=request.stop, **request.options
+        )
     try:
         while True:
             with _quiet():
@@ -357,9 +358,10 @@ async def _achunks(request: ModelRequest) -> AsyncGenerator[Chunk]:
     model = request.model
     if model.rate_limiter:
         await model.rate_limiter.aacquire(blocking=True)
-    chunks = model._astream(  # noqa: SLF001 - as above
-        list(request.messages), stop=request.stop, **request.options
-    )
+    with _quiet():
+        chunks = model._astream(  # noqa: SLF001 - as above
+            list(request.messages), stop=request.stop, **request.options
+        )
     try:
         while True:
             with _quiet():
