@@ -24,6 +24,20 @@ WORDS = st.sampled_from(
         *("Paris", "Lyon", "paris", "the", "is", "older", "than", "or", "der", "ist"),
         *("not", "isn't", "yes", "no", "up", "down", "f(x)", "{", "=", '{"a": 1}'),
         *("5", "6.0", "6", "km", "miles", "5%", "$", "\u6771\u4eac", "M\u00fcller"),
+        *(
+            "on",
+            "off",
+            "US",
+            "us",
+            "A",
+            "a",
+            "[x]",
+            "~~old~~",
+            "*",
+            "million",
+            "mW",
+            "MW",
+        ),
     ]
 )
 TEXTS = st.lists(WORDS, max_size=8).map(" ".join) | st.text(max_size=12)
@@ -98,6 +112,11 @@ def slow_content_f1(one: str, other: str, question: str) -> float:
     digits = [{w for w in side if w.isdigit()} for side in (mine, theirs)]
     numbers = digits[0] - digits[1] and digits[1] - digits[0]
     if numbers or bool(mine & NEGATIONS) != bool(theirs & NEGATIONS):
+        found /= 2
+    orders = [
+        [*dict.fromkeys(w for w in side if w.isdigit())] for side in (left, right)
+    ]
+    if found > 0.5 and mine == theirs and orders[0] != orders[1]:
         found /= 2
     return float(found)
 
