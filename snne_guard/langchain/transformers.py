@@ -70,7 +70,6 @@ class TransformersChatModel(BaseChatModel):
     a stream is always one reply. Messages are text; tools are not supported.
 
     Raises:
-        MissingExtraError: If torch or transformers is not installed.
         ConfigurationError: If replies cannot be drawn from the model, or a setting is
             out of range.
 

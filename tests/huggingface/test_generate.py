@@ -290,6 +290,9 @@ def test_the_context_window_ends_a_reply() -> None:
 def test_a_prompt_of_one_token(llama: Any, tiny: HuggingFaceModel) -> None:
     (replies,) = tiny.generate(["a"], n=3, settings=TWENTY)
     check(llama, "a", replies)
+    (replies, others) = tiny.generate(["a", "a longer one"], n=3, settings=TWENTY)
+    check(llama, "a", replies)
+    check(llama, "a longer one", others)
 
 
 @pytest.mark.parametrize("layer", [0, 1, -1])

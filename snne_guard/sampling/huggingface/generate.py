@@ -37,7 +37,6 @@ from snne_guard.sampling.huggingface.text import (
     end_ids,
     token_texts,
 )
-from snne_guard.types import FloatArray
 
 __all__ = ["generate", "token_logprobs"]
 
@@ -125,18 +124,18 @@ def _draw(
     limit = settings.max_tokens
     if window is not None:  # the longest prompt leaves the least
         limit = min(limit, window - width)
+    cache = None
+    if len(prompts) * n > 1 and width > 1:
+        cache = _shared_cache(model, ids[:, :-1], mask[:, :-1], n)
+    ids, mask = (each.repeat_interleave(n, dim=0) for each in (ids, mask))
+    logprobs = _Logprobs()
+    ending = _Ending(tokenizer, settings.stop, width, on_token)
     options = {
         **_options(settings, model),
         "max_new_tokens": limit,
         "eos_token_id": list(ends) or None,
         "pad_token_id": padding,
     }
-    cache = None
-    if len(prompts) * n > 1 and width > 1:
-        cache = _shared_cache(model, ids[:, :-1], mask[:, :-1], n, options)
-    ids, mask = (each.repeat_interleave(n, dim=0) for each in (ids, mask))
-    logprobs = _Logprobs()
-    ending = _Ending(tokenizer, settings.stop, width, on_token)
     drawn = model.generate(
         **options,
         input_ids=ids,
@@ -196,17 +195,19 @@ def _pad_left(
     return torch.tensor(ids, device=device), torch.tensor(mask, device=device)
 
 
-def _shared_cache(
-    model: Model, ids: Tensor, mask: Tensor, n: int, options: dict[str, Any]
-) -> Any:  # noqa: ANN401 - a cache of transformers
+def _shared_cache(model: Model, ids: Tensor, mask: Tensor, n: int) -> Any:  # noqa: ANN401 - a cache of transformers
     """Read prompts once; return the cache repeated for ``n`` replies to each.
 
     None where the model's cache cannot be repeated, as that of a state-space model:
     ``generate`` then reads the prompt for each reply.
     """
     # One token is drawn and thrown away: ``generate`` knows how to read a padded batch.
-    reading = {"do_sample": False, "max_new_tokens": 1, "return_dict_in_generate": True}
-    output = model.generate(**(options | reading), input_ids=ids, attention_mask=mask)
+    options = {
+        **_options(GenerationSettings(temperature=0), model),
+        "max_new_tokens": 1,
+        "return_dict_in_generate": True,
+    }
+    output = model.generate(**options, input_ids=ids, attention_mask=mask)
     cache = getattr(output, "past_key_values", None)
     layers = getattr(cache, "layers", None)
     known = (DynamicLayer, DynamicSlidingWindowLayer)
@@ -319,21 +320,10 @@ def _with_states(
     layer: int,
 ) -> list[Completion]:
     """Add the hidden state of each reply's last token, by one more forward pass."""
-    read = [
+    sequences = [
         [*prompt, *(token.id for token in reply.tokens)]
         for prompt, reply in zip(prompts, replies, strict=True)
     ]
-    states = _last_hidden_states(model, read, layer)
-    return [
-        replace(reply, hidden_state=state) if reply.tokens else reply
-        for reply, state in zip(replies, states, strict=True)
-    ]
-
-
-def _last_hidden_states(
-    model: Model, sequences: Sequence[Sequence[int]], layer: int
-) -> FloatArray:
-    """Return the hidden state of each sequence's last token, ``(sequences, d)``."""
     width = max(map(len, sequences))
     # Padding on the right is never attended to, and leaves positions as they are.
     ids = [[*each] + [0] * (width - len(each)) for each in sequences]
@@ -345,7 +335,8 @@ def _last_hidden_states(
         output_hidden_states=True,
         logits_to_keep=1,
     )
-    last = torch.tensor([len(each) - 1 for each in sequences])
-    states = output.hidden_states[layer].float().cpu()
-    found: FloatArray = states[torch.arange(len(last)), last].double().numpy()
-    return found
+    states = output.hidden_states[layer].float().cpu().double().numpy()
+    return [
+        replace(reply, hidden_state=state[len(each) - 1]) if reply.tokens else reply
+        for reply, state, each in zip(replies, states, sequences, strict=True)
+    ]

@@ -24,7 +24,17 @@ from snne_guard.sampling.huggingface.text import (
 __all__ = ["HuggingFaceModel"]
 
 _OWN_DISTRIBUTION = GenerationSettings()
-_SHARED_OPTIONS = ("gguf_file", "revision", "subfolder", "token", "trust_remote_code")
+_SHARED_OPTIONS = frozenset(
+    {
+        "cache_dir",
+        "gguf_file",
+        "local_files_only",
+        "revision",
+        "subfolder",
+        "token",
+        "trust_remote_code",
+    }
+)
 """Options that say where a model is, and so where its tokenizer is."""
 
 
@@ -46,7 +56,6 @@ class HuggingFaceModel:
         name: Where the model was loaded from.
 
     Raises:
-        MissingExtraError: If torch or transformers is not installed.
         ConfigurationError: If replies cannot be drawn from the model as it is.
 
     Example:
@@ -62,7 +71,6 @@ class HuggingFaceModel:
     def __init__(
         self, model: Model, tokenizer: Tokenizer, *, max_batch_size: int = 64
     ) -> None:
-        _import_extra()
         _check_model(model)
         _check_count("max_batch_size", max_batch_size)
         self.name = str(model.config.name_or_path or type(model).__name__)
@@ -92,10 +100,15 @@ class HuggingFaceModel:
             MissingExtraError: If torch or transformers is not installed.
             OSError: If there is no such model, from ``transformers``.
         """
-        transformers = _import_extra()
+        try:
+            transformers: Any = import_module("transformers")
+            import_module("torch")
+        except ImportError as error:
+            needed = f"{error.name} (for local Hugging Face models)"
+            raise MissingExtraError(needed, extra="hf") from error
         # Unless told, transformers asks at the terminal whether code may run.
         options = {"device_map": "auto", "trust_remote_code": False, **options}
-        shared = {key: options[key] for key in _SHARED_OPTIONS if key in options}
+        shared = {key: options[key] for key in _SHARED_OPTIONS & options.keys()}
         tokenizer = transformers.AutoTokenizer.from_pretrained(name, **shared)
         model = transformers.AutoModelForCausalLM.from_pretrained(name, **options)
         return cls(model, tokenizer, max_batch_size=max_batch_size)
@@ -236,16 +249,6 @@ class HuggingFaceModel:
                 f"of {window} tokens for prompt and reply"
             )
             raise InputError(msg)
-
-
-def _import_extra() -> Any:  # noqa: ANN401 - a package without usable types
-    """Return the package ``transformers``."""
-    try:
-        import_module("torch")
-        return import_module("transformers")
-    except ImportError as error:
-        needed = f"{error.name} (for local Hugging Face models)"
-        raise MissingExtraError(needed, extra="hf") from error
 
 
 def _check_model(model: Model) -> None:
