@@ -41,17 +41,15 @@ from snne_guard.scorers.kle import (
 )
 from snne_guard.scorers.likelihood import (
     answer_length,
-    cocoa_msp,
-    cocoa_ppl,
+    cocoa,
     p_true,
     p_true_prompt,
     perplexity,
     sequence_probability,
 )
-from snne_guard.scorers.method import Method, between
-from snne_guard.scorers.registry import METHODS, resolve_method
+from snne_guard.scorers.method import Method
 from snne_guard.scorers.sar import sar, sent_sar, token_sar
-from snne_guard.scorers.scoring import score, score_members
+from snne_guard.scorers.scoring import METHODS, resolve_method, score, score_members
 from snne_guard.scorers.snne import bounds, snne, uncertainty, wsnne
 
 __all__ = [
@@ -59,10 +57,8 @@ __all__ = [
     "InputBuilder",
     "Method",
     "answer_length",
-    "between",
     "bounds",
-    "cocoa_msp",
-    "cocoa_ppl",
+    "cocoa",
     "degree",
     "discrete_semantic_entropy",
     "eccentricity",

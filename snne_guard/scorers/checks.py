@@ -14,7 +14,7 @@ from snne_guard.types import BoolArray, FloatArray
 
 __all__ = [
     "as_cluster_ids",
-    "as_direction_pairs",
+    "as_distributions",
     "as_entailment",
     "as_equivalence",
     "as_logprobs",
@@ -118,28 +118,24 @@ def as_entailment(values: ArrayLike, /, *, n: int | None = None) -> FloatArray:
     """Return ``(n, n, 3)`` probabilities in which every text entails itself."""
     checked = as_numbers(values, what="entailment")
     n = max(1, checked.shape[0] if checked.ndim else 0) if n is None else n
-    if checked.shape != (n, n, 3):
-        msg = f"expected entailment of shape {(n, n, 3)}, got {checked.shape}"
+    if checked.shape == (n, n, 3):
+        checked[range(n), range(n)] = (0.0, 0.0, 1.0)
+    return as_distributions(checked, what="entailment", shape=(n, n, 3))
+
+
+def as_distributions(
+    values: ArrayLike, /, *, what: str, shape: tuple[int, ...]
+) -> FloatArray:
+    """Return probabilities that add up to 1 along the last axis."""
+    checked = as_numbers(values, what=what)
+    if checked.shape != shape:
+        msg = f"expected {what} of shape {shape}, got {checked.shape}"
         raise InputError(msg)
-    checked[range(n), range(n)] = (0.0, 0.0, 1.0)
-    return _as_distributions(checked)
-
-
-def as_direction_pairs(values: ArrayLike, /) -> FloatArray:
-    """Return ``(m, 2, 3)`` probabilities of entailment, m >= 1."""
-    checked = as_numbers(values, what="main_entailment")
-    if not checked.size or checked.shape[1:] != (2, 3):
-        msg = f"expected main_entailment of shape (m, 2, 3), got {checked.shape}"
-        raise InputError(msg)
-    return _as_distributions(checked)
-
-
-def _as_distributions(values: FloatArray) -> FloatArray:
-    off = np.abs(values.sum(axis=2) - 1).max()
-    if values.min() < -_SUM_SLACK or off > _SUM_SLACK:
+    off = np.abs(checked.sum(axis=-1) - 1).max()
+    if checked.min() < -_SUM_SLACK or off > _SUM_SLACK:
         msg = f"expected probabilities that add up to 1, got a sum off by {off}"
         raise InputError(msg)
-    return values.clip(0.0, 1.0)
+    return checked.clip(0.0, 1.0)
 
 
 def as_equivalence(values: ArrayLike, /, *, n: int | None = None) -> BoolArray:

@@ -10,7 +10,10 @@ from snne_guard.errors import InputError
 from snne_guard.scorers.checks import as_numbers
 from snne_guard.scorers.method import Method
 
-__all__ = ["EIGEN_SCORE", "eigen_score"]
+__all__ = [
+    "METHODS",
+    "eigen_score",
+]
 
 # What an eigenvalue counts as that is not above 0.
 _LEAST = 1e-10
@@ -55,9 +58,11 @@ def eigen_score(hidden_states: ArrayLike, *, alpha: float = 1e-3) -> float:
     return float(np.log(np.where(values > 0, values, _LEAST)).mean())
 
 
-EIGEN_SCORE = Method(
-    name="eigen_score",
-    source="Chen et al. 2024, INSIDE, EigenScore; as in LM-Polygraph",
-    function=eigen_score,
-    arguments=("hidden_states",),
+METHODS = (
+    Method(
+        name="eigen_score",
+        source="Chen et al. 2024, INSIDE, EigenScore; as in LM-Polygraph",
+        function=eigen_score,
+        arguments=("hidden_states",),
+    ),
 )

@@ -11,19 +11,17 @@ from numpy.typing import ArrayLike
 
 from snne_guard.errors import InputError
 from snne_guard.scorers.checks import (
-    as_direction_pairs,
+    as_distributions,
     as_entailment,
     as_matrix,
     as_shares,
 )
-from snne_guard.scorers.method import Method, between
+from snne_guard.scorers.method import Method
 from snne_guard.scorers.snne import softmax_weights
 from snne_guard.types import FloatArray
 
 __all__ = [
-    "LUQ",
-    "LUQ_PAIR",
-    "SEMANTIC_DENSITY",
+    "METHODS",
     "entailment_ratio",
     "luq",
     "luq_pair",
@@ -150,9 +148,11 @@ def semantic_density(
         >>> round(semantic_density([[agrees] * 2, [differs] * 2], [-0.1, -0.1]), 4)
         0.525
     """
-    probabilities = as_direction_pairs(main_entailment)
-    m = len(probabilities)
-    weights = softmax_weights(mean_logprobs, n=m)
+    weights = softmax_weights(mean_logprobs)
+    m = len(weights)
+    probabilities = as_distributions(
+        main_entailment, what="main_entailment", shape=(m, 2, 3)
+    )
     if answers is not None:
         if len(answers) < m:
             msg = f"expected at least {m} answers, got {len(answers)}"
@@ -172,29 +172,29 @@ def _as_support(support: ArrayLike) -> FloatArray:
 
 _ZHANG = "Zhang et al. 2024, LUQ: Long-text Uncertainty Quantification for LLMs"
 
-LUQ = Method(
-    name="luq",
-    source=_ZHANG,
-    function=lambda entailment: luq(entailment_ratio(entailment)),
-    limits=between(0.0, 1.0),
-    arguments=("entailment",),
-    default_similarity="nli",
-)
-
-LUQ_PAIR = Method(
-    name="luq_pair",
-    source="Nguyen, Payani, Mirzasoleiman 2025, Beyond Semantic Entropy, LUQ-Pair",
-    function=lambda entailment: luq_pair(entailment_ratio(entailment)),
-    limits=between(0.0, 1.0),
-    arguments=("entailment",),
-    default_similarity="nli",
-)
-
-SEMANTIC_DENSITY = Method(
-    name="semantic_density",
-    source="Qiu and Miikkulainen 2024, Semantic Density, arXiv 2405.13845",
-    function=semantic_density,
-    limits=between(0.0, 1.0),
-    arguments=("main_entailment", "sample_mean_logprobs", "answers"),
-    default_similarity="nli",
+METHODS = (
+    Method(
+        name="luq",
+        source=_ZHANG,
+        function=lambda entailment: luq(entailment_ratio(entailment)),
+        limits=(0.0, 1.0),
+        arguments=("entailment",),
+        default_similarity="nli",
+    ),
+    Method(
+        name="luq_pair",
+        source="Nguyen, Payani, Mirzasoleiman 2025, Beyond Semantic Entropy, LUQ-Pair",
+        function=lambda entailment: luq_pair(entailment_ratio(entailment)),
+        limits=(0.0, 1.0),
+        arguments=("entailment",),
+        default_similarity="nli",
+    ),
+    Method(
+        name="semantic_density",
+        source="Qiu and Miikkulainen 2024, Semantic Density, arXiv 2405.13845",
+        function=semantic_density,
+        limits=(0.0, 1.0),
+        arguments=("main_entailment", "sample_mean_logprobs", "answers"),
+        default_similarity="nli",
+    ),
 )

@@ -15,16 +15,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from snne_guard.scorers.checks import as_cluster_ids, as_equivalence, as_logprobs
-from snne_guard.scorers.method import Method, between
+from snne_guard.scorers.method import Method
 from snne_guard.scorers.snne import softmax_weights
 from snne_guard.types import IntArray
 
 __all__ = [
-    "DSE",
-    "NE",
-    "NUM_SET",
-    "SE",
-    "VOTE_SHARE",
+    "METHODS",
     "cluster_masses",
     "discrete_semantic_entropy",
     "entropy",
@@ -190,46 +186,46 @@ def entropy(shares: Iterable[float], /) -> float:
 
 _FARQUHAR = "Farquhar et al. 2024, Detecting hallucinations using semantic entropy"
 
-DSE = Method(
+_DSE = Method(
     name="dse",
     source=f"{_FARQUHAR}, discrete SE",
     function=discrete_semantic_entropy,
-    limits=between(0.0, math.log),
+    limits=(0.0, math.log),
     arguments=("cluster_ids",),
     default_similarity="nli",
 )
 
-SE = Method(
-    name="se",
-    source=f"{_FARQUHAR}, SE",
-    function=semantic_entropy,
-    limits=between(0.0, math.log),
-    arguments=("cluster_ids", "mean_logprobs"),
-    default_similarity="nli",
-    without_logprobs=DSE,
-)
-
-NE = Method(
-    name="ne",
-    source="Malinin and Gales 2021, arXiv 2002.07650, length-normalised",
-    function=naive_entropy,
-    arguments=("mean_logprobs",),
-)
-
-NUM_SET = Method(
-    name="num_set",
-    source="Lin et al. 2024, Generating with Confidence, NumSet",
-    function=semantic_set_count,
-    limits=between(1.0, float),
-    arguments=("cluster_ids",),
-    default_similarity="nli",
-)
-
-VOTE_SHARE = Method(
-    name="vote_share",
-    source="Wang et al. 2023, Self-Consistency, share of the majority",
-    function=vote_share,
-    limits=between(0.0, lambda n: (n - 1) / n),
-    arguments=("cluster_ids",),
-    default_similarity="exact",
+METHODS = (
+    Method(
+        name="se",
+        source=f"{_FARQUHAR}, SE",
+        function=semantic_entropy,
+        limits=(0.0, math.log),
+        arguments=("cluster_ids", "mean_logprobs"),
+        default_similarity="nli",
+        without_logprobs=_DSE,
+    ),
+    _DSE,
+    Method(
+        name="ne",
+        source="Malinin and Gales 2021, arXiv 2002.07650, length-normalised",
+        function=naive_entropy,
+        arguments=("mean_logprobs",),
+    ),
+    Method(
+        name="num_set",
+        source="Lin et al. 2024, Generating with Confidence, NumSet",
+        function=semantic_set_count,
+        limits=(1.0, float),
+        arguments=("cluster_ids",),
+        default_similarity="nli",
+    ),
+    Method(
+        name="vote_share",
+        source="Wang et al. 2023, Self-Consistency, share of the majority",
+        function=vote_share,
+        limits=(0.0, lambda n: (n - 1) / n),
+        arguments=("cluster_ids",),
+        default_similarity="exact",
+    ),
 )

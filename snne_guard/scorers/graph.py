@@ -14,18 +14,14 @@ from numpy.typing import ArrayLike
 from snne_guard.checks import check_number
 from snne_guard.errors import InputError
 from snne_guard.scorers.checks import as_matrix
-from snne_guard.scorers.method import Method, between
+from snne_guard.scorers.method import Method
 from snne_guard.types import FloatArray
 
 __all__ = [
-    "DEG",
-    "ECCEN",
-    "LEX_SIM",
-    "SUM_EIGV",
+    "METHODS",
     "degree",
     "eccentricity",
     "eigenvalue_sum",
-    "laplacian_spectrum",
     "lexical_similarity",
 ]
 
@@ -60,33 +56,6 @@ def lexical_similarity(similarity: ArrayLike) -> float:
     return 0.0 - math.fsum(others) / (n * (n - 1))
 
 
-def laplacian_spectrum(similarity: ArrayLike) -> tuple[FloatArray, FloatArray]:
-    r"""Return the spectrum of a similarity graph's normalised Laplacian.
-
-    .. math:: L = I - D^{-1/2} W D^{-1/2}, \quad D_{ii} = \sum_j W_{ij}
-
-    W is at least 0. If it is not symmetric, the mean of both directions is taken.
-
-    Returns:
-        ``(n,)`` eigenvalues in [0, 2], ascending, and ``(n, n)`` eigenvectors as
-        columns.
-
-    Example:
-        >>> laplacian_spectrum([[1, 0], [0, 1]])[0].tolist()
-        [0.0, 0.0]
-    """
-    weights = as_matrix(similarity, least=0)
-    weights = weights / 2 + weights.T / 2
-    degrees = weights.sum(axis=1)
-    if degrees.min() == 0:
-        msg = f"expected no row of zeros, got one at {degrees.argmin()}"
-        raise InputError(msg)
-    scale = 1 / np.sqrt(degrees)
-    # The eigenvalues of L - I keep the digits that those of L lose near 0.
-    values, vectors = np.linalg.eigh(weights * scale[:, None] * -scale)
-    return values + 1, vectors
-
-
 def eigenvalue_sum(similarity: ArrayLike) -> float:
     r"""Return the sum of eigenvalues, a continuous count of meanings (SumEigv).
 
@@ -102,7 +71,7 @@ def eigenvalue_sum(similarity: ArrayLike) -> float:
         >>> eigenvalue_sum([[1, 1, 0], [1, 1, 0], [0, 0, 1]])
         2.0
     """
-    values, _ = laplacian_spectrum(similarity)
+    values, _ = _laplacian_spectrum(similarity)
     return round(math.fsum((1 - values).clip(min=0).tolist()), _DIGITS)
 
 
@@ -153,40 +122,57 @@ def eccentricity(similarity: ArrayLike, *, threshold: float = 0.9) -> float:
         2.0
     """
     threshold = check_number(threshold, what="threshold")
-    values, vectors = laplacian_spectrum(similarity)
+    values, vectors = _laplacian_spectrum(similarity)
     chosen = vectors[:, values < threshold - _ROUNDING]
     return round(float(np.linalg.norm(chosen - chosen.mean(axis=0))), _DIGITS)
 
 
+def _laplacian_spectrum(similarity: ArrayLike) -> tuple[FloatArray, FloatArray]:
+    """Return eigenvalues, ascending, and eigenvectors of I - D^-1/2 W D^-1/2.
+
+    D is the diagonal of W's row sums. If W is not symmetric, the mean of both
+    directions is taken.
+    """
+    weights = as_matrix(similarity, least=0)
+    weights = weights / 2 + weights.T / 2
+    degrees = weights.sum(axis=1)
+    if degrees.min() == 0:
+        msg = f"expected no row of zeros, got one at {degrees.argmin()}"
+        raise InputError(msg)
+    scale = 1 / np.sqrt(degrees)
+    # The eigenvalues of L - I keep the digits that those of L lose near 0.
+    values, vectors = np.linalg.eigh(weights * scale[:, None] * -scale)
+    return values + 1, vectors
+
+
 _LIN = "Lin et al. 2024, Generating with Confidence"
 
-LEX_SIM = Method(
-    name="lex_sim",
-    source="Fomicheva et al. 2020, Unsupervised Quality Estimation for NMT",
-    function=lexical_similarity,
-    limits=between(-1.0, 0.0),
-)
-
-SUM_EIGV = Method(
-    name="sum_eigv",
-    source=f"{_LIN}, U_EigV",
-    function=eigenvalue_sum,
-    limits=between(1.0, float),
-    default_similarity="nli",
-)
-
-DEG = Method(
-    name="deg",
-    source=f"{_LIN}, U_Deg",
-    function=degree,
-    limits=between(0.0, lambda n: n - 1),
-    default_similarity="nli",
-)
-
-ECCEN = Method(
-    name="eccen",
-    source=f"{_LIN}, U_Ecc",
-    function=eccentricity,
-    limits=between(0.0, lambda n: math.sqrt(n - 1)),
-    default_similarity="nli",
+METHODS = (
+    Method(
+        name="lex_sim",
+        source="Fomicheva et al. 2020, Unsupervised Quality Estimation for NMT",
+        function=lexical_similarity,
+        limits=(-1.0, 0.0),
+    ),
+    Method(
+        name="sum_eigv",
+        source=f"{_LIN}, U_EigV",
+        function=eigenvalue_sum,
+        limits=(1.0, float),
+        default_similarity="nli",
+    ),
+    Method(
+        name="deg",
+        source=f"{_LIN}, U_Deg",
+        function=degree,
+        limits=(0.0, lambda n: n - 1),
+        default_similarity="nli",
+    ),
+    Method(
+        name="eccen",
+        source=f"{_LIN}, U_Ecc",
+        function=eccentricity,
+        limits=(0.0, lambda n: math.sqrt(n - 1)),
+        default_similarity="nli",
+    ),
 )

@@ -12,14 +12,12 @@ from snne_guard.checks import check_number
 from snne_guard.errors import InputError
 from snne_guard.scorers.checks import as_cluster_ids, as_entailment, as_matrix
 from snne_guard.scorers.entropy import cluster_masses
-from snne_guard.scorers.method import Method, between
+from snne_guard.scorers.method import Method
 from snne_guard.scorers.snne import softmax_weights
 from snne_guard.types import FloatArray
 
 __all__ = [
-    "KLE_FULL",
-    "KLE_HEAT",
-    "KLE_MATERN",
+    "METHODS",
     "cluster_kernel",
     "edge_weights",
     "heat_kernel",
@@ -266,29 +264,29 @@ def _laplacian(
 
 _NIKITIN = "Nikitin et al. 2024, Kernel Language Entropy"
 
-KLE_HEAT = Method(
-    name="kle_heat",
-    source=f"{_NIKITIN}, KLE(K_heat), t = 0.3",
-    function=kle,
-    limits=between(0.0, math.log),
-    arguments=("graph",),
-    default_similarity="nli",
-)
-
-KLE_MATERN = Method(
-    name="kle_matern",
-    source=f"{_NIKITIN}, KLE(K_Matern), kappa = 1, nu = 1",
-    function=lambda graph: kle(graph, kernel=matern_kernel),
-    limits=between(0.0, math.log),
-    arguments=("graph",),
-    default_similarity="nli",
-)
-
-KLE_FULL = Method(
-    name="kle_full",
-    source=f"{_NIKITIN}, KLE(K_full), heat t = 0.3, alpha = 0.5",
-    function=kle_full,
-    limits=between(0.0, math.log),
-    arguments=("graph", "cluster_ids", "mean_logprobs"),
-    default_similarity="nli",
+METHODS = (
+    Method(
+        name="kle_heat",
+        source=f"{_NIKITIN}, KLE(K_heat), t = 0.3",
+        function=kle,
+        limits=(0.0, math.log),
+        arguments=("graph",),
+        default_similarity="nli",
+    ),
+    Method(
+        name="kle_matern",
+        source=f"{_NIKITIN}, KLE(K_Matern), kappa = 1, nu = 1",
+        function=lambda graph: kle(graph, kernel=matern_kernel),
+        limits=(0.0, math.log),
+        arguments=("graph",),
+        default_similarity="nli",
+    ),
+    Method(
+        name="kle_full",
+        source=f"{_NIKITIN}, KLE(K_full), heat t = 0.3, alpha = 0.5",
+        function=kle_full,
+        limits=(0.0, math.log),
+        arguments=("graph", "cluster_ids", "mean_logprobs"),
+        default_similarity="nli",
+    ),
 )

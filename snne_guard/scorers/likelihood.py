@@ -9,24 +9,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from snne_guard.scorers.checks import as_logprobs, as_shares
-from snne_guard.scorers.method import Method, between
+from snne_guard.scorers.method import Method
 from snne_guard.similarity.tokens import unicode_tokens
 
 __all__ = [
-    "ANSWER_LENGTH",
-    "COCOA_MSP",
-    "COCOA_PPL",
-    "PERPLEXITY",
-    "P_TRUE",
-    "SEQUENCE_PROBABILITY",
+    "METHODS",
     "answer_length",
-    "cocoa_msp",
-    "cocoa_ppl",
+    "cocoa",
     "p_true",
     "p_true_prompt",
     "perplexity",
@@ -91,8 +86,10 @@ def answer_length(main_answer: str) -> float:
     return float(len(unicode_tokens(main_answer)))
 
 
-def cocoa_msp(main_logprobs: ArrayLike, main_similarity: ArrayLike) -> float:
-    r"""Return CoCoA with the probability of the whole answer.
+def cocoa(
+    main_logprobs: ArrayLike, main_similarity: ArrayLike, *, per_token: bool = False
+) -> float:
+    r"""Return CoCoA: the answer's improbability times its distance from the samples.
 
     .. math::
         CoCoA = u(y) \cdot \frac1m \sum_i \big(1 - f(y, y_i)\big), \quad
@@ -100,34 +97,28 @@ def cocoa_msp(main_logprobs: ArrayLike, main_similarity: ArrayLike) -> float:
 
     where y is the delivered answer and the :math:`y_i` are the samples.
 
+    Args:
+        main_logprobs: As above.
+        main_similarity: As above.
+        per_token: Whether u(y) is divided by the number of tokens, which makes it the
+            log of the perplexity (CoCoA PPL) instead of CoCoA MSP.
+
     Returns:
         A value of at least 0 nats, higher is more uncertain; unbounded. 0 if all
         samples are like the answer, however unlikely that is.
 
     Source:
         Vashurin et al. 2025, "CoCoA: A Minimum Bayes Risk Framework Bridging
-        Confidence and Consistency for Uncertainty Quantification in LLMs", CoCoA MSP.
+        Confidence and Consistency for Uncertainty Quantification in LLMs".
 
     Example:
-        >>> round(cocoa_msp([-0.1, -0.3], [1.0, 0.5]), 4)
+        >>> round(cocoa([-0.1, -0.3], [1.0, 0.5]), 4)
         0.1
     """
-    return _times_distance(_surprise(main_logprobs), main_similarity)
-
-
-def cocoa_ppl(main_logprobs: ArrayLike, main_similarity: ArrayLike) -> float:
-    r"""Return CoCoA with the log of the answer's perplexity.
-
-    It is ``cocoa_msp`` with :math:`u(y) = -\frac1t \sum_t \log p_t`.
-
-    Source:
-        The paper named at ``cocoa_msp``, CoCoA PPL.
-
-    Example:
-        >>> round(cocoa_ppl([-0.1, -0.3], [1.0, 0.5]), 4)
-        0.05
-    """
-    return _times_distance(_mean_surprise(main_logprobs), main_similarity)
+    surprise = (_mean_surprise if per_token else _surprise)(main_logprobs)
+    similarity = as_shares(main_similarity, what="main_similarity")
+    distance = math.fsum((1 - similarity).tolist()) / similarity.size
+    return surprise * distance if distance else 0.0  # inf * 0 would be NaN
 
 
 def p_true(p_true_logprob: float) -> float:
@@ -194,55 +185,46 @@ def _mean_surprise(main_logprobs: ArrayLike) -> float:
     return _surprise(main_logprobs) / np.size(main_logprobs)
 
 
-def _times_distance(surprise: float, main_similarity: ArrayLike) -> float:
-    similarity = as_shares(main_similarity, what="main_similarity")
-    distance = math.fsum((1 - similarity).tolist()) / similarity.size
-    return surprise * distance if distance else 0.0  # inf * 0 would be NaN
-
-
 _POLYGRAPH = "Fadeeva et al. 2023, LM-Polygraph"
 _VASHURIN = "Vashurin et al. 2025, CoCoA: A Minimum Bayes Risk Framework"
 
-SEQUENCE_PROBABILITY = Method(
-    name="sequence_probability",
-    source=f"{_POLYGRAPH}, maximum sequence probability",
-    function=sequence_probability,
-    limits=between(0.0, 1.0),
-    arguments=("main_logprobs",),
-)
-
-PERPLEXITY = Method(
-    name="perplexity",
-    source=f"{_POLYGRAPH}, perplexity",
-    function=perplexity,
-    arguments=("main_logprobs",),
-)
-
-ANSWER_LENGTH = Method(
-    name="answer_length",
-    source="Santilli et al. 2025, Revisiting Uncertainty Quantification Evaluation",
-    function=answer_length,
-    arguments=("main_answer",),
-)
-
-COCOA_MSP = Method(
-    name="cocoa_msp",
-    source=f"{_VASHURIN}, CoCoA MSP",
-    function=cocoa_msp,
-    arguments=("main_logprobs", "main_similarity"),
-)
-
-COCOA_PPL = Method(
-    name="cocoa_ppl",
-    source=f"{_VASHURIN}, CoCoA PPL",
-    function=cocoa_ppl,
-    arguments=("main_logprobs", "main_similarity"),
-)
-
-P_TRUE = Method(
-    name="p_true",
-    source="Kadavath et al. 2022, Language Models (Mostly) Know What They Know",
-    function=p_true,
-    limits=between(0.0, 1.0),
-    arguments=("p_true_logprob",),
+METHODS = (
+    Method(
+        name="sequence_probability",
+        source=f"{_POLYGRAPH}, maximum sequence probability",
+        function=sequence_probability,
+        limits=(0.0, 1.0),
+        arguments=("main_logprobs",),
+    ),
+    Method(
+        name="perplexity",
+        source=f"{_POLYGRAPH}, perplexity",
+        function=perplexity,
+        arguments=("main_logprobs",),
+    ),
+    Method(
+        name="answer_length",
+        source="Santilli et al. 2025, Revisiting Uncertainty Quantification Evaluation",
+        function=answer_length,
+        arguments=("main_answer",),
+    ),
+    Method(
+        name="cocoa_msp",
+        source=f"{_VASHURIN}, CoCoA MSP",
+        function=cocoa,
+        arguments=("main_logprobs", "main_similarity"),
+    ),
+    Method(
+        name="cocoa_ppl",
+        source=f"{_VASHURIN}, CoCoA PPL",
+        function=partial(cocoa, per_token=True),
+        arguments=("main_logprobs", "main_similarity"),
+    ),
+    Method(
+        name="p_true",
+        source="Kadavath et al. 2022, Language Models (Mostly) Know What They Know",
+        function=p_true,
+        limits=(0.0, 1.0),
+        arguments=("p_true_logprob",),
+    ),
 )

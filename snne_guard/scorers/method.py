@@ -9,10 +9,9 @@ from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.scorers.checks import check_count
 from snne_guard.types import MethodInputs, Similarity
 
-__all__ = ["Limits", "Method", "between"]
+__all__ = ["Method"]
 
-Limits = Callable[..., tuple[float, float]]
-"""``(n, *, tau)`` to the smallest and largest value of a method for ``n`` members."""
+_Limit = float | Callable[[int], float]
 
 _INPUTS = {field.name for field in fields(MethodInputs)}
 _LOGPROBS = {"mean_logprobs", "token_logprobs", "main_logprobs", "sample_mean_logprobs"}
@@ -37,7 +36,8 @@ class Method:
             returns the raw value.
         arguments: Fields of ``MethodInputs`` that it requires, in order.
         options: Fields of ``MethodInputs`` that always have a value: tau, anchor.
-        limits: Smallest and largest value for ``n`` members, None if unbounded.
+        limits: Smallest and largest value, each a number or a function of the number
+            of members; or a function ``(n, *, tau)`` to both. None if unbounded.
         mapping: ``(value, n, *, tau)`` to ``u``; None maps the limits linearly to
             [0, 1].
         default_similarity: Name of the similarity it runs on if none is given.
@@ -53,7 +53,7 @@ class Method:
         ...     name="mean_distance",
         ...     source="an example",
         ...     function=lambda similarity: float(1 - similarity.mean()),
-        ...     limits=between(0.0, lambda n: 1 - 1 / n),
+        ...     limits=(0.0, lambda n: 1 - 1 / n),
         ... )
         >>> mean_distance.compute(MethodInputs(similarity=np.eye(2)))
         0.5
@@ -66,7 +66,7 @@ class Method:
     function: Callable[..., float]
     arguments: tuple[str, ...] = ("similarity",)
     options: tuple[str, ...] = ()
-    limits: Limits | None = None
+    limits: tuple[_Limit, _Limit] | Callable[..., tuple[float, float]] | None = None
     mapping: Callable[..., float | None] | None = None
     default_similarity: str = "rouge_l"
     without_logprobs: Method | None = None
@@ -140,8 +140,18 @@ class Method:
         return float(self.function(*arguments, **options))
 
     def bounds(self, n: int, /, *, tau: float = 1.0) -> tuple[float, float] | None:
-        """Return the smallest and largest value for ``n`` members, None if unknown."""
-        return None if self.limits is None else self.limits(n, tau=tau)
+        """Return the smallest and largest value for ``n`` members, None if unknown.
+
+        Raises:
+            InputError: n is not a whole number of at least 1.
+        """
+        if self.limits is None:
+            return None
+        check_count(n)
+        if callable(self.limits):
+            return self.limits(n, tau=tau)
+        low, high = (limit(n) if callable(limit) else limit for limit in self.limits)
+        return float(low), float(high)
 
     def uncertainty(self, value: float, n: int, /, *, tau: float = 1.0) -> float | None:
         """Map a raw value to [0, 1].
@@ -152,34 +162,14 @@ class Method:
         Raises:
             InputError: The value lies outside the limits.
         """
-        if n < 2 or self.limits is None:  # noqa: PLR2004 - one answer cannot differ
+        limits = self.bounds(n, tau=tau)
+        if n < 2 or limits is None:  # noqa: PLR2004 - one answer cannot differ
             return None
         if self.mapping is not None:
             return self.mapping(value, n, tau=tau)
-        low, high = self.limits(n, tau=tau)
+        low, high = limits
         slack = _ROUNDING * max(1.0, abs(low), abs(high))
         if not low - slack <= value <= high + slack:
             msg = f"expected {self.name} in [{low}, {high}] for n={n}, got {value}"
             raise InputError(msg)
         return min(max((value - low) / (high - low), 0.0), 1.0)
-
-
-def between(
-    low: float | Callable[[int], float], high: float | Callable[[int], float]
-) -> Limits:
-    """Return limits that depend on n alone.
-
-    Example:
-        >>> import math
-        >>> between(0.0, math.log)(1)
-        (0.0, 0.0)
-    """
-
-    def limits(n: int, /, *, tau: float = 1.0) -> tuple[float, float]:
-        del tau  # these methods have no temperature
-        check_count(n)
-        smallest = low(n) if callable(low) else low
-        largest = high(n) if callable(high) else high
-        return float(smallest), float(largest)
-
-    return limits

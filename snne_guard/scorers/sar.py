@@ -14,7 +14,12 @@ from snne_guard.scorers.checks import as_matrix, as_shares, as_token_logprobs
 from snne_guard.scorers.method import Method
 from snne_guard.types import FloatArray
 
-__all__ = ["SAR", "SENT_SAR", "TOKEN_SAR", "sar", "sent_sar", "token_sar"]
+__all__ = [
+    "METHODS",
+    "sar",
+    "sent_sar",
+    "token_sar",
+]
 
 
 def token_sar(
@@ -155,25 +160,25 @@ def _mean(values: FloatArray) -> float:
 
 _DUAN = "Duan et al. 2024, Shifting Attention to Relevance"
 
-SAR = Method(
-    name="sar",
-    source=f"{_DUAN}, SAR, T = 0.001",
-    function=sar,
-    arguments=("token_logprobs", "token_importance", "similarity"),
-    default_similarity="cross_encoder",
-)
-
-TOKEN_SAR = Method(
-    name="token_sar",
-    source=f"{_DUAN}, tokenSAR",
-    function=token_sar,
-    arguments=("token_logprobs", "token_importance"),
-)
-
-SENT_SAR = Method(
-    name="sent_sar",
-    source=f"{_DUAN}, sentSAR, T = 0.001",
-    function=sent_sar,
-    arguments=("token_logprobs", "similarity"),
-    default_similarity="cross_encoder",
+METHODS = (
+    Method(
+        name="sar",
+        source=f"{_DUAN}, SAR, T = 0.001",
+        function=sar,
+        arguments=("token_logprobs", "token_importance", "similarity"),
+        default_similarity="cross_encoder",
+    ),
+    Method(
+        name="token_sar",
+        source=f"{_DUAN}, tokenSAR",
+        function=token_sar,
+        arguments=("token_logprobs", "token_importance"),
+    ),
+    Method(
+        name="sent_sar",
+        source=f"{_DUAN}, sentSAR, T = 0.001",
+        function=sent_sar,
+        arguments=("token_logprobs", "similarity"),
+        default_similarity="cross_encoder",
+    ),
 )

@@ -1,23 +1,72 @@
-"""Answers that are there already to a score; no model is called."""
+"""From answers to a score: the methods by name, and ``score``. No model is called."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 
 from snne_guard.checks import check_number
-from snne_guard.errors import InputError
+from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.scorers.checks import as_logprobs
+from snne_guard.scorers.eigen_score import METHODS as EIGEN_SCORE
+from snne_guard.scorers.entailment import METHODS as ENTAILMENT
+from snne_guard.scorers.entropy import METHODS as ENTROPY
+from snne_guard.scorers.graph import METHODS as GRAPH
 from snne_guard.scorers.inputs import InputBuilder, TokenLogprobs
+from snne_guard.scorers.kle import METHODS as KLE
+from snne_guard.scorers.likelihood import METHODS as LIKELIHOOD
 from snne_guard.scorers.method import Method
-from snne_guard.scorers.registry import resolve_method
+from snne_guard.scorers.sar import METHODS as SAR
+from snne_guard.scorers.snne import METHODS as SNNE
 from snne_guard.similarity import blind_spots, resolve_similarity
 from snne_guard.similarity.lexical import distinct_texts
 from snne_guard.similarity.tokens import is_visible
 from snne_guard.types import Score, Similarity
 
-__all__ = ["score", "score_members"]
+__all__ = ["METHODS", "resolve_method", "score", "score_members"]
+
+_ALL = (
+    *SNNE,
+    *ENTROPY,
+    *GRAPH,
+    *KLE,
+    *ENTAILMENT,
+    *SAR,
+    *EIGEN_SCORE,
+    *LIKELIHOOD,
+)
+
+METHODS: Mapping[str, Method] = MappingProxyType(
+    {method.name: method for method in _ALL}
+)
+"""Every method of this library by the name that a guard or ``score`` takes."""
+
+
+def resolve_method(method: str | Method, /, *, logprobs: bool) -> Method:
+    """Return the method that an option means.
+
+    Args:
+        method: A key of ``METHODS``, a ``Method`` of your own, or ``"auto"``.
+        logprobs: Whether token log-probabilities are at hand: ``"auto"`` is WSNNE with
+            them and SNNE without.
+
+    Raises:
+        ConfigurationError: The name is unknown, or it is no ``Method``.
+
+    Example:
+        >>> resolve_method("auto", logprobs=False).name
+        'snne'
+    """
+    if isinstance(method, Method):
+        return method
+    name = ("wsnne" if logprobs else "snne") if method == "auto" else method
+    names = [*METHODS]
+    if name not in names:
+        msg = f"expected method 'auto', a Method or one of {names}, got {name!r}"
+        raise ConfigurationError(msg)
+    return METHODS[name]
 
 
 def score(

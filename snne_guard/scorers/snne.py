@@ -14,7 +14,14 @@ from snne_guard.scorers.checks import as_logprobs, as_matrix, check_count
 from snne_guard.scorers.method import Method
 from snne_guard.types import FloatArray
 
-__all__ = ["SNNE", "WSNNE", "bounds", "snne", "softmax_weights", "uncertainty", "wsnne"]
+__all__ = [
+    "METHODS",
+    "bounds",
+    "snne",
+    "softmax_weights",
+    "uncertainty",
+    "wsnne",
+]
 
 _ROUNDING = 1e-9
 # With fewer representable floats than this between the bounds, u would be noise.
@@ -236,7 +243,7 @@ def _weighted_mean(rows: FloatArray, weights: FloatArray, *, anchor: float) -> f
 
 _PAPER = "Nguyen, Payani, Mirzasoleiman 2025, Beyond Semantic Entropy"
 
-SNNE = Method(
+_SNNE = Method(
     name="snne",
     source=f"{_PAPER}, SNNE",
     function=snne,
@@ -246,14 +253,17 @@ SNNE = Method(
     default_similarity="content_f1",
 )
 
-WSNNE = Method(
-    name="wsnne",
-    source=f"{_PAPER}, WSNNE",
-    function=wsnne,
-    arguments=("similarity", "mean_logprobs"),
-    options=("tau", "anchor"),
-    limits=bounds,
-    mapping=uncertainty,
-    default_similarity="content_f1",
-    without_logprobs=SNNE,
+METHODS = (
+    _SNNE,
+    Method(
+        name="wsnne",
+        source=f"{_PAPER}, WSNNE",
+        function=wsnne,
+        arguments=("similarity", "mean_logprobs"),
+        options=("tau", "anchor"),
+        limits=bounds,
+        mapping=uncertainty,
+        default_similarity="content_f1",
+        without_logprobs=_SNNE,
+    ),
 )

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.scorers import (
     answer_length,
-    cocoa_msp,
-    cocoa_ppl,
+    cocoa,
     eigen_score,
     p_true,
     p_true_prompt,
@@ -74,8 +73,8 @@ def test_likelihoods_are_their_formulas(tokens: list[float]) -> None:
     got = sequence_probability(tokens)
     assert got == pytest.approx(1 - math.exp(sum(tokens)), abs=1e-12)
     assert perplexity(tokens) == pytest.approx(math.exp(-mean))
-    assert cocoa_msp(tokens, [1.0, 0.25]) == pytest.approx(-sum(tokens) * 0.375)
-    assert cocoa_ppl(tokens, [1.0, 0.25]) == pytest.approx(-mean * 0.375)
+    assert cocoa(tokens, [1.0, 0.25]) == pytest.approx(-sum(tokens) * 0.375)
+    assert cocoa(tokens, [1.0, 0.25], per_token=True) == pytest.approx(-mean * 0.375)
 
 
 def test_answers_without_any_probability() -> None:
@@ -83,8 +82,8 @@ def test_answers_without_any_probability() -> None:
     assert sequence_probability(never) == 1
     assert perplexity(never) == math.inf
     assert perplexity([-1000.0]) == math.inf
-    assert cocoa_msp(never, [1.0]) == 0
-    assert cocoa_ppl(never, [0.5]) == math.inf
+    assert cocoa(never, [1.0]) == 0
+    assert cocoa(never, [0.5], per_token=True) == math.inf
 
 
 @pytest.mark.parametrize("tokens", [[], [0.5], [math.nan], ["a"], [-(10**400)]])
@@ -92,8 +91,8 @@ def test_no_log_probabilities(tokens: list[float]) -> None:
     for call in (
         sequence_probability,
         perplexity,
-        lambda one: cocoa_msp(one, [1.0]),
-        lambda one: cocoa_ppl(one, [1.0]),
+        lambda one: cocoa(one, [1.0]),
+        lambda one: cocoa(one, [1.0], per_token=True),
     ):
         with pytest.raises(InputError, match="main_logprobs"):
             call(tokens)
@@ -102,7 +101,7 @@ def test_no_log_probabilities(tokens: list[float]) -> None:
 @pytest.mark.parametrize("shares", [[], [1.5], [-0.1], [math.nan]])
 def test_no_similarity(shares: list[float]) -> None:
     with pytest.raises(InputError, match="main_similarity"):
-        cocoa_msp([-1.0], shares)
+        cocoa([-1.0], shares)
 
 
 def test_length() -> None:
@@ -142,9 +141,10 @@ def test_semantic_density_at_its_ends() -> None:
 @pytest.mark.parametrize(
     ("entailment", "likely", "says"),
     [
-        ([], [], "shape"),
+        ([], [], "at least one mean_logprobs"),
+        ([], [-1.0], "shape"),
         ([[[1, 0, 0]]], [-1.0], "shape"),
-        ([AGREES], [-1.0, -1.0], "expected 1 mean_logprobs"),
+        ([AGREES], [-1.0, -1.0], r"shape \(2, 2, 3\), got \(1, 2, 3\)"),
         ([[[0.5, 0, 0]] * 2], [-1.0], "add up to 1"),
     ],
 )

@@ -13,7 +13,6 @@ from snne_guard.scorers import (
     eigenvalue_sum,
     lexical_similarity,
 )
-from snne_guard.scorers.graph import laplacian_spectrum
 from snne_guard.types import FloatArray
 from tests.scorers.support import SIMILARITY, similarities
 
@@ -47,14 +46,6 @@ def test_methods_are_their_formulas(f: FloatArray) -> None:
         chosen = [vectors[:, k] for k in range(n) if values[k] < 0.9]
         square = sum(float(np.var(one)) * n for one in chosen)
         assert eccentricity(f) == pytest.approx(math.sqrt(max(square, 0)), abs=1e-6)
-
-
-@given(similarities())
-def test_spectrum_makes_the_laplacian(f: FloatArray) -> None:
-    values, vectors = laplacian_spectrum(f)
-    assert np.allclose(vectors @ np.diag(values) @ vectors.T, slow_laplacian(f))
-    assert values.min() >= -1e-9
-    assert values.max() <= 2 + 1e-9
 
 
 @pytest.mark.parametrize("n", [1, 2, 5, 10])

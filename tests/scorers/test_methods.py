@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from snne_guard.errors import ConfigurationError, InputError
-from snne_guard.scorers import METHODS, Method, between, resolve_method
+from snne_guard.scorers import METHODS, Method, resolve_method
 from snne_guard.types import MethodInputs
 from tests.scorers.support import Recorded, inputs, same
 
@@ -177,7 +177,7 @@ def test_a_method_of_your_own() -> None:
         function=lambda f, logprobs, tau: float(np.ptp(f)) * tau + len(logprobs),
         arguments=("similarity", "mean_logprobs"),
         options=("tau",),
-        limits=between(0.0, lambda n: 2 * n),
+        limits=(0.0, lambda n: 2 * n),
     )
     assert spread.needs == {"similarity", "mean_logprobs"}
     assert spread.compute(inputs(tau=2.0)) == 6
