@@ -32,8 +32,8 @@ RecordedModel = Annotated[
 GraderName = Annotated[
     str,
     typer.Option(
-        help="Grades answers without a label: squad_f1, squad_em, contains, numeric, "
-        "rouge_l, bert_score, judge:MODEL, module:function."
+        help="Grades answers without a label: squad_f1, contains, numeric, rouge_l, "
+        "bert_score, judge:MODEL."
     ),
 ]
 JudgeUrl = Annotated[

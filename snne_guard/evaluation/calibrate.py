@@ -94,9 +94,12 @@ def calibrate(
         msg = f"give either error_rate or coverage; got {error_rate!r}, {coverage!r}"
         raise ConfigurationError(msg)
     rows = list(recordings)
-    grades = grade_all(rows, grader) if coverage is None else [None] * len(rows)
-    found = zip(rows, grades, strict=True)
-    kept = [row for row, grade in found if grade is not None or coverage is not None]
+    grades: list[Grade] = []
+    kept = rows
+    if coverage is None:
+        pairs = zip(rows, grade_all(rows, grader), strict=True)
+        graded = [(row, grade) for row, grade in pairs if grade is not None]
+        kept, grades = [row for row, _ in graded], [grade for _, grade in graded]
     if not kept:
         msg = f"expected graded recordings; got {len(rows)} without a grade"
         raise InputError(msg)
@@ -116,7 +119,7 @@ def calibrate(
         reference=tuple(u[np.isfinite(u)].tolist()),
         reply_models=scores.reply_models,
         temperature_set=scores.temperature_set,
-        graders=Counter(one.grader for one in grades if one is not None),
+        graders=Counter(grade.grader for grade in grades),
     )
     return CalibrationResult(
         calibration=calibration,
@@ -128,11 +131,9 @@ def calibrate(
     )
 
 
-def _labels(grades: Sequence[Grade | None]) -> IntArray:
+def _labels(grades: Sequence[Grade]) -> IntArray:
     labels: list[int] = []
     for grade in grades:
-        if grade is None:
-            continue
         if grade.correct is None:
             msg = (
                 f"the grader {grade.grader!r} says how good answers are, not which are "

@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib import import_module
 from typing import Any, Protocol
 
 from snne_guard.errors import ConfigurationError, InputError, MissingExtraError
@@ -21,7 +20,6 @@ __all__ = [
     "Grader",
     "ReferenceGrader",
     "contains",
-    "exact_match",
     "grade_all",
     "is_abstention",
     "is_unanswerable",
@@ -137,20 +135,7 @@ def squad_f1(answer: str, references: Sequence[str], /) -> float:
         0.6666666666666666
     """
     words = _normalised(answer).split()
-    return max(_token_f1(words, text.split()) for text in _kept(references))
-
-
-def exact_match(answer: str, references: Sequence[str], /) -> float:
-    """Return 1.0 if the normalised answer is one of the normalised references.
-
-    Source:
-        The evaluation script of SQuAD 2.0 (Rajpurkar et al. 2018).
-
-    Example:
-        >>> exact_match("the U.S.A.", ["USA"]), exact_match("US", ["USA"])
-        (1.0, 0.0)
-    """
-    return float(_normalised(answer) in _kept(references))
+    return max(_token_f1(words, text.split()) for text in _usable(references))
 
 
 def contains(answer: str, references: Sequence[str], /) -> float:
@@ -164,7 +149,7 @@ def contains(answer: str, references: Sequence[str], /) -> float:
         1.0
     """
     words = f" {_normalised(answer)} "
-    return float(any(f" {text} " in words for text in _kept(references)))
+    return float(any(f" {text} " in words for text in _usable(references)))
 
 
 def rouge_l_f1(answer: str, references: Sequence[str], /) -> float:
@@ -208,7 +193,6 @@ def is_unanswerable(recording: Recording, /) -> bool:
 
 _MEASURES: Mapping[str, Measure] = {
     "squad_f1": squad_f1,
-    "squad_em": exact_match,
     "contains": contains,
     "numeric": numeric_match,
 }
@@ -219,12 +203,7 @@ wrong; ``JudgeGrader`` needs a model and has no name here."""
 
 
 def resolve_grader(name: str, /) -> Grader:
-    """Return the grader that a name means.
-
-    Args:
-        name: One of ``GRADERS``, or ``"module:function"``: a function of your own
-            from a recording to right or wrong (bool), a quality in [0, 1] (float) or
-            None. Such a name runs that module with all your rights.
+    """Return the grader of a name in ``GRADERS``.
 
     Raises:
         ConfigurationError: There is no such grader.
@@ -243,16 +222,8 @@ def resolve_grader(name: str, /) -> Grader:
         from snne_guard.evaluation.model_graders import BertScoreGrader
 
         return BertScoreGrader()
-    module, colon, attribute = name.partition(":")
-    if not (module and colon and attribute):
-        msg = f"expected a grader among {GRADERS} or module:function, got {name!r}"
-        raise ConfigurationError(msg)
-    try:
-        function = getattr(import_module(module), attribute)
-    except (ImportError, AttributeError) as error:
-        msg = f"the grader {name!r} cannot be imported: {error}"
-        raise ConfigurationError(msg) from error
-    return _by_function(name, function)
+    msg = f"expected a grader among {GRADERS}, got {name!r}"
+    raise ConfigurationError(msg)
 
 
 def grade_all(
@@ -282,24 +253,6 @@ def grade_all(
     return grades
 
 
-def _by_function(name: str, function: Callable[[Recording], Any]) -> Grader:
-    def grade(recording: Recording) -> Grade | None:
-        quality = function(recording)
-        if quality is None:
-            return None
-        if not isinstance(quality, int | float):
-            msg = (
-                f"expected a bool, a float or None from grader {name!r}, "
-                f"got {type(quality).__name__}"
-            )
-            raise InputError(msg)
-        # A whole number is right or wrong, a float says how good.
-        threshold = 0.5 if isinstance(quality, int) else None
-        return make_grade(float(quality), grader=name, threshold=threshold)
-
-    return lambda recordings, /: [grade(row) for row in recordings]
-
-
 def _by_label(recording: Recording) -> Grade | None:
     label = recording.label
     if label is None:
@@ -317,7 +270,7 @@ def _normalised(text: str) -> str:
     return " ".join(_ARTICLE.sub(" ", bare).split())
 
 
-def _kept(references: Sequence[str]) -> list[str]:
+def _usable(references: Sequence[str]) -> list[str]:
     return [text for one in references if (text := _normalised(one))] or [""]
 
 

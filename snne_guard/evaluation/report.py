@@ -21,7 +21,7 @@ from snne_guard.types import FloatArray
 
 __all__ = ["check_report_packages", "to_html"]
 
-_DRAWN = 5
+_CURVES = 5
 _LONGEST_NAME = 40
 _SMALLEST_COVERAGE = 0.05  # below it the risk hangs on a few answers
 
@@ -84,33 +84,33 @@ def _charts(evaluation: Evaluation) -> dict[str, str]:
     correct = evaluation.correct
     if correct is None or correct.all() or not correct.any():
         return {}
-    drawn = _drawn(evaluation)
+    plotted = _plotted(evaluation)
     first = evaluation.first
     return {
         "ROC: share of wrong answers found, by share of right answers flagged": _roc(
-            drawn, correct
+            plotted, correct
         ),
         "Risk and coverage: error rate among the most certain answers": _risk(
-            drawn, correct
+            plotted, correct
         ),
         f"Scores of {first}, right and wrong answers": _histogram(
-            drawn[first], correct
+            plotted[first], correct
         ),
     }
 
 
-def _drawn(evaluation: Evaluation) -> dict[str, FloatArray]:
+def _plotted(evaluation: Evaluation) -> dict[str, FloatArray]:
     """Return the first method, the best others and the baseline."""
     first = evaluation.first
     best = [row.name for row in evaluation.ranked if row.name not in {first, BASELINE}]
-    names = [first, *best[: _DRAWN - 2], BASELINE]
+    names = [first, *best[: _CURVES - 2], BASELINE]
     return {name: evaluation.uncertainties[name] for name in names}
 
 
-def _roc(drawn: Mapping[str, FloatArray], correct: FloatArray) -> str:
+def _roc(plotted: Mapping[str, FloatArray], correct: FloatArray) -> str:
     figure, axes = _figure("right answers flagged", "wrong answers found")
     axes.plot([0, 1], [0, 1], color="0.6", linewidth=0.8)
-    for name, values in drawn.items():
+    for name, values in plotted.items():
         # One point a distinct value, the most uncertain answers first.
         ranks = dense_ranks(values, correct)
         wrong = np.bincount(ranks, weights=1 - correct)[::-1].cumsum()
@@ -124,9 +124,9 @@ def _roc(drawn: Mapping[str, FloatArray], correct: FloatArray) -> str:
     return _picture(figure, axes)
 
 
-def _risk(drawn: Mapping[str, FloatArray], correct: FloatArray) -> str:
+def _risk(plotted: Mapping[str, FloatArray], correct: FloatArray) -> str:
     figure, axes = _figure("coverage", "selective risk")
-    for name, values in drawn.items():
+    for name, values in plotted.items():
         coverage, risk = risk_coverage(values, correct)
         kept = coverage >= _SMALLEST_COVERAGE
         _line(axes, coverage[kept], risk[kept], name)

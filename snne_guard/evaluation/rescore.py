@@ -7,7 +7,6 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, TypedDict
 
 import numpy as np
@@ -25,7 +24,7 @@ from snne_guard.sampling.reading import is_complete, is_refused
 from snne_guard.scorers import Method, resolve_method, score_members
 from snne_guard.similarity import resolve_similarity
 from snne_guard.similarity.tokens import is_visible
-from snne_guard.types import FloatArray, Sample, Score, Similarity
+from snne_guard.types import FloatArray, Sample, Similarity
 
 __all__ = ["RecordedScores", "ScoringOptions", "Track", "score_recordings"]
 
@@ -95,7 +94,7 @@ def score_recordings(
         bare_question: Whether the guard is told the question without its context, by
             its option ``question``.
         model: Name of the model, where the recordings do not say it.
-        track: Is given the recordings and yields them, for a progress bar.
+        track: Takes the recordings and yields them, for a progress bar.
 
     Raises:
         ConfigurationError: If an option makes no sense.
@@ -104,48 +103,58 @@ def score_recordings(
         ScoringError: If the similarity or the method failed.
     """
     settings = _common_settings(recordings, model=model)
-    settled = _settled(method, recordings)
-    name, compare = resolve_similarity(similarity or settled.default_similarity)
-    n = _members(recordings, n=n, include_answer=include_answer)
-    hot = settings["temperature"] >= 1
-    score = partial(
-        score_members,
-        method=settled,
-        similarity=compare,
-        similarity_name=name,
-        tau=tau,
-        include_answer=include_answer,
-    )
-    found: list[tuple[float, str]] = []
-    for row in track(recordings):
-        members = _selected(row, settled, n=n, include_answer=include_answer)
-        why = _problem(members, settled, n=n, hot=hot)
-        if why is None:
-            question = row.question if bare_question else _prompt(row)
-            found.append(_uncertainty(row.id, members, score, question=question))
-        else:
-            found.append((math.inf, why))
-    u = np.array([value for value, _ in found], dtype=np.float64)
-    unscored = Counter(why for value, why in found if math.isinf(value))
-    if np.isinf(u).all():
+    chosen = _method(method, recordings)
+    name, compare = resolve_similarity(similarity or chosen.default_similarity)
+    size = _set_size(recordings, n=n, include_answer=include_answer)
+
+    def scored(row: Recording) -> float | str:
+        """Return ``u``, or the reason code that says why there is none."""
+        members = _selected(row, chosen, n=size, include_answer=include_answer)
+        why = _problem(members, chosen, n=size, hot=settings["temperature"] >= 1)
+        if why is not None:
+            return why
+        try:
+            score = score_members(
+                members.texts,
+                method=chosen,
+                similarity=compare,
+                similarity_name=name,
+                tau=tau,
+                include_answer=include_answer,
+                question=row.question if bare_question else _prompt(row),
+                token_logprobs=members.token_logprobs,
+            )
+        except SnneGuardError:
+            raise
+        except Exception as error:
+            # Its message may hold a text that was compared.
+            msg = f"scoring recording {row.id!r} failed with {type(error).__name__}"
+            raise ScoringError(msg) from error
+        return "scoring_failed" if score.uncertainty is None else score.uncertainty
+
+    scores = [scored(row) for row in track(recordings)]
+    unscored = Counter(each for each in scores if isinstance(each, str))
+    if unscored.total() == len(scores):
         why = ", ".join(f"{code} {count}" for code, count in unscored.most_common())
         msg = f"no recording can be scored as a guard would score it: {why}"
         raise InputError(msg)
-    names = (name for row in recordings for name in _drawn(row, "models"))
-    anchor = settled.anchor(name) if include_answer else 0.0
+    models = [each for row in recordings for each in _drawn(row, "models") if each]
     return RecordedScores(
         settings=settings
         | {
-            "n": n,
+            "n": size,
             "include_answer": include_answer,
-            "method": settled.name,
-            "similarity": name if settled.compares_answers else None,
+            "method": chosen.name,
+            "similarity": name if chosen.compares_answers else None,
             "tau": float(tau),
-            "anchor": anchor,
+            "anchor": chosen.anchor(name) if include_answer else 0.0,
         },
-        reply_models=tuple(dict.fromkeys(name for name in names if name)),
+        reply_models=tuple(dict.fromkeys(models)),
         temperature_set=_takes_temperature(recordings[0]),
-        uncertainty=u,
+        uncertainty=np.array(
+            [math.inf if isinstance(each, str) else each for each in scores],
+            dtype=np.float64,
+        ),
         unscored=unscored,
     )
 
@@ -158,7 +167,7 @@ def _selected(
     samples = samples[: n - int(include_answer)]
     if not method.needs_logprobs:
         # A guard does not ask for them then, so it cannot use them either.
-        samples = [replace(one, token_logprobs=None) for one in samples]
+        samples = [replace(each, token_logprobs=None) for each in samples]
     return select_members(answer, samples, include_answer=include_answer)
 
 
@@ -170,26 +179,8 @@ def _problem(members: Members, method: Method, *, n: int, hot: bool) -> str | No
         return "suspect_agreement"
     if members.calls:
         return "tool_calls"
-    complete = all(one is not None for one in members.token_logprobs)
+    complete = None not in members.token_logprobs
     return "logprobs_missing" if method.needs_logprobs and not complete else None
-
-
-def _uncertainty(
-    name: str, members: Members, score: Callable[..., Score], *, question: str | None
-) -> tuple[float, str]:
-    """Return ``u``, or ``inf`` and the reason code that says why."""
-    logprobs = members.token_logprobs
-    try:
-        found = score(members.texts, question=question, token_logprobs=logprobs)
-    except SnneGuardError:
-        raise
-    except Exception as error:
-        # Its message may hold a text that was compared.
-        msg = f"scoring recording {name!r} failed with {type(error).__name__}"
-        raise ScoringError(msg) from error
-    if found.uncertainty is None:
-        return math.inf, "scoring_failed"
-    return found.uncertainty, ""
 
 
 def _prompt(recording: Recording) -> str | None:
@@ -237,7 +228,7 @@ def _common_settings(
     return {"model": recorded or model, "temperature": float(temperature), **known}
 
 
-def _members(
+def _set_size(
     recordings: Sequence[Recording], *, n: int | None, include_answer: bool
 ) -> int:
     """Return how many members each set has; every recording must have as many."""
@@ -259,7 +250,7 @@ def _members(
     return needed + int(include_answer)
 
 
-def _settled(method: str | Method, recordings: Sequence[Recording]) -> Method:
+def _method(method: str | Method, recordings: Sequence[Recording]) -> Method:
     """Return the method; ``"auto"`` is WSNNE where all log-probabilities are known."""
     known = all(
         row.main_logprobs and row.token_logprobs and all(row.token_logprobs)
@@ -271,12 +262,12 @@ def _settled(method: str | Method, recordings: Sequence[Recording]) -> Method:
 def _replies(recording: Recording) -> list[Sample]:
     """Return the recorded answer and samples as a guard would have received them."""
     texts = (recording.main_answer, *recording.samples)
-    nothing = (None,) * len(texts)
-    logprobs = (recording.main_logprobs, *(recording.token_logprobs or nothing[1:]))
+    unknown = (None,) * len(texts)
+    logprobs = (recording.main_logprobs, *(recording.token_logprobs or unknown[1:]))
     details = [
-        _drawn(recording, name) or nothing for name in ("finish_reasons", "kinds")
+        _drawn(recording, name) or unknown for name in ("finish_reasons", "kinds")
     ]
-    if any(len(one) != len(texts) for one in details):
+    if any(len(each) != len(texts) for each in details):
         msg = (
             f'expected "finish_reasons" and "kinds" of recording {recording.id!r} to '
             f"be lists of {len(texts)} texts or nulls"
@@ -285,7 +276,7 @@ def _replies(recording: Recording) -> list[Sample]:
     return [
         Sample(
             text="" if kind == "tool_calls" else text,
-            token_logprobs=known or None,
+            token_logprobs=each or None,
             finish_reason=end,
             # Recordings of other programs do not say how a reply ended.
             truncated=end is not None and not (is_complete(end) or is_refused(end)),
@@ -293,7 +284,7 @@ def _replies(recording: Recording) -> list[Sample]:
             tool_calls=text if kind == "tool_calls" else None,
             unreadable=not is_visible(text) or kind == "unreadable",
         )
-        for text, known, end, kind in zip(texts, logprobs, *details, strict=True)
+        for text, each, end, kind in zip(texts, logprobs, *details, strict=True)
     ]
 
 

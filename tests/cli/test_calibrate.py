@@ -101,7 +101,10 @@ def test_a_coverage_needs_no_labels(tmp_path: Path, out: Path) -> None:
     [
         ((), "either error_rate or coverage"),
         (("--error-rate", 0.1, "--coverage", 0.1), "either error_rate or coverage"),
-        (("--error-rate", 2), "alpha to be a finite number above 0 and below 1, got 2.0"),
+        (
+            ("--error-rate", 2),
+            "alpha to be a finite number above 0 and below 1, got 2.0",
+        ),
         (("--error-rate", 0.1, "--grader", "best"), "got 'best'"),
         (("--error-rate", 0.1, "--method", "best"), "'best'"),
         (("--error-rate", 0.1, "--grader", "judge:hf:x", "--base-url", "y"), "served"),

@@ -182,7 +182,6 @@ def test_a_hostile_recording_does_nothing_to_a_terminal(tmp_path: Path) -> None:
         ["--methods", "nonsense"],
         ["--similarity", "cosine"],
         ["--grader", "nonsense"],
-        ["--grader", "no_module:f"],
         ["--samples", "0"],
         ["--draws", "0"],
         ["--csv", "none/t.csv"],

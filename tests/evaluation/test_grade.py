@@ -11,7 +11,6 @@ from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.evaluation import (
     GRADERS,
     Grade,
-    Recording,
     ReferenceGrader,
     grade_all,
     numeric_match,
@@ -20,14 +19,13 @@ from snne_guard.evaluation import (
 )
 from snne_guard.evaluation.grade import (
     contains,
-    exact_match,
     is_abstention,
     is_unanswerable,
     make_grade,
     rouge_l_f1,
 )
 from snne_guard.evaluation.numeric import final_number
-from tests.evaluation.support import VECTORS, recording, recordings
+from tests.evaluation.support import VECTORS, recording
 
 LONG = "x1 x2 x3 x4 x5 x6"
 
@@ -91,11 +89,11 @@ def test_rouge_l_takes_the_best_reference() -> None:
 
 @given(st.text(), st.lists(st.text(), min_size=1, max_size=3))
 def test_measures_stay_within_bounds(answer: str, references: list[str]) -> None:
-    for measure in (squad_f1, exact_match, contains):
+    for measure in (squad_f1, contains):
         assert 0 <= measure(answer, references) <= 1
-    if exact_match(answer, [""]) == 0.0:  # else the reference is none and left out
+    if squad_f1(answer, [""]) == 0.0:  # else the reference is none and left out
         assert squad_f1(answer, [*references, answer]) == 1.0
-    assert exact_match(answer, [answer]) == contains(answer, [answer]) == 1.0
+    assert squad_f1(answer, [answer]) == contains(answer, [answer]) == 1.0
     assert numeric_match(answer, references) in {0.0, 1.0, None}
 
 
@@ -173,7 +171,6 @@ def test_numbers_are_read_in_linear_time(text: str) -> None:
     ("name", "right", "wrong"),
     [
         ("squad_f1", "It was Neil Armstrong", "Buzz Aldrin"),
-        ("squad_em", "neil armstrong.", "It was Neil Armstrong"),
         ("contains", "Everybody knows it was Neil Armstrong, in 1969", "Armstrong"),
     ],
 )
@@ -238,13 +235,15 @@ def test_an_abstention_is_wrong_where_there_is_an_answer() -> None:
 
 
 def test_labels_go_before_a_grader() -> None:
-    rows = recordings()  # the second label says right, F1 says wrong
-    grader = resolve_grader("squad_em")
-    by_label = grade_all(rows, grader)
-    assert {grade.grader for grade in by_label if grade} == {"label"}
-    regraded = grader(rows)
-    assert [grade and grade.correct for grade in by_label] == [1, 1, 0, 0]
-    assert [grade and grade.correct for grade in regraded] == [1, 0, 0, 0]
+    rows = [
+        recording(main_answer="x", answers=["x"], label=0),
+        recording(main_answer="x", answers=["x"]),
+    ]
+    grades = grade_all(rows, resolve_grader("squad_f1"))
+    assert grades == [
+        Grade(quality=0.0, correct=0, grader="label"),
+        Grade(quality=1.0, correct=1, grader="squad_f1"),
+    ]
 
 
 def test_a_grader_sees_only_what_has_no_label() -> None:
@@ -259,31 +258,7 @@ def test_a_grader_sees_only_what_has_no_label() -> None:
     assert seen == ["b"]
 
 
-def own_grade(row: Recording) -> bool | float | None:
-    """A grader of one's own; tests name it as module:function."""
-    return {"yes": True, "half": 0.5, "none": None}.get(row.main_answer, False)
-
-
-def text_grade(row: Recording) -> str:
-    return row.main_answer
-
-
-def test_a_function_of_ones_own_grades() -> None:
-    rows = [recording(main_answer=text) for text in ("yes", "half", "none", "no")]
-    name = "tests.evaluation.test_grade:own_grade"
-    assert resolve_grader(name)(rows) == [
-        Grade(quality=1.0, correct=1, grader=name),
-        Grade(quality=0.5, correct=None, grader=name),
-        None,
-        Grade(quality=0.0, correct=0, grader=name),
-    ]
-    with pytest.raises(InputError, match="got str"):
-        resolve_grader("tests.evaluation.test_grade:text_grade")(rows)
-
-
-@pytest.mark.parametrize(
-    "name", ["f1", "", "no_such_module:f", "json:no_such", ":f", "m:"]
-)
+@pytest.mark.parametrize("name", ["f1", "", "json:loads"])
 def test_an_unknown_grader_is_refused(name: str) -> None:
     with pytest.raises(ConfigurationError, match="grader"):
         resolve_grader(name)
