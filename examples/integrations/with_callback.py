@@ -1,4 +1,4 @@
-"""Shadow mode: the chain stays as it is, a share of its answers is assessed later.
+"""Shadow mode: the chain stays as it is, and its answers are assessed later.
 
 python examples/integrations/with_callback.py
 """
@@ -27,7 +27,7 @@ prompt = ChatPromptTemplate.from_messages(
 chain = prompt | model | StrOutputParser()
 
 guard = SNNEGuard(model, method="snne", threshold=0.4, observers=[Print()])
-with SNNECallbackHandler(guard, sample_rate=1.0) as handler:
+with SNNECallbackHandler(guard) as handler:
     for question in (
         "What is the chemical symbol for gold?",
         "Who won the 1907 village chess cup of Ebnat?",
@@ -35,4 +35,5 @@ with SNNECallbackHandler(guard, sample_rate=1.0) as handler:
         answer = chain.invoke({"question": question}, {"callbacks": [handler]})
         print(f"at once: {answer}")
 
-print(f"assessed {handler.counts.assessed} of {handler.counts.seen} runs")
+counts = handler.counts
+print(f"assessed {counts['assessed']} of {counts['seen']} runs")

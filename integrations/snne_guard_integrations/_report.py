@@ -1,4 +1,4 @@
-"""What observers report to tracing tools: the same names and words in each."""
+"""What observers report: the same names and words in every tracing tool."""
 
 from __future__ import annotations
 
@@ -60,14 +60,14 @@ def summary(assessment: Assessment) -> str:
 
 
 def metadata(assessment: Assessment, *, content: bool) -> dict[str, Any]:
-    """Return what a delivered message carries, with the texts only if asked for."""
-    found = assessment.to_metadata()
+    """Return the metadata of the delivered message, and the texts if asked for."""
+    fields = assessment.to_metadata()
     if content:
         answer = assessment.answer
-        found["question"] = assessment.question
-        found["answer"] = None if answer is None else answer.text
-        found["samples"] = [sample.text for sample in assessment.samples]
-    return found
+        fields["question"] = assessment.question
+        fields["answer"] = None if answer is None else answer.text
+        fields["samples"] = [sample.text for sample in assessment.samples]
+    return fields
 
 
 def langchain_run(
@@ -75,10 +75,11 @@ def langchain_run(
 ) -> tuple[UUID | None, list[BaseCallbackHandler]]:
     """Return the LangChain run of a guarded call, and the handlers that watch it.
 
-    LangChain does not tell a chat model the run of a stream; then it is the run around
-    it, and outside any run None.
+    LangChain does not tell a chat model the run of a stream: then it is the run around
+    the stream, or None.
     """
     manager = ensure_config().get("callbacks")
-    own = UUID(assessment.run_id) if assessment.run_id else None
-    run_id = own or getattr(manager, "parent_run_id", None)
+    run_id: UUID | None = getattr(manager, "parent_run_id", None)
+    if assessment.run_id:
+        run_id = UUID(assessment.run_id)
     return run_id, list(getattr(manager, "handlers", ()))

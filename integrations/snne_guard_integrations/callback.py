@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
-import inspect
 import logging
 import queue
 import random
 import threading
 from collections import Counter
-from collections.abc import Awaitable, Mapping
 from contextvars import Context, copy_context
 from dataclasses import dataclass, replace
 from typing import Any, Self
@@ -20,40 +17,22 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGeneration, LLMResult
 from langsmith import get_current_run_tree  # langchain-core requires it
 
-from snne_guard import ConfigurationError, SNNEGuard
+from snne_guard import SNNEGuard
+from snne_guard.observers import Observers
 
-__all__ = ["SNNECallbackHandler", "ShadowCounts"]
+__all__ = ["SNNECallbackHandler"]
 
 _log = logging.getLogger(__name__)
 
 _MAX_OPEN = 1000
-"""Runs that may be open; a run that never reports its end would stay for ever."""
+"""Runs that may be open: one that is cancelled under asyncio never reports its end."""
 
-_FORM = ("tools", "tool_choice", "response_format", "format", "stop")
+_REPLY_PARAMETERS = ("tools", "tool_choice", "response_format", "format", "stop")
 """Parameters of a run that decide what kind of reply it gives."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ShadowCounts:
-    """What became of the runs that a ``SNNECallbackHandler`` has seen.
-
-    Attributes:
-        seen: Runs of chat models that began, less those that ``sample_rate`` left out.
-        skipped: Runs that failed, gave no message, or were guarded already.
-        dropped: Answers that found the queue full, or the handler closed.
-        assessed: Answers that were assessed.
-        failed: Answers of which the assessment, or an observer of it, raised.
-    """
-
-    seen: int = 0
-    skipped: int = 0
-    dropped: int = 0
-    assessed: int = 0
-    failed: int = 0
-
-
 class SNNECallbackHandler(BaseCallbackHandler):
-    """Assesses a share of the calls of unguarded models, after they have answered.
+    """Assesses the calls of unguarded models after they have answered.
 
     Pass it as a callback to a model, a chain or an agent; nothing about their runs
     changes. When a run ends, its messages and its answer go into a queue. A daemon
@@ -66,13 +45,10 @@ class SNNECallbackHandler(BaseCallbackHandler):
     lost.
 
     Args:
-        guard: Draws, scores and reports, on the model that is watched. Of a run's own
+        guard: Draws, scores and reports, on the model that is watched. Its
+            ``sample_rate`` is the share of runs that are assessed. Of a run's own
             parameters, samples get tools, the form of the reply and stop texts.
-        sample_rate: Share of runs to assess, in [0, 1]; None: the guard's.
-        max_queue: Answers that may wait; at least 1.
-
-    Raises:
-        ConfigurationError: An option makes no sense.
+        max_queue: Answers that may wait; 0: any number.
 
     Example:
         >>> from langchain_core.language_models import FakeListChatModel
@@ -80,35 +56,20 @@ class SNNECallbackHandler(BaseCallbackHandler):
         >>> handler = SNNECallbackHandler(SNNEGuard(model, n=3))
         >>> model.invoke("The capital of France?", {"callbacks": [handler]}).content
         'Paris'
-        >>> handler.flush(), handler.counts.assessed
+        >>> handler.flush(), handler.counts["assessed"]
         (True, 1)
     """
 
     run_inline = True
     """Async code calls the hooks directly, in the context of the run."""
 
-    def __init__(
-        self,
-        guard: SNNEGuard,
-        *,
-        sample_rate: float | None = None,
-        max_queue: int = 100,
-    ) -> None:
-        _check_guard(guard)
-        rate = guard.sample_rate if sample_rate is None else sample_rate
-        if not 0 <= rate <= 1:
-            msg = f"sample_rate must be in [0, 1]; got {rate!r}"
-            raise ConfigurationError(msg)
-        if max_queue < 1:
-            msg = f"max_queue must be at least 1; got {max_queue!r}"
-            raise ConfigurationError(msg)
-        self.sample_rate = rate
-        self._observers = tuple(guard.observers)
-        # The handler chooses the runs, and tells observers which run it was.
-        alone = {"observers": (), "sample_rate": 1.0}
-        self._guard = guard.model_copy(update=alone)
-        self._open: dict[UUID, _Asked] = {}
-        self._queue: queue.Queue[tuple[_Asked, AIMessage]] = queue.Queue(max_queue)
+    def __init__(self, guard: SNNEGuard, *, max_queue: int = 100) -> None:
+        self._sample_rate = guard.sample_rate
+        self._observers = Observers(guard.observers)
+        # The handler chooses the runs, and gives observers the id of the run.
+        self._guard = guard.model_copy(update={"observers": (), "sample_rate": 1.0})
+        self._open: dict[UUID, _Run] = {}
+        self._queue: queue.Queue[tuple[_Run, AIMessage]] = queue.Queue(max_queue)
         self._counts: Counter[str] = Counter()
         self._waiting = 0
         self._changed = threading.Condition()
@@ -116,10 +77,16 @@ class SNNECallbackHandler(BaseCallbackHandler):
         self._closed = False
 
     @property
-    def counts(self) -> ShadowCounts:
-        """What became of the runs so far."""
+    def counts(self) -> Counter[str]:
+        """What became of the runs so far.
+
+        ``seen``: runs that began, less those that the sample rate left out;
+        ``skipped``: they failed, gave no message or were guarded already; ``dropped``:
+        the queue was full or the handler closed; ``assessed``; ``failed``: the
+        assessment raised.
+        """
         with self._changed:
-            return ShadowCounts(**self._counts)
+            return self._counts.copy()
 
     def flush(self, timeout: float = 30.0) -> bool:
         """Wait until every answer in the queue is assessed.
@@ -153,13 +120,18 @@ class SNNECallbackHandler(BaseCallbackHandler):
         **kwargs: Any,  # noqa: ANN401 - LangChain's signature
     ) -> None:
         """Keep what a run is asked, if it is to be assessed."""
-        chosen = random.random() < self.sample_rate  # noqa: S311 - no secret
+        chosen = random.random() < self._sample_rate  # noqa: S311 - no secret
         if self._closed or not chosen:
             return
-        asked = _Asked(
-            run_id=run_id,
+        parameters = kwargs.get("invocation_params") or {}
+        run = _Run(
+            id=run_id,
             messages=list(messages[0]),
-            form=_form(kwargs.get("invocation_params") or {}),
+            parameters={
+                name: parameters[name]
+                for name in _REPLY_PARAMETERS
+                if parameters.get(name)
+            },
             context=copy_context(),
             parent=get_current_run_tree(),
         )
@@ -168,7 +140,7 @@ class SNNECallbackHandler(BaseCallbackHandler):
             if len(self._open) >= _MAX_OPEN:
                 self._open.pop(next(iter(self._open)))
                 self._counts["skipped"] += 1
-            self._open[run_id] = asked
+            self._open[run_id] = run
 
     def on_llm_end(
         self,
@@ -179,8 +151,8 @@ class SNNECallbackHandler(BaseCallbackHandler):
     ) -> None:
         """Put the answer of a run into the queue."""
         with self._changed:
-            asked = self._open.pop(run_id, None)
-            if asked is None:
+            run = self._open.pop(run_id, None)
+            if run is None:
                 return
             answer = _answer(response)
             if answer is None or "snne_guard" in answer.response_metadata:
@@ -190,7 +162,7 @@ class SNNECallbackHandler(BaseCallbackHandler):
                 self._counts["dropped"] += 1
                 return
             # A copy, since whoever gets the answer may change it.
-            self._queue.put_nowait((asked, answer.model_copy()))
+            self._queue.put_nowait((run, answer.model_copy()))
             self._waiting += 1
             if self._worker is None:
                 self._worker = threading.Thread(
@@ -212,9 +184,9 @@ class SNNECallbackHandler(BaseCallbackHandler):
 
     def _work(self) -> None:
         while True:
-            asked, answer = self._queue.get()
+            run, answer = self._queue.get()
             try:
-                asked.context.run(self._assess, asked, answer)
+                run.context.run(self._assess, run, answer)
                 outcome = "assessed"
             except Exception as error:  # noqa: BLE001 - the next answer must not suffer
                 # Its type alone: the message may hold an answer.
@@ -225,37 +197,23 @@ class SNNECallbackHandler(BaseCallbackHandler):
                 self._waiting -= 1
                 self._changed.notify_all()
 
-    def _assess(self, asked: _Asked, answer: AIMessage) -> None:
+    def _assess(self, run: _Run, answer: AIMessage) -> None:
         guard = self._guard
-        if asked.form:
-            bound = guard.guarded.bind(**asked.form)
+        if run.parameters:
+            bound = guard.guarded.bind(**run.parameters)
             guard = guard.model_copy(update={"guarded": bound})
-        assessment = guard.assess(asked.messages, answer)
-        assessment = replace(assessment, run_id=str(asked.run_id))
-        for observer in self._observers:
-            told = observer.on_assessment(assessment)
-            if inspect.isawaitable(told):
-                asyncio.run(_wait(told))
+        assessment = guard.assess(run.messages, answer)
+        self._observers.notify(replace(assessment, run_id=str(run.id)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Asked:
-    run_id: UUID
+class _Run:
+    id: UUID
     messages: list[BaseMessage]
-    form: dict[str, Any]
+    parameters: dict[str, Any]
     context: Context
     parent: object
     """LangSmith's run around it, which the context holds only weakly."""
-
-
-def _check_guard(guard: object) -> None:
-    if not isinstance(guard, SNNEGuard):
-        msg = f"guard must be an SNNEGuard; got {type(guard).__name__}"
-        raise ConfigurationError(msg)
-
-
-def _form(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: parameters[name] for name in _FORM if parameters.get(name)}
 
 
 def _answer(response: LLMResult) -> AIMessage | None:
@@ -263,7 +221,3 @@ def _answer(response: LLMResult) -> AIMessage | None:
     first = response.generations[0][0] if any(response.generations) else None
     message = first.message if isinstance(first, ChatGeneration) else None
     return message if isinstance(message, AIMessage) else None
-
-
-async def _wait(told: Awaitable[Any]) -> None:
-    await told

@@ -48,14 +48,14 @@ class UncertaintyMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
             ``{"answer": text, "tool_calls": [...], "uncertainty": {...}}`` and
             resumes with True, to let the turn stand, or with the text to say instead;
             nothing is drawn again. The turn is in the state and the stream by then.
-            Where the agent has a ``response_format``, ``"refuse"`` raises
-            ``UncertainAnswerError``, since a refusal does not fit the format, and
+            If the agent has a ``response_format``, which neither a refusal nor a
+            person's text would fit, ``"refuse"`` raises ``UncertainAnswerError`` and
             ``"interrupt"`` is an error.
         **options: The other options of ``SNNEGuard``.
 
     Raises:
-        ConfigurationError: An option makes no sense; or, in a run, the guard would be
-            doubled or passed by.
+        ConfigurationError: An option makes no sense; or, in a run, the model is guarded
+            already, or other middleware bypasses the guard.
         InputError: In a run, a person's reply is neither True nor a text.
         MissingExtraError: On import of this module, if ``langchain`` is missing.
 
@@ -79,8 +79,8 @@ class UncertaintyMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         self._interrupts = on_uncertain == "interrupt"
         action = _flag if self._interrupts else on_uncertain
         self._options: dict[str, Any] = {**options, "on_uncertain": action}
-        # Options are checked here rather than in the agent's first run, on a model that
-        # could be any: where there are two, a calibration does not compare their names.
+        # Check the options here rather than in the agent's first run. A calibration
+        # compares names only where there is one model, and the agent's is not known.
         fake = FakeListChatModel(responses=[""])
         self._guard = SNNEGuard(fake.with_fallbacks([fake]), **self._options)
 
@@ -128,10 +128,10 @@ class UncertaintyMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         if not isinstance(reply, str):
             msg = f"resume with True or with a text; got {type(reply).__name__}"
             raise InputError(msg)
-        # With the same id it takes the place of the turn, and of its tool calls.
+        # With the same id it replaces the turn and its tool calls.
         metadata = message.response_metadata
-        instead = AIMessage(reply, id=message.id, response_metadata=metadata)
-        return {"messages": [instead]}
+        replacement = AIMessage(reply, id=message.id, response_metadata=metadata)
+        return {"messages": [replacement]}
 
     async def aafter_model(
         self, state: AgentState[Any], runtime: Runtime[Any]
@@ -161,7 +161,7 @@ class UncertaintyMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         return options
 
     def _guard_on(self, model: BaseChatModel) -> SNNEGuard:
-        """Return a model's guard; the last one is kept, with what it has learnt."""
+        """Return a guard on the model; the last is kept, with what it has learnt."""
         guard = self._guard
         if guard.guarded is model:
             return guard
@@ -184,7 +184,7 @@ def _checked(response: ModelResponse[Any]) -> ModelResponse[Any]:
         "snne_guard" in message.response_metadata for message in response.result
     ):
         msg = (
-            "the guard was passed by: middleware listed after UncertaintyMiddleware "
+            "the guard was bypassed: middleware listed after UncertaintyMiddleware "
             "has changed the model or answered itself. List UncertaintyMiddleware last"
         )
         raise ConfigurationError(msg)

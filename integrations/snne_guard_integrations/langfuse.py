@@ -57,13 +57,13 @@ class LangfuseObserver:
 
     def on_assessment(self, assessment: Assessment) -> None:
         """Score the observation of the call, if there is one."""
-        found = _observation_of_run(assessment) or _current_observation()
-        if found is None:
+        ids = _observation_of_run(assessment) or _current_observation()
+        if ids is None:
             return
         client = self._client or get_client()
         shared: dict[str, Any] = {
-            "trace_id": found[0],
-            "observation_id": found[1],
+            "trace_id": ids[0],
+            "observation_id": ids[1],
             "comment": summary(assessment),
             "metadata": metadata(assessment, content=self._content),
         }
@@ -86,7 +86,7 @@ class LangfuseObserver:
 
 
 def _observation_of_run(assessment: Assessment) -> tuple[str, str] | None:
-    """Return the ids of the run's trace and observation, None if nobody watches it.
+    """Return the ids of the run's trace and observation, None if it is not traced.
 
     LangChain calls handlers of async code in another context, so there the run's
     observation is not the current one.

@@ -1,4 +1,4 @@
-"""LangGraph: a node that measures answers, and an edge that goes by the result."""
+"""LangGraph: a node that measures answers, and an edge that follows the decision."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ def uncertainty_node(
 ) -> Runnable[Any, dict[str, Any]]:
     """Return a node that measures the last message, or answers and measures.
 
-    Where the last message is the model's, the messages before it are its prompt and
-    only samples are drawn; the message gets the assessment as
-    ``response_metadata["snne_guard"]`` and is otherwise unchanged. Where it is anyone
-    else's, the guard answers.
+    If the model gave the last message, the messages before it are its prompt and only
+    samples are drawn; the message gets the assessment as
+    ``response_metadata["snne_guard"]`` and is otherwise unchanged. If anyone else did,
+    the guard answers.
 
     The assessment is in the state, so a graph that is interrupted and resumed draws
-    nothing again; call ``interrupt`` in a node of its own, behind this one.
+    nothing again; call ``interrupt`` in a node of its own, after this one.
 
     Args:
         guard: A guard on the model that answers in this graph, with the same tools.
@@ -75,7 +75,7 @@ def route_on_uncertainty(
     unscored: str | None = None,
     messages: str = "messages",
 ) -> Callable[[Any], str]:
-    """Return a conditional edge that goes by the decision on the model's last message.
+    """Return a conditional edge that follows the decision on the last answer.
 
     Args:
         accept: Node to go to with an accepted answer; ``END`` is one.
@@ -102,12 +102,12 @@ def route_on_uncertainty(
         record = _record(answers[-1]) if answers else None
         if record is None:
             msg = (
-                "no guard has measured the model's last message; lead it through "
-                "uncertainty_node first"
+                "no guard has measured the model's last message; put "
+                "uncertainty_node before this edge"
             )
             raise InputError(msg)
         if record["decision"] is None:
-            msg = "the guard has no threshold, so there is no decision to go by"
+            msg = "the guard has no threshold, so there is no decision to follow"
             raise ConfigurationError(msg)
         return nodes.get(record["decision"], uncertain)
 
@@ -124,8 +124,9 @@ def _check_guard(guard: object) -> None:
 
 def _messages(state: Any, key: str) -> list[BaseMessage]:  # noqa: ANN401 - the graph's
     """Return the messages of a state: a mapping, or an object with fields."""
-    found = state.get(key) if isinstance(state, Mapping) else getattr(state, key, None)
-    return list(found or ())
+    if isinstance(state, Mapping):
+        return list(state.get(key) or ())
+    return list(getattr(state, key, None) or ())
 
 
 def _conversation(
@@ -133,17 +134,17 @@ def _conversation(
     key: str,
 ) -> tuple[list[BaseMessage], AIMessage | None]:
     """Return the prompt, and the model's answer where the state has one."""
-    found = _messages(state, key)
-    if not found:
+    messages = _messages(state, key)
+    if not messages:
         msg = f"expected messages in the state's {key!r}; got none"
         raise InputError(msg)
-    last = found[-1]
+    last = messages[-1]
     if not isinstance(last, AIMessage):
-        return found, None
+        return messages, None
     if not last.id:
         msg = f"the last message in {key!r} has no id; use the reducer add_messages"
         raise InputError(msg)
-    return found[:-1], last
+    return messages[:-1], last
 
 
 def _record(message: AIMessage) -> dict[str, Any] | None:
@@ -151,6 +152,6 @@ def _record(message: AIMessage) -> dict[str, Any] | None:
 
 
 def _measured(message: AIMessage, assessment: Assessment) -> AIMessage:
-    carried = {"snne_guard": assessment.to_metadata()}
-    metadata = {**message.response_metadata, **carried}
+    record = {"snne_guard": assessment.to_metadata()}
+    metadata = {**message.response_metadata, **record}
     return message.model_copy(update={"response_metadata": metadata})

@@ -23,7 +23,6 @@ Attributes = dict[str, str | int | float | Sequence[str]]
 
 # The Python constants of these names are deprecated, since the names have moved to
 # https://github.com/open-telemetry/semantic-conventions-genai.
-_EVENT = "gen_ai.evaluation.result"
 _TOKEN_TYPE = "gen_ai.token.type"  # noqa: S105 - a name, not a secret
 _MODEL = "gen_ai.response.model"
 
@@ -34,10 +33,9 @@ class OpenTelemetryObserver:
     Each assessment gives:
 
     - a span ``snne_guard`` below the current one, from the first request to the
-      decision, with the fields of the assessment as attributes;
+      decision, with the assessment's numbers, decision and reasons as attributes;
     - the event ``gen_ai.evaluation.result`` of the GenAI conventions, through the Logs
-      API or, where no logger is set up, on that span: the uncertainty as its score, the
-      decision as its label;
+      API: the uncertainty as its score, the decision as its label;
     - the metrics ``snne_guard.assessments``, ``.uncertainty``, ``.duration`` (seconds),
       ``.tokens`` and, where the guard has prices, ``.cost``.
 
@@ -81,15 +79,20 @@ class OpenTelemetryObserver:
         start = end - round(assessment.cost.seconds * 1e9)
         attributes = _attributes(assessment)
         if self._content and assessment.question is not None:
-            asked = [_message("user", assessment.question)]
-            attributes["gen_ai.input.messages"] = json.dumps(asked, ensure_ascii=False)
+            asked = _message("user", assessment.question)
+            attributes["gen_ai.input.messages"] = asked
         span = self._tracer.start_span(
             "snne_guard", attributes=attributes, start_time=start
         )
         inside = trace.set_span_in_context(span)
         if self._content:
             self._add_replies(assessment, inside, start, end)
-        self._emit_evaluation(assessment, span, inside)
+        self._logger.emit(
+            event_name="gen_ai.evaluation.result",
+            context=inside,
+            timestamp=end,
+            attributes=_evaluation(assessment),
+        )
         span.end(end)
 
     def _add_replies(
@@ -105,20 +108,6 @@ class OpenTelemetryObserver:
                 attributes=_reply_attributes(reply),
                 start_time=start,
             ).end(end)
-
-    def _emit_evaluation(
-        self, assessment: Assessment, span: trace.Span, inside: Context
-    ) -> None:
-        attributes = _evaluation(assessment)
-        if self._logger.enabled(context=inside, event_name=_EVENT):
-            self._logger.emit(
-                event_name=_EVENT,
-                context=inside,
-                timestamp=time.time_ns(),
-                attributes=attributes,
-            )
-        else:
-            span.add_event(_EVENT, attributes)
 
 
 class _Metrics:
@@ -162,12 +151,12 @@ def _present(values: Mapping[str, Any]) -> Attributes:
 
 
 def _attributes(assessment: Assessment) -> Attributes:
-    found = assessment.to_metadata()
-    cost: dict[str, Any] = found.pop("cost")
-    del found["version"]  # the tracer's own version says it
-    found["reasons"] = assessment.reasons
-    found |= {f"cost.{name}": value for name, value in cost.items()}
-    return _present({f"snne_guard.{name}": value for name, value in found.items()})
+    fields = assessment.to_metadata()
+    cost: dict[str, Any] = fields.pop("cost")
+    del fields["version"]  # the tracer's own version says it
+    fields["reasons"] = assessment.reasons
+    fields |= {f"cost.{name}": value for name, value in cost.items()}
+    return _present({f"snne_guard.{name}": value for name, value in fields.items()})
 
 
 def _evaluation(assessment: Assessment) -> Attributes:
@@ -186,18 +175,19 @@ def _evaluation(assessment: Assessment) -> Attributes:
 
 def _reply_attributes(reply: Sample) -> Attributes:
     finish = reply.finish_reason
-    message = {**_message("assistant", reply.text), "finish_reason": finish or "stop"}
+    message = _message("assistant", reply.text, finish_reason=finish or "stop")
     return _present(
         {
             _MODEL: reply.model,
             "gen_ai.response.id": reply.response_id,
             "gen_ai.response.finish_reasons": (finish,) if finish else (),
-            "gen_ai.output.messages": json.dumps([message], ensure_ascii=False),
+            "gen_ai.output.messages": message,
             "snne_guard.tool_calls": reply.tool_calls,
         }
     )
 
 
-def _message(role: str, text: str) -> dict[str, Any]:
-    """Return a message in the form of the conventions' JSON schema."""
-    return {"role": role, "parts": [{"type": "text", "content": text}]}
+def _message(role: str, text: str, **fields: str) -> str:
+    """Return messages, of which there is one, by the conventions' JSON schema."""
+    parts = [{"type": "text", "content": text}]
+    return json.dumps([{"role": role, "parts": parts, **fields}], ensure_ascii=False)

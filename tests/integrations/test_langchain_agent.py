@@ -282,15 +282,12 @@ def test_it_takes_a_calibration_of_the_agent_s_model() -> None:
         ask(create_agent(unsure(), middleware=[middleware]), "invoke")
 
 
-def test_the_guard_of_a_model_is_kept() -> None:
-    model = unsure()
-    middleware = guarding()
-    agent = create_agent(model, middleware=[middleware])
-    ask(agent, "invoke")
-    kept = middleware._guard
-    ask(agent, "invoke")
-    assert middleware._guard is kept
-    assert kept.guarded is model
+def test_what_a_guard_has_learnt_is_kept(caplog: pytest.LogCaptureFixture) -> None:
+    agent = create_agent(unsure(), middleware=[guarding()])
+    for _ in range(2):
+        ask(agent, "invoke", {"messages": [HumanMessage("Where? " * 200)]})
+    warnings = [each for each in caplog.messages if "over 1000 characters" in each]
+    assert len(warnings) == 1  # a guard warns once
 
 
 def test_a_missing_package_names_the_extra(missing: Any) -> None:

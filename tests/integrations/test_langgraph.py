@@ -148,9 +148,9 @@ def test_the_edge_goes_by_the_decision(decided: str, node: str) -> None:
 
 def test_what_cannot_be_decided_is_an_error() -> None:
     route = route_on_uncertainty(accept="a", uncertain="b")
-    with pytest.raises(InputError, match="through uncertainty_node first"):
+    with pytest.raises(InputError, match="put uncertainty_node before this edge"):
         route({"messages": [AIMessage("Paris")]})
-    with pytest.raises(InputError, match="through uncertainty_node first"):
+    with pytest.raises(InputError, match="put uncertainty_node before this edge"):
         route({"messages": [HumanMessage("Where?")]})
     measured = guard_on(SURE, threshold=None).invoke("Where?")
     with pytest.raises(ConfigurationError, match="no threshold"):
