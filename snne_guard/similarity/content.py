@@ -18,14 +18,14 @@ from snne_guard.similarity.lexical import (
     spread,
 )
 from snne_guard.similarity.structured import NOT_JSON, alike_values, read_json
-from snne_guard.similarity.tokens import compatible, is_notation
+from snne_guard.similarity.tokens import compatible, is_notation, unicode_tokens
 from snne_guard.similarity.words import (
     FUNCTION_WORDS,
     NEGATIONS,
     OPPOSITES,
     OR,
     SCALES,
-    content_words,
+    SPELLINGS,
 )
 from snne_guard.types import FloatArray
 
@@ -45,6 +45,8 @@ _COARSE, _MANY = 8, 200  # in pairs of many tokens weights are divided and round
 _NONE = frozenset[str]()
 _ASCII_CAPITALISED = re.compile(r"[A-Z][A-Za-z]*+")
 _CAPITALISED = re.compile(r"[^\W\d_a-z][^\W\d_]*+")
+_SPELLED = frozenset(SPELLINGS)
+_US = re.compile(r"\bUS\b")  # not "us"
 _OPERATOR = re.compile(r" ?([=+^<>]) ?")
 
 _LABEL = re.compile(
@@ -125,7 +127,7 @@ class _Answer:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.tokens = content_words(text)
+        self.tokens = _words(text)
         self.words = frozenset(self.tokens)
         self.value = (
             read_json(text) if text.lstrip()[:1] in {"{", "[", "`"} else NOT_JSON
@@ -204,10 +206,10 @@ class _Pairs:
         for label in (a.numbers & b.numbers) - _PRONOUN:  # "A", where it is no article
             changed[label.rstrip("'").lower()] = _HEAVY
         changed.update(dict.fromkeys(self._asked & common, _ASKED))
-        long = len(a.tokens) + len(b.tokens) > _MANY
-        sides = [self._encode(side, changed, coarse=long) for side in (a, b)]
+        scale = _COARSE if len(a.tokens) + len(b.tokens) > _MANY else 1
+        sides = [self._encode(answer, changed, scale) for answer in (a, b)]
         if not all(sides):  # of function words alone
-            sides = [self._encode(side, changed) for side in (a, b)]
+            sides = [self._encode(answer, changed, 1) for answer in (a, b)]
         heads = [side[:CONTENT_WEIGHT] for side in sides]
         shared, (of_a, of_b) = LCSseq.similarity(*heads), map(len, sides)
         if max(of_a, of_b) > CONTENT_WEIGHT:
@@ -216,19 +218,13 @@ class _Pairs:
         value = shared / (of_a + of_b) + shared / min(of_a, of_b) / 2
         return min(value, ALMOST_ONE)
 
-    def _encode(
-        self, answer: _Answer, changed: Mapping[str, int], *, coarse: bool = False
-    ) -> str:
+    def _encode(self, answer: _Answer, changed: Mapping[str, int], scale: int) -> str:
         """Return an answer with a character for each unit of weight."""
         weights = {**answer.weights, **changed} if changed else answer.weights
-        if not coarse:
-            return "".join(
-                [self._character[word] * weights[word] for word in answer.tokens]
-            )
-        units = {
-            word: self._character[word] * (weights[word] // _COARSE)
-            for word in answer.words
-        }
+        character = self._character
+        if scale == 1:
+            return "".join([character[word] * weights[word] for word in answer.tokens])
+        units = {w: character[w] * (weights[w] // scale) for w in answer.words}
         return "".join([units[word] for word in answer.tokens])
 
 
@@ -248,7 +244,7 @@ def _asked(question: str) -> frozenset[str]:
     """Return the words of a question that hardly count in an answer."""
     if len(question) >= LONG_QUESTION:  # a text to answer from
         return _NONE
-    words = frozenset(content_words(question))
+    words = frozenset(_words(question))
     choice = "?" in question and not words.isdisjoint(OR)
     return _NONE if choice else words - NEGATIONS
 
@@ -257,3 +253,19 @@ def _exactly(text: str) -> str:
     """Return code or a formula as it is compared."""
     bare = compatible(text).strip().strip("`").rstrip(" .").strip()
     return bare if "\n" in bare else _OPERATOR.sub(r"\1", bare)
+
+
+def _words(text: str) -> list[str]:
+    """Return the tokens of a text, with one spelling of negations and small numbers."""
+    if "n't" in text or "n\u2019t" in text or "annot" in text:
+        text = text.replace("\u2019", "'").replace("won't", "will not")
+        text = text.replace("an't", "an not").replace("annot", "an not")
+        text = text.replace("n't", " not")
+    if ".S." in text or ".K." in text:
+        text = text.replace("U.S.A.", "USA").replace("U.S.", "US").replace("U.K.", "UK")
+    if "US" in text:
+        text = _US.sub("USA", text)
+    tokens = unicode_tokens(text)
+    if _SPELLED.isdisjoint(tokens):
+        return tokens
+    return [SPELLINGS.get(token, token) for token in tokens]

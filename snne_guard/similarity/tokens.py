@@ -128,8 +128,8 @@ _RAISED = re.compile(r"(?<=[\w)])[\u207a\u207b]?[\u00b2\u00b3\u00b9\u2070-\u207f
 _NUMERAL = re.compile(r"[\u00bc-\u00be\u2150-\u215e\u2460-\u249b]")
 _OTHER_DIGIT = re.compile(r"[^\D0-9]")
 
-# What Unicode counts as letters, marks or symbols, and nobody sees.
-_BLANK = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
+# What Unicode counts as letters or symbols, and nobody sees.
+_BLANK = frozenset("\u115f\u1160\u2800\u3164\uffa0\ufffc")
 
 _NUMBER = re.compile(r"(-?)([\d.,:/'_]*\d)(.*)", re.DOTALL)
 _GROUPED = re.compile(r"([1-9]\d{0,2}(?:,\d{3})+|[1-9]\d?(?:,\d\d)+,\d{3})(\.\d+)?")
@@ -210,16 +210,14 @@ def is_notation(text: str, /) -> bool:
 
 
 def is_visible(text: str, /) -> bool:
-    r"""Return whether a text has a character that can be seen.
+    r"""Return whether a text has a character that can be seen by itself.
 
     Example:
         >>> is_visible("Paris"), is_visible("\u200b \u3164")
         (True, False)
     """
     return any(
-        unicodedata.category(character)[0] not in "CZ"
-        and character not in _BLANK
-        and not "\ufe00" <= character <= "\ufe0f"
+        unicodedata.category(character)[0] not in "CMZ" and character not in _BLANK
         for character in text
     )
 

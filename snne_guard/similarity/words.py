@@ -1,24 +1,14 @@
-"""The words of a text as ``content_f1`` sees them, and the lists it weighs them by."""
+"""The words that ``content_f1`` weighs by, read from ``words.txt``."""
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
-from snne_guard.similarity.tokens import unicode_tokens
-
-__all__ = [
-    "FUNCTION_WORDS",
-    "NEGATIONS",
-    "OPPOSITES",
-    "OR",
-    "SCALES",
-    "content_words",
-]
+__all__ = ["FUNCTION_WORDS", "NEGATIONS", "OPPOSITES", "OR", "SCALES", "SPELLINGS"]
 
 
 def _lists() -> dict[str, list[str]]:
-    """Return the words of each list in ``words.txt``."""
+    """Return the words of each list."""
     lists: dict[str, list[str]] = {}
     words: list[str] = []
     source = Path(__file__).with_name("words.txt")
@@ -53,27 +43,5 @@ OR = frozenset(_LISTS["or"])
 SCALES = frozenset(_LISTS["scales"])
 """Words that change the number beside them."""
 
-_SPELLINGS = dict(pair.split("=") for pair in _LISTS["spellings"])
-_SPELLED = frozenset(_SPELLINGS)
-_US = re.compile(r"\bUS\b")  # not "us"
-
-
-def content_words(text: str, /) -> list[str]:
-    """Return the tokens of a text, with one spelling of negations and small numbers.
-
-    Example:
-        >>> content_words("It isn't two dollars in the U.S.")
-        ['it', 'is', 'not', '2', '$', 'in', 'the', 'usa']
-    """
-    if "n't" in text or "n\u2019t" in text or "annot" in text:
-        text = text.replace("\u2019", "'").replace("won't", "will not")
-        text = text.replace("an't", "an not").replace("annot", "an not")
-        text = text.replace("n't", " not")
-    if ".S." in text or ".K." in text:
-        text = text.replace("U.S.A.", "USA").replace("U.S.", "US").replace("U.K.", "UK")
-    if "US" in text:
-        text = _US.sub("USA", text)
-    tokens = unicode_tokens(text)
-    if _SPELLED.isdisjoint(tokens):
-        return tokens
-    return [_SPELLINGS.get(token, token) for token in tokens]
+SPELLINGS = dict(pair.split("=") for pair in _LISTS["spellings"])
+"""Other spellings of small numbers and units, so that "two" is "2"."""
