@@ -1,9 +1,9 @@
 """Whether the promise of a threshold is kept: calibrations whose truth is known.
 
-Each row makes many calibrations from draws of one kind of questions, ties and errors
-that fall as u rises among them. A certified threshold may accept too many wrong answers
-in at most delta of them. Beside it stands the naive rule: the largest threshold whose
-empirical error is at most alpha.
+Each row makes many calibrations from draws of one kind of questions; some kinds have
+ties, and some have errors that fall as u rises. At most delta of the calibrations may
+accept more wrong answers than promised. The last column is the naive rule: the largest
+threshold whose empirical error is at most alpha.
 
     python -m benchmarks.promises [--draws 1000]
 
@@ -153,7 +153,7 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument("--draws", type=int, default=1000)
     draws = parser.parse_args(arguments).draws
-    most = DELTA + 3 * math.sqrt(DELTA * (1 - DELTA) / draws)
+    allowed = DELTA + 3 * math.sqrt(DELTA * (1 - DELTA) / draws)
     print(f"{draws} calibrations a row, delta {DELTA:g}\n")
     print("| questions | alpha | labels | certified | accepted | broken | naive rule |")
     print("|---" * 7 + "|")
@@ -161,13 +161,13 @@ def main(arguments: list[str] | None = None) -> int:
     for questions in kinds():
         for alpha in ALPHAS:
             for n in LABELS:
-                found = outcome(questions, n=n, alpha=alpha, draws=draws)
-                mark = " BROKEN" if found.broken > most else ""
+                row = outcome(questions, n=n, alpha=alpha, draws=draws)
+                mark = " BROKEN" if row.broken > allowed else ""
                 status = status or int(bool(mark))
                 print(
-                    f"| {questions.name} | {alpha:g} | {n} | {found.certified:.0%} | "
-                    f"{found.accepted:.2f} | {found.broken:.1%} | "
-                    f"{found.broken_naive:.0%} |{mark}"
+                    f"| {questions.name} | {alpha:g} | {n} | {row.certified:.0%} | "
+                    f"{row.accepted:.2f} | {row.broken:.1%} | "
+                    f"{row.broken_naive:.0%} |{mark}"
                 )
     return status
 

@@ -20,7 +20,6 @@ from snne_guard.files import STRICT, first_problem, json_object, replace_file
 
 __all__ = ["ANSWER_SETTINGS", "SETTINGS", "Calibration"]
 
-
 _KINDS: dict[str, type] = {
     "model": str,
     "n": int,
@@ -287,13 +286,16 @@ def _plain(name: str, value: Any) -> Any:  # noqa: ANN401 - any setting
         return None
     if kind is float:
         return check_number(value, what=what)
-    plain = _stops(value) if kind is list else value
-    texts = not isinstance(plain, list) or all(isinstance(one, str) for one in plain)
-    if type(plain) is not kind or not texts:
+    if kind is list:
+        value = _stops(value)
+        fits = isinstance(value, list) and all(isinstance(text, str) for text in value)
+    else:
+        fits = type(value) is kind
+    if not fits:
         expected = "list of texts" if kind is list else kind.__name__
         msg = f"expected {what} to be None or {expected}, got {value!r}"
         raise ConfigurationError(msg)
-    return plain
+    return value
 
 
 def _stops(value: object) -> object:

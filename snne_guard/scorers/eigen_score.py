@@ -15,7 +15,7 @@ __all__ = [
     "eigen_score",
 ]
 
-# What an eigenvalue counts as that is not above 0.
+# Stands for an eigenvalue of 0, whose logarithm would be infinite.
 _LEAST = 1e-10
 
 
@@ -27,8 +27,8 @@ def eigen_score(hidden_states: ArrayLike, *, alpha: float = 1e-3) -> float:
         \lambda = \mathrm{eig}(Z J Z^T + \alpha I), \quad J = I - 11^T / d
 
     Args:
-        hidden_states: ``(n, d)`` one hidden state or embedding an answer, n >= 1. Their
-            scale matters.
+        hidden_states: ``(n, d)``, one hidden state or embedding for each answer,
+            n >= 1. Their scale matters.
         alpha: What is added to each eigenvalue, at least 0.
 
     Returns:

@@ -70,7 +70,7 @@ def luq(support: ArrayLike) -> float:
 
     Source:
         Zhang et al. 2024, "LUQ: Long-text Uncertainty Quantification for LLMs", with
-        one unit an answer.
+        each answer as one unit.
 
     Example:
         >>> luq([[1, 0.75], [0.25, 1]])

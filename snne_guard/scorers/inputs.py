@@ -184,7 +184,7 @@ class InputBuilder:
 
     @property
     def main_entailment(self) -> FloatArray | None:
-        """Those of the delivered answer to each sample and back."""
+        """The probabilities from the delivered answer to each sample, and back."""
         whole = self._probabilities
         if whole is None or self._answer == "absent":
             return None

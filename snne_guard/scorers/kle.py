@@ -29,6 +29,7 @@ __all__ = [
 ]
 
 Kernel = Callable[[ArrayLike], FloatArray]
+"""Edge weights to an ``(n, n)`` kernel."""
 
 _SMALLEST_ROOT = 1e-12
 _SMALLEST_EIGENVALUE = 1e-8
@@ -69,12 +70,12 @@ def heat_kernel(
     Args:
         weights: ``(n, n)`` symmetric edge weights of at least 0; the diagonal is not
             looked at.
-        t: How long heat flows, at least 0; LM-Polygraph has the same default.
+        t: How long heat flows, at least 0. LM-Polygraph has the same default.
         normalised: Whether L is :math:`D^{-1/2} (D - W) D^{-1/2}` instead of
             :math:`D - W`.
 
     Returns:
-        ``(n, n)`` symmetric kernel, not normalised.
+        ``(n, n)`` symmetric kernel; its trace is not 1.
 
     Example:
         >>> heat_kernel([[0, 1], [1, 0]], t=0.5).round(3)
@@ -92,8 +93,8 @@ def matern_kernel(
 ) -> FloatArray:
     r"""Return the Matern kernel :math:`(2\nu/\kappa^2 I + L)^{-\nu}` of a graph.
 
-    It is scaled by :math:`(2\nu/\kappa^2)^\nu`, which makes no difference to the
-    normalised kernel and keeps it within the range of a float.
+    It is scaled by :math:`(2\nu/\kappa^2)^\nu`, which keeps it within the range of a
+    float and makes no difference once its trace is 1.
 
     Args:
         weights: ``(n, n)`` edge weights as for ``heat_kernel``.
@@ -102,7 +103,7 @@ def matern_kernel(
         normalised: Which Laplacian, as for ``heat_kernel``.
 
     Returns:
-        ``(n, n)`` symmetric kernel, not normalised.
+        ``(n, n)`` symmetric kernel; its trace is not 1.
 
     Example:
         >>> matern_kernel([[0, 1], [1, 0]]).round(3)
@@ -135,9 +136,9 @@ def cluster_kernel(cluster_ids: ArrayLike, mean_logprobs: ArrayLike) -> FloatArr
     ids = as_cluster_ids(cluster_ids)
     weights = softmax_weights(mean_logprobs, n=len(ids)).tolist()
     masses = cluster_masses(ids, weights)
-    block = np.array([masses[one] / ids.count(one) for one in ids])
-    places = np.array(ids)
-    return np.where(places[:, None] == places, block, 0.0)
+    block = np.array([masses[cluster] / ids.count(cluster) for cluster in ids])
+    clusters = np.array(ids)
+    return np.where(clusters[:, None] == clusters, block, 0.0)
 
 
 def unit_trace(kernel: ArrayLike) -> FloatArray:
@@ -178,7 +179,7 @@ def von_neumann_entropy(kernel: ArrayLike) -> float:
 
 
 def kle(weights: ArrayLike, *, kernel: Kernel = heat_kernel) -> float:
-    """Return the von Neumann entropy of a graph's kernel, normalised.
+    """Return the von Neumann entropy of a graph's kernel, scaled to trace 1.
 
     Args:
         weights: ``(n, n)`` symmetric edge weights between the answers.

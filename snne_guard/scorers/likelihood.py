@@ -98,8 +98,8 @@ def cocoa(
     where y is the delivered answer and the :math:`y_i` are the samples.
 
     Args:
-        main_logprobs: As above.
-        main_similarity: As above.
+        main_logprobs: ``(t,)`` log-probabilities of the answer's tokens in nats.
+        main_similarity: ``(m,)`` similarity in [0, 1] of the answer to each sample.
         per_token: Whether u(y) is divided by the number of tokens, which makes it the
             log of the perplexity (CoCoA PPL) instead of CoCoA MSP.
 
