@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from snne_guard.call import Sender
 from snne_guard.sampling.replies import Draw, ProviderCapabilities, Reply
 from snne_guard.types import Cost, Sample
 
-__all__ = ["CHECKS", "Finding", "Report", "examine", "fixes"]
+__all__ = ["CHECKS", "Finding", "Report", "examine"]
 
-Status = Literal["works", "ignored", "rejected", "missing", "broken", "unknown"]
+Status = Literal["works", "ignored", "rejected", "missing", "broken"]
 
 CHECKS = ("variation", "temperature", "n", "logprobs", "finish", "usage")
 """What is looked at, in the order of the report."""
@@ -32,34 +32,32 @@ _PROMPT = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that was looked at.
+    """How a model behaves in one respect.
 
     Attributes:
-        check: What, one of ``CHECKS``.
-        status: How the model behaves: it does what it is asked, silently ignores it,
-            rejects it, lacks it, does it wrongly, or there is no telling.
+        check: The respect, one of ``CHECKS``.
+        status: The model does what it is asked, silently ignores it, rejects it, lacks
+            it, or does it wrongly.
         message: The same in words, with the evidence.
-        fix: What to do about it, empty where nothing is to be done.
-        trusted: Whether samples can be trusted as far as this goes.
+        fix: What to do before samples can be trusted; empty where they can.
     """
 
     check: str
     status: Status
     message: str
     fix: str = ""
-    trusted: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """What the examination of a model found.
+    """The findings about a model.
 
     Attributes:
         model: Name of the model, None where its replies carry none.
         findings: One for each of ``CHECKS``.
-        cost: What the examination took.
+        cost: Requests, tokens and seconds of the examination.
     """
 
     model: str | None
@@ -69,7 +67,13 @@ class Report:
     @property
     def ok(self) -> bool:
         """Whether samples of the model can be trusted."""
-        return all(found.trusted for found in self.findings)
+        return not self.fixes
+
+    @property
+    def fixes(self) -> tuple[str, ...]:
+        """What to do before they can, each thing once."""
+        fixes = (finding.fix for finding in self.findings if finding.fix)
+        return tuple(dict.fromkeys(fixes))
 
     def to_dict(self) -> dict[str, Any]:
         """Return a plain dict for JSON."""
@@ -77,15 +81,22 @@ class Report:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Seen:
-    """What came of the requests."""
+class _Evidence:
+    """What came back: replies to single requests, and to one with ``n``."""
 
     temperature: float
     capabilities: ProviderCapabilities
-    apart: tuple[Reply, ...]
+    singles: tuple[Reply, ...]
     together: Reply | None
-    refused: BaseException | None = None
-    samples: tuple[Sample, ...] = field(default=())
+    rejection: BaseException | None
+
+    @property
+    def replies(self) -> tuple[Reply, ...]:
+        return (*self.singles, self.together) if self.together else self.singles
+
+    @property
+    def samples(self) -> tuple[Sample, ...]:
+        return tuple(sample for reply in self.replies for sample in reply.samples)
 
 
 def examine(
@@ -109,151 +120,127 @@ def examine(
     """
     started = time.monotonic()
     asked = sender(_PROMPT.format(number=secrets.randbelow(10**6)))
-    apart = tuple(asked.send(Draw(role="sample")) for _ in range(_REPLIES))
-    together, refused = None, None
+    singles = tuple(asked.send(Draw(role="sample")) for _ in range(_REPLIES))
+    together, rejection = None, None
     if capabilities.n:
         try:
             together = asked.send(Draw(role="sample", n=_CHOICES))
         except Exception as error:  # noqa: BLE001 - a finding
-            refused = error
-    replies = (*apart, together) if together else apart
-    seen = _Seen(
+            rejection = error
+    evidence = _Evidence(
         temperature=temperature,
         capabilities=capabilities,
-        apart=apart,
+        singles=singles,
         together=together,
-        refused=refused,
-        samples=tuple(sample for reply in replies for sample in reply.samples),
+        rejection=rejection,
     )
+    calls = len(evidence.replies)
     cost = Cost(
-        calls=len(replies),
-        attempts=len(replies) + (refused is not None),
+        calls=calls,
+        attempts=calls + (rejection is not None),
         seconds=time.monotonic() - started,
     )
-    for reply in replies:
+    for reply in evidence.replies:
         cost += reply.cost
-    model = next((one.model for one in seen.samples if one.model), None)
-    findings = tuple(find(seen) for find in _FINDERS)
-    return Report(model=model, findings=findings, cost=cost)
+    return Report(
+        model=next((each.model for each in evidence.samples if each.model), None),
+        findings=(
+            _variation(evidence),
+            _temperature(evidence),
+            _n(evidence),
+            _logprobs(evidence),
+            _finish(evidence),
+            _usage(evidence),
+        ),
+        cost=cost,
+    )
 
 
-def _variation(seen: _Seen) -> Finding:
-    texts = [reply.first.text for reply in seen.apart]
-    different = len(set(texts))
-    total = f"{len(texts)} separate replies at temperature {seen.temperature:g}"
-    if not any(text.strip() for text in texts):
-        message = f"{total} have no text"
+def _variation(evidence: _Evidence) -> Finding:
+    samples = [reply.first for reply in evidence.singles]
+    different = len({sample.text for sample in samples})
+    total = f"{len(samples)} separate replies at temperature {evidence.temperature:g}"
+    if not any(sample.text.strip() for sample in samples):
         fix = "give the model more tokens, or find out why it says nothing"
-        return _untrusted("variation", "broken", message, fix)
-    if different == len(texts):
-        return Finding(
-            check="variation", status="works", message=f"{total} are all different"
-        )
+        return Finding("variation", "broken", f"{total} have no text", fix)
     if different > 1:
-        return Finding(
-            check="variation",
-            status="works",
-            message=f"{total}, of which {different} are different",
-        )
-    ids = [reply.first.response_id for reply in seen.apart]
-    if len({one for one in ids if one}) < sum(one is not None for one in ids):
+        message = f"{total}, {different} of them different"
+        return Finding("variation", "works", message)
+    ids = [sample.response_id for sample in samples if sample.response_id]
+    if len(set(ids)) < len(ids):
         message = f"{total} are one and the same response: a cache answers"
         fix = "switch the cache off for samples, in the gateway or the application"
-        return _untrusted("variation", "ignored", message, fix)
-    message = f"{total} are the same words"
+        return Finding("variation", "ignored", message, fix)
     fix = (
         "have the server draw at the temperature that it is asked for, without a fixed "
         'seed and without a cache (transformers serve: "do_sample": true in the '
         "model's generation_config.json)"
     )
-    return _untrusted("variation", "ignored", message, fix)
+    return Finding("variation", "ignored", f"{total} are the same words", fix)
 
 
-def _temperature(seen: _Seen) -> Finding:
-    if all(reply.temperature_set for reply in seen.apart):
-        message = f"{seen.temperature:g} was accepted"
-        return Finding(check="temperature", status="works", message=message)
+def _temperature(evidence: _Evidence) -> Finding:
+    if all(reply.temperature_set for reply in evidence.singles):
+        message = f"{evidence.temperature:g} was accepted"
+        return Finding("temperature", "works", message)
     message = "it cannot be set, so samples are drawn at the model's own"
-    return Finding(check="temperature", status="rejected", message=message)
+    return Finding("temperature", "rejected", message)
 
 
-def _n(seen: _Seen) -> Finding:
-    def found(status: Status, message: str) -> Finding:
-        return Finding(check="n", status=status, message=message)
-
-    if seen.refused is not None:
-        kind = type(seen.refused).__name__
-        return found("rejected", f"{kind}: each sample takes a request of its own")
-    if seen.together is None:
-        return found("missing", "not offered: each sample takes a request of its own")
-    texts = [sample.text for sample in seen.together.samples]
+def _n(evidence: _Evidence) -> Finding:
+    one_by_one = "each sample takes a request of its own"
+    if evidence.rejection is not None:
+        kind = type(evidence.rejection).__name__
+        return Finding("n", "rejected", f"{kind}: {one_by_one}")
+    if evidence.together is None:
+        return Finding("n", "missing", f"not offered: {one_by_one}")
+    texts = [sample.text for sample in evidence.together.samples]
+    message = f"asked for {_CHOICES} replies in one request, got {len(texts)}"
     if len(texts) < _CHOICES:
-        told = f"asked for {_CHOICES} replies, got {len(texts)}"
-        return found("ignored", f"{told}: each sample takes a request of its own")
-    if len(set(texts)) == 1 and _variation(seen).trusted:
-        message = f"the {_CHOICES} replies to one request are the same words"
+        return Finding("n", "ignored", f"{message}: {one_by_one}")
+    if len(set(texts)) == 1 and not _variation(evidence).fix:
         fix = "use a model class that asks for samples one by one"
-        return _untrusted("n", "broken", message, fix)
-    return found("works", f"asked for {_CHOICES} replies in one request, got them")
+        return Finding("n", "broken", f"{message} of the same words", fix)
+    return Finding("n", "works", message)
 
 
-def _logprobs(seen: _Seen) -> Finding:
-    means = [
-        sum(sample.token_logprobs) / len(sample.token_logprobs)
-        for sample in seen.samples
-        if sample.token_logprobs
-    ]
-    if not means:
-        asked = (
-            "asked for, and left out" if seen.capabilities.logprobs else "not offered"
-        )
-        message = f"{asked}: the guard takes SNNE in place of WSNNE"
-        return Finding(check="logprobs", status="missing", message=message)
-    if len(means) < len(seen.samples):
-        message = f"only {len(means)} of {len(seen.samples)} replies have them"
-        return Finding(check="logprobs", status="broken", message=message)
+def _logprobs(evidence: _Evidence) -> Finding:
+    samples = evidence.samples
+    known = [each.token_logprobs for each in samples if each.token_logprobs]
+    if not known:
+        offered = evidence.capabilities.logprobs
+        why = "asked for, and left out" if offered else "not offered"
+        message = f"{why}: the guard takes SNNE in place of WSNNE"
+        return Finding("logprobs", "missing", message)
+    if len(known) < len(samples):
+        message = f"only {len(known)} of {len(samples)} replies have them"
+        return Finding("logprobs", "broken", message)
+    means = [sum(each) / len(each) for each in known]
     if max(means) == 0:
         message = "all are 0: the server gives them for greedy words, not drawn ones"
-        return Finding(check="logprobs", status="broken", message=message)
-    mean = sum(means) / len(means)
-    message = f"one for each token, {mean:.2f} nats on average"
-    return Finding(check="logprobs", status="works", message=message)
+        return Finding("logprobs", "broken", message)
+    message = f"one for each token, {sum(means) / len(means):.2f} nats on average"
+    return Finding("logprobs", "works", message)
 
 
-def _finish(seen: _Seen) -> Finding:
-    cut = sum(sample.truncated for sample in seen.samples)
+def _finish(evidence: _Evidence) -> Finding:
+    total = len(evidence.samples)
+    cut = sum(sample.truncated for sample in evidence.samples)
     if not cut:
-        return Finding(
-            check="finish", status="works", message="replies end by themselves"
-        )
-    message = f"{cut} of {len(seen.samples)} replies were cut off and leave the set"
-    if cut < len(seen.samples):
-        return Finding(check="finish", status="broken", message=message)
+        return Finding("finish", "works", "replies end by themselves")
+    message = f"{cut} of {total} replies were cut off and leave the set"
+    if cut < total:
+        return Finding("finish", "broken", message)
     fix = "give the model more tokens, or ask for shorter answers"
-    return _untrusted("finish", "broken", message, fix)
+    return Finding("finish", "broken", message, fix)
 
 
-def _usage(seen: _Seen) -> Finding:
-    replies: Sequence[Reply] = (
-        *seen.apart,
-        *([seen.together] if seen.together else ()),
-    )
-    if not any(reply.cost.completion_tokens for reply in replies):
+def _usage(evidence: _Evidence) -> Finding:
+    costs = [reply.cost for reply in evidence.replies]
+    if not any(cost.completion_tokens for cost in costs):
         message = "no tokens are counted, so the cost is not known"
-        return Finding(check="usage", status="missing", message=message)
-    if any(reply.cost.lower_bound for reply in replies):
+        return Finding("usage", "missing", message)
+    if any(cost.lower_bound for cost in costs):
         message = "not all tokens are counted, so costs are lower bounds"
-        return Finding(check="usage", status="broken", message=message)
-    return Finding(check="usage", status="works", message="tokens are counted")
-
-
-def _untrusted(check: str, status: Status, message: str, fix: str) -> Finding:
-    return Finding(check=check, status=status, message=message, fix=fix, trusted=False)
-
-
-_FINDERS = (_variation, _temperature, _n, _logprobs, _finish, _usage)
-
-
-def fixes(report: Report, /) -> Iterator[str]:
-    """Yield what to do, each thing once."""
-    yield from dict.fromkeys(found.fix for found in report.findings if found.fix)
+        return Finding("usage", "broken", message)
+    return Finding("usage", "works", "tokens are counted")

@@ -13,7 +13,7 @@ from rich.text import Text
 from snne_guard.cli import options
 from snne_guard.cli.models import chat_model, provider_errors
 from snne_guard.cli.render import cost_in_words
-from snne_guard.doctor import Report, examine, fixes
+from snne_guard.doctor import Report, examine
 from snne_guard.text import printable
 
 __all__ = ["UNTRUSTED", "doctor"]
@@ -75,15 +75,15 @@ def _print(report: Report) -> None:
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
     table.add_row("model", "", Text(printable(report.model or "without a name")))
-    for found in report.findings:
-        fine = "green" if found.status == "works" else "yellow"
-        status = Text(found.status, style=fine if found.trusted else "bold red")
-        table.add_row(found.check, status, Text(printable(found.message)))
+    for finding in report.findings:
+        fine = "green" if finding.status == "works" else "yellow"
+        status = Text(finding.status, style="bold red" if finding.fix else fine)
+        table.add_row(finding.check, status, Text(printable(finding.message)))
     console.print(table)
     console.print()
     verdict = "can be trusted" if report.ok else "cannot be trusted"
     style = "bold green" if report.ok else "bold red"
     console.print(Text(f"Samples of this model {verdict}.", style=style))
-    for fix in fixes(report):
+    for fix in report.fixes:
         console.print(f"To do: {fix}.", markup=False, soft_wrap=True)
     console.print(f"\nCost of this: {cost_in_words(report.cost)}", markup=False)
