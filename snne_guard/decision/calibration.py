@@ -35,6 +35,9 @@ _KINDS: dict[str, type] = {
     "stop": list,
 }
 
+_LEAST = {"n": 2, "max_tokens": 1}
+"""The other numbers are at least 0."""
+
 SETTINGS = tuple(_KINDS)
 """Names of the settings that a calibration is bound to."""
 
@@ -285,7 +288,7 @@ def _plain(name: str, value: Any) -> Any:  # noqa: ANN401 - any setting
     if value is None:
         return None
     if kind is float:
-        return check_number(value, what=what)
+        return check_number(value, what=what, least=0)
     if kind is list:
         value = _stops(value)
         fits = isinstance(value, list) and all(isinstance(text, str) for text in value)
@@ -295,6 +298,8 @@ def _plain(name: str, value: Any) -> Any:  # noqa: ANN401 - any setting
         expected = "list of texts" if kind is list else kind.__name__
         msg = f"expected {what} to be None or {expected}, got {value!r}"
         raise ConfigurationError(msg)
+    if kind is int:
+        check_number(value, what=what, least=_LEAST[name])
     return value
 
 

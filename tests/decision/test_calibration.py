@@ -33,6 +33,10 @@ def test_it_keeps_what_it_was_given() -> None:
     [
         ({"settings": {"colour": "red"}}, "settings among .* got 'colour'"),
         ({"n": "5"}, "setting n to be None or int, got '5'"),
+        ({"n": -5}, "setting n to be .* got -5"),
+        ({"n": 1}, "setting n to be .* got 1"),
+        ({"max_tokens": 0}, "setting max_tokens to be .* got 0"),
+        ({"temperature": -1.0}, "setting temperature to be .* got -1.0"),
         ({"temperature": math.inf}, "setting temperature to be a finite number"),
         ({"tau": 10**400}, "setting tau to be a finite number"),
         ({"include_answer": 1}, "setting include_answer to be None or bool"),
