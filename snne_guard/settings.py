@@ -180,9 +180,7 @@ class GuardSettings:
                 f"{method.name!r}, which needs {', '.join(beyond)}"
             )
             raise ConfigurationError(msg)
-        name, compare = resolve_similarity(
-            self.similarity or method.default_similarity
-        )
+        name, compare = resolve_similarity(self.similarity or method.default_similarity)
         method.check_similarity(compare, name=name)
         if self.policy.threshold is not None and method.bounds(self.n) is None:
             msg = (
