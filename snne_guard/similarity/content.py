@@ -84,7 +84,7 @@ def content_f1(texts: Sequence[str], /, *, question: str | None = None) -> Float
     halved where each answer has a content word that the other lacks, and halved again
     where only one is negated or each has a number that the other lacks. What is still
     above 0.5 is halved where words are opposites ("on", "off"), where one has the same
-    number in millions or the like, and where both have the same words but other signs:
+    number in millions or the like, and where the same content words have other signs:
     operators, check boxes, struck text, indentation, the order of numbers.
 
     Two texts of JSON are compared value by value, as by ``structured``; two of code, a
@@ -233,10 +233,9 @@ def _contradict(a: _Answer, b: _Answer) -> bool:
     only_a, only_b = a.words - b.words, b.words - a.words
     if any(OPPOSITES.get(word) in only_b for word in only_a):
         return True
-    differing = only_a | only_b
-    if a.numbers and a.numbers == b.numbers and not differing.isdisjoint(SCALES):
+    if a.numbers and a.numbers == b.numbers and SCALES & (only_a | only_b):
         return True
-    return differing <= _SIGN_TOKENS and a.signs() != b.signs()
+    return a.content ^ b.content <= _SIGN_TOKENS and a.signs() != b.signs()
 
 
 @lru_cache(maxsize=4)  # for the many texts within JSON

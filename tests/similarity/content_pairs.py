@@ -172,6 +172,8 @@ DIFFERENT: tuple[tuple[str | None, str, str], ...] = (
     (None, "- [x] milk\n- [ ] eggs", "- [ ] milk\n- [x] eggs"),
     (None, "Use this:\na:\n  b: 1\nc: 2", "Use this:\na:\n  b: 1\n  c: 2"),
     (None, "3, 1, 2", "1, 2, 3"),
+    (None, "The order is 2, 1, 3, 4", "Order: 1, 2, 3, 4"),
+    (None, "It is mass * acceleration", "mass / acceleration"),
     ("When was it?", "2016-05-08", "2016-08-05"),
     ("What was the score?", "They won 3 to 2", "They won 2 to 3"),
     # Small words that decide.

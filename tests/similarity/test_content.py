@@ -116,7 +116,7 @@ def slow_content_f1(one: str, other: str, question: str) -> float:
     orders = [
         [*dict.fromkeys(w for w in side if w.isdigit())] for side in (left, right)
     ]
-    if found > 0.5 and mine == theirs and orders[0] != orders[1]:
+    if found > 0.5 and mine ^ theirs <= FUNCTION_WORDS and orders[0] != orders[1]:
         found /= 2
     return float(found)
 
