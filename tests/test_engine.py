@@ -1,8 +1,11 @@
-"""The engine decides by hand-fed replies: no thread, no loop, no server."""
+"""What the engine decides by itself, on hand-fed replies: no thread, loop or server.
+
+What a provider may do is in ``tests/langchain/test_scenarios.py``, a row each.
+"""
 
 from __future__ import annotations
 
-import math
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -10,132 +13,86 @@ from typing import Any
 import numpy as np
 import pytest
 
-from snne_guard.call import GuardState, Outcome, Request
+from snne_guard.call import Call, Draws, GuardState, Outcome, Request
 from snne_guard.decision import Calibration, Threshold
 from snne_guard.engine import guarded_call, wants_logprobs
-from snne_guard.errors import (
-    ConfigurationError,
-    GuardTimeoutError,
-    SamplingError,
-    UncertainAnswerError,
-)
+from snne_guard.errors import ConfigurationError, GuardTimeoutError, SamplingError
 from snne_guard.sampling.replies import Draw, ProviderCapabilities
 from snne_guard.settings import GuardSettings
-from snne_guard.types import Prices, Sample
-from tests.support.senders import Said, feed, reply
+from snne_guard.types import Assessment, Sample
+from tests.support.senders import Scripted, feed, reply
 
-PARIS = ["Paris"] * 9
-MIXED = ["Paris", "Rome", "Oslo", "Bern", "Lima"]
+ALIKE = ["Paris"] * 9
+APART = ["Rome", "Oslo", "Bern", "Lima"]
 
 
 def request(
-    *,
-    n: bool = False,
-    logprobs: bool = False,
-    state: GuardState | None = None,
-    **options: Any,
+    *, n: bool = False, logprobs: bool = False, state: GuardState | None = None
 ) -> Request:
-    asked = {
-        name: options.pop(name)
-        for name in (
-            "tools_bound",
-            "side_effects",
-            "structured",
-            "answer",
-            "answer_settings",
-        )
-        if name in options
-    }
+    """Return a request to a provider that takes ``n`` or gives log-probabilities."""
     return Request(
-        settings=GuardSettings(**options),
+        settings=GuardSettings(),
         state=state or GuardState(),
         capabilities=ProviderCapabilities(n=n, logprobs=logprobs),
         question="Where?",
-        **asked,
     )
 
 
-def ask(
-    asked: Request, answer: Said, samples: Sequence[Said], *, per_request: int = 100
-) -> Outcome:
-    def script(draw: Draw, place: int) -> Said:
+def guarding(**options: Any) -> Request:
+    """Return a request with options of the guard."""
+    return replace(request(), settings=GuardSettings(**options))
+
+
+def run(request: Request, answer: Scripted, samples: Sequence[Scripted]) -> Outcome:
+    def script(draw: Draw, place: int) -> Scripted:
         return answer if draw.role == "answer" else samples[place]
 
-    return feed(asked, script, per_request=per_request)
+    return feed(request, script)
 
 
-def said(text: str, **fields: Any) -> Sample:
+def assess(
+    request: Request, answer: Scripted, samples: Sequence[Scripted]
+) -> Assessment:
+    return run(request, answer, samples).assessment
+
+
+def sample(text: str, **fields: Any) -> Sample:
     return Sample(text=text, finish_reason="stop", **fields)
+
+
+def draws_of(call: Call, results: Any = None) -> Sequence[Draw]:
+    """Send results to a call and return the draws that it wants next."""
+    wanted = call.send(results)
+    assert isinstance(wanted, Draws)
+    return wanted.draws
 
 
 # -- Decisions -------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("options", "decision", "delivery"),
-    [
-        ({}, None, "answer"),
-        ({"threshold": 0.4}, "flag", "answer"),
-        ({"threshold": 1.0}, "accept", "answer"),
-        ({"threshold": 0.4, "on_uncertain": "refuse"}, "refuse", "refusal"),
-        (
-            {"threshold": 0.4, "on_uncertain": "fallback", "fallback": object()},
-            "fallback",
-            "fallback",
-        ),
-        ({"threshold": 0.4, "on_uncertain": "raise"}, "refuse", "nothing"),
-        ({"threshold": (0.4, 0.9)}, "refuse", "refusal"),
-        ({"threshold": (0.4, 1.0)}, "flag", "answer"),
-        ({"threshold": 0.4, "on_uncertain": lambda _: "refuse"}, "refuse", "refusal"),
-        ({"threshold": 0.4, "on_uncertain": lambda _: 7}, "flag", "replacement"),
-    ],
-)
-def test_an_answer_that_its_samples_contradict(
-    options: dict[str, Any], decision: str | None, delivery: str
-) -> None:
-    outcome = ask(request(**options), "Paris", MIXED[1:])
-    assert outcome.assessment.uncertainty == pytest.approx(1.0)
-    assert (outcome.assessment.decision, outcome.delivery) == (decision, delivery)
-
-
 def test_an_answer_that_all_samples_repeat_is_accepted_by_any_threshold() -> None:
-    outcome = ask(request(threshold=0.0, on_uncertain="refuse"), "Paris", PARIS)
-    made = outcome.assessment
-    assert (made.uncertainty, made.decision, made.n_used) == (0.0, "accept", 5)
-    assert made.reasons == ()
-    assert np.array_equal(made.matrix, np.ones((5, 5)))  # type: ignore[arg-type] # it is there
-
-
-def test_without_a_threshold_nothing_is_decided() -> None:
-    made = ask(request(), "Paris", PARIS).assessment
-    assert made.decision is None
-    assert made.reasons == ("no_threshold",)
-
-
-def test_what_is_raised_names_the_assessment_and_not_the_answer() -> None:
-    outcome = ask(request(threshold=0.4, on_uncertain="raise"), "Paris", MIXED[1:])
-    assert isinstance(outcome.error, UncertainAnswerError)
-    assert outcome.error.assessment_id == outcome.assessment.id
-    assert "Paris" not in f"{outcome.error} {vars(outcome.error)}"
+    assessment = assess(guarding(threshold=0.0), "Paris", ALIKE)
+    assert (assessment.uncertainty, assessment.decision) == (0.0, "accept")
+    assert (assessment.n_used, assessment.reasons) == (5, ())
+    assert assessment.matrix is not None
+    assert np.array_equal(assessment.matrix, np.ones((5, 5)))
 
 
 def test_what_the_users_function_raises_comes_through() -> None:
     def broken(_: object) -> str:
         raise KeyError("mine")
 
-    outcome = ask(request(threshold=0.4, on_uncertain=broken), "Paris", MIXED[1:])
+    outcome = run(guarding(threshold=0.4, on_uncertain=broken), "Paris", APART)
     assert isinstance(outcome.error, KeyError)
+    assert outcome.delivery == "nothing"
     assert outcome.assessment.uncertainty == pytest.approx(1.0)
 
 
 def test_an_unknown_word_of_the_users_function_is_refused() -> None:
-    asked = request(threshold=0.4, on_uncertain=lambda _: "maybe")
-    outcome = ask(asked, "Paris", MIXED[1:])
+    request = guarding(threshold=0.4, on_uncertain=lambda _: "maybe")
+    outcome = run(request, "Paris", APART)
     assert isinstance(outcome.error, ConfigurationError)
     assert outcome.delivery == "nothing"
-
-
-# -- Too few members -------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -151,362 +108,183 @@ def test_an_unknown_word_of_the_users_function_is_refused() -> None:
 def test_too_few_samples_never_pass_as_confidence(
     options: dict[str, Any], decision: str | None, delivery: str
 ) -> None:
-    outcome = ask(request(**options), "Paris", ["", "", "Paris", ""])
-    made = outcome.assessment
-    assert (made.uncertainty, made.score) == (None, None)
-    assert {"too_few_samples", "unreadable_samples"} <= set(made.reasons)
-    assert (made.decision, outcome.delivery) == (decision, delivery)
+    outcome = run(guarding(**options), "Paris", ["", "", "Paris", ""])
+    assessment = outcome.assessment
+    assert (assessment.uncertainty, assessment.score) == (None, None)
+    assert {"too_few_samples", "unreadable_samples"} <= set(assessment.reasons)
+    assert (assessment.decision, outcome.delivery) == (decision, delivery)
     if delivery == "nothing":
         assert isinstance(outcome.error, SamplingError)
         assert (outcome.error.n_used, outcome.error.needed) == (2, 3)
 
 
-@pytest.mark.parametrize(
-    ("sample", "reason"),
-    [
-        (said("  "), "unreadable_samples"),
-        (said("a picture", unreadable=True), "unreadable_samples"),
-        (said("I cannot", refused=True), "refused_samples"),
-        (said("Par", truncated=True), "truncated_samples"),
-        (said("", tool_calls='[{"args":{},"name":"look"}]'), "tool_call_samples"),
-    ],
-)
-def test_a_sample_that_cannot_be_compared_leaves_the_set(
-    sample: Sample, reason: str
-) -> None:
-    made = ask(request(threshold=0.4), "Paris", ["Paris", sample, "Paris", "Paris"])
-    assert made.assessment.n_used == 4
-    assert made.assessment.reasons == (reason,)
-    assert len(made.assessment.samples) == 4
-    assert made.assessment.decision == "accept"
-
-
-@pytest.mark.parametrize(
-    ("answer", "reason", "decision"),
-    [
-        (said("\n"), "answer_unreadable", "refuse"),
-        (said("No.", refused=True), "answer_refused", "refuse"),
-        (said("Paris", truncated=True), "answer_truncated", "accept"),
-    ],
-)
-def test_an_answer_that_is_odd_is_named(
-    answer: Sample, reason: str, decision: str
-) -> None:
-    asked = request(threshold=0.4, on_uncertain="refuse")
-    made = ask(asked, answer, PARIS).assessment
-    assert reason in made.reasons
-    assert made.decision == decision
-
-
-def test_samples_of_another_model_are_named() -> None:
-    samples = [said("Paris", model=name) for name in ("a", "a", "b", "a")]
-    made = ask(request(), said("Paris", model="a"), samples).assessment
-    assert "mixed_models" in made.reasons
+def test_metadata_are_plain_and_hold_no_text() -> None:
+    metadata = assess(guarding(threshold=0.4), "Paris", ALIKE).to_metadata()
+    assert "Paris" not in json.dumps(metadata, allow_nan=False)
 
 
 # -- Drawing ---------------------------------------------------------------------------
 
 
-def test_samples_come_in_one_request_where_the_provider_takes_n() -> None:
-    made = ask(request(n=True), "Paris", PARIS).assessment
-    assert (made.n_used, made.cost.completion_tokens, made.cost.prompt_tokens) == (
-        5,
-        5,
-        20,
-    )
-
-
-def test_an_ignored_n_is_topped_up_and_remembered() -> None:
+def test_an_ignored_n_is_remembered() -> None:
     state = GuardState()
-    made = ask(request(n=True, state=state), "Paris", PARIS, per_request=1).assessment
-    assert (made.n_used, state.n_ignored) == (5, True)
-    call = guarded_call(request(n=True, state=state))
-    assert [draw.n for draw in next(call).draws] == [1, 1, 1, 1, 1]  # type: ignore[union-attr] # draws come first
+    outcome = feed(request(n=True, state=state), lambda *_: "Paris", per_request=1)
+    assert outcome.assessment.n_used == 5
+    later = guarded_call(request(n=True, state=state))
+    assert [draw.n for draw in draws_of(later)] == [1, 1, 1, 1, 1]
 
 
 def test_what_another_call_learns_meanwhile_loses_no_samples() -> None:
     state = GuardState()
     call = guarded_call(request(n=True, state=state))
-    next(call)
+    assert [draw.n for draw in draws_of(call)] == [1, 4]
     state.n_ignored = True
-    wanted = call.send([reply("Paris"), reply("Paris")])
-    assert len(wanted.draws) == 3  # type: ignore[union-attr] # draws
+    assert len(draws_of(call, [reply("Paris"), reply("Paris")])) == 3
 
 
-def test_a_refused_n_is_topped_up_and_no_failure() -> None:
-    def script(draw: Draw, place: int) -> Said:
-        return ValueError("n must be 1") if draw.n > 1 else "Paris"
-
-    made = feed(request(n=True), script).assessment
-    assert made.n_used == 5
-    assert "samples_failed" not in made.reasons
-
-
-def test_a_failed_sample_loses_neither_the_answer_nor_the_others() -> None:
-    samples: list[Said] = ["Paris", ValueError("500"), "Paris", "Paris"]
-    outcome = ask(request(threshold=0.4), "Paris", samples)
-    assert outcome.assessment.n_used == 4
-    assert outcome.assessment.reasons == ("samples_failed",)
-    assert outcome.delivery == "answer"
-
-
-def test_late_samples_are_left_out_and_their_cost_is_a_lower_bound() -> None:
-    samples: list[Said] = ["Paris", TimeoutError(), "Paris", "Paris"]
-    made = ask(request(sample_timeout=1.0), "Paris", samples).assessment
-    assert made.n_used == 4
-    assert "samples_late" in made.reasons
-    assert made.cost.lower_bound
-
-
-def test_a_failed_answer_is_raised_as_itself() -> None:
-    error = ValueError("bad key")
-    outcome = ask(request(threshold=0.4), error, PARIS)
-    assert outcome.error is error
-    assert "answer_failed" in outcome.assessment.reasons
-
-
-def test_a_failed_answer_goes_to_the_fallback() -> None:
-    outcome = ask(request(threshold=0.4, fallback=object()), ValueError(), PARIS)
-    assert outcome.delivery == "fallback"
-    assert outcome.assessment.decision == "fallback"
-
-
-def test_an_answer_that_does_not_come_in_time() -> None:
-    outcome = ask(request(timeout=2.0), TimeoutError(), PARIS)
+def test_samples_that_do_not_come_after_a_late_answer_are_not_what_failed() -> None:
+    outcome = run(guarding(timeout=2.0), TimeoutError(), [ValueError("500")] * 4)
     assert isinstance(outcome.error, GuardTimeoutError)
     assert outcome.error.timeout == 2.0
 
 
-def test_a_late_answer_is_not_mistaken_for_a_failed_sample() -> None:
-    outcome = ask(request(timeout=2.0), TimeoutError(), [ValueError("500")] * 4)
-    assert isinstance(outcome.error, GuardTimeoutError)
+def test_the_samples_alone_are_the_set_where_the_answer_is_left_out() -> None:
+    request = guarding(n=4, include_answer=False, threshold=0.4)
+    assessment = assess(request, "Rome", ALIKE)
+    assert (assessment.uncertainty, assessment.scored) == (0.0, ("Paris",) * 4)
 
 
-def test_answer_first_draws_samples_when_the_answer_is_there() -> None:
-    call = guarded_call(request(schedule="answer_first"))
-    first = next(call)
-    assert [draw.role for draw in first.draws] == ["answer"]  # type: ignore[union-attr] # draws
-    then = call.send([reply("Paris")])
-    assert [draw.role for draw in then.draws] == ["sample"] * 4  # type: ignore[union-attr] # draws
-
-
-def test_the_paper_leaves_the_answer_out_of_the_set() -> None:
-    asked = request(include_answer=False, n=True, threshold=0.4)
-    asked = replace(asked, settings=GuardSettings(n=4, include_answer=False))
-    made = ask(asked, "Rome", PARIS).assessment
-    assert (made.uncertainty, made.scored) == (0.0, ("Paris",) * 4)
-
-
-def test_an_answer_that_exists_is_not_drawn_again() -> None:
-    made = ask(request(answer=reply("Paris")), ValueError("drawn"), PARIS).assessment
-    assert (made.n_used, made.uncertainty) == (5, 0.0)
-
-
-@pytest.mark.parametrize("rate", [0.0, 1.0])
-def test_the_sample_rate_decides_whether_a_call_is_sampled(rate: float) -> None:
-    made = ask(request(sample_rate=rate, threshold=0.4), "Paris", PARIS).assessment
-    assert made.decision == ("accept" if rate else "unscored")
-    assert ("not_sampled" in made.reasons) is (rate == 0)
-
-
-def test_a_disabled_guard_is_the_bare_model(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_disabled_guard_has_no_fallback(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SNNE_GUARD_DISABLED", "1")
-    outcome = ask(request(threshold=0.4, on_uncertain="refuse"), "Paris", MIXED[1:])
-    assert (outcome.delivery, outcome.assessment.samples) == ("answer", ())
-    assert "disabled" in outcome.assessment.reasons
-
-
-def test_where_a_sample_could_act_none_is_drawn_and_the_answer_is_unscored() -> None:
-    asked = request(side_effects=True, threshold=0.4, on_uncertain="refuse")
-    outcome = ask(asked, "Paris", PARIS)
-    assert (outcome.delivery, outcome.assessment.samples) == ("refusal", ())
-    assert "side_effects" in outcome.assessment.reasons
+    error = ValueError("bad key")
+    outcome = run(guarding(fallback=object()), error, ALIKE)
+    assert (outcome.error, outcome.delivery) == (error, "nothing")
 
 
 # -- Calls of tools --------------------------------------------------------------------
 
-TRANSFER = '[{"args":{"amount":%d,"from":"a","to":"b"},"name":"transfer"}]'
 
-
-def call_of(amount: int) -> Sample:
-    return said("", tool_calls=TRANSFER % amount)
-
-
-def test_a_call_of_a_bound_tool_passes_and_draws_no_samples() -> None:
-    outcome = ask(request(tools_bound=True, threshold=0.4), call_of(1), [ValueError()])
-    made = outcome.assessment
-    assert (outcome.delivery, made.decision) == ("answer", "unscored")
-    assert made.reasons == ("tool_calls",)
-    assert made.cost.completion_tokens == 1
+def calling(amount: int, text: str = "") -> Sample:
+    arguments = {"amount": amount, "from": "a", "to": "b"}
+    calls = json.dumps([{"args": arguments, "name": "transfer"}])
+    return sample(text, tool_calls=calls)
 
 
 @pytest.mark.parametrize(
-    "options", [{"tools_bound": True, "tool_calls": "score"}, {}, {"structured": True}]
+    "form", [{"tools_bound": True, "structured": True}, {"tools_bound": False}]
 )
-def test_calls_are_compared_where_they_do_not_pass(options: dict[str, Any]) -> None:
-    samples = [call_of(amount) for amount in (20, 300, 4_000, 50_000)]
-    made = ask(request(threshold=0.4, **options), call_of(1), samples).assessment
-    assert made.decision == "flag"
-    assert made.uncertainty is not None
-    assert made.uncertainty > 0.5
-    alike = ask(request(threshold=0.4, **options), call_of(1), [call_of(1)] * 4)
-    assert alike.assessment.uncertainty == 0.0
+def test_calls_are_compared_where_they_do_not_pass(form: dict[str, Any]) -> None:
+    request = replace(guarding(threshold=0.4), **form)
+    apart = [calling(amount) for amount in (20, 300, 4_000, 50_000)]
+    assert assess(request, calling(1), apart).decision == "flag"
+    assert assess(request, calling(1), [calling(1)] * 4).uncertainty == 0.0
+
+
+def test_a_text_beside_a_call_is_compared_too() -> None:
+    first, *others = [calling(1, f"You have {n}00.") for n in range(1, 6)]
+    assert assess(guarding(threshold=0.4), first, others).decision == "flag"
 
 
 # -- Scoring ---------------------------------------------------------------------------
 
 
-def likely(text: str, logprob: float = -0.1) -> Sample:
-    return said(text, token_logprobs=(logprob,))
+def likely(text: str) -> Sample:
+    return sample(text, token_logprobs=(-0.1,))
 
 
 def test_log_probabilities_make_it_wsnne_and_settle_it() -> None:
     state = GuardState()
-    samples: list[Said] = [
-        likely("Paris"),
-        likely("Paris"),
-        likely("Lyon"),
-        likely("Paris"),
-    ]
-    made = ask(request(logprobs=True, state=state), likely("Paris"), samples).assessment
-    assert (made.method, state.method) == ("wsnne", "wsnne")
-    missing = ask(request(logprobs=True, state=state), "Paris", PARIS).assessment
-    assert (missing.method, missing.reasons[0]) == ("snne", "logprobs_missing")
+    samples = [likely("Paris"), likely("Paris"), likely("Lyon"), likely("Paris")]
+    first = assess(request(logprobs=True, state=state), likely("Paris"), samples)
+    assert (first.method, state.method) == ("wsnne", "wsnne")
+    second = assess(request(logprobs=True, state=state), "Paris", ALIKE)
+    assert (second.method, second.reasons[0]) == ("snne", "logprobs_missing")
 
 
 def test_without_log_probabilities_it_is_snne_and_none_are_asked_for_again() -> None:
-    asked = request(logprobs=True)
-    assert wants_logprobs(asked)
-    assert ask(asked, "Paris", PARIS).assessment.method == "snne"
-    assert not wants_logprobs(asked)
+    asking = request(logprobs=True)
+    assert wants_logprobs(asking)
+    assert assess(asking, "Paris", ALIKE).method == "snne"
+    assert not wants_logprobs(asking)
 
 
-def test_agreement_that_chance_does_not_produce_is_no_confidence() -> None:
-    same = said("a long tale", token_logprobs=(-9.0, -8.0, -7.0))
-    made = ask(
-        request(threshold=0.4, on_uncertain="refuse"), same, [same] * 4
-    ).assessment
-    assert made.decision == "refuse"
-    assert "suspect_agreement" in made.reasons
+def test_one_reply_without_log_probabilities_settles_nothing() -> None:
+    asking = request(logprobs=True)
+    samples = [likely("Paris"), sample("Paris"), likely("Paris"), likely("Paris")]
+    assert assess(asking, likely("Paris"), samples).method == "snne"
+    assert asking.state.method is None
+    assert wants_logprobs(asking)
 
 
 def test_a_similarity_that_fails_is_no_confidence() -> None:
     def broken(texts: Sequence[str], *, question: str | None = None) -> Any:
         raise RuntimeError(texts[0])
 
-    made = ask(request(threshold=0.4, similarity=broken), "Paris", PARIS).assessment
-    assert (made.decision, made.uncertainty) == ("flag", None)
-    assert "scoring_failed" in made.reasons
+    assessment = assess(guarding(threshold=0.4, similarity=broken), "Paris", ALIKE)
+    assert (assessment.decision, assessment.uncertainty) == ("flag", None)
+    assert "scoring_failed" in assessment.reasons
 
 
 def test_a_similarity_of_the_users_own_gets_texts_and_question() -> None:
-    seen: list[Any] = []
+    given: list[Any] = []
 
     def same(texts: Sequence[str], *, question: str | None = None) -> Any:
-        seen.append((tuple(texts), question))
+        given.append((tuple(texts), question))
         return np.ones((len(texts), len(texts)))
 
-    made = ask(request(similarity=same), "Paris", MIXED[1:]).assessment
-    assert made.uncertainty == 0.0
-    assert seen == [(tuple(MIXED), "Where?")]
+    assert assess(guarding(similarity=same), "Paris", APART).uncertainty == 0.0
+    assert given == [(("Paris", *APART), "Where?")]
 
 
 # -- Calibration -----------------------------------------------------------------------
 
-
-def calibrated(**settings: Any) -> Calibration:
-    made = {
+CALIBRATED = Calibration(
+    settings={
         "n": 5,
         "include_answer": True,
         "temperature": 1.0,
+        "answer_temperature": 0.0,
         "method": "snne",
         "similarity": "content_f1",
         "anchor": 0.7,
         "tau": 1.0,
         "model": "m",
-        **settings,
-    }
-    return Calibration(settings=made, threshold=Threshold.fixed(0.4))
+    },
+    threshold=Threshold.fixed(0.4),
+)
 
 
 @pytest.mark.parametrize(
-    ("change", "covered"),
+    ("samples", "settings", "covered"),
     [
-        ({}, True),
-        ({"model": "other"}, False),
-        ({"failed": True}, False),
-        ({"answer_settings": {"answer_temperature": 1.0}}, False),
+        ([sample("Paris", model="m")] * 4, {}, True),
+        ([sample("Paris", model="other")] * 4, {}, False),
+        ([sample("Paris", model="m")] * 3 + [ValueError("500")], {}, False),
+        ([sample("Paris", model="m")] * 4, {"answer_temperature": 1.0}, False),
     ],
+    ids=["as calibrated", "another model", "a failed sample", "a hotter answer"],
 )
 def test_only_sets_like_the_calibrated_ones_are_accepted(
-    change: dict[str, Any], covered: bool
+    samples: list[Scripted], settings: dict[str, Any], covered: bool
 ) -> None:
-    model = change.pop("model", "m")
-    samples: list[Said] = [said("Paris", model=model)] * 4
-    if change.pop("failed", False):
-        samples[2] = ValueError("500")
-    asked = request(calibration=calibrated(answer_temperature=0.0), **change)
-    made = ask(asked, said("Paris", model="m"), samples).assessment
-    assert made.uncertainty == 0.0
-    assert (made.decision == "accept") is covered
-    assert ("uncalibrated" in made.reasons) is not covered
+    request = replace(guarding(calibration=CALIBRATED), answer_settings=settings)
+    assessment = assess(request, sample("Paris", model="m"), samples)
+    assert assessment.uncertainty == 0.0
+    assert (assessment.decision == "accept") is covered
+    assert ("uncalibrated" in assessment.reasons) is not covered
 
 
-# -- Cost and interruption -------------------------------------------------------------
-
-
-def test_money_is_what_the_prices_make_of_all_draws() -> None:
-    prices = Prices(prompt=1e6, completion=2e6)
-    made = ask(request(n=True, prices=prices), "Paris", PARIS).assessment
-    assert made.cost.money == 20 + 2 * 5
+# -- Interruption ----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", [KeyboardInterrupt, GeneratorExit])
-def test_an_interrupted_call_tells_what_it_cost(kind: type[BaseException]) -> None:
-    call = guarded_call(request(schedule="answer_first"))
-    next(call)
-    call.send([reply("Paris")])
+def test_an_interrupted_call_says_what_it_cost(kind: type[BaseException]) -> None:
+    call = guarded_call(guarding(schedule="answer_first"))
+    assert [draw.role for draw in draws_of(call)] == ["answer"]
+    assert [draw.role for draw in draws_of(call, [reply("Paris")])] == ["sample"] * 4
     with pytest.raises(StopIteration) as end:
         call.throw(kind())
     outcome: Outcome = end.value.value
     assert isinstance(outcome.error, kind)
     assert outcome.assessment.reasons == ("cancelled",)
     assert outcome.assessment.cost.completion_tokens == 1
-
-
-def test_metadata_hold_no_text_and_are_plain() -> None:
-    import json
-
-    made = ask(request(threshold=0.4), "Paris", PARIS).assessment
-    told = json.dumps(made.to_metadata(), allow_nan=False)
-    assert "Paris" not in told
-    assert math.isclose(json.loads(told)["uncertainty"], 0.0)
-
-
-def test_a_similarity_that_cannot_give_what_the_method_needs_is_refused() -> None:
-    with pytest.raises(ConfigurationError, match="'dse' needs a similarity with"):
-        GuardSettings(method="dse", similarity="rouge_l")
-
-
-def test_a_text_beside_a_call_is_compared_too() -> None:
-    def beside(text: str) -> Sample:
-        return said(text, tool_calls=TRANSFER % 1)
-
-    samples: list[Said] = [beside(f"You have {number}00.") for number in range(2, 6)]
-    made = ask(request(threshold=0.4), beside("You have 100."), samples).assessment
-    assert made.decision == "flag"
-
-
-def test_a_disabled_guard_has_no_fallback(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SNNE_GUARD_DISABLED", "1")
-    error = ValueError("bad key")
-    outcome = ask(request(fallback=object()), error, PARIS)
-    assert (outcome.error, outcome.delivery) == (error, "nothing")
-
-
-def test_one_reply_without_log_probabilities_settles_nothing() -> None:
-    asked = request(logprobs=True)
-    samples: list[Said] = [likely("Paris"), "Paris", likely("Paris"), likely("Paris")]
-    assert ask(asked, likely("Paris"), samples).assessment.method == "snne"
-    assert asked.state.method is None
-    assert wants_logprobs(asked)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from functools import cached_property
-from typing import Any, Literal, cast
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Generic, Literal, TypeVar, cast
 
 import numpy as np
 
@@ -38,6 +37,26 @@ AnswerRole = Literal["member", "apart", "absent"]
 
 TokenLogprobs = Sequence[Sequence[float] | None] | None
 """For each text the log-probabilities of its tokens, None or empty where unknown."""
+
+T = TypeVar("T")
+
+
+class _Once(Generic[T]):
+    """A property that is computed once and then kept on the instance.
+
+    The lock of ``functools.cached_property`` is one for all instances in Python 3.11: a
+    slow similarity in one call would hold up every other call of the process.
+    """
+
+    def __init__(self, compute: Callable[[Any], T]) -> None:
+        self._compute = compute
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, instance: object, owner: type) -> T:
+        value = vars(instance)[self._name] = self._compute(instance)
+        return value
 
 
 class InputBuilder:
@@ -206,14 +225,14 @@ class InputBuilder:
             return None
         return as_floats(self._states, what="hidden_states")
 
-    @cached_property
+    @_Once
     def _matrix(self) -> FloatArray:
         if isinstance(self._compare, NLI) and self._probabilities is not None:
             return entail_similarity(self._probabilities)  # one run of the model
         matrix = self._compare(self.texts, question=self.question)
         return as_similarity(matrix, n=len(self.texts))
 
-    @cached_property
+    @_Once
     def _equivalent(self) -> BoolArray:
         if isinstance(self._compare, NLI) and self._probabilities is not None:
             return equivalence(self._probabilities, strict=self._compare.strict)
@@ -221,7 +240,7 @@ class InputBuilder:
         relation = compare.equivalent(self.texts, question=self.question)
         return as_equivalence(relation, n=len(self.texts))
 
-    @cached_property
+    @_Once
     def _probabilities(self) -> FloatArray | None:
         if not callable(getattr(self._compare, "probabilities", None)):
             return None

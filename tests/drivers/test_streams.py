@@ -1,0 +1,125 @@
+"""Streams of both drivers, and calls that are cancelled or left."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from snne_guard.drivers import tasks, threads
+from snne_guard.drivers.limits import Limiter
+from snne_guard.engine import guarded_call
+from snne_guard.sampling.replies import Draw, Reply
+from tests.drivers.support import Watcher, driver_options, guarding, paris
+from tests.support.senders import ScriptedSender
+
+NEVER = 60.0
+"""Seconds that no test waits."""
+
+
+def words(draw: Draw, place: int) -> str:
+    del draw, place
+    return "It is Paris"
+
+
+def slow_samples(draw: Draw) -> float:
+    return 0.0 if draw.role == "answer" else NEVER
+
+
+def in_thread(sender: Any, **options: Any) -> Any:
+    """Return the stream of a call in threads."""
+    call = guarded_call(guarding(threshold=0.4))
+    return threads.stream(call, sender, driver_options(**options))
+
+
+def in_task(sender: Any, **options: Any) -> Any:
+    """Return the stream of a call in tasks."""
+    call = guarded_call(guarding(threshold=0.4))
+    return tasks.stream(call, sender, driver_options(**options))
+
+
+def test_chunks_flow_and_the_outcome_comes_last() -> None:
+    *chunks, outcome = in_thread(ScriptedSender(words))
+    assert chunks == ["It", "is", "Paris"]
+    assert (outcome.assessment.decision, outcome.assessment.n_used) == ("accept", 5)
+
+
+async def test_chunks_flow_in_tasks_too() -> None:
+    *chunks, outcome = [item async for item in in_task(ScriptedSender(words))]
+    assert chunks == ["It", "is", "Paris"]
+    assert (outcome.assessment.decision, outcome.assessment.n_used) == ("accept", 5)
+
+
+async def test_a_stream_that_is_left_cancels_the_samples() -> None:
+    sender, watcher = ScriptedSender(words, seconds=slow_samples), Watcher()
+    stream = in_task(sender, observers=[watcher])
+    assert await anext(stream) == "It"
+    await stream.aclose()
+    assert (sender.cancelled, sender.open) == (4, 0)
+    assert [each.reasons for each in watcher.assessments] == [("cancelled",)]
+
+
+def test_a_stream_that_is_left_in_a_thread_ends() -> None:
+    watcher = Watcher()
+    sender = ScriptedSender(words, seconds=slow_samples)
+    stream = in_thread(sender, observers=[watcher])
+    assert next(stream) == "It"
+    stream.close()
+    assert [each.reasons for each in watcher.assessments] == [("cancelled",)]
+
+
+def test_a_streamed_answer_holds_a_slot() -> None:
+    limiter = Limiter(1)
+    stream = in_thread(ScriptedSender(words), limiter=limiter)
+    assert next(stream) == "It"
+    waiting = limiter.acquire()
+    assert not waiting.done()
+    stream.close()
+    waiting.result(timeout=5)
+
+
+async def test_cancelling_a_task_cancels_its_draws_and_tells_observers() -> None:
+    sender, watcher = ScriptedSender(paris, seconds=NEVER), Watcher()
+
+    async def guarded() -> None:
+        options = driver_options(observers=[watcher])
+        outcome = await tasks.run(guarded_call(guarding()), sender, options)
+        assert outcome.error is not None
+        raise outcome.error
+
+    task = asyncio.create_task(guarded())
+    while sender.open < 5:  # noqa: ASYNC110 - the sender is used from threads as well
+        await asyncio.sleep(0.001)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert (sender.cancelled, sender.open) == (5, 0)
+    assert [each.reasons for each in watcher.assessments] == [("cancelled",)]
+
+
+async def test_a_model_that_cancels_itself_does_not_cancel_the_caller() -> None:
+    class Cancelling(ScriptedSender):
+        async def asend(self, draw: Draw) -> Reply:
+            raise asyncio.CancelledError
+
+    call = guarded_call(guarding())
+    outcome = await tasks.run(call, Cancelling(paris), driver_options())
+    assert isinstance(outcome.error, ConnectionAbortedError)
+
+
+async def test_cancelled_waiters_leave_the_limit_free() -> None:
+    limiter = Limiter(1)
+    sender = ScriptedSender(paris, seconds=0.01)
+
+    async def guarded() -> None:
+        options = driver_options(limiter=limiter)
+        await tasks.run(guarded_call(guarding(n=3)), sender, options)
+
+    running = [asyncio.create_task(guarded()) for _ in range(20)]
+    await asyncio.sleep(0.05)
+    for task in running[::2]:
+        task.cancel()
+    await asyncio.gather(*running, return_exceptions=True)
+    assert limiter.acquire().done()
+    assert sender.most_open == 1
