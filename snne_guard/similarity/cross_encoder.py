@@ -27,7 +27,8 @@ class CrossEncoder:
     """A model with one output in [0, 1] that says how alike two texts are.
 
     It is a similarity, and it tells how much the meaning of an answer changes without
-    each of its tokens, for SAR. The model is loaded at first use and shared.
+    each of its tokens, for SAR. The model is loaded at first use and shared. What does
+    not fit into it, usually 512 tokens of both texts, is not compared.
 
     Args:
         model: Name on the Hugging Face Hub, or the path of a folder.

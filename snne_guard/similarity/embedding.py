@@ -22,6 +22,8 @@ __all__ = ["Embedding"]
 class Embedding:
     """Compares texts by the cosine of their embeddings, rescaled to [0, 1].
 
+    What does not fit into the model, often 256 or 512 tokens a text, is not compared.
+
     Args:
         model: The name or the folder of a sentence-transformers model (extra
             ``embeddings``), loaded at first use and shared in the process; LangChain
