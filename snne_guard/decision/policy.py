@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, cast, get_args
 
+from snne_guard.checks import check_number
 from snne_guard.errors import ConfigurationError
 from snne_guard.types import Decision, OnError, OnUncertain
 
@@ -72,10 +72,12 @@ class Policy:
         if self.threshold is None:
             self._check_measuring()
             return
-        _check_limit("threshold", self.threshold, nothing_accepted=True)
+        if self.threshold != -1.0:
+            what = "threshold (-1.0 accepts nothing)"
+            check_number(self.threshold, what=what, least=0, most=1)
         if self.refuse_above is None:
             return
-        _check_limit("refuse_above", self.refuse_above)
+        check_number(self.refuse_above, what="refuse_above", least=0, most=1)
         if self.refuse_above < self.threshold:
             msg = (
                 "refuse_above must not be below the threshold; got "
@@ -161,13 +163,3 @@ def _check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
         expected = ", ".join(map(repr, choices))
         msg = f"{name} must be one of {expected}; got {value!r}"
         raise ConfigurationError(msg)
-
-
-def _check_limit(name: str, value: object, *, nothing_accepted: bool = False) -> None:
-    number = value if isinstance(value, int | float) else math.nan
-    inside = 0 <= number <= 1 or (nothing_accepted and number == -1)
-    if inside and not isinstance(value, bool):
-        return
-    or_nothing = ", or -1.0 to accept nothing" if nothing_accepted else ""
-    msg = f"{name} must be a number in [0, 1]{or_nothing}; got {value!r}"
-    raise ConfigurationError(msg)
