@@ -11,6 +11,7 @@ from rich.console import Console
 
 from snne_guard.cli import options
 from snne_guard.cli.models import chat_model, messages_for, provider_errors
+from snne_guard.cli.render import assessment_page
 from snne_guard.decision import Calibration
 from snne_guard.errors import ConfigurationError
 from snne_guard.types import Assessment
@@ -63,8 +64,8 @@ def ask(
     if not question.strip():
         msg = "the question is empty"
         raise ConfigurationError(msg)
-    made = None if calibration is None else Calibration.load(calibration)
-    bound = {} if made is None else made.settings
+    stored = None if calibration is None else Calibration.load(calibration)
+    bound = {} if stored is None else stored.settings
     chat = chat_model(
         model,
         base_url=base_url,
@@ -80,7 +81,7 @@ def ask(
         "method": method,
         "similarity": similarity,
     }
-    chosen: dict[str, Any] = {} if made is None else made.guard_settings()
+    chosen: dict[str, Any] = {} if stored is None else stored.guard_settings()
     chosen |= {name: value for name, value in given.items() if value is not None}
     guard = SNNEGuard(chat, on_uncertain=on_uncertain, **chosen)
     progress = Console(stderr=True)
@@ -90,11 +91,9 @@ def ask(
     if as_json:
         typer.echo(json.dumps(_record(question, assessment), allow_nan=False))
     else:
-        from snne_guard.cli.render import AssessmentView
-
         delivered = guard.refusal if held_back else None
-        view = AssessmentView(assessment=assessment, delivered=delivered)
-        Console(highlight=False).print(view)
+        page = assessment_page(assessment, delivered=delivered)
+        Console(highlight=False).print(page)
     if held_back:
         raise typer.Exit(HELD_BACK)
 

@@ -12,7 +12,7 @@ from rich.markup import escape
 from rich.rule import Rule
 
 from snne_guard.cli.models import chat_model, messages_for, provider_errors
-from snne_guard.cli.render import AssessmentView
+from snne_guard.cli.render import assessment_page
 from snne_guard.text import printable
 
 __all__ = ["QUESTIONS", "demo"]
@@ -78,9 +78,9 @@ def demo(
         title = f"[bold]{number}. {shown}[/bold]  [dim]{what}[/dim]"
         console.print(Rule(title, align="left", style="dim"))
         with provider_errors(), progress.status(f"asking for {_N} replies"):
-            made = guard.assess(messages_for(text, model="embedded"))
-        delivered = guard.refusal if made.decision == "refuse" else None
-        console.print(AssessmentView(assessment=made, delivered=delivered))
+            assessment = guard.assess(messages_for(text, model="embedded"))
+        delivered = guard.refusal if assessment.decision == "refuse" else None
+        console.print(assessment_page(assessment, delivered=delivered))
         console.print()
     console.print(_AFTER)
     if save_svg is not None:

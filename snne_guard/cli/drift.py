@@ -42,16 +42,16 @@ def drift(
     Exit status: 0 no change was found; 3 the uncertainties have changed; 2 wrong usage,
     or a recording that was drawn in another way.
     """
-    made = Calibration.load(calibration)
+    stored = Calibration.load(calibration)
     rows = list(read_recordings(recording))
     if not rows:
         msg = f"expected recordings in {recording}, got none"
         raise InputError(msg)
     names = ("method", "similarity", "tau", "n", "include_answer")
     as_made: dict[str, Any] = {
-        name: made.settings[name]
+        name: stored.settings[name]
         for name in names
-        if made.settings.get(name) is not None
+        if stored.settings.get(name) is not None
     }
     scores = score_recordings(
         rows,
@@ -60,8 +60,8 @@ def drift(
         track=partial(progress, what="scoring"),
         **as_made,
     )
-    made.check(scores.settings)
-    report = find_drift(made, scores.uncertainty, level=level)
+    stored.check(scores.settings)
+    report = find_drift(stored, scores.uncertainty, level=level)
     typer.echo(report.statement)
     if scores.unscored:
         typer.echo(f"{scores.unscored.total()} answers without a score were left out.")

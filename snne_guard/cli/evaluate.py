@@ -133,8 +133,8 @@ def _write(
     json_file: Path | None,
     html: Path | None,
 ) -> None:
-    def to_json(each: Sequence[Evaluation]) -> str:
-        return json.dumps([one.to_dict() for one in each], allow_nan=False)
+    def to_json(rows: Sequence[Evaluation]) -> str:
+        return json.dumps([row.to_dict() for row in rows], allow_nan=False)
 
     for path, write in ((csv, to_csv), (json_file, to_json), (html, to_html)):
         if path is not None:

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rich.console import Console, ConsoleOptions, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from snne_guard.text import printable
 from snne_guard.types import REASONS, Assessment, Cost, Decision, FloatArray, Sample
 
-__all__ = ["AssessmentView", "cost_in_words"]
+__all__ = ["assessment_page", "cost_in_words"]
 
 _LONGEST = 160  # characters shown of a sample
 _BAR = 40
@@ -34,80 +33,69 @@ _DECISIONS: dict[Decision | None, tuple[str, str, str]] = {
 """A word, its colour, and what follows."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AssessmentView:
-    """An assessment that rich can print.
+def assessment_page(assessment: Assessment, *, delivered: str | None = None) -> Table:
+    """Return an assessment as rich prints it.
 
-    Attributes:
+    Args:
         assessment: What to show.
         delivered: Text that the application got in place of a withheld answer.
     """
+    groups = _fold(assessment.scored)
+    page = Table.grid(padding=(0, 2))
+    page.add_column(style="bold", no_wrap=True, min_width=len("Similarity"))
+    page.add_column(overflow="fold")
+    page.add_row("Answer", _answer(assessment))
+    page.add_row("Replies", _replies(assessment, groups))
+    matrix, p_wrong = assessment.matrix, assessment.p_wrong
+    if matrix is not None and len(matrix) <= len(_LETTERS):
+        page.add_row("Similarity", _heat_map(matrix, groups))
+    if assessment.uncertainty is not None:
+        page.add_row("Spread", _bar(assessment))
+    if p_wrong is not None:
+        page.add_row("Reading", f"wrong with a probability of {p_wrong:.1%}")
+    page.add_row("Decision", _decision(assessment, delivered))
+    page.add_row("Cost", Text(cost_in_words(assessment.cost)))
+    return page
 
-    assessment: Assessment
-    delivered: str | None = None
 
-    def __rich_console__(
-        self, _console: Console, _options: ConsoleOptions
-    ) -> Iterator[RenderableType]:
-        made = self.assessment
-        groups = _fold(made.scored)
-        page = Table.grid(padding=(0, 2))
-        page.add_column(style="bold", no_wrap=True, min_width=len("Similarity"))
-        page.add_column(overflow="fold")
-        page.add_row("Answer", self._answer())
-        page.add_row("Replies", self._replies(groups))
-        if made.matrix is not None and len(made.matrix) <= len(_LETTERS):
-            page.add_row("Similarity", _heat_map(made.matrix, groups))
-        if made.uncertainty is not None:
-            page.add_row("Spread", _bar(made))
-        if made.p_wrong is not None:
-            page.add_row("Reading", f"wrong with a probability of {made.p_wrong:.1%}")
-        page.add_row("Decision", self._decision())
-        page.add_row("Cost", Text(cost_in_words(made.cost)))
-        yield page
+def _answer(assessment: Assessment) -> Text:
+    if assessment.answer is None:
+        return Text("none came", style="red")
+    text = Text(_reply(assessment.answer), style="bold")
+    if assessment.decision in {"refuse", "fallback"}:
+        text.stylize("dim")
+        text.append("  (withheld)", style="red")
+    return text
 
-    def _answer(self) -> Text:
-        answer = self.assessment.answer
-        if answer is None:
-            return Text("none came", style="red")
-        text = Text(_one_line(answer.tool_calls or answer.text), style="bold")
-        if self.assessment.decision in {"refuse", "fallback"}:
-            text.stylize("dim")
-            text.append("  (withheld)", style="red")
-        return text
 
-    def _replies(self, groups: Sequence[_Group]) -> Table:
-        table = Table.grid(padding=(0, 1))
-        table.add_column(style="bold cyan")
-        table.add_column(justify="right", style="cyan")
-        table.add_column(overflow="fold")
-        for group in groups:
-            count = f"{_TIMES}{len(group.members)}"
-            table.add_row(group.letter, count, Text(_cut(group.text)))
-        for text, times in self._left_out().items():
-            shown = Text(_cut(text), style="dim")
-            shown.append("  (not compared)", style="yellow")
-            table.add_row("-", f"{_TIMES}{times}", shown)
-        return table
+def _replies(assessment: Assessment, groups: Sequence[_Group]) -> Table:
+    table = Table.grid(padding=(0, 1))
+    table.add_column(style="bold cyan")
+    table.add_column(justify="right", style="cyan")
+    table.add_column(overflow="fold")
+    for group in groups:
+        count = f"{_TIMES}{len(group.members)}"
+        table.add_row(group.letter, count, Text(_cut(group.text)))
+    replies = [each for each in (assessment.answer, *assessment.samples) if each]
+    compared = Counter(map(_one_line, assessment.scored))
+    for text, times in (Counter(map(_reply, replies)) - compared).items():
+        shown = Text(_cut(text), style="dim")
+        shown.append("  (not compared)", style="yellow")
+        table.add_row("-", f"{_TIMES}{times}", shown)
+    return table
 
-    def _left_out(self) -> Counter[str]:
-        made = self.assessment
-        replies: list[Sample] = [*([made.answer] if made.answer else []), *made.samples]
-        texts = Counter(_one_line(each.tool_calls or each.text) for each in replies)
-        return texts - Counter(map(_one_line, made.scored))
 
-    def _decision(self) -> Text:
-        made = self.assessment
-        word, colour, follows = _DECISIONS[made.decision]
-        text = Text(word, style=f"bold {colour}")
-        text.append(f"  {_why(made)}{follows}.", style="not bold default")
-        notes = "; ".join(REASONS.get(reason, reason) for reason in made.reasons)
-        if notes:
-            text.append(f"\nNote: {notes}.", style="not bold yellow")
-        if self.delivered is not None:
-            text.append("\nDelivered instead: ", style="not bold default")
-            text.append(_one_line(self.delivered), style="italic")
-        return text
+def _decision(assessment: Assessment, delivered: str | None) -> Text:
+    word, colour, follows = _DECISIONS[assessment.decision]
+    text = Text(word, style=f"bold {colour}")
+    text.append(f"  {_why(assessment)}{follows}.", style="not bold default")
+    notes = "; ".join(REASONS.get(reason, reason) for reason in assessment.reasons)
+    if notes:
+        text.append(f"\nNote: {notes}.", style="not bold yellow")
+    if delivered is not None:
+        text.append("\nDelivered instead: ", style="not bold default")
+        text.append(_one_line(delivered), style="italic")
+    return text
 
 
 def cost_in_words(cost: Cost) -> str:
@@ -151,6 +139,10 @@ def _fold(texts: Sequence[str]) -> list[_Group]:
     ]
 
 
+def _reply(sample: Sample) -> str:
+    return _one_line(sample.tool_calls or sample.text)
+
+
 def _one_line(text: str) -> str:
     return printable(" ".join(text.split()))
 
@@ -159,8 +151,8 @@ def _cut(text: str) -> str:
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
 
 
-def _why(made: Assessment) -> str:
-    u, threshold = made.uncertainty, made.threshold
+def _why(assessment: Assessment) -> str:
+    u, threshold = assessment.uncertainty, assessment.threshold
     if u is None:
         return "There is no u to decide by: "
     if threshold is None:
@@ -186,18 +178,18 @@ def _heat_map(matrix: FloatArray, groups: Sequence[_Group]) -> Text:
     return text
 
 
-def _bar(made: Assessment) -> Text:
-    u = made.uncertainty or 0.0
+def _bar(assessment: Assessment) -> Text:
+    u = assessment.uncertainty or 0.0
     filled = round(u * _BAR)
-    colour = _DECISIONS[made.decision][1]
+    colour = _DECISIONS[assessment.decision][1]
     text = Text("alike ", style="dim")
     text.append("█" * filled, style=f"not dim {colour}")
     text.append("─" * (_BAR - filled))
     text.append(" different   ")
     text.append(f"u = {u:.2f}", style="not dim bold")
-    if made.threshold is not None:
-        kind = "certified" if made.certified else "uncalibrated"
-        indent = len("alike ") + round(max(0.0, made.threshold) * _BAR)
+    if assessment.threshold is not None:
+        kind = "certified" if assessment.certified else "uncalibrated"
+        indent = len("alike ") + round(max(0.0, assessment.threshold) * _BAR)
         text.append("\n" + " " * indent + "▲", style="not dim")
-        text.append(f" threshold {made.threshold:.2f}, {kind}")
+        text.append(f" threshold {assessment.threshold:.2f}, {kind}")
     return text

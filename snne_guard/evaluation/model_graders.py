@@ -136,7 +136,7 @@ class JudgeGrader:
                 for prompt in prompts
             ]
             try:
-                errors = [one.exception() for one in sent]
+                errors = [future.exception() for future in sent]
             except BaseException:
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise
@@ -148,8 +148,8 @@ class JudgeGrader:
             )
             raise ScoringError(msg) from failed[0]
         return [
-            None if error is not None else _verdict(one.result())
-            for one, error in zip(sent, errors, strict=True)
+            None if error is not None else _verdict(future.result())
+            for future, error in zip(sent, errors, strict=True)
         ]
 
 

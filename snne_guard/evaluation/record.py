@@ -100,16 +100,16 @@ class RecordingFile(AppendFile):
         """Return the questions that failed in this run or an earlier one."""
         return {str(row.get("id")) for row in self._failed()}
 
-    def write(self, question: Question, made: Assessment) -> None:
+    def write(self, question: Question, assessment: Assessment) -> None:
         """Append a complete question."""
-        self.append(self._row(question, made))
+        self.append(self._row(question, assessment))
         self.ids.add(question.id)
 
-    def fail(self, question: Question, why: str, made: Assessment | None) -> None:
+    def fail(self, question: Question, why: str, assessment: Assessment | None) -> None:
         """Keep a question that failed, with what was drawn for it."""
         row = {"id": question.id, "question": question.question}
-        if made is not None and made.answer is not None:
-            row = self._row(question, made)
+        if assessment is not None and assessment.answer is not None:
+            row = self._row(question, assessment)
         with AppendFile(self.failures) as file:
             file.append({**row, "error": why})
 
@@ -128,36 +128,36 @@ class RecordingFile(AppendFile):
         with AppendFile(self.failures) as file:
             return list(file.read(dict))
 
-    def _row(self, question: Question, made: Assessment) -> dict[str, Any]:
-        assert made.answer is not None  # noqa: S101 - without one a question has failed
-        extra = {k: v for k, v in question.extra.items() if k not in _DRAWN}
+    def _row(self, question: Question, assessment: Assessment) -> dict[str, Any]:
+        answer, samples = assessment.answer, assessment.samples
+        assert answer is not None  # noqa: S101 - without one a question has failed
+        replies = (answer, *samples)
         given = {"context": question.context, "answers": question.answers}
-        replies = (made.answer, *made.samples)
-        models = sorted({one.model for one in replies if one.model})
+        extra = {k: v for k, v in question.extra.items() if k not in _DRAWN}
         return {
             "id": question.id,
             "question": question.question,
             **{name: value for name, value in given.items() if value is not None},
             **extra,
-            "main_answer": _text(made.answer),
-            "samples": [_text(sample) for sample in made.samples],
-            "main_logprobs": made.answer.token_logprobs,
-            "token_logprobs": [sample.token_logprobs for sample in made.samples],
-            "main_tokens": made.answer.tokens,
-            "tokens": [sample.tokens for sample in made.samples],
+            "main_answer": _text(answer),
+            "samples": [_text(sample) for sample in samples],
+            "main_logprobs": answer.token_logprobs,
+            "token_logprobs": [sample.token_logprobs for sample in samples],
+            "main_tokens": answer.tokens,
+            "tokens": [sample.tokens for sample in samples],
             "settings": self.settings,
             "drawn": {
                 "at": datetime.now(UTC).isoformat(timespec="seconds"),
-                "models": models,
-                "finish_reasons": [one.finish_reason for one in replies],
-                "kinds": [_kind(one) for one in replies],
-                "reasons": [one for one in made.reasons if one != "no_threshold"],
-                "cost": made.cost.to_dict(),
+                "models": sorted({reply.model for reply in replies if reply.model}),
+                "finish_reasons": [reply.finish_reason for reply in replies],
+                "kinds": [_kind(reply) for reply in replies],
+                "reasons": [why for why in assessment.reasons if why != "no_threshold"],
+                "cost": assessment.cost.to_dict(),
             },
         }
 
-    def _check_settings(self, found: object) -> None:
-        before = found if isinstance(found, dict) else {}
+    def _check_settings(self, recorded: object) -> None:
+        before = recorded if isinstance(recorded, dict) else {}
         wanted = json.loads(json.dumps(self.settings))
         differ = [
             f"{name} was {before.get(name)!r}, here it is {wanted.get(name)!r}"
@@ -199,18 +199,18 @@ async def record(
 
     async def draw(question: Question) -> None:
         nonlocal failed_in_a_row
-        made, why = None, "samples are missing"
+        assessment, why = None, "the answer or samples are missing"
         try:
-            made = await ask(question)
-            tally.cost += made.cost
+            assessment = await ask(question)
+            tally.cost += assessment.cost
         except Exception as error:  # noqa: BLE001 - the next question may succeed
             why = _described(error)
-        if made is not None and len(made.samples) >= n_samples:
-            file.write(question, made)
+        if assessment and assessment.answer and len(assessment.samples) >= n_samples:
+            file.write(question, assessment)
             tally.recorded += 1
             failed_in_a_row = 0
         else:
-            file.fail(question, why, made)
+            file.fail(question, why, assessment)
             tally.failed += 1
             failed_in_a_row += 1
         if failed_in_a_row >= _GIVING_UP:

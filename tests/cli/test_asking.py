@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.cli.support import run
-from tests.openai.support import Answer, Server, always, split
+from tests.support.openai_server import Answer, Server, always, split
 
 APART = ("Rome", "Oslo", "Bern", "Lima")
 

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -99,16 +100,18 @@ def test_what_fails_is_kept_aside_with_what_was_drawn(tmp_path: Path) -> None:
     async def failing(asked: Question) -> Assessment:
         if asked.id == "0":
             raise ValueError("no")
+        if asked.id == "3":
+            return replace(drawn("none"), answer=None)
         return drawn("short", samples=1 if asked.id == "1" else 2)
 
-    tally = run(path, range(3), failing)
-    assert (tally.recorded, tally.failed, tally.stopped) == (1, 2, None)
+    tally = run(path, range(4), failing)
+    assert (tally.recorded, tally.failed, tally.stopped) == (1, 3, None)
     failed = tmp_path / "r.failed.jsonl"
     rows = {row["id"]: row for row in map(json.loads, failed.read_text().splitlines())}
     assert rows["0"]["error"] == "ValueError: no"
     assert rows["1"]["samples"] == ["short"]
-    assert run(path, range(3)).recorded == 0  # passed over
-    assert run(path, range(3), retry_failed=True).recorded == 2
+    assert run(path, range(4)).recorded == 0  # passed over
+    assert run(path, range(4), retry_failed=True).recorded == 3
     assert not failed.exists()
 
 
