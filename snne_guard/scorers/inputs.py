@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Generic, Literal, TypeVar, cast
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, cast
 
 import numpy as np
 
@@ -37,26 +37,6 @@ AnswerRole = Literal["member", "apart", "absent"]
 
 TokenLogprobs = Sequence[Sequence[float] | None] | None
 """For each text the log-probabilities of its tokens, None or empty where unknown."""
-
-T = TypeVar("T")
-
-
-class _Once(Generic[T]):
-    """A property that is computed once and then kept on the instance.
-
-    The lock of ``functools.cached_property`` is one for all instances in Python 3.11: a
-    slow similarity in one call would hold up every other call of the process.
-    """
-
-    def __init__(self, compute: Callable[[Any], T]) -> None:
-        self._compute = compute
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self._name = name
-
-    def __get__(self, instance: object, owner: type) -> T:
-        value = vars(instance)[self._name] = self._compute(instance)
-        return value
 
 
 class InputBuilder:
@@ -113,6 +93,12 @@ class InputBuilder:
         self._logprobs = token_logprobs
         self._answer: AnswerRole = answer
         self._first = 1 if answer == "apart" else 0  # the first member
+        # What the similarity gave for all texts, once a method has asked. Not by
+        # cached_property: in Python 3.11 its lock is one for all instances, and a slow
+        # similarity would hold up every other call.
+        self._whole_similarity: FloatArray | None = None
+        self._whole_equivalence: BoolArray | None = None
+        self._whole_entailment: FloatArray | None = None
         known = known or {}
         self.p_true_logprob: float | None = known.get("p_true_logprob")
         self.token_importance = self._of_members(known, "token_importance")
@@ -140,11 +126,10 @@ class InputBuilder:
     @property
     def matrix(self) -> FloatArray | None:
         """The members' comparison, as far as methods asked for it; None if none did."""
-        computed = vars(self)
-        whole = isinstance(self._compare, NLI) and "_probabilities" in computed
-        if whole or "_matrix" in computed:
+        of_nli = isinstance(self._compare, NLI) and self._whole_entailment is not None
+        if of_nli or self._whole_similarity is not None:
             return self.similarity
-        if "_equivalent" in computed:
+        if self._whole_equivalence is not None:
             return self._equivalent[self._first :, self._first :].astype(np.float64)
         return None
 
@@ -225,28 +210,34 @@ class InputBuilder:
             return None
         return as_floats(self._states, what="hidden_states")
 
-    @_Once
+    @property
     def _matrix(self) -> FloatArray:
         if isinstance(self._compare, NLI) and self._probabilities is not None:
             return entail_similarity(self._probabilities)  # one run of the model
-        matrix = self._compare(self.texts, question=self.question)
-        return as_similarity(matrix, n=len(self.texts))
+        if self._whole_similarity is None:
+            matrix = self._compare(self.texts, question=self.question)
+            self._whole_similarity = as_similarity(matrix, n=len(self.texts))
+        return self._whole_similarity
 
-    @_Once
+    @property
     def _equivalent(self) -> BoolArray:
         if isinstance(self._compare, NLI) and self._probabilities is not None:
             return equivalence(self._probabilities, strict=self._compare.strict)
-        compare = cast("Equivalence", self._compare)
-        relation = compare.equivalent(self.texts, question=self.question)
-        return as_equivalence(relation, n=len(self.texts))
+        if self._whole_equivalence is None:
+            compare = cast("Equivalence", self._compare)
+            relation = compare.equivalent(self.texts, question=self.question)
+            self._whole_equivalence = as_equivalence(relation, n=len(self.texts))
+        return self._whole_equivalence
 
-    @_Once
+    @property
     def _probabilities(self) -> FloatArray | None:
         if not callable(getattr(self._compare, "probabilities", None)):
             return None
-        compare = cast("Entailment", self._compare)
-        probabilities = compare.probabilities(self.texts, question=self.question)
-        return as_entailment(probabilities, n=len(self.texts))
+        if self._whole_entailment is None:
+            compare = cast("Entailment", self._compare)
+            values = compare.probabilities(self.texts, question=self.question)
+            self._whole_entailment = as_entailment(values, n=len(self.texts))
+        return self._whole_entailment
 
     def _logprobs_of(self, first: int, end: int) -> tuple[FloatArray, ...] | None:
         """Return the log-probabilities of some texts, None unless all are known."""
