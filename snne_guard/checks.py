@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.types import FloatArray
 
-__all__ = ["as_array", "as_floats", "check_number"]
+__all__ = ["as_array", "as_floats", "check_choice", "check_number", "check_whole"]
 
 
 def as_array(values: ArrayLike, /, *, what: str) -> NDArray[Any]:
@@ -86,3 +86,38 @@ def check_number(
     kind = f"a finite number {' and '.join(limits)}".strip()
     msg = f"expected {what} to be {kind}, got {shown}"
     raise ConfigurationError(msg)
+
+
+def check_whole(
+    value: object, /, *, what: str, least: int, most: float = math.inf
+) -> None:
+    """Refuse an option that is no whole number, or one that is beyond a limit.
+
+    Args:
+        value: The option.
+        what: Its name.
+        least: The smallest option that is allowed.
+        most: The largest option that is allowed.
+
+    Raises:
+        ConfigurationError: It is one of these.
+    """
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    if whole and least <= value <= most:
+        return
+    upper = f" and at most {most:g}" if math.isfinite(most) else ""
+    kind = f"a whole number of at least {least}{upper}"
+    msg = f"expected {what} to be {kind}, got {value!r}"
+    raise ConfigurationError(msg)
+
+
+def check_choice(value: object, choices: tuple[str, ...], /, *, what: str) -> None:
+    """Refuse an option that is none of the words that it may be.
+
+    Raises:
+        ConfigurationError: It is none.
+    """
+    if value not in choices:
+        words = ", ".join(map(repr, choices))
+        msg = f"expected {what} to be one of {words}, got {value!r}"
+        raise ConfigurationError(msg)

@@ -11,6 +11,7 @@ from os import PathLike
 from types import NoneType
 from typing import Any, get_args
 
+from snne_guard.checks import check_choice, check_number, check_whole
 from snne_guard.decision import Calibration, Policy, Threshold
 from snne_guard.errors import ConfigurationError
 from snne_guard.observers import Observers
@@ -145,30 +146,32 @@ class GuardSettings:
         object.__setattr__(self, name, value)
 
     def _check_numbers(self) -> None:
-        _whole("n", self.n, least=2)
-        _share("sample_rate", self.sample_rate)
-        for name in ("temperature", "tau"):
-            _positive(name, getattr(self, name))
-        for name in ("timeout", "sample_timeout"):
-            if getattr(self, name) is not None:
-                _positive(name, getattr(self, name))
+        check_whole(self.n, what="n", least=2)
+        check_number(self.sample_rate, what="sample_rate", least=0, most=1)
+        check_number(self.temperature, what="temperature", above=0)
+        check_number(self.tau, what="tau", above=0)
+        if self.timeout is not None:
+            check_number(self.timeout, what="timeout", above=0)
+        if self.sample_timeout is not None:
+            check_number(self.sample_timeout, what="sample_timeout", above=0)
         if self.max_concurrency is not None:
-            _whole("max_concurrency", self.max_concurrency, least=1)
+            check_whole(self.max_concurrency, what="max_concurrency", least=1)
         if self.min_samples is not None:
-            _whole("min_samples", self.min_samples, least=2, most=self.n)
+            check_whole(self.min_samples, what="min_samples", least=2, most=self.n)
 
     def _check_kinds(self) -> None:
-        _one_of("tool_calls", self.tool_calls, get_args(ToolCalls))
-        _one_of("schedule", self.schedule, get_args(Schedule))
-        _is_a("refusal", self.refusal, (str,), "a text")
-        _is_a("prices", self.prices, (Prices, NoneType), "Prices")
-        _is_a("observers", self.observers, (list, tuple), "a list of observers")
+        check_choice(self.tool_calls, get_args(ToolCalls), what="tool_calls")
+        check_choice(self.schedule, get_args(Schedule), what="schedule")
+        _check_kind(self.refusal, str, what="refusal to be a text")
+        _check_kind(self.prices, Prices, NoneType, what="prices to be Prices")
+        _check_kind(self.observers, list, tuple, what="observers to be a list")
         kinds = (Calibration, str, PathLike, NoneType)
-        _is_a("calibration", self.calibration, kinds, "a Calibration or its path")
+        what = "calibration to be a Calibration or its path"
+        _check_kind(self.calibration, *kinds, what=what)
         if self.question is not None:
-            _is_function("question", self.question)
+            _check_function(self.question, what="question")
         if not isinstance(self.on_uncertain, str):
-            _is_function("on_uncertain", self.on_uncertain)
+            _check_function(self.on_uncertain, what="on_uncertain")
         Observers(self.observers)
 
     def _check_method(self) -> None:
@@ -176,7 +179,7 @@ class GuardSettings:
         beyond = sorted(method.needs & _NOT_IN_REPLIES)
         if beyond:
             msg = (
-                "method must be one that needs no more than replies; got "
+                "expected a method that needs no more than replies, got "
                 f"{method.name!r}, which needs {', '.join(beyond)}"
             )
             raise ConfigurationError(msg)
@@ -184,7 +187,7 @@ class GuardSettings:
         method.check_similarity(compare, name=name)
         if self.policy.threshold is not None and method.bounds(self.n) is None:
             msg = (
-                "a threshold needs a method whose values are bounded; got "
+                "expected a method whose values are bounded for the threshold, got "
                 f"{method.name!r}, which has no u"
             )
             raise ConfigurationError(msg)
@@ -200,7 +203,7 @@ class GuardSettings:
             if made.refuse is not None:
                 limit = (made.threshold, made.refuse)
         if isinstance(limit, tuple) and len(limit) != 2:  # noqa: PLR2004 - a pair
-            msg = f"threshold must be a pair (accept, refuse); got {len(limit)} values"
+            msg = f"expected the pair (accept, refuse), got {len(limit)} values"
             raise ConfigurationError(msg)
         accept, refuse = limit if isinstance(limit, tuple) else (limit, None)
         policy = Policy(
@@ -216,50 +219,17 @@ class GuardSettings:
         self._settle("certified", isinstance(accept, Threshold) and accept.certified)
 
 
-def _limit(value: object) -> float:
-    return value.value if isinstance(value, Threshold) else _share("threshold", value)
+def _limit(value: float | Threshold) -> float:
+    return value.value if isinstance(value, Threshold) else value
 
 
-def _whole(name: str, value: Any, *, least: int, most: float = math.inf) -> None:  # noqa: ANN401 - checked here
-    whole = isinstance(value, int) and not isinstance(value, bool)
-    if not whole or not least <= value <= most:
-        upper = "" if most == math.inf else f" and at most {most}"
-        msg = f"{name} must be a whole number of at least {least}{upper}; got {value!r}"
-        raise ConfigurationError(msg)
-
-
-def _positive(name: str, value: Any) -> None:  # noqa: ANN401 - checked here
-    if not _is_number(value) or value <= 0:
-        msg = f"{name} must be a number above 0; got {value!r}"
-        raise ConfigurationError(msg)
-
-
-def _share(name: str, value: Any) -> float:  # noqa: ANN401 - checked here
-    if not _is_number(value) or not 0 <= value <= 1:
-        msg = f"{name} must be a number in [0, 1]; got {value!r}"
-        raise ConfigurationError(msg)
-    return float(value)
-
-
-def _is_number(value: Any) -> bool:  # noqa: ANN401 - checked here
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    return number and math.isfinite(value)
-
-
-def _one_of(name: str, value: object, choices: tuple[str, ...]) -> None:
-    if value not in choices:
-        expected = ", ".join(map(repr, choices))
-        msg = f"{name} must be one of {expected}; got {value!r}"
-        raise ConfigurationError(msg)
-
-
-def _is_function(name: str, value: object) -> None:
+def _check_function(value: object, *, what: str) -> None:
     if not callable(value) or inspect.iscoroutinefunction(value):
-        msg = f"{name} must be a plain function; got {value!r}"
+        msg = f"expected {what} to be a plain function, got {value!r}"
         raise ConfigurationError(msg)
 
 
-def _is_a(name: str, value: object, kinds: tuple[type, ...], wanted: str) -> None:
+def _check_kind(value: object, *kinds: type, what: str) -> None:
     if not isinstance(value, kinds):
-        msg = f"{name} must be {wanted}; got {type(value).__name__}"
+        msg = f"expected {what}, got {type(value).__name__}"
         raise ConfigurationError(msg)

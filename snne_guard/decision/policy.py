@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, cast, get_args
 
-from snne_guard.checks import check_number
+from snne_guard.checks import check_choice, check_number
 from snne_guard.errors import ConfigurationError
 from snne_guard.types import Decision, OnError, OnUncertain
 
@@ -67,8 +67,8 @@ class Policy:
 
     def __post_init__(self) -> None:
         if not callable(self.on_uncertain):
-            _check_choice("on_uncertain", self.on_uncertain, get_args(OnUncertain))
-        _check_choice("on_error", self.on_error, get_args(OnError))
+            check_choice(self.on_uncertain, get_args(OnUncertain), what="on_uncertain")
+        check_choice(self.on_error, get_args(OnError), what="on_error")
         if self.threshold is None:
             self._check_measuring()
             return
@@ -156,10 +156,3 @@ class Policy:
         if callable(self.on_uncertain):
             return Verdict(decision="flag", delivery="replacement")
         return _VERDICTS[self.on_uncertain]
-
-
-def _check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
-    if value not in choices:
-        expected = ", ".join(map(repr, choices))
-        msg = f"{name} must be one of {expected}; got {value!r}"
-        raise ConfigurationError(msg)

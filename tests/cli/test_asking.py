@@ -66,7 +66,7 @@ def test_ask_neutralises_what_could_steer_a_terminal(serve: Any) -> None:
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["--n", "1"], "n must be a whole number of at least 2"),
+        (["--n", "1"], "n to be a whole number of at least 2"),
         (["--method", "magic"], "magic"),
         (["--on-uncertain", "refuse"], "needs a threshold"),
         (["--calibration", "missing.json"], "missing.json"),

@@ -167,8 +167,8 @@ def test_another_word_is_an_error_that_quotes_nothing(word: object) -> None:
         ({"refuse_above": 0.4}, "needs a threshold; got None"),
         ({"on_uncertain": "refuse"}, "'refuse' needs a threshold"),
         ({"on_uncertain": ask_me}, "needs a threshold"),
-        ({"threshold": 0.5, "on_uncertain": "ignore"}, "'raise'; got 'ignore'"),
-        ({"on_error": "ignore"}, "on_error must be one of 'uncertain'"),
+        ({"threshold": 0.5, "on_uncertain": "ignore"}, "'raise', got 'ignore'"),
+        ({"on_error": "ignore"}, "on_error to be one of 'uncertain'"),
     ],
 )
 def test_options_that_make_no_sense_are_refused(

@@ -263,9 +263,9 @@ def test_middleware_that_goes_past_the_guard_is_an_error() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"n": 1}, "n must be"),
+        ({"n": 1}, "n to be"),
         ({"threshold": None, "on_uncertain": "interrupt"}, "needs a threshold"),
-        ({"on_uncertain": "ask"}, "on_uncertain must be one of"),
+        ({"on_uncertain": "ask"}, "on_uncertain to be one of"),
         ({"colour": "red"}, "no option 'colour'"),
     ],
 )
