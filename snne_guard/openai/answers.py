@@ -1,21 +1,19 @@
-"""What an application gets: the answer, or what stands in its place."""
+"""What stands in the place of an answer, and the assessment that each one carries."""
 
 from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-import openai.types.responses as events
 from openai import BaseModel
-from openai.types.chat import ChatCompletionChunk
 
 from snne_guard.errors import ConfigurationError
-from snne_guard.openai.requests import wants_json, wants_usage
 from snne_guard.sampling.openai import ApiObject, ApiRequest, StreamedAnswer
+from snne_guard.sampling.reading import mapping_of
 
-__all__ = ["answer_of", "attach", "ends_stream", "parse", "parts_of", "refusal_of"]
+__all__ = ["answer_of", "attach", "parse", "refusal_of"]
 
 Fields = Mapping[str, Any]
 
@@ -25,9 +23,6 @@ _DROPPED_OF_RESPONSE = frozenset(
     {"error", "incomplete_details", "output", "output_text", "status"}
 )
 """Fields of a response that do, or that are about it."""
-_LAST_EVENTS = frozenset(
-    {"response.completed", "response.failed", "response.incomplete"}
-)
 
 
 def attach(answer: ApiObject, record: Fields) -> ApiObject:
@@ -59,7 +54,7 @@ def refusal_of(request: ApiRequest, raw: object, text: str) -> ApiObject:
         fields: dict[str, Any] = dict(raw.fields)
     else:
         fields = raw.to_dict(warnings=False) if isinstance(raw, BaseModel) else {}
-    refuses = wants_json(request)
+    refuses = _wants_json(request)
     if request.api.name == "chat":
         kept = {name: fields[name] for name in _KEPT_OF_COMPLETION if name in fields}
         return _completion(request, text, kept, refuses=refuses)
@@ -81,8 +76,9 @@ def answer_of(request: ApiRequest, given: object) -> ApiObject:
         return given.model_copy()  # the assessment is put on it
     if not isinstance(given, str):
         msg = (
-            "a fallback, and a function as on_uncertain, must give a text or an answer "
-            f"of the openai package; got {type(given).__name__}"
+            "a fallback must give a text or an answer of the openai package, and a "
+            "function as on_uncertain one of the four words or such an answer; got "
+            f"{type(given).__name__}"
         )
         raise ConfigurationError(msg)
     head = {"id": f"snne-guard-{uuid.uuid4().hex}", "model": request.model}
@@ -110,95 +106,22 @@ def _completion(
 def _response(
     request: ApiRequest, text: str, fields: Fields, *, refuses: bool = False
 ) -> ApiObject:
-    said = {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
+    part = {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
     message = {
         "id": f"msg_{uuid.uuid4().hex}",
         "type": "message",
         "role": "assistant",
         "status": "completed",
-        "content": [{"type": "refusal", "refusal": text} if refuses else said],
+        "content": [{"type": "refusal", "refusal": text} if refuses else part],
     }
-    ended = {"object": "response", "status": "completed", "error": None}
+    completed = {"object": "response", "status": "completed", "error": None}
     return request.cast_to.construct(
-        **{**fields, **ended, "incomplete_details": None, "output": [message]}
+        **{**fields, **completed, "incomplete_details": None, "output": [message]}
     )
 
 
-# -- Streams ---------------------------------------------------------------------------
-
-
-def ends_stream(part: ApiObject) -> bool:
-    """Return whether a part of a stream is the last one, or comes after the text."""
-    if getattr(part, "type", None) in _LAST_EVENTS:
-        return True
-    choices = getattr(part, "choices", None)
-    if choices:
-        return all(choice.finish_reason for choice in choices)
-    # Without choices it has the usage; Azure also sends one with its prompt filter.
-    return choices is not None and getattr(part, "usage", None) is not None
-
-
-def parts_of(request: ApiRequest, answer: ApiObject) -> Iterator[Any]:
-    """Yield a whole answer as the parts of a stream."""
-    fields = answer.to_dict(warnings=False)
-    if request.api.name == "chat":
-        return _chunks(fields, usage=wants_usage(request))
-    return _events(fields)
-
-
-def _chunks(fields: Fields, *, usage: bool) -> Iterator[Any]:
-    head = {n: value for n, value in fields.items() if n not in {"choices", "usage"}}
-    head["object"] = "chat.completion.chunk"
-    choice = fields["choices"][0]
-    message = choice["message"]
-    delta = {n: value for n, value in message.items() if value and n != "parsed"}
-    if "tool_calls" in delta:
-        calls = enumerate(delta["tool_calls"])
-        delta["tool_calls"] = [{**call, "index": index} for index, call in calls]
-    said = {"index": 0, "delta": delta, "finish_reason": None}
-    ended = {"index": 0, "delta": {}, "finish_reason": choice["finish_reason"]}
-    make: Any = ChatCompletionChunk.construct
-    yield make(**head, choices=[said])
-    yield make(**head, choices=[ended])
-    if usage and fields.get("usage") is not None:
-        yield make(**head, choices=[], usage=fields["usage"])
-
-
-def _events(fields: Fields) -> Iterator[Any]:
-    for number, (kind, name, event) in enumerate(_response_events(fields)):
-        yield kind.construct(type=f"response.{name}", sequence_number=number, **event)
-
-
-def _response_events(fields: Fields) -> Iterator[tuple[Any, str, dict[str, Any]]]:
-    begun = {**fields, "status": "in_progress", "output": []}
-    yield events.ResponseCreatedEvent, "created", {"response": begun}
-    for index, item in enumerate(fields["output"]):
-        at = {"output_index": index}
-        started = {**item, "status": "in_progress"}
-        parts = item.get("content") if item.get("type") == "message" else None
-        if parts is not None:
-            started["content"] = []
-        added = {"item": started, **at}
-        yield events.ResponseOutputItemAddedEvent, "output_item.added", added
-        for position, part in enumerate(parts or ()):
-            where = {**at, "content_index": position, "item_id": item.get("id")}
-            yield from _part_events(part, where)
-        done = {"item": item, **at}
-        yield events.ResponseOutputItemDoneEvent, "output_item.done", done
-    yield events.ResponseCompletedEvent, "completed", {"response": fields}
-
-
-def _part_events(part: Fields, where: Fields) -> Iterator[tuple[Any, str, Any]]:
-    delta: type[Any] = events.ResponseTextDeltaEvent
-    done: type[Any] = events.ResponseTextDoneEvent
-    field, stem, extra = "text", "output_text", {"logprobs": list[Any]()}
-    if part["type"] == "refusal":
-        delta, done = events.ResponseRefusalDeltaEvent, events.ResponseRefusalDoneEvent
-        field, stem, extra = "refusal", "refusal", {}
-    text = part[field]
-    added = {"part": {**part, field: ""}, **where}
-    yield events.ResponseContentPartAddedEvent, "content_part.added", added
-    yield delta, f"{stem}.delta", {"delta": text, **where, **extra}
-    yield done, f"{stem}.done", {field: text, **where, **extra}
-    ended = {"part": part, **where}
-    yield events.ResponseContentPartDoneEvent, "content_part.done", ended
+def _wants_json(request: ApiRequest) -> bool:
+    """Return whether a request asks for JSON, which the text of a refusal is not."""
+    text = mapping_of(request.body.get("text"))
+    wanted = mapping_of(request.body.get("response_format") or text.get("format"))
+    return wanted.get("type") not in {None, "text"}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, cached_property, partial
 from os import PathLike
@@ -16,7 +16,7 @@ from snne_guard.drivers.limits import Limiter
 from snne_guard.errors import ConfigurationError
 from snne_guard.observers import Observers
 from snne_guard.openai.guarding import AsyncGuarding, Guarding
-from snne_guard.openai.requests import request_of
+from snne_guard.openai.routing import guarded_request
 from snne_guard.sampling.openai import ApiObject, ApiRequest
 from snne_guard.sampling.replies import Reply
 from snne_guard.scorers import Method
@@ -63,28 +63,41 @@ class GuardOptions(TypedDict, total=False):
     observers: Sequence[Observer]
 
 
-class GuardedOpenAI(openai.OpenAI):
-    """An ``OpenAI`` client whose answers are guarded; ``guard_client`` makes it."""
+class _Guarded:
+    """What guarded clients of both kinds share.
 
-    _snne_guarding: Guarding
-    _snne_answer: Callable[[ApiRequest], Any]
+    The names of its attributes must not be those of any client's.
 
-    def post(self, path: str, **given: ApiObject) -> ApiObject:
-        """Send a request; one for an answer is guarded."""
-        request = request_of(path, given)
-        if request is None:
-            return self._snne_guarding.client.post(path, **given)
-        return self._snne_answer(request)
+    Attributes:
+        _snne_guarding: Carries out guarded requests by the user's own client.
+        _snne_handle: What becomes of a guarded request.
+    """
 
-    def copy(self, **options: ApiObject) -> Self:
+    _snne_guarding: Guarding | AsyncGuarding
+    _snne_handle: Callable[[ApiRequest], Any]
+
+    def copy(self, **options: object) -> Self:
         """Return a guarded client with other options of the client."""
         inner = self._snne_guarding.client.copy(**options)
-        made: Self = _over(replace(self._snne_guarding, client=inner))
-        return made
+        copied: Self = _guarded_client(replace(self._snne_guarding, client=inner))
+        return copied
 
     with_options = copy
 
-    def assess(self, *, answer: str | None = None, **request: ApiObject) -> Assessment:
+
+class GuardedOpenAI(_Guarded, openai.OpenAI):
+    """An ``OpenAI`` client whose answers are guarded; ``guard_client`` makes it."""
+
+    _snne_guarding: Guarding
+
+    def post(self, path: str, **given: object) -> ApiObject:
+        """Send a request; one for an answer is guarded."""
+        request = guarded_request(path, given)
+        if request is None:
+            return self._snne_guarding.client.post(path, **given)
+        return self._snne_handle(request)
+
+    def assess(self, *, answer: str | None = None, **request: object) -> Assessment:
         """Return everything about one answer, samples and matrix too.
 
         Nothing is withheld or raised for being uncertain; ``decision`` says what would
@@ -99,40 +112,33 @@ class GuardedOpenAI(openai.OpenAI):
             Exception: What the answer fails with.
         """
         guarding = self._snne_guarding
-        client = _over(guarding, partial(guarding.assess, answer=_reply(answer)))
-        found: Assessment = _create(client, request)(**request)
-        return found
+        handle = partial(guarding.assess, answer=_reply(answer))
+        create = _create_of(_guarded_client(guarding, handle), request)
+        assessment: Assessment = create(**request)
+        return assessment
 
 
-class AsyncGuardedOpenAI(openai.AsyncOpenAI):
+class AsyncGuardedOpenAI(_Guarded, openai.AsyncOpenAI):
     """An ``AsyncOpenAI`` client whose answers are guarded."""
 
     _snne_guarding: AsyncGuarding
-    _snne_answer: Callable[[ApiRequest], Awaitable[Any]]
 
-    async def post(self, path: str, **given: ApiObject) -> ApiObject:
+    async def post(self, path: str, **given: object) -> ApiObject:
         """Send a request; one for an answer is guarded."""
-        request = request_of(path, given)
+        request = guarded_request(path, given)
         if request is None:
             return await self._snne_guarding.client.post(path, **given)
-        return await self._snne_answer(request)
-
-    def copy(self, **options: ApiObject) -> Self:
-        """Return a guarded client with other options of the client."""
-        inner = self._snne_guarding.client.copy(**options)
-        made: Self = _over(replace(self._snne_guarding, client=inner))
-        return made
-
-    with_options = copy
+        return await self._snne_handle(request)
 
     async def assess(
-        self, *, answer: str | None = None, **request: ApiObject
+        self, *, answer: str | None = None, **request: object
     ) -> Assessment:
         """Return everything about one answer, as ``GuardedOpenAI.assess`` does."""
         guarding = self._snne_guarding
-        client = _over(guarding, partial(guarding.assess, answer=_reply(answer)))
-        found: Assessment = await _create(client, request)(**request)
-        return found
+        handle = partial(guarding.assess, answer=_reply(answer))
+        create = _create_of(_guarded_client(guarding, handle), request)
+        assessment: Assessment = await create(**request)
+        return assessment
 
 
 @overload
@@ -152,8 +158,8 @@ def guard_client(
     What comes back is what the client gives, with the assessment as the dict
     ``snne_guard``; in a stream it is on the last part. ``assess(...)`` takes what
     ``create`` takes and returns the whole ``Assessment``. Everything else of the client
-    passes through unguarded, ``responses.retrieve`` and realtime connections too; the
-    client that is given is never changed.
+    passes through unguarded: ``responses.retrieve``, realtime connections and what you
+    send by ``request`` too. The client that is given is never changed.
 
     A refused answer is an ordinary completion with the text of the refusal; where JSON
     was asked for, it is the message's ``refusal``. Streams flow where an answer can
@@ -169,7 +175,9 @@ def guard_client(
         **options: See ``GuardSettings``; the most important are ``n``, ``threshold``
             and ``on_uncertain``. ``fallback`` is the name of another model, another
             client, or a function from the body of the request to a text or an answer.
-            ``question`` gets the request's list of messages.
+            ``question`` gets the request's list of messages. A function as
+            ``on_uncertain`` gets the ``Assessment`` and returns ``"flag"``,
+            ``"refuse"``, ``"fallback"``, ``"raise"``, or an answer to deliver instead.
 
     Raises:
         ConfigurationError: An option makes no sense, or the client is none of the
@@ -199,8 +207,8 @@ def guard_client(
         observers=Observers(settings.observers),
         limiter=Limiter(settings.max_concurrency),
     )
-    made: GuardedOpenAI | AsyncGuardedOpenAI = _over(guarding)
-    return made
+    guarded: GuardedOpenAI | AsyncGuardedOpenAI = _guarded_client(guarding)
+    return guarded
 
 
 def _check_client(client: object) -> None:
@@ -235,40 +243,43 @@ def _check_options(client: object, options: GuardOptions) -> None:
         raise ConfigurationError(msg)
 
 
-def _over(
+def _guarded_client(
     guarding: Guarding | AsyncGuarding,
-    answer: Callable[[ApiRequest], Any] | None = None,
-) -> ApiObject:
+    handle: Callable[[ApiRequest], Any] | None = None,
+) -> Any:  # noqa: ANN401 - of a class that is made here
     """Return a client that shares everything with the user's but how it posts.
 
     Args:
         guarding: The user's client, and what its copies have in common.
-        answer: What becomes of a guarded request; None: it is answered.
+        handle: What becomes of a guarded request; None: it is answered.
     """
-    kind: Any = type(guarding.client)
-    made: Any = object.__new__(_guarded(kind))
-    fields: dict[str, Any] = guarding.client.__dict__
-    for name, value in fields.items():
+    own = guarding.client
+    kind: Any = type(own)
+    client = object.__new__(_guarded_class(kind))
+    for name, value in vars(own).items():
         # Resources that the user's client has made already would post by that one.
-        if not isinstance(inspect.getattr_static(kind, name, None), cached_property):
-            made.__dict__[name] = value
-    made._snne_guarding = guarding  # noqa: SLF001 - one of our own
-    made._snne_answer = answer or guarding.answer  # noqa: SLF001 - likewise
-    return made
+        made_on_demand = inspect.getattr_static(kind, name, None)
+        if not isinstance(made_on_demand, cached_property):
+            vars(client)[name] = value
+    client._snne_guarding = guarding
+    client._snne_handle = handle or guarding.answer
+    return client
 
 
 @cache
-def _guarded(kind: ApiObject) -> ApiObject:
+def _guarded_class(kind: Any) -> Any:  # noqa: ANN401 - no static type has both bases
     tasks = issubclass(kind, openai.AsyncOpenAI)
     base = AsyncGuardedOpenAI if tasks else GuardedOpenAI
     return type(f"Guarded{kind.__name__}", (base, kind), {})
 
 
-def _create(client: ApiObject, request: dict[str, Any]) -> ApiObject:
+def _create_of(client: Any, request: Mapping[str, Any]) -> Callable[..., Any]:  # noqa: ANN401 - of either kind
     """Return the ``create`` that a request is for."""
-    if "messages" in request:
-        return client.chat.completions.create
-    return client.responses.create
+    chat = "messages" in request
+    create: Callable[..., Any] = (
+        client.chat.completions.create if chat else client.responses.create
+    )
+    return create
 
 
 def _reply(answer: str | None) -> Reply | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import logging
 from collections.abc import AsyncGenerator, Awaitable, Generator, Mapping
 from contextlib import aclosing, closing
 from dataclasses import dataclass, field
@@ -19,21 +18,18 @@ from snne_guard.errors import (
     UncertainAnswerError,
 )
 from snne_guard.observers import Observers
-from snne_guard.openai.answers import (
-    answer_of,
-    attach,
-    ends_stream,
-    parse,
+from snne_guard.openai.answers import answer_of, attach, parse, refusal_of
+from snne_guard.openai.streams import (
+    AsyncGuardedStream,
+    GuardedStream,
+    StreamEnd,
     parts_of,
-    refusal_of,
+    with_assessment,
 )
-from snne_guard.openai.requests import unstreamed
-from snne_guard.openai.streams import AsyncGuardedStream, GuardedStream
 from snne_guard.sampling.openai import (
     ApiObject,
     ApiRequest,
     OpenAISender,
-    StreamedAnswer,
     capabilities_of,
     has_side_effects,
     reusable_options,
@@ -44,26 +40,24 @@ from snne_guard.types import Assessment
 
 __all__ = ["AsyncGuarding", "Guarding"]
 
-_log = logging.getLogger(__name__)
-
 _LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Server:
-    """What is known of one model at one API, shared by the calls of a guard."""
+class _ModelState:
+    """What the calls of a guard have learnt of one model at one API."""
 
-    state: GuardState = field(default_factory=GuardState)
+    calls: GuardState = field(default_factory=GuardState)
     rejected: set[str] = field(default_factory=set)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Result:
-    """What a call comes to, without the answer where that is withheld.
+class _Delivery:
+    """What the application gets; an answer that is withheld is not in it.
 
     Attributes:
         record: The assessment, as the answer carries it.
-        answer: What is delivered; None where the fallback has to say it.
+        answer: What is delivered; None where the fallback has to be asked.
         error: What is raised in place of an answer.
     """
 
@@ -81,38 +75,29 @@ class _Guarding:
         settings: The options of the guard.
         observers: Who is told of assessments.
         limiter: How many requests may be in flight.
-        servers: What is known of each model, by API and name.
+        models: What is known of each model, by API and name.
     """
 
     client: Any
     settings: GuardSettings
     observers: Observers
     limiter: Limiter
-    servers: dict[tuple[str, str], _Server] = field(default_factory=dict)
-
-    @property
-    def _driver_options(self) -> DriverOptions:
-        return DriverOptions(
-            limiter=self.limiter,
-            observers=self.observers,
-            retry=not self.client.max_retries,  # one layer retries
-        )
-
-    def _server_of(self, request: ApiRequest) -> _Server:
-        return self.servers.setdefault((request.api.name, request.model), _Server())
+    models: dict[tuple[str, str], _ModelState] = field(default_factory=dict)
 
     def _prepare(
         self, request: ApiRequest, answer: Reply | None = None
-    ) -> tuple[Call, OpenAISender]:
-        """Return a guarded call, and what sends its requests."""
-        server, body = self._server_of(request), request.body
-        asked = Request(
+    ) -> tuple[Call, OpenAISender, DriverOptions]:
+        """Return what a driver needs: a guarded call, its sender and the options."""
+        known = self.models.setdefault((request.api.name, request.model), _ModelState())
+        engine_request = Request(
             settings=self.settings,
-            state=server.state,
-            capabilities=capabilities_of(request.api, server.rejected),
-            question=self._question(request),
-            tools_bound=bool(body.get("tools") or body.get("functions")),
-            side_effects=has_side_effects(body),
+            state=known.calls,
+            capabilities=capabilities_of(request.api, known.rejected),
+            question=self._question(request, known.calls),
+            tools_bound=bool(
+                request.body.get("tools") or request.body.get("functions")
+            ),
+            side_effects=has_side_effects(request.body),
             answer=answer,
             answer_settings=_answer_settings(request),
         )
@@ -120,34 +105,42 @@ class _Guarding:
             self.client,
             request,
             temperature=self.settings.temperature,
-            logprobs=wants_logprobs(asked),
-            rejected=server.rejected,
+            logprobs=wants_logprobs(engine_request),
+            rejected=known.rejected,
         )
-        return guarded_call(asked), sender
+        options = DriverOptions(
+            limiter=self.limiter,
+            observers=self.observers,
+            retry=not self.client.max_retries,  # one layer retries
+        )
+        return guarded_call(engine_request), sender, options
 
-    def _question(self, request: ApiRequest) -> str | None:
+    def _question(self, request: ApiRequest, state: GuardState) -> str | None:
         if self.settings.question is not None:
             return self.settings.question(request.api.messages(request.body))
-        self._server_of(request).state.warn_if_long(request.question)
+        state.warn_if_long(request.question)
         return request.question
 
-    def _result(self, request: ApiRequest, outcome: Outcome) -> _Result:
+    def _delivery(self, request: ApiRequest, outcome: Outcome) -> _Delivery:
         record = outcome.assessment.to_metadata()
         raw = None if outcome.answer is None else outcome.answer.raw
-        if outcome.delivery == "nothing":
-            return _Result(record=record, error=outcome.error)
-        if outcome.delivery == "refusal":
-            raw = refusal_of(request, raw, self.settings.refusal)
-        elif outcome.delivery == "replacement":
-            raw = answer_of(request, outcome.replacement)
-        elif outcome.delivery == "fallback":
-            raw = None
-        return _Result(record=record, answer=raw)
+        match outcome.delivery:
+            case "nothing":
+                return _Delivery(record=record, error=outcome.error)
+            case "refusal":
+                raw = refusal_of(request, raw, self.settings.refusal)
+            case "replacement":
+                raw = answer_of(request, outcome.replacement)
+            case "fallback":
+                raw = None
+            case "answer":
+                pass
+        return _Delivery(record=record, answer=raw)
 
-    def _from_fallback(self, request: ApiRequest) -> ApiObject:
-        """Return what the fallback says, which may have to be awaited."""
+    def _ask_fallback(self, request: ApiRequest) -> Any:  # noqa: ANN401 - a user's function
+        """Return what the fallback gives, which may have to be awaited."""
         fallback = self.settings.fallback
-        body = {**unstreamed(request).body}
+        body = {**request.unstreamed().body}
         if callable(fallback):
             return fallback(body)
         client = self.client if isinstance(fallback, str) else fallback
@@ -171,112 +164,80 @@ class Guarding(_Guarding):
         """
         if request.stream_cls is not None:
             return GuardedStream(self._parts(request))
-        answer, record = self._settle(request)
+        answer, record = self._deliver(request)
         return attach(parse(request, answer), record)
+
+    def assess(self, request: ApiRequest, *, answer: Reply | None) -> Assessment:
+        """Return the assessment of an answer, which is drawn where none is given."""
+        return _assessment(threads.run(*self._prepare(request.unstreamed(), answer)))
 
     def _parts(self, request: ApiRequest) -> Generator[Any]:
         """Yield the answer as the parts of a stream, the last with the assessment."""
         if self.settings.withholds:
-            answer, record = self._settle(request)
-            yield from _marked(_as_parts(request, answer), record)
+            answer, record = self._deliver(request)
+            yield from with_assessment(parts_of(request, answer), record)
             return
-        call, sender = self._prepare(request)
-        held: list[Any] = []
-        outcome: Outcome | None = None
-        stream: Any = threads.stream(call, sender, self._driver_options)
-        with closing(stream):
-            for part in stream:
-                if isinstance(part, Outcome):
-                    outcome = part
-                elif held or ends_stream(part):
-                    held.append(part)
-                else:
-                    yield part
-        yield from _ended(held, outcome)
+        end = StreamEnd()
+        with closing(threads.stream(*self._prepare(request))) as items:
+            for item in items:
+                yield from end.pass_on(item)
 
-    def assess(self, request: ApiRequest, *, answer: Reply | None) -> Assessment:
-        """Return the assessment of an answer, which is drawn where none is given."""
-        call, sender = self._prepare(unstreamed(request), answer)
-        return _assessment(threads.run(call, sender, self._driver_options))
-
-    def _settle(self, request: ApiRequest) -> tuple[ApiObject, Mapping[str, Any]]:
-        """Return what is delivered, and the assessment."""
+    def _deliver(self, request: ApiRequest) -> tuple[ApiObject, Mapping[str, Any]]:
+        """Return what the application gets, and the assessment as it carries it."""
         # The error is raised where nothing holds the answer: tracebacks show locals.
-        result = self._run(request)
-        if result.error is not None:
-            raise result.error
-        answer = result.answer
-        return self._fall_back(request) if answer is None else answer, result.record
-
-    def _run(self, request: ApiRequest) -> _Result:
-        call, sender = self._prepare(request)
-        outcome = threads.run(call, sender, self._driver_options)
-        return self._result(request, outcome)
-
-    def _fall_back(self, request: ApiRequest) -> ApiObject:
-        given = self._from_fallback(request)
+        delivery = self._delivery(request, threads.run(*self._prepare(request)))
+        if delivery.error is not None:
+            raise delivery.error
+        if delivery.answer is not None:
+            return delivery.answer, delivery.record
+        given = self._ask_fallback(request)
         if inspect.iscoroutine(given):
             given.close()
             msg = "a fallback that is async needs an AsyncOpenAI client"
             raise ConfigurationError(msg)
-        return answer_of(request, given)
+        return answer_of(request, given), delivery.record
 
 
 @dataclass(frozen=True, kw_only=True)
 class AsyncGuarding(_Guarding):
-    """Carries out requests of an ``AsyncOpenAI`` client."""
+    """Carries out requests of an ``AsyncOpenAI`` client, as ``Guarding`` does."""
 
     async def answer(self, request: ApiRequest) -> ApiObject:
-        """Return the answer, as ``Guarding.answer`` does."""
+        """Return the answer, or what stands in its place."""
         if request.stream_cls is not None:
             return await AsyncGuardedStream.open(self._parts(request))
-        answer, record = await self._settle(request)
+        answer, record = await self._deliver(request)
         return attach(parse(request, answer), record)
+
+    async def assess(self, request: ApiRequest, *, answer: Reply | None) -> Assessment:
+        """Return the assessment of an answer, which is drawn where none is given."""
+        prepared = self._prepare(request.unstreamed(), answer)
+        return _assessment(await tasks.run(*prepared))
 
     async def _parts(self, request: ApiRequest) -> AsyncGenerator[Any]:
         if self.settings.withholds:
-            answer, record = await self._settle(request)
-            for part in _marked(_as_parts(request, answer), record):
+            answer, record = await self._deliver(request)
+            for part in with_assessment(parts_of(request, answer), record):
                 yield part
             return
-        call, sender = self._prepare(request)
-        held: list[Any] = []
-        outcome: Outcome | None = None
-        async with aclosing(tasks.stream(call, sender, self._driver_options)) as stream:
-            async for part in stream:
-                if isinstance(part, Outcome):
-                    outcome = part
-                elif held or ends_stream(part):
-                    held.append(part)
-                else:
+        end = StreamEnd()
+        async with aclosing(tasks.stream(*self._prepare(request))) as items:
+            async for item in items:
+                for part in end.pass_on(item):
                     yield part
-        for part in _ended(held, outcome):
-            yield part
 
-    async def assess(self, request: ApiRequest, *, answer: Reply | None) -> Assessment:
-        """Return the assessment of an answer, as ``Guarding.assess`` does."""
-        call, sender = self._prepare(unstreamed(request), answer)
-        return _assessment(await tasks.run(call, sender, self._driver_options))
-
-    async def _settle(self, request: ApiRequest) -> tuple[ApiObject, Mapping[str, Any]]:
-        result = await self._run(request)
-        if result.error is not None:
-            raise result.error
-        answer = result.answer
-        if answer is None:
-            answer = await self._fall_back(request)
-        return answer, result.record
-
-    async def _run(self, request: ApiRequest) -> _Result:
-        call, sender = self._prepare(request)
-        outcome = await tasks.run(call, sender, self._driver_options)
-        return self._result(request, outcome)
-
-    async def _fall_back(self, request: ApiRequest) -> ApiObject:
-        given = self._from_fallback(request)
+    async def _deliver(
+        self, request: ApiRequest
+    ) -> tuple[ApiObject, Mapping[str, Any]]:
+        delivery = self._delivery(request, await tasks.run(*self._prepare(request)))
+        if delivery.error is not None:
+            raise delivery.error
+        if delivery.answer is not None:
+            return delivery.answer, delivery.record
+        given = self._ask_fallback(request)
         if isinstance(given, Awaitable):
             given = await given
-        return answer_of(request, given)
+        return answer_of(request, given), delivery.record
 
 
 def _answer_settings(request: ApiRequest) -> dict[str, Any]:
@@ -300,24 +261,3 @@ def _assessment(outcome: Outcome) -> Assessment:
     if error is not None and not (decided and outcome.answer is not None):
         raise error
     return outcome.assessment
-
-
-def _as_parts(request: ApiRequest, answer: ApiObject) -> list[Any]:
-    if isinstance(answer, StreamedAnswer):
-        return list(answer.parts)
-    return list(parts_of(request, answer))
-
-
-def _marked(parts: list[Any], record: Mapping[str, Any]) -> list[Any]:
-    """Return the end of a stream with the assessment on its last part."""
-    for part in parts[-1:]:
-        attach(part, record)
-    return parts
-
-
-def _ended(held: list[Any], outcome: Outcome | None) -> list[Any]:
-    if outcome is None:
-        return held
-    if outcome.error is not None:
-        raise outcome.error
-    return _marked(held, outcome.assessment.to_metadata())

@@ -27,7 +27,7 @@ class Members:
 
     Attributes:
         texts: What is compared of each, the answer first where it is a member.
-        token_logprobs: For each the log-probabilities of its tokens, None if unknown.
+        token_logprobs: Log-probabilities of each one's tokens, None if unknown.
         samples: The samples among them, the answer not.
         answer_readable: Whether the answer has something to compare at all.
         calls: Whether calls of tools are among them.
@@ -68,14 +68,14 @@ def select_members(
         else:
             reasons.append(f"{left_out}_samples")
     members = [answer, *used] if include_answer else used
-    if len({one.model for one in (answer, *used) if one.model}) > 1:
+    if len({reply.model for reply in (answer, *used) if reply.model}) > 1:
         reasons.append("mixed_models")
     return Members(
         texts=tuple(map(_compared, members)),
-        token_logprobs=tuple(one.token_logprobs for one in members),
+        token_logprobs=tuple(member.token_logprobs for member in members),
         samples=tuple(used),
         answer_readable=problem in {None, "truncated"},
-        calls=any(one.tool_calls is not None for one in members),
+        calls=any(member.tool_calls is not None for member in members),
         reasons=tuple(dict.fromkeys(reasons)),
     )
 
@@ -131,9 +131,9 @@ def _problem(sample: Sample, *, calls: bool) -> str | None:
 
 
 def _compared(sample: Sample) -> str:
-    """Return what is compared of a reply: its calls, and a text beside them."""
+    """Return what is compared of a reply: its text, its calls, or both as JSON."""
     if sample.tool_calls is None:
         return sample.text
     if not sample.text.strip():
         return sample.tool_calls
-    return json.dumps([sample.text, json.loads(sample.tool_calls)], ensure_ascii=False)
+    return f"[{json.dumps(sample.text, ensure_ascii=False)},{sample.tool_calls}]"

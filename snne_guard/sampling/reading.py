@@ -36,6 +36,7 @@ _COMPLETE = frozenset(
         "tool_use",
     }
 )
+_LARGEST_COUNT = 2**53  # of tokens: what is above is an error of the provider
 _REFUSED = frozenset(
     {
         "blocklist",
@@ -83,7 +84,10 @@ def read_sample(
     """
     text = _without_reasoning(text)
     values, tokens = read_logprobs(logprobs, text=text)
-    tool_calls = _canonical_calls(calls)
+    try:
+        tool_calls = _canonical_calls(calls)
+    except RecursionError:  # arguments that are no text, nested too deeply
+        tool_calls, other_content = None, True
     refused = refusal or is_refused(finish_reason)
     complete = is_complete(finish_reason) if finish_reason else complete_if_unsaid
     empty = tool_calls is None and not refused and not is_visible(text)
@@ -131,7 +135,7 @@ def read_cost(
 
 
 def _count(value: object) -> int:
-    return min(max(0, value), _MOST) if isinstance(value, int) else 0
+    return min(max(0, value), _LARGEST_COUNT) if isinstance(value, int) else 0
 
 
 # -- Text, calls and endings -----------------------------------------------------------
@@ -161,19 +165,16 @@ def _canonical_calls(calls: Sequence[tuple[object, object]]) -> str | None:
     """Return tool calls, each a name and arguments, as canonical JSON."""
     if not calls:
         return None
-    return _json(
-        [{"name": str(name), "args": _arguments(args)} for name, args in calls]
-    )
+    return f"[{','.join(_canonical_call(str(name), args) for name, args in calls)}]"
 
 
-def _arguments(arguments: object) -> object:
-    """Return what the text of JSON says; what is no JSON stays a text."""
+def _canonical_call(name: str, arguments: object) -> str:
+    """Return a call as JSON; arguments that are no JSON stay a text."""
     try:
         read = json.loads(arguments) if isinstance(arguments, str) else arguments
-        _json(read)
+        return _json({"name": name, "args": read})
     except (TypeError, ValueError, RecursionError):  # NaN is no JSON either
-        return str(arguments)
-    return read
+        return _json({"name": name, "args": str(arguments)})
 
 
 def _json(value: object) -> str:
@@ -190,7 +191,8 @@ def _json(value: object) -> str:
 _SPACE = re.compile(rb"\s+|\xe2\x96\x81|\xc4\xa0|\xc4\x8a")
 _END_MARKS = re.compile(rb"(?:<[^<>]+>){1,3}\Z")  # without a limit: quadratic
 _REPLACEMENT = "\N{REPLACEMENT CHARACTER}".encode()
-_LEAST, _MOST = -1e9, 2**53  # a log-probability, a count: beyond is no figure
+_LOWEST = -1e9
+"""What is below is no log-probability."""
 _ROUNDING = 1e-6
 """Largest value above 0 that still counts as a rounding error."""
 
@@ -241,7 +243,7 @@ def read_logprobs(
 
 
 def _value(value: object) -> float | None:
-    if not isinstance(value, float | int) or not _LEAST < value <= _ROUNDING:
+    if not isinstance(value, float | int) or not _LOWEST < value <= _ROUNDING:
         return None
     return min(float(value), 0.0)
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from itertools import count
 from typing import Any
 
-from tests.openai.support import Answer, Asked, Scripted
+from tests.support.openai_server import Answer, Asked, Scripted
 
 __all__ = ["knowledgeable"]
 

@@ -29,7 +29,7 @@ from langchain_openai import ChatOpenAI
 from snne_guard.types import REASONS
 from tests.docs.pages import DOCS, ROOT, Block, anchors, blocks, links
 from tests.docs.provider import knowledgeable
-from tests.openai.support import Server
+from tests.support.openai_server import Server
 
 NAVIGATION = re.findall(
     r": ([\w-]+\.md)$", (ROOT / "mkdocs.yml").read_text(), re.MULTILINE

@@ -21,14 +21,14 @@ from pydantic import BaseModel
 from snne_guard import ConfigurationError, SNNEGuard, UncertainAnswerError
 from tests.langchain.support import (
     CALLS,
-    Watcher,
     ask,
     chat_openai,
     guarded,
     in_loop,
     metadata_of,
 )
-from tests.openai.support import Answer, Asked, Scripted, Server, split
+from tests.support.observers import Watcher
+from tests.support.openai_server import Answer, Asked, Scripted, Server, split
 
 SECRET = "Xanadu-by-the-lake"  # noqa: S105 - no password
 TRANSFER = {
@@ -312,8 +312,8 @@ def test_structured_output_is_the_models_own(
             if method == "json_schema":
                 wanted = server.answers[-1].body["response_format"]
                 assert wanted["json_schema"]["name"] == "City"
-    assert [seen.decision for seen in watcher.seen] == ["accept", "accept"]
-    assert {seen.n_used for seen in watcher.seen} == {5}
+    assert [seen.decision for seen in watcher.assessments] == ["accept", "accept"]
+    assert {seen.n_used for seen in watcher.assessments} == {5}
 
 
 @pytest.mark.parametrize("schema", [City, AS_DICT], ids=["class", "dict"])
@@ -370,7 +370,7 @@ def test_what_does_not_fit_is_assessed_and_its_text_is_withheld(
         chain = guard.with_structured_output(City, method=method)
         with pytest.raises(UncertainAnswerError) as caught:
             parsed(chain, way)
-    (assessment,) = watcher.seen
+    (assessment,) = watcher.assessments
     assert assessment.decision == "refuse"
     assert assessment.answer is not None
     assert SECRET in (assessment.answer.tool_calls or assessment.answer.text)

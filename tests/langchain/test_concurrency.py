@@ -19,8 +19,9 @@ from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.runnables import RunnableLambda
 
 from snne_guard import SNNEGuard
-from tests.langchain.support import Watcher, chat_openai, guarded, metadata_of
-from tests.openai.support import Answer, Asked, Server, always
+from tests.langchain.support import chat_openai, guarded, metadata_of
+from tests.support.observers import Watcher
+from tests.support.openai_server import Answer, Asked, Server, always
 
 
 def echo(asked: Asked) -> Answer:
@@ -111,7 +112,7 @@ async def test_cancelling_aborts_the_draws_in_flight_at_the_server() -> None:
         with pytest.raises(asyncio.CancelledError):
             await task
         await asyncio.to_thread(server.wait_for_abandoned, 2)
-    (assessment,) = watcher.seen
+    (assessment,) = watcher.assessments
     assert assessment.reasons == ("cancelled",)
     assert assessment.answer is None
 
@@ -138,9 +139,9 @@ async def test_leaving_a_stream_early_aborts_its_samples() -> None:
                 break
         await stream.aclose()  # type: ignore[attr-defined]  # it is a generator
         await asyncio.to_thread(server.wait_for_abandoned, 1)
-        while not watcher.seen:  # noqa: ASYNC110 - LangChain closes it in its own time
+        while not watcher.assessments:  # noqa: ASYNC110 - LangChain closes it in its own time
             await asyncio.sleep(0.01)
-    assert [seen.reasons for seen in watcher.seen] == [("cancelled",)]
+    assert [seen.reasons for seen in watcher.assessments] == [("cancelled",)]
 
 
 # -- Loops, nesting, forks -------------------------------------------------------------
@@ -313,10 +314,10 @@ async def test_five_hundred_tasks_that_are_cancelled_and_fail() -> None:
     assert metadata_of(last)["decision"] == "accept"
     assert sum(ends.values()) == 500
     assert min(ends[end] for end in ("cancelled", "failed", "accept")) > 20
-    assert len(watcher.seen) <= 501
-    told = Counter("cancelled" in seen.reasons for seen in watcher.seen)
+    assert len(watcher.assessments) <= 501
+    told = Counter("cancelled" in seen.reasons for seen in watcher.assessments)
     assert told[False] == 501 - ends["cancelled"]
-    assert len({seen.id for seen in watcher.seen}) == len(watcher.seen)
+    assert len({seen.id for seen in watcher.assessments}) == len(watcher.assessments)
 
 
 def test_a_batch_keeps_its_order_and_its_failures() -> None:

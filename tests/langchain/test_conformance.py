@@ -18,7 +18,7 @@ from pydantic import SecretStr
 
 from snne_guard import SNNEGuard
 from tests.langchain.support import obedient
-from tests.openai.support import Server
+from tests.support.openai_server import Server
 
 # One loop for all, as in an application: the client keeps its connections.
 one_loop = pytest.mark.asyncio(loop_scope="module")

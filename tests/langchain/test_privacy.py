@@ -32,13 +32,13 @@ from pydantic import BaseModel
 from snne_guard import SNNEGuard, SnneGuardError
 from tests.langchain.support import (
     CALLS,
-    Watcher,
     ask,
     chat_openai,
     in_loop,
     metadata_of,
 )
-from tests.openai.support import Answer, Asked, Scripted, Server, split
+from tests.support.observers import Watcher
+from tests.support.openai_server import Answer, Asked, Scripted, Server, split
 
 SECRET = "Xanadu-by-the-lake"  # noqa: S105 - no password
 SAMPLES = (SECRET, "Lyon", "Nice", "Metz")  # one sample repeats the withheld answer
@@ -247,7 +247,7 @@ def test_a_withheld_answer_is_seen_by_nobody(
         guard = withholding(model, how, observers=[watcher])
         outcome = outcome_of(guard, way, listeners.config)
         heard = listeners.heard
-    (assessment,) = watcher.seen
+    (assessment,) = watcher.assessments
     assert assessment.answer is not None
     assert assessment.answer.text == SECRET  # it was drawn, so it could have leaked
     assert places(heard) == []
@@ -502,7 +502,7 @@ def test_samples_are_seen_by_observers_alone(way: str, policy: Any) -> None:
         guard = SNNEGuard(chat_openai(server), observers=[watcher], **options)
         message = ask(guard, way, listeners.config)
         heard = listeners.heard
-    (assessment,) = watcher.seen
+    (assessment,) = watcher.assessments
     assert {"Lyon", "Nice"} < {sample.text for sample in assessment.samples}
     for text in ("Lyon", "Nice", "Metz"):
         assert places([heard, message], text) == []

@@ -18,7 +18,7 @@ import pytest
 
 from snne_guard import GuardTimeoutError, SNNEGuard
 from tests.langchain.support import ask, chat_openai, metadata_of
-from tests.openai.support import Answer, Asked, Scripted, Server, rejecting
+from tests.support.openai_server import Answer, Asked, Scripted, Server, rejecting
 
 REFUSAL = "I am not certain enough of the answer to give one."
 PARIS = Answer()

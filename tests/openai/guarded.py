@@ -8,9 +8,20 @@ from typing import Any
 
 from snne_guard.openai import guard_client
 from snne_guard.types import Assessment
-from tests.openai.support import Caller, Scripted, Server, clients
+from tests.support.openai_clients import Caller, clients
+from tests.support.openai_server import Scripted, Server
 
-__all__ = ["Collector", "guarded"]
+__all__ = ["PATHS", "REFUSAL", "Collector", "guarded", "text_of"]
+
+PATHS = ("chat.completions.create", "responses.create")
+REFUSAL = "I am not certain enough of the answer to give one."
+
+
+def text_of(answer: Any) -> str:
+    """Return the text of an answer of either API."""
+    if hasattr(answer, "output_text"):
+        return str(answer.output_text)
+    return str(answer.choices[0].message.content)
 
 
 class Collector:

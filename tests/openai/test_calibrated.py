@@ -10,10 +10,9 @@ import pytest
 from snne_guard import ConfigurationError
 from snne_guard.decision import Calibration, Threshold
 from snne_guard.openai import guard_client
-from tests.openai.guarded import guarded
-from tests.openai.support import WAYS, always
-
-PATHS = ("chat.completions.create", "responses.create")
+from tests.openai.guarded import PATHS, guarded
+from tests.support.openai_clients import WAYS
+from tests.support.openai_server import always
 
 
 def calibration(**settings: Any) -> Calibration:

@@ -9,7 +9,7 @@ import pytest
 
 from snne_guard.openai import guard_client
 from tests.openai.guarded import Collector
-from tests.openai.support import content
+from tests.support.openai_clients import content
 
 pytest.importorskip("xllamacpp")
 pytestmark = pytest.mark.slow

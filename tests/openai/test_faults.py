@@ -12,9 +12,9 @@ import pytest
 
 from snne_guard import SamplingError, UncertainAnswerError
 from tests.openai.guarded import guarded
-from tests.openai.support import (
+from tests.support.openai_clients import WAYS
+from tests.support.openai_server import (
     APART,
-    WAYS,
     Answer,
     Scripted,
     always,

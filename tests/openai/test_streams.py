@@ -12,32 +12,23 @@ import pytest
 from openai.types.chat import ChatCompletion, ChatCompletionChunk
 from openai.types.responses import ResponseCompletedEvent
 
-from snne_guard import UncertainAnswerError
+from snne_guard import SamplingError, UncertainAnswerError
 from snne_guard.openai import guard_client
-from tests.openai.guarded import Collector, guarded
-from tests.openai.support import (
+from tests.openai.guarded import PATHS, REFUSAL, Collector, guarded, text_of
+from tests.support.openai_clients import WAYS, content
+from tests.support.openai_server import (
     APART,
     CHAT,
-    WAYS,
     Answer,
     Asked,
     Server,
     always,
-    content,
     rejecting,
     split,
 )
 
-PATHS = ("chat.completions.create", "responses.create")
 HELPERS = ("chat.completions.stream", "responses.stream")
-REFUSAL = "I am not certain enough of the answer to give one."
 REFUSING: dict[str, Any] = {"threshold": 0.4, "on_uncertain": "refuse"}
-
-
-def said(final: Any) -> str:
-    if hasattr(final, "output_text"):
-        return str(final.output_text)
-    return str(final.choices[0].message.content)
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -206,7 +197,7 @@ def test_the_package_s_helpers_read_guarded_streams(
     path: str, options: dict[str, Any], text: str, way: str
 ) -> None:
     with guarded(split("Paris", *APART), way, **options) as (_, call):
-        assert said(call.helped(path)) == text
+        assert text_of(call.helped(path)) == text
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -230,6 +221,16 @@ def test_a_stream_that_breaks_off_raises(path: str, way: str) -> None:
             call.parts(call(path, on=call.own, stream=True))
         with pytest.raises(bare.type):
             call.stream(path)
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("options", [{}, REFUSING])
+def test_a_stream_of_choices_that_nobody_asked_for_is_an_error(
+    options: dict[str, Any], way: str
+) -> None:
+    with guarded(always("Paris", "Rome", choices=2), way, **options) as (_, call):
+        with pytest.raises(SamplingError, match="several choices"):
+            call.stream()
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -9,11 +9,11 @@ import pytest
 from pydantic import BaseModel, ValidationError
 
 from snne_guard import UncertainAnswerError
-from tests.openai.guarded import Collector, guarded
-from tests.openai.support import WAYS, Answer, always, split
+from tests.openai.guarded import REFUSAL, Collector, guarded
+from tests.support.openai_clients import WAYS
+from tests.support.openai_server import Answer, always, split
 
 REFUSING: dict[str, Any] = {"threshold": 0.4, "on_uncertain": "refuse"}
-REFUSAL = "I am not certain enough of the answer to give one."
 PARSES = ("chat.completions.parse", "responses.parse")
 HELPERS = ("chat.completions.stream", "responses.stream")
 

@@ -129,6 +129,7 @@ def test_a_rounding_error_above_zero_is_zero() -> None:
         [{"token": "x", "logprob": math.nan}], [{"token": "x", "logprob": 0.1}],
         [{"token": "x", "logprob": "-1"}], [{"token": "x", "logprob": -math.inf}],
         [{"token": "x", "logprob": -1.0}, None],
+        [{"token": "x", "logprob": -(10**400)}], [{"token": "x", "logprob": 10**400}],
     ],
 )  # fmt: skip
 def test_what_is_no_log_probability_is_missing(bad: Any) -> None:

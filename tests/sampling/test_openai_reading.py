@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
-from openai.types.chat import ChatCompletion, ChatCompletionMessage
+from openai.types.chat import (
+    ChatCompletion,
+    ChatCompletionChunk,
+    ChatCompletionMessage,
+)
 from openai.types.responses import Response
 
 from snne_guard.errors import SamplingError
+from snne_guard.sampling.members import select_members
 from snne_guard.sampling.openai import (
     ApiRequest,
     ChatApi,
@@ -16,6 +22,7 @@ from snne_guard.sampling.openai import (
     has_side_effects,
     sample_body,
 )
+from snne_guard.sampling.reading import read_cost, read_sample
 from snne_guard.types import Cost, Sample
 
 CHAT, RESPONSES = ChatApi(), ResponsesApi()
@@ -155,9 +162,25 @@ def test_log_probabilities_are_asked_for_in_each_api_s_way() -> None:
 # -- Chat completions ------------------------------------------------------------------
 
 
-def test_choices_come_in_the_order_of_their_index() -> None:
+def test_choices_are_read_as_they_are_delivered() -> None:
     reply = CHAT.read(completion(choice("b", 1), choice("c", 2), choice("a", 0)))
-    assert [sample.text for sample in reply.samples] == ["a", "b", "c"]
+    assert [sample.text for sample in reply.samples] == ["b", "c", "a"]
+
+
+def test_only_the_choice_that_is_assessed_is_kept() -> None:
+    unasked = completion(choice("b", 1), choice("a", 0), id="c-1", object="x")
+    kept = ChatCompletion.construct(**unasked)
+    CHAT.keep_first_choice(kept)
+    assert [(one.index, one.message.content) for one in kept.choices] == [(1, "b")]
+    for choices in (
+        [{"index": 1, "delta": {}}],
+        [{"delta": {}}, {"index": 2, "delta": {}}],
+    ):
+        chunk: Any = ChatCompletionChunk.construct(choices=choices)
+        with pytest.raises(SamplingError, match="several choices"):
+            CHAT.keep_first_choice(chunk)
+    for whole in (ChatCompletionChunk.construct(choices=[]), Response.construct()):
+        CHAT.keep_first_choice(whole)
 
 
 def test_the_package_s_own_objects_are_read_like_their_fields() -> None:
@@ -212,6 +235,26 @@ def test_calls_of_tools_are_canonical() -> None:
     )
 
 
+@pytest.mark.parametrize("depth", [900, 960, 980, 990, 1_000, 100_000])
+def test_arguments_of_any_depth_are_compared(depth: int) -> None:
+    arguments = "[" * depth + "]" * depth
+    sample = only(
+        completion(choice("Hm.", message={"tool_calls": [call("f", arguments)]}))
+    )
+    assert arguments in (sample.tool_calls or "")
+    assert not sample.unreadable
+    members = select_members(sample, [sample], include_answer=True)
+    assert members.texts == (f'["Hm.",{sample.tool_calls}]',) * 2
+
+
+def test_arguments_that_are_no_text_and_too_deep_are_unreadable() -> None:
+    nested: list[Any] = []
+    for _ in range(100_000):
+        nested = [nested]
+    sample = read_sample(text="Hm.", finish_reason="stop", calls=[("f", nested)])
+    assert (sample.tool_calls, sample.unreadable) == (None, True)
+
+
 @pytest.mark.parametrize(
     ("fields", "refused", "truncated", "unreadable"),
     [
@@ -224,6 +267,8 @@ def test_calls_of_tools_are_canonical() -> None:
         ({"message": {"content": None, "refusal": "No."}}, True, False, False),
         ({"message": {"content": None}}, False, False, True),
         ({"message": {"content": " \u200b\n"}}, False, False, True),
+        ({"message": {"content": "\ufffc"}}, False, False, True),
+        ({"message": {"content": "\u0301 \ufe0f"}}, False, False, True),
         ({"message": {"audio": {"id": "a"}}}, False, False, True),
         ({"message": {"images": [{}]}}, False, False, True),
         ({"message": {"content": [{"type": "image_url"}]}}, False, False, True),
@@ -252,6 +297,17 @@ def test_a_count_that_cannot_be_right_is_a_lower_bound() -> None:
     assert unknown == Cost(completion_tokens=4, lower_bound=True)
 
 
+@pytest.mark.parametrize("absurd", [10**400, -(10**400), 1e300, "5", None])
+def test_absurd_counts_are_no_figures(absurd: Any) -> None:
+    sample = Sample(text="Paris")
+    cost = read_cost([sample], read=absurd, cached=absurd, written=absurd)
+    for count in (cost.prompt_tokens, cost.cached_tokens, cost.completion_tokens):
+        assert 0 <= count <= 2**53
+    usage = {"prompt_tokens": absurd, "completion_tokens": absurd}
+    read = CHAT.read(ChatCompletion.construct(**completion(choice(), usage=usage)))
+    assert read.cost == replace(cost, cached_tokens=0)
+
+
 @pytest.mark.parametrize("value", ["text", {}, {"choices": None}, None, 3])
 def test_what_holds_no_choices_is_an_empty_reply(value: Any) -> None:
     assert CHAT.read(value).samples == ()
@@ -275,7 +331,6 @@ def test_chunks_are_joined_to_a_completion() -> None:
         chunk({"role": "assistant", "content": ""}),
         chunk({"content": "Par"}, logprobs={"content": entries("Par")}),
         chunk({"role": "assistant", "content": "is"}, index=0),
-        chunk({"content": "Rome"}, index=1),
         chunk(None),
         chunk({"tool_calls": [{"index": 0, "type": "function", "function": first}]}),
         chunk({"tool_calls": [{"index": 0, "function": {"arguments": '{"a":'}}]}),

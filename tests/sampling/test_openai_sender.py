@@ -21,15 +21,13 @@ from snne_guard.sampling.openai import (
     capabilities_of,
 )
 from snne_guard.sampling.replies import Draw, Reply
-from tests.openai.support import (
+from tests.support.openai_clients import WAYS, clients, content
+from tests.support.openai_server import (
     CHAT,
     RESPONSES,
-    WAYS,
     Answer,
     Server,
     always,
-    clients,
-    content,
     rejecting,
 )
 

@@ -83,8 +83,10 @@ def sample_of(message: BaseMessage, *, reports_finish_reason: bool = False) -> S
     """
     metadata = message.response_metadata
     incomplete = mapping_of(metadata.get("incomplete_details"))
-    reports_finish_reason = reports_finish_reason or any(
-        key in metadata for key in _ENDING_KEYS
+    reports_finish_reason = (
+        reports_finish_reason
+        or metadata.get("done") is False  # Ollama, which breaks off without a reason
+        or any(key in metadata for key in _ENDING_KEYS)
     )
     aside = message.additional_kwargs
     # langchain-openai's first output version has aside what is neither text nor call.

@@ -1,7 +1,7 @@
 """Draw from the OpenAI API, and from servers that speak its protocol."""
 
 from snne_guard.sampling.openai.apis import Api, ApiObject, ChatApi, ResponsesApi
-from snne_guard.sampling.openai.requests import (
+from snne_guard.sampling.openai.bodies import (
     ApiRequest,
     capabilities_of,
     has_side_effects,

@@ -27,7 +27,11 @@ __all__ = [
 ]
 
 ApiObject = Any
-"""Something of the ``openai`` package: a client, an answer, a part of a stream."""
+"""An answer as the ``openai`` package gives it, or a part of a stream.
+
+Servers put in it what they like, so that the package's own types do not say what is
+there.
+"""
 
 Body = Mapping[str, Any]
 """The JSON body of a request."""
@@ -70,8 +74,22 @@ class ChatApi:
             if getattr(choice, "logprobs", None) is not None:
                 choice.logprobs = None
 
+    def keep_first_choice(self, part: ApiObject, /) -> None:
+        """Remove choices that nobody asked for: the first alone is assessed.
+
+        Raises:
+            SamplingError: A chunk belongs to another choice than the first.
+        """
+        choices = items_of(getattr(part, "choices", None))
+        for piece in choices:
+            if hasattr(piece, "delta") and getattr(piece, "index", None):
+                msg = "the provider streams several choices; one was asked for"
+                raise SamplingError(msg)
+        if choices:
+            part.choices = choices[:1]
+
     def read(self, answer: object, /) -> Reply:
-        """Read the choices of a completion in the order of their index.
+        """Read the choices of a completion in the order in which they come.
 
         Raises:
             SamplingError: The completion holds an error in place of choices.
@@ -80,22 +98,19 @@ class ChatApi:
         choices = [mapping_of(choice) for choice in items_of(fields.get("choices"))]
         if not choices and fields.get("error"):
             raise _provider_error(fields["error"])
-        choices.sort(key=_index)
         samples = tuple(_read_choice(choice, fields) for choice in choices)
         usage = mapping_of(fields.get("usage"))
         cost = _cost(usage, samples, read="prompt_tokens", written="completion_tokens")
         return Reply(samples=samples, cost=cost, raw=answer)
 
     def join(self, parts: Sequence[Any], /) -> dict[str, Any]:
-        """Return the fields of the completion that chunks make up, its first choice."""
+        """Return the fields of the completion that the chunks of a choice make up."""
         choice: dict[str, Any] = {"index": 0, "message": {}, "logprobs": {}}
         head: dict[str, Any] = {}
         for fields in map(fields_of, parts):
-            given = fields.items()
-            head |= {name: value for name, value in given if value is not None}
+            head |= {k: value for k, value in fields.items() if value is not None}
             for piece in map(mapping_of, items_of(fields.get("choices"))):
-                if not _index(piece):
-                    _extend(choice, piece)
+                _extend(choice, piece)
         return {**head, "choices": [choice] if "choices" in head else []}
 
 
@@ -135,11 +150,10 @@ def _extend(choice: dict[str, Any], piece: Mapping[str, Any]) -> None:
     calls: dict[object, dict[str, Any]] = message.setdefault("calls", {})
     for call in map(mapping_of, items_of(delta.get("tool_calls"))):
         kind = "custom" if call.get("custom") else "function"
-        known = calls.setdefault(call.get("index", len(calls)), {kind: {}})
-        said = mapping_of(call.get(kind))
-        called = known.setdefault(kind, {})
-        called["name"] = said.get("name") or called.get("name")
-        _append(called, said, ("arguments", "input"))
+        whole = calls.setdefault(call.get("index", len(calls)), {})
+        addition, called = mapping_of(call.get(kind)), whole.setdefault(kind, {})
+        called["name"] = addition.get("name") or called.get("name")
+        _append(called, addition, ("arguments", "input"))
     message["tool_calls"] = list(calls.values())
     entries = items_of(mapping_of(piece.get("logprobs")).get("content"))
     choice["logprobs"].setdefault("content", []).extend(entries)
@@ -150,11 +164,6 @@ def _append(whole: dict[str, Any], piece: Body, names: Sequence[str]) -> None:
     for name in names:
         if isinstance(piece.get(name), str):
             whole[name] = (whole.get(name) or "") + piece[name]
-
-
-def _index(choice: Mapping[str, Any]) -> int:
-    index = choice.get("index")
-    return index if isinstance(index, int) else 0
 
 
 # -- Responses -------------------------------------------------------------------------
@@ -196,6 +205,9 @@ class ResponsesApi:
             if getattr(place, "logprobs", None):
                 place.logprobs = []
 
+    def keep_first_choice(self, part: ApiObject, /) -> None:
+        """Do nothing: a response has no choices."""
+
     def read(self, answer: object, /) -> Reply:
         """Read the output of a response.
 
@@ -214,7 +226,7 @@ class ResponsesApi:
     def join(self, parts: Sequence[Any], /) -> dict[str, Any]:
         """Return the fields of the response that the last events carry."""
         responses = (fields_of(part).get("response") for part in reversed(parts))
-        return next((mapping_of(each) for each in responses if each is not None), {})
+        return next((mapping_of(last) for last in responses if last is not None), {})
 
 
 def _read_output(fields: Mapping[str, Any]) -> Sample:
@@ -252,7 +264,7 @@ Api = ChatApi | ResponsesApi
 # -- What both have --------------------------------------------------------------------
 
 
-def fields_of(value: ApiObject) -> dict[str, Any]:
+def fields_of(value: object) -> dict[str, Any]:
     """Return the fields of an object of the ``openai`` package, or a mapping."""
     dump = getattr(value, "model_dump", None)
     return mapping_of(dump(warnings=False) if callable(dump) else value)

@@ -10,7 +10,7 @@ from typing import Any
 
 from snne_guard.errors import SamplingError
 from snne_guard.sampling.openai.apis import ApiObject, fields_of
-from snne_guard.sampling.openai.requests import (
+from snne_guard.sampling.openai.bodies import (
     ApiRequest,
     reusable_options,
     sample_body,
@@ -71,7 +71,7 @@ class OpenAISender:
 
     def __init__(
         self,
-        client: ApiObject,
+        client: Any,  # noqa: ANN401 - the two classes share no type
         request: ApiRequest,
         *,
         temperature: float,
@@ -80,11 +80,12 @@ class OpenAISender:
     ) -> None:
         self._client = client
         self._request = request
+        self._api = request.api
         self._temperature = temperature
         self._logprobs = logprobs
         self._rejected = rejected
-        self._seen: list[dict[str, Any]] = []
-        self._failed = 0
+        self._streamed_parts: list[dict[str, Any]] = []
+        self._failed_before_stream = 0
 
     def send(self, draw: Draw, /) -> Reply:
         """Send one request and wait for its reply.
@@ -95,52 +96,53 @@ class OpenAISender:
         """
         if draw.role == "answer" and self._request.stream_cls is not None:
             with closing(self.stream()) as stream:
-                return self._joined(list(stream))
-        (post, result), failed = carry_out(self._requests(draw), self._sent)
-        return self._read(result, draw, post, failed)
+                return self._streamed_reply(list(stream))
+        (post, result), failed = carry_out(self._steps(draw), self._carry_out)
+        return self._reply(draw, post, result, failed)
 
     async def asend(self, draw: Draw, /) -> Reply:
         """Do the same without blocking the event loop."""
         if draw.role == "answer" and self._request.stream_cls is not None:
             async with aclosing(self.astream()) as stream:
-                return self._joined([part async for part in stream])
-        sent = await carry_out_in_task(self._requests(draw), self._sent)
-        (post, result), failed = sent
-        return self._read(result, draw, post, failed)
+                return self._streamed_reply([part async for part in stream])
+        carried_out = await carry_out_in_task(self._steps(draw), self._carry_out)
+        (post, result), failed = carried_out
+        return self._reply(draw, post, result, failed)
 
     def stream(self) -> Generator[Any]:
         """Send the request for the answer and yield the parts of its stream."""
-        steps = self._requests(_ANSWER)
-        (post, stream), self._failed = carry_out(steps, self._sent)
+        steps = self._steps(_ANSWER)
+        (post, stream), failed = carry_out(steps, self._carry_out)
         with stream:
-            self._seen.clear()  # of an attempt that failed
+            self._begin_stream(failed)
             for part in stream:
-                yield self._passed_on(part, post)
+                yield self._keep(part, post)
 
     async def astream(self) -> AsyncGenerator[Any]:
         """Do the same without blocking the event loop."""
-        steps = self._requests(_ANSWER)
-        (post, stream), self._failed = await carry_out_in_task(steps, self._sent)
+        steps = self._steps(_ANSWER)
+        (post, stream), failed = await carry_out_in_task(steps, self._carry_out)
         async with stream:
-            self._seen.clear()  # of an attempt that failed
+            self._begin_stream(failed)
             async for part in stream:
-                yield self._passed_on(part, post)
+                yield self._keep(part, post)
 
     def streamed(self) -> Reply:
         """Return the answer that the parts of its stream made up."""
-        return self._joined(())
+        return self._streamed_reply(())
 
-    def _requests(self, draw: Draw) -> Steps[tuple[_Post, Any]]:
+    # -- Requests ----------------------------------------------------------------------
+
+    def _steps(self, draw: Draw) -> Steps[tuple[_Post, Any]]:
         return without_rejected(partial(self._post, draw), self._rejected)
 
-    def _sent(self, post: _Post) -> ApiObject:
-        """Return what the client gives, which is awaited in a task."""
+    def _carry_out(self, post: _Post) -> Any:  # noqa: ANN401 - a task awaits it
         return self._client.post(**post.arguments)
 
     def _post(self, draw: Draw, *, left_out: frozenset[str]) -> _Post:
         """Return the request for a draw."""
-        request, sample = self._request, draw.role == "sample"
-        api, body, options = request.api, request.body, {**request.options}
+        request, api = self._request, self._api
+        sample, body, options = draw.role == "sample", request.body, {**request.options}
         adds = {
             "temperature": sample,
             "logprobs": self._logprobs and (sample or not api.asks_logprobs(body)),
@@ -148,10 +150,8 @@ class OpenAISender:
         }
         optional = frozenset(name for name in adds if adds[name]) - left_out
         if sample:
-            sample_temperature = (
-                self._temperature if "temperature" in optional else None
-            )
-            body = sample_body(body, temperature=sample_temperature, store=self._stores)
+            temperature = self._temperature if "temperature" in optional else None
+            body = sample_body(body, temperature=temperature, store=self._stores)
             options = reusable_options(options)
         if "n" in optional:
             body = {**body, "n": draw.n}
@@ -172,32 +172,44 @@ class OpenAISender:
     def _stores(self) -> bool:
         """Whether replies may be stored unless the request forbids it."""
         host = str(getattr(self._client.base_url, "host", ""))
-        return self._request.api.name == "responses" or host.endswith(".openai.com")
+        return self._api.name == "responses" or host.endswith(".openai.com")
 
-    def _passed_on(self, part: ApiObject, post: _Post) -> ApiObject:
+    # -- Replies -----------------------------------------------------------------------
+
+    def _begin_stream(self, failed: int) -> None:
+        """Forget the parts of an attempt that broke off."""
+        self._streamed_parts.clear()
+        self._failed_before_stream = failed
+
+    def _keep(self, part: ApiObject, post: _Post) -> ApiObject:
         """Keep a part of the stream for ``streamed``; return it as the user gets it."""
-        self._seen.append(fields_of(part))
+        self._api.keep_first_choice(part)
+        self._streamed_parts.append(fields_of(part))
         if "logprobs" in post.optional:
-            self._request.api.remove_logprobs(part)
+            self._api.remove_logprobs(part)
         return part
 
-    def _joined(self, parts: Sequence[Any]) -> Reply:
-        fields = self._request.api.join(self._seen)
-        reply = self._counted(fields, self._failed)
+    def _streamed_reply(self, parts: Sequence[Any]) -> Reply:
+        fields = self._api.join(self._streamed_parts)
+        reply = self._read(fields, self._failed_before_stream)
         return replace(reply, raw=StreamedAnswer(parts=parts, fields=fields))
 
-    def _read(self, result: object, draw: Draw, post: _Post, failed: int) -> Reply:
-        reply = self._counted(result, failed)
+    def _reply(self, draw: Draw, post: _Post, result: ApiObject, failed: int) -> Reply:
         if draw.role == "sample":
-            sample_temperature = "temperature" in post.optional
-            return replace(reply, raw=None, temperature_set=sample_temperature)
+            return replace(
+                self._read(result, failed),
+                raw=None,
+                temperature_set="temperature" in post.optional,
+            )
+        self._api.keep_first_choice(result)
+        reply = self._read(result, failed)
         if "logprobs" in post.optional:
-            self._request.api.remove_logprobs(result)
+            self._api.remove_logprobs(result)
         return reply
 
-    def _counted(self, answer: object, failed: int) -> Reply:
+    def _read(self, answer: object, failed: int) -> Reply:
         """Read an answer; count the requests that failed before it."""
-        reply = self._request.api.read(answer)
+        reply = self._api.read(answer)
         if not reply.samples:
             msg = "the provider answered with no reply in it"
             raise SamplingError(msg)

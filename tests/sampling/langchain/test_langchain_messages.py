@@ -288,7 +288,10 @@ def test_only_reasoning_at_the_start_is_no_part_of_the_text(
 
 @pytest.mark.parametrize(
     "text",
-    ["", " \n\t", "\u200b\u200d", "\u2060\ufeff", "\x00\x07", "\u00ad", "\u3164\u2800"],
+    [
+        *("", " \n\t", "\u200b\u200d", "\u2060\ufeff", "\x00\x07", "\u00ad"),
+        *("\u3164\u2800", "\ufffc", "\u0301", " \ufe0f", "\u034f\u17b4"),
+    ],
 )
 def test_invisible_replies_are_unreadable(text: str) -> None:
     assert sample_of(AIMessage(text)).unreadable
@@ -309,6 +312,8 @@ def test_invisible_replies_are_unreadable(text: str) -> None:
         ({"stop_reason": "model_context_window_exceeded"}, True, True),
         ({"finish_reason": "model_length"}, True, True),
         ({"done_reason": "length"}, True, True),
+        ({"done": False}, False, True),
+        ({"done": True}, False, False),
         ({"finish_reason": "eos_token"}, True, False),
     ],
 )

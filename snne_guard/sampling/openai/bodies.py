@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
 
 from snne_guard.sampling.openai.apis import Api, Body, fields_of, text_of
 from snne_guard.sampling.reading import items_of, mapping_of
@@ -33,6 +33,7 @@ _SET_FOR_SAMPLES = frozenset(
 )
 _PROPOSED_TOOLS = frozenset({"custom", "function"})
 """Tools that the API only proposes to call; all others run at the provider."""
+_STREAMING = frozenset({"stream", "stream_options"})
 _ACTING = ("background", "conversation", "prompt", "web_search_options")
 """Options that store something or run tools; a stored prompt may bring some."""
 _HEADERS_OF_ONE_REQUEST = ("x-stainless-", "idempotency-key")
@@ -71,6 +72,11 @@ class ApiRequest:
             if message.get("role") == "user":
                 return text_of(message.get("content"))
         return None
+
+    def unstreamed(self) -> Self:
+        """Return the same request for an answer in one piece."""
+        body = {k: v for k, v in self.body.items() if k not in _STREAMING}
+        return replace(self, body=body, stream_cls=None)
 
 
 def sample_body(body: Body, *, temperature: float | None, store: bool) -> Body:

@@ -1,9 +1,8 @@
-"""Which requests of a client are guarded, and which are refused."""
+"""Which requests of a client are guarded, which pass through and which are refused."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, NoReturn
 from urllib.parse import urlsplit
 
@@ -11,9 +10,8 @@ from openai import BaseModel
 
 from snne_guard.errors import ConfigurationError
 from snne_guard.sampling.openai import Api, ApiRequest, ChatApi, ResponsesApi
-from snne_guard.sampling.reading import mapping_of
 
-__all__ = ["request_of", "unstreamed", "wants_json", "wants_usage"]
+__all__ = ["guarded_request"]
 
 _APIS: dict[str, Api] = {
     "/chat/completions": ChatApi(),
@@ -22,7 +20,7 @@ _APIS: dict[str, Api] = {
 _RAW_HEADER = "x-stainless-raw-response"
 
 
-def request_of(path: str, given: Mapping[str, Any]) -> ApiRequest | None:
+def guarded_request(path: str, given: Mapping[str, Any]) -> ApiRequest | None:
     """Return a request that is to be guarded, None for one that passes through.
 
     Args:
@@ -58,28 +56,9 @@ def request_of(path: str, given: Mapping[str, Any]) -> ApiRequest | None:
     )
 
 
-def unstreamed(request: ApiRequest) -> ApiRequest:
-    """Return the same request for an answer in one piece."""
-    streaming = {"stream", "stream_options"}
-    body = {n: value for n, value in request.body.items() if n not in streaming}
-    return replace(request, body=body, stream_cls=None)
-
-
-def wants_json(request: ApiRequest) -> bool:
-    """Return whether a request asks for JSON, which the text of a refusal is not."""
-    text = mapping_of(request.body.get("text"))
-    wanted = mapping_of(request.body.get("response_format") or text.get("format"))
-    return wanted.get("type") not in {None, "text"}
-
-
-def wants_usage(request: ApiRequest) -> bool:
-    """Return whether a stream of chunks is to end with one that has the usage."""
-    return bool(mapping_of(request.body.get("stream_options")).get("include_usage"))
-
-
 def _api_at(path: str) -> Api | None:
     place = f"/{urlsplit(path).path.strip('/')}"  # also of a whole address
-    return next((_APIS[end] for end in _APIS if place.endswith(end)), None)
+    return next((api for end, api in _APIS.items() if place.endswith(end)), None)
 
 
 def _refuse(what: str) -> NoReturn:

@@ -1,0 +1,94 @@
+"""Many calls at once, calls that end early, and replies that come late."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from operator import attrgetter
+from typing import Any
+
+import openai
+import pytest
+
+from snne_guard import (
+    GuardTimeoutError,
+)
+from snne_guard.openai import guard_client
+from tests.openai.guarded import PATHS, Collector, guarded
+from tests.support.openai_clients import WAYS
+from tests.support.openai_server import (
+    CHAT,
+    RESPONSES,
+    Answer,
+    Asked,
+    Scripted,
+    Server,
+    always,
+)
+
+
+def test_fifty_threads_share_a_client() -> None:
+    with guarded(always("Paris"), "threads", n=3, max_concurrency=4) as (server, call):
+        with ThreadPoolExecutor(50) as pool:
+            answers = list(pool.map(lambda _: call(), range(50)))
+        assert len(server.requests) == 100
+    assert {answer.snne_guard["n_used"] for answer in answers} == {3}
+
+
+async def test_fifty_tasks_share_a_client() -> None:
+    with Server(always("Paris")) as server:
+        given: Any = {"base_url": server.url, "api_key": "x", "max_retries": 0}
+        async with openai.AsyncOpenAI(**given) as own:
+            client = guard_client(own, n=3, max_concurrency=4)
+            create = client.chat.completions.create
+            calls = [create(**CHAT) for _ in range(50)]
+            answers: list[Any] = await asyncio.gather(*calls)
+    assert {answer.snne_guard["n_used"] for answer in answers} == {3}
+
+
+@pytest.mark.parametrize("method", ["responses.create", "assess"])
+async def test_cancellation_ends_the_draws(method: str) -> None:
+    collector = Collector()
+    with Server(hanging_samples()) as server:
+        given: Any = {"base_url": server.url, "api_key": "x", "max_retries": 0}
+        async with openai.AsyncOpenAI(**given) as own:
+            client = guard_client(own, n=3, observers=[collector])
+            task = asyncio.create_task(attrgetter(method)(client)(**RESPONSES))
+            await asyncio.to_thread(server.wait_for_requests, 3)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            await asyncio.to_thread(server.wait_for_abandoned, 2)
+    assert "cancelled" in collector.only.reasons
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_an_answer_that_takes_too_long_is_an_error(way: str) -> None:
+    with (
+        guarded(always(hang=True), way, timeout=0.2) as (_, call),
+        pytest.raises(GuardTimeoutError, match=r"0\.2 seconds"),
+    ):
+        call()
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_late_samples_are_left_behind(way: str) -> None:
+    options: Any = {"sample_timeout": 0.3, "n": 3, "min_samples": 2, "threshold": 0.4}
+    with guarded(hanging_samples(count=1), way, **options) as (_, call):
+        record = call(PATHS[1]).snne_guard
+    assert (record["n_used"], record["reasons"]) == (2, ["samples_late"])
+
+
+def hanging_samples(count: int | None = None) -> Scripted:
+    lock, left = threading.Lock(), count
+
+    def script(asked: Asked) -> Answer:
+        nonlocal left
+        with lock:
+            if not asked.is_sample or left == 0:
+                return Answer(texts=["Paris"])
+            left = None if left is None else left - 1
+        return Answer(hang=True)
+
+    return script

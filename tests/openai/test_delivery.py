@@ -1,0 +1,290 @@
+"""What an application gets for an answer, accepted or not."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import openai
+import pytest
+from openai.types.chat import ChatCompletion
+from openai.types.responses import Response
+
+from snne_guard import (
+    ConfigurationError,
+    UncertainAnswerError,
+)
+from snne_guard.openai import guard_client
+from tests.openai.guarded import PATHS, REFUSAL, Collector, guarded, text_of
+from tests.support.openai_clients import WAYS, clients
+from tests.support.openai_server import (
+    APART,
+    CHAT,
+    RESPONSES,
+    Answer,
+    Asked,
+    Server,
+    always,
+    split,
+)
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("path", PATHS)
+def test_an_accepted_answer_is_what_the_client_gives(path: str, way: str) -> None:
+    with guarded(always("Paris"), way, threshold=0.4) as (server, call):
+        answer = call(path)
+        bare = call(path, on=call.own)
+    record = answer.snne_guard
+    assert (record["decision"], record["uncertainty"]) == ("accept", 0.0)
+    assert (record["n_used"], record["method"]) == (5, "wsnne")
+    assert record["cost"]["calls"] == len(server.requests) - 1
+    assert type(answer) is type(bare)
+    found = answer.to_dict()
+    assert found.pop("snne_guard") == record
+    assert found == bare.to_dict()
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("path", PATHS)
+def test_an_uncertain_answer_is_flagged(path: str, way: str) -> None:
+    with guarded(split("Paris", *APART), way, threshold=0.4) as (_, call):
+        answer = call(path)
+    assert text_of(answer) == "Paris"
+    assert answer.snne_guard["decision"] == "flag"
+    assert answer.snne_guard["uncertainty"] == 1.0
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_refused_completion_is_an_ordinary_one(way: str) -> None:
+    script = split("Paris", *APART)
+    with guarded(script, way, threshold=0.4, on_uncertain="refuse") as (_, call):
+        answer = call()
+    assert isinstance(answer, ChatCompletion)
+    (choice,) = answer.choices
+    assert (choice.message.content, choice.finish_reason) == (REFUSAL, "stop")
+    assert choice.message.refusal is None
+    assert (answer.id, answer.model) == ("chatcmpl-1", "test-model")
+    assert answer.usage is not None
+    assert answer.usage.prompt_tokens == 5
+    assert answer.snne_guard["decision"] == "refuse"  # type: ignore[attr-defined]  # an extra field
+    assert "Paris" not in answer.to_json()
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_refused_response_is_an_ordinary_one(way: str) -> None:
+    script = split("Paris", *APART)
+    options = {"threshold": 0.4, "on_uncertain": "refuse", "refusal": "No."}
+    with guarded(script, way, **options) as (_, call):
+        answer = call(PATHS[1])
+    assert isinstance(answer, Response)
+    assert (answer.output_text, answer.status, answer.id) == (
+        "No.",
+        "completed",
+        "resp_1",
+    )
+    assert "Paris" not in answer.to_json()
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_of_choices_that_nobody_asked_for_the_assessed_one_is_delivered(
+    way: str,
+) -> None:
+    collector = Collector()
+    choices = [
+        {"index": index, "message": {"content": text}, "finish_reason": "stop"}
+        for index, text in [(1, "Rome"), (0, "Paris"), (2, "Lyon")]
+    ]
+    script = split(Answer(body={"id": "c", "choices": choices}), *APART)
+    with guarded(script, way, observers=[collector]) as (_, call):
+        answer = call()
+    (choice,) = answer.choices
+    assert collector.only.answer is not None
+    assert collector.only.answer.text == choice.message.content == "Rome"
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_withheld_answer_can_be_an_error(way: str) -> None:
+    script = split("Paris", *APART)
+    with guarded(script, way, threshold=0.4, on_uncertain="raise") as (_, call):
+        with pytest.raises(UncertainAnswerError, match=r"uncertainty of 1\.000") as it:
+            call()
+        assert it.value.uncertainty == 1.0
+        locals_ = []
+        trace = it.value.__traceback__
+        while trace is not None:
+            if "/snne_guard/" in trace.tb_frame.f_code.co_filename:
+                locals_.append(repr(trace.tb_frame.f_locals))
+            trace = trace.tb_next
+    assert locals_
+    assert not any("Paris" in each for each in locals_)
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("path", PATHS)
+def test_another_model_can_answer_instead(path: str, way: str) -> None:
+    uncertain = split("Paris", *APART)
+
+    def script(asked: Asked) -> Answer:
+        if asked.body["model"] == "better":
+            return Answer(texts=["Bern"], model="better")
+        return uncertain(asked)
+
+    options: Any = {"on_uncertain": "fallback", "fallback": "better", "threshold": 0.4}
+    with guarded(script, way, **options) as (server, call):
+        headers = {"Idempotency-Key": "1"}
+        answer = call(path, temperature=0.5, extra_headers=headers)
+    assert (text_of(answer), answer.model) == ("Bern", "better")
+    assert answer.snne_guard["decision"] == "fallback"
+    assert server.requests[-1].body["temperature"] == 0.5
+    keys = [asked.headers.get("idempotency-key") for asked in server.requests]
+    assert keys.count("1") == 1  # the answer's
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_another_client_can_answer_instead(way: str) -> None:
+    with (
+        Server(always("Bern")) as better,
+        clients(better, way, lambda client: client) as other,
+    ):
+        options = {"on_uncertain": "fallback", "fallback": other.client}
+        script = split("Paris", *APART)
+        with guarded(script, way, threshold=0.4, **options) as (_, call):
+            answer = call()
+            # Tasks of one client stay on its loop, so the connections are closed here.
+            call.wait(other.client.close()) if way == "tasks" else None
+    assert text_of(answer) == "Bern"
+    assert len(better.requests) == 1
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("path", PATHS)
+def test_a_function_can_answer_instead(path: str, way: str) -> None:
+    seen: list[dict[str, Any]] = []
+
+    def fallback(body: dict[str, Any]) -> str:
+        seen.append(body)
+        return "Bern"
+
+    options: Any = {"on_uncertain": "fallback", "fallback": fallback}
+    script = split("Paris", *APART)
+    with guarded(script, way, threshold=0.4, **options) as (_, call):
+        answer = call(path)
+    assert text_of(answer) == "Bern"
+    assert seen == [CHAT if path == PATHS[0] else RESPONSES]
+
+
+async def test_a_fallback_may_be_async() -> None:
+    async def fallback(_: dict[str, Any]) -> str:
+        await asyncio.sleep(0)
+        return "Bern"
+
+    options: Any = {"on_uncertain": "fallback", "fallback": fallback, "threshold": 0.4}
+    with Server(split("Paris", *APART)) as server:
+        given: Any = {"base_url": server.url, "api_key": "x", "max_retries": 0}
+        async with openai.AsyncOpenAI(**given) as client:
+            answer = await guard_client(client, **options).chat.completions.create(
+                **CHAT
+            )
+            assert text_of(answer) == "Bern"
+        with openai.OpenAI(**given) as plain:
+            call = guard_client(plain, **options).chat.completions.create
+            with pytest.raises(ConfigurationError, match="needs an AsyncOpenAI"):
+                call(**CHAT)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_the_fallback_answers_where_the_answer_fails(way: str) -> None:
+    body = {"error": {"message": "no", "param": "x"}}
+    script = split(Answer(status=400, body=body), "Rome")
+    with guarded(script, way, n=2, fallback=lambda _: "Bern") as (_, call):
+        answer = call()
+    assert text_of(answer) == "Bern"
+    assert "answer_failed" in answer.snne_guard["reasons"]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_function_decides_about_an_uncertain_answer(way: str) -> None:
+    choice = {"index": 0, "message": {"content": "Bern"}, "finish_reason": "stop"}
+    own = ChatCompletion.construct(id="mine", choices=[choice])
+    given: list[Any] = ["flag", "refuse", own, "Ask a librarian.", 3]
+
+    def decide(assessment: Any) -> Any:
+        assert assessment.answer.text == "Paris"
+        return given.pop(0)
+
+    script = split("Paris", *APART)
+    with guarded(script, way, threshold=0.4, on_uncertain=decide) as (_, call):
+        assert [text_of(call()) for _ in range(3)] == ["Paris", REFUSAL, "Bern"]
+        assert not hasattr(own, "snne_guard")  # it is the user's own
+        with pytest.raises(ConfigurationError) as caught:
+            call()
+        assert "librarian" not in str(caught.value)
+        with pytest.raises(ConfigurationError, match="got int"):
+            call()
+        given.append("fallback")
+        with pytest.raises(ConfigurationError, match="guard has none"):
+            call()
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_an_assessment_has_everything(way: str) -> None:
+    collector = Collector()
+    options: Any = {"on_uncertain": "raise", "observers": [collector]}
+    with guarded(split("Paris", *APART), way, threshold=0.4, **options) as (
+        server,
+        call,
+    ):
+        found = call.wait(call.client.assess(**CHAT, stream=True))
+        assert found is collector.only
+        assert found.answer is not None
+        assert found.matrix is not None
+        assert found.answer.text == "Paris"
+        assert [sample.text for sample in found.samples] == list(APART)
+        assert found.matrix.shape == (5, 5)
+        assert found.question == "Capital of France?"
+        assert found.decision == "refuse"
+        server.requests.clear()
+        own = call.wait(call.client.assess(answer="Bonn", **RESPONSES))
+        assert own.answer.text == "Bonn"
+        assert len(server.requests) == 4
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_an_assessment_of_no_answer_is_the_client_s_error(way: str) -> None:
+    def fail(_: Any) -> Any:
+        msg = "mine"
+        raise RuntimeError(msg)
+
+    body = {"error": {"message": "no", "param": "x"}}
+    with guarded(always(status=400, body=body), way) as (_, call):
+        with pytest.raises(openai.BadRequestError):
+            call.wait(call.client.assess(**CHAT))
+    options: Any = {"threshold": 0.4, "on_uncertain": fail}
+    with guarded(split("Paris", *APART), way, **options) as (_, call):
+        with pytest.raises(RuntimeError, match="mine"):
+            call.wait(call.client.assess(**CHAT))
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_the_user_s_question_is_told_to_the_engine(way: str) -> None:
+    def question(messages: list[Any]) -> str:
+        return f"{len(messages)}: {messages[0]['content']}"
+
+    with guarded(always("Paris"), way, question=question) as (_, call):
+        chat = call.wait(call.client.assess(**CHAT))
+        response = call.wait(call.client.assess(**RESPONSES))
+    assert chat.question == response.question == "1: Capital of France?"
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_long_message_is_warned_of_once(
+    way: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    message = {"role": "user", "content": "Capital of France? " * 100}
+    with guarded(always("Paris"), way, n=2) as (_, call):
+        for _ in range(3):
+            call(messages=[message])
+    (record,) = [one for one in caplog.records if one.name.startswith("snne_guard")]
+    assert "question=" in record.getMessage()
+    assert "France" not in record.getMessage()
