@@ -106,14 +106,14 @@ class ScriptedModel(BaseChatModel):
         del run_manager
         before = sum("temperature" in options for _, options in self.seen)
         given = {**kwargs, "stop": stop} if stop else dict(kwargs)
-        said = self.answer
+        reply = self.answer
         if self.temperature is not None:
             given["temperature"] = self.temperature
-            said = self.samples[before % len(self.samples)]
-        elif callable(said):
-            said = said(messages)
+            reply = self.samples[before % len(self.samples)]
+        elif callable(reply):
+            reply = reply(messages)
         self.seen.append((list(messages), given))
-        message = AIMessage(said) if isinstance(said, str) else said
+        message = AIMessage(reply) if isinstance(reply, str) else reply
         message = message.model_copy(
             update={"response_metadata": {"finish_reason": "stop"}}
         )

@@ -45,8 +45,8 @@ def ask(agent: Any, way: str, given: Any = None) -> Any:
 
 
 def record(message: Any) -> dict[str, Any]:
-    found: dict[str, Any] = message.response_metadata["snne_guard"]
-    return found
+    metadata: dict[str, Any] = message.response_metadata["snne_guard"]
+    return metadata
 
 
 def look_up(place: str) -> str:
@@ -86,13 +86,13 @@ def test_a_refused_answer_is_in_no_state_stream_or_checkpoint(way: str) -> None:
         return [*[each async for each in parts], *[each async for each in events]]
 
     if way == "invoke":
-        told: Any = list(agent.stream(given, THREAD, stream_mode=modes))
+        shown: Any = list(agent.stream(given, THREAD, stream_mode=modes))
     else:
-        told = asyncio.run(streamed())
-    told = [*told, *saver.list(THREAD)]
-    assert "certain enough" in repr(told)
+        shown = asyncio.run(streamed())
+    shown = [*shown, *saver.list(THREAD)]
+    assert "certain enough" in repr(shown)
     for text in ("Paris", "Lyon", "Bonn"):
-        assert text not in repr(told)
+        assert text not in repr(shown)
     assert is_refusal(agent.get_state(THREAD).values["messages"][-1])
 
 
@@ -151,9 +151,9 @@ def test_tool_calls_can_be_scored_before_a_tool_runs() -> None:
 
 
 @pytest.mark.parametrize("way", ["invoke", "ainvoke"])
-@pytest.mark.parametrize(("reply", "said"), [(True, "Paris"), ("Rome", "Rome")])
+@pytest.mark.parametrize(("reply", "expected"), [(True, "Paris"), ("Rome", "Rome")])
 def test_a_person_lets_a_turn_stand_or_says_something_else(
-    way: str, reply: Any, said: str
+    way: str, reply: Any, expected: str
 ) -> None:
     model = unsure()
     agent = create_agent(
@@ -161,12 +161,12 @@ def test_a_person_lets_a_turn_stand_or_says_something_else(
         middleware=[guarding(on_uncertain="interrupt")],
         checkpointer=InMemorySaver(),
     )
-    (asked,) = ask(agent, way)["__interrupt__"]
-    assert asked.value["answer"] == "Paris"
-    assert asked.value["tool_calls"] == []
-    assert asked.value["uncertainty"]["decision"] == "flag"
+    (question,) = ask(agent, way)["__interrupt__"]
+    assert question.value["answer"] == "Paris"
+    assert question.value["tool_calls"] == []
+    assert question.value["uncertainty"]["decision"] == "flag"
     messages = ask(agent, way, Command(resume=reply))["messages"]
-    assert [message.text for message in messages] == ["Where?", said]
+    assert [message.text for message in messages] == ["Where?", expected]
     assert record(messages[-1])["decision"] == "flag"
     assert model.drawn == 3  # nothing was drawn again
 
@@ -179,8 +179,8 @@ def test_a_person_can_keep_a_tool_from_running() -> None:
         middleware=[guarding(on_uncertain="interrupt", tool_calls="score")],
         checkpointer=InMemorySaver(),
     )
-    (asked,) = ask(agent, "invoke")["__interrupt__"]
-    assert asked.value["tool_calls"][0]["name"] == "look_up"
+    (question,) = ask(agent, "invoke")["__interrupt__"]
+    assert question.value["tool_calls"][0]["name"] == "look_up"
     messages = ask(agent, "invoke", Command(resume="Never mind."))["messages"]
     assert [message.text for message in messages] == ["Where?", "Never mind."]
 

@@ -142,8 +142,8 @@ def test_outside_any_observation_nothing_is_sent(project: Project) -> None:
 def test_an_unscored_answer_has_a_decision_alone(project: Project) -> None:
     with project.client.start_as_current_observation(name="request"):
         LangfuseObserver(client=project.client).on_assessment(UNSCORED)
-    (found,) = project.scores
-    assert (found["name"], found["value"]) == ("snne_guard.decision", "unscored")
+    (score,) = project.scores
+    assert (score["name"], score["value"]) == ("snne_guard.decision", "unscored")
 
 
 @pytest.mark.parametrize("content", [False, True])
@@ -151,8 +151,8 @@ def test_texts_are_sent_only_if_asked_for(content: bool, project: Project) -> No
     observer = LangfuseObserver(client=project.client, content=content)
     with project.client.start_as_current_observation(name="request"):
         observer.on_assessment(ASSESSMENT)
-    told = json.dumps(project.scores)
-    assert [secret in told for secret in SECRETS] == [content] * 3
+    sent = json.dumps(project.scores)
+    assert [secret in sent for secret in SECRETS] == [content] * 3
 
 
 def test_a_missing_package_names_the_extra(missing: Any) -> None:

@@ -37,8 +37,8 @@ def graph_of(guard: SNNEGuard, *, model: ScriptedModel | None = None) -> Any:
 
     def person(state: MessagesState) -> Any:
         drawn = state["messages"][-1]
-        said = interrupt({"answer": drawn.text})
-        return {"messages": [AIMessage(said, id=drawn.id)]}
+        reply = interrupt({"answer": drawn.text})
+        return {"messages": [AIMessage(reply, id=drawn.id)]}
 
     graph = StateGraph(MessagesState)
     graph.add_node("measure", uncertainty_node(guard))
@@ -105,8 +105,8 @@ def test_a_message_that_a_guard_gave_is_not_measured_again(way: str) -> None:
     message = guard.invoke("Where?").model_copy(update={"id": "m"})
     node = uncertainty_node(guard)
     given = {"messages": [HumanMessage("Where?"), message]}
-    found = node.invoke(given) if way == "invoke" else asyncio.run(node.ainvoke(given))
-    assert found == {}
+    update = node.invoke(given) if way == "invoke" else asyncio.run(node.ainvoke(given))
+    assert update == {}
     assert model.drawn == 3
 
 

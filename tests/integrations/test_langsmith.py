@@ -87,13 +87,13 @@ class LangSmithServer(StubServer):
 def _parts(request: Request) -> list[tuple[str, Any]]:
     head = f"Content-Type: {request.headers['content-type']}\r\n\r\n".encode()
     message = BytesParser().parsebytes(head + request.body)
-    found: list[tuple[str, Any]] = []
+    parts: list[tuple[str, Any]] = []
     for part in message.walk():
         if not part.is_multipart():
             name = str(part.get_param("name", header="content-disposition"))
             payload: Any = part.get_payload(decode=True)
-            found.append((name, json.loads(payload or b"null")))
-    return found
+            parts.append((name, json.loads(payload or b"null")))
+    return parts
 
 
 @contextmanager
@@ -117,14 +117,16 @@ def test_feedback_is_on_the_run_of_the_guarded_model(
 ) -> None:
     with traced(server):
         ask(guarded(LangSmithObserver()), way)
-    (found,) = server.feedback
+    (feedback,) = server.feedback
     run = server.runs["SNNEGuard"]
-    assert (found["run_id"], found["trace_id"]) == (run["id"], run["id"])
-    assert found["key"] == "snne_guard.uncertainty"
-    assert (found["score"], found["value"]) == (1.0, "flag")
-    assert found["comment"].startswith("reasons: none; 2 of 2 answers compared by snne")
-    assert found["session_id"] == PROJECT_ID
-    source = found["feedback_source"]["metadata"]
+    assert (feedback["run_id"], feedback["trace_id"]) == (run["id"], run["id"])
+    assert feedback["key"] == "snne_guard.uncertainty"
+    assert (feedback["score"], feedback["value"]) == (1.0, "flag")
+    assert feedback["comment"].startswith(
+        "reasons: none; 2 of 2 answers compared by snne"
+    )
+    assert feedback["session_id"] == PROJECT_ID
+    source = feedback["feedback_source"]["metadata"]
     assert source["method"] == "snne"
     assert source["cost"]["calls"] == 2
     assert server.bodies("/feedback") == []  # it went with the batch of runs
@@ -137,10 +139,10 @@ def test_in_a_chain_it_belongs_to_the_chain_s_trace(
     prompt = ChatPromptTemplate.from_messages([("user", "{question}")])
     with traced(server):
         ask(prompt | guarded(LangSmithObserver()), way)
-    (found,) = server.feedback
+    (feedback,) = server.feedback
     root, run = server.runs["RunnableSequence"], server.runs["SNNEGuard"]
     assert run["parent_run_id"] == root["id"]
-    assert (found["run_id"], found["trace_id"]) == (run["id"], root["id"])
+    assert (feedback["run_id"], feedback["trace_id"]) == (run["id"], root["id"])
 
 
 @pytest.mark.parametrize("way", STREAMED)
@@ -153,8 +155,8 @@ def test_a_stream_is_scored_on_the_run_around_it(
         ask(guard, way)
         assert server.feedback == []
         ask(prompt | guard, way)
-    (found,) = server.feedback
-    assert found["run_id"] == server.runs["RunnableSequence"]["id"]
+    (feedback,) = server.feedback
+    assert feedback["run_id"] == server.runs["RunnableSequence"]["id"]
 
 
 def test_in_shadow_mode_it_is_on_the_run_that_was_watched(
@@ -165,9 +167,9 @@ def test_in_shadow_mode_it_is_on_the_run_that_was_watched(
     prompt = ChatPromptTemplate.from_messages([("user", "{question}")])
     with traced(server), SNNECallbackHandler(guard) as handler:
         ask(prompt | model, "invoke", {"callbacks": [handler]})
-    (found,) = server.feedback
+    (feedback,) = server.feedback
     root, run = server.runs["RunnableSequence"], server.runs["ScriptedModel"]
-    assert (found["run_id"], found["trace_id"]) == (run["id"], root["id"])
+    assert (feedback["run_id"], feedback["trace_id"]) == (run["id"], root["id"])
     begun = [name for name in server.parts if re.fullmatch(r"post\.[^.]+", name)]
     assert len(begun) == 3  # chain, prompt and model, and no sample
 
@@ -185,9 +187,9 @@ def test_outside_langchain_it_is_on_the_traceable_function(
 
     with traced(server):
         outer()
-    (found,) = server.feedback
-    assert found["run_id"] == server.runs["inner"]["id"]
-    assert found["trace_id"] == server.runs["outer"]["id"]
+    (feedback,) = server.feedback
+    assert feedback["run_id"] == server.runs["inner"]["id"]
+    assert feedback["trace_id"] == server.runs["outer"]["id"]
 
 
 @pytest.mark.parametrize("enabled", [False, "local"])
@@ -218,8 +220,8 @@ def test_a_project_that_does_not_exist_yet_is_left_out() -> None:
         with traced(server), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the client wants a project's id
             ask(guarded(LangSmithObserver()), "invoke")
-        (found,) = server.feedback
-    assert found["session_id"] is None
+        (feedback,) = server.feedback
+    assert feedback["session_id"] is None
 
 
 def test_an_unscored_answer_has_a_value_and_no_score(server: LangSmithServer) -> None:
@@ -229,9 +231,11 @@ def test_an_unscored_answer_has_a_value_and_no_score(server: LangSmithServer) ->
 
     with traced(server):
         outer()
-    (found,) = server.feedback
-    assert (found["score"], found["value"]) == (None, "unscored")
-    assert found["comment"].startswith("reasons: tool_calls; 1 of 2 answers compared;")
+    (feedback,) = server.feedback
+    assert (feedback["score"], feedback["value"]) == (None, "unscored")
+    assert feedback["comment"].startswith(
+        "reasons: tool_calls; 1 of 2 answers compared;"
+    )
 
 
 @pytest.mark.parametrize("content", [False, True])
@@ -242,8 +246,8 @@ def test_texts_are_sent_only_if_asked_for(
         ask(
             guarded(LangSmithObserver(content=content), on_uncertain="refuse"), "invoke"
         )
-    told = json.dumps(server.feedback)
-    assert [secret in told for secret in SECRETS] == [content] * 3
+    sent = json.dumps(server.feedback)
+    assert [secret in sent for secret in SECRETS] == [content] * 3
 
 
 def test_a_missing_package_names_the_extra(missing: Any) -> None:

@@ -120,8 +120,8 @@ def test_an_unscored_answer_has_a_decision_alone(server: Server) -> None:
 def test_texts_are_sent_only_if_asked_for(content: bool, server: Server) -> None:
     MLflowObserver(content=content).on_assessment(ASSESSMENT)
     server.assessments()
-    told = server.everything()
-    assert [secret in told for secret in SECRETS] == [content] * 3
+    sent = server.everything()
+    assert [secret in sent for secret in SECRETS] == [content] * 3
 
 
 def test_a_missing_package_names_the_extra(missing: Any) -> None:

@@ -142,8 +142,8 @@ def test_an_unscored_answer_has_a_label_and_no_score(server: Server) -> None:
 def test_texts_are_sent_only_if_asked_for(content: bool, server: Server) -> None:
     with server.tracer.start_as_current_span("request"):
         PhoenixObserver(server.url, content=content).on_assessment(ASSESSMENT)
-    told = server.everything()
-    assert [secret in told for secret in SECRETS] == [content] * 3
+    sent = server.everything()
+    assert [secret in sent for secret in SECRETS] == [content] * 3
 
 
 def test_a_missing_package_names_the_extra(missing: Any) -> None:
