@@ -13,7 +13,8 @@ __all__ = ["Method"]
 
 _Limit = float | Callable[[int], float]
 
-_INPUTS = {field.name for field in fields(MethodInputs)}
+_OPTIONS = {"tau", "anchor"}
+_INPUTS = {field.name for field in fields(MethodInputs)} - _OPTIONS
 _LOGPROBS = {"mean_logprobs", "token_logprobs", "main_logprobs", "sample_mean_logprobs"}
 _WHITE_BOX = {*_LOGPROBS, "hidden_states", "p_true_logprob"}
 _CLUSTERS = {"cluster_ids"}
@@ -35,7 +36,7 @@ class Method:
         function: Called with ``arguments`` by position and ``options`` by keyword,
             returns the raw value.
         arguments: Fields of ``MethodInputs`` that it requires, in order.
-        options: Fields of ``MethodInputs`` that always have a value: tau, anchor.
+        options: Those of ``"tau"`` and ``"anchor"`` that it takes.
         limits: Smallest and largest value, each a number or a function of the number
             of members; or a function ``(n, *, tau)`` to both. None if unbounded.
         mapping: ``(value, n, *, tau)`` to ``u``; None maps the limits linearly to
@@ -45,7 +46,8 @@ class Method:
             on the same scale; None if nothing does.
 
     Raises:
-        ConfigurationError: An argument or option is no field of ``MethodInputs``.
+        ConfigurationError: An argument is no field of ``MethodInputs``, or an option is
+            neither tau nor anchor.
 
     Example:
         >>> import numpy as np
@@ -72,9 +74,12 @@ class Method:
     without_logprobs: Method | None = None
 
     def __post_init__(self) -> None:
-        unknown = sorted({*self.arguments, *self.options} - _INPUTS)
+        unknown = {*self.arguments} - _INPUTS | {*self.options} - _OPTIONS
         if unknown:
-            msg = f"expected arguments among {sorted(_INPUTS)}, got {unknown} as well"
+            msg = (
+                f"expected arguments among {sorted(_INPUTS)} and options among "
+                f"{sorted(_OPTIONS)}, got {sorted(unknown)} as well"
+            )
             raise ConfigurationError(msg)
 
     @property

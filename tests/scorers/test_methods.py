@@ -185,10 +185,18 @@ def test_a_method_of_your_own() -> None:
     assert resolve_method(spread, logprobs=False) is spread
 
 
-@pytest.mark.parametrize("field", ["arguments", "options"])
-def test_a_need_that_nobody_can_meet(field: str) -> None:
-    change: Any = {field: ("vibes",)}
-    with pytest.raises(ConfigurationError, match=r"got \['vibes'\] as well"):
+@pytest.mark.parametrize(
+    ("field", "need"),
+    [
+        ("arguments", "vibes"),
+        ("arguments", "tau"),
+        ("options", "vibes"),
+        ("options", "question"),
+    ],
+)
+def test_a_need_that_nobody_can_meet(field: str, need: str) -> None:
+    change: Any = {field: (need,)}
+    with pytest.raises(ConfigurationError, match=rf"got \['{need}'\] as well"):
         replace(METHODS["snne"], **change)
 
 
