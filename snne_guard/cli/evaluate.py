@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -18,7 +17,7 @@ from snne_guard.cli import options
 from snne_guard.cli.console import check_outputs, note, progress
 from snne_guard.cli.models import named_grader
 from snne_guard.errors import ConfigurationError, InputError
-from snne_guard.evaluation import Evaluation, Interval, read_labelled, to_csv, to_html
+from snne_guard.evaluation import Evaluation, read_labelled, to_csv, to_html
 from snne_guard.evaluation import evaluate as evaluate_recordings
 from snne_guard.evaluation.evaluate import with_token_importance
 from snne_guard.evaluation.label import labels_path
@@ -184,20 +183,8 @@ def _table(evaluation: Evaluation) -> Table:
         table.add_row(
             escape(printable(row.name)),
             "white" if row.white_box else "black",
-            _with_interval(row.metrics[metrics[0]]),
-            *(_number(row.metrics[metric].value) for metric in metrics[1:]),
-            "" if difference is None else _with_interval(difference, sign="+"),
+            f"{row.metrics[metrics[0]]:.3f}",
+            *(f"{row.metrics[metric].value:.3f}" for metric in metrics[1:]),
+            "" if difference is None else f"{difference:+.3f}",
         )
     return table
-
-
-def _with_interval(interval: Interval, *, sign: str = "") -> str:
-    value = _number(interval.value, sign=sign)
-    if not math.isfinite(interval.low):
-        return value
-    low, high = _number(interval.low, sign=sign), _number(interval.high, sign=sign)
-    return f"{value} ({low} to {high})"
-
-
-def _number(value: float, *, sign: str = "") -> str:
-    return f"{value:{sign}.3f}" if math.isfinite(value) else "-"

@@ -28,11 +28,23 @@ class Interval:
         value: On the questions themselves; NaN where the metric does not exist.
         low: Lower end; NaN where the metric exists in no draw.
         high: Upper end; likewise.
+
+    Example:
+        >>> f"{Interval(value=0.1, low=-0.2, high=0.4):+.1f}"
+        '+0.1 (-0.2 to +0.4)'
     """
 
     value: float
     low: float
     high: float
+
+    def __format__(self, spec: str) -> str:
+        """Return it in a line, each number by the format."""
+        value, ends = format(self.value, spec), (self.low, self.high)
+        if np.isnan(ends).any():
+            return value
+        low, high = (format(end, spec) for end in ends)
+        return f"{value} ({low} to {high})"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import math
 from base64 import b64encode
 from collections.abc import Iterable, Mapping
 from importlib import resources
@@ -12,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from snne_guard.errors import MissingExtraError
-from snne_guard.evaluation.bootstrap import Interval
 from snne_guard.evaluation.metrics import dense_ranks, risk_coverage
 from snne_guard.evaluation.plan import BASELINE
 from snne_guard.evaluation.results import TITLES, Evaluation
@@ -45,7 +43,6 @@ def to_html(evaluations: Iterable[Evaluation]) -> str:
         lstrip_blocks=True,
         finalize=_shown,
     )
-    environment.filters["interval"] = _interval
     source = resources.files("snne_guard.evaluation").joinpath("report.html.j2")
     template = environment.from_string(source.read_text(encoding="utf-8"))
     sets = [(one, _charts(one)) for one in evaluations]
@@ -69,14 +66,6 @@ def check_report_packages() -> None:
 
 def _shown(value: Any) -> Any:  # noqa: ANN401 - whatever stands in the template
     return printable(value, lines=True) if isinstance(value, str) else value
-
-
-def _interval(interval: Interval) -> str:
-    if not math.isfinite(interval.value):
-        return "-"
-    if not math.isfinite(interval.low):
-        return f"{interval.value:.3f}"
-    return f"{interval.value:.3f} [{interval.low:.3f}, {interval.high:.3f}]"
 
 
 def _charts(evaluation: Evaluation) -> dict[str, str]:

@@ -10,6 +10,8 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 from unicodedata import normalize
 
+import numpy as np
+
 from snne_guard.evaluation.bootstrap import Interval
 from snne_guard.text import printable
 from snne_guard.types import FloatArray
@@ -116,25 +118,9 @@ class Evaluation:
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as JSON can hold it; no text of a question or answer."""
-        return {
-            "name": self.name,
-            "grader": self.grader,
-            "n_read": self.n_read,
-            "n_ranked": len(self.ids),
-            "left_out": dict(self.left_out),
-            "n_samples": self.n_samples,
-            "include_answer": self.include_answer,
-            "tau": self.tau,
-            "accuracy": self.accuracy,
-            "warnings": list(self.warnings),
-            "methods": [_row_dict(row) for row in self.rows],
-            "ids": list(self.ids),
-            "quality": self.quality.tolist(),
-            "uncertainties": {
-                name: [_finite(value) for value in values.tolist()]
-                for name, values in self.uncertainties.items()
-            },
-        }
+        derived = {"n_ranked": len(self.ids), "accuracy": self.accuracy}
+        plain: dict[str, Any] = _plain(asdict(self) | derived)
+        return plain
 
 
 def to_csv(evaluations: Iterable[Evaluation], /) -> str:
@@ -145,24 +131,16 @@ def to_csv(evaluations: Iterable[Evaluation], /) -> str:
     """
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
-    ends = {"value": "", "low": "_low", "high": "_high"}
-    figures = [f"{metric}{end}" for metric in TITLES for end in ends.values()]
+    parts = {"value": "", "low": "_low", "high": "_high"}
+    figures = [f"{metric}{end}" for metric in TITLES for end in parts.values()]
     writer.writerow(["set", "method", "white_box", "n", *figures, "skipped"])
-    for one in evaluations:
-        for row in one.rows:
-            flat = {
-                f"{metric}{ends[part]}": value
-                for metric, interval in row.metrics.items()
-                for part, value in _interval_dict(interval).items()
-            }
-            name, method, why = map(_harmless, (one.name, row.name, row.skipped or ""))
-            writer.writerow(
-                [
-                    *(name, method, int(row.white_box), len(one.ids)),
-                    *(flat.get(figure) for figure in figures),
-                    why,
-                ]
-            )
+    for each in evaluations:
+        for row in each.rows:
+            intervals = [row.metrics.get(metric) for metric in TITLES]
+            values = [getattr(one, part, None) for one in intervals for part in parts]
+            name, method, why = map(_harmless, (each.name, row.name, row.skipped or ""))
+            known = (name, method, int(row.white_box), len(each.ids))
+            writer.writerow([*known, *_plain(values), why])
     return stream.getvalue()
 
 
@@ -173,22 +151,12 @@ def _harmless(text: str) -> str:
     return f"'{shown}" if first in {"=", "+", "-", "@"} else shown
 
 
-def _row_dict(row: MethodResult) -> dict[str, Any]:
-    return {
-        "name": row.name,
-        "white_box": row.white_box,
-        "skipped": row.skipped,
-        "metrics": {name: _interval_dict(one) for name, one in row.metrics.items()},
-        "differences": {
-            name: _interval_dict(one) for name, one in row.differences.items()
-        },
-    }
-
-
-def _interval_dict(interval: Interval) -> dict[str, float | None]:
-    return {name: _finite(value) for name, value in asdict(interval).items()}
-
-
-def _finite(value: float) -> float | None:
-    """Return a number, None for what JSON has no word for."""
-    return value if math.isfinite(value) else None
+def _plain(value: Any) -> Any:  # noqa: ANN401 - any JSON
+    """Return a value as JSON has it, None for what it has no word for."""
+    if isinstance(value, Mapping):
+        return {name: _plain(inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple | np.ndarray):
+        return [_plain(inner) for inner in value]
+    if isinstance(value, float):  # numpy's is one
+        return float(value) if math.isfinite(value) else None
+    return value

@@ -69,7 +69,7 @@ def test_all_that_is_written(recording: Path, tmp_path: Path) -> None:
         names = [row["method"] for row in csv.DictReader(stream)]
     assert names[0] == "snne[content_f1]"
     (one,) = json.loads(paths[1].read_text())
-    assert [row["name"] for row in one["methods"]] == names
+    assert [row["name"] for row in one["rows"]] == names
     assert paths[2].read_text().startswith("<!DOCTYPE html>")
     assert "needs a similarity such as nli:MODEL" in found.stdout
     assert "2 values of 'dataset'" in found.stdout

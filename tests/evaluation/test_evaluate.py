@@ -281,7 +281,7 @@ def test_one_class_has_no_auroc_and_is_no_error() -> None:
     found = evaluate(made, methods=["snne"], draws=9)
     assert found.accuracy == 1.0
     assert math.isnan(found.rows[0].metrics["auroc"].value)
-    assert found.to_dict()["methods"][0]["metrics"]["auroc"]["value"] is None
+    assert found.to_dict()["rows"][0]["metrics"]["auroc"]["value"] is None
 
 
 def test_pooled_data_sets_are_warned_of() -> None:

@@ -210,7 +210,7 @@ def test_csv_and_json_have_every_figure() -> None:
     lines = list(csv.DictReader(io.StringIO(to_csv([found, found]))))
     assert len(lines) == 2 * len(found.rows)
     kept = json.loads(json.dumps(found.to_dict(), allow_nan=False))
-    for row, line, entry in zip(found.rows, lines, kept["methods"], strict=False):
+    for row, line, entry in zip(found.rows, lines, kept["rows"], strict=False):
         assert line["method"] == entry["name"] == row.name
         if row.skipped is not None:
             assert line["skipped"] == row.skipped
