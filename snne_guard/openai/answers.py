@@ -76,9 +76,8 @@ def answer_of(request: ApiRequest, given: object) -> ApiObject:
         return given.model_copy()  # the assessment is put on it
     if not isinstance(given, str):
         msg = (
-            "a fallback must give a text or an answer of the openai package, and a "
-            "function as on_uncertain one of the four words or such an answer; got "
-            f"{type(given).__name__}"
+            "expected an answer of the openai package from on_uncertain, or such an "
+            f"answer or a text from fallback, got {type(given).__name__}"
         )
         raise ConfigurationError(msg)
     head = {"id": f"snne-guard-{uuid.uuid4().hex}", "model": request.model}

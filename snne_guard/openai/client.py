@@ -216,10 +216,7 @@ def _check_client(client: object) -> None:
         msg = "this client is guarded already; give guard_client() your own"
         raise ConfigurationError(msg)
     if not isinstance(client, openai.OpenAI | openai.AsyncOpenAI):
-        msg = (
-            "guard_client() takes OpenAI(), AsyncOpenAI() or a subclass; "
-            f"got {type(client).__name__}"
-        )
+        msg = f"expected an OpenAI or AsyncOpenAI client, got {type(client).__name__}"
         raise ConfigurationError(msg)
 
 
@@ -237,8 +234,8 @@ def _check_options(client: object, options: GuardOptions) -> None:
     )
     if not (callable(fallback) or isinstance(fallback, same)):
         msg = (
-            f"fallback must be the name of a model, another {same.__name__} client or "
-            f"a function; got {type(fallback).__name__}"
+            f"expected fallback to be the name of a model, another {same.__name__} "
+            f"client or a function, got {type(fallback).__name__}"
         )
         raise ConfigurationError(msg)
 

@@ -133,10 +133,10 @@ def test_a_reply_of_a_class_of_one_s_own_is_refused() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"n": 1}, "n must be"),
+        ({"n": 1}, "expected n to be"),
         ({"treshold": 0.4}, "unknown option 'treshold'"),
-        ({"fallback": 3}, "fallback must be"),
-        ({"fallback": ""}, "fallback must be"),
+        ({"fallback": 3}, "expected fallback to be"),
+        ({"fallback": ""}, "expected fallback to be"),
         ({"fallback": openai.AsyncOpenAI(api_key="x")}, "another OpenAI client"),
         ({"on_uncertain": "fallback", "threshold": 0.4}, "needs a fallback"),
         ({"on_uncertain": "refuse"}, "needs a threshold"),

@@ -20,6 +20,7 @@ from snne_guard.sampling.openai import (
     ChatApi,
     ResponsesApi,
     has_side_effects,
+    keep_first_choice,
     sample_body,
 )
 from snne_guard.sampling.reading import read_cost, read_sample
@@ -170,7 +171,7 @@ def test_choices_are_read_as_they_are_delivered() -> None:
 def test_only_the_choice_that_is_assessed_is_kept() -> None:
     unasked = completion(choice("b", 1), choice("a", 0), id="c-1", object="x")
     kept = ChatCompletion.construct(**unasked)
-    CHAT.keep_first_choice(kept)
+    keep_first_choice(kept)
     assert [(one.index, one.message.content) for one in kept.choices] == [(1, "b")]
     for choices in (
         [{"index": 1, "delta": {}}],
@@ -178,9 +179,9 @@ def test_only_the_choice_that_is_assessed_is_kept() -> None:
     ):
         chunk: Any = ChatCompletionChunk.construct(choices=choices)
         with pytest.raises(SamplingError, match="several choices"):
-            CHAT.keep_first_choice(chunk)
+            keep_first_choice(chunk)
     for whole in (ChatCompletionChunk.construct(choices=[]), Response.construct()):
-        CHAT.keep_first_choice(whole)
+        keep_first_choice(whole)
 
 
 def test_the_package_s_own_objects_are_read_like_their_fields() -> None:

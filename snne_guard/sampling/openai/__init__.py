@@ -1,6 +1,12 @@
 """Draw from the OpenAI API, and from servers that speak its protocol."""
 
-from snne_guard.sampling.openai.apis import Api, ApiObject, ChatApi, ResponsesApi
+from snne_guard.sampling.openai.apis import (
+    Api,
+    ApiObject,
+    ChatApi,
+    ResponsesApi,
+    keep_first_choice,
+)
 from snne_guard.sampling.openai.bodies import (
     ApiRequest,
     capabilities_of,
@@ -20,6 +26,7 @@ __all__ = [
     "StreamedAnswer",
     "capabilities_of",
     "has_side_effects",
+    "keep_first_choice",
     "reusable_options",
     "sample_body",
 ]

@@ -23,6 +23,7 @@ __all__ = [
     "ChatApi",
     "ResponsesApi",
     "fields_of",
+    "keep_first_choice",
     "text_of",
 ]
 
@@ -73,20 +74,6 @@ class ChatApi:
         for choice in items_of(getattr(part, "choices", None)):
             if getattr(choice, "logprobs", None) is not None:
                 choice.logprobs = None
-
-    def keep_first_choice(self, part: ApiObject, /) -> None:
-        """Remove choices that nobody asked for: the first alone is assessed.
-
-        Raises:
-            SamplingError: A chunk belongs to another choice than the first.
-        """
-        choices = items_of(getattr(part, "choices", None))
-        for piece in choices:
-            if hasattr(piece, "delta") and getattr(piece, "index", None):
-                msg = "the provider streams several choices; one was asked for"
-                raise SamplingError(msg)
-        if choices:
-            part.choices = choices[:1]
 
     def read(self, answer: object, /) -> Reply:
         """Read the choices of a completion in the order in which they come.
@@ -205,9 +192,6 @@ class ResponsesApi:
             if getattr(place, "logprobs", None):
                 place.logprobs = []
 
-    def keep_first_choice(self, part: ApiObject, /) -> None:
-        """Do nothing: a response has no choices."""
-
     def read(self, answer: object, /) -> Reply:
         """Read the output of a response.
 
@@ -268,6 +252,21 @@ def fields_of(value: object) -> dict[str, Any]:
     """Return the fields of an object of the ``openai`` package, or a mapping."""
     dump = getattr(value, "model_dump", None)
     return mapping_of(dump(warnings=False) if callable(dump) else value)
+
+
+def keep_first_choice(part: ApiObject) -> None:
+    """Remove the choices that nobody asked for: the first alone is assessed.
+
+    Raises:
+        SamplingError: A chunk belongs to another choice than the first.
+    """
+    choices = items_of(getattr(part, "choices", None))
+    for choice in choices:
+        if hasattr(choice, "delta") and getattr(choice, "index", None):
+            msg = "the provider streams several choices; one was asked for"
+            raise SamplingError(msg)
+    if choices:
+        part.choices = choices[:1]
 
 
 def text_of(content: object) -> str:

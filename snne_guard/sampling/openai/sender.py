@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from snne_guard.errors import SamplingError
-from snne_guard.sampling.openai.apis import ApiObject, fields_of
+from snne_guard.sampling.openai.apis import ApiObject, fields_of, keep_first_choice
 from snne_guard.sampling.openai.bodies import (
     ApiRequest,
     reusable_options,
@@ -183,7 +183,7 @@ class OpenAISender:
 
     def _keep(self, part: ApiObject, post: _Post) -> ApiObject:
         """Keep a part of the stream for ``streamed``; return it as the user gets it."""
-        self._api.keep_first_choice(part)
+        keep_first_choice(part)
         self._streamed_parts.append(fields_of(part))
         if "logprobs" in post.optional:
             self._api.remove_logprobs(part)
@@ -201,7 +201,7 @@ class OpenAISender:
                 raw=None,
                 temperature_set="temperature" in post.optional,
             )
-        self._api.keep_first_choice(result)
+        keep_first_choice(result)
         reply = self._read(result, failed)
         if "logprobs" in post.optional:
             self._api.remove_logprobs(result)
