@@ -111,10 +111,10 @@ def bootstrap(
 
     Example:
         >>> correct = [1, 1, 1, 0, 1, 0, 0, 0]
-        >>> found = bootstrap({"a": range(8), "b": [0] * 8}, correct, draws=100)
-        >>> found.interval("a", "auroc").value
+        >>> figures = bootstrap({"a": range(8), "b": [0] * 8}, correct, draws=100)
+        >>> figures.interval("a", "auroc").value
         0.9375
-        >>> found.difference("a", "b", "auroc").value
+        >>> figures.difference("a", "b", "auroc").value
         0.4375
     """
     if unknown := sorted(set(metrics) - set(METRICS)):

@@ -188,24 +188,18 @@ def _tagged(tag: str, text: str) -> str:
     return f"\n<{tag}>\n{inside}\n</{tag}>\n"
 
 
+# "No idea" is no verdict, and nothing that wavers is one.
 _VERDICT = re.compile(
-    r"""[\s*_"'`]* (yes|no) \b (?! [ \t]+\w | [-'\u2019]\w ) (.*)""",
-    re.IGNORECASE | re.DOTALL | re.VERBOSE,
-)
-_DOUBT = re.compile(
-    r"\b(?:yes|no|not\s+sure|unsure|uncertain|unclear|maybe|perhaps|part(?:ly|ially))\b",
-    re.IGNORECASE,
+    r"\W*(yes|no)\b(?![ \t'\u2019-]+\w)"
+    r"(?!.*\b(?:yes|no|not sure|unsure|uncertain|unclear|maybe|perhaps|partly|"
+    r"partially)\b)",
+    re.IGNORECASE | re.DOTALL,
 )
 
 
 def _verdict(reply: object) -> bool | None:
-    """Return what a reply says; "no idea" and a reply that wavers say nothing."""
-    if not isinstance(reply, str):
-        return None
-    parts = _VERDICT.fullmatch(reply)
-    if parts is None or _DOUBT.search(parts[2]):
-        return None
-    return parts[1].lower() == "yes"
+    verdict = _VERDICT.match(reply) if isinstance(reply, str) else None
+    return None if verdict is None else verdict[1].lower() == "yes"
 
 
 def _references(recording: Recording) -> list[str]:

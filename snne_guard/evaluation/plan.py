@@ -83,9 +83,10 @@ def _rows(
     else:
         candidates = _defaults(method) if similarity is None else similarity
         resolved = map(resolve_similarity, candidates)
-        usable = [one for one in resolved if _fits(method, *one)]
-    for one in usable:
-        yield Row(name=f"{method.name}[{one[0]}]", method=method, similarity=one)
+        usable = [pair for pair in resolved if _fits(method, *pair)]
+    for name, compare in usable:
+        row = f"{method.name}[{name}]"
+        yield Row(name=row, method=method, similarity=(name, compare))
     if not usable:
         default = method.default_similarity
         yield Row(
