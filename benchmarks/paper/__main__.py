@@ -70,7 +70,7 @@ def _draw(options: argparse.Namespace) -> int:
 
 def _tables(options: argparse.Namespace) -> int:
     methods = paper_methods(nli=options.nli, cross_encoder=options.cross_encoder)
-    found = {
+    evaluations = {
         path.stem: compare(
             read(path),
             methods=methods,
@@ -81,7 +81,7 @@ def _tables(options: argparse.Namespace) -> int:
         )
         for path in options.files
     }
-    for text in tables(found):
+    for text in tables(evaluations):
         print(text)
     return 0
 
@@ -109,50 +109,66 @@ def _parser() -> argparse.ArgumentParser:
     _add_draw(
         commands.add_parser("draw", help="draw answers and samples of a data set")
     )
-    one = commands.add_parser("tables", help="AUROC, AUARC and PRR of every method")
-    one.set_defaults(run=_tables)
-    _add_recordings(one)
-    one.add_argument("--nli", help="NLI model; the paper's: deberta-v2-xlarge-mnli")
-    one.add_argument(
+    command = commands.add_parser("tables", help="AUROC, AUARC and PRR of every method")
+    command.set_defaults(run=_tables)
+    _add_recordings(command)
+    command.add_argument("--nli", help="NLI model; in the paper deberta-v2-xlarge-mnli")
+    command.add_argument(
         "--cross-encoder", help="for SAR: cross-encoder/stsb-roberta-large"
     )
-    one.add_argument("--samples", type=int, help="samples of each question that count")
-    one = commands.add_parser("ablate", help="figures by samples, T, tau or similarity")
-    one.set_defaults(run=_ablate)
-    one.add_argument("what", choices=[*ABLATIONS])
-    _add_recordings(one)
-    one.add_argument("--methods", default="snne,wsnne", help="with commas")
-    one.add_argument(
+    command.add_argument(
+        "--samples", type=int, help="samples of each question that count"
+    )
+    command = commands.add_parser(
+        "ablate", help="figures by samples, T, tau or similarity"
+    )
+    command.set_defaults(run=_ablate)
+    command.add_argument("what", choices=[*ABLATIONS])
+    _add_recordings(command)
+    command.add_argument(
+        "--methods", default="snne,wsnne", help="names with commas between them"
+    )
+    command.add_argument(
         "--similarity", default="rouge_l_paper", help="rouge_l_paper,nli:MODEL,..."
     )
     return parser
 
 
-def _add_draw(one: argparse.ArgumentParser) -> None:
-    one.set_defaults(run=_draw)
-    one.add_argument("data_set", choices=[*DATA_SETS], metavar="DATA_SET")
-    one.add_argument("--output", type=Path, required=True, help="is gone on with")
-    one.add_argument(
+def _add_draw(command: argparse.ArgumentParser) -> None:
+    command.set_defaults(run=_draw)
+    command.add_argument("data_set", choices=[*DATA_SETS], metavar="DATA_SET")
+    command.add_argument(
+        "--output", type=Path, required=True, help="continued where it ended"
+    )
+    command.add_argument(
         "--model",
         default="embedded",
         help=f"{', '.join(MODELS)} or hf:NAME, by completion; else a chat model as "
         "`snne-guard record` takes it (default: embedded)",
     )
-    one.add_argument("--file", type=Path, help="questions, in place of the hub")
-    one.add_argument("--limit", type=int, default=N_QUESTIONS)
-    one.add_argument("--samples", type=int, default=10)
-    one.add_argument("--temperature", type=float, default=1.0, help="of the samples")
-    one.add_argument("--shots", type=int, help="examples in the prompt")
-    one.add_argument("--p-true-shots", type=int, default=P_TRUE_SHOTS)
-    one.add_argument("--question-seed", type=int, help="which questions; the paper's")
-    one.add_argument("--seed", type=int, help="of the draws")
-    one.add_argument("--batch", type=int, default=4, help="questions at once, on a GPU")
-    one.add_argument("--without-hidden-states", action="store_true")
+    command.add_argument("--file", type=Path, help="questions, in place of the hub")
+    command.add_argument("--limit", type=int, default=N_QUESTIONS)
+    command.add_argument("--samples", type=int, default=10)
+    command.add_argument(
+        "--temperature", type=float, default=1.0, help="of the samples"
+    )
+    command.add_argument("--shots", type=int, help="examples in the prompt")
+    command.add_argument("--p-true-shots", type=int, default=P_TRUE_SHOTS)
+    command.add_argument(
+        "--question-seed", type=int, help="which questions; default: those of the paper"
+    )
+    command.add_argument("--seed", type=int, help="of the draws")
+    command.add_argument(
+        "--batch", type=int, default=4, help="questions at once, on a GPU"
+    )
+    command.add_argument("--without-hidden-states", action="store_true")
 
 
-def _add_recordings(one: argparse.ArgumentParser) -> None:
-    one.add_argument("files", nargs="+", type=Path, metavar="FILE.jsonl")
-    one.add_argument("--grader", help="in place of the paper's, such as bert_score")
+def _add_recordings(command: argparse.ArgumentParser) -> None:
+    command.add_argument("files", nargs="+", type=Path, metavar="FILE.jsonl")
+    command.add_argument(
+        "--grader", help="such as bert_score; default: that of the paper"
+    )
 
 
 if __name__ == "__main__":

@@ -63,7 +63,8 @@ def ablate(
         methods: Names of methods, without similarities.
         similarities: What compares answers; all of them for ``"similarity"``, the first
             for the others.
-        metric: What is shown; None: AUROC where answers are right or wrong, else PRR.
+        metric: What the table shows; None: AUROC where answers are right or wrong,
+            else PRR.
         **options: Further ones of ``compare``.
 
     Raises:
@@ -71,22 +72,27 @@ def ablate(
     """
     vary = ABLATIONS[what]
     settings = vary(sets, methods=methods, similarities=similarities)
-    first = {value: one.evaluate(**options) for value, one in settings.items()}
-    shared = frozenset.intersection(*(frozenset(one.ids) for one in first.values()))
+    whole = {value: setting.evaluate(**options) for value, setting in settings.items()}
+    shared = frozenset.intersection(
+        *(frozenset(ranking.ids) for ranking in whole.values())
+    )
     if not shared:
         msg = f"expected questions that every {what} ranks, got none"
         raise InputError(msg)
-    found = {value: one.evaluate(shared, **options) for value, one in settings.items()}
-    shown = metric or next(iter(next(iter(found.values())).ranked[0].metrics))
+    rankings = {
+        value: setting.evaluate(shared, **options)
+        for value, setting in settings.items()
+    }
+    metric = metric or next(iter(next(iter(rankings.values())).ranked[0].metrics))
     columns = {
-        value: {_bare(row.name): row.metrics[shown].value for row in one.ranked}
-        for value, one in found.items()
+        value: {_bare(row.name): row.metrics[metric].value for row in ranking.ranked}
+        for value, ranking in rankings.items()
     }
     ordered = {
         value: {name: column.get(name, math.nan) for name in methods}
         for value, column in columns.items()
     }
-    title = f"{TITLES[shown]} by {what}, {len(shared)} questions"
+    title = f"{TITLES[metric]} by {what}, {len(shared)} questions"
     return format_table(title, ordered)
 
 
@@ -98,7 +104,7 @@ def _on(similarity: str, methods: Sequence[str]) -> list[str]:
     return [f"{method}[{similarity}]" for method in methods]
 
 
-def _one(sets: Sequence[Rows], what: str) -> Rows:
+def _only(sets: Sequence[Rows], what: str) -> Rows:
     if len(sets) != 1:
         msg = f"expected one recording to vary {what} on, got {len(sets)}"
         raise InputError(msg)
@@ -108,7 +114,7 @@ def _one(sets: Sequence[Rows], what: str) -> Rows:
 def _by_samples(
     sets: Sequence[Rows], *, methods: Sequence[str], similarities: Sequence[str]
 ) -> dict[str, Setting]:
-    rows = _one(sets, "samples")
+    rows = _only(sets, "samples")
     most = max((len(row.samples) for row in rows), default=0)
     counts = [n for n in SAMPLES if n <= most]
     if not counts:
@@ -128,7 +134,7 @@ def _visible(row: Recording) -> int:
 def _by_tau(
     sets: Sequence[Rows], *, methods: Sequence[str], similarities: Sequence[str]
 ) -> dict[str, Setting]:
-    rows, on = _one(sets, "tau"), _on(similarities[0], methods)
+    rows, on = _only(sets, "tau"), _on(similarities[0], methods)
     return {
         f"{tau:g}": Setting(rows=rows, methods=on, options={"tau": tau}) for tau in TAUS
     }
@@ -137,7 +143,7 @@ def _by_tau(
 def _by_similarity(
     sets: Sequence[Rows], *, methods: Sequence[str], similarities: Sequence[str]
 ) -> dict[str, Setting]:
-    rows = _one(sets, "similarity")
+    rows = _only(sets, "similarity")
     return {
         name: Setting(rows=rows, methods=_on(name, methods)) for name in similarities
     }
@@ -149,8 +155,8 @@ def _by_temperature(
     on = _on(similarities[0], methods)
     by: dict[float, Setting] = {}
     for rows in sets:
-        found = {(row.settings or {}).get("temperature") for row in rows}
-        if len(found) != 1 or not isinstance(value := found.pop(), int | float):
+        values = {(row.settings or {}).get("temperature") for row in rows}
+        if len(values) != 1 or not isinstance(value := values.pop(), int | float):
             msg = "expected recordings whose settings say one temperature each"
             raise InputError(msg)
         if value in by:

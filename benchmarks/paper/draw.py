@@ -119,10 +119,11 @@ def draw_served(run: Run, chosen: Chosen, file: RecordingFile) -> Tally:
     )
 
     async def ask(question: Question) -> Assessment:
-        made: Assessment = await guard.aassess([("human", question.extra["prompt"])])
-        stripped = [replace(one, text=one.text.strip()) for one in made.samples]
+        prompt = [("human", question.extra["prompt"])]
+        made: Assessment = await guard.aassess(prompt)
+        samples = [replace(each, text=each.text.strip()) for each in made.samples]
         answer = made.answer and replace(made.answer, text=made.answer.text.strip())
-        return replace(made, answer=answer, samples=(*stripped,))
+        return replace(made, answer=answer, samples=(*samples,))
 
     return asyncio.run(record(chosen.questions, ask, file, n_samples=run.samples))
 
@@ -149,7 +150,7 @@ def draw_here(
     token of each reply at the last layer, and how likely the model calls the answer
     true, after the examples.
     """
-    tally = Tally(known=sum(one.id in file.ids for one in chosen.questions))
+    tally = Tally(known=sum(question.id in file.ids for question in chosen.questions))
     seen = file.ids | file.failed_ids()
     fitting: list[Question] = []
     for question in chosen.questions:
@@ -168,7 +169,7 @@ def draw_here(
         }
         if run.hidden_states:
             extra["hidden_states"] = [*map(_state, replies)]
-        answer, *samples = (_sample(one, model) for one in replies)
+        answer, *samples = (_sample(reply, model) for reply in replies)
         made = Assessment(
             id=question.id,
             answer=answer,
@@ -206,7 +207,7 @@ def _replies(
     cold = replace(settings, temperature=run.answer_temperature, seed=2 * seed + 1)
     for start in range(0, len(questions), run.batch):
         part = questions[start : start + run.batch]
-        prompts = [str(one.extra["prompt"]) for one in part]
+        prompts = [str(question.extra["prompt"]) for question in part]
         answers = model.generate(prompts, settings=cold)
         samples = model.generate(prompts, n=run.samples, settings=settings)
         for question, first, others in zip(part, answers, samples, strict=True):
@@ -223,7 +224,7 @@ def _p_true_examples(
         shot = Shot(
             question=question.question,
             answer=answer.text.strip(),
-            samples=[one.text for one in samples],
+            samples=[sample.text for sample in samples],
             correct=squad_f1(answer.text, question.answers or ()) >= _RIGHT,
         )
         text = examples([*shots, shot])
@@ -239,7 +240,7 @@ def _p_true_logprob(
     replies: Sequence[Completion],
     few_shot: str,
 ) -> float | None:
-    answer, *samples = (one.text.strip() for one in replies)
+    answer, *samples = (reply.text.strip() for reply in replies)
     prompt = p_true_prompt(question.question, answer, samples, examples=few_shot)
     try:
         return model.likelihood(prompt, " A")
@@ -268,5 +269,5 @@ def _cost(replies: Sequence[Completion]) -> Cost:
         calls=2,
         attempts=2,
         prompt_tokens=2 * replies[0].prompt_tokens,
-        completion_tokens=sum(one.completion_tokens for one in replies),
+        completion_tokens=sum(reply.completion_tokens for reply in replies),
     )

@@ -56,7 +56,7 @@ def paper_methods(
         words: _ON_WORDS,
         f"nli:{nli}" if nli else "exact": _ON_CLUSTERS,
     }
-    rows = [f"{method}[{name}]" for name, some in on.items() for method in some]
+    rows = [f"{method}[{name}]" for name, methods in on.items() for method in methods]
     rows += [f"{method}[{f'nli:{nli}' if nli else words}]" for method in _ON_GRAPHS]
     rows += [f"{method}[nli:{nli}]" for method in _ON_ENTAILMENT if nli]
     sar = f"cross_encoder:{cross_encoder}" if cross_encoder else words
@@ -107,29 +107,29 @@ def compare(
     )
 
 
-def tables(found: Mapping[str, Evaluation]) -> Iterable[str]:
+def tables(evaluations: Mapping[str, Evaluation]) -> Iterable[str]:
     """Yield what was ranked, then methods by metrics.
 
     Of several recordings there is a table for each metric, with their mean.
     """
-    for name, one in found.items():
-        right = "" if one.accuracy is None else f", {one.accuracy:.1%} right"
+    for name, ranking in evaluations.items():
+        right = "" if ranking.accuracy is None else f", {ranking.accuracy:.1%} right"
         yield (
-            f"{name}: {len(one.ids)} of {one.n_read} questions{right} by {one.grader}, "
-            f"{one.n_samples} samples"
+            f"{name}: {len(ranking.ids)} of {ranking.n_read} questions{right} by "
+            f"{ranking.grader}, {ranking.n_samples} samples"
         )
-        skipped = {row.name: row.skipped for row in one.rows if row.skipped}
-        yield from (f"  not ranked: {which}: {why}" for which, why in skipped.items())
+        skipped = {row.name: row.skipped for row in ranking.rows if row.skipped}
+        yield from (f"  not ranked: {row}: {why}" for row, why in skipped.items())
     figures = {
         title: {
-            name: {row.name: row.metrics[metric].value for row in one.ranked}
-            for name, one in found.items()
-            if metric in one.ranked[0].metrics
+            name: {row.name: row.metrics[metric].value for row in ranking.ranked}
+            for name, ranking in evaluations.items()
+            if metric in ranking.ranked[0].metrics
         }
         for metric, title in TITLES.items()
     }
-    if len(found) == 1:
-        [name] = found
+    if len(evaluations) == 1:
+        [name] = evaluations
         columns = {title: by[name] for title, by in figures.items() if by}
         yield "\n" + format_table(name, columns)
         return
