@@ -17,23 +17,23 @@ from snne_guard.evaluation.calibrate import calibrate
 from snne_guard.langchain import embedded_model
 
 RECORDING = Path(__file__).parent / "calibration" / "recording.jsonl"
-ASKED = (
+QUESTIONS = (
     ("The clinic in Barr was founded by Ilse Grau.", "Who founded the clinic in Barr?"),
     ("Returns are free for 30 days.", "How long are returns free?"),
     ("The queen of Sarn was fond of music.", "When was the queen of Sarn born?"),
-    # A mistake that this model makes every time passes: one of the promised 20 %.
+    # A mistake that this model makes every time passes: one of the allowed 20 %.
     ("The canal was dug in 1720. It was filled in 1904.", "When was the canal dug?"),
 )
 
 # The same as `snne-guard calibrate recording.jsonl --error-rate 0.2 --grader contains`.
-made = calibrate(
+result = calibrate(
     read_recordings(RECORDING), error_rate=0.2, grader=resolve_grader("contains")
 )
-print(made.calibration.statement)
+print(result.calibration.statement)
 
 # The settings of the recording; with others, the guard refuses to start.
 model = embedded_model(temperature=0, max_tokens=48, stop=["\n", "."], seed=7)
-guard = SNNEGuard.from_calibration(model, made.calibration, on_uncertain="refuse")
+guard = SNNEGuard.from_calibration(model, result.calibration, on_uncertain="refuse")
 
 prompt = ChatPromptTemplate.from_messages(
     [
@@ -42,7 +42,7 @@ prompt = ChatPromptTemplate.from_messages(
     ]
 )
 chain = prompt | guard
-for context, question in ASKED:
+for context, question in QUESTIONS:
     message = chain.invoke({"context": context, "question": question})
     record = message.response_metadata["snne_guard"]
     print(f"{context} {question}\n  {message.text}")

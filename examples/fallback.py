@@ -24,5 +24,5 @@ for question in QUESTIONS:
         [("system", "Answer in one short sentence."), ("user", question)]
     )
     decision = message.response_metadata["snne_guard"]["decision"]
-    who = "second model" if decision == "fallback" else "first model"
-    print(f"{question}\n  {who}: {message.text}")
+    model = "second model" if decision == "fallback" else "first model"
+    print(f"{question}\n  {model}: {message.text}")

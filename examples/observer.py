@@ -1,4 +1,4 @@
-"""An observer of your own: log every uncertainty and what the call took.
+"""An observer of your own: log the uncertainty and the tokens of every call.
 
 python examples/observer.py
 """

@@ -1,4 +1,4 @@
-"""A stream flows where an answer can only be flagged, and waits where it may be held.
+"""A stream flows if an answer can only be flagged, and waits if it may be withheld.
 
 python examples/streaming.py
 """

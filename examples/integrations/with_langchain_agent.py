@@ -32,6 +32,6 @@ for thread, question in questions.items():
         asked = state["__interrupt__"][0].value
         u = asked["uncertainty"]["uncertainty"]
         print(f"a person is asked, u={u:.2f}")
-        # True lets the answer stand; a text takes its place.
+        # True lets the answer stand; a text replaces it.
         state = agent.invoke(Command(resume="Nobody knows."), config)
     print(f"{question}\n  {state['messages'][-1].text}")

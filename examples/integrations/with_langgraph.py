@@ -1,4 +1,4 @@
-"""A graph that asks a person about uncertain answers, stops, and goes on later.
+"""A graph that stops to ask a person about uncertain answers, and goes on later.
 
 python examples/integrations/with_langgraph.py
 """
@@ -20,10 +20,10 @@ model = embedded_model(temperature=0, seed=1, max_tokens=64, stop=["\n", "."])
 
 
 def person(state: MessagesState) -> dict[str, Any]:
-    drawn = state["messages"][-1]
-    u = drawn.response_metadata["snne_guard"]["uncertainty"]
-    said = interrupt({"answer": drawn.text, "uncertainty": u})
-    return {"messages": [AIMessage(said, id=drawn.id)]}  # in place of the answer
+    answer = state["messages"][-1]
+    u = answer.response_metadata["snne_guard"]["uncertainty"]
+    reply = interrupt({"answer": answer.text, "uncertainty": u})
+    return {"messages": [AIMessage(reply, id=answer.id)]}  # replaces the answer
 
 
 graph = StateGraph(MessagesState)
@@ -46,6 +46,6 @@ for thread, question in questions.items():
     if "__interrupt__" in state:
         asked = state["__interrupt__"][0].value
         print(f"a person is asked, u={asked['uncertainty']:.2f}")
-        # No sample is drawn again, not even in another process.
+        # Resuming draws no sample again, not even in another process.
         state = app.invoke(Command(resume="Nobody knows."), config)
     print(f"{question}\n  {state['messages'][-1].text}")

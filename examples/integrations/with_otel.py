@@ -21,10 +21,10 @@ from snne_guard_integrations.otel import OpenTelemetryObserver
 def span_line(span: ReadableSpan) -> str:
     attributes = span.attributes or {}
     u = attributes.get("snne_guard.uncertainty")
-    what = span.name if u is None else f"{span.name} u={u:.2f}"
-    under = f"{span.parent.span_id:016x}" if span.parent else "none"
-    took = ((span.end_time or 0) - (span.start_time or 0)) / 1e6
-    return f"span   {what}, {took:.0f} ms, under {under}\n"
+    name = span.name if u is None else f"{span.name} u={u:.2f}"
+    parent = f"{span.parent.span_id:016x}" if span.parent else "none"
+    duration = ((span.end_time or 0) - (span.start_time or 0)) / 1e6
+    return f"span   {name}, {duration:.0f} ms, parent {parent}\n"
 
 
 def event_line(record: ReadableLogRecord) -> str:
@@ -35,7 +35,7 @@ def event_line(record: ReadableLogRecord) -> str:
     return f"event  {event.event_name}: {value:.2f}, {label}\n"
 
 
-# Yours come from your own set-up; instead of the console: an OTLP exporter.
+# Yours come from your own set-up, with an OTLP exporter instead of the console.
 tracers = TracerProvider()
 tracers.add_span_processor(
     SimpleSpanProcessor(ConsoleSpanExporter(formatter=span_line))
@@ -45,7 +45,7 @@ loggers.add_log_record_processor(
     SimpleLogRecordProcessor(ConsoleLogRecordExporter(formatter=event_line))
 )
 
-# With OpenTelemetry's global providers: OpenTelemetryObserver() and no more.
+# With OpenTelemetry's global providers, OpenTelemetryObserver() is enough.
 observer = OpenTelemetryObserver(tracer_provider=tracers, logger_provider=loggers)
 model = embedded_model(temperature=0, seed=1, max_tokens=64, stop=["\n", "."])
 guard = SNNEGuard(model, threshold=0.5, observers=[observer])
