@@ -28,7 +28,8 @@ def ask(
     model: options.Model = "embedded",
     base_url: options.BaseUrl = None,
     n: Annotated[
-        int | None, typer.Option(help="Replies compared, the answer included; else 5.")
+        int | None,
+        typer.Option(help="Replies compared, the answer included; 5 by default."),
     ] = None,
     threshold: Annotated[
         float | None, typer.Option(help="Largest u that is accepted, in [0, 1].")
@@ -41,7 +42,7 @@ def ask(
         typer.Option(help="What is done above the threshold."),
     ] = "flag",
     temperature: Annotated[
-        float | None, typer.Option(help="Sampling temperature; else 1.")
+        float | None, typer.Option(help="Sampling temperature; 1 by default.")
     ] = None,
     system: options.System = None,
     method: Annotated[str | None, typer.Option(help="auto, snne, wsnne, ...")] = None,

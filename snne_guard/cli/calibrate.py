@@ -60,7 +60,9 @@ def calibrate(
     similarity: options.SimilarityName = None,
     n: Annotated[
         int | None,
-        typer.Option(help="Members of the response set; else all that were recorded."),
+        typer.Option(
+            help="Members of the response set; all that were recorded by default."
+        ),
     ] = None,
     without_answer: options.WithoutAnswer = False,
     bare_question: options.BareQuestion = False,
@@ -109,29 +111,32 @@ def calibrate(
 
 def _show(result: CalibrationResult) -> None:
     console = Console(highlight=False, soft_wrap=True)
-    made = result.calibration
-    console.print(made.threshold.status.replace("_", " ").upper(), style="bold")
-    console.print(made.statement, markup=False)
+    calibration = result.calibration
+    console.print(calibration.threshold.status.replace("_", " ").upper(), style="bold")
+    console.print(calibration.statement, markup=False)
     facts = Table.grid(padding=(0, 2))
     facts.add_column(style="dim", no_wrap=True)
     for name, value in _facts(result):
         facts.add_row(name, Text(printable(value)))
     console.print()
     console.print(facts)
-    if made.probability is not None:
+    if calibration.probability is not None:
         console.print()
         console.print("Estimated probability that an answer is wrong:")
         steps = (0.0, 0.25, 0.5, 0.75, 1.0)
         console.print(
-            "   ".join(f"u = {u:g}: {made.probability(u):.1%}" for u in steps)
+            "   ".join(f"u = {u:g}: {calibration.probability(u):.1%}" for u in steps)
         )
 
 
 def _facts(result: CalibrationResult) -> Iterator[tuple[str, str]]:
-    made, n = result.calibration, len(result.uncertainty)
+    calibration, n = result.calibration, len(result.uncertainty)
     if len(result.correct):
         wrong = int((result.correct == 0).sum())
-        yield "graded", f"{n} answers, {wrong} of them wrong ({_counts(made.graders)})"
+        yield (
+            "graded",
+            f"{n} answers, {wrong} of them wrong ({_counts(calibration.graders)})",
+        )
     else:
         yield "scored", f"{n} answers"
     if result.n_ungraded:
@@ -139,8 +144,8 @@ def _facts(result: CalibrationResult) -> Iterator[tuple[str, str]]:
     if result.unscored:
         never = result.unscored.total()
         yield "never accepted", f"{never} ({_counts(result.unscored)})"
-    replies = ", ".join(made.reply_models) or None
-    for name, value in {**made.settings, "replies from": replies}.items():
+    replies = ", ".join(calibration.reply_models) or None
+    for name, value in {**calibration.settings, "replies from": replies}.items():
         if value is not None:
             yield (
                 name.replace("_", " "),

@@ -48,7 +48,7 @@ _AFTER = (
 
 def demo(
     question: Annotated[
-        str | None, typer.Argument(help="A question of your own, in place of ours.")
+        str | None, typer.Argument(help="A question of your own, in place of the four.")
     ] = None,
     *,
     save_svg: Annotated[

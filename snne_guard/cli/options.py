@@ -9,7 +9,7 @@ import typer
 Model = Annotated[
     str, typer.Option(help="provider:name, hf:NAME, or the embedded model.")
 ]
-BaseUrl = Annotated[str | None, typer.Option(help="Where it is served.")]
+BaseUrl = Annotated[str | None, typer.Option(help="Address of a server of your own.")]
 System = Annotated[str | None, typer.Option(help="System prompt.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one object.")]
 
@@ -37,5 +37,5 @@ GraderName = Annotated[
     ),
 ]
 JudgeUrl = Annotated[
-    str | None, typer.Option(help="Where the model of judge:MODEL is served.")
+    str | None, typer.Option(help="Address of the server of judge:MODEL.")
 ]

@@ -47,7 +47,8 @@ def record(
         float, typer.Option(help="Sampling temperature of the samples.")
     ] = 1.0,
     answer_temperature: Annotated[
-        float | None, typer.Option(help="Temperature of the answer; else the model's.")
+        float | None,
+        typer.Option(help="Temperature of the answer; the model's own by default."),
     ] = None,
     max_tokens: Annotated[
         int | None, typer.Option(min=1, help="Token limit of a reply.")
@@ -149,7 +150,9 @@ def record(
 
 
 def _counted(tally: Tally) -> str:
-    return f"{tally.recorded} recorded, {tally.known} were there, {tally.failed} failed"
+    return (
+        f"{tally.recorded} recorded, {tally.known} already there, {tally.failed} failed"
+    )
 
 
 def _unescaped(text: str) -> str:

@@ -31,9 +31,9 @@ __all__ = [
 
 _ABSTENTION = re.compile(
     r"(?:i |im )?(?:dont know|do not know|am not sure|not sure)|(?:it is )?unknown|"
-    r"not (?:known|given|stated|mentioned|specified|provided|in (?:the )?context)|"
+    r"not (?:known|given|stated|mentioned|specified|provided|in context)|"
     r"(?:i |question )?(?:cant|cannot) (?:say|tell|answer|be (?:answered|determined))|"
-    r"(?:not enough|insufficient) information|(?:there is )?no answer|unanswerable|"
+    r"(?:not enough|insufficient) information|(?:there is )?no answer|unanswerable|na|"
 )
 """Whole answers, normalised as SQuAD does, that decline to answer; an empty one too."""
 

@@ -132,7 +132,7 @@ def test_record_writes_what_calibrate_and_evaluate_read(
     assert (settings["max_tokens"], settings["stop"]) == (9, ["\n"])
     assert "3 recorded" in first.stderr
     again = run("record", *arguments, "--stop", "\\n")
-    assert "0 recorded, 3 were there" in again.stderr
+    assert "0 recorded, 3 already there" in again.stderr
     other = run("record", *arguments)
     assert other.exit_code == 2
     assert "other settings" in other.stderr
@@ -160,7 +160,7 @@ def test_record_keeps_failures_aside(serve: Any, tmp_path: Path) -> None:
     file, output = questions(tmp_path, 3), tmp_path / "r.jsonl"
     result = run("record", file, "--output", output, *serve(script), "--samples", "2")
     assert result.exit_code == 1
-    assert "2 recorded, 0 were there, 1 failed" in result.stderr
+    assert "2 recorded, 0 already there, 1 failed" in result.stderr
     assert (tmp_path / "r.failed.jsonl").exists()
 
 

@@ -217,6 +217,7 @@ def test_only_an_abstention_answers_the_unanswerable() -> None:
         "There is no answer",
         "Not enough information",
         "It is unknown",
+        "N/A",
     ],
 )
 def test_the_usual_words_are_an_abstention(text: str) -> None:
