@@ -13,11 +13,9 @@ from snne_guard.engine import guarded_call
 from snne_guard.observers import Observers
 from snne_guard.sampling.replies import Draw
 from snne_guard.settings import GuardSettings
-from snne_guard.types import Assessment
 
 __all__ = [
     "Run",
-    "Watcher",
     "driver_options",
     "guarding",
     "paris",
@@ -26,16 +24,6 @@ __all__ = [
 ]
 
 Run = Callable[..., Outcome]
-
-
-class Watcher:
-    """An observer that keeps the assessments."""
-
-    def __init__(self) -> None:
-        self.assessments: list[Assessment] = []
-
-    def on_assessment(self, assessment: Assessment) -> None:
-        self.assessments.append(assessment)
 
 
 def guarding(**options: Any) -> Request:

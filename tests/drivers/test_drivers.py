@@ -20,7 +20,8 @@ from snne_guard.errors import GuardTimeoutError
 from snne_guard.observers import Observers
 from snne_guard.sampling.replies import Draw
 from snne_guard.types import Assessment
-from tests.drivers.support import Run, Watcher, guarding, paris, run_in_threads
+from tests.drivers.support import Run, guarding, paris, run_in_threads
+from tests.support.observers import Watcher
 from tests.support.senders import Scripted, ScriptedSender
 
 NEVER = 60.0

@@ -11,7 +11,8 @@ from snne_guard.drivers import tasks, threads
 from snne_guard.drivers.limits import Limiter
 from snne_guard.engine import guarded_call
 from snne_guard.sampling.replies import Draw, Reply
-from tests.drivers.support import Watcher, driver_options, guarding, paris
+from tests.drivers.support import driver_options, guarding, paris
+from tests.support.observers import Watcher
 from tests.support.senders import ScriptedSender
 
 NEVER = 60.0

@@ -11,18 +11,20 @@ from functools import cache, reduce
 from operator import add
 from typing import Any, TypeVar
 
+from langchain_core.language_models import FakeListChatModel
 from langchain_core.messages import AIMessage
 from langchain_core.runnables import Runnable
 from langchain_openai import ChatOpenAI
 from pydantic import SecretStr
 
 from snne_guard import SNNEGuard
-from snne_guard.types import Assessment
-from tests.openai.support import Answer, Asked, Server
+from tests.support.openai_server import Answer, Asked, Server
 
 __all__ = [
     "CALLS",
-    "Watcher",
+    "MODEL",
+    "REFUSAL",
+    "WHOLE",
     "ask",
     "chat_openai",
     "guarded",
@@ -35,6 +37,12 @@ JSON = Mapping[str, Any]
 T = TypeVar("T")
 CALLS = ("invoke", "ainvoke", "stream", "astream", "batch", "abatch")
 """Every way to call a chat model."""
+WHOLE = ("invoke", "ainvoke")
+"""The ways of a thread and of a task, where the others add nothing."""
+MODEL = FakeListChatModel(responses=["Paris"])
+"""A model that answers "Paris" to everything, without a server."""
+REFUSAL = "I am not certain enough of the answer to give one."
+"""The guard's own refusal."""
 
 
 def chat_openai(server: Server, **options: Any) -> ChatOpenAI:
@@ -56,30 +64,36 @@ def guarded(server: Server, **options: Any) -> SNNEGuard:
 
 
 def metadata_of(message: Any) -> dict[str, Any]:
-    found: dict[str, Any] = message.response_metadata["snne_guard"]
-    return found
+    """Return what the guard put into a message."""
+    metadata: dict[str, Any] = message.response_metadata["snne_guard"]
+    return metadata
 
 
 def ask(
-    model: Runnable[Any, Any], way: str, config: Any = None, *, said: Any = "Where?"
+    model: Runnable[Any, Any],
+    way: str,
+    config: Any = None,
+    *,
+    messages: Any = "Where?",
 ) -> AIMessage:
     """Call a chat model in one of the ways and return the whole message."""
     if way.startswith("a"):
-        return in_loop(_aask(model, way, config, said))
+        return in_loop(_aask(model, way, config, messages))
     if way == "stream":
-        return _joined(list(model.stream(said, config)))
-    found = getattr(model, way)([said] if way == "batch" else said, config)
-    return _message(found[0] if way == "batch" else found)
+        return _joined(list(model.stream(messages, config)))
+    if way == "batch":
+        return _message(model.batch([messages], config)[0])
+    return _message(model.invoke(messages, config))
 
 
 async def _aask(
-    model: Runnable[Any, Any], way: str, config: Any, said: Any
+    model: Runnable[Any, Any], way: str, config: Any, messages: Any
 ) -> AIMessage:
     if way == "astream":
-        return _joined([chunk async for chunk in model.astream(said, config)])
+        return _joined([chunk async for chunk in model.astream(messages, config)])
     if way == "abatch":
-        return _message((await model.abatch([said], config))[0])
-    return _message(await model.ainvoke(said, config))
+        return _message((await model.abatch([messages], config))[0])
+    return _message(await model.ainvoke(messages, config))
 
 
 def in_loop(work: Coroutine[Any, Any, T]) -> T:
@@ -97,19 +111,9 @@ def _joined(chunks: list[Any]) -> AIMessage:
     return _message(reduce(add, chunks))
 
 
-def _message(found: Any) -> AIMessage:
-    assert isinstance(found, AIMessage)
-    return found
-
-
-class Watcher:
-    """An observer that keeps what it is told."""
-
-    def __init__(self) -> None:
-        self.seen: list[Assessment] = []
-
-    def on_assessment(self, assessment: Assessment) -> None:
-        self.seen.append(assessment)
+def _message(message: Any) -> AIMessage:
+    assert isinstance(message, AIMessage)
+    return message
 
 
 def obedient(asked: Asked) -> Answer:
@@ -138,8 +142,8 @@ def _wanted_function(asked: Asked) -> dict[str, Any] | None:
         return None
     functions = {tool["function"]["name"]: tool["function"] for tool in tools}
     forced = choice["function"]["name"] if isinstance(choice, dict) else None
-    found: dict[str, Any] = functions[forced or next(iter(functions))]
-    return found
+    wanted: dict[str, Any] = functions[forced or next(iter(functions))]
+    return wanted
 
 
 def _wanted_schema(asked: Asked, prompt: str) -> JSON | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextvars
 import itertools
 from typing import Any
 
@@ -303,3 +304,19 @@ def test_a_stream_without_chunks_has_no_answer() -> None:
 
     with pytest.raises(InputError, match="no reply"):
         list(draws(Silent()).stream())
+
+
+span: contextvars.ContextVar[str] = contextvars.ContextVar("span", default="none")
+
+
+@WAYS
+async def test_a_draw_sees_the_context_variables_of_the_application(way: str) -> None:
+    spans: list[str] = []
+
+    def script(_: Call) -> str:
+        spans.append(span.get())
+        return "Paris"
+
+    span.set("of the caller")
+    await sent(draws(ScriptedAsync(script=script)), SAMPLE, way)
+    assert spans == ["of the caller"]

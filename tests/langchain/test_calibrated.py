@@ -1,0 +1,84 @@
+"""A guard that starts from a calibration."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from snne_guard import ConfigurationError, InputError, SNNEGuard
+from snne_guard.decision import Calibration, Threshold
+from tests.langchain.support import MODEL, WHOLE, ask, chat_openai, metadata_of
+from tests.support.openai_server import Server, always
+
+SETTINGS: dict[str, Any] = {
+    "model": "test-model",
+    "n": 3,
+    "include_answer": True,
+    "temperature": 0.8,
+    "method": "snne",
+    "similarity": "rouge_l",
+    "tau": 1.0,
+    "anchor": 0.0,
+    "answer_temperature": None,
+    "max_tokens": 50,
+}
+
+
+def calibration(**changes: Any) -> Calibration:
+    return Calibration(settings=SETTINGS | changes, threshold=Threshold.fixed(0.4))
+
+
+def test_a_guard_starts_from_its_calibration(tmp_path: Path) -> None:
+    made = calibration()
+    made.save(tmp_path / "guard.json")
+    with Server(always()) as server:
+        model = chat_openai(server, max_completion_tokens=50)
+        for given in (made, tmp_path / "guard.json", str(tmp_path / "guard.json")):
+            guard = SNNEGuard.from_calibration(model, given, on_uncertain="refuse")
+            record = metadata_of(guard.invoke("Where?"))
+            assert (record["decision"], record["threshold"]) == ("accept", 0.4)
+            assert (record["n_requested"], record["method"]) == (3, "snne")
+            assert record["reasons"] == []
+        assert {asked.body["temperature"] for asked in server.samples} == {0.8}
+
+
+@pytest.mark.parametrize(
+    ("changes", "options", "message"),
+    [
+        ({"model": "another"}, {}, "model"),
+        ({}, {"n": 4}, r"\bn\b"),
+        ({}, {"temperature": 1.0}, "temperature"),
+        ({}, {"method": "wsnne"}, "method"),
+        ({}, {"similarity": "exact"}, "similarity"),
+        ({"max_tokens": 9}, {}, "max_tokens"),
+        ({"answer_temperature": 0.3}, {}, "answer_temperature"),
+        ({}, {"threshold": 0.2}, "either threshold or calibration"),
+    ],
+)
+def test_a_guard_that_differs_from_its_calibration_does_not_start(
+    changes: Any, options: Any, message: str
+) -> None:
+    with Server(always()) as server:
+        model = chat_openai(server, max_completion_tokens=50)
+        with pytest.raises(ConfigurationError, match=message):
+            SNNEGuard.from_calibration(model, calibration(**changes), **options)
+
+
+def test_a_damaged_calibration_is_an_input_error(tmp_path: Path) -> None:
+    path = tmp_path / "guard.json"
+    calibration().save(path)
+    path.write_text(path.read_text().replace("0.4", "0.9"))
+    with pytest.raises(InputError):
+        SNNEGuard.from_calibration(MODEL, path)
+
+
+@pytest.mark.parametrize("way", WHOLE)
+def test_a_call_that_is_not_like_the_calibration_is_uncertain(way: str) -> None:
+    with Server(always()) as server:
+        model = chat_openai(server, max_completion_tokens=50)
+        guard = SNNEGuard.from_calibration(model, calibration(), on_uncertain="refuse")
+        hot = guard.bind(temperature=1.9)
+        record = metadata_of(ask(hot, way))
+    assert (record["decision"], record["reasons"]) == ("refuse", ["uncalibrated"])

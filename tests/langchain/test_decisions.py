@@ -1,0 +1,245 @@
+"""What is delivered after each decision, and what ``assess`` returns."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from langchain_core.exceptions import LangChainException
+from langchain_core.messages import AIMessage
+from langchain_core.runnables import RunnableLambda
+
+from snne_guard import Assessment, SamplingError, SNNEGuard, UncertainAnswerError
+from snne_guard.langchain import is_refusal
+from tests.langchain.support import (
+    CALLS,
+    MODEL,
+    REFUSAL,
+    WHOLE,
+    ask,
+    guarded,
+    in_loop,
+    metadata_of,
+)
+from tests.support.observers import Watcher
+from tests.support.openai_server import APART, Answer, Asked, Server, always, split
+
+# -- What is delivered -----------------------------------------------------------------
+
+METADATA = {
+    *("id", "method", "score", "uncertainty", "threshold", "certified", "p_wrong"),
+    *("decision", "n_requested", "n_used", "reasons", "cost", "version"),
+}
+
+
+@pytest.mark.parametrize("way", CALLS)
+def test_an_accepted_answer_carries_its_assessment(way: str) -> None:
+    with Server(always()) as server:
+        message = ask(guarded(server, threshold=0.4, on_uncertain="refuse"), way)
+    record = metadata_of(message)
+    assert message.content == "Paris"
+    assert set(record) == METADATA
+    assert (record["decision"], record["uncertainty"], record["method"]) == (
+        "accept",
+        0.0,
+        "wsnne",
+    )
+    assert (record["n_requested"], record["n_used"], record["reasons"]) == (5, 5, [])
+    assert (record["threshold"], record["certified"]) == (0.4, False)
+    assert not is_refusal(message)
+    assert message.response_metadata["finish_reason"] == "stop"
+
+
+@pytest.mark.parametrize("way", CALLS)
+@pytest.mark.parametrize(
+    ("options", "decision", "says"),
+    [
+        ({"on_uncertain": "flag"}, "flag", "Paris"),
+        ({"on_uncertain": "refuse"}, "refuse", REFUSAL),
+        ({"on_uncertain": "refuse", "refusal": "No."}, "refuse", "No."),
+        ({"threshold": (0.1, 0.5)}, "refuse", REFUSAL),
+        ({"threshold": (0.1, 1.0)}, "flag", "Paris"),
+        ({"on_uncertain": lambda _: "flag"}, "flag", "Paris"),
+        ({"on_uncertain": lambda _: "refuse"}, "refuse", REFUSAL),
+        ({"on_uncertain": lambda _: AIMessage("Hm.")}, "flag", "Hm."),
+        (
+            {"on_uncertain": "fallback", "fallback": MODEL.bind()},
+            "fallback",
+            "Paris",
+        ),
+        (
+            {"on_uncertain": "fallback", "fallback": RunnableLambda(lambda _: "Ask.")},
+            "fallback",
+            "Ask.",
+        ),
+        ({"threshold": None}, None, "Paris"),
+    ],
+)
+def test_an_uncertain_answer_is_dealt_with_as_asked(
+    way: str, options: Any, decision: str | None, says: str
+) -> None:
+    watcher = Watcher()
+    with Server(split("Paris", *APART)) as server:
+        settings = {"threshold": 0.4, "observers": [watcher], **options}
+        message = ask(guarded(server, **settings), way)
+    record = metadata_of(message)
+    assert (record["decision"], message.text) == (decision, says)
+    assert record["uncertainty"] == 1.0
+    assert is_refusal(message) is (decision == "refuse")
+    (assessment,) = watcher.assessments
+    assert (assessment.id, assessment.decision) == (record["id"], decision)
+    assert record["reasons"] == (["no_threshold"] if decision is None else [])
+
+
+@pytest.mark.parametrize("way", CALLS)
+def test_raise_raises_an_error_of_langchain_too(way: str) -> None:
+    with Server(split("Paris", *APART)) as server:
+        guard = guarded(server, threshold=0.4, on_uncertain="raise")
+        with pytest.raises(UncertainAnswerError) as caught:
+            ask(guard, way)
+    error = caught.value
+    assert isinstance(error, LangChainException)
+    assert (error.uncertainty, error.threshold) == (1.0, 0.4)
+    assert not error.is_retryable
+    assert (
+        str(error) == "the answer has an uncertainty of 1.000; accepted is at most 0.4"
+    )
+
+
+@pytest.mark.parametrize("way", WHOLE)
+@pytest.mark.parametrize(
+    ("on_error", "on_uncertain", "decision"),
+    [
+        ("uncertain", "flag", "flag"),
+        ("uncertain", "refuse", "refuse"),
+        ("accept", "refuse", "unscored"),
+        ("raise", "flag", None),
+    ],
+)
+def test_an_answer_that_cannot_be_scored_is_dealt_with_as_asked(
+    way: str, on_error: Any, on_uncertain: Any, decision: str | None
+) -> None:
+    def script(asked: Asked) -> Answer:
+        return Answer(status=403) if asked.is_sample else Answer()
+
+    with Server(script) as server:
+        guard = guarded(
+            server, threshold=0.4, on_error=on_error, on_uncertain=on_uncertain
+        )
+        if decision is None:
+            with pytest.raises(SamplingError) as caught:
+                ask(guard, way)
+            assert (caught.value.n_used, caught.value.needed) == (1, 3)
+            assert "PermissionDenied" in caught.value.causes[0]
+            return
+        record = metadata_of(ask(guard, way))
+    assert (record["decision"], record["uncertainty"]) == (decision, None)
+    assert record["reasons"] == ["samples_failed", "too_few_samples"]
+
+
+@pytest.mark.parametrize("way", CALLS)
+def test_a_fallback_steps_in_where_the_model_fails(way: str) -> None:
+    def fallen(messages: Any) -> AIMessage:
+        return AIMessage(f"Heard: {messages[-1].text}")
+
+    with Server(always(status=403)) as server:
+        guard = guarded(server, fallback=RunnableLambda(fallen))
+        message = ask(guard, way)
+    assert message.text == "Heard: Where?"
+    record = metadata_of(message)
+    assert (record["decision"], record["reasons"]) == ("fallback", ["answer_failed"])
+
+
+@pytest.mark.parametrize("way", WHOLE)
+def test_a_fallback_that_is_a_guard_may_refuse_too(way: str) -> None:
+    with Server(split("Paris", *APART)) as server:
+        second = guarded(server, threshold=0.1, on_uncertain="refuse", refusal="No.")
+        guard = guarded(server, threshold=0.4, on_uncertain="fallback", fallback=second)
+        message = ask(guard, way)
+    assert message.text == "No."
+    assert is_refusal(message)
+    record = metadata_of(message)
+    assert (record["decision"], record["fallback"]["decision"]) == (
+        "fallback",
+        "refuse",
+    )
+
+
+def test_chunks_flow_where_nothing_can_be_withheld_else_there_is_one() -> None:
+    script = always("one two three")
+    with Server(script) as server:
+        flowing = list(guarded(server, threshold=0.4).stream("Count."))
+        held = list(guarded(server, threshold=0.4, on_uncertain="refuse").stream("x"))
+    texts = [chunk.text for chunk in flowing if chunk.text]
+    assert texts == ["one", " two", " three"]
+    assert metadata_of(flowing[-1])["decision"] == "accept"
+    assert [chunk.chunk_position for chunk in flowing[:-1]] == [None] * (
+        len(flowing) - 1
+    )
+    assert [chunk.text for chunk in held if chunk.text] == ["one two three"]
+    assert metadata_of(held[0])["decision"] == "accept"
+
+
+def test_the_first_chunk_comes_before_the_samples() -> None:
+    def script(asked: Asked) -> Answer:
+        return Answer(delay=0.5) if asked.is_sample else Answer(texts=["one two"])
+
+    with Server(script) as server:
+        watcher = Watcher()
+        stream = guarded(server, observers=[watcher]).stream("Count.")
+        while not next(stream).text:
+            pass
+        assert watcher.assessments == []
+        assert list(stream)
+        assert len(watcher.assessments) == 1
+
+
+# -- assess ----------------------------------------------------------------------------
+
+
+def assess(guard: SNNEGuard, way: str, answer: Any = None) -> Assessment:
+    if way == "ainvoke":
+        return in_loop(guard.aassess("Where?", answer))
+    return guard.assess("Where?", answer)
+
+
+@pytest.mark.parametrize("way", WHOLE)
+@pytest.mark.parametrize("policy", ["flag", "refuse", "raise"])
+def test_assess_returns_everything_and_raises_nothing(way: str, policy: Any) -> None:
+    with Server(split("Paris", *APART)) as server:
+        assessment = assess(guarded(server, threshold=0.4, on_uncertain=policy), way)
+    assert assessment.answer is not None
+    assert assessment.answer.text == "Paris"
+    assert sorted(sample.text for sample in assessment.samples) == sorted(APART)
+    assert assessment.matrix is not None
+    assert assessment.matrix.shape == (5, 5)
+    assert assessment.scored[0] == "Paris"
+    assert (assessment.uncertainty, assessment.question) == (1.0, "Where?")
+    assert assessment.decision == ("flag" if policy == "flag" else "refuse")
+
+
+@pytest.mark.parametrize("way", WHOLE)
+@pytest.mark.parametrize("answer", ["Paris", AIMessage("Paris")])
+def test_assess_draws_only_samples_for_an_answer_that_exists(
+    way: str, answer: Any
+) -> None:
+    with Server(split("never asked", "Paris")) as server:
+        assessment = assess(guarded(server, threshold=0.4), way, answer)
+        assert [asked.is_sample for asked in server.requests] == [True]
+    assert (assessment.decision, assessment.n_used, assessment.cost.calls) == (
+        "accept",
+        5,
+        1,
+    )
+
+
+@pytest.mark.parametrize("way", WHOLE)
+def test_assess_raises_the_models_own_error(way: str) -> None:
+    import openai
+
+    def never_asked(_: Any) -> str:
+        return "Paris"
+
+    for fallback in (None, RunnableLambda(never_asked)):
+        with Server(always(status=403)) as server, pytest.raises(openai.OpenAIError):
+            assess(guarded(server, fallback=fallback), way)

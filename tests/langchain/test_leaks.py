@@ -1,0 +1,228 @@
+"""Where an answer may be withheld, nobody sees it before the decision, or ever."""
+
+from __future__ import annotations
+
+import json
+import logging
+import pickle
+import traceback
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from langchain_core.callbacks import get_usage_metadata_callback
+from langchain_core.language_models import GenericFakeChatModel, SimpleChatModel
+from langchain_core.messages import AIMessage
+from langchain_core.runnables import RunnableLambda
+from langchain_core.tracers.context import collect_runs
+from langgraph.graph import START, MessagesState, StateGraph
+
+from snne_guard import SNNEGuard, SnneGuardError
+from tests.langchain.leaks import (
+    SECRET,
+    WITHHOLDING,
+    Handler,
+    listening,
+    outcome_of,
+    places,
+    script,
+    withholding,
+)
+from tests.langchain.support import CALLS, WHOLE, ask, chat_openai, in_loop, metadata_of
+from tests.support.observers import Watcher
+from tests.support.openai_server import Answer, Asked, Server, split
+
+
+def test_the_search_finds_what_is_hidden() -> None:
+    error = ValueError("no")
+    error.__cause__ = KeyError([AIMessage("x", additional_kwargs={"a": [SECRET]})])
+    assert places({"a": [1, error]}) == [
+        "value.a.1.cause.args.0.0.additional_kwargs.a.0"
+    ]
+    assert places([AIMessage("y"), {"b": b"z"}]) == []
+
+
+# -- Nobody sees what is withheld ------------------------------------------------------
+
+
+@pytest.mark.parametrize("how", WITHHOLDING)
+@pytest.mark.parametrize("way", CALLS)
+def test_a_withheld_answer_is_seen_by_nobody(
+    way: str,
+    how: str,
+    caplog: pytest.LogCaptureFixture,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    watcher = Watcher()
+    with Server(script(how)) as server, listening(way) as listeners:
+        inner = chat_openai(server, callbacks=[listeners.inner[0]])
+        model = inner.with_config(callbacks=[listeners.inner[1]])
+        guard = withholding(model, how, observers=[watcher])
+        outcome = outcome_of(guard, way, listeners.config)
+        heard = listeners.heard
+    (assessment,) = watcher.assessments
+    assert assessment.answer is not None
+    assert assessment.answer.text == SECRET  # it was drawn, so it could have leaked
+    assert places(heard) == []
+    assert places(outcome) == []
+    pickled = pickle.dumps(outcome)
+    assert SECRET.encode() not in pickled
+    assert str(pickle.loads(pickled)) == str(outcome)  # noqa: S301 - our own
+    assert SECRET not in repr(assessment)
+    logged = [r.getMessage() for r in caplog.records if "snne_guard" in r.name]
+    assert SECRET not in "".join(logged)
+    assert SECRET not in "".join(capsys.readouterr())
+    if isinstance(outcome, BaseException):
+        trace = traceback.TracebackException.from_exception(
+            outcome, capture_locals=True
+        )
+        assert SECRET not in "".join(trace.format())
+    assert listeners.inner[0].seen == listeners.inner[1].seen == []
+
+
+@pytest.mark.filterwarnings("ignore:astream_log is deprecated")
+@pytest.mark.parametrize("how", WITHHOLDING)
+def test_a_withheld_answer_is_in_no_event(how: str) -> None:
+    async def heard_from(events: AsyncIterator[Any]) -> list[Any]:
+        heard: list[Any] = []
+        try:
+            async for event in events:
+                heard.append(event)  # noqa: PERF401 - what precedes an error counts
+        except (SnneGuardError, ZeroDivisionError) as error:
+            heard.append(error)
+        return heard
+
+    with Server(script(how)) as server:
+        guard = withholding(chat_openai(server), how)
+        for events in (guard.astream_events("Where?"), guard.astream_log("Where?")):
+            heard = in_loop(heard_from(events))
+            assert len(heard) > 1
+            assert places(heard) == []
+
+
+def graph_around(guard: SNNEGuard, *, asynchronous: bool) -> Any:
+    def node(state: MessagesState) -> dict[str, Any]:
+        return {"messages": [guard.invoke(state["messages"])]}
+
+    async def anode(state: MessagesState) -> dict[str, Any]:
+        return {"messages": [await guard.ainvoke(state["messages"])]}
+
+    graph = StateGraph(MessagesState)
+    graph.add_node("model", RunnableLambda(anode if asynchronous else node))
+    graph.add_edge(START, "model")
+    return graph.compile()
+
+
+MODES = ["messages", "updates", "values", "debug", "custom", "tasks"]
+
+
+def parts_of(app: Any, asynchronous: bool) -> list[tuple[str, Any]]:
+    given = {"messages": [("user", "Where?")]}
+
+    async def read() -> list[Any]:
+        return [part async for part in app.astream(given, stream_mode=MODES)]
+
+    return (
+        in_loop(read())
+        if asynchronous
+        else list(app.stream(given, None, stream_mode=MODES))
+    )
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+@pytest.mark.parametrize("how", ["refuse", "fallback", "pair", "accept", "flag"])
+def test_langgraph_streams_what_is_delivered_once(how: str, asynchronous: bool) -> None:
+    if how in WITHHOLDING:
+        delivered = "Ask a librarian." if how == "fallback" else "No."
+        provider, options = script(how), {"threshold": 0.0, **WITHHOLDING[how]}
+    else:
+        delivered = "Paris"
+        provider = split("Paris", "Paris" if how == "accept" else "Lyon")
+        policy = "refuse" if how == "accept" else "flag"
+        options = {"threshold": 0.4, "on_uncertain": policy}
+    with Server(provider) as server:
+        guard = SNNEGuard(chat_openai(server), refusal="No.", **options)
+        app = graph_around(guard, asynchronous=asynchronous)
+        parts = parts_of(app, asynchronous)
+    assert places(parts) == []
+    assert places(parts, "Lyon") == []
+    chunks = [part[0] for mode, part in parts if mode == "messages"]
+    assert "".join(str(chunk.text) for chunk in chunks) == delivered
+    assert len({chunk.id for chunk in chunks}) == 1
+
+
+class Delegating(SimpleChatModel):
+    """A model that asks another one, with whatever callbacks are in the air."""
+
+    inner: Any
+
+    @property
+    def _llm_type(self) -> str:
+        return "delegating"
+
+    def _call(self, messages: Any, *_: Any, **__: Any) -> str:
+        return str(self.inner.invoke(messages).text)
+
+
+@pytest.mark.parametrize("way", WHOLE)
+def test_a_model_that_asks_another_in_a_chain_is_not_heard_either(way: str) -> None:
+    inner = GenericFakeChatModel(messages=iter([f"{SECRET}: {n}" for n in range(5)]))
+    guard = withholding(Delegating(inner=inner), "refuse")
+
+    def call(messages: Any) -> Any:
+        return guard.invoke(messages)
+
+    async def acall(messages: Any) -> Any:
+        return await guard.ainvoke(messages)
+
+    handler = Handler()
+    with collect_runs() as runs, get_usage_metadata_callback() as usage:
+        config = {"callbacks": [handler]}
+        message = ask(RunnableLambda(call, acall), way, config)
+    assert metadata_of(message)["decision"] == "refuse"
+    (run,) = runs.traced_runs
+    assert places([message, handler.seen, usage, run.model_dump()]) == []
+    assert [child.name for child in run.child_runs] == ["SNNEGuard"]
+    assert run.child_runs[0].child_runs == []
+
+
+def test_a_withheld_tool_call_does_not_leak_its_arguments() -> None:
+    def calling(asked: Asked) -> Answer:
+        where = "Lyon" if asked.is_sample else SECRET
+        function = {"name": "go", "arguments": json.dumps({"to": where})}
+        call = {"id": "c", "type": "function", "function": function}
+        message = {"content": None, "tool_calls": [call]}
+        return Answer(message=message, finish="tool_calls")
+
+    handler = Handler()
+    with Server(calling) as server:
+        guard = withholding(chat_openai(server), "refuse", tool_calls="score")
+        message = guard.invoke("Where?", {"callbacks": [handler]})
+    assert metadata_of(message)["decision"] == "refuse"
+    assert not message.tool_calls
+    assert places([handler.seen, message]) == []
+
+
+@pytest.mark.parametrize("way", WHOLE)
+def test_a_failing_similarity_tells_no_text(
+    way: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(texts: Any, *, question: str | None = None) -> Any:
+        raise ValueError(texts, question)
+
+    caplog.set_level(logging.DEBUG, logger="snne_guard")
+    with Server(script("raise")) as server:
+        guard = withholding(chat_openai(server), "raise", similarity=broken)
+        uncertain = outcome_of(guard, way)
+        strict = withholding(
+            chat_openai(server), "raise", similarity=broken, on_error="raise"
+        )
+        unscored = outcome_of(strict, way)
+    assert isinstance(uncertain, SnneGuardError)
+    assert isinstance(unscored, SnneGuardError)
+    assert "ValueError" in caplog.text
+    assert SECRET not in caplog.text
+    for error in (uncertain, unscored):
+        assert places(error) == []
+        assert SECRET not in "".join(traceback.format_exception(error))

@@ -1,0 +1,236 @@
+"""Options that make no sense, and the guard as a value that stands for its model."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from langchain.chat_models import init_chat_model
+from langchain_core.language_models import BaseChatModel, FakeListChatModel, FakeListLLM
+from langchain_core.messages import HumanMessage
+from langchain_core.output_parsers import StrOutputParser
+from langchain_core.runnables import ConfigurableField, RunnableLambda
+from langchain_openai import ChatOpenAI
+from pydantic import ValidationError
+
+from snne_guard import ConfigurationError, SNNEGuard
+from tests.langchain.support import CALLS, MODEL, WHOLE, ask, chat_openai, guarded
+from tests.support.observers import Watcher
+from tests.support.openai_server import APART, Server, split
+
+# -- Bad input -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"n": 1}, "n to be a whole number of at least 2, got 1"),
+        ({"n": 2.5}, "got 2.5"),
+        ({"n": True}, "got True"),
+        ({"temperature": 0}, "temperature to be a finite number above 0, got 0"),
+        ({"temperature": float("nan")}, "temperature to be a finite number above 0"),
+        ({"threshold": 1.5}, r"threshold .* to be a finite number .* got 1.5"),
+        ({"threshold": "low"}, "got 'low'"),
+        ({"threshold": True}, "got True"),
+        ({"threshold": (0.9,)}, r"the pair \(accept, refuse\), got 1 values"),
+        ({"threshold": (0.9, 0.1)}, "refuse_above=0.1, threshold=0.9"),
+        ({"on_uncertain": "refuse"}, "on_uncertain='refuse' needs a threshold"),
+        ({"on_uncertain": "shrug", "threshold": 0.4}, "one of 'flag'.*got 'shrug'"),
+        (
+            {"on_uncertain": 3, "threshold": 0.4},
+            "on_uncertain to be a plain function, got 3",
+        ),
+        ({"on_uncertain": "fallback", "threshold": 0.4}, "needs a fallback; got none"),
+        ({"fallback": "x"}, "fallback must be a runnable; got str"),
+        ({"refusal": 3}, "refusal to be a text, got int"),
+        ({"on_error": "pass"}, "on_error to be one of .*, got 'pass'"),
+        ({"tool_calls": "maybe"}, "tool_calls to be one of .*, got 'maybe'"),
+        ({"method": "magic"}, "expected method .*'snne'.*'magic'"),
+        ({"method": 3}, r"expected method 'auto', a Method or one of .*, got 3"),
+        ({"method": "eigen_score"}, "'eigen_score', which needs hidden_states"),
+        ({"method": "ne", "threshold": 0.4}, "bounded for the threshold, got 'ne'"),
+        ({"similarity": "magic"}, "expected similarity .*, got 'magic'"),
+        ({"similarity": 3}, "got 3"),
+        ({"method": "dse", "similarity": "rouge_l"}, "needs a similarity with"),
+        ({"question": "Who?"}, "question to be a plain function, got 'Who"),
+        ({"min_samples": 6}, "at least 2 and at most 5, got 6"),
+        ({"schedule": "later"}, "schedule to be one of .*, got 'later'"),
+        ({"timeout": 0}, "timeout to be a finite number above 0, got 0"),
+        (
+            {"sample_timeout": "1"},
+            "sample_timeout to be a finite number above 0, got '1'",
+        ),
+        ({"max_concurrency": 0}, "max_concurrency to be .* at least 1, got 0"),
+        (
+            {"sample_rate": 2},
+            r"sample_rate to be a finite number of at least 0 and at most 1, got 2",
+        ),
+        ({"prices": 3}, "prices to be Prices, got int"),
+        ({"observers": Watcher()}, "observers to be a list, got Watcher"),
+        (
+            {"observers": [print]},
+            "on_assessment.*; builtin_function_or_method has none",
+        ),
+        ({"calibration": 3}, "calibration to be a Calibration or its path, got int"),
+        ({"treshold": 0.4}, "SNNEGuard has no option 'treshold'"),
+        ({"stop": ["."]}, "SNNEGuard has no option 'stop'"),
+    ],
+)
+def test_an_option_that_makes_no_sense_is_refused(options: Any, message: str) -> None:
+    with pytest.raises(ConfigurationError, match=message):
+        SNNEGuard(MODEL, **options)
+
+
+NO_MODEL: Any = RunnableLambda(str)
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (None, "a guard needs a chat model: .*got NoneType"),
+        ("gpt-5", "got str"),
+        (object(), "got object"),
+        (NO_MODEL, "got RunnableLambda"),
+        (MODEL.with_fallbacks([NO_MODEL]), "got RunnableLambda"),
+        (FakeListLLM(responses=["Paris"]), "got FakeListLLM"),
+        (MODEL | StrOutputParser(), "got RunnableSequence.* prompt | guard | parser"),
+        (init_chat_model, "got function"),
+    ],
+)
+def test_what_is_no_chat_model_is_refused(model: Any, message: str) -> None:
+    with pytest.raises(ConfigurationError, match=message):
+        SNNEGuard(model)
+
+
+CHOSEN = MODEL.configurable_fields(responses=ConfigurableField(id="r"))
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        CHOSEN,
+        CHOSEN.with_retry(),
+        MODEL.with_fallbacks([CHOSEN]),
+        MODEL.configurable_alternatives(ConfigurableField(id="m"), other=MODEL),
+        init_chat_model(),
+    ],
+    ids=["fields", "in with_retry", "in with_fallbacks", "alternatives", "init"],
+)
+def test_a_configurable_model_is_refused_with_what_to_do(model: Any) -> None:
+    with pytest.raises(ConfigurationError, match=r"on the guard") as caught:
+        SNNEGuard(model)
+    assert "Paris" not in str(caught.value)
+
+
+def test_a_model_that_init_chat_model_leaves_open_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match="give init_chat_model a model"):
+        SNNEGuard(init_chat_model())
+
+
+@pytest.mark.parametrize("way", WHOLE)
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"on_uncertain": lambda _: "shrug"}, "must return one of .* another str$"),
+        ({"on_uncertain": lambda _: 3}, "a message or a text; got int"),
+        ({"on_uncertain": lambda _: "fallback"}, "but the guard has none"),
+        (
+            {"on_uncertain": "fallback", "fallback": RunnableLambda(lambda _: [1])},
+            "a message or a text; got list",
+        ),
+        ({"question": lambda _: 3}, "the question as a text, got int"),
+    ],
+)
+def test_what_a_function_of_the_users_returns_is_checked(
+    way: str, options: Any, message: str
+) -> None:
+    with Server(split("Paris", *APART)) as server:
+        guard = guarded(server, **{"threshold": 0.1, **options})
+        with pytest.raises(ConfigurationError, match=message):
+            ask(guard, way)
+
+
+# -- A guard is a value ----------------------------------------------------------------
+
+
+def test_a_guard_cannot_be_changed() -> None:
+    guard = SNNEGuard(MODEL, threshold=0.4)
+    for name in ("n", "threshold", "guarded", "observers"):
+        with pytest.raises(ValidationError, match="frozen"):
+            setattr(guard, name, 3)
+    assert (guard.n, guard.settings.n) == (5, 5)
+
+
+def test_a_copy_with_other_options_is_checked_and_leaves_the_first_alone() -> None:
+    guard = SNNEGuard(MODEL, threshold=0.4)
+    other = guard.model_copy(update={"n": 3, "on_uncertain": "refuse"})
+    assert (other.n, other.settings.n, other.settings.on_uncertain) == (3, 3, "refuse")
+    assert (guard.n, guard.on_uncertain) == (5, "flag")
+    with pytest.raises(ConfigurationError, match="got 1"):
+        guard.model_copy(update={"n": 1})
+
+
+@pytest.mark.parametrize(
+    "remade",
+    [copy.copy, copy.deepcopy, lambda guard: pickle.loads(pickle.dumps(guard))],  # noqa: S301 - our own
+)
+def test_a_copied_or_pickled_guard_works(remade: Callable[[Any], Any]) -> None:
+    made = remade(SNNEGuard(MODEL, n=3, threshold=0.4, on_uncertain="refuse"))
+    assert made.invoke("Where?").content == "Paris"
+    assert (made.n, made.settings.on_uncertain) == (3, "refuse")
+
+
+def test_the_repr_shows_options_and_no_secret() -> None:
+    model = ChatOpenAI(model="m", api_key="sk-hidden")  # type: ignore[arg-type]  # a text will do
+    shown = f"{SNNEGuard(model, threshold=0.4)!r}"
+    assert "sk-hidden" not in shown
+    assert "threshold=0.4" in shown
+
+
+def test_a_subclass_may_have_fields_of_its_own() -> None:
+    class Named(SNNEGuard):
+        team: str = "A"
+
+    make: Any = Named  # mypy asks a subclass for every field
+    guard = make(MODEL, n=3, team="B")
+    assert (guard.team, guard.n) == ("B", 3)
+    assert guard.model_copy(update={"n": 4}).team == "B"
+
+
+def test_the_callers_model_is_left_as_it_is() -> None:
+    with Server(split("Paris", *APART)) as server:
+        model = chat_openai(server, temperature=0.0, seed=7)
+        before = model.model_copy()
+        for way in CALLS:
+            ask(SNNEGuard(model), way)
+        assert {a.body.get("seed") for a in server.answers} == {7}
+        assert {a.body.get("seed") for a in server.samples} == {None}
+    assert model == before
+
+
+def test_it_stands_for_the_model_that_it_guards() -> None:
+    model = ChatOpenAI(model="gpt-4o-mini", api_key="test", temperature=0.2)  # type: ignore[arg-type]  # a text will do
+    for made in (model, model.bind(stop=["."]), model.with_retry()):
+        guard = SNNEGuard(made)
+        assert isinstance(guard, BaseChatModel)
+        assert guard.model_name == "gpt-4o-mini"
+        assert guard.profile == model.profile
+        seen = dict(guard._get_ls_params())
+        assert (seen["ls_provider"], seen["ls_model_name"]) == ("openai", "gpt-4o-mini")
+        assert seen["ls_temperature"] == 0.2
+
+
+class Counting(FakeListChatModel):
+    """Counts words as tokens."""
+
+    def get_num_tokens(self, text: str) -> int:
+        return len(text.split())
+
+
+def test_tokens_are_counted_as_the_model_counts_them() -> None:
+    guard = SNNEGuard(Counting(responses=["x"]))
+    assert guard.get_num_tokens("one two three") == 3
+    assert guard.get_num_tokens_from_messages([HumanMessage("one two")]) == 3
