@@ -41,7 +41,7 @@ class SNNECallbackHandler(BaseCallbackHandler):
     ``run_id``. What the guard decides is reported and not carried out.
 
     The hooks neither wait nor raise. Where the queue is full, an answer is dropped and
-    counted. Call ``close`` before the process ends (``with`` does), or what waits is
+    counted. Call ``flush`` before the process ends (``with`` does), or what waits is
     lost.
 
     Args:
@@ -74,7 +74,6 @@ class SNNECallbackHandler(BaseCallbackHandler):
         self._waiting = 0
         self._changed = threading.Condition()
         self._worker: threading.Thread | None = None
-        self._closed = False
 
     @property
     def counts(self) -> Counter[str]:
@@ -82,8 +81,7 @@ class SNNECallbackHandler(BaseCallbackHandler):
 
         ``seen``: runs that began, less those that the sample rate left out;
         ``skipped``: they failed, gave no message or were guarded already; ``dropped``:
-        the queue was full or the handler closed; ``assessed``; ``failed``: the
-        assessment raised.
+        the queue was full; ``assessed``; ``failed``: the assessment raised.
         """
         with self._changed:
             return self._counts.copy()
@@ -100,16 +98,11 @@ class SNNECallbackHandler(BaseCallbackHandler):
         with self._changed:
             return self._changed.wait_for(lambda: not self._waiting, timeout)
 
-    def close(self, timeout: float = 30.0) -> bool:
-        """Take no more runs and ``flush``."""
-        self._closed = True
-        return self.flush(timeout)
-
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.close()
+        self.flush()
 
     def on_chat_model_start(
         self,
@@ -120,8 +113,7 @@ class SNNECallbackHandler(BaseCallbackHandler):
         **kwargs: Any,  # noqa: ANN401 - LangChain's signature
     ) -> None:
         """Keep what a run is asked, if it is to be assessed."""
-        chosen = random.random() < self._sample_rate  # noqa: S311 - no secret
-        if self._closed or not chosen:
+        if random.random() >= self._sample_rate:  # noqa: S311 - no secret
             return
         parameters = kwargs.get("invocation_params") or {}
         run = _Run(
@@ -158,7 +150,7 @@ class SNNECallbackHandler(BaseCallbackHandler):
             if answer is None or "snne_guard" in answer.response_metadata:
                 self._counts["skipped"] += 1
                 return
-            if self._closed or self._queue.full():
+            if self._queue.full():
                 self._counts["dropped"] += 1
                 return
             # A copy, since whoever gets the answer may change it.

@@ -51,7 +51,7 @@ def test_the_answer_of_an_ordinary_run_is_assessed(way: str) -> None:
         )
     else:
         assert asyncio.run(model.ainvoke("Where?", config)).text == "Paris"
-    assert handler.close()
+    assert handler.flush()
     (assessment,) = kept.assessments
     assert assessment.answer is not None
     assert assessment.answer.text == "Paris"
@@ -150,7 +150,7 @@ def test_a_full_queue_drops_and_counts_and_the_application_does_not_wait() -> No
     assert time.monotonic() - started < 5
     assert not handler.flush(timeout=0.01)
     blocking.go.set()
-    assert handler.close()
+    assert handler.flush()
     assert handler.counts == {"seen": 6, "dropped": 3, "assessed": 3}
 
 
