@@ -122,20 +122,21 @@ class _Guarding:
         return request.question
 
     def _delivery(self, request: ApiRequest, outcome: Outcome) -> _Delivery:
-        record = outcome.assessment.to_metadata()
-        raw = None if outcome.answer is None else outcome.answer.raw
+        drawn = None if outcome.answer is None else outcome.answer.raw
         match outcome.delivery:
-            case "nothing":
-                return _Delivery(record=record, error=outcome.error)
-            case "refusal":
-                raw = refusal_of(request, raw, self.settings.refusal)
-            case "replacement":
-                raw = answer_of(request, outcome.replacement)
-            case "fallback":
-                raw = None
             case "answer":
-                pass
-        return _Delivery(record=record, answer=raw)
+                answer = drawn
+            case "refusal":
+                answer = refusal_of(request, drawn, self.settings.refusal)
+            case "replacement":
+                answer = answer_of(request, outcome.replacement)
+            case "fallback" | "nothing":
+                answer = None
+        return _Delivery(
+            record=outcome.assessment.to_metadata(),
+            answer=answer,
+            error=outcome.error if outcome.delivery == "nothing" else None,
+        )
 
     def _ask_fallback(self, request: ApiRequest) -> Any:  # noqa: ANN401 - a user's function
         """Return what the fallback gives, which may have to be awaited."""

@@ -263,6 +263,14 @@ async def test_closing_a_stream_ends_the_samples() -> None:
     assert "cancelled" in collector.only.reasons
 
 
+@pytest.mark.parametrize("way", WAYS)
+def test_nothing_comes_from_a_stream_that_was_closed_at_once(way: str) -> None:
+    with guarded(always("Paris it is"), way) as (_, call):
+        stream = call(stream=True)
+        call.wait(stream.close())
+        assert call.parts(stream) == []
+
+
 def test_closing_a_stream_in_a_thread_tells_the_observers() -> None:
     collector = Collector()
     script = always("Paris it is", chunk_delay=0.02)
