@@ -97,7 +97,7 @@ class TransformersChatModel(BaseChatModel):
         if not isinstance(model, HuggingFaceModel):
             model = HuggingFaceModel(model, tokenizer)
         super().__init__(**{"local": model, **fields})
-        self._settings({}, None)  # so that a value out of range is an error now
+        self._settings({}, None)  # a value out of range is an error now, not later
 
     @classmethod
     def from_pretrained(
@@ -145,7 +145,7 @@ class TransformersChatModel(BaseChatModel):
 
     @property
     def _identifying_params(self) -> dict[str, Any]:
-        # A cache of LangChain tells models apart by these.
+        # LangChain's cache tells models apart by these.
         own = {name: getattr(self, name) for name in _SETTINGS}
         return {"model_name": self.model_name, **own}
 
@@ -216,7 +216,7 @@ class TransformersChatModel(BaseChatModel):
             fields = self._fields(reply, usage, options)
             message = AIMessage(**fields, content=reply.text)
             generations.append(ChatGeneration(message=message))
-            usage = None  # the first has that of all
+            usage = None  # the first message has the usage of all
         return ChatResult(generations=generations)
 
     def _settings(

@@ -89,8 +89,8 @@ def token_logprobs(model: Model, ids: Sequence[int], count: int) -> list[float]:
     logprobs = torch.log_softmax(output.logits[0, -count:].float(), dim=-1)
     chosen = torch.tensor(ids[-count:], device=logprobs.device)[:, None]
     # Rounding may leave a probability slightly above 1.
-    found: list[float] = logprobs.gather(1, chosen)[:, 0].clamp(max=0.0).tolist()
-    return found
+    values: list[float] = logprobs.gather(1, chosen)[:, 0].clamp(max=0.0).tolist()
+    return values
 
 
 @contextmanager
@@ -164,7 +164,7 @@ def _draw(
 
 
 def _options(settings: GenerationSettings, model: Model) -> dict[str, Any]:
-    """Return the options of ``generate`` that settings stand for."""
+    """Return the settings as options of ``generate``."""
     temperature = settings.temperature
     limits: dict[str, Any] = {"top_k": settings.top_k, "top_p": settings.top_p}
     if temperature is None:
@@ -218,11 +218,11 @@ def _shared_cache(model: Model, ids: Tensor, mask: Tensor, n: int) -> Any:  # no
 
 
 class _Logprobs(LogitsProcessor):
-    """Notes the log-probability of each token, before temperature, top-k and top-p."""
+    """Collects log-probabilities as they are before temperature, top-k and top-p."""
 
     def __init__(self) -> None:
-        self._next: Tensor | None = None
-        self._found: list[Tensor] = []
+        self._next: Tensor | None = None  # of every token that may come, by row
+        self._drawn: list[Tensor] = []
 
     def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
         """Return the scores as they are."""
@@ -234,17 +234,17 @@ class _Logprobs(LogitsProcessor):
         """Return the log-probabilities of all drawn tokens, by row."""
         self._note(drawn)
         # Rounding may leave a probability slightly above 1.
-        found: Any = torch.cat(self._found, dim=1).cpu().clamp(max=0.0)
-        rows: list[list[float]] = found.tolist()
+        values: Any = torch.cat(self._drawn, dim=1).cpu().clamp(max=0.0)
+        rows: list[list[float]] = values.tolist()
         return rows
 
     def _note(self, ids: Tensor) -> None:
         if self._next is not None:
-            self._found.append(self._next.gather(1, ids[:, -1:]))
+            self._drawn.append(self._next.gather(1, ids[:, -1:]))
 
 
 class _Ending(StoppingCriteria):
-    """Ends rows at a stop text, and the draw where ``on_token`` returns something true.
+    """Ends a row at a stop text, and all rows once ``on_token`` returns true.
 
     ``stop_strings`` of transformers would prepare the whole vocabulary for each
     request, which takes a second for a large one.
@@ -293,8 +293,9 @@ def _completion(
     stops = [(text.find(s), text.find(s) + len(s)) for s in stop if s in text]
     if stops:
         starts = [0, *accumulate(map(len, texts))]
-        count = bisect_left(starts, min(after for _, after in stops))
-        cut = min(place for place, _ in stops)
+        # The draw ended with the token that completed the first of them.
+        count = bisect_left(starts, min(stop_end for _, stop_end in stops))
+        cut = min(stop_start for stop_start, _ in stops)
         text = text[:cut]
         texts = [
             piece[: cut - start]

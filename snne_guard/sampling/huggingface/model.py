@@ -42,9 +42,9 @@ class HuggingFaceModel:
     """A loaded causal language model from which many replies are drawn at once.
 
     All replies to a prompt share one prefill, and several prompts share a batch. Calls
-    from several threads wait for one another. The model is used as it is handed in and
-    never changed. Tokens are drawn with torch's generators; a seed puts these back to
-    where they were, and holds where no other thread draws from them meanwhile.
+    from several threads wait for one another. The model is never changed. Tokens are
+    drawn with torch's global generators: a call with a seed restores their state, and
+    is repeatable only while no other thread draws from them.
 
     Args:
         model: A causal language model of ``transformers``, or of PEFT around one, in
@@ -106,7 +106,7 @@ class HuggingFaceModel:
         except ImportError as error:
             needed = f"{error.name} (for local Hugging Face models)"
             raise MissingExtraError(needed, extra="hf") from error
-        # Unless told, transformers asks at the terminal whether code may run.
+        # Without a False, transformers asks at the terminal whether code may run.
         options = {"device_map": "auto", "trust_remote_code": False, **options}
         shared = {key: options[key] for key in _SHARED_OPTIONS & options.keys()}
         tokenizer = transformers.AutoTokenizer.from_pretrained(name, **shared)
@@ -136,8 +136,8 @@ class HuggingFaceModel:
                 text, which the model continues.
             n: Replies to each of them.
             settings: How they are drawn.
-            on_token: Called with each token of the first reply. The draw ends where it
-                returns something true; what is returned then means nothing.
+            on_token: Called with each token of the first reply. Once it returns a true
+                value the draw ends, and the replies are incomplete.
 
         Returns:
             For each prompt its ``n`` replies.

@@ -89,7 +89,7 @@ def token_texts(tokenizer: Tokenizer, ids: Sequence[int]) -> list[str]:
 def settled_text(tokenizer: Tokenizer, ids: Sequence[int], stop: Sequence[str]) -> str:
     """Return the beginning of an unfinished reply that no further token can change."""
     text = decode(tokenizer, ids).rstrip(_INCOMPLETE)
-    # What comes next may complete a stop text of which all but the last is here.
+    # The end of the text may be the beginning of a stop text.
     settled = len(text) - max(map(len, stop), default=1) + 1
     places = [text.find(each) for each in stop if each in text]
     return text[: max(0, min([settled, *places]))]
