@@ -7,11 +7,10 @@ from contextlib import contextmanager
 from typing import Any
 
 from snne_guard.openai import guard_client
-from snne_guard.types import Assessment
 from tests.support.openai_clients import Caller, clients
 from tests.support.openai_server import Scripted, Server
 
-__all__ = ["PATHS", "REFUSAL", "Collector", "guarded", "text_of"]
+__all__ = ["PATHS", "REFUSAL", "guarded", "text_of"]
 
 PATHS = ("chat.completions.create", "responses.create")
 REFUSAL = "I am not certain enough of the answer to give one."
@@ -22,21 +21,6 @@ def text_of(answer: Any) -> str:
     if hasattr(answer, "output_text"):
         return str(answer.output_text)
     return str(answer.choices[0].message.content)
-
-
-class Collector:
-    """An observer that keeps what it is told."""
-
-    def __init__(self) -> None:
-        self.assessments: list[Assessment] = []
-
-    def on_assessment(self, assessment: Assessment, /) -> None:
-        self.assessments.append(assessment)
-
-    @property
-    def only(self) -> Assessment:
-        (assessment,) = self.assessments
-        return assessment
 
 
 @contextmanager

@@ -15,7 +15,8 @@ from snne_guard import (
     GuardTimeoutError,
 )
 from snne_guard.openai import guard_client
-from tests.openai.guarded import PATHS, Collector, guarded
+from tests.openai.guarded import PATHS, guarded
+from tests.support.observers import Watcher
 from tests.support.openai_clients import WAYS
 from tests.support.openai_server import (
     CHAT,
@@ -49,18 +50,18 @@ async def test_fifty_tasks_share_a_client() -> None:
 
 @pytest.mark.parametrize("method", ["responses.create", "assess"])
 async def test_cancellation_ends_the_draws(method: str) -> None:
-    collector = Collector()
+    watcher = Watcher()
     with Server(hanging_samples()) as server:
         given: Any = {"base_url": server.url, "api_key": "x", "max_retries": 0}
         async with openai.AsyncOpenAI(**given) as own:
-            client = guard_client(own, n=3, observers=[collector])
+            client = guard_client(own, n=3, observers=[watcher])
             task = asyncio.create_task(attrgetter(method)(client)(**RESPONSES))
             await asyncio.to_thread(server.wait_for_requests, 3)
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task
             await asyncio.to_thread(server.wait_for_abandoned, 2)
-    assert "cancelled" in collector.only.reasons
+    assert "cancelled" in watcher.only.reasons
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -15,7 +15,8 @@ from snne_guard import (
     UncertainAnswerError,
 )
 from snne_guard.openai import guard_client
-from tests.openai.guarded import PATHS, REFUSAL, Collector, guarded, text_of
+from tests.openai.guarded import PATHS, REFUSAL, guarded, text_of
+from tests.support.observers import Watcher
 from tests.support.openai_clients import WAYS, clients
 from tests.support.openai_server import (
     APART,
@@ -90,17 +91,17 @@ def test_a_refused_response_is_an_ordinary_one(way: str) -> None:
 def test_of_choices_that_nobody_asked_for_the_assessed_one_is_delivered(
     way: str,
 ) -> None:
-    collector = Collector()
+    watcher = Watcher()
     choices = [
         {"index": index, "message": {"content": text}, "finish_reason": "stop"}
         for index, text in [(1, "Rome"), (0, "Paris"), (2, "Lyon")]
     ]
     script = split(Answer(body={"id": "c", "choices": choices}), *APART)
-    with guarded(script, way, observers=[collector]) as (_, call):
+    with guarded(script, way, observers=[watcher]) as (_, call):
         answer = call()
     (choice,) = answer.choices
-    assert collector.only.answer is not None
-    assert collector.only.answer.text == choice.message.content == "Rome"
+    assert watcher.only.answer is not None
+    assert watcher.only.answer.text == choice.message.content == "Rome"
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -229,14 +230,14 @@ def test_a_function_decides_about_an_uncertain_answer(way: str) -> None:
 
 @pytest.mark.parametrize("way", WAYS)
 def test_an_assessment_has_everything(way: str) -> None:
-    collector = Collector()
-    options: Any = {"on_uncertain": "raise", "observers": [collector]}
+    watcher = Watcher()
+    options: Any = {"on_uncertain": "raise", "observers": [watcher]}
     with guarded(split("Paris", *APART), way, threshold=0.4, **options) as (
         server,
         call,
     ):
         found = call.wait(call.client.assess(**CHAT, stream=True))
-        assert found is collector.only
+        assert found is watcher.only
         assert found.answer is not None
         assert found.matrix is not None
         assert found.answer.text == "Paris"

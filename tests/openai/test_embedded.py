@@ -8,7 +8,7 @@ import openai
 import pytest
 
 from snne_guard.openai import guard_client
-from tests.openai.guarded import Collector
+from tests.support.observers import Watcher
 from tests.support.openai_clients import content
 
 pytest.importorskip("xllamacpp")
@@ -25,9 +25,9 @@ def test_samples_come_in_one_request_with_log_probabilities(*, stream: bool) -> 
         "temperature": 0,
         "max_tokens": 40,
     }
-    collector = Collector()
+    watcher = Watcher()
     with openai.OpenAI(base_url=embedded_server_url(), api_key="-") as own:
-        client = guard_client(own, observers=[collector])
+        client = guard_client(own, observers=[watcher])
         create: Any = client.chat.completions.create
         if stream:
             parts = list(create(**request, stream=True))
@@ -35,7 +35,7 @@ def test_samples_come_in_one_request_with_log_probabilities(*, stream: bool) -> 
         else:
             answer = create(**request)
             text, record = answer.choices[0].message.content, answer.snne_guard
-    assessment = collector.only
+    assessment = watcher.only
     assert assessment.answer is not None
     assert assessment.answer.text == text
     assert len(assessment.samples) == 4

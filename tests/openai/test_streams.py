@@ -14,7 +14,8 @@ from openai.types.responses import ResponseCompletedEvent
 
 from snne_guard import SamplingError, UncertainAnswerError
 from snne_guard.openai import guard_client
-from tests.openai.guarded import PATHS, REFUSAL, Collector, guarded, text_of
+from tests.openai.guarded import PATHS, REFUSAL, guarded, text_of
+from tests.support.observers import Watcher
 from tests.support.openai_clients import WAYS, content
 from tests.support.openai_server import (
     APART,
@@ -244,7 +245,7 @@ def test_a_stream_goes_on_where_log_probabilities_are_rejected(way: str) -> None
 
 
 async def test_closing_a_stream_ends_the_samples() -> None:
-    collector = Collector()
+    watcher = Watcher()
 
     def script(asked: Asked) -> Answer:
         if asked.is_sample:
@@ -254,13 +255,13 @@ async def test_closing_a_stream_ends_the_samples() -> None:
     with Server(script) as server:
         given: Any = {"base_url": server.url, "api_key": "x", "max_retries": 0}
         async with openai.AsyncOpenAI(**given) as own:
-            client = guard_client(own, n=3, observers=[collector])
+            client = guard_client(own, n=3, observers=[watcher])
             stream = await client.chat.completions.create(**CHAT, stream=True)
             await anext(stream)
             await asyncio.to_thread(server.wait_for_requests, 2)
             await stream.close()
             await asyncio.to_thread(server.wait_for_abandoned, 2)
-    assert "cancelled" in collector.only.reasons
+    assert "cancelled" in watcher.only.reasons
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -272,10 +273,10 @@ def test_nothing_comes_from_a_stream_that_was_closed_at_once(way: str) -> None:
 
 
 def test_closing_a_stream_in_a_thread_tells_the_observers() -> None:
-    collector = Collector()
+    watcher = Watcher()
     script = always("Paris it is", chunk_delay=0.02)
-    with guarded(script, "threads", n=3, observers=[collector]) as (_, call):
+    with guarded(script, "threads", n=3, observers=[watcher]) as (_, call):
         with call(stream=True) as stream:
             next(stream)
-        assert "cancelled" in collector.only.reasons
+        assert "cancelled" in watcher.only.reasons
         assert list(stream) == []

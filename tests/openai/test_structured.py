@@ -9,7 +9,8 @@ import pytest
 from pydantic import BaseModel, ValidationError
 
 from snne_guard import UncertainAnswerError
-from tests.openai.guarded import REFUSAL, Collector, guarded
+from tests.openai.guarded import REFUSAL, guarded
+from tests.support.observers import Watcher
 from tests.support.openai_clients import WAYS
 from tests.support.openai_server import Answer, always, split
 
@@ -56,29 +57,29 @@ def test_an_accepted_answer_is_parsed(path: str, way: str) -> None:
 @pytest.mark.parametrize("path", PARSES)
 @pytest.mark.parametrize("text", [GOOD, BAD])
 def test_a_refused_answer_parses_to_nothing(path: str, text: str, way: str) -> None:
-    collector = Collector()
+    watcher = Watcher()
     script = split(text, *OTHERS)
-    with guarded(script, way, **REFUSING, observers=[collector]) as (_, call):
+    with guarded(script, way, **REFUSING, observers=[watcher]) as (_, call):
         answer = call(path, **schema(path))
     assert parsed(answer) is None
     assert REFUSAL in answer.to_json()
     assert text not in answer.to_json()
     assert answer.snne_guard["decision"] == "refuse"
-    assert collector.only.answer is not None
-    assert collector.only.answer.text == text
+    assert watcher.only.answer is not None
+    assert watcher.only.answer.text == text
 
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("path", PARSES)
 def test_the_parser_s_error_comes_after_the_decision(path: str, way: str) -> None:
-    collector = Collector()
-    options: Any = {"threshold": 0.4, "observers": [collector]}
+    watcher = Watcher()
+    options: Any = {"threshold": 0.4, "observers": [watcher]}
     with (
         guarded(split(BAD, *OTHERS), way, **options) as (_, call),
         pytest.raises(ValidationError, match="long ago"),  # it was delivered
     ):
         call(path, **schema(path))
-    assert collector.only.decision == "flag"
+    assert watcher.only.decision == "flag"
     options["on_uncertain"] = "raise"
     with (
         guarded(split(BAD, *OTHERS), way, **options) as (_, call),

@@ -13,3 +13,9 @@ class Watcher:
 
     def on_assessment(self, assessment: Assessment) -> None:
         self.assessments.append(assessment)
+
+    @property
+    def only(self) -> Assessment:
+        """The assessment of the only call."""
+        (assessment,) = self.assessments
+        return assessment
