@@ -26,6 +26,7 @@ __all__ = [
     "REFUSAL",
     "WHOLE",
     "ask",
+    "calling",
     "chat_openai",
     "guarded",
     "in_loop",
@@ -114,6 +115,25 @@ def _joined(chunks: list[Any]) -> AIMessage:
 def _message(message: Any) -> AIMessage:
     assert isinstance(message, AIMessage)
     return message
+
+
+def calling(*arguments: Any, name: str = "transfer") -> Answer:
+    """Return replies that call a tool, one choice with each of the arguments.
+
+    Arguments that are a text go into the reply as they are, JSON or not.
+    """
+    choices = []
+    for index, given in enumerate(arguments):
+        text = given if isinstance(given, str) else json.dumps(given)
+        function = {"name": name, "arguments": text}
+        call = {"id": f"call_{index}", "type": "function", "function": function}
+        message = {"role": "assistant", "content": None, "tool_calls": [call]}
+        choices.append(
+            {"index": index, "message": message, "finish_reason": "tool_calls"}
+        )
+    body = {"id": "c", "object": "chat.completion", "created": 1, "model": "test-model"}
+    usage = {"prompt_tokens": 5, "completion_tokens": 9, "total_tokens": 14}
+    return Answer(body={**body, "choices": choices, "usage": usage})
 
 
 def obedient(asked: Asked) -> Answer:

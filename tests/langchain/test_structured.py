@@ -1,0 +1,231 @@
+"""Structured output of a guard: assessed before it is parsed, whole or withheld."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import traceback
+from itertools import cycle, islice
+from typing import Any
+
+import pytest
+from langchain.agents import create_agent
+from langchain.agents.structured_output import ToolStrategy
+from langchain_core.language_models import FakeListChatModel
+from langchain_core.messages import AIMessage
+from langchain_core.output_parsers import PydanticOutputParser
+from langchain_core.runnables import RunnableLambda
+from pydantic import BaseModel
+
+from snne_guard import ConfigurationError, SNNEGuard, UncertainAnswerError
+from tests.langchain.support import (
+    WHOLE,
+    calling,
+    chat_openai,
+    guarded,
+    in_loop,
+    metadata_of,
+)
+from tests.support.observers import Watcher
+from tests.support.openai_server import Answer, Asked, Scripted, Server, split
+
+SECRET = "Xanadu-by-the-lake"  # noqa: S105 - no password
+
+
+class City(BaseModel):
+    """A town."""
+
+    name: str
+    people: int
+
+
+AS_DICT = {**City.model_json_schema(), "title": "City", "description": "A town."}
+METHODS = ["function_calling", "json_mode", "json_schema"]
+PARIS = {"name": "Paris", "people": 2}
+LYON = {"name": "Lyon", "people": 1}
+APART = [{**PARIS, "people": people} for people in (3, 4, 5, 6)]
+
+
+def filled(answer: Any, *samples: Any) -> Scripted:
+    """Give values, or texts as they are, in the form that is asked for."""
+    values = [answer, *samples]
+    texts = [v if isinstance(v, str) else json.dumps(v) for v in values]
+
+    def script(asked: Asked) -> Answer:
+        listed = (texts[1:] or texts) if asked.is_sample else texts[:1]
+        if not asked.body.get("tools"):
+            return Answer(texts=listed, logprobs=False)
+        return calling(*islice(cycle(listed), asked.n), name="City")
+
+    return script
+
+
+def parsed(chain: Any, way: str) -> Any:
+    if way == "ainvoke":
+        return in_loop(chain.ainvoke("Where?"))
+    if way == "stream":
+        return list(chain.stream("Where?"))[-1]
+    return chain.invoke("Where?")
+
+
+@pytest.mark.parametrize("schema", [City, AS_DICT], ids=["class", "dict"])
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("way", ["invoke", "ainvoke", "stream"])
+def test_structured_output_is_the_models_own(
+    way: str, method: Any, schema: Any
+) -> None:
+    watcher = Watcher()
+    with Server(filled(PARIS)) as server:
+        options: dict[str, Any] = {"threshold": 0.4, "observers": [watcher]}
+        whole = method != "function_calling" or way != "stream"
+        for policy in ("flag" if whole else "refuse", "raise"):
+            guard = guarded(server, on_uncertain=policy, **options)
+            chain = guard.with_structured_output(schema, method=method)
+            expected = City.model_validate(PARIS) if schema is City else PARIS
+            assert parsed(chain, way) == expected
+            if method == "json_schema":
+                wanted = server.answers[-1].body["response_format"]
+                assert wanted["json_schema"]["name"] == "City"
+    for assessment in watcher.assessments:
+        assert (assessment.decision, assessment.n_used) == ("accept", 5)
+
+
+@pytest.mark.parametrize("schema", [City, AS_DICT], ids=["class", "dict"])
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("way", WHOLE)
+def test_one_different_value_withholds_structured_output(
+    way: str, method: Any, schema: Any
+) -> None:
+    for policy in ("refuse", "raise"):
+        with Server(filled(PARIS, *APART)) as server:
+            guard = guarded(server, threshold=0.4, on_uncertain=policy)
+            chain = guard.with_structured_output(schema, method=method)
+            with pytest.raises(UncertainAnswerError) as caught:
+                parsed(chain, way)
+        assert caught.value.uncertainty is not None
+        assert caught.value.uncertainty > 0.5
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("way", WHOLE)
+def test_include_raw_gives_the_message_with_its_assessment(
+    way: str, method: Any
+) -> None:
+    with Server(filled(PARIS)) as server:
+        guard = guarded(server, threshold=0.4)
+        chain = guard.with_structured_output(City, method=method, include_raw=True)
+        result = parsed(chain, way)
+    assert set(result) == {"raw", "parsed", "parsing_error"}
+    assert result["parsed"] == City.model_validate(PARIS)
+    assert isinstance(result["raw"], AIMessage)
+    assert metadata_of(result["raw"])["decision"] == "accept"
+
+
+UNFIT: dict[str, Any] = {
+    "a field is missing": json.dumps({"name": SECRET}),
+    "a value is of another kind": json.dumps({"name": SECRET, "people": "many"}),
+    "it is no JSON": f'{{"name": "{SECRET}", "peo',
+    "it is prose": f"It is {SECRET}.",
+}
+
+
+@pytest.mark.parametrize("unfit", UNFIT)
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(
+    ("policy", "way"), [("refuse", "invoke"), ("raise", "ainvoke")]
+)
+def test_what_does_not_fit_is_assessed_and_its_text_is_withheld(
+    policy: Any, way: str, method: Any, unfit: str
+) -> None:
+    watcher = Watcher()
+    with Server(filled(UNFIT[unfit], *[PARIS] * 4)) as server:
+        guard = guarded(server, threshold=0.0, on_uncertain=policy, observers=[watcher])
+        chain = guard.with_structured_output(City, method=method)
+        with pytest.raises(UncertainAnswerError) as caught:
+            parsed(chain, way)
+    (assessment,) = watcher.assessments
+    assert assessment.decision == "refuse"
+    assert assessment.answer is not None
+    assert SECRET in (assessment.answer.tool_calls or assessment.answer.text)
+    error = caught.value
+    assert SECRET not in "".join(traceback.format_exception(error))
+    assert SECRET.encode() not in pickle.dumps(error)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("way", WHOLE)
+def test_a_fallback_is_asked_for_the_same_schema(way: str, method: Any) -> None:
+    with Server(filled(PARIS, *APART)) as server, Server(filled(LYON)) as second:
+        guard = guarded(
+            server,
+            threshold=0.4,
+            on_uncertain="fallback",
+            fallback=chat_openai(second),
+        )
+        chain = guard.with_structured_output(City, method=method)
+        assert parsed(chain, way) == City.model_validate(LYON)
+        (asked,) = second.requests
+        assert "people" in json.dumps(asked.body)
+
+
+@pytest.mark.parametrize("policy", ["refuse", "raise", lambda _: "refuse"])
+@pytest.mark.parametrize("way", WHOLE)
+def test_no_fallback_is_asked_where_the_policy_is_another(
+    way: str, policy: Any
+) -> None:
+    with Server(filled(PARIS, *APART)) as server, Server(filled(LYON)) as second:
+        guard = guarded(
+            server,
+            threshold=0.4,
+            on_uncertain=policy,
+            fallback=chat_openai(second),
+        )
+        chain = guard.with_structured_output(City)
+        with pytest.raises(UncertainAnswerError):
+            parsed(chain, way)
+        assert second.requests == []
+
+
+def test_a_fallback_without_structured_output_is_refused() -> None:
+    with Server(filled(PARIS)) as server:
+        options = {"threshold": 0.4, "on_uncertain": "fallback"}
+        guard = guarded(server, fallback=RunnableLambda(lambda _: "x"), **options)
+        with pytest.raises(ConfigurationError, match="RunnableLambda has not"):
+            guard.with_structured_output(City)
+
+
+def test_a_wrapped_model_has_structured_output_too() -> None:
+    with Server(filled(PARIS)) as server:
+        model = chat_openai(server).with_retry(stop_after_attempt=2)
+        guard = SNNEGuard(model, threshold=0.4, on_uncertain="refuse")
+        chain = guard.with_structured_output(City)
+        assert parsed(chain, "invoke") == City.model_validate(PARIS)
+        assert parsed(chain, "ainvoke") == City.model_validate(PARIS)
+
+
+def test_a_parser_behind_the_guard_reads_what_it_delivers() -> None:
+    model = FakeListChatModel(responses=[json.dumps(PARIS)])
+    chain = SNNEGuard(model, n=3) | PydanticOutputParser(pydantic_object=City)
+    assert chain.invoke("Where?") == City.model_validate(PARIS)
+
+
+def test_prose_stays_prose_after_a_schema_was_made_of_the_guard() -> None:
+    with Server(split("Paris", "Lyon", "Nice", "Metz", "Brest")) as server:
+        guard = guarded(server, threshold=0.4, on_uncertain="refuse")
+        guard.with_structured_output(City)
+        guard.bind_tools([City])
+        message = guard.invoke("Where?")
+        assert not any(asked.body.get("tools") for asked in server.requests)
+    assert metadata_of(message)["decision"] == "refuse"
+
+
+def test_an_agent_may_answer_in_a_schema() -> None:
+    def script(asked: Asked) -> Answer:
+        name = asked.body["tools"][0]["function"]["name"]
+        return calling(*[PARIS] * asked.n, name=name)
+
+    with Server(script) as server:
+        guard = guarded(server, threshold=0.4, on_uncertain="refuse")
+        agent: Any = create_agent(guard, response_format=ToolStrategy(City))
+        state = agent.invoke({"messages": [("user", "Where?")]})
+    assert state["structured_response"] == City.model_validate(PARIS)

@@ -1,0 +1,204 @@
+"""Tools and agents with a guard in the model's place."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from langchain.agents import create_agent
+from langchain_core.runnables import Runnable
+from langchain_core.tools import tool
+from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.prebuilt import ToolNode, tools_condition
+
+from tests.langchain.support import (
+    CALLS,
+    ask,
+    calling,
+    chat_openai,
+    guarded,
+    in_loop,
+    metadata_of,
+)
+from tests.support.openai_server import Answer, Asked, Scripted, Server
+
+TRANSFER = {
+    "amount": 100,
+    "currency": "EUR",
+    "day": "2026-11-22",
+    "iban": "DE02120300000000202051",
+    "name": "A. Example",
+    "note": "rent",
+    "urgent": False,
+}
+
+
+@tool
+def transfer(amount: int, to: str = "A. Example") -> str:
+    """Send money."""
+    return f"sent {amount} to {to}"
+
+
+def calls(answer: Any, *samples: Any, name: str = "transfer") -> Scripted:
+    """Answer with a call; give the samples as the choices of one reply."""
+    return lambda asked: (
+        calling(*samples, name=name) if asked.is_sample else calling(answer, name=name)
+    )
+
+
+def agent_script(*samples: int) -> Scripted:
+    """Call the tool, then say what it returned."""
+    first = calls({"amount": 5}, *({"amount": amount} for amount in samples))
+
+    def script(asked: Asked) -> Answer:
+        last = asked.body["messages"][-1]
+        return first(asked) if last["role"] == "user" else Answer(texts=["Done."])
+
+    return script
+
+
+# -- Tools -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("way", CALLS)
+def test_a_call_of_a_bound_tool_passes_unscored_and_no_sample_is_paid_for(
+    way: str,
+) -> None:
+    def script(asked: Asked) -> Answer:
+        function = {"name": "transfer", "arguments": '{"amount": 5}'}
+        call = {"id": "c", "type": "function", "function": function}
+        message = {"content": None, "tool_calls": [call]}
+        return Answer(message=message, texts=[None], finish="tool_calls")
+
+    with Server(script) as server:
+        guard = guarded(server, threshold=0.4, on_uncertain="refuse")
+        message = ask(guard.bind_tools([transfer]), way)
+        assert len(server.requests) == 1
+        assert server.requests[0].body["tools"][0]["function"]["name"] == "transfer"
+    (call,) = message.tool_calls
+    assert (call["name"], call["args"]) == ("transfer", {"amount": 5})
+    record = metadata_of(message)
+    assert (record["decision"], record["reasons"]) == ("unscored", ["tool_calls"])
+
+
+@pytest.mark.parametrize("way", CALLS)
+@pytest.mark.parametrize(
+    ("samples", "decision"),
+    [((5, 5, 5, 5), "accept"), ((6, 7, 8, 9), "refuse")],
+)
+def test_calls_are_compared_where_that_is_asked_for(
+    way: str, samples: tuple[int, ...], decision: str
+) -> None:
+    with Server(agent_script(*samples)) as server:
+        guard = guarded(
+            server, threshold=0.4, on_uncertain="refuse", tool_calls="score"
+        )
+        message = ask(guard.bind_tools([transfer]), way)
+    assert metadata_of(message)["decision"] == decision
+    assert bool(message.tool_calls) is (decision == "accept")
+
+
+@pytest.mark.parametrize("field", TRANSFER)
+def test_one_field_of_seven_that_differs_is_a_difference(field: str) -> None:
+    # With the answer's own, five different values.
+    others = [{**TRANSFER, field: value} for value in ("one", "two", 3, True)]
+    with Server(calls(TRANSFER, *others)) as server:
+        guard = guarded(
+            server, threshold=0.4, on_uncertain="refuse", tool_calls="score"
+        )
+        message = guard.bind_tools([transfer]).invoke("Pay.")
+    record = metadata_of(message)
+    assert record["decision"] == "refuse"
+    assert record["uncertainty"] > 0.5
+
+
+def test_equal_calls_in_another_order_of_fields_are_alike() -> None:
+    turned = dict(reversed(TRANSFER.items()))
+    with Server(calls(TRANSFER, *[turned] * 4)) as server:
+        guard = guarded(server, threshold=0.0, tool_calls="score")
+        record = metadata_of(guard.bind_tools([transfer]).invoke("Pay."))
+    assert (record["decision"], record["uncertainty"]) == ("accept", 0.0)
+
+
+def test_text_among_calls_is_a_difference_and_calls_among_text_leave_the_set() -> None:
+    def script(asked: Asked) -> Answer:
+        return calling(*[{"amount": 5}] * 4) if asked.is_sample else Answer()
+
+    with Server(script) as server:
+        bound = guarded(server, threshold=0.4).bind_tools([transfer])
+        record = metadata_of(bound.invoke("Pay."))
+    assert record["reasons"] == ["tool_call_samples", "too_few_samples"]
+    assert record["decision"] == "flag"
+
+
+def test_tools_are_bound_to_a_fallback_too() -> None:
+    with (
+        Server(calls({"amount": 5}, *[{"amount": n} for n in (1, 2, 3, 4)])) as server,
+        Server(calls({"amount": 7})) as second,
+    ):
+        guard = guarded(
+            server,
+            threshold=0.4,
+            on_uncertain="fallback",
+            tool_calls="score",
+            fallback=chat_openai(second),
+        )
+        message = guard.bind_tools([transfer], tool_choice="any").invoke("Pay.")
+        assert second.requests[0].body["tool_choice"] == "required"
+    assert message.tool_calls[0]["args"] == {"amount": 7}
+
+
+# -- Agents ----------------------------------------------------------------------------
+
+
+def messages_of(app: Any, way: str) -> list[Any]:
+    state = {"messages": [("user", "Pay 5.")]}
+    after = app.invoke(state) if way == "invoke" else in_loop(app.ainvoke(state))
+    messages: list[Any] = after["messages"]
+    return messages
+
+
+def graph_of(guard: Runnable[Any, Any]) -> Any:
+    model = guard.bind_tools([transfer])  # type: ignore[attr-defined]  # of a chat model
+
+    def node(state: MessagesState) -> dict[str, Any]:
+        return {"messages": [model.invoke(state["messages"])]}
+
+    graph = StateGraph(MessagesState)
+    graph.add_node("model", node)
+    graph.add_node("tools", ToolNode([transfer]))
+    graph.add_edge(START, "model")
+    graph.add_conditional_edges("model", tools_condition)
+    graph.add_edge("tools", "model")
+    return graph.compile()
+
+
+@pytest.mark.parametrize("make", [graph_of, lambda g: create_agent(g, [transfer])])
+@pytest.mark.parametrize("way", ["invoke", "ainvoke"])
+@pytest.mark.parametrize("tool_calls", ["skip", "score"])
+def test_an_agent_calls_its_tool_and_is_guarded(
+    tool_calls: Any, way: str, make: Any
+) -> None:
+    with Server(agent_script(5, 5, 5, 5)) as server:
+        guard = guarded(
+            server, threshold=0.4, on_uncertain="refuse", tool_calls=tool_calls
+        )
+        _, called, returned, last = messages_of(make(guard), way)
+    assert called.tool_calls[0]["name"] == "transfer"
+    assert returned.content == "sent 5 to A. Example"
+    assert last.text == "Done."
+    decision = "unscored" if tool_calls == "skip" else "accept"
+    assert metadata_of(called)["decision"] == decision
+    assert metadata_of(last)["decision"] == "accept"
+
+
+@pytest.mark.parametrize("make", [graph_of, lambda g: create_agent(g, [transfer])])
+@pytest.mark.parametrize("way", ["invoke", "ainvoke"])
+def test_an_agent_whose_call_is_refused_calls_no_tool(way: str, make: Any) -> None:
+    with Server(agent_script(6, 7, 8, 9)) as server:
+        guard = guarded(
+            server, threshold=0.4, on_uncertain="refuse", tool_calls="score"
+        )
+        _, last = messages_of(make(guard), way)
+    assert not last.tool_calls
+    assert metadata_of(last)["decision"] == "refuse"
