@@ -74,4 +74,5 @@ def first_problem(error: ValidationError) -> str:
     """
     first = error.errors(include_url=False, include_input=False, include_context=False)
     place = ".".join(map(str, first[0]["loc"])) or "the object"
-    return f"{place}: {first[0]['msg'].replace('valid tuple', 'list')}"
+    problem = first[0]["msg"].removeprefix("Value error, ")
+    return f"{place}: {problem.replace('valid tuple', 'list')}"
