@@ -18,7 +18,6 @@ from snne_guard.observers import Observers
 from snne_guard.openai.guarding import AsyncGuarding, Guarding
 from snne_guard.openai.routing import guarded_request
 from snne_guard.sampling.openai import ApiObject, ApiRequest
-from snne_guard.sampling.replies import Reply
 from snne_guard.scorers import Method
 from snne_guard.settings import GuardSettings
 from snne_guard.types import (
@@ -27,7 +26,6 @@ from snne_guard.types import (
     OnError,
     OnUncertain,
     Prices,
-    Sample,
     Schedule,
     Similarity,
     ToolCalls,
@@ -76,6 +74,13 @@ class _Guarded:
     _snne_guarding: Guarding | AsyncGuarding
     _snne_handle: Callable[[ApiRequest], Any]
 
+    def post(self, path: str, **given: object) -> ApiObject:
+        """Send a request, guarded if it asks for an answer; async callers await it."""
+        request = guarded_request(path, given)
+        if request is None:
+            return self._snne_guarding.client.post(path, **given)
+        return self._snne_handle(request)
+
     def copy(self, **options: object) -> Self:
         """Return a guarded client with other options of the client."""
         inner = self._snne_guarding.client.copy(**options)
@@ -84,18 +89,17 @@ class _Guarded:
 
     with_options = copy
 
+    def _snne_assess(self, answer: str | None, request: Mapping[str, Any]) -> ApiObject:
+        """Call ``create`` of a client that assesses where this one answers."""
+        handle = partial(self._snne_guarding.assess, answer=answer)
+        client = _guarded_client(self._snne_guarding, handle)
+        chat = "messages" in request
+        api = client.chat.completions if chat else client.responses
+        return api.create(**request)
+
 
 class GuardedOpenAI(_Guarded, openai.OpenAI):
     """An ``OpenAI`` client whose answers are guarded; ``guard_client`` makes it."""
-
-    _snne_guarding: Guarding
-
-    def post(self, path: str, **given: object) -> ApiObject:
-        """Send a request; one for an answer is guarded."""
-        request = guarded_request(path, given)
-        if request is None:
-            return self._snne_guarding.client.post(path, **given)
-        return self._snne_handle(request)
 
     def assess(self, *, answer: str | None = None, **request: object) -> Assessment:
         """Return everything about one answer, samples and matrix too.
@@ -111,33 +115,18 @@ class GuardedOpenAI(_Guarded, openai.OpenAI):
         Raises:
             Exception: What the answer fails with.
         """
-        guarding = self._snne_guarding
-        handle = partial(guarding.assess, answer=_reply(answer))
-        create = _create_of(_guarded_client(guarding, handle), request)
-        assessment: Assessment = create(**request)
+        assessment: Assessment = self._snne_assess(answer, request)
         return assessment
 
 
 class AsyncGuardedOpenAI(_Guarded, openai.AsyncOpenAI):
     """An ``AsyncOpenAI`` client whose answers are guarded."""
 
-    _snne_guarding: AsyncGuarding
-
-    async def post(self, path: str, **given: object) -> ApiObject:
-        """Send a request; one for an answer is guarded."""
-        request = guarded_request(path, given)
-        if request is None:
-            return await self._snne_guarding.client.post(path, **given)
-        return await self._snne_handle(request)
-
     async def assess(
         self, *, answer: str | None = None, **request: object
     ) -> Assessment:
         """Return everything about one answer, as ``GuardedOpenAI.assess`` does."""
-        guarding = self._snne_guarding
-        handle = partial(guarding.assess, answer=_reply(answer))
-        create = _create_of(_guarded_client(guarding, handle), request)
-        assessment: Assessment = await create(**request)
+        assessment: Assessment = await self._snne_assess(answer, request)
         return assessment
 
 
@@ -268,18 +257,3 @@ def _guarded_class(kind: Any) -> Any:  # noqa: ANN401 - no static type has both 
     tasks = issubclass(kind, openai.AsyncOpenAI)
     base = AsyncGuardedOpenAI if tasks else GuardedOpenAI
     return type(f"Guarded{kind.__name__}", (base, kind), {})
-
-
-def _create_of(client: Any, request: Mapping[str, Any]) -> Callable[..., Any]:  # noqa: ANN401 - of either kind
-    """Return the ``create`` that a request is for."""
-    chat = "messages" in request
-    create: Callable[..., Any] = (
-        client.chat.completions.create if chat else client.responses.create
-    )
-    return create
-
-
-def _reply(answer: str | None) -> Reply | None:
-    if answer is None:
-        return None
-    return Reply(samples=(Sample(text=answer, finish_reason="stop"),))

@@ -36,7 +36,7 @@ from snne_guard.sampling.openai import (
 )
 from snne_guard.sampling.replies import Reply
 from snne_guard.settings import GuardSettings
-from snne_guard.types import Assessment
+from snne_guard.types import Assessment, Sample
 
 __all__ = ["AsyncGuarding", "Guarding"]
 
@@ -85,7 +85,7 @@ class _Guarding:
     models: dict[tuple[str, str], _ModelState] = field(default_factory=dict)
 
     def _prepare(
-        self, request: ApiRequest, answer: Reply | None = None
+        self, request: ApiRequest, answer: str | None = None
     ) -> tuple[Call, OpenAISender, DriverOptions]:
         """Return what a driver needs: a guarded call, its sender and the options."""
         known = self.models.setdefault((request.api.name, request.model), _ModelState())
@@ -98,7 +98,7 @@ class _Guarding:
                 request.body.get("tools") or request.body.get("functions")
             ),
             side_effects=has_side_effects(request.body),
-            answer=answer,
+            answer=None if answer is None else _reply(answer),
             answer_settings=_answer_settings(request),
         )
         sender = OpenAISender(
@@ -168,7 +168,7 @@ class Guarding(_Guarding):
         answer, record = self._deliver(request)
         return attach(parse(request, answer), record)
 
-    def assess(self, request: ApiRequest, *, answer: Reply | None) -> Assessment:
+    def assess(self, request: ApiRequest, *, answer: str | None) -> Assessment:
         """Return the assessment of an answer, which is drawn where none is given."""
         return _assessment(threads.run(*self._prepare(request.unstreamed(), answer)))
 
@@ -210,7 +210,7 @@ class AsyncGuarding(_Guarding):
         answer, record = await self._deliver(request)
         return attach(parse(request, answer), record)
 
-    async def assess(self, request: ApiRequest, *, answer: Reply | None) -> Assessment:
+    async def assess(self, request: ApiRequest, *, answer: str | None) -> Assessment:
         """Return the assessment of an answer, which is drawn where none is given."""
         prepared = self._prepare(request.unstreamed(), answer)
         return _assessment(await tasks.run(*prepared))
@@ -253,6 +253,10 @@ def _answer_settings(request: ApiRequest) -> dict[str, Any]:
         "max_tokens": limits[0] if limits else None,
         "stop": [stop] if isinstance(stop, str) else stop,
     }
+
+
+def _reply(answer: str) -> Reply:
+    return Reply(samples=(Sample(text=answer, finish_reason="stop"),))
 
 
 def _assessment(outcome: Outcome) -> Assessment:
