@@ -1,4 +1,4 @@
-"""A search for withheld text, and everything that LangChain lets one listen with."""
+"""A search for withheld text, and every way to listen to LangChain."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def _parts(value: Any) -> Iterator[tuple[Any, Any]]:
 
 
 class Recorder:
-    """Keeps all that a handler is told, as ``(event, arguments)``."""
+    """Keeps every event of a handler, as ``(event, arguments)``."""
 
     run_inline = True
 
@@ -152,12 +152,12 @@ register_configure_hook(
 
 
 class Listeners:
-    """Everything that LangChain lets one listen with, switched on.
+    """Every way to listen to LangChain, switched on.
 
     Attributes:
         config: What the caller passes.
         inner: Handlers of the guarded model itself.
-        outer: Handlers that the guard is told of.
+        outer: Handlers in that config.
     """
 
     def __init__(self, way: str, stack: ExitStack) -> None:

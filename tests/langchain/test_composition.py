@@ -133,7 +133,7 @@ def test_a_guard_in_a_guard_is_asked_like_a_model() -> None:
 
 
 def test_draws_are_made_on_copies_of_a_model_that_keeps_count() -> None:
-    """So a FakeListChatModel says the first thing always, one with an iterator not."""
+    """A FakeListChatModel repeats its first reply; an iterator goes on."""
     counting = FakeListChatModel(responses=["Paris", *APART])
     assert metadata_of(SNNEGuard(counting, n=3).invoke("x"))["uncertainty"] == 0.0
     assert counting.i == 0

@@ -153,7 +153,7 @@ def test_langgraph_streams_what_is_delivered_once(how: str, asynchronous: bool) 
 
 
 class Delegating(SimpleChatModel):
-    """A model that asks another one, with whatever callbacks are in the air."""
+    """A model that asks another one, with the callbacks that it inherits."""
 
     inner: Any
 

@@ -112,6 +112,6 @@ def test_an_instrumentation_sees_the_run_of_the_guard_alone(
         outcome_of(SNNEGuard(chat_openai(server), **options), way)
     (span,) = spans()
     assert span.name == "SNNEGuard"
-    told = span.to_json()
-    assert (SECRET in told) is (how == "flag")
-    assert "Lyon" not in told
+    recorded = span.to_json()
+    assert (SECRET in recorded) is (how == "flag")
+    assert "Lyon" not in recorded

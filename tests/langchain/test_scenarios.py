@@ -17,10 +17,9 @@ import openai
 import pytest
 
 from snne_guard import GuardTimeoutError, SNNEGuard
-from tests.langchain.support import ask, chat_openai, metadata_of
+from tests.langchain.support import REFUSAL, WHOLE, ask, chat_openai, metadata_of
 from tests.support.openai_server import Answer, Asked, Scripted, Server, rejecting
 
-REFUSAL = "I am not certain enough of the answer to give one."
 PARIS = Answer()
 FUNCTION = {"name": "pay", "parameters": {"type": "object", "properties": {}}}
 TOOL = {"type": "function", "function": FUNCTION}
@@ -89,7 +88,7 @@ def alone(sample: Answer, reason: str | None = None, **fields: Any) -> Row:
 
 def choices(*texts: Any, **fields: Any) -> dict[str, Any]:
     """Return a body by hand; a text may bring its own fields of the choice."""
-    listed = [text if isinstance(text, dict) else {"text": text} for text in texts]
+    parts = [text if isinstance(text, dict) else {"text": text} for text in texts]
     return {
         "id": "c",
         "object": "chat.completion",
@@ -98,11 +97,11 @@ def choices(*texts: Any, **fields: Any) -> dict[str, Any]:
         "choices": [
             {
                 "index": place,
-                "finish_reason": one.get("finish", "stop"),
-                "message": {"role": "assistant", "content": one["text"]},
-                "logprobs": one.get("logprobs"),
+                "finish_reason": part.get("finish", "stop"),
+                "message": {"role": "assistant", "content": part["text"]},
+                "logprobs": part.get("logprobs"),
             }
-            for place, one in enumerate(listed)
+            for place, part in enumerate(parts)
         ],
         "usage": {"prompt_tokens": 5, "completion_tokens": 4, "total_tokens": 9},
         **fields,
@@ -383,16 +382,17 @@ def served(row: Row) -> Scripted:
         if row.alone and asked.n > 1:
             error = {"message": "n must be 1", "param": "n"}
             return Answer(status=400, body={"error": error})
-        said = row.samples if asked.is_sample else row.answer
-        listed = [said] if isinstance(said, Answer) else said
+        answers = row.samples if asked.is_sample else row.answer
+        if isinstance(answers, Answer):
+            return answers
         turns[asked.is_sample] += 1
-        return listed[min(turns[asked.is_sample], len(listed)) - 1]
+        return answers[min(turns[asked.is_sample], len(answers)) - 1]
 
     return script
 
 
 @pytest.mark.parametrize("name", ROWS)
-@pytest.mark.parametrize("way", ["invoke", "ainvoke"])
+@pytest.mark.parametrize("way", WHOLE)
 def test_what_a_guard_makes_of_it(way: str, name: str) -> None:
     row = ROWS[name]
     with Server(served(row)) as server:
@@ -406,14 +406,14 @@ def test_what_a_guard_makes_of_it(way: str, name: str) -> None:
                 ask(guard, way)
             return
         message = ask(guard, way)
-    found = metadata_of(message)
-    cost = found["cost"]
+    record = metadata_of(message)
+    cost = record["cost"]
     assert {
         "says": message.text,
-        "decision": found["decision"],
-        "reasons": set(found["reasons"]),
-        "n_used": found["n_used"],
-        "method": found["method"],
+        "decision": record["decision"],
+        "reasons": set(record["reasons"]),
+        "n_used": record["n_used"],
+        "method": record["method"],
         "calls": (cost["calls"], cost["attempts"]),
         "lower_bound": cost["lower_bound"],
     } == {
@@ -425,4 +425,4 @@ def test_what_a_guard_makes_of_it(way: str, name: str) -> None:
         "calls": row.calls,
         "lower_bound": row.lower_bound,
     }
-    assert (found["uncertainty"] is None) is (row.method is None)
+    assert (record["uncertainty"] is None) is (row.method is None)

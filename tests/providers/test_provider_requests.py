@@ -157,11 +157,12 @@ async def body(wire: Wire, asking: LangChainSender, draw: Draw, way: str) -> Any
     return sent.value.body
 
 
-def at(found: Any, path: str) -> Any:
+def at(body: Any, path: str) -> Any:
     """Return what stands at a path of a body, None for no path."""
+    value = body if path else None
     for name in path.split(".") if path else ():
-        found = found.get(name) if isinstance(found, dict) else None
-    return found if path else None
+        value = value.get(name) if isinstance(value, dict) else None
+    return value
 
 
 @EVERY
@@ -194,9 +195,9 @@ async def test_nothing_is_sent_that_only_the_guard_wants(
     asking = draws(chat(name), logprobs=False)
     answer = await body(wire, asking, Draw(role="answer"), way)
     sample = await body(wire, asking, Draw(role="sample"), way)
-    for found in (answer, sample):
-        assert not at(found, CASES[name].logprobs)
-        assert at(found, CASES[name].n) in (None, 1)
+    for request in (answer, sample):
+        assert not at(request, CASES[name].logprobs)
+        assert at(request, CASES[name].n) in (None, 1)
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -261,8 +262,8 @@ async def test_a_temperature_is_moved_into_the_providers_range(
     name: str, wanted: float, sent: float, wire: Wire
 ) -> None:
     asking = draws(chat(name), temperature=wanted)
-    found = await body(wire, asking, Draw(role="sample"), "send")
-    assert at(found, CASES[name].temperature) == sent
+    sample = await body(wire, asking, Draw(role="sample"), "send")
+    assert at(sample, CASES[name].temperature) == sent
 
 
 async def test_the_responses_api_is_asked_one_by_one_and_stores_nothing(

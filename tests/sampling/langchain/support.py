@@ -20,6 +20,11 @@ SAMPLE = Draw(role="sample")
 LOGPROBS = {"content": [{"token": "Paris", "logprob": -0.5}]}
 
 
+def tokens(*pairs: tuple[str, float]) -> list[dict[str, Any]]:
+    """Return tokens with their log-probabilities, as OpenAI lists them."""
+    return [{"token": token, "logprob": logprob} for token, logprob in pairs]
+
+
 class RejectedError(Exception):
     """A provider's HTTP 400."""
 
@@ -39,7 +44,7 @@ class Call:
 
 
 class Scripted(BaseChatModel):
-    """Says one text, once for each reply that is asked for, or does as its script says.
+    """Repeats one text for each reply that is asked for, or follows its script.
 
     Copies share the list of calls.
     """
@@ -75,12 +80,14 @@ class Scripted(BaseChatModel):
         return call
 
     def _result(self, call: Call) -> ChatResult:
-        found = self.script(call) if self.script else self.text
-        if isinstance(found, BaseException):
-            raise found
-        if isinstance(found, ChatResult):
-            return found
-        texts = [found] * call.options.get("n", 1) if isinstance(found, str) else found
+        scripted = self.script(call) if self.script else self.text
+        if isinstance(scripted, BaseException):
+            raise scripted
+        if isinstance(scripted, ChatResult):
+            return scripted
+        texts = scripted
+        if isinstance(scripted, str):
+            texts = [scripted] * call.options.get("n", 1)
         usage = {"input_tokens": 9, "output_tokens": 4, "total_tokens": 13}
         info: dict[str, Any] = {"finish_reason": "stop"}
         if call.options.get("logprobs"):

@@ -1,4 +1,4 @@
-"""The table of provider classes, and rows of one's own."""
+"""The table of provider classes, and rows that a user adds."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def test_every_row_names_a_class_that_is_there(name: str) -> None:
         "langchain_openai.chat_models.base" if kind == "BaseChatOpenAI" else package
     )
     module = "snne_guard.langchain" if package == "snne_guard" else module
-    found = getattr(importlib.import_module(module), kind)
-    assert f"{found.__module__.partition('.')[0]}.{found.__name__}" == name
+    there = getattr(importlib.import_module(module), kind)
+    assert f"{there.__module__.partition('.')[0]}.{there.__name__}" == name
 
 
 def test_a_class_in_no_row_is_asked_in_the_safe_way() -> None:
@@ -45,7 +45,7 @@ def test_a_class_in_no_row_is_asked_in_the_safe_way() -> None:
     assert capabilities(fake, {"temperature": 0}).temperature
 
 
-def test_a_row_of_ones_own_counts_for_subclasses(table: Provider) -> None:
+def test_a_row_of_the_users_own_counts_for_subclasses(table: Provider) -> None:
     assert provider_of(ScriptedStream()) is table
     nearer = Provider(classes=("tests.ScriptedStream",), temperature_range=(0.0, 0.5))
     register_provider(nearer)

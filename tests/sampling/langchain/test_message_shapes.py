@@ -1,0 +1,249 @@
+"""LangChain messages of real providers, a row each, and the samples they become."""
+
+from __future__ import annotations
+
+import pytest
+from langchain_core.messages import AIMessage
+
+from snne_guard.sampling.langchain.messages import sample_of
+from snne_guard.types import Sample
+from tests.sampling.langchain.support import tokens
+
+PARIS = tokens(("Pa", -0.5), ("ris", -0.25))
+
+SHAPES: dict[str, tuple[AIMessage, Sample]] = {
+    "OpenAI": (
+        AIMessage(
+            "Paris",
+            response_metadata={
+                "model_name": "gpt-5-mini-2026",
+                "finish_reason": "stop",
+                "id": "chatcmpl-1",
+                "logprobs": {"content": PARIS, "refusal": None},
+            },
+        ),
+        Sample(
+            text="Paris",
+            finish_reason="stop",
+            model="gpt-5-mini-2026",
+            response_id="chatcmpl-1",
+            token_logprobs=(-0.5, -0.25),
+            tokens=("Pa", "ris"),
+        ),
+    ),
+    "OpenAI, Responses": (
+        AIMessage(
+            [
+                {"type": "reasoning", "id": "rs_1", "summary": []},
+                {"type": "text", "text": "Paris", "annotations": [{"type": "url"}]},
+            ],
+            response_metadata={
+                "id": "resp_1",
+                "model": "gpt-5",
+                "model_name": "gpt-5",
+                "status": "completed",
+                "incomplete_details": None,
+            },
+        ),
+        Sample(
+            text="Paris", finish_reason="completed", model="gpt-5", response_id="resp_1"
+        ),
+    ),
+    "OpenAI, Responses, cut off": (
+        AIMessage(
+            "Par",
+            response_metadata={
+                "status": "incomplete",
+                "incomplete_details": {"reason": "max_output_tokens"},
+            },
+        ),
+        Sample(text="Par", finish_reason="max_output_tokens", truncated=True),
+    ),
+    "OpenAI, refusal beside the text": (
+        AIMessage(
+            "",
+            additional_kwargs={"refusal": "I cannot help with that."},
+            response_metadata={"finish_reason": "stop"},
+        ),
+        Sample(text="", finish_reason="stop", refused=True),
+    ),
+    "OpenAI, refusal in a v1 block": (
+        AIMessage(
+            [{"type": "non_standard", "value": {"type": "refusal", "refusal": "No."}}],
+            response_metadata={"status": "completed"},
+        ),
+        Sample(text="", finish_reason="completed", refused=True),
+    ),
+    "OpenAI, a call": (
+        AIMessage(
+            "",
+            tool_calls=[{"name": "pay", "args": {"to": "A", "n": 5}, "id": "call_1"}],
+            response_metadata={"finish_reason": "tool_calls"},
+        ),
+        Sample(
+            text="",
+            finish_reason="tool_calls",
+            tool_calls='[{"args":{"n":5,"to":"A"},"name":"pay"}]',
+        ),
+    ),
+    "OpenAI, a call with broken JSON": (
+        AIMessage(
+            "",
+            invalid_tool_calls=[
+                {"name": "pay", "args": '{"n": ', "id": "1", "error": None}
+            ],
+            response_metadata={"finish_reason": "length"},
+        ),
+        Sample(
+            text="",
+            finish_reason="length",
+            truncated=True,
+            tool_calls='[{"args":"{\\"n\\": ","name":"pay"}]',
+        ),
+    ),
+    "OpenAI, spoken": (
+        AIMessage(
+            "",
+            additional_kwargs={"audio": {"data": "AAAA", "transcript": "Paris"}},
+            response_metadata={"finish_reason": "stop"},
+        ),
+        Sample(text="", finish_reason="stop", unreadable=True),
+    ),
+    "Azure, filtered": (
+        AIMessage("", response_metadata={"finish_reason": "content_filter"}),
+        Sample(text="", finish_reason="content_filter", refused=True),
+    ),
+    "Anthropic": (
+        AIMessage(
+            [
+                {"type": "thinking", "thinking": "France?", "signature": "x"},
+                {"type": "text", "text": "Paris", "citations": []},
+            ],
+            response_metadata={
+                "id": "msg_1",
+                "model": "claude-4",
+                "model_name": "claude-4",
+                "stop_reason": "end_turn",
+                "stop_sequence": None,
+            },
+        ),
+        Sample(
+            text="Paris",
+            finish_reason="end_turn",
+            model="claude-4",
+            response_id="msg_1",
+        ),
+    ),
+    "Anthropic, a call": (
+        AIMessage(
+            [{"type": "tool_use", "id": "t", "name": "pay", "input": {"n": 5}}],
+            tool_calls=[{"name": "pay", "args": {"n": 5}, "id": "t"}],
+            response_metadata={"stop_reason": "tool_use"},
+        ),
+        Sample(
+            text="",
+            finish_reason="tool_use",
+            tool_calls='[{"args":{"n":5},"name":"pay"}]',
+        ),
+    ),
+    "Anthropic, refusal": (
+        AIMessage("No", response_metadata={"stop_reason": "refusal"}),
+        Sample(text="No", finish_reason="refusal", refused=True),
+    ),
+    "Anthropic, paused": (
+        AIMessage("Let me", response_metadata={"stop_reason": "pause_turn"}),
+        Sample(text="Let me", finish_reason="pause_turn", truncated=True),
+    ),
+    "Gemini": (
+        AIMessage(
+            "Paris",
+            response_metadata={"finish_reason": "STOP", "model_name": "gemini-3"},
+        ),
+        Sample(text="Paris", finish_reason="STOP", model="gemini-3"),
+    ),
+    "Gemini, blocked": (
+        AIMessage("", response_metadata={"finish_reason": "SAFETY"}),
+        Sample(text="", finish_reason="SAFETY", refused=True),
+    ),
+    "Gemini, an odd end": (
+        AIMessage("", response_metadata={"finish_reason": "MALFORMED_FUNCTION_CALL"}),
+        Sample(
+            text="",
+            finish_reason="MALFORMED_FUNCTION_CALL",
+            truncated=True,
+            unreadable=True,
+        ),
+    ),
+    "Bedrock, guarded": (
+        AIMessage("Sorry", response_metadata={"stopReason": "guardrail_intervened"}),
+        Sample(text="Sorry", finish_reason="guardrail_intervened", refused=True),
+    ),
+    "Ollama": (
+        AIMessage(
+            "Paris",
+            response_metadata={
+                "model": "llama3",
+                "done_reason": "stop",
+                "logprobs": PARIS,
+            },
+        ),
+        Sample(
+            text="Paris",
+            finish_reason="stop",
+            model="llama3",
+            token_logprobs=(-0.5, -0.25),
+            tokens=("Pa", "ris"),
+        ),
+    ),
+    "Together": (
+        AIMessage(
+            "Paris",
+            response_metadata={
+                "finish_reason": "eos",
+                "logprobs": {"tokens": ["Pa", "ris"], "token_logprobs": [-0.5, -0.25]},
+            },
+        ),
+        Sample(
+            text="Paris",
+            finish_reason="eos",
+            token_logprobs=(-0.5, -0.25),
+            tokens=("Pa", "ris"),
+        ),
+    ),
+    "DeepSeek": (
+        AIMessage(
+            "Paris",
+            additional_kwargs={"reasoning_content": "France?"},
+            response_metadata={"finish_reason": "stop"},
+        ),
+        Sample(text="Paris", finish_reason="stop"),
+    ),
+    "a function call of old": (
+        AIMessage(
+            "",
+            additional_kwargs={"function_call": {"name": "pay", "arguments": "{}"}},
+            response_metadata={"finish_reason": "function_call"},
+        ),
+        Sample(
+            text="",
+            finish_reason="function_call",
+            tool_calls='[{"args":{},"name":"pay"}]',
+        ),
+    ),
+    "an image": (
+        AIMessage(
+            [{"type": "text", "text": "Look:"}, {"type": "image", "base64": "AAAA"}],
+            response_metadata={"finish_reason": "STOP"},
+        ),
+        Sample(text="Look:", finish_reason="STOP", unreadable=True),
+    ),
+    "a fake model": (AIMessage("Paris"), Sample(text="Paris")),
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_messages_of_real_providers(shape: str) -> None:
+    message, expected = SHAPES[shape]
+    sample = sample_of(message)
+    assert sample == expected
+    assert sample.response_id == expected.response_id
