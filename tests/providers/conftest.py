@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import importlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Any
 
 import pytest
@@ -34,10 +35,22 @@ class Wire:
         return self.respond(body)
 
 
+@cache
+def bedrock() -> Any:
+    """Return a client of AWS's Bedrock with the credentials of nobody."""
+    boto3 = pytest.importorskip("boto3")
+    session = boto3.Session(
+        region_name="us-east-1",
+        aws_access_key_id="test",
+        aws_secret_access_key="test",  # noqa: S106 - of nobody
+    )
+    return session.client("bedrock-runtime")
+
+
 @pytest.fixture
-def wire(monkeypatch: pytest.MonkeyPatch) -> Wire:
+def wire(monkeypatch: pytest.MonkeyPatch) -> Iterator[Wire]:
     """Replace the sending of every HTTP client that the providers' packages use."""
-    found = Wire()
+    wire = Wire()
     for name in ("httpx", "httpx2"):
         try:
             module: Any = importlib.import_module(name)
@@ -45,21 +58,22 @@ def wire(monkeypatch: pytest.MonkeyPatch) -> Wire:
             continue
 
         def send(_self: Any, request: Any, module: Any = module, **_: Any) -> Any:
-            answer = found.take(json.loads(request.read()))
+            answer = wire.take(json.loads(request.read()))
             return module.Response(200, json=answer, request=request)
 
         async def asend(
             _self: Any, request: Any, module: Any = module, **_: Any
         ) -> Any:
-            answer = found.take(json.loads(await request.aread()))
+            answer = wire.take(json.loads(await request.aread()))
             return module.Response(200, json=answer, request=request)
 
         monkeypatch.setattr(module.Client, "send", send)
         monkeypatch.setattr(module.AsyncClient, "send", asend)
-    botocore = pytest.importorskip("botocore.client")
 
-    def call(_self: Any, _operation: str, body: dict[str, Any]) -> Any:
-        return found.take(json.loads(body["body"]) if "body" in body else body)
+    def send_to_bedrock(request: Any, **_: Any) -> Any:
+        return wire.take(json.loads(request.body))
 
-    monkeypatch.setattr(botocore.BaseClient, "_make_api_call", call)
-    return found
+    events = bedrock().meta.events
+    events.register("before-send", send_to_bedrock)
+    yield wire
+    events.unregister("before-send", send_to_bedrock)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 from dataclasses import dataclass, field
-from functools import cache
 from typing import Any
 
 import pytest
@@ -20,7 +19,7 @@ from snne_guard.sampling.langchain import (
     retries_itself,
 )
 from snne_guard.sampling.replies import Draw, Reply
-from tests.providers.conftest import SentError, Wire
+from tests.providers.conftest import SentError, Wire, bedrock
 
 KEY = {"model": "m", "api_key": "test"}
 CLAUDE = "anthropic.claude-3-5-sonnet-20241022-v2:0"
@@ -39,17 +38,6 @@ class Case:
     acts: Any = field(default_factory=lambda: SEARCH)
     retries: bool = True
     ways: tuple[str, ...] = ("send", "asend")
-
-
-@cache
-def bedrock() -> Any:
-    boto3 = pytest.importorskip("boto3")
-    session = boto3.Session(
-        region_name="us-east-1",
-        aws_access_key_id="test",
-        aws_secret_access_key="test",  # noqa: S106 - of nobody
-    )
-    return session.client("bedrock-runtime")
 
 
 def bedrock_options() -> Any:
@@ -157,9 +145,9 @@ async def body(wire: Wire, asking: LangChainSender, draw: Draw, way: str) -> Any
     return sent.value.body
 
 
-def at(body: Any, path: str) -> Any:
+def at(sent: Any, path: str) -> Any:
     """Return what stands at a path of a body, None for no path."""
-    value = body if path else None
+    value = sent if path else None
     for name in path.split(".") if path else ():
         value = value.get(name) if isinstance(value, dict) else None
     return value
