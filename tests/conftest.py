@@ -31,6 +31,9 @@ for _name in ("COLUMNS", "FORCE_COLOR", "GITHUB_ACTIONS", "SNNE_GUARD_DISABLED")
     os.environ.pop(_name, None)
 os.environ |= {"HF_HUB_OFFLINE": "1", "HF_HUB_DISABLE_PROGRESS_BARS": "1"}
 os.environ.setdefault("OMP_THREAD_LIMIT", "1")
+# Tests speak no TLS, and every HTTP client would read all certificates for 20 ms.
+os.environ.pop("SSL_CERT_FILE", None)
+os.environ["SSL_CERT_DIR"] = os.devnull
 
 
 class NetworkRefusedError(RuntimeError):
