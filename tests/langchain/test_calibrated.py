@@ -31,12 +31,12 @@ def calibration(**changes: Any) -> Calibration:
 
 
 def test_a_guard_starts_from_its_calibration(tmp_path: Path) -> None:
-    made = calibration()
-    made.save(tmp_path / "guard.json")
+    path = tmp_path / "guard.json"
+    calibration().save(path)
     with Server(always()) as server:
         model = chat_openai(server, max_completion_tokens=50)
-        for given in (made, tmp_path / "guard.json", str(tmp_path / "guard.json")):
-            guard = SNNEGuard.from_calibration(model, given, on_uncertain="refuse")
+        for source in (calibration(), path, str(path)):
+            guard = SNNEGuard.from_calibration(model, source, on_uncertain="refuse")
             record = metadata_of(guard.invoke("Where?"))
             assert (record["decision"], record["threshold"]) == ("accept", 0.4)
             assert (record["n_requested"], record["method"]) == (3, "snne")

@@ -118,15 +118,15 @@ MODES = ["messages", "updates", "values", "debug", "custom", "tasks"]
 
 
 def parts_of(app: Any, asynchronous: bool) -> list[tuple[str, Any]]:
-    given = {"messages": [("user", "Where?")]}
+    state = {"messages": [("user", "Where?")]}
 
     async def read() -> list[Any]:
-        return [part async for part in app.astream(given, stream_mode=MODES)]
+        return [part async for part in app.astream(state, stream_mode=MODES)]
 
     return (
         in_loop(read())
         if asynchronous
-        else list(app.stream(given, None, stream_mode=MODES))
+        else list(app.stream(state, None, stream_mode=MODES))
     )
 
 

@@ -82,8 +82,8 @@ def alone(sample: Answer, reason: str | None = None, **fields: Any) -> Row:
     """Return a row in which one sample of four, each asked for alone, is odd."""
     odd: dict[str, Any] = {"n_used": 4} if reason else {}
     reasons = (reason,) if reason else ()
-    given = {"alone": True, "calls": (5, 6), "reasons": reasons, **odd, **fields}
-    return Row(samples=[PARIS, sample, PARIS], **given)
+    row = {"alone": True, "calls": (5, 6), "reasons": reasons, **odd, **fields}
+    return Row(samples=[PARIS, sample, PARIS], **row)
 
 
 def choices(*texts: Any, **fields: Any) -> dict[str, Any]:
