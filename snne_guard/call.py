@@ -8,7 +8,11 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from snne_guard.decision import Delivery
-from snne_guard.errors import UncertainAnswerError
+from snne_guard.errors import (
+    ConfigurationError,
+    SamplingError,
+    UncertainAnswerError,
+)
 from snne_guard.sampling.replies import Draw, ProviderCapabilities, Reply
 from snne_guard.settings import GuardSettings
 from snne_guard.similarity import LONG_QUESTION
@@ -83,9 +87,27 @@ class GuardState:
         self.n_ignored = False
         self._warned = False
 
-    def warn_if_long(self, question: str | None, /) -> None:
-        """Warn once where a message that stands for the question holds more than it."""
-        if len(question or "") < LONG_QUESTION or self._warned:
+    def question(self, chosen: object, message: str | None, /) -> str | None:
+        """Return what the user asks in a call.
+
+        Args:
+            chosen: What the application says it is, None if it does not.
+            message: The user's last message, which then stands for it. One that is so
+                long that it must hold more gives a warning, once.
+
+        Raises:
+            ConfigurationError: What the application says is no text.
+        """
+        if chosen is None:
+            self._warn_if_long(message or "")
+            return message
+        if not isinstance(chosen, str):
+            msg = f"expected the question as a text, got {type(chosen).__name__}"
+            raise ConfigurationError(msg)
+        return chosen
+
+    def _warn_if_long(self, message: str) -> None:
+        if len(message) < LONG_QUESTION or self._warned:
             return
         self._warned = True
         _log.warning(
@@ -140,7 +162,7 @@ class Outcome:
         delivery: What the application gets; where that is nothing, ``error`` is raised.
         answer: The answer's reply, None where none came.
         error: What withheld the answer, or why there is none.
-        replacement: What ``on_uncertain`` returned, where that was no known word.
+        replacement: What ``on_uncertain`` returned, where that was no text.
     """
 
     assessment: Assessment
@@ -148,6 +170,12 @@ class Outcome:
     answer: Reply | None = field(default=None, repr=False)
     error: BaseException | None = None
     replacement: Any = field(default=None, repr=False)
+
+    @property
+    def failure(self) -> BaseException | None:
+        """Why there is no assessment to look at; a withheld answer is no failure."""
+        withheld = isinstance(self.error, UncertainAnswerError | SamplingError)
+        return None if withheld and self.answer is not None else self.error
 
 
 Call = Generator[Draws | Work, Any, Outcome]

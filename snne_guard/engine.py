@@ -43,6 +43,9 @@ __all__ = ["guarded_call", "wants_logprobs"]
 
 _log = logging.getLogger(__name__)
 
+_COMPARES_VALUES = ("content_f1", "exact", "structured")
+"""Similarities that compare calls and JSON value by value by themselves."""
+
 
 def wants_logprobs(request: Request, /) -> bool:
     """Return whether draws of this call should ask for log-probabilities."""
@@ -65,7 +68,7 @@ def guarded_call(request: Request, /) -> Call:
             return ended
         score = yield from _score(call)
         return (yield from _decide(call, score))
-    except BaseException as error:  # noqa: BLE001 - handed to the driver, which raises it
+    except BaseException as error:  # noqa: BLE001 - whoever called raises it
         call.note("cancelled")
         return call.fail(error)
 
@@ -181,11 +184,11 @@ def _draw_all(call: _CallState) -> Generator[Draws, Any, Outcome | None]:
         and not request.side_effects
         and not request.calls_pass
     )
+    samples = _sample_draws(call)
     if call.answer is None:
-        samples = _sample_draws(call) if together else ()
-        yield from _send(call, (Draw(role="answer"), *samples))
-    if call.answer is None:
-        return _without_answer(call)
+        yield from _send(call, (Draw(role="answer"), *(samples if together else ())))
+        if call.answer is None:
+            return _without_answer(call)
     if skipped is not None:
         return call.skip(skipped)
     if request.calls_pass and call.answer.first.tool_calls is not None:
@@ -193,8 +196,8 @@ def _draw_all(call: _CallState) -> Generator[Draws, Any, Outcome | None]:
     if request.side_effects:
         call.note("side_effects")
         return None
-    if all(draw.role == "answer" for draw in call.drawn):
-        yield from _send(call, _sample_draws(call))
+    if all(draw.role == "answer" for draw in call.drawn):  # no sample is sent yet
+        yield from _send(call, samples)
     yield from _top_up(call)
     if not call.temperature_set:
         call.note("temperature_unset")
@@ -278,8 +281,8 @@ def _score(call: _CallState) -> Generator[Work, Any, Score | None]:
         return None
     method = _method_for(call, members)
     wanted = settings.similarity or method.default_similarity
-    if settings.similarity is not None and (members.calls or request.structured):
-        wanted = "structured"  # content_f1, the default, does this by itself
+    if (members.calls or request.structured) and wanted not in _COMPARES_VALUES:
+        wanted = "structured"
     name, similarity = resolve_similarity(wanted)
     result: Score | Failure = yield Work(
         function=partial(
@@ -294,7 +297,7 @@ def _score(call: _CallState) -> Generator[Work, Any, Score | None]:
             include_answer=settings.include_answer,
         ),
         deadline=call.deadline,
-        # Those by these names take no model and no time.
+        # Built-in similarities need no model and are fast.
         quick=members.are_short
         and name in SIMILARITIES
         and isinstance(settings.method, str),
@@ -307,8 +310,6 @@ def _score(call: _CallState) -> Generator[Work, Any, Score | None]:
         return None
     for reason in result.reasons:
         call.note(reason)
-    if result.uncertainty is None:
-        call.note("scoring_failed")
     return result
 
 
@@ -336,10 +337,11 @@ def _decide(call: _CallState, score: Score | None) -> Generator[Work, Any, Outco
     policy = call.settings.policy
     if policy.threshold is None:
         call.note("no_threshold")
-    verdict = policy.unscored()
     promised: dict[str, Any] = {}
-    if score is not None:
-        covered = _is_covered(call, score)
+    if score is None:
+        verdict = policy.unscored()
+    else:
+        covered = _threshold_applies(call, score)
         if not covered:
             call.note("uncalibrated")
         verdict = policy.scored(score.uncertainty, covered=covered)
@@ -352,7 +354,10 @@ def _decide(call: _CallState, score: Score | None) -> Generator[Work, Any, Outco
         if isinstance(result, Failure):
             return replace(call.fail(result.error), assessment=assessment)
         if isinstance(result, str):
-            verdict = _chosen(call, result)
+            try:
+                verdict = _chosen(call, result)
+            except ConfigurationError as error:
+                return replace(call.fail(error), assessment=assessment)
         else:
             replacement = result
         assessment = call.assess(score, decision=verdict.decision, **promised)
@@ -366,7 +371,7 @@ def _decide(call: _CallState, score: Score | None) -> Generator[Work, Any, Outco
 
 
 def _promises(call: _CallState, score: Score) -> dict[str, Any]:
-    """Return what a calibration says of an answer; it does of complete sets alone."""
+    """Return what a calibration says of an answer, if its set is complete."""
     settings = call.settings
     if score.n != settings.n or score.uncertainty is None:
         return {}
@@ -385,8 +390,8 @@ def _chosen(call: _CallState, word: str) -> Verdict:
     return verdict
 
 
-def _is_covered(call: _CallState, score: Score) -> bool:
-    """Return whether the set is one that the calibration was made for."""
+def _threshold_applies(call: _CallState, score: Score) -> bool:
+    """Return whether a calibration, if there is one, was made for such a set."""
     calibration, members = call.settings.calibration, call.members
     if not isinstance(calibration, Calibration) or members is None:
         return True

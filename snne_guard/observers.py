@@ -79,7 +79,7 @@ class Observers:
 def _notify(observer: Observer, assessment: Assessment) -> object:
     try:
         return observer.on_assessment(assessment)
-    except StopIteration as error:  # which a future of asyncio never ends with
+    except StopIteration as error:  # asyncio's futures cannot hold it
         msg = "an observer raised StopIteration"
         raise RuntimeError(msg) from error
 

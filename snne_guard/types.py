@@ -188,8 +188,8 @@ class Sample:
         model: Name of the model that gave it, None if the provider does not say.
         tool_calls: The calls that the reply makes, as canonical JSON, else None.
         refused: Whether the provider marked the reply as a refusal.
-        unreadable: Whether it holds content that is neither text nor a call: an image,
-            audio, a file.
+        unreadable: Whether it has no visible text, or holds content that is neither
+            text nor a call: an image, audio, a file.
         response_id: The provider's id of the reply, None if it gives none.
     """
 

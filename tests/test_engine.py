@@ -93,6 +93,8 @@ def test_an_unknown_word_of_the_users_function_is_refused() -> None:
     outcome = run(request, "Paris", APART)
     assert isinstance(outcome.error, ConfigurationError)
     assert outcome.delivery == "nothing"
+    assert outcome.assessment.uncertainty == pytest.approx(1.0)
+    assert outcome.assessment.reasons == ()
 
 
 @pytest.mark.parametrize(
@@ -178,6 +180,16 @@ def test_calls_are_compared_where_they_do_not_pass(form: dict[str, Any]) -> None
     apart = [calling(amount) for amount in (20, 300, 4_000, 50_000)]
     assert assess(request, calling(1), apart).decision == "flag"
     assert assess(request, calling(1), [calling(1)] * 4).uncertainty == 0.0
+
+
+@pytest.mark.parametrize("options", [{"similarity": "rouge_l"}, {"method": "lex_sim"}])
+def test_calls_are_compared_value_by_value_whatever_compares_texts(
+    options: dict[str, Any],
+) -> None:
+    other = [calling(20)] * 4
+    plain = assess(guarding(similarity="structured", method="snne"), calling(1), other)
+    given = assess(guarding(**{"method": "snne", **options}), calling(1), other)
+    assert given.matrix == pytest.approx(plain.matrix)
 
 
 def test_a_text_beside_a_call_is_compared_too() -> None:

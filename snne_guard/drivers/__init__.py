@@ -17,7 +17,8 @@ class DriverOptions:
     Attributes:
         limiter: How many requests may be in flight, all calls together.
         observers: Who gets the assessments.
-        retry: Whether to retry requests, where neither model nor client does so itself.
+        retry: Whether the driver retries failed requests; only where neither model nor
+            client does.
     """
 
     limiter: Limiter

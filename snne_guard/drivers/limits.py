@@ -31,7 +31,7 @@ class Limiter:
         """Return a future that is done once a slot is held.
 
         A task waits for it by ``asyncio.wrap_future``. Call ``release`` with it in any
-        case, also after waiting in vain.
+        case, even if the wait was abandoned.
 
         Args:
             first: Whether to stand before all others, as answers do before samples.

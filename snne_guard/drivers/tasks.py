@@ -40,8 +40,8 @@ def stream(
 async def _carry_out(
     call: Call, in_flight: _InFlight, *, stream_from: StreamingSender | None
 ) -> AsyncGenerator[Any]:
-    """Do what the engine wants until the call ends; yield chunks, then the outcome."""
-    async with in_flight as requests:
+    """Do what the engine wants until the call ends, as in ``threads``."""
+    async with in_flight:
         try:
             wanted = next(call)
             while True:
@@ -49,9 +49,9 @@ async def _carry_out(
                     if not isinstance(wanted, Draws):
                         result: Any = await _work(wanted)
                     elif stream_from is None or not wanted.with_answer:
-                        result = await requests.wait(wanted, requests.start(wanted))
+                        result = await in_flight.wait(wanted, in_flight.start(wanted))
                     else:
-                        answer = _StreamedAnswer(wanted, stream_from, requests)
+                        answer = _StreamedAnswer(wanted, stream_from, in_flight)
                         async with aclosing(answer.chunks()) as chunks:
                             async for chunk in chunks:
                                 yield chunk
@@ -72,17 +72,17 @@ class _StreamedAnswer:
     """An answer that is streamed while its samples are drawn."""
 
     def __init__(
-        self, wanted: Draws, sender: StreamingSender, requests: _InFlight
+        self, wanted: Draws, sender: StreamingSender, in_flight: _InFlight
     ) -> None:
-        self._sender, self._requests = sender, requests
+        self._sender, self._in_flight = sender, in_flight
         self._samples = wanted.samples
-        self._tasks = requests.start(self._samples)
+        self._tasks = in_flight.start(self._samples)
         self._reply: Reply | Failure | None = None
 
     async def chunks(self) -> AsyncGenerator[Any]:
         """Yield the chunks as they come."""
         try:
-            slot, stream = self._requests.slot(), aclosing(self._sender.astream())
+            slot, stream = self._in_flight.slot(), aclosing(self._sender.astream())
             async with slot, stream as chunks:
                 async for chunk in chunks:
                     yield chunk
@@ -94,7 +94,7 @@ class _StreamedAnswer:
         """Return the answer and its samples, once the chunks are through."""
         if isinstance(self._reply, Failure):
             return [self._reply, *(None for _ in self._tasks)]
-        samples = await self._requests.wait(self._samples, self._tasks)
+        samples = await self._in_flight.wait(self._samples, self._tasks)
         return [self._reply, *samples]
 
 
@@ -155,7 +155,7 @@ class _InFlight:
 
     @asynccontextmanager
     async def slot(self, *, first: bool = True) -> AsyncGenerator[None]:
-        """Hold one of the guard's slots; answers wait before samples."""
+        """Hold one of the guard's slots; answers go ahead of samples."""
         slot = self.options.limiter.acquire(first=first)
         try:
             await asyncio.wrap_future(slot)

@@ -29,15 +29,12 @@ Results = list[Reply | Failure | None]
 
 
 def run(call: Call, sender: Sender, options: DriverOptions) -> Outcome:
-    """Carry out a call and return how it ended.
+    """Carry out a call and return how it ended; what interrupted it is in there too.
 
     Args:
         call: What ``guarded_call`` returned.
         sender: Sends the requests.
         options: What the calls of one guard have in common.
-
-    Raises:
-        BaseException: What interrupted the call, such as ``KeyboardInterrupt``.
     """
     (outcome,) = _carry_out(call, _InFlight(sender, options), stream_from=None)
     ended: Outcome = outcome
@@ -56,10 +53,13 @@ def stream(
 
 
 def _carry_out(
-    call: Call, requests: _InFlight, *, stream_from: StreamingSender | None
+    call: Call, in_flight: _InFlight, *, stream_from: StreamingSender | None
 ) -> Generator[Any]:
-    """Do what the engine wants until the call ends; yield chunks, then the outcome."""
-    with requests:
+    """Do what the engine wants until the call ends; yield the outcome.
+
+    With ``stream_from`` the answer's chunks come before it.
+    """
+    with in_flight:
         try:
             wanted = next(call)
             while True:
@@ -67,34 +67,34 @@ def _carry_out(
                     if not isinstance(wanted, Draws):
                         result: Any = _work(wanted)
                     elif stream_from is None or not wanted.with_answer:
-                        result = requests.wait(wanted, requests.start(wanted))
+                        result = in_flight.wait(wanted, in_flight.start(wanted))
                     else:
-                        result = yield from _stream(wanted, stream_from, requests)
+                        result = yield from _stream(wanted, stream_from, in_flight)
                 except BaseException as error:  # noqa: BLE001 - the engine ends the call
                     wanted = call.throw(error)
                 else:
                     wanted = call.send(result)
         except StopIteration as end:
             outcome: Outcome = end.value
-    requests.options.observers.notify(outcome.assessment)
+    in_flight.options.observers.notify(outcome.assessment)
     if isinstance(outcome.error, GeneratorExit):
         raise outcome.error
     yield outcome
 
 
 def _stream(
-    wanted: Draws, sender: StreamingSender, requests: _InFlight
+    wanted: Draws, sender: StreamingSender, in_flight: _InFlight
 ) -> Generator[Any, None, Results]:
     """Yield the answer's chunks while samples are drawn; return all results."""
     samples = wanted.samples
-    futures = requests.start(samples)
+    futures = in_flight.start(samples)
     try:
-        with requests.slot(), closing(sender.stream()) as chunks:
+        with in_flight.slot(), closing(sender.stream()) as chunks:
             yield from chunks
         answer = with_attempts(sender.streamed(), 1)
     except Exception as error:  # noqa: BLE001 - a failure is an outcome
         return [Failure(error=error), *(None for _ in futures)]
-    return [answer, *requests.wait(samples, futures)]
+    return [answer, *in_flight.wait(samples, futures)]
 
 
 def _work(wanted: Work) -> Any:  # noqa: ANN401 - whatever the function returns
@@ -140,7 +140,7 @@ class _InFlight:
 
     @contextmanager
     def slot(self, *, first: bool = True) -> Generator[None]:
-        """Hold one of the guard's slots; answers wait before samples."""
+        """Hold one of the guard's slots; answers go ahead of samples."""
         slot = self.options.limiter.acquire(first=first)
         try:
             slot.result()
@@ -193,7 +193,7 @@ def in_daemon_thread(function: Callable[[], Any]) -> Future[Any]:
     def work() -> None:
         try:
             result = function()
-        except StopIteration as error:  # which a future of asyncio never ends with
+        except StopIteration as error:  # asyncio's futures cannot hold it
             future.set_exception(RuntimeError(f"a function raised {error!r}"))
         except BaseException as error:  # noqa: BLE001 - handed to whoever waits
             future.set_exception(error)

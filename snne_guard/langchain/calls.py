@@ -16,7 +16,6 @@ from langchain_core.messages.ai import InputTokenDetails, UsageMetadata
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from langchain_core.runnables import RunnableConfig
 
-from snne_guard import errors
 from snne_guard.call import (
     Call,
     GuardState,
@@ -75,7 +74,7 @@ class SharedState:
 
     @classmethod
     def of(cls, settings: GuardSettings, original: SharedState | None) -> SharedState:
-        """Return that of a new guard, or of a copy with perhaps another limit."""
+        """Return it for a new guard, or for a copy, perhaps with another limit."""
         size = settings.max_concurrency
         if original is not None and original.limiter.size == size:
             return original
@@ -123,8 +122,7 @@ def prepare(
     sender = LangChainSender(
         model,
         messages,
-        stop=stop,
-        kwargs=kwargs,
+        kwargs=options,
         temperature=guard.settings.temperature,
         logprobs=wants_logprobs(request),
         rejected=shared.rejected,
@@ -138,17 +136,11 @@ def _reply(message: AIMessage) -> Reply:
 
 def _question(guard: SNNEGuard, messages: list[BaseMessage], run: _Run) -> str | None:
     """Return what the user asks in this call."""
-    question = None if run is None else (run.metadata or {}).get("snne_guard_question")
-    if question is None and guard.question is not None:
-        question = guard.question(messages)
-    if question is not None:
-        if not isinstance(question, str):
-            msg = f"expected the question as a text, got {type(question).__name__}"
-            raise ConfigurationError(msg)
-        return question
-    question = question_of(messages)
-    guard.shared.state.warn_if_long(question)
-    return question
+    chosen = None if run is None else (run.metadata or {}).get("snne_guard_question")
+    if chosen is None and guard.question is not None:
+        chosen = guard.question(messages)
+    state: GuardState = guard.shared.state
+    return state.question(chosen, question_of(messages))
 
 
 # -- Out -------------------------------------------------------------------------------
@@ -177,8 +169,8 @@ def as_message(value: object) -> AIMessage:
     if isinstance(value, str):
         return AIMessage(value)
     msg = (
-        "a fallback, and a function as on_uncertain, must give a message or a text; "
-        f"got {type(value).__name__}"
+        "expected a message or a text from the fallback, or a message from the "
+        f"function on_uncertain, got {type(value).__name__}"
     )
     raise ConfigurationError(msg)
 
@@ -193,26 +185,27 @@ def message_of(outcome: Outcome, *, refusal: str | None) -> AIMessage | None:
     Raises:
         BaseException: What is raised in place of an answer.
     """
-    if outcome.delivery == "nothing":
-        assert outcome.error is not None  # noqa: S101 - it says why there is nothing
-        raise as_model_error(outcome.error)
-    if outcome.delivery == "fallback":
-        return None
-    if outcome.delivery == "refusal" and refusal is None:
-        raise as_model_error(uncertain_answer_error(outcome.assessment))
-    if outcome.delivery == "refusal":
-        return AIMessage(refusal or "", response_metadata={"finish_reason": "stop"})
-    if outcome.delivery == "replacement":
-        return as_message(outcome.replacement)
-    assert outcome.answer is not None  # noqa: S101 - it is delivered, so there is one
-    return as_message(outcome.answer.raw)
+    match outcome.delivery:
+        case "fallback":
+            return None
+        case "replacement":
+            return as_message(outcome.replacement)
+        case "refusal" if refusal is not None:
+            return AIMessage(refusal, response_metadata={"finish_reason": "stop"})
+        case "refusal":
+            raise as_model_error(uncertain_answer_error(outcome.assessment))
+        case "answer" if outcome.answer is not None:
+            return as_message(outcome.answer.raw)
+    assert outcome.error is not None  # noqa: S101 - it says why there is nothing
+    raise as_model_error(outcome.error)
 
 
 def result_of(message: AIMessage, outcome: Outcome) -> ChatResult:
     """Return a message with the assessment and the usage of all draws."""
     assessment = outcome.assessment
     record = assessment.to_metadata()
-    if _KEY in message.response_metadata:  # the fallback is a guard itself
+    if outcome.delivery == "fallback" and _KEY in message.response_metadata:
+        # The fallback is a guard itself.
         record["fallback"] = message.response_metadata[_KEY]
     metadata = {**message.response_metadata, _KEY: record}
     usage = _usage(assessment.cost) or message.usage_metadata
@@ -264,9 +257,8 @@ def streamed(item: ChatGenerationChunk | Outcome) -> ChatGenerationChunk:
 
 def assessment_of(outcome: Outcome) -> Assessment:
     """Return the assessment, or raise what ended the call before one was made."""
-    own = (errors.UncertainAnswerError, errors.SamplingError)
-    if outcome.error is not None and not isinstance(outcome.error, own):
-        raise as_model_error(outcome.error)
+    if outcome.failure is not None:
+        raise as_model_error(outcome.failure)
     return outcome.assessment
 
 

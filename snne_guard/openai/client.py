@@ -64,11 +64,11 @@ class GuardOptions(TypedDict, total=False):
 class _Guarded:
     """What guarded clients of both kinds share.
 
-    The names of its attributes must not be those of any client's.
+    The names of its attributes must not clash with a client's own.
 
     Attributes:
         _snne_guarding: Carries out guarded requests by the user's own client.
-        _snne_handle: What becomes of a guarded request.
+        _snne_handle: What becomes of a guarded request: it is answered or assessed.
     """
 
     _snne_guarding: Guarding | AsyncGuarding

@@ -14,8 +14,6 @@ from snne_guard.drivers.limits import Limiter
 from snne_guard.engine import guarded_call, wants_logprobs
 from snne_guard.errors import (
     ConfigurationError,
-    SamplingError,
-    UncertainAnswerError,
 )
 from snne_guard.observers import Observers
 from snne_guard.openai.answers import answer_of, attach, parse, refusal_of
@@ -34,9 +32,10 @@ from snne_guard.sampling.openai import (
     has_side_effects,
     reusable_options,
 )
+from snne_guard.sampling.reading import read_sample
 from snne_guard.sampling.replies import Reply
 from snne_guard.settings import GuardSettings
-from snne_guard.types import Assessment, Sample
+from snne_guard.types import Assessment
 
 __all__ = ["AsyncGuarding", "Guarding"]
 
@@ -47,7 +46,7 @@ _LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 class _ModelState:
     """What the calls of a guard have learnt of one model at one API."""
 
-    calls: GuardState = field(default_factory=GuardState)
+    state: GuardState = field(default_factory=GuardState)
     rejected: set[str] = field(default_factory=set)
 
 
@@ -91,9 +90,9 @@ class _Guarding:
         known = self.models.setdefault((request.api.name, request.model), _ModelState())
         engine_request = Request(
             settings=self.settings,
-            state=known.calls,
+            state=known.state,
             capabilities=capabilities_of(request.api, known.rejected),
-            question=self._question(request, known.calls),
+            question=self._question(request, known.state),
             tools_bound=bool(
                 request.body.get("tools") or request.body.get("functions")
             ),
@@ -116,10 +115,9 @@ class _Guarding:
         return guarded_call(engine_request), sender, options
 
     def _question(self, request: ApiRequest, state: GuardState) -> str | None:
-        if self.settings.question is not None:
-            return self.settings.question(request.api.messages(request.body))
-        state.warn_if_long(request.question)
-        return request.question
+        ask = self.settings.question
+        chosen = None if ask is None else ask(request.api.messages(request.body))
+        return state.question(chosen, request.question)
 
     def _delivery(self, request: ApiRequest, outcome: Outcome) -> _Delivery:
         drawn = None if outcome.answer is None else outcome.answer.raw
@@ -256,13 +254,11 @@ def _answer_settings(request: ApiRequest) -> dict[str, Any]:
 
 
 def _reply(answer: str) -> Reply:
-    return Reply(samples=(Sample(text=answer, finish_reason="stop"),))
+    return Reply(samples=(read_sample(text=answer, finish_reason="stop"),))
 
 
 def _assessment(outcome: Outcome) -> Assessment:
     """Return the assessment; an answer that would be withheld is no error here."""
-    error = outcome.error
-    decided = isinstance(error, UncertainAnswerError | SamplingError)
-    if error is not None and not (decided and outcome.answer is not None):
-        raise error
+    if outcome.failure is not None:
+        raise outcome.failure
     return outcome.assessment

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from snne_guard.errors import SamplingError
 from snne_guard.types import Cost, Sample
 
-__all__ = ["Draw", "Failure", "ProviderCapabilities", "Reply"]
+__all__ = ["Draw", "Failure", "NoReplyError", "ProviderCapabilities", "Reply"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +30,8 @@ class Reply:
 
     Attributes:
         samples: The replies in it; fewer than asked for where a provider ignores ``n``.
-        cost: Tokens of the request; the driver adds calls and attempts.
+        cost: Tokens of the request, and as ``attempts`` the requests that failed before
+            it; the driver adds the rest.
         raw: The answer as the model gave it (an ``AIMessage``, a
             ``ChatCompletion``), to be delivered as it is.
         temperature_set: Whether samples were drawn at the temperature asked for.
@@ -42,8 +44,15 @@ class Reply:
 
     @property
     def first(self) -> Sample:
-        """The first reply: of a request for the answer, the answer."""
+        """The first reply; for an answer request, the answer itself."""
         return self.samples[0]
+
+
+class NoReplyError(SamplingError):
+    """The model answered a request with no reply in it."""
+
+    def __init__(self) -> None:
+        super().__init__("the model returned no reply")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

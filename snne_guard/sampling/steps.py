@@ -15,9 +15,9 @@ from snne_guard.sampling.retrying import status_of
 
 __all__ = [
     "Steps",
-    "carry_out",
-    "carry_out_in_task",
+    "arun_steps",
     "rejected_parameter",
+    "run_steps",
     "without_rejected",
 ]
 
@@ -71,14 +71,14 @@ def without_rejected(
                 raise
             left_out |= {parameter}
         else:
-            rejected |= left_out
+            rejected.update(left_out)
             return request, result
 
 
-def carry_out(
+def run_steps(
     steps: Steps[Result], send: Callable[[Any], Any], /
 ) -> tuple[Result, int]:
-    """Carry out steps in a thread; return their result and how many requests failed."""
+    """Run steps in a thread; return their result and how many requests failed."""
     sent, failed = None, 0
     try:
         step = next(steps)
@@ -97,10 +97,10 @@ def carry_out(
         return end.value, failed
 
 
-async def carry_out_in_task(
+async def arun_steps(
     steps: Steps[Result], send: Callable[[Any], Awaitable[Any]], /
 ) -> tuple[Result, int]:
-    """Carry out steps in a task, as ``carry_out`` does in a thread."""
+    """Run steps in a task, as ``run_steps`` does in a thread."""
     sent, failed = None, 0
     try:
         step = next(steps)

@@ -165,6 +165,14 @@ def test_a_fallback_that_is_a_guard_may_refuse_too(way: str) -> None:
     )
 
 
+def test_a_guard_in_a_guard_is_no_fallback() -> None:
+    with Server(always("Paris")) as server:
+        outer = SNNEGuard(guarded(server, n=2), n=2, threshold=0.4)
+        record = metadata_of(outer.invoke("Where?"))
+    assert record["decision"] == "accept"
+    assert "fallback" not in record
+
+
 def test_chunks_flow_where_nothing_can_be_withheld_else_there_is_one() -> None:
     script = always("one two three")
     with Server(script) as server:

@@ -135,11 +135,11 @@ def test_a_model_that_init_chat_model_leaves_open_is_refused() -> None:
     ("options", "message"),
     [
         ({"on_uncertain": lambda _: "shrug"}, "must return one of .* another str$"),
-        ({"on_uncertain": lambda _: 3}, "a message or a text.*got int"),
+        ({"on_uncertain": lambda _: 3}, "from the function on_uncertain, got int"),
         ({"on_uncertain": lambda _: "fallback"}, "but the guard has none"),
         (
             {"on_uncertain": "fallback", "fallback": RunnableLambda(lambda _: [1])},
-            "a message or a text.*got list",
+            "a message or a text from the fallback, .* got list",
         ),
         ({"question": lambda _: 3}, "the question as a text, got int"),
     ],

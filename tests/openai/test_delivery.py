@@ -246,7 +246,8 @@ def test_an_assessment_has_everything(way: str) -> None:
         assert found.question == "Capital of France?"
         assert found.decision == "refuse"
         server.requests.clear()
-        own = call.wait(call.client.assess(answer="Bonn", **RESPONSES))
+        given = "<think>On the Rhine.</think>Bonn"
+        own = call.wait(call.client.assess(answer=given, **RESPONSES))
         assert own.answer.text == "Bonn"
         assert len(server.requests) == 4
 
@@ -276,6 +277,11 @@ def test_the_user_s_question_is_told_to_the_engine(way: str) -> None:
         chat = call.wait(call.client.assess(**CHAT))
         response = call.wait(call.client.assess(**RESPONSES))
     assert chat.question == response.question == "1: Capital of France?"
+    with guarded(always("Paris"), way, question=lambda _: None) as (_, call):
+        assert call.wait(call.client.assess(**CHAT)).question == "Capital of France?"
+    with guarded(always("Paris"), way, question=lambda _: 3) as (_, call):
+        with pytest.raises(ConfigurationError, match="the question as a text, got int"):
+            call()
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -45,8 +45,8 @@ def bedrock_options() -> Any:
 
 
 def endpoint_options() -> Any:
-    made = importlib.import_module("langchain_huggingface").HuggingFaceEndpoint
-    return {"llm": made(endpoint_url="http://127.0.0.1:9"), "model_id": "m"}
+    endpoint = importlib.import_module("langchain_huggingface").HuggingFaceEndpoint
+    return {"llm": endpoint(endpoint_url="http://127.0.0.1:9"), "model_id": "m"}
 
 
 OPENAI = Case(
@@ -125,10 +125,10 @@ EVERY = pytest.mark.parametrize(
 
 def chat(name: str, **more: Any) -> BaseChatModel:
     package, _, kind = name.partition(".")
-    made = getattr(pytest.importorskip(package), kind)
+    chat_model = getattr(pytest.importorskip(package), kind)
     options = CASES[name].options
     options = options() if callable(options) else options
-    model = made(**{"temperature": 0.3, **options, **more})
+    model = chat_model(**{"temperature": 0.3, **options, **more})
     assert isinstance(model, BaseChatModel)
     return model
 
@@ -161,7 +161,7 @@ async def test_samples_are_asked_for_as_the_table_says(
     able = capabilities(model)
     assert (able.n, able.logprobs) == (bool(case.n), bool(case.logprobs))
     assert able.temperature
-    asking = draws(model, logprobs=True, stop=["."])
+    asking = draws(model, logprobs=True, kwargs={"stop": ["."]})
     answer = await body(wire, asking, Draw(role="answer"), way)
     sample = await body(wire, asking, Draw(role="sample", n=3), way)
     assert at(answer, case.temperature) == 0.3

@@ -270,7 +270,7 @@ def test_an_answer_without_a_reply_is_an_error(way: str, answer: Answer) -> None
     with (
         Server(lambda _: answer) as server,
         sending(server, way) as send,
-        pytest.raises(SamplingError, match="the provider answered") as caught,
+        pytest.raises(SamplingError, match=r"error in place|no reply") as caught,
     ):
         send(ANSWER)
     assert "sk-secret" not in str(caught.value)

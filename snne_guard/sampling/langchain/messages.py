@@ -152,7 +152,7 @@ def whole_message(generation: ChatGeneration, result: ChatResult) -> BaseMessage
 
 
 def with_parsed(message: BaseMessage, schema: type[BaseModel] | None) -> BaseMessage:
-    """Put a reply to a schema, parsed, where ``ChatOpenAI`` has it for its parser."""
+    """Attach the parsed reply where the parser of ``ChatOpenAI`` expects it."""
     if schema is None:
         return message
     try:

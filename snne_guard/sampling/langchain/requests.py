@@ -187,7 +187,7 @@ def _sample_fields(
     update: dict[str, Any] = {
         name: None for name in ("seed", "random_seed") if name in fields
     }
-    if "n" in fields and not fields["n"].is_required():  # as that of a guard is
+    if "n" in fields and not fields["n"].is_required():  # a guard's n is
         update["n"] = fields["n"].default
     if getattr(model, "store", None):
         update["store"] = False

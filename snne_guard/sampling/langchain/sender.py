@@ -37,7 +37,6 @@ from langchain_core.runnables.config import var_child_runnable_config
 from langchain_core.runnables.retry import RunnableRetry
 from langsmith.run_helpers import tracing_context
 
-from snne_guard.errors import InputError
 from snne_guard.sampling.langchain.messages import (
     cost_of,
     sample_of,
@@ -48,11 +47,11 @@ from snne_guard.sampling.langchain.messages import (
 from snne_guard.sampling.langchain.providers import RejectedParameters
 from snne_guard.sampling.langchain.requests import ModelRequest, request_for
 from snne_guard.sampling.langchain.wrappers import ChatRunnable, bound_models
-from snne_guard.sampling.replies import Draw, Reply
+from snne_guard.sampling.replies import Draw, NoReplyError, Reply
 from snne_guard.sampling.steps import (
     Steps,
-    carry_out,
-    carry_out_in_task,
+    arun_steps,
+    run_steps,
     without_rejected,
 )
 
@@ -65,13 +64,6 @@ Sent = tuple[ModelRequest, Any]
 """The request that was answered, and its ``ChatResult`` or opened stream."""
 
 Ask = Callable[[BaseChatModel, Mapping[str, Any]], Steps[Sent]]
-
-
-class _NoReplyError(InputError):
-    """A model returned no generation, or a stream without chunks."""
-
-    def __init__(self) -> None:
-        super().__init__("the model returned no reply: no generation and no chunk")
 
 
 class LangChainSender:
@@ -88,11 +80,10 @@ class LangChainSender:
     Args:
         model: A chat model, or wrappers around one or several.
         messages: The whole conversation.
-        stop: Texts at which a reply ends.
-        kwargs: Options of the call, which override bound ones.
+        kwargs: Options of the call, ``stop`` among them, which override bound ones.
         temperature: Temperature of samples; the answer keeps the user's own settings.
         logprobs: Whether log-probabilities are asked for, answer and samples alike.
-        rejected: What the models have rejected; one object a guard.
+        rejected: What the models have rejected; one object per guard.
 
     Raises:
         ConfigurationError: If there is anything else than a chat model inside.
@@ -111,7 +102,6 @@ class LangChainSender:
         model: ChatRunnable,
         messages: Sequence[BaseMessage],
         *,
-        stop: Sequence[str] | None = None,
         kwargs: Mapping[str, Any] | None = None,
         temperature: float = 1.0,
         logprobs: bool = False,
@@ -121,8 +111,6 @@ class LangChainSender:
         self._model = model
         self._messages = tuple(messages)
         self._kwargs = dict(kwargs or {})
-        if stop is not None:
-            self._kwargs["stop"] = list(stop)
         self._temperature = temperature
         self._logprobs = logprobs
         self._rejected = RejectedParameters() if rejected is None else rejected
@@ -131,18 +119,18 @@ class LangChainSender:
 
     def send(self, draw: Draw) -> Reply:
         """Send one draw and wait for its reply; the model's own error is raised."""
-        (request, result), failed = carry_out(self._requests(draw), _generate)
+        (request, result), failed = run_steps(self._steps(draw), _call_model)
         return self._reply(draw, request, result, failed)
 
     async def asend(self, draw: Draw) -> Reply:
         """Send one draw from a task."""
-        sent = await carry_out_in_task(self._requests(draw), _agenerate)
+        sent = await arun_steps(self._steps(draw), _acall_model)
         (request, result), failed = sent
         return self._reply(draw, request, result, failed)
 
     def stream(self) -> Generator[Chunk]:
         """Stream the answer, once; in one chunk where the model does not stream."""
-        sent = carry_out(self._requests(_ANSWER, stream=True), _open_stream)
+        sent = run_steps(self._steps(_ANSWER, stream=True), _open_stream)
         (request, (first, rest)), failed = sent
         self._opened = request, failed
         with closing(rest):
@@ -152,9 +140,7 @@ class LangChainSender:
 
     async def astream(self) -> AsyncGenerator[Chunk]:
         """Stream the answer from a task."""
-        sent = await carry_out_in_task(
-            self._requests(_ANSWER, stream=True), _aopen_stream
-        )
+        sent = await arun_steps(self._steps(_ANSWER, stream=True), _aopen_stream)
         (request, (first, rest)), failed = sent
         self._opened = request, failed
         async with aclosing(rest):
@@ -185,7 +171,7 @@ class LangChainSender:
             generation_info={k: v for k, v in info.items() if k != "logprobs"} or None,
         )
 
-    def _requests(self, draw: Draw, *, stream: bool = False) -> Steps[Sent]:
+    def _steps(self, draw: Draw, *, stream: bool = False) -> Steps[Sent]:
         """Return the requests that a draw takes, one after another."""
 
         def ask(model: BaseChatModel, kwargs: Mapping[str, Any]) -> Steps[Sent]:
@@ -218,7 +204,7 @@ class LangChainSender:
                 samples=samples, cost=cost, temperature_set=request.temperature_set
             )
         if first is None:
-            raise _NoReplyError
+            raise NoReplyError
         raw = with_parsed(first, request.schema)
         raw = without_logprobs(raw) if "logprobs" in request.optional else raw
         return Reply(samples=samples[:1], cost=cost, raw=raw)
@@ -245,7 +231,8 @@ def _unwrapped(
             if waits:
                 yield float(waits.pop())
             with attempt:
-                return (yield from _unwrapped(runnable.bound, kwargs, ask))
+                options = {**runnable.kwargs, **kwargs}
+                return (yield from _unwrapped(runnable.bound, options, ask))
     if isinstance(runnable, RunnableBinding):
         return (
             yield from _unwrapped(runnable.bound, {**runnable.kwargs, **kwargs}, ask)
@@ -258,7 +245,7 @@ def _unwrapped(
 # -- Beneath the callbacks -----------------------------------------------------------
 
 
-def _generate(request: ModelRequest) -> ChatResult:
+def _call_model(request: ModelRequest) -> ChatResult:
     """Send a request and wait for its replies."""
     model = request.model
     with _quiet():
@@ -269,7 +256,7 @@ def _generate(request: ModelRequest) -> ChatResult:
         )
 
 
-async def _agenerate(request: ModelRequest) -> ChatResult:
+async def _acall_model(request: ModelRequest) -> ChatResult:
     """Send a request from a task; LangChain runs a class without async in a thread."""
     model = request.model
     with _quiet():
@@ -289,7 +276,7 @@ def _open_stream(request: ModelRequest) -> tuple[Chunk, Generator[Chunk]]:
     chunks = _chunks(request)
     first = next(chunks, None)
     if first is None:
-        raise _NoReplyError
+        raise NoReplyError
     return first, chunks
 
 
@@ -298,7 +285,7 @@ async def _aopen_stream(request: ModelRequest) -> tuple[Chunk, AsyncGenerator[Ch
     chunks = _achunks(request)
     first = await anext(chunks, None)
     if first is None:
-        raise _NoReplyError
+        raise NoReplyError
     return first, chunks
 
 
@@ -330,7 +317,7 @@ def _streams(request: ModelRequest, *, async_api: bool) -> bool:
 def _chunks(request: ModelRequest) -> Generator[Chunk]:
     """Yield chunks; only the waiting for them is quiet, not the consumer."""
     if not _streams(request, async_api=False):
-        yield _as_single_chunk(request, _generate(request))
+        yield _as_single_chunk(request, _call_model(request))
         return
     model = request.model
     if model.rate_limiter:
@@ -353,7 +340,7 @@ def _chunks(request: ModelRequest) -> Generator[Chunk]:
 
 async def _achunks(request: ModelRequest) -> AsyncGenerator[Chunk]:
     if not _streams(request, async_api=True):
-        yield _as_single_chunk(request, await _agenerate(request))
+        yield _as_single_chunk(request, await _acall_model(request))
         return
     model = request.model
     if model.rate_limiter:
@@ -376,7 +363,7 @@ async def _achunks(request: ModelRequest) -> AsyncGenerator[Chunk]:
 
 def _as_single_chunk(request: ModelRequest, result: ChatResult) -> Chunk:
     if not result.generations:
-        raise _NoReplyError
+        raise NoReplyError
     message = with_parsed(whole_message(result.generations[0], result), request.schema)
     names = [name for name in AIMessage.model_fields if name != "type"]
     fields: dict[str, Any] = {name: getattr(message, name, None) for name in names}

@@ -8,18 +8,17 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from snne_guard.errors import SamplingError
 from snne_guard.sampling.openai.apis import ApiObject, fields_of, keep_first_choice
 from snne_guard.sampling.openai.bodies import (
     ApiRequest,
     reusable_options,
     sample_body,
 )
-from snne_guard.sampling.replies import Draw, Reply
+from snne_guard.sampling.replies import Draw, NoReplyError, Reply
 from snne_guard.sampling.steps import (
     Steps,
-    carry_out,
-    carry_out_in_task,
+    arun_steps,
+    run_steps,
     without_rejected,
 )
 
@@ -91,13 +90,13 @@ class OpenAISender:
         """Send one request and wait for its reply.
 
         Raises:
-            Exception: What the client raises, or a ``SamplingError`` where there is no
+            Exception: What the client raises, or a ``NoReplyError`` where there is no
                 reply in the answer.
         """
         if draw.role == "answer" and self._request.stream_cls is not None:
             with closing(self.stream()) as stream:
                 return self._streamed_reply(list(stream))
-        (post, result), failed = carry_out(self._steps(draw), self._carry_out)
+        (post, result), failed = run_steps(self._steps(draw), self._send_post)
         return self._reply(draw, post, result, failed)
 
     async def asend(self, draw: Draw, /) -> Reply:
@@ -105,14 +104,14 @@ class OpenAISender:
         if draw.role == "answer" and self._request.stream_cls is not None:
             async with aclosing(self.astream()) as stream:
                 return self._streamed_reply([part async for part in stream])
-        carried_out = await carry_out_in_task(self._steps(draw), self._carry_out)
+        carried_out = await arun_steps(self._steps(draw), self._send_post)
         (post, result), failed = carried_out
         return self._reply(draw, post, result, failed)
 
     def stream(self) -> Generator[Any]:
         """Send the request for the answer and yield the parts of its stream."""
         steps = self._steps(_ANSWER)
-        (post, stream), failed = carry_out(steps, self._carry_out)
+        (post, stream), failed = run_steps(steps, self._send_post)
         with stream:
             self._begin_stream(failed)
             for part in stream:
@@ -121,7 +120,7 @@ class OpenAISender:
     async def astream(self) -> AsyncGenerator[Any]:
         """Do the same without blocking the event loop."""
         steps = self._steps(_ANSWER)
-        (post, stream), failed = await carry_out_in_task(steps, self._carry_out)
+        (post, stream), failed = await arun_steps(steps, self._send_post)
         async with stream:
             self._begin_stream(failed)
             async for part in stream:
@@ -134,12 +133,12 @@ class OpenAISender:
     # -- Requests ----------------------------------------------------------------------
 
     def _steps(self, draw: Draw) -> Steps[tuple[_Post, Any]]:
-        return without_rejected(partial(self._post, draw), self._rejected)
+        return without_rejected(partial(self._build_post, draw), self._rejected)
 
-    def _carry_out(self, post: _Post) -> Any:  # noqa: ANN401 - a task awaits it
+    def _send_post(self, post: _Post) -> Any:  # noqa: ANN401 - a task awaits it
         return self._client.post(**post.arguments)
 
-    def _post(self, draw: Draw, *, left_out: frozenset[str]) -> _Post:
+    def _build_post(self, draw: Draw, *, left_out: frozenset[str]) -> _Post:
         """Return the request for a draw."""
         request, api = self._request, self._api
         sample, body, options = draw.role == "sample", request.body, {**request.options}
@@ -211,6 +210,5 @@ class OpenAISender:
         """Read an answer; count the requests that failed before it."""
         reply = self._api.read(answer)
         if not reply.samples:
-            msg = "the provider answered with no reply in it"
-            raise SamplingError(msg)
+            raise NoReplyError
         return replace(reply, cost=replace(reply.cost, attempts=failed))

@@ -12,7 +12,7 @@ from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.outputs import ChatResult
 from langchain_core.rate_limiters import BaseRateLimiter
 
-from snne_guard.errors import InputError
+from snne_guard.errors import SamplingError
 from snne_guard.sampling.langchain import (
     LangChainSender,
     RejectedParameters,
@@ -46,7 +46,7 @@ def draws(model: Any, **options: Any) -> LangChainSender:
 @WAYS
 async def test_the_answer_keeps_the_users_settings(way: str) -> None:
     model = ScriptedAsync(seed=7, extra_body={"temperature": 0.3})
-    reply = await sent(draws(model, kwargs={"top_p": 0.9}, stop=["."]), ANSWER, way)
+    reply = await sent(draws(model, kwargs={"top_p": 0.9, "stop": ["."]}), ANSWER, way)
     (call,) = model.calls
     assert call.hook == ("_generate" if way == "send" else "_agenerate")
     assert (call.messages, call.stop, call.options) == (QUESTION, ["."], {"top_p": 0.9})
@@ -72,7 +72,9 @@ async def test_samples_are_hot_unseeded_and_unstored(way: str) -> None:
     bound = model.bind(
         temperature=0.1, seed=7, n=4, stream=True, ls_structured_output_format={}
     )
-    reply = await sent(draws(bound, stop=["."], temperature=0.8), SAMPLE, way)
+    reply = await sent(
+        draws(bound, kwargs={"stop": ["."]}, temperature=0.8), SAMPLE, way
+    )
     (call,) = model.calls
     assert (call.stop, call.temperature) == (["."], 0.8)
     assert call.options == {"temperature": 0.8}
@@ -109,9 +111,9 @@ async def test_log_probabilities_that_only_the_guard_wants_are_not_delivered(
     assert answer.first.token_logprobs == (-0.5,)
     assert sample.first.token_logprobs == (-0.5,)
     assert "logprobs" not in answer.raw.response_metadata
-    users = draws(model.bind(logprobs=True), logprobs=True)
-    kept = await sent(users, ANSWER, way)
-    assert kept.raw.response_metadata["logprobs"] == LOGPROBS
+    asked_for = draws(model.bind(logprobs=True), logprobs=True)
+    delivered = await sent(asked_for, ANSWER, way)
+    assert delivered.raw.response_metadata["logprobs"] == LOGPROBS
 
 
 def rejecting(*names: str) -> Any:
@@ -187,7 +189,7 @@ async def test_a_temperature_outside_the_range_or_without_a_field_is_reported(
 async def test_a_model_that_returns_nothing_has_no_answer(way: str) -> None:
     model = ScriptedAsync(script=lambda _call: ChatResult(generations=[]))
     assert (await sent(draws(model), SAMPLE, way)).samples == ()
-    with pytest.raises(InputError, match="no reply"):
+    with pytest.raises(SamplingError, match="no reply"):
         await sent(draws(model), ANSWER, way)
 
 
@@ -222,7 +224,7 @@ async def test_draws_wait_for_the_rate_limiter(way: str) -> None:
 @pytest.mark.parametrize("kind", [ScriptedStream, ScriptedAsync])
 async def test_streams_join_to_the_whole_answer(way: str, kind: Any) -> None:
     model = kind()
-    asking = draws(model, logprobs=True, stop=["."])
+    asking = draws(model, logprobs=True, kwargs={"stop": ["."]})
     chunks = await streamed(asking, way)
     assert [chunk.text for chunk in chunks if chunk.text] == (
         list("Paris") if kind is ScriptedStream else ["Paris"]
@@ -262,7 +264,7 @@ async def test_a_rejection_without_a_name_is_for_the_log_probabilities(
     assert (await sent(asking, draw, way)).samples[0].text == "Paris"
     assert rejected.of(model) == {"logprobs"}
     rejected = RejectedParameters()
-    asking = draws(model, logprobs=True, rejected=rejected, stop=["."])
+    asking = draws(model, logprobs=True, rejected=rejected, kwargs={"stop": ["."]})
     with pytest.raises(RejectedError):
         await sent(asking, draw, way)
     assert rejected.of(model) == set()  # nothing is learnt where nothing helps
@@ -303,7 +305,7 @@ def test_a_stream_without_chunks_has_no_answer() -> None:
             del call
             return iter(())
 
-    with pytest.raises(InputError, match="no reply"):
+    with pytest.raises(SamplingError, match="no reply"):
         list(draws(Silent()).stream())
 
 
