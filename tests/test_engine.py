@@ -16,7 +16,7 @@ import pytest
 from snne_guard.call import Call, Draws, GuardState, Outcome, Request
 from snne_guard.decision import Calibration, Threshold
 from snne_guard.engine import guarded_call, wants_logprobs
-from snne_guard.errors import ConfigurationError, GuardTimeoutError, SamplingError
+from snne_guard.errors import ConfigurationError, GuardTimeoutError
 from snne_guard.sampling.replies import Draw, ProviderCapabilities
 from snne_guard.settings import GuardSettings
 from snne_guard.types import Assessment, Sample
@@ -97,34 +97,6 @@ def test_an_unknown_word_of_the_users_function_is_refused() -> None:
     assert outcome.assessment.reasons == ()
 
 
-@pytest.mark.parametrize(
-    ("options", "decision", "delivery"),
-    [
-        ({}, None, "answer"),
-        ({"threshold": 0.4, "on_uncertain": "refuse"}, "refuse", "refusal"),
-        ({"threshold": 0.4, "on_error": "accept"}, "unscored", "answer"),
-        ({"threshold": 0.4, "on_error": "raise"}, "unscored", "nothing"),
-        ({"on_error": "raise"}, "unscored", "nothing"),
-    ],
-)
-def test_too_few_samples_never_pass_as_confidence(
-    options: dict[str, Any], decision: str | None, delivery: str
-) -> None:
-    outcome = run(guarding(**options), "Paris", ["", "", "Paris", ""])
-    assessment = outcome.assessment
-    assert (assessment.uncertainty, assessment.score) == (None, None)
-    assert {"too_few_samples", "unreadable_samples"} <= set(assessment.reasons)
-    assert (assessment.decision, outcome.delivery) == (decision, delivery)
-    if delivery == "nothing":
-        assert isinstance(outcome.error, SamplingError)
-        assert (outcome.error.n_used, outcome.error.needed) == (2, 3)
-
-
-def test_metadata_are_plain_and_hold_no_text() -> None:
-    metadata = assess(guarding(threshold=0.4), "Paris", ALIKE).to_metadata()
-    assert "Paris" not in json.dumps(metadata, allow_nan=False)
-
-
 # -- Drawing ---------------------------------------------------------------------------
 
 
@@ -172,27 +144,7 @@ def calling(amount: int, text: str = "") -> Sample:
     return sample(text, tool_calls=calls)
 
 
-@pytest.mark.parametrize(
-    "form", [{"tools_bound": True, "structured": True}, {"tools_bound": False}]
-)
-def test_calls_are_compared_where_they_do_not_pass(form: dict[str, Any]) -> None:
-    request = replace(guarding(threshold=0.4), **form)
-    apart = [calling(amount) for amount in (20, 300, 4_000, 50_000)]
-    assert assess(request, calling(1), apart).decision == "flag"
-    assert assess(request, calling(1), [calling(1)] * 4).uncertainty == 0.0
-
-
-@pytest.mark.parametrize("options", [{"similarity": "rouge_l"}, {"method": "lex_sim"}])
-def test_calls_are_compared_value_by_value_whatever_compares_texts(
-    options: dict[str, Any],
-) -> None:
-    other = [calling(20)] * 4
-    plain = assess(guarding(similarity="structured", method="snne"), calling(1), other)
-    given = assess(guarding(**{"method": "snne", **options}), calling(1), other)
-    assert given.matrix == pytest.approx(plain.matrix)
-
-
-def test_a_text_beside_a_call_is_compared_too() -> None:
+def test_a_text_that_comes_with_a_call_is_compared_too() -> None:
     first, *others = [calling(1, f"You have {n}00.") for n in range(1, 6)]
     assert assess(guarding(threshold=0.4), first, others).decision == "flag"
 

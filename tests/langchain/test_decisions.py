@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -39,11 +40,9 @@ def test_an_accepted_answer_carries_its_assessment(way: str) -> None:
     record = metadata_of(message)
     assert message.content == "Paris"
     assert set(record) == METADATA
-    assert (record["decision"], record["uncertainty"], record["method"]) == (
-        "accept",
-        0.0,
-        "wsnne",
-    )
+    assert "Paris" not in json.dumps(record, allow_nan=False)
+    assert (record["decision"], record["uncertainty"]) == ("accept", 0.0)
+    assert record["method"] == "wsnne"
     assert (record["n_requested"], record["n_used"], record["reasons"]) == (5, 5, [])
     assert (record["threshold"], record["certified"]) == (0.4, False)
     assert not is_refusal(message)
@@ -106,35 +105,42 @@ def test_raise_raises_an_error_of_langchain_too(way: str) -> None:
     )
 
 
+def failing_samples(asked: Asked) -> Answer:
+    return Answer(status=403) if asked.is_sample else Answer()
+
+
 @pytest.mark.parametrize("way", WHOLE)
 @pytest.mark.parametrize(
-    ("on_error", "on_uncertain", "decision"),
+    ("options", "decision", "says"),
     [
-        ("uncertain", "flag", "flag"),
-        ("uncertain", "refuse", "refuse"),
-        ("accept", "refuse", "unscored"),
-        ("raise", "flag", None),
+        ({}, None, "Paris"),
+        ({"threshold": 0.4}, "flag", "Paris"),
+        ({"threshold": 0.4, "on_uncertain": "refuse"}, "refuse", REFUSAL),
+        ({"threshold": (0.4, 0.9), "on_error": "accept"}, "unscored", "Paris"),
     ],
 )
 def test_an_answer_that_cannot_be_scored_is_dealt_with_as_asked(
-    way: str, on_error: Any, on_uncertain: Any, decision: str | None
+    way: str, options: Any, decision: str | None, says: str
 ) -> None:
-    def script(asked: Asked) -> Answer:
-        return Answer(status=403) if asked.is_sample else Answer()
+    with Server(failing_samples) as server:
+        message = ask(guarded(server, **options), way)
+    record = metadata_of(message)
+    assert (record["decision"], message.text) == (decision, says)
+    assert (record["uncertainty"], record["score"]) == (None, None)
+    assert {"samples_failed", "too_few_samples"} <= set(record["reasons"])
 
-    with Server(script) as server:
-        guard = guarded(
-            server, threshold=0.4, on_error=on_error, on_uncertain=on_uncertain
-        )
-        if decision is None:
-            with pytest.raises(SamplingError) as caught:
-                ask(guard, way)
-            assert (caught.value.n_used, caught.value.needed) == (1, 3)
-            assert "PermissionDenied" in caught.value.causes[0]
-            return
-        record = metadata_of(ask(guard, way))
-    assert (record["decision"], record["uncertainty"]) == (decision, None)
-    assert record["reasons"] == ["samples_failed", "too_few_samples"]
+
+@pytest.mark.parametrize("way", WHOLE)
+@pytest.mark.parametrize("threshold", [None, 0.4])
+def test_an_answer_that_cannot_be_scored_raises_if_asked(
+    way: str, threshold: float | None
+) -> None:
+    with Server(failing_samples) as server:
+        guard = guarded(server, threshold=threshold, on_error="raise")
+        with pytest.raises(SamplingError) as caught:
+            ask(guard, way)
+    assert (caught.value.n_used, caught.value.needed) == (1, 3)
+    assert "PermissionDenied" in caught.value.causes[0]
 
 
 @pytest.mark.parametrize("way", CALLS)

@@ -123,11 +123,9 @@ def parts_of(app: Any, asynchronous: bool) -> list[tuple[str, Any]]:
     async def read() -> list[Any]:
         return [part async for part in app.astream(state, stream_mode=MODES)]
 
-    return (
-        in_loop(read())
-        if asynchronous
-        else list(app.stream(state, None, stream_mode=MODES))
-    )
+    if asynchronous:
+        return in_loop(read())
+    return list(app.stream(state, stream_mode=MODES))
 
 
 @pytest.mark.parametrize("asynchronous", [False, True])
