@@ -299,7 +299,7 @@ def _score(call: _CallState) -> Generator[Work, Any, Score | None]:
         deadline=call.deadline,
         # Built-in similarities need no model and are fast.
         quick=members.are_short
-        and name in SIMILARITIES
+        and similarity is SIMILARITIES.get(name)
         and isinstance(settings.method, str),
     )
     if isinstance(result, Failure):

@@ -30,7 +30,8 @@ def structured_output(
     The first step of the model's own chain is guarded and its parser kept. Where the
     chain cannot be taken apart in that way, LangChain's default by ``bind_tools`` takes
     its place. With ``on_uncertain="fallback"`` the fallback is asked for the same
-    schema, in its own form; otherwise it is not asked.
+    schema, in its own form; otherwise it is not asked, and a function as
+    ``on_uncertain`` cannot choose it.
 
     Args:
         guard: The guard.

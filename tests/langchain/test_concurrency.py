@@ -158,13 +158,18 @@ async def test_a_synchronous_call_works_inside_a_running_loop() -> None:
         assert metadata_of(await guard.ainvoke("Where?"))["decision"] == "accept"
 
 
-@pytest.mark.parametrize("slow", ["similarity", "nli", "method", "on_uncertain"])
+@pytest.mark.parametrize(
+    "slow", ["similarity", "namesake", "nli", "method", "on_uncertain"]
+)
 async def test_what_may_be_slow_runs_off_the_event_loop(slow: str) -> None:
     threads: list[int] = []
 
     def compare(texts: Sequence[str], *, question: str | None = None) -> Any:
         threads.append(threading.get_ident())
         return np.eye(len(texts))
+
+    def exact(texts: Sequence[str], *, question: str | None = None) -> Any:
+        return compare(texts, question=question)
 
     class SlowNLI(NLI):
         def probabilities(
@@ -183,6 +188,7 @@ async def test_what_may_be_slow_runs_off_the_event_loop(slow: str) -> None:
 
     options: dict[str, dict[str, Any]] = {
         "similarity": {"similarity": compare},
+        "namesake": {"similarity": exact},
         "nli": {"similarity": SlowNLI("any")},
         "method": {
             "method": Method(
