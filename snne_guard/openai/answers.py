@@ -19,10 +19,11 @@ Fields = Mapping[str, Any]
 
 _KEPT_OF_COMPLETION = ("id", "created", "model", "usage", "service_tier")
 """Fields of a completion that do not tell what it says."""
-_DROPPED_OF_RESPONSE = frozenset(
-    {"error", "incomplete_details", "output", "output_text", "status"}
+_KEPT_OF_RESPONSE = (
+    *("id", "created_at", "model", "usage", "service_tier", "instructions"),
+    *("tools", "tool_choice", "parallel_tool_calls", "temperature", "top_p"),
 )
-"""Fields of a response that do, or that are about it."""
+"""Fields of a response that do not."""
 
 
 def attach(answer: ApiObject, record: Fields) -> ApiObject:
@@ -58,7 +59,7 @@ def refusal_of(request: ApiRequest, raw: object, text: str) -> ApiObject:
     if request.api.name == "chat":
         kept = {name: fields[name] for name in _KEPT_OF_COMPLETION if name in fields}
         return _completion(request, text, kept, refuses=refuses)
-    kept = {n: value for n, value in fields.items() if n not in _DROPPED_OF_RESPONSE}
+    kept = {name: fields[name] for name in _KEPT_OF_RESPONSE if name in fields}
     return _response(request, text, kept, refuses=refuses)
 
 

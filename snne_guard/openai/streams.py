@@ -129,7 +129,7 @@ def _ends_stream(part: object) -> bool:
         return True
     choices = getattr(part, "choices", None)
     if choices:
-        return all(choice.finish_reason for choice in choices)
+        return all(getattr(choice, "finish_reason", None) for choice in choices)
     # Without choices it has the usage; Azure also sends one with its prompt filter.
     return choices is not None and getattr(part, "usage", None) is not None
 

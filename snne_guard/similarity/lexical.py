@@ -161,8 +161,9 @@ def distinct_texts(texts: Sequence[str], /) -> list[str]:
     Raises:
         InputError: ``texts`` is not a sequence of strings.
     """
-    if isinstance(texts, str):
-        msg = "expected a sequence of texts, got one str"
+    given: object = texts
+    if isinstance(given, str) or not isinstance(given, Sequence):
+        msg = f"expected a sequence of texts, got one {type(given).__name__}"
         raise InputError(msg)
     for kind in set(map(type, texts)):
         if not issubclass(kind, str):

@@ -58,7 +58,8 @@ def alike_values(a: Any, b: Any, strings: Strings, /) -> float:  # noqa: ANN401
     """Return how alike two JSON values are: above a half only if every part is.
 
     The mean over all single values, where one that only one side has counts 0; half of
-    that mean where one of them is at most a half.
+    that mean where one of them is at most a half. Within calls of tools every text that
+    differs is at most a half.
 
     Args:
         a: A value, as of ``read_json``.
@@ -85,8 +86,11 @@ def _parts(a: Any, b: Any, strings: Strings) -> Iterator[float]:  # noqa: ANN401
         for key in sorted(a.keys() | b.keys()):
             yield from _parts(a.get(key, NOT_JSON), b.get(key, NOT_JSON), strings)
     elif isinstance(a, list) and isinstance(b, list) and (a or b):
+        within = strings
+        if _are_calls(a) and _are_calls(b):  # an argument acts: prose is no exception
+            within = _at_most_half(strings)
         for left, right in zip_longest(a, b, fillvalue=NOT_JSON):
-            yield from _parts(left, right, strings)
+            yield from _parts(left, right, within)
     elif isinstance(a, str) and isinstance(b, str):
         yield _strings_within(a.strip(), b.strip(), strings)
     else:
@@ -103,6 +107,16 @@ def _strings_within(a: str, b: str, strings: Strings) -> float:
     if letters and a.casefold() == b.casefold():
         return 1.0
     return min(strings(a, b), _HALF)
+
+
+def _are_calls(value: list[Any]) -> bool:
+    """Return whether a list holds calls of tools, as a guard writes them."""
+    keys = {"args", "name"}
+    return all(isinstance(each, dict) and each.keys() == keys for each in value)
+
+
+def _at_most_half(strings: Strings) -> Strings:
+    return lambda a, b: min(strings(a, b), _HALF)
 
 
 def _without_fence(text: str) -> str:

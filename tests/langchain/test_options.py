@@ -166,6 +166,8 @@ def test_a_guard_cannot_be_changed() -> None:
 
 def test_a_copy_with_other_options_is_checked_and_leaves_the_first_alone() -> None:
     guard = SNNEGuard(MODEL, threshold=0.4)
+    for changed in (guard.model_copy, guard.copy):
+        assert changed(update={"on_uncertain": "refuse"}).settings.withholds
     other = guard.model_copy(update={"n": 3, "on_uncertain": "refuse"})
     assert (other.n, other.settings.n, other.settings.on_uncertain) == (3, 3, "refuse")
     assert (guard.n, guard.on_uncertain) == (5, "flag")

@@ -59,6 +59,29 @@ def test_one_field_of_seven_is_a_difference() -> None:
         assert alike(call, {"name": "pay", "args": {**call["args"], key: 2}}) <= 0.5  # type: ignore[dict-item] # of JSON
 
 
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (
+            "DELETE FROM orders WHERE customer = 5",
+            "DELETE FROM orders WHERE customer = 5 AND status = 'open'",
+        ),
+        ("transfer - 500 to the account", "transfer 500 to the account"),
+        ("remove the old files now", "do not remove the old files now"),
+    ],
+)
+def test_a_text_that_differs_makes_calls_differ(one: str, other: str) -> None:
+    def call(argument: str) -> list[dict[str, Any]]:
+        return [{"name": "run", "args": {"query": argument, "limit": 1}}]
+
+    for compare in (structured, content_f1):
+        calls = [json.dumps(call(text)) for text in (one, other)]
+        assert compare(calls)[0, 1] <= 0.5
+        # Beside a text of the reply as well, and calls of which one is another.
+        beside = [json.dumps(["Here you are.", call(text)]) for text in (one, other)]
+        assert compare(beside)[0, 1] <= 0.5
+
+
 def test_a_fence_does_not_count_and_other_text_is_compared_as_text() -> None:
     texts = ['```json\n{"a": 1}\n```', '{"a":1}', "a 1", "NaN", '{"a": NaN}']
     matrix = structured(texts)

@@ -318,6 +318,7 @@ def _response(asked: Asked, answer: Answer) -> JSON:
         "model": answer.model,
         "status": "completed" if answer.finish == "stop" else "incomplete",
         "output": [said],
+        "output_messages": [text],  # some servers say everything twice
         "tools": [],
         "tool_choice": "auto",
         "parallel_tool_calls": True,

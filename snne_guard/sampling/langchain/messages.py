@@ -35,20 +35,25 @@ _ENDING_KEYS = ("finish_reason", "stop_reason", "done_reason", "stopReason", "st
 
 _READABLE_BLOCKS = frozenset(
     {
-        *("message", "output_text", "refusal", "text"),
+        *("refusal", "text"),
         *("reasoning", "reasoning_content", "redacted_thinking", "thinking"),
-        # Calls, which are listed in tool_calls too.
-        *("custom_tool_call", "function_call", "function_call_signature"),
-        *("input_json_delta", "invalid_tool_call", "tool_call", "tool_call_chunk"),
-        "tool_use",
         # Where something comes from.
         *("citation", "reference"),
     }
 )
-"""Types of content blocks that hold no part of an answer besides text and calls.
+"""Types of content blocks that hold no part of an answer besides its text.
 
 What tools do at the provider is not among them: no sample is drawn beside them.
 """
+
+_CALL_BLOCKS = frozenset(
+    {
+        *("custom_tool_call", "function_call", "function_call_signature"),
+        *("input_json_delta", "invalid_tool_call", "tool_call", "tool_call_chunk"),
+        "tool_use",
+    }
+)
+"""Types of content blocks for calls, which stand in ``tool_calls`` too."""
 
 
 def question_of(messages: Sequence[BaseMessage]) -> str | None:
@@ -91,16 +96,21 @@ def sample_of(message: BaseMessage, *, reports_finish_reason: bool = False) -> S
     aside = message.additional_kwargs
     # langchain-openai's first output version has aside what is neither text nor call.
     blocks = [*_blocks(message.content), *_blocks(aside.get("tool_outputs"))]
+    calls = _tool_calls(message)
+    readable = _READABLE_BLOCKS | _CALL_BLOCKS if calls else _READABLE_BLOCKS
+    # An answer that is a guard's refusal was not drawn from the model.
+    refused = mapping_of(metadata.get("snne_guard")).get("decision") == "refuse"
     return read_sample(
         text=str(message.text),
         finish_reason=string_of(incomplete.get("reason"))
         or _first_string(metadata, _ENDING_KEYS),
         logprobs=_logprob_entries(metadata.get("logprobs")),
-        calls=_tool_calls(message),
-        refusal=bool(aside.get("refusal"))
+        calls=calls,
+        refusal=refused
+        or bool(aside.get("refusal"))
         or any(block.get("type") == "refusal" for block in blocks),
         other_content=bool(aside.get("audio") or aside.get("images"))
-        or any(map(_is_unread, blocks)),
+        or any(_is_unread(block, readable) for block in blocks),
         complete_if_unsaid=not reports_finish_reason,
         model=_first_string(metadata, _MODEL_KEYS),
         response_id=string_of(metadata.get("id")),
@@ -201,12 +211,12 @@ def _blocks(content: object) -> Iterator[Mapping[str, Any]]:
             yield inner if wrapper and isinstance(inner, Mapping) else block
 
 
-def _is_unread(block: Mapping[str, Any]) -> bool:
+def _is_unread(block: Mapping[str, Any], readable: frozenset[str]) -> bool:
     """Return whether a part of the answer may be in what is neither text nor call."""
     kind = block.get("type")
     if not kind:
         return not block.keys() <= {"id", "index"}  # what ends a block of a stream
-    return str(kind) not in _READABLE_BLOCKS
+    return str(kind) not in readable
 
 
 def _logprob_entries(found: object) -> object:

@@ -10,6 +10,7 @@ LangSmith; handlers that it adds by itself are its own affair.
 from __future__ import annotations
 
 import contextvars
+import logging
 from collections.abc import (
     AsyncGenerator,
     Callable,
@@ -54,8 +55,11 @@ from snne_guard.sampling.steps import (
     run_steps,
     without_rejected,
 )
+from snne_guard.types import Cost, Sample
 
 __all__ = ["LangChainSender"]
+
+_log = logging.getLogger(__name__)
 
 _ANSWER = Draw(role="answer")
 
@@ -194,11 +198,9 @@ class LangChainSender:
     ) -> Reply:
         messages = [whole_message(each, result) for each in result.generations]
         reported = request.provider.reports_finish_reason
-        samples = tuple(
-            sample_of(each, reports_finish_reason=reported) for each in messages
-        )
+        samples = tuple(_read(each, reported=reported) for each in messages)
         first = messages[0] if messages else None
-        cost = replace(cost_of(first, samples, result.llm_output), attempts=failed)
+        cost = replace(_cost(first, samples, result), attempts=failed)
         if draw.role == "sample":
             return Reply(
                 samples=samples, cost=cost, temperature_set=request.temperature_set
@@ -208,6 +210,28 @@ class LangChainSender:
         raw = with_parsed(first, request.schema)
         raw = without_logprobs(raw) if "logprobs" in request.optional else raw
         return Reply(samples=samples[:1], cost=cost, raw=raw)
+
+
+# Classes of users' own put odd things into messages. What cannot be read costs no
+# answer: it is named, and the answer has no score.
+
+
+def _read(message: BaseMessage, *, reported: bool) -> Sample:
+    try:
+        return sample_of(message, reports_finish_reason=reported)
+    except Exception as error:  # noqa: BLE001 - as said above
+        _log.warning("a reply could not be read: %s", type(error).__name__)
+        return Sample(text="", unreadable=True)
+
+
+def _cost(
+    message: BaseMessage | None, samples: Sequence[Sample], result: ChatResult
+) -> Cost:
+    try:
+        return cost_of(message, samples, result.llm_output)
+    except Exception as error:  # noqa: BLE001 - as said above
+        _log.warning("tokens could not be counted: %s", type(error).__name__)
+        return Cost(lower_bound=True)
 
 
 def _unwrapped(
