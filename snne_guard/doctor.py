@@ -14,13 +14,14 @@ from typing import Any, Literal
 
 from snne_guard.call import Sender
 from snne_guard.sampling.replies import Draw, ProviderCapabilities, Reply
+from snne_guard.self_check import UNKNOWN, SelfCheck
 from snne_guard.types import Cost, Sample
 
 __all__ = ["CHECKS", "Finding", "Report", "examine"]
 
 Status = Literal["works", "ignored", "rejected", "missing", "broken"]
 
-CHECKS = ("variation", "temperature", "n", "logprobs", "finish", "usage")
+CHECKS = ("variation", "temperature", "n", "logprobs", "finish", "usage", "self_check")
 """What is looked at, in the order of the report."""
 
 _REPLIES = 4
@@ -30,6 +31,11 @@ _PROMPT = (
     "Invent a village that does not exist. Say its name and one odd thing that its "
     "people do, in one sentence. This is request {number}."
 )
+
+
+_CAPITAL = "What is the capital of France? Answer in one word."
+_ANSWERS = ("Paris", "Madrid")
+"""A right answer and a wrong one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +95,7 @@ class _Evidence:
     singles: tuple[Reply, ...]
     together: Reply | None
     rejection: BaseException | None
+    checks: tuple[Reply | None, ...]
 
     @property
     def replies(self) -> tuple[Reply, ...]:
@@ -108,7 +115,8 @@ def examine(
     """Ask a model for what must vary, and say whether its samples can be trusted.
 
     It takes four requests for one reply and one for three: each asks for something made
-    up, so that equal replies do not come by chance.
+    up, so that equal replies do not come by chance. Two more are self-checks, of a
+    right answer and of a wrong one.
 
     Args:
         sender: Makes the sender for a prompt; its samples are drawn at ``temperature``.
@@ -133,14 +141,17 @@ def examine(
         singles=singles,
         together=together,
         rejection=rejection,
+        checks=tuple(_checked(sender(_CAPITAL), answer) for answer in _ANSWERS),
     )
-    calls = len(evidence.replies)
+    checks = [reply for reply in evidence.checks if reply is not None]
+    answered = (*evidence.replies, *checks)
+    failed = len(_ANSWERS) - len(checks) + (rejection is not None)
     cost = Cost(
-        calls=calls,
-        attempts=calls + (rejection is not None),
+        calls=len(answered),
+        attempts=len(answered) + failed,
         seconds=time.monotonic() - started,
     )
-    for reply in evidence.replies:
+    for reply in answered:
         cost += reply.cost
     return Report(
         model=next((each.model for each in evidence.samples if each.model), None),
@@ -151,9 +162,18 @@ def examine(
             _logprobs(evidence),
             _finish(evidence),
             _usage(evidence),
+            _self_check(evidence),
         ),
         cost=cost,
     )
+
+
+def _checked(sender: Sender, answer: str) -> Reply | None:
+    """Return what the model says to a self-check of an answer, None if it fails."""
+    try:
+        return sender.send(Draw(role="check", turns=(answer, SelfCheck().prompt)))
+    except Exception:  # noqa: BLE001 - a finding
+        return None
 
 
 def _variation(evidence: _Evidence) -> Finding:
@@ -244,3 +264,14 @@ def _usage(evidence: _Evidence) -> Finding:
         message = "not all tokens are counted, so costs are lower bounds"
         return Finding("usage", "broken", message)
     return Finding("usage", "works", "tokens are counted")
+
+
+def _self_check(evidence: _Evidence) -> Finding:
+    said = [None if reply is None else reply.p_correct for reply in evidence.checks]
+    right, wrong = said
+    if right is None or wrong is None:
+        message = "the model says neither Yes nor No: a self-check would count as 0.5"
+        return Finding("self_check", "missing", message)
+    message = f"P(Yes) is {right:.2f} for a right answer, {wrong:.2f} for a wrong one"
+    useful = right > UNKNOWN > wrong
+    return Finding("self_check", "works" if useful else "broken", message)

@@ -31,10 +31,16 @@ from snne_guard.errors import (
     GuardTimeoutError,
     SamplingError,
 )
-from snne_guard.sampling.members import Members, agree_suspiciously, select_members
+from snne_guard.sampling.members import (
+    Members,
+    agree_suspiciously,
+    compared_text,
+    select_members,
+)
 from snne_guard.sampling.replies import Draw, Failure, Reply
 from snne_guard.sampling.retrying import is_transient
 from snne_guard.scorers import Method, resolve_method, score_members
+from snne_guard.self_check import UNKNOWN
 from snne_guard.settings import is_disabled
 from snne_guard.similarity import SIMILARITIES, resolve_similarity
 from snne_guard.types import Assessment, Cost, Sample, Score
@@ -89,6 +95,7 @@ class _CallState:
         self.cost = Cost()
         self.temperature_set = request.capabilities.temperature
         self.members: Members | None = None
+        self.p_correct: float | None = None
         self.late = False
         self._reasons: list[str] = []
 
@@ -109,7 +116,9 @@ class _CallState:
 
     def take(self, draw: Draw, result: Reply | Failure | None) -> None:
         """Count what a draw brought."""
-        if result is None:
+        if draw.role == "check":
+            self.take_check(result)
+        elif result is None:
             self.cost += Cost(attempts=1, lower_bound=True)
             self.late = True
             if draw.role == "sample" and self.answer_error is None:
@@ -127,6 +136,15 @@ class _CallState:
             self.samples.extend(result.samples[: draw.n])
             self.temperature_set &= result.temperature_set
 
+    def take_check(self, result: Reply | Failure | None) -> None:
+        """Count what the self-check brought; one that failed loses nothing."""
+        if isinstance(result, Reply):
+            self.cost += result.cost
+            self.p_correct = result.p_correct
+        else:
+            attempts = 1 if result is None else result.attempts
+            self.cost += Cost(attempts=attempts, lower_bound=result is None)
+
     def assess(self, score: Score | None = None, **decided: Any) -> Assessment:  # noqa: ANN401
         """Return the record of the call as it stands."""
         prices, members = self.settings.prices, self.members
@@ -140,8 +158,10 @@ class _CallState:
             method=None if score is None else score.method,
             score=None if score is None else score.value,
             uncertainty=None if score is None else score.uncertainty,
+            disagreement=None if score is None else score.disagreement,
+            self_check=None if score is None else score.self_check,
             threshold=self.settings.policy.threshold,
-            n_requested=self.settings.n,
+            n_requested=self.settings.n_members,
             n_used=0 if members is None else len(members.texts),
             reasons=tuple(self._reasons),
             cost=replace(
@@ -196,8 +216,11 @@ def _draw_all(call: _CallState) -> Generator[Draws, Any, Outcome | None]:
     if request.side_effects:
         call.note("side_effects")
         return None
+    further = _check_draws(call, call.answer)
     if all(draw.role == "answer" for draw in call.drawn):  # no sample is sent yet
-        yield from _send(call, samples)
+        further = (*samples, *further)
+    if further:
+        yield from _send(call, further)
     yield from _top_up(call)
     if not call.temperature_set:
         call.note("temperature_unset")
@@ -220,9 +243,19 @@ def _sample_draws(call: _CallState) -> tuple[Draw, ...]:
     return (Draw(role="sample"),) * n
 
 
+def _check_draws(call: _CallState, answer: Reply) -> tuple[Draw, ...]:
+    """Return the request for the self-check, if there is one."""
+    check = call.settings.check
+    if check is None:
+        return ()
+    return (Draw(role="check", turns=(compared_text(answer.first), check.prompt)),)
+
+
 def _send(call: _CallState, draws: tuple[Draw, ...]) -> Generator[Draws, Any, None]:
-    limits = {"answer": call.deadline, "sample": call.samples_deadline}
-    deadlines = tuple(limits[draw.role] for draw in draws)
+    deadlines = tuple(
+        call.deadline if draw.role == "answer" else call.samples_deadline
+        for draw in draws
+    )
     call.drawn += draws
     results = yield Draws(draws=draws, deadlines=deadlines)
     for draw, result in zip(draws, results, strict=True):
@@ -279,6 +312,10 @@ def _score(call: _CallState) -> Generator[Work, Any, Score | None]:
     if settings.temperature >= 1 and agree_suspiciously(members.samples):
         call.note("suspect_agreement")
         return None
+    self_check = call.p_correct
+    if settings.check is not None and self_check is None:
+        call.note("self_check_unknown")
+        self_check = UNKNOWN
     method = _method_for(call, members)
     wanted = settings.similarity or method.default_similarity
     if (members.calls or request.structured) and wanted not in _COMPARES_VALUES:
@@ -295,6 +332,8 @@ def _score(call: _CallState) -> Generator[Work, Any, Score | None]:
             token_logprobs=members.token_logprobs,
             tau=settings.tau,
             include_answer=settings.include_answer,
+            self_check=self_check,
+            check=settings.check,
         ),
         deadline=call.deadline,
         # Built-in similarities need no model and are fast.
@@ -373,7 +412,7 @@ def _decide(call: _CallState, score: Score | None) -> Generator[Work, Any, Outco
 def _promises(call: _CallState, score: Score) -> dict[str, Any]:
     """Return what a calibration says of an answer, if its set is complete."""
     settings = call.settings
-    if score.n != settings.n or score.uncertainty is None:
+    if score.n != settings.n_members or score.uncertainty is None:
         return {}
     promises: dict[str, Any] = {"certified": settings.certified}
     if isinstance(settings.calibration, Calibration):

@@ -16,6 +16,7 @@ from snne_guard.decision import Calibration, Policy, Threshold
 from snne_guard.errors import ConfigurationError
 from snne_guard.observers import Observers
 from snne_guard.scorers import Method, resolve_method
+from snne_guard.self_check import SelfCheck
 from snne_guard.similarity import resolve_similarity
 from snne_guard.types import (
     Assessment,
@@ -80,6 +81,7 @@ class GuardSettings:
     sample_rate: float = 1.0
     prices: Prices | None = None
     observers: Sequence[Observer] = ()
+    self_check: bool | SelfCheck = False
     include_answer: bool = True
     tau: float = 1.0
     policy: Policy = field(init=False, repr=False)
@@ -101,7 +103,19 @@ class GuardSettings:
     @property
     def min_members(self) -> int:
         """Members that a set must have to be scored."""
-        return self.min_samples or max(2, math.ceil(self.n / 2))
+        return self.min_samples or max(2, math.ceil(self.n_members / 2))
+
+    @property
+    def n_members(self) -> int:
+        """Members of the set: ``n`` counts the call of a self-check too."""
+        return self.n - 1 if self.check else self.n
+
+    @property
+    def check(self) -> SelfCheck | None:
+        """The self-check, None where there is none."""
+        if isinstance(self.self_check, SelfCheck):
+            return self.self_check
+        return SelfCheck() if self.self_check else None
 
     @property
     def withholds(self) -> bool:
@@ -112,7 +126,7 @@ class GuardSettings:
     @property
     def n_samples(self) -> int:
         """Samples that are drawn besides the answer."""
-        return self.n - 1 if self.include_answer else self.n
+        return self.n_members - 1 if self.include_answer else self.n_members
 
     def check_calibration(self, known: Mapping[str, Any], /) -> None:
         """Refuse to start with a calibration that was made for something else.
@@ -139,6 +153,8 @@ class GuardSettings:
                 "similarity": name if method.compares_answers else None,
                 "anchor": method.anchor(name) if self.include_answer else 0.0,
                 "tau": self.tau,
+                "self_check": self.check and self.check.prompt,
+                "self_check_weight": self.check and self.check.weight,
             }
         )
 
@@ -146,7 +162,8 @@ class GuardSettings:
         object.__setattr__(self, name, value)
 
     def _check_numbers(self) -> None:
-        check_whole(self.n, what="n", least=2)
+        what = "n, with a self-check," if self.check else "n"
+        check_whole(self.n, what=what, least=3 if self.check else 2)
         check_number(self.sample_rate, what="sample_rate", least=0, most=1)
         check_number(self.temperature, what="temperature", above=0)
         check_number(self.tau, what="tau", above=0)
@@ -157,12 +174,15 @@ class GuardSettings:
         if self.max_concurrency is not None:
             check_whole(self.max_concurrency, what="max_concurrency", least=1)
         if self.min_samples is not None:
-            check_whole(self.min_samples, what="min_samples", least=2, most=self.n)
+            most = self.n_members
+            check_whole(self.min_samples, what="min_samples", least=2, most=most)
 
     def _check_kinds(self) -> None:
         check_choice(self.tool_calls, get_args(ToolCalls), what="tool_calls")
         check_choice(self.schedule, get_args(Schedule), what="schedule")
         _check_kind(self.refusal, str, what="refusal to be a text")
+        what = "self_check to be a bool or a SelfCheck"
+        _check_kind(self.self_check, bool, SelfCheck, what=what)
         _check_kind(self.prices, Prices, NoneType, what="prices to be Prices")
         _check_kind(self.observers, list, tuple, what="observers to be a list")
         kinds = (Calibration, str, PathLike, NoneType)

@@ -73,6 +73,7 @@ REASONS: dict[str, str] = {
     "tool_call_samples": "a sample that calls tools left the set",
     "mixed_models": "not all replies came from the same model",
     "too_few_samples": "fewer than min_samples members could be scored",
+    "self_check_unknown": "the self-check failed or says neither Yes nor No: it is 0.5",
     "suspect_agreement": "replies agree that are too unlikely to agree by chance",
     "logprobs_missing": "log-probabilities were missing, so another method ran",
     "similarity_blind": "the similarity cannot see all of some answer",
@@ -287,8 +288,12 @@ class Score:
     Attributes:
         value: The method's raw value in its own unit (SNNE: nats). Higher is always
             more uncertain.
-        uncertainty: ``u``, the value mapped to [0, 1]: 0 all alike, 1 all different.
-            None for a single answer and for methods without bounds.
+        uncertainty: ``u`` in [0, 1], on which thresholds stand: the disagreement, or
+            its weighted mean with a self-check.
+        disagreement: The value mapped to [0, 1]: 0 all alike, 1 all different. None for
+            a single answer and for methods without bounds, and then there is no ``u``.
+        self_check: Probability that the model calls its answer correct, None without a
+            self-check.
         method: Name of the method that ran, for example ``"snne"``.
         similarity: Name of the similarity that ran, for example ``"rouge_l"``; None
             where the method compares no answers.
@@ -304,6 +309,8 @@ class Score:
     similarity: str | None
     tau: float
     n: int
+    disagreement: float | None = None
+    self_check: float | None = None
     reasons: tuple[str, ...] = ()
     matrix: FloatArray | None = field(default=None, repr=False, compare=False)
 
@@ -321,7 +328,11 @@ class Assessment:
         matrix: Their ``(n, n)`` similarity matrix, None when nothing was compared.
         method: Name of the method that ran, None when nothing was scored.
         score: The method's raw value in its own unit, None when nothing was scored.
-        uncertainty: ``u`` in [0, 1], None when nothing was scored.
+        uncertainty: ``u`` in [0, 1], None when nothing was scored: the disagreement,
+            or its weighted mean with the self-check.
+        disagreement: The method's value mapped to [0, 1], None when nothing was scored.
+        self_check: Probability that the model calls its answer correct, None without a
+            self-check.
         threshold: Largest ``u`` that is accepted, None when none is set.
         certified: Whether that threshold carries a statistical promise that holds for
             this very call.
@@ -344,6 +355,8 @@ class Assessment:
     method: str | None = None
     score: float | None = None
     uncertainty: float | None = None
+    disagreement: float | None = None
+    self_check: float | None = None
     threshold: float | None = None
     certified: bool = False
     p_wrong: float | None = None
@@ -362,6 +375,8 @@ class Assessment:
             "method": self.method,
             "score": self.score,
             "uncertainty": self.uncertainty,
+            "disagreement": self.disagreement,
+            "self_check": self.self_check,
             "threshold": self.threshold,
             "certified": self.certified,
             "p_wrong": self.p_wrong,

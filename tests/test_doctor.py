@@ -21,6 +21,8 @@ class Model:
         self.odd = odd
 
     def send(self, draw: Draw) -> Reply:
+        if draw.role == "check":
+            return self._check(draw)
         if draw.n > 1 and "refuses_n" in self.odd:
             raise ValueError("n must be 1")
         n = 1 if "ignores_n" in self.odd else draw.n
@@ -32,6 +34,14 @@ class Model:
 
     async def asend(self, draw: Draw) -> Reply:
         raise AssertionError
+
+    def _check(self, draw: Draw) -> Reply:
+        if "no_check" in self.odd:
+            raise ConnectionError
+        right = draw.turns[0] == "Paris" or "flatters" in self.odd
+        word = Sample(text="Yes" if right else "No")
+        cost = Cost(completion_tokens=1)
+        return Reply(samples=(word,), cost=cost, p_correct=0.9 if right else 0.1)
 
     def _sample(self) -> Sample:
         number = 0 if "greedy" in self.odd or "cache" in self.odd else next(_numbers)
@@ -55,7 +65,7 @@ def test_a_sound_model_can_be_trusted() -> None:
     assert report.ok
     assert [found.check for found in report.findings] == list(CHECKS)
     assert {found.status for found in report.findings} == {"works"}
-    assert (report.model, report.cost.calls, report.fixes) == ("m", 5, ())
+    assert (report.model, report.cost.calls, report.fixes) == ("m", 7, ())
 
 
 @pytest.mark.parametrize(
@@ -88,7 +98,7 @@ def test_a_cache_is_told_from_a_fixed_seed() -> None:
 def test_n_is_not_asked_for_where_it_is_not_offered() -> None:
     report = examined(n=False)
     assert report.findings[2].status == "missing"
-    assert report.cost.calls == 4
+    assert report.cost.calls == 6
 
 
 def test_a_model_that_does_not_answer_raises_its_own_error() -> None:
@@ -98,3 +108,21 @@ def test_a_model_that_does_not_answer_raises_its_own_error() -> None:
 
     with pytest.raises(ConnectionError):
         examine(lambda _: Dead(), capabilities=ProviderCapabilities())
+
+
+@pytest.mark.parametrize(
+    ("odd", "status", "message"),
+    [
+        ({}, "works", "P(Yes) is 0.90 for a right answer, 0.10 for a wrong one"),
+        ({"flatters": 1}, "broken", "P(Yes) is 0.90 for a right answer, 0.90"),
+        ({"no_check": 1}, "missing", "neither Yes nor No"),
+    ],
+)
+def test_a_self_check_that_says_yes_to_everything_is_found(
+    odd: Any, status: str, message: str
+) -> None:
+    report = examined(**odd)
+    (found,) = [each for each in report.findings if each.check == "self_check"]
+    assert found.status == status
+    assert message in found.message
+    assert report.ok  # the samples can be trusted all the same

@@ -47,6 +47,7 @@ def ask(
     system: options.System = None,
     method: Annotated[str | None, typer.Option(help="auto, snne, wsnne, ...")] = None,
     similarity: options.SimilarityName = None,
+    self_check: options.SelfCheck = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Ask a model and see how uncertain its answer is.
@@ -81,6 +82,7 @@ def ask(
         "temperature": temperature,
         "method": method,
         "similarity": similarity,
+        "self_check": self_check or None,
     }
     chosen: dict[str, Any] = {} if stored is None else stored.guard_settings()
     chosen |= {name: value for name, value in given.items() if value is not None}

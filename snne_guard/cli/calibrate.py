@@ -21,6 +21,7 @@ from snne_guard.evaluation import read_labelled
 from snne_guard.evaluation.calibrate import CalibrationResult
 from snne_guard.evaluation.calibrate import calibrate as make_calibration
 from snne_guard.evaluation.label import labels_path
+from snne_guard.self_check import SelfCheck
 from snne_guard.text import printable
 
 __all__ = ["calibrate"]
@@ -60,11 +61,10 @@ def calibrate(
     similarity: options.SimilarityName = None,
     n: Annotated[
         int | None,
-        typer.Option(
-            help="Members of the response set; all that were recorded by default."
-        ),
+        typer.Option(help="Calls of the guard; as many as were recorded by default."),
     ] = None,
     without_answer: options.WithoutAnswer = False,
+    self_check: options.SelfCheck = False,
     bare_question: options.BareQuestion = False,
     model: options.RecordedModel = None,
 ) -> None:
@@ -91,6 +91,7 @@ def calibrate(
         similarity=similarity,
         n=n,
         include_answer=not without_answer,
+        self_check=SelfCheck() if self_check else None,
         bare_question=bare_question,
         model=model,
         track=partial(progress, what="scoring"),

@@ -23,6 +23,7 @@ from snne_guard.evaluation.evaluate import with_token_importance
 from snne_guard.evaluation.label import labels_path
 from snne_guard.evaluation.report import check_report_packages
 from snne_guard.evaluation.results import TITLES
+from snne_guard.evaluation.self_check import CheckedCalls, compare_self_check
 from snne_guard.files import replace_file
 from snne_guard.similarity import CrossEncoder
 from snne_guard.text import printable
@@ -84,7 +85,8 @@ def evaluate(
     A recording has one JSON object a line: id, question, main_answer, samples, label (1
     right, 0 wrong) or answers to grade by, and where known main_logprobs and
     token_logprobs. Labels of `snne-guard label` are found beside each file and win over
-    the field. Each file is ranked apart.
+    the field. Each file is ranked apart. Where it has self-checks, a second table
+    compares each with one sample more.
 
     Exit status: 0 a file was ranked; 2 wrong usage, or no file can be ranked.
     """
@@ -110,7 +112,7 @@ def evaluate(
     weights = None if cross_encoder is None else CrossEncoder(cross_encoder)
     evaluations: list[Evaluation] = []
     for file in files:
-        rows = read_labelled(file)
+        rows = list(read_labelled(file))
         if weights is not None:
             rows = list(with_token_importance(rows, weights))
         try:
@@ -120,6 +122,11 @@ def evaluate(
             continue
         evaluations.append(evaluation)
         _print(evaluation)
+        _print_self_check(
+            compare_self_check(
+                rows, grader=named_grader(grader, base_url=base_url), draws=draws
+            )
+        )
     if not evaluations:
         raise typer.Exit(2)
     _write(evaluations, csv=csv, json_file=json_file, html=html)
@@ -162,6 +169,21 @@ def _print(evaluation: Evaluation) -> None:
     console.print(_table(evaluation))
     for why, names in evaluation.skipped.items():
         _print_line(console, f"not ranked: {', '.join(names)}: {why}")
+    console.print()
+
+
+def _print_self_check(found: Sequence[CheckedCalls]) -> None:
+    """Print what the recorded self-checks are worth; nothing where there are none."""
+    if not found:
+        return
+    table = Table(box=None, pad_edge=False)
+    for title in ("calls", "AUROC", "with a self-check", "difference"):
+        table.add_column(title, justify="right", no_wrap=True)
+    for row in found:
+        cells = (f"{row.without:.3f}", f"{row.with_check:.3f}", f"{row.gain:+.3f}")
+        table.add_row(str(row.calls), *cells)
+    console = Console()
+    console.print(table)
     console.print()
 
 

@@ -25,6 +25,10 @@ BareQuestion = Annotated[
         "--bare-question", help="The guard is told the question without context."
     ),
 ]
+SelfCheck = Annotated[
+    bool,
+    typer.Option("--self-check", help="One call asks if the answer is correct."),
+]
 RecordedModel = Annotated[
     str | None, typer.Option(help="The model, where the recording names none.")
 ]

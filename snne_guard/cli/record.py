@@ -17,6 +17,7 @@ from snne_guard.cli.render import cost_in_words
 from snne_guard.evaluation.record import RecordingFile, Tally
 from snne_guard.evaluation.record import record as draw
 from snne_guard.evaluation.recordings import Question, read_questions
+from snne_guard.self_check import SelfCheck
 
 if TYPE_CHECKING:
     from snne_guard.types import Assessment
@@ -58,6 +59,7 @@ def record(
         typer.Option(help=r"Text that ends a reply, \n for a line; may be repeated."),
     ] = None,
     system: options.System = None,
+    self_check: options.SelfCheck = False,
     seed: Annotated[
         int | None, typer.Option(help="Seed of the answer; samples have none.")
     ] = None,
@@ -108,13 +110,15 @@ def record(
         "samples": samples,
         "system": system,
         "seed": seed,
+        "self_check": SelfCheck().prompt if self_check else None,
         **answer_settings_of(chat),
     }
     guard = SNNEGuard(
         chat,
         # Nothing is paid for samples of an answer that fails.
         schedule="answer_first",
-        n=samples + 1,
+        n=1 + samples + self_check,
+        self_check=self_check,
         temperature=temperature,
         timeout=timeout,
         max_concurrency=max_concurrency,

@@ -49,6 +49,8 @@ def assessment_page(assessment: Assessment, *, delivered: str | None = None) -> 
     matrix, p_wrong = assessment.matrix, assessment.p_wrong
     if matrix is not None and len(matrix) <= len(_LETTERS):
         page.add_row("Similarity", _heat_map(matrix, groups))
+    if assessment.self_check is not None:
+        page.add_row("Self-check", _self_check(assessment))
     if assessment.uncertainty is not None:
         page.add_row("Spread", _bar(assessment))
     if p_wrong is not None:
@@ -66,6 +68,14 @@ def _answer(assessment: Assessment) -> Text:
         text.stylize("dim")
         text.append("  (withheld)", style="red")
     return text
+
+
+def _self_check(assessment: Assessment) -> str:
+    """Return what the model says of its own answer."""
+    if assessment.disagreement is None or assessment.self_check is None:
+        return "the replies were not scored"
+    p, disagreement = assessment.self_check, assessment.disagreement
+    return f"P(Yes) {p:.2f}, where the replies alone have u = {disagreement:.2f}"
 
 
 def _replies(assessment: Assessment, groups: Sequence[_Group]) -> Table:

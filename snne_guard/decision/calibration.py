@@ -17,6 +17,7 @@ from snne_guard.decision.error_probability import ErrorProbability
 from snne_guard.decision.threshold import Threshold
 from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.files import STRICT, first_problem, json_object, replace_file
+from snne_guard.self_check import SelfCheck
 
 __all__ = ["ANSWER_SETTINGS", "SETTINGS", "Calibration"]
 
@@ -29,6 +30,8 @@ _KINDS: dict[str, type] = {
     "similarity": str,
     "tau": float,
     "anchor": float,
+    "self_check": str,
+    "self_check_weight": float,
     "answer_temperature": float,
     "top_p": float,
     "max_tokens": int,
@@ -181,12 +184,18 @@ class Calibration:
                 for.
         """
         return (
-            n_used == self.settings.get("n")
+            n_used == self._n_members
             and method == self.settings.get("method")
             and similarity == self.settings.get("similarity")
             and temperature_set == self.temperature_set
             and all(map(self._is_reply, models))
         )
+
+    @property
+    def _n_members(self) -> int | None:
+        n = self.settings.get("n")
+        has_check = self.settings.get("self_check") is not None
+        return n - 1 if n is not None and has_check else n
 
     def _is_reply(self, name: str | None) -> bool:
         # What a provider serves under one name changes: where the graded replies
@@ -216,6 +225,11 @@ class Calibration:
         """
         made = {name: self.settings.get(name) for name in _GUARD_OPTIONS}
         options = {name: value for name, value in made.items() if value is not None}
+        if self.settings.get("self_check") is not None:
+            options["self_check"] = SelfCheck(
+                prompt=self.settings["self_check"],
+                weight=self.settings["self_check_weight"],
+            )
         return {"calibration": self, **options}
 
     def save(self, path: str | os.PathLike[str], /) -> None:

@@ -30,11 +30,13 @@ from snne_guard.evaluation.recordings import (
 )
 from snne_guard.evaluation.report import to_html
 from snne_guard.evaluation.results import Evaluation, MethodResult, to_csv
+from snne_guard.evaluation.self_check import CheckedCalls, compare_self_check
 
 __all__ = [
     "GRADERS",
     "BertScoreGrader",
     "Bootstrap",
+    "CheckedCalls",
     "Evaluation",
     "Grade",
     "Grader",
@@ -49,6 +51,7 @@ __all__ = [
     "auarc",
     "auroc",
     "bootstrap",
+    "compare_self_check",
     "evaluate",
     "grade_all",
     "numeric_match",

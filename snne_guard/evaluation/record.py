@@ -35,7 +35,7 @@ _LONGEST_ERROR = 1_000
 _DRAWN = frozenset(
     {
         *("main_answer", "samples", "main_logprobs", "token_logprobs", "main_tokens"),
-        *("tokens", "label", "settings", "drawn"),
+        *("tokens", "self_check", "label", "settings", "drawn"),
     }
 )
 
@@ -134,6 +134,8 @@ class RecordingFile(AppendFile):
         replies = (answer, *samples)
         given = {"context": question.context, "answers": question.answers}
         extra = {k: v for k, v in question.extra.items() if k not in _DRAWN}
+        unknown = "self_check_unknown" in assessment.reasons
+        check = None if unknown else assessment.self_check
         return {
             "id": question.id,
             "question": question.question,
@@ -145,6 +147,7 @@ class RecordingFile(AppendFile):
             "token_logprobs": [sample.token_logprobs for sample in samples],
             "main_tokens": answer.tokens,
             "tokens": [sample.tokens for sample in samples],
+            **({} if assessment.self_check is None else {"self_check": check}),
             "settings": self.settings,
             "drawn": {
                 "at": datetime.now(UTC).isoformat(timespec="seconds"),

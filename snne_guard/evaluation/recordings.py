@@ -74,6 +74,8 @@ class Recording:
             question has no answer.
         main_logprobs: Log-probabilities in nats of the delivered answer's tokens.
         token_logprobs: The same for each sample, None where unknown.
+        self_check: Probability that the model calls ``main_answer`` correct, None
+            without a self-check, or where it says neither Yes nor No.
         label: 1 if ``main_answer`` is right, 0 if it is wrong, None if unknown.
         settings: How the answers were drawn: model, temperature, ...
         extra: Every other field of the line, untouched.
@@ -92,6 +94,9 @@ class Recording:
     answers: tuple[_Text, ...] | None = field(default=None, repr=False)
     main_logprobs: tuple[_Logprob, ...] | None = field(default=None, repr=False)
     token_logprobs: tuple[tuple[_Logprob, ...] | None, ...] | None = field(
+        default=None, repr=False
+    )
+    self_check: Annotated[float, Field(ge=0, le=1)] | None = field(
         default=None, repr=False
     )
     label: Verdict | None = None

@@ -22,6 +22,7 @@ from snne_guard.evaluation.recordings import Question, Recording
 from snne_guard.sampling.members import Members, agree_suspiciously, select_members
 from snne_guard.sampling.reading import is_complete, is_refused
 from snne_guard.scorers import Method, resolve_method, score_members
+from snne_guard.self_check import UNKNOWN, SelfCheck
 from snne_guard.similarity import resolve_similarity
 from snne_guard.similarity.tokens import is_visible
 from snne_guard.types import FloatArray, Sample, Similarity
@@ -43,6 +44,7 @@ class ScoringOptions(TypedDict, total=False):
     tau: float
     n: int | None
     include_answer: bool
+    self_check: SelfCheck | None
     bare_question: bool
     model: str | None
     track: Track
@@ -77,6 +79,7 @@ def score_recordings(
     tau: float = 1.0,
     n: int | None = None,
     include_answer: bool = True,
+    self_check: SelfCheck | None = None,
     bare_question: bool = False,
     model: str | None = None,
     track: Track = iter,
@@ -89,8 +92,10 @@ def score_recordings(
             log-probabilities, else SNNE.
         similarity: As the guard has it; None for the method's default.
         tau: As the guard has it.
-        n: Members of the response set; None for all that were recorded.
+        n: As the guard has it: members of the response set, and the self-check if there
+            is one; None for all that were recorded.
         include_answer: Whether the delivered answer is one of them.
+        self_check: As the guard has it; None for a guard without one.
         bare_question: Whether the guard is told the question without its context, by
             its option ``question``.
         model: Name of the model, where the recordings do not say it.
@@ -105,7 +110,8 @@ def score_recordings(
     settings = _common_settings(recordings, model=model)
     chosen = _method(method, recordings)
     name, compare = resolve_similarity(similarity or chosen.default_similarity)
-    size = _set_size(recordings, n=n, include_answer=include_answer)
+    n_members = n if n is None or self_check is None else n - 1
+    size = _set_size(recordings, n=n_members, include_answer=include_answer)
 
     def scored(row: Recording) -> float | str:
         """Return ``u``, or the reason code that says why there is none."""
@@ -123,6 +129,8 @@ def score_recordings(
                 include_answer=include_answer,
                 question=row.question if bare_question else _prompt(row),
                 token_logprobs=members.token_logprobs,
+                self_check=_self_check(row, self_check),
+                check=self_check,
             )
         except SnneGuardError:
             raise
@@ -142,7 +150,8 @@ def score_recordings(
     return RecordedScores(
         settings=settings
         | {
-            "n": size,
+            "n": size + (self_check is not None),
+            **_check_settings(self_check),
             "include_answer": include_answer,
             "method": chosen.name,
             "similarity": name if chosen.compares_answers else None,
@@ -157,6 +166,26 @@ def score_recordings(
         ),
         unscored=unscored,
     )
+
+
+def _self_check(recording: Recording, check: SelfCheck | None) -> float | None:
+    """Return what a guard would have made of the recorded self-check."""
+    if check is None:
+        return None
+    asked = (recording.settings or {}).get("self_check")
+    if asked != check.prompt:
+        msg = (
+            f"expected recording {recording.id!r} to have a self-check by the prompt "
+            f"{check.prompt!r}, got {asked!r}; draw it with record --self-check"
+        )
+        raise InputError(msg)
+    return UNKNOWN if recording.self_check is None else recording.self_check
+
+
+def _check_settings(check: SelfCheck | None) -> dict[str, Any]:
+    if check is None:
+        return {}
+    return {"self_check": check.prompt, "self_check_weight": check.weight}
 
 
 def _selected(

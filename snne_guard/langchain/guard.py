@@ -35,6 +35,7 @@ from snne_guard.sampling.langchain import (
     retries_itself,
 )
 from snne_guard.scorers import Method
+from snne_guard.self_check import SelfCheck
 from snne_guard.settings import REFUSAL, GuardSettings
 from snne_guard.types import (
     Assessment,
@@ -67,7 +68,8 @@ class SNNEGuard(BaseChatModel):
     Args:
         model: Any chat model, also inside ``bind``, ``bind_tools``, ``with_config``,
             ``with_retry`` or ``with_fallbacks``. It is never changed.
-        n: Members of the response set, the answer included; at least 2.
+        n: Calls: the answer, its samples, and the self-check if there is one. The set
+            has as many members but for the self-check; at least 2.
         threshold: Largest ``u`` that is accepted, in [0, 1]; a ``Threshold``; a pair
             ``(accept, refuse)``, between which ``on_uncertain`` holds and above which
             is refused; or None, which measures only.
@@ -106,6 +108,8 @@ class SNNEGuard(BaseChatModel):
         prices: What the model's tokens cost, for ``cost.money``.
         observers: Objects with ``on_assessment``, who are told of every call, texts
             included.
+        self_check: Whether one of the ``n`` calls asks the model, once the answer is
+            there, if it is correct; a ``SelfCheck`` has another prompt or weight.
 
     Raises:
         ConfigurationError: An option makes no sense, alone or with another one, or
@@ -144,6 +148,7 @@ class SNNEGuard(BaseChatModel):
     sample_rate: Frozen
     prices: Frozen
     observers: Frozen
+    self_check: Frozen
     # Not options: ``paper`` sets the first two, ``with_structured_output`` the third,
     # and the copies of a guard have the fourth in common.
     include_answer: Frozen = True
@@ -181,6 +186,7 @@ class SNNEGuard(BaseChatModel):
         sample_rate: float = 1.0,
         prices: Prices | None = None,
         observers: Sequence[Observer] = (),
+        self_check: bool | SelfCheck = False,
         **fields: Any,
     ) -> None:
         named = {**locals(), **fields}

@@ -19,6 +19,7 @@ from snne_guard.openai.guarding import AsyncGuarding, Guarding
 from snne_guard.openai.routing import guarded_request
 from snne_guard.sampling.openai import ApiObject, ApiRequest
 from snne_guard.scorers import Method
+from snne_guard.self_check import SelfCheck
 from snne_guard.settings import GuardSettings
 from snne_guard.types import (
     Assessment,
@@ -59,6 +60,7 @@ class GuardOptions(TypedDict, total=False):
     sample_rate: float
     prices: Prices | None
     observers: Sequence[Observer]
+    self_check: bool | SelfCheck
 
 
 class _Guarded:

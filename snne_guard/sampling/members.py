@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from snne_guard.types import Sample
 
-__all__ = ["Members", "agree_suspiciously", "select_members"]
+__all__ = ["Members", "agree_suspiciously", "compared_text", "select_members"]
 
 _SHORT = 4_000
 """Characters in all that built-in similarities compare in a few milliseconds."""
@@ -71,7 +71,7 @@ def select_members(
     if len({reply.model for reply in (answer, *used) if reply.model}) > 1:
         reasons.append("mixed_models")
     return Members(
-        texts=tuple(map(_compared, members)),
+        texts=tuple(map(compared_text, members)),
         token_logprobs=tuple(member.token_logprobs for member in members),
         samples=tuple(used),
         answer_readable=problem in {None, "truncated"},
@@ -130,7 +130,7 @@ def _problem(sample: Sample, *, calls: bool) -> str | None:
     return "truncated" if sample.truncated else None
 
 
-def _compared(sample: Sample) -> str:
+def compared_text(sample: Sample) -> str:
     """Return what is compared of a reply: its text, its calls, or both as JSON."""
     if sample.tool_calls is None:
         return sample.text

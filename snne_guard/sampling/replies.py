@@ -8,7 +8,17 @@ from typing import Any, Literal
 from snne_guard.errors import SamplingError
 from snne_guard.types import Cost, Sample
 
-__all__ = ["Draw", "Failure", "NoReplyError", "ProviderCapabilities", "Reply"]
+__all__ = [
+    "TOP_LOGPROBS",
+    "Draw",
+    "Failure",
+    "NoReplyError",
+    "ProviderCapabilities",
+    "Reply",
+]
+
+TOP_LOGPROBS = 5
+"""Likeliest tokens that a self-check asks for: as many as every provider gives."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,12 +26,15 @@ class Draw:
     """One request to the model.
 
     Attributes:
-        role: The answer, drawn with the user's own settings, or samples.
+        role: The answer, drawn with the user's own settings; samples; or a self-check.
         n: Replies asked for in this one request.
+        turns: What a self-check adds to the conversation: the answer, and the question
+            about it.
     """
 
-    role: Literal["answer", "sample"]
+    role: Literal["answer", "sample", "check"]
     n: int = 1
+    turns: tuple[str, str] = field(default=("", ""), repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,12 +48,15 @@ class Reply:
         raw: The answer as the model gave it (an ``AIMessage``, a
             ``ChatCompletion``), to be delivered as it is.
         temperature_set: Whether samples were drawn at the temperature asked for.
+        p_correct: Of a self-check: the probability that the answer is called correct,
+            None where it says neither Yes nor No.
     """
 
     samples: tuple[Sample, ...]
     cost: Cost = field(default_factory=Cost)
     raw: Any = field(default=None, repr=False, compare=False)
     temperature_set: bool = True
+    p_correct: float | None = None
 
     @property
     def first(self) -> Sample:

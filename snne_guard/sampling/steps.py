@@ -21,6 +21,9 @@ __all__ = [
     "without_rejected",
 ]
 
+_ONLY_THE_GUARDS = ("top_logprobs", "logprobs")
+"""What is left out first where a provider does not say what it rejects."""
+
 _REJECTED_CODES = frozenset({400, 422})
 _OTHER_WORDS: dict[str, str] = {
     "n": r"number of (completions|choices|candidates|generations|samples)"
@@ -128,8 +131,8 @@ def rejected_parameter(error: BaseException, optional: Collection[str]) -> str |
 
     Returns:
         The parameter that the error names (``error.param``), else the one that its text
-        mentions first. Where it names none, ``"logprobs"``: an answer must not fail for
-        what only the guard wants. None where it is no rejection of the request, or
+        mentions first. Where it names none, log-probabilities: an answer must not fail
+        for what only the guard wants. None where it is no rejection of the request, or
         names something that cannot be left out.
 
     Example:
@@ -146,8 +149,9 @@ def rejected_parameter(error: BaseException, optional: Collection[str]) -> str |
     found = {name: place for name, place in places.items() if place is not None}
     if found:
         return min(found, key=found.__getitem__)
-    says_nothing = named is None and status_of(error) is not None
-    return "logprobs" if says_nothing and "logprobs" in optional else None
+    if named is not None or status_of(error) is None:
+        return None
+    return next((name for name in _ONLY_THE_GUARDS if name in optional), None)
 
 
 def _is_rejection(error: BaseException) -> bool:

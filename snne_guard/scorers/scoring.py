@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
+from typing import Literal
 
 from snne_guard.checks import check_number
 from snne_guard.errors import ConfigurationError, InputError
@@ -20,6 +21,7 @@ from snne_guard.scorers.likelihood import METHODS as LIKELIHOOD
 from snne_guard.scorers.method import Method
 from snne_guard.scorers.sar import METHODS as SAR
 from snne_guard.scorers.snne import METHODS as SNNE
+from snne_guard.self_check import UNKNOWN, SelfCheck
 from snne_guard.similarity import blind_spots, resolve_similarity
 from snne_guard.similarity.lexical import distinct_texts
 from snne_guard.similarity.tokens import is_visible
@@ -78,6 +80,7 @@ def score(
     similarity: str | Similarity | None = None,
     tau: float | None = None,
     include_answer: bool = True,
+    self_check: float | Literal["unknown"] | None = None,
 ) -> Score:
     """Score how far answers to one question differ; never calls the model.
 
@@ -101,6 +104,8 @@ def score(
         tau: Temperature of the similarity's softmax; None: 1.
         include_answer: Whether ``answers[0]`` is the delivered answer. If not, all are
             samples, as in the paper. Every answer is scored in either case.
+        self_check: Probability that the model calls the delivered answer correct, in
+            [0, 1]; ``"unknown"`` counts as 0.5; None: there was no self-check.
 
     Returns:
         The score. Its uncertainty is in [0, 1]; None for fewer than two answers
@@ -121,6 +126,9 @@ def score(
         True
     """
     tau = check_number(1.0 if tau is None else tau, what="tau", above=0)
+    if self_check is not None:
+        p = UNKNOWN if self_check == "unknown" else self_check
+        self_check = check_number(p, what="self_check", least=0, most=1)
     distinct_texts(answers)
     if not len(answers):
         msg = "expected at least one answer, got none"
@@ -161,6 +169,7 @@ def score(
         similarity_name=name,
         tau=tau,
         include_answer=include_answer,
+        self_check=self_check,
     )
     return replace(scored, reasons=(*reasons, *scored.reasons))
 
@@ -175,11 +184,14 @@ def score_members(
     token_logprobs: TokenLogprobs = None,
     tau: float = 1.0,
     include_answer: bool = True,
+    self_check: float | None = None,
+    check: SelfCheck | None = None,
 ) -> Score:
     """Score texts that all count, with method and similarity already resolved.
 
     ``similarity`` and ``similarity_name`` are those of ``resolve_similarity``; the rest
     is as for ``score``. A method that compares nothing never calls the similarity.
+    ``check`` says how much ``self_check`` weighs.
 
     Returns:
         The score. Where its uncertainty is None a reason says why:
@@ -205,10 +217,14 @@ def score_members(
     if math.isnan(value):
         msg = f"expected a number from method {method.name!r}, got NaN"
         raise InputError(msg)
-    u = method.uncertainty(value, n, tau=tau)
-    if u is not None and not 0 <= u <= 1:
-        msg = f"expected u in [0, 1] from method {method.name!r}, got {u}"
+    disagreement = method.uncertainty(value, n, tau=tau)
+    if disagreement is not None and not 0 <= disagreement <= 1:
+        msg = f"expected u in [0, 1] from method {method.name!r}, got {disagreement}"
         raise InputError(msg)
+    u = disagreement
+    if u is not None and self_check is not None:
+        check = check or SelfCheck()
+        u = check.uncertainty(disagreement=u, p_correct=self_check)
     reasons = []
     if n < 2:  # noqa: PLR2004 - one answer has nothing to differ from
         reasons.append("too_few_samples")
@@ -223,6 +239,8 @@ def score_members(
         similarity=similarity_name if method.compares_answers else None,
         tau=float(tau),
         n=n,
+        disagreement=disagreement,
+        self_check=self_check,
         reasons=tuple(reasons),
         matrix=builder.matrix,
     )

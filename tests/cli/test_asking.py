@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from snne_guard.self_check import SelfCheck
 from tests.cli.support import run
 from tests.support.openai_server import Answer, Server, always, split
 
@@ -41,6 +42,16 @@ def test_ask_shows_answer_replies_and_decision(serve: Any) -> None:
     assert "ACCEPTED" in result.output
     assert "A ×5 Paris" in result.output  # noqa: RUF001 - the sign
     assert "threshold 0.40, uncalibrated" in result.output
+
+
+def test_ask_shows_the_self_check(serve: Any) -> None:
+    def script(asked: Any) -> Answer:
+        check = asked.body["messages"][-1]["content"] == SelfCheck().prompt
+        return Answer(texts=["No" if check else "Paris"], logprobs=False)
+
+    result = run("ask", "x?", *serve(script), "--self-check")
+    assert "P(Yes) 0.00, where the replies alone have u = 0.00" in result.output
+    assert "A ×4 Paris" in result.output  # noqa: RUF001 - the sign
 
 
 def test_ask_holds_an_uncertain_answer_back(serve: Any) -> None:

@@ -10,7 +10,13 @@ import pytest
 from langchain_core.messages import AIMessage
 from langchain_core.runnables import RunnableLambda
 
-from snne_guard.evaluation import Label, LabelFile, evaluate, read_recordings
+from snne_guard.evaluation import (
+    Label,
+    LabelFile,
+    compare_self_check,
+    evaluate,
+    read_recordings,
+)
 from snne_guard.evaluation.grade import resolve_grader
 from snne_guard.evaluation.label import answer_digest, labels_path
 from tests.cli.support import run
@@ -73,6 +79,19 @@ def test_all_that_is_written(recording: Path, tmp_path: Path) -> None:
     assert paths[2].read_text().startswith("<!DOCTYPE html>")
     assert "needs a similarity such as nli:MODEL" in found.stdout
     assert "2 values of 'dataset'" in found.stdout
+
+
+def test_a_self_check_is_compared_with_a_sample(recording: Path) -> None:
+    rows = [json.loads(line) for line in recording.read_text().splitlines()]
+    plain = run("evaluate", recording, "--draws", "5", "--methods", "snne")
+    assert "with a self-check" not in plain.stdout
+    checked = [row | {"self_check": 0.9 if row["label"] else 0.1} for row in rows]
+    write_jsonl(recording, checked)
+    found = run("evaluate", recording, "--draws", "5", "--methods", "snne")
+    assert found.exit_code == 0, found.output
+    (compared,) = compare_self_check(list(read_recordings(recording)), draws=5)
+    assert f"{compared.gain:+.3f}" in found.stdout
+    assert "with a self-check" in found.stdout
 
 
 def test_files_are_ranked_apart(recording: Path, tmp_path: Path) -> None:

@@ -77,6 +77,8 @@ def test_everything_that_differs_is_named() -> None:
         "method": "dse",
         "similarity": "rouge_l",
         "anchor": 0.0,
+        "self_check": "Right?",
+        "self_check_weight": 1.0,
         "tau": 0.5,
     }
     assert set(here) == set(NAMES)

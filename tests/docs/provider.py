@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from itertools import count
 from typing import Any
 
+from snne_guard.self_check import SelfCheck
 from tests.support.openai_server import Answer, Asked, Scripted
 
 __all__ = ["knowledgeable"]
@@ -26,8 +27,8 @@ FIELDS = {"days": 30, "free": True, "place": "library", "item": "lamp"}
 def knowledgeable() -> Scripted:
     """Return a script: one answer to what it knows, ever another one to the rest.
 
-    It calls the first tool that it is given once, fills schemas, and "gpt-4.1" says
-    what it does not know.
+    It calls the first tool that it is given once, fills schemas, says Yes to a
+    self-check, and "gpt-4.1" says what it does not know.
     """
     drawn = count()
 
@@ -36,6 +37,8 @@ def knowledgeable() -> Scripted:
         tools = asked.body.get("tools")
         if tools and messages[-1].get("role") != "tool":
             return _call(tools[0]["function"])
+        if messages[-1]["content"] == SelfCheck().prompt:
+            return Answer(texts=["Yes"])
         known = _known(json.dumps(messages[-1]["content"]), json.dumps(messages))
         if known is not None:
             texts = [known]

@@ -71,6 +71,20 @@ def test_a_line_has_what_methods_and_calibrations_need(tmp_path: Path) -> None:
     assert row.extra["drawn"]["kinds"] == [None, None, None]
 
 
+@pytest.mark.parametrize(
+    ("reasons", "p"), [((), 0.25), (("self_check_unknown",), None)]
+)
+def test_a_line_has_the_self_check(
+    tmp_path: Path, reasons: tuple[str, ...], p: float | None
+) -> None:
+    async def checked(asked: Question) -> Assessment:
+        return replace(await ask(asked), self_check=0.25, reasons=reasons)
+
+    run(tmp_path / "r.jsonl", range(1), checked)
+    [row] = read_recordings(tmp_path / "r.jsonl")
+    assert row.self_check == p
+
+
 def test_a_second_run_draws_only_what_is_new(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
     first = run(path, range(3))

@@ -14,6 +14,7 @@ from snne_guard.errors import ConfigurationError, InputError, ScoringError
 from snne_guard.evaluation import Recording
 from snne_guard.evaluation.rescore import score_recordings
 from snne_guard.scorers import score
+from snne_guard.self_check import SelfCheck
 from snne_guard.types import FloatArray
 
 SETTINGS = {"model": "m", "temperature": 0.5}
@@ -64,6 +65,30 @@ def test_u_is_that_of_the_public_function() -> None:
     }
     assert found.temperature_set
     assert (found.reply_models, found.unscored) == ((), Counter())
+
+
+def test_a_recorded_self_check_counts_as_the_guards_does() -> None:
+    check = SelfCheck(weight=1.0)
+    settings = SETTINGS | {"self_check": check.prompt}
+    rows = [row(n, settings=settings, self_check=p) for n, p in enumerate([0.75, None])]
+    found = score_recordings(rows, self_check=check)
+    plain = score_recordings(rows).uncertainty[0]
+    # Without a Yes or a No it counts as a half.
+    assert found.uncertainty == pytest.approx([(plain + 0.25) / 2, (plain + 0.5) / 2])
+    assert (found.settings["n"], found.settings["self_check"]) == (5, check.prompt)
+    assert found.settings["self_check_weight"] == 1.0
+    four = score_recordings(rows, n=4, self_check=check)
+    assert four.settings["n"] == 4
+    assert four.uncertainty[0] == pytest.approx(
+        (score_recordings(rows, n=3).uncertainty[0] + 0.25) / 2
+    )
+
+
+def test_a_self_check_by_another_prompt_is_refused() -> None:
+    for settings in (SETTINGS, SETTINGS | {"self_check": "Right?"}):
+        rows = [row(settings=settings, self_check=0.5)]
+        with pytest.raises(InputError, match=r"record --self-check"):
+            score_recordings(rows, self_check=SelfCheck())
 
 
 @pytest.mark.parametrize(

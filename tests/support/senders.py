@@ -12,8 +12,8 @@ from snne_guard.engine import guarded_call
 from snne_guard.sampling.replies import Draw, Failure, Reply
 from snne_guard.types import Cost, Sample
 
-Scripted = str | BaseException | Sample
-"""One scripted reply: its text, the whole sample, or the exception in its place."""
+Scripted = str | BaseException | Sample | Reply
+"""One scripted reply: a text, a sample, the whole, or the exception in its place."""
 
 Script = Callable[[Draw, int], Scripted]
 """Takes a draw and the number of draws of its role before it."""
@@ -35,7 +35,7 @@ def feed(request: Request, script: Script, *, per_request: int = 100) -> Outcome
     A ``TimeoutError`` in the script leaves its request open at the deadline.
     """
     call = guarded_call(request)
-    counts = {"answer": 0, "sample": 0}
+    counts = {"answer": 0, "sample": 0, "check": 0}
 
     def result_of(draw: Draw) -> Reply | Failure | None:
         scripted = []
@@ -71,6 +71,8 @@ def _whole(scripted: Iterable[Scripted]) -> Reply:
     for item in scripted:
         if isinstance(item, BaseException):
             raise item
+        if isinstance(item, Reply):
+            return item
         parts.append(item)
     return reply(*parts)
 

@@ -17,12 +17,14 @@ from snne_guard.sampling.reading import (
     read_sample,
     string_of,
 )
+from snne_guard.self_check import read_self_check
 from snne_guard.types import Cost, Sample
 
 __all__ = [
     "cost_of",
     "question_of",
     "sample_of",
+    "self_check_of",
     "whole_message",
     "with_parsed",
     "without_logprobs",
@@ -115,6 +117,12 @@ def sample_of(message: BaseMessage, *, reports_finish_reason: bool = False) -> S
         model=_first_string(metadata, _MODEL_KEYS),
         response_id=string_of(metadata.get("id")),
     )
+
+
+def self_check_of(message: BaseMessage, reply: Sample) -> float | None:
+    """Return the probability that the reply to a self-check says Yes, if it says."""
+    entries = _logprob_entries(message.response_metadata.get("logprobs"))
+    return read_self_check(reply, entries)
 
 
 def cost_of(

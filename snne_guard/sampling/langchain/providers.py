@@ -42,6 +42,8 @@ class Provider:
         n: Option that asks one request for several replies, None where there is none.
         logprobs: Options that ask for token log-probabilities, empty where there are
             none.
+        top_logprobs: Option that asks for those of the likeliest other tokens as well,
+            None where there is none.
         reports_finish_reason: Whether the class always says how a reply ended, so that
             a reply that does not was cut off.
         client_parses: Whether the client itself parses structured replies
@@ -63,6 +65,7 @@ class Provider:
     temperature_range: tuple[float, float] = (0.0, 2.0)
     n: str | None = None
     logprobs: Mapping[str, object] = field(default_factory=dict[str, object])
+    top_logprobs: str | None = None
     reports_finish_reason: bool = True
     client_parses: bool = False
     stores: bool = False
@@ -106,6 +109,7 @@ _OPENAI = Provider(
     classes=("langchain_openai.BaseChatOpenAI",),
     n="n",
     logprobs=_ASK,
+    top_logprobs="top_logprobs",
     client_parses=True,
     side_effect_options=("conversation", "background", "web_search_options"),
 )
@@ -132,6 +136,7 @@ PROVIDERS: list[Provider] = [
         _OPENAI,
         classes=("langchain_together.ChatTogether",),
         logprobs={"logprobs": 1},
+        top_logprobs=None,
     ),
     replace(
         _OPENAI,

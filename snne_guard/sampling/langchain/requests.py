@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import BaseMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from pydantic import BaseModel
 
 from snne_guard.sampling.langchain.providers import (
@@ -21,7 +21,7 @@ from snne_guard.sampling.langchain.providers import (
     takes_temperature,
 )
 from snne_guard.sampling.langchain.wrappers import ChatRunnable, bound_models
-from snne_guard.sampling.replies import Draw
+from snne_guard.sampling.replies import TOP_LOGPROBS, Draw
 
 __all__ = ["ModelRequest", "has_side_effects", "request_for"]
 
@@ -60,6 +60,27 @@ _SET_FOR_SAMPLES = frozenset(
 
 _STREAMS = frozenset({"stream", "stream_options"})
 """Options of a streamed request alone."""
+
+_STOPS = ("stop", "stop_sequences")
+
+_NOT_CHECKED = frozenset(
+    {
+        "format",
+        "function_call",
+        "functions",
+        "parallel_tool_calls",
+        "response_format",
+        "response_mime_type",
+        "response_schema",
+        "strict",
+        *_STOPS,
+        "toolConfig",
+        "tool_choice",
+        "tool_config",
+        "tools",
+    }
+)
+"""Options that a self-check leaves out: it asks for a word, by no tool or schema."""
 
 _FOR_TRACERS = ("ls_structured_output_format", "structured_output_format")
 """Options that LangChain takes out before the provider sees them."""
@@ -105,7 +126,8 @@ def request_for(
     """Return the request for a draw.
 
     The answer keeps the user's own settings. A sample is drawn at the temperature asked
-    for, without streaming and without a seed, and is not stored.
+    for, without streaming and without a seed, and is not stored. A self-check asks a
+    question about the answer, without tools, schema and stop texts.
 
     Args:
         draw: What is wanted.
@@ -118,10 +140,12 @@ def request_for(
         stream: Whether the answer is streamed.
     """
     row = provider_of(model, kwargs)
-    sample = draw.role == "sample"
+    sample, check = draw.role == "sample", draw.role == "check"
     has_logprobs = kwargs.get("logprobs", getattr(model, "logprobs", None))
+    wants_logprobs = check or (logprobs and (sample or not has_logprobs))
     adds = {
-        "logprobs": logprobs and row.logprobs and (sample or not has_logprobs),
+        "logprobs": wants_logprobs and bool(row.logprobs),
+        "top_logprobs": check and row.top_logprobs is not None,
         "n": draw.n > 1 and row.n is not None,
         "temperature": sample and takes_temperature(model, row, kwargs),
     }
@@ -129,13 +153,20 @@ def request_for(
     sample_temperature = row.clamped(temperature) if "temperature" in optional else None
     options = {name: kwargs[name] for name in kwargs if name not in _FOR_TRACERS}
     fields: dict[str, Any] = {"cache": False, "callbacks": None, "verbose": False}
-    if sample:
+    if check:
+        answer, question = draw.turns
+        messages = (*messages, AIMessage(answer), HumanMessage(question))
+        options = {k: v for k, v in options.items() if k not in _NOT_CHECKED}
+        fields |= {k: None for k in _STOPS if k in type(model).model_fields}
+    if sample or check:
         options = _sampled(options, sample_temperature) | (
             {"store": False} if row.stores else {}
         )
         fields |= _sample_fields(model, row, sample_temperature)
     if "logprobs" in optional:
         options |= row.logprobs
+        if "top_logprobs" in optional:
+            options[str(row.top_logprobs)] = TOP_LOGPROBS
     if "n" in optional:
         options[str(row.n)] = draw.n
     if not stream:

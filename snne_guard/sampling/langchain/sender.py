@@ -41,6 +41,7 @@ from langsmith.run_helpers import tracing_context
 from snne_guard.sampling.langchain.messages import (
     cost_of,
     sample_of,
+    self_check_of,
     whole_message,
     with_parsed,
     without_logprobs,
@@ -201,6 +202,9 @@ class LangChainSender:
         samples = tuple(_read(each, reported=reported) for each in messages)
         first = messages[0] if messages else None
         cost = replace(_cost(first, samples, result), attempts=failed)
+        if draw.role == "check":
+            p_correct = None if first is None else self_check_of(first, samples[0])
+            return Reply(samples=samples, cost=cost, p_correct=p_correct)
         if draw.role == "sample":
             return Reply(
                 samples=samples, cost=cost, temperature_set=request.temperature_set

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from snne_guard.errors import SamplingError
@@ -14,6 +14,7 @@ from snne_guard.sampling.reading import (
     string_of,
 )
 from snne_guard.sampling.replies import Reply
+from snne_guard.self_check import read_self_check
 from snne_guard.types import Cost, Sample
 
 __all__ = [
@@ -55,6 +56,7 @@ class ChatApi:
     """Requests and answers of ``chat.completions.create``."""
 
     name = "chat"
+    conversation = "messages"
     takes_n = True
 
     def messages(self, body: Body, /) -> list[Any]:
@@ -89,6 +91,15 @@ class ChatApi:
         usage = mapping_of(fields.get("usage"))
         cost = _cost(usage, samples, read="prompt_tokens", written="completion_tokens")
         return Reply(samples=samples, cost=cost, raw=answer)
+
+    def self_check(self, answer: object, /) -> float | None:
+        """Return the probability that the reply to a self-check says Yes."""
+        fields = fields_of(answer)
+        choice = next(map(mapping_of, items_of(fields.get("choices"))), None)
+        if choice is None:
+            return None
+        entries = mapping_of(choice.get("logprobs")).get("content")
+        return read_self_check(_read_choice(choice, fields), entries)
 
     def join(self, parts: Sequence[Any], /) -> dict[str, Any]:
         """Return the fields of the completion that the chunks of a choice make up."""
@@ -160,6 +171,7 @@ class ResponsesApi:
     """Requests and answers of ``responses.create``."""
 
     name = "responses"
+    conversation = "input"
     takes_n = False
 
     def messages(self, body: Body, /) -> list[Any]:
@@ -207,6 +219,13 @@ class ResponsesApi:
         cost = _cost(usage, samples, read="input_tokens", written="output_tokens")
         return Reply(samples=samples, cost=cost, raw=answer)
 
+    def self_check(self, answer: object, /) -> float | None:
+        """Return the probability that the reply to a self-check says Yes."""
+        fields = fields_of(answer)
+        if not isinstance(fields.get("output"), list):
+            return None
+        return read_self_check(_read_output(fields), _entries(_output_parts(fields)))
+
     def join(self, parts: Sequence[Any], /) -> dict[str, Any]:
         """Return the fields of the response that the last events carry."""
         responses = (fields_of(part).get("response") for part in reversed(parts))
@@ -215,13 +234,13 @@ class ResponsesApi:
 
 def _read_output(fields: Mapping[str, Any]) -> Sample:
     output = [mapping_of(item) for item in fields["output"]]
-    parts = list(_parts(output))
+    parts = _output_parts(fields)
     kinds = {part.get("type") for part in parts}
     why = mapping_of(fields.get("incomplete_details")).get("reason")
     return read_sample(
         text=text_of(parts),
         finish_reason=string_of(why) or string_of(fields.get("status")),
-        logprobs=[entry for part in parts for entry in items_of(part.get("logprobs"))],
+        logprobs=_entries(parts),
         calls=[
             (item.get("name"), item.get("arguments", item.get("input")))
             for item in output
@@ -235,10 +254,19 @@ def _read_output(fields: Mapping[str, Any]) -> Sample:
     )
 
 
-def _parts(output: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
-    for item in output:
-        if item.get("type") == "message":
-            yield from map(mapping_of, items_of(item.get("content")))
+def _output_parts(fields: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the parts of the messages that a response says."""
+    items = map(mapping_of, fields["output"])
+    messages = [item for item in items if item.get("type") == "message"]
+    return [
+        mapping_of(part)
+        for message in messages
+        for part in items_of(message.get("content"))
+    ]
+
+
+def _entries(parts: Sequence[Mapping[str, Any]]) -> list[Any]:
+    return [entry for part in parts for entry in items_of(part.get("logprobs"))]
 
 
 Api = ChatApi | ResponsesApi

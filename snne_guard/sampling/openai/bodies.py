@@ -13,6 +13,7 @@ from snne_guard.sampling.replies import ProviderCapabilities
 __all__ = [
     "ApiRequest",
     "capabilities_of",
+    "check_body",
     "has_side_effects",
     "reusable_options",
     "sample_body",
@@ -31,6 +32,20 @@ _SET_FOR_SAMPLES = frozenset(
         "top_logprobs",
     }
 )
+_NOT_CHECKED = frozenset(
+    {
+        "function_call",
+        "functions",
+        "parallel_tool_calls",
+        "response_format",
+        "stop",
+        "text",
+        "tool_choice",
+        "tools",
+    }
+)
+"""Options that a self-check leaves out: it asks for a word, by no tool or schema."""
+
 _PROPOSED_TOOLS = frozenset({"custom", "function"})
 """Tools that the API only proposes to call; all others run at the provider."""
 _STREAMING = frozenset({"stream", "stream_options"})
@@ -98,6 +113,27 @@ def sample_body(body: Body, *, temperature: float | None, store: bool) -> Body:
     if store or "store" in kept:
         kept["store"] = False
     return kept
+
+
+def check_body(api: Api, body: Body, turns: tuple[str, str]) -> dict[str, Any]:
+    """Return the body of a request for a self-check, without tools, schema and stops.
+
+    Args:
+        api: Which API it is for.
+        body: That of the user's request.
+        turns: The answer, and the question about it.
+
+    Example:
+        >>> user = {"messages": [{"role": "user", "content": "2 + 2?"}], "stop": "."}
+        >>> from snne_guard.sampling.openai.apis import ChatApi
+        >>> asked = check_body(ChatApi(), user, ("4", "Right?"))
+        >>> [message["content"] for message in asked["messages"]]
+        ['2 + 2?', '4', 'Right?']
+    """
+    roles = zip(("assistant", "user"), turns, strict=True)
+    asked = [{"role": role, "content": content} for role, content in roles]
+    kept = {name: body[name] for name in body if name not in _NOT_CHECKED}
+    return {**kept, api.conversation: [*api.messages(body), *asked]}
 
 
 def has_side_effects(body: Body) -> bool:

@@ -11,10 +11,16 @@ from typing import Any
 from snne_guard.sampling.openai.apis import ApiObject, fields_of, keep_first_choice
 from snne_guard.sampling.openai.bodies import (
     ApiRequest,
+    check_body,
     reusable_options,
     sample_body,
 )
-from snne_guard.sampling.replies import Draw, NoReplyError, Reply
+from snne_guard.sampling.replies import (
+    TOP_LOGPROBS,
+    Draw,
+    NoReplyError,
+    Reply,
+)
 from snne_guard.sampling.steps import (
     Steps,
     arun_steps,
@@ -55,7 +61,7 @@ class _Post:
 
 
 class OpenAISender:
-    """Sends a user's request as it is, and as samples.
+    """Sends a user's request as it is, as samples, and as a self-check.
 
     A server that rejects the temperature, the log-probabilities or ``n`` is asked
     again without, in the same draw; what it rejected is remembered in ``rejected``.
@@ -141,21 +147,34 @@ class OpenAISender:
     def _build_post(self, draw: Draw, *, left_out: frozenset[str]) -> _Post:
         """Return the request for a draw."""
         request, api = self._request, self._api
-        sample, body, options = draw.role == "sample", request.body, {**request.options}
+        answer, check = draw.role == "answer", draw.role == "check"
+        body, options = request.body, {**request.options}
+        wants_logprobs = check or (
+            self._logprobs and not (answer and api.asks_logprobs(body))
+        )
         adds = {
-            "temperature": sample,
-            "logprobs": self._logprobs and (sample or not api.asks_logprobs(body)),
+            "temperature": draw.role == "sample",
+            "logprobs": wants_logprobs,
+            "top_logprobs": check,
             "n": api.takes_n and draw.n > 1,
         }
         optional = frozenset(name for name in adds if adds[name]) - left_out
-        if sample:
+        if check:
+            body = check_body(api, body, draw.turns)
+        if not answer:
             temperature = self._temperature if "temperature" in optional else None
-            body = sample_body(body, temperature=temperature, store=self._stores)
+            body = sample_body(
+                body,
+                temperature=body.get("temperature") if check else temperature,
+                store=self._stores,
+            )
             options = reusable_options(options)
         if "n" in optional:
             body = {**body, "n": draw.n}
         if "logprobs" in optional:
             body = api.with_logprobs(body)
+            if "top_logprobs" in optional:
+                body["top_logprobs"] = TOP_LOGPROBS
         options.pop("post_parser", None)  # nothing is parsed before the decision
         arguments: dict[str, Any] = {
             "path": request.path,
@@ -163,7 +182,7 @@ class OpenAISender:
             "options": options,
             "cast_to": request.cast_to,
         }
-        if request.stream_cls is not None and not sample:
+        if request.stream_cls is not None and answer:
             arguments |= {"stream": True, "stream_cls": request.stream_cls}
         return _Post(arguments=arguments, optional=optional)
 
@@ -194,6 +213,9 @@ class OpenAISender:
         return replace(reply, raw=StreamedAnswer(parts=parts, fields=fields))
 
     def _reply(self, draw: Draw, post: _Post, result: ApiObject, failed: int) -> Reply:
+        if draw.role == "check":
+            p_correct = self._api.self_check(result)
+            return replace(self._read(result, failed), raw=None, p_correct=p_correct)
         if draw.role == "sample":
             return replace(
                 self._read(result, failed),

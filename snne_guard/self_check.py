@@ -1,0 +1,124 @@
+"""The self-check: one more call in which the model judges its own answer."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from snne_guard.checks import check_number
+from snne_guard.errors import ConfigurationError
+from snne_guard.types import Sample
+
+__all__ = ["UNKNOWN", "SelfCheck", "read_self_check"]
+
+UNKNOWN = 0.5
+"""What a check counts as that failed, or that says neither yes nor no."""
+
+_PROMPT = "Is your answer correct? Reply with one word only: Yes or No."
+_WORD = re.compile(r"[^\W\d_]+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SelfCheck:
+    """Asks the model, in a further turn, whether the answer that it gave is correct.
+
+    Attributes:
+        prompt: What is asked, for a reply of Yes or No.
+        weight: Weight of the self-check in the uncertainty, where the disagreement of
+            the replies has weight 1; above 0.
+
+    Raises:
+        ConfigurationError: The prompt is no text, or the weight no number above 0.
+
+    Example:
+        >>> SelfCheck(weight=1.0).uncertainty(disagreement=0.25, p_correct=0.75)
+        0.25
+    """
+
+    prompt: str = _PROMPT
+    weight: float = 0.5
+
+    def __post_init__(self) -> None:
+        prompt: object = self.prompt
+        if not isinstance(prompt, str) or not prompt.strip():
+            msg = f"expected the self-check's prompt as a text, got {self.prompt!r}"
+            raise ConfigurationError(msg)
+        check_number(self.weight, what="the self-check's weight", above=0)
+
+    def uncertainty(self, *, disagreement: float, p_correct: float) -> float:
+        """Return the weighted mean of the disagreement and the doubt of the check.
+
+        Args:
+            disagreement: ``u`` of the replies, in [0, 1].
+            p_correct: Probability that the model calls its answer correct, in [0, 1].
+        """
+        doubt = 1.0 - p_correct
+        return (disagreement + self.weight * doubt) / (1.0 + self.weight)
+
+
+def read_self_check(reply: Sample, entries: object = None) -> float | None:
+    """Return the probability that a reply to a self-check says Yes.
+
+    The last word of the reply counts, for some models reason first. With
+    log-probabilities it is the share of Yes among Yes and No at its place.
+
+    Args:
+        reply: What the model said.
+        entries: Log-probabilities of its tokens as in OpenAI's ``logprobs.content``,
+            with ``top_logprobs`` where the provider gives them.
+
+    Returns:
+        A probability in [0, 1]. None where the reply says neither: prose, a refusal, a
+        call of a tool, or a text that was cut off.
+
+    Example:
+        >>> read_self_check(Sample(text="Yes."))
+        1.0
+        >>> read_self_check(Sample(text="I think so.")) is None
+        True
+    """
+    if reply.truncated or reply.refused or reply.unreadable or reply.tool_calls:
+        return None
+    words = _WORD.findall(reply.text.casefold())
+    if not words or words[-1] not in {"yes", "no"}:
+        return None
+    share = _share_of_yes(entries, words[-1])
+    return float(words[-1] == "yes") if share is None else share
+
+
+def _share_of_yes(entries: object, word: str) -> float | None:
+    """Return the probability of Yes over Yes and No at the place of the last word."""
+    for entry in reversed(_mappings(entries)):
+        if _word_of(entry) == word:
+            break
+    else:
+        return None
+    # Keyed by the token: the one that was drawn is among the alternatives as well.
+    known = {each.get("token"): each for each in _mappings(entry.get("top_logprobs"))}
+    alternatives = {**known, entry.get("token"): entry}.values()
+    mass = {"yes": 0.0, "no": 0.0}
+    for each in alternatives:
+        logprob = each.get("logprob")
+        if _word_of(each) in mass and isinstance(logprob, int | float):
+            mass[_word_of(each)] += math.exp(min(0.0, logprob))
+    if not mass[word]:
+        return None
+    if not known:
+        other = "no" if word == "yes" else "yes"
+        mass[other] = max(0.0, 1.0 - mass[word])
+    return mass["yes"] / (mass["yes"] + mass["no"])
+
+
+def _word_of(entry: Mapping[str, Any]) -> str:
+    token = entry.get("token")
+    found = _WORD.findall(token.casefold()) if isinstance(token, str) else []
+    return found[0] if len(found) == 1 else ""
+
+
+def _mappings(value: object) -> list[Mapping[str, Any]]:
+    if not isinstance(value, Sequence) or isinstance(value, str | bytes):
+        return []
+    return [each for each in value if isinstance(each, Mapping)]

@@ -1,0 +1,111 @@
+"""The self-check as a server sees it, asked through a real ChatOpenAI."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+from langchain_core.messages import HumanMessage, SystemMessage
+from pydantic import BaseModel
+
+from snne_guard.self_check import SelfCheck
+from tests.langchain.support import CALLS, ask, chat_openai, guarded, metadata_of
+from tests.support.openai_server import Answer, Asked, Server, rejecting
+
+PROMPT = SelfCheck().prompt
+
+
+def asks_check(asked: Asked) -> bool:
+    last = asked.body["messages"][-1]
+    return bool(last["content"] == PROMPT)
+
+
+def checking(word: str, answer: str = "Paris", **fields: Any) -> Any:
+    """Return a script that says one thing to a self-check, another one to the rest."""
+
+    def script(asked: Asked) -> Answer:
+        if asks_check(asked):
+            return Answer(texts=[word], **fields)
+        return Answer(texts=[answer])
+
+    return script
+
+
+@pytest.mark.parametrize("way", CALLS)
+def test_the_model_is_asked_about_its_own_answer(way: str) -> None:
+    with Server(checking("No")) as server:
+        guard = guarded(server, n=4, threshold=0.4, self_check=True)
+        messages = [SystemMessage("Be brief."), HumanMessage("Where?")]
+        found = metadata_of(ask(guard, way, messages=messages))
+        (check,) = [asked for asked in server.requests if asks_check(asked)]
+    assert [message["content"] for message in check.body["messages"]] == [
+        "Be brief.",
+        "Where?",
+        "Paris",
+        PROMPT,
+    ]
+    assert (check.body["logprobs"], check.body["top_logprobs"]) == (True, 5)
+    assert "temperature" not in check.body
+    assert not check.body.get("stream")
+    # The server gives every token a log-probability of -0.1.
+    assert found["self_check"] == pytest.approx(1 - math.exp(-0.1))
+    assert (found["n_used"], found["disagreement"]) == (3, 0.0)
+    assert (found["decision"], found["cost"]["calls"]) == ("accept", 3)
+
+
+def test_a_doubted_answer_is_withheld_where_all_samples_agree() -> None:
+    with Server(checking("No")) as server:
+        guard = guarded(
+            server, threshold=0.2, on_uncertain="refuse", refusal="-", self_check=True
+        )
+        assert guard.invoke("Where?").text == "-"
+
+
+@pytest.mark.parametrize(
+    ("word", "fields"),
+    [
+        ("It is right.", {}),
+        ("Yes", {"finish": "length"}),
+        ("Yes", {"finish": "content_filter"}),
+        ("Yes", {"status": 400}),
+        ("Yes", {"status": 401}),
+    ],
+)
+def test_a_check_that_says_nothing_is_named(word: str, fields: Any) -> None:
+    with Server(checking(word, **fields)) as server:
+        found = metadata_of(guarded(server, self_check=True).invoke("Where?"))
+    assert (found["self_check"], found["n_used"]) == (0.5, 4)
+    assert "self_check_unknown" in found["reasons"]
+
+
+def test_the_check_has_neither_tools_nor_stop_texts() -> None:
+    class Place(BaseModel):
+        city: str
+
+    with Server(checking("Yes", '{"city": "Paris"}')) as server:
+        model = chat_openai(server, stop=["."])
+        tools = guarded(server, tool_calls="score", self_check=True)
+        tools.bind_tools([Place]).invoke("Where?", stop=["!"])
+        structured = type(tools)(model, self_check=True).with_structured_output(Place)
+        assert structured.invoke("Where?") == Place(city="Paris")
+        checks = [asked.body for asked in server.requests if asks_check(asked)]
+    assert len(checks) == 2
+    for body in checks:
+        assert not body.keys() & {"tools", "response_format", "stop", "tool_choice"}
+        assert body["messages"][-2]["content"] == '{"city": "Paris"}'
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_a_server_without_other_tokens_is_asked_without_them(named: bool) -> None:
+    script = rejecting("top_logprobs", checking("Yes"), named=named)
+    with Server(script) as server:
+        guard = guarded(server, n=3, self_check=True)
+        records = [metadata_of(guard.invoke("Where?")) for _ in range(2)]
+        again = [asked.body for asked in server.requests if asks_check(asked)]
+    for record in records:
+        assert record["self_check"] == pytest.approx(math.exp(-0.1))
+        assert (record["method"], record["reasons"]) == ("wsnne", ["no_threshold"])
+    # What was rejected once is not asked for again.
+    assert ["top_logprobs" in body for body in again] == [True, False, False]
+    assert all(body["logprobs"] for body in again)

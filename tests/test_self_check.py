@@ -1,0 +1,242 @@
+"""The self-check: how it is read, what it weighs, and when it is asked."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from snne_guard import score
+from snne_guard.call import GuardState, Outcome, Request
+from snne_guard.decision import Calibration, Threshold
+from snne_guard.errors import ConfigurationError
+from snne_guard.sampling.replies import Draw, ProviderCapabilities, Reply
+from snne_guard.self_check import SelfCheck, read_self_check
+from snne_guard.settings import GuardSettings
+from snne_guard.types import Cost, Sample
+from tests.support.senders import feed
+
+SHARES = st.floats(0, 1)
+
+
+def entry(token: str, p: float, **others: float) -> dict[str, Any]:
+    top = [{"token": name, "logprob": math.log(q)} for name, q in others.items()]
+    return {"token": token, "logprob": math.log(p), "top_logprobs": top}
+
+
+# -- Reading ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "p"),
+    [
+        ("Yes", 1.0),
+        ("no.", 0.0),
+        ("**YES**", 1.0),
+        ("Let me see: 2 + 2 is 4, so the answer is: No", 0.0),
+        ("Yes and no", 0.0),
+        ("I believe it is correct.", None),
+        ("Ja", None),
+        ("yesterday", None),
+        ("", None),
+    ],
+)
+def test_the_last_word_is_read(text: str, p: float | None) -> None:
+    assert read_self_check(Sample(text=text)) == p
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"truncated": True},
+        {"refused": True},
+        {"unreadable": True},
+        {"tool_calls": "[]"},
+    ],
+)
+def test_a_reply_that_is_none_says_nothing(fields: Any) -> None:
+    assert read_self_check(Sample(text="Yes", **fields)) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "entries", "p"),
+    [
+        # Yes among Yes and No, in every spelling; other words do not count.
+        ("Yes", [entry("Yes", 0.5, Yes=0.5, yes=0.1, No=0.2, Maybe=0.2)], 0.75),
+        ("No", [entry(" no", 0.6, No=0.2)], 0.0),
+        ("No", [entry("No", 0.9)], 0.1),
+        ("Yes", [entry("Yes", 0.8)], 0.8),
+        # The last word's place, not the first one's.
+        ("Yes? No", [entry("Yes", 0.9), entry("?", 1), entry(" No", 0.7)], 0.3),
+        # Tokens that do not spell the word: the word itself counts.
+        ("Yes", [entry("Y", 0.9), entry("es", 0.9)], 1.0),
+        ("Yes", "no entries", 1.0),
+        ("Yes", [{"token": "Yes", "logprob": None}], 1.0),
+    ],
+)
+def test_log_probabilities_say_how_sure(text: str, entries: Any, p: float) -> None:
+    assert read_self_check(Sample(text=text), entries) == pytest.approx(p)
+
+
+# -- What it weighs --------------------------------------------------------------------
+
+
+@given(SHARES, SHARES, SHARES, st.floats(0.01, 100))
+def test_the_uncertainty_is_bounded_and_monotone(
+    disagreement: float, p: float, other: float, weight: float
+) -> None:
+    check = SelfCheck(weight=weight)
+    u = check.uncertainty(disagreement=disagreement, p_correct=p)
+    assert 0 <= u <= 1
+    low, high = sorted((p, other))
+    assert check.uncertainty(
+        disagreement=disagreement, p_correct=high
+    ) <= check.uncertainty(disagreement=disagreement, p_correct=low)
+    low, high = sorted((disagreement, other))
+    assert check.uncertainty(disagreement=low, p_correct=p) <= check.uncertainty(
+        disagreement=high, p_correct=p
+    )
+
+
+@pytest.mark.parametrize(
+    "given", [{"weight": 0}, {"weight": math.inf}, {"prompt": " "}, {"prompt": None}]
+)
+def test_a_check_that_makes_no_sense_is_refused(given: Any) -> None:
+    with pytest.raises(ConfigurationError, match=r"expected the self-check's"):
+        SelfCheck(**given)
+
+
+@pytest.mark.parametrize(
+    ("self_check", "u"), [(None, 0.0), (1.0, 0.0), ("unknown", 0.5 / 3), (0.0, 1 / 3)]
+)
+def test_score_takes_a_self_check(self_check: Any, u: float) -> None:
+    found = score(["Paris", "Paris"], self_check=self_check)
+    assert found.uncertainty == pytest.approx(u)
+    assert found.disagreement == 0.0
+    assert score(["Paris"], self_check=self_check).uncertainty is None
+
+
+@pytest.mark.parametrize("p", [-0.1, 1.1, math.nan, "yes", True])
+def test_score_refuses_what_is_no_probability(p: Any) -> None:
+    with pytest.raises(ConfigurationError, match="expected self_check"):
+        score(["Paris", "Paris"], self_check=p)
+
+
+# -- A call ----------------------------------------------------------------------------
+
+
+def checked(p: Any, *, asked: list[Draw] | None = None, **options: Any) -> Outcome:
+    """Return how a call ends whose answer and samples all are Paris."""
+
+    def come_of(draw: Draw) -> Any:
+        if asked is not None:
+            asked.append(draw)
+        if draw.role != "check":
+            return "Paris"
+        if isinstance(p, Exception):
+            return p
+        word = Sample(text="Yes", finish_reason="stop")
+        return Reply(samples=(word,), cost=Cost(calls=1, attempts=1), p_correct=p)
+
+    request = Request(
+        settings=GuardSettings(**{"self_check": True, "threshold": 0.3, **options}),
+        state=GuardState(),
+        capabilities=ProviderCapabilities(),
+    )
+    return feed(request, lambda draw, _: come_of(draw))
+
+
+def test_the_check_is_one_of_the_calls() -> None:
+    asked: list[Draw] = []
+    made = checked(0.9, asked=asked).assessment
+    assert [draw.role for draw in asked] == ["answer", *["sample"] * 3, "check"]
+    assert asked[-1].turns == ("Paris", SelfCheck().prompt)
+    assert (made.n_requested, made.n_used, made.cost.attempts) == (4, 4, 1)
+    assert (made.disagreement, made.self_check) == (0.0, 0.9)
+    assert made.uncertainty == pytest.approx(0.1 / 3)
+    record = made.to_metadata()
+    assert (record["disagreement"], record["self_check"]) == (0.0, 0.9)
+
+
+@pytest.mark.parametrize("schedule", ["concurrent", "answer_first"])
+def test_a_doubted_answer_is_refused_though_all_agree(schedule: Any) -> None:
+    outcome = checked(0.0, on_uncertain="refuse", schedule=schedule)
+    assert (outcome.delivery, outcome.assessment.reasons) == ("refusal", ())
+
+
+@pytest.mark.parametrize("p", [None, ConnectionError("down"), TimeoutError("late")])
+def test_a_check_that_fails_counts_as_half_and_loses_nothing(p: Any) -> None:
+    made = checked(p).assessment
+    assert made.reasons == ("self_check_unknown",)
+    assert (made.self_check, made.n_used) == (0.5, 4)
+    assert made.uncertainty == pytest.approx(0.5 / 3)
+
+
+def test_prompt_and_weight_are_the_users() -> None:
+    asked: list[Draw] = []
+    check = SelfCheck(prompt="Stimmt das? Yes oder No.", weight=1.0)
+    made = checked(0.5, asked=asked, self_check=check).assessment
+    assert asked[-1].turns == ("Paris", "Stimmt das? Yes oder No.")
+    assert made.uncertainty == 0.25
+
+
+def test_an_answer_of_tools_is_checked_by_its_calls() -> None:
+    calls = '[{"args":{"city":"Paris"},"name":"weather"}]'
+    asked: list[Draw] = []
+
+    def script(draw: Draw, _: int) -> Any:
+        asked.append(draw)
+        return Sample(text="", tool_calls=calls, finish_reason="tool_calls")
+
+    request = Request(
+        settings=GuardSettings(self_check=True, tool_calls="score"),
+        state=GuardState(),
+        tools_bound=True,
+    )
+    feed(request, script)
+    assert asked[-1].turns[0] == calls
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({"n": 2}, "n, with a self-check, to be a whole number of at least 3"),
+        ({"self_check": "yes"}, "self_check to be a bool or a SelfCheck"),
+        ({"min_samples": 5}, "at most 4"),
+    ],
+)
+def test_options_that_leave_no_set_are_refused(options: Any, why: str) -> None:
+    with pytest.raises(ConfigurationError, match=why):
+        GuardSettings(**{"self_check": True, **options})
+
+
+# -- A calibration ---------------------------------------------------------------------
+
+MADE_FOR: dict[str, Any] = {
+    "n": 5,
+    "include_answer": True,
+    "temperature": 1.0,
+    "method": "snne",
+    "similarity": "content_f1",
+    "anchor": 0.7,
+    "tau": 1.0,
+}
+
+
+def test_a_calibration_is_bound_to_its_check() -> None:
+    check = {"self_check": SelfCheck().prompt, "self_check_weight": 0.5}
+    made = Calibration(settings=MADE_FOR | check, threshold=Threshold.fixed(0.3))
+    options = made.guard_settings()
+    assert options["self_check"] == SelfCheck()
+    GuardSettings(**options).check_calibration({})
+    for other in (False, SelfCheck(weight=1.0), SelfCheck(prompt="Right? Yes or No.")):
+        with pytest.raises(ConfigurationError, match="self_check"):
+            GuardSettings(**{**options, "self_check": other}).check_calibration({})
+    plain = Calibration(settings=MADE_FOR, threshold=Threshold.fixed(0.3))
+    with pytest.raises(ConfigurationError, match="self_check=None"):
+        GuardSettings(
+            calibration=plain, method="snne", self_check=True
+        ).check_calibration({})
