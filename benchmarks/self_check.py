@@ -41,7 +41,7 @@ from benchmarks.scores import (
 from snne_guard import score
 from snne_guard.evaluation import Recording, read_recordings
 from snne_guard.self_check import UNKNOWN, SelfCheck
-from snne_guard.types import FloatArray
+from snne_guard.types import BoolArray, FloatArray
 
 CALLS = (3, 4, 5, 7)
 PAPER = 6  # samples beside the answer: seven calls
@@ -177,17 +177,19 @@ def ranked(
     once = np.ones((1, len(questions.rows)))
     point, draws = {}, {}
     for name, u in found.items():
-        above = u[wrong][:, None] > u[~wrong][None]
-        wins = above + 0.5 * (u[wrong][:, None] == u[~wrong][None])
-        point[name] = float(_auroc(wins, once[:, wrong], once[:, ~wrong])[0])
-        draws[name] = _auroc(wins, weights[:, wrong], weights[:, ~wrong])
+        point[name] = float(auroc_draws(u, wrong, once)[0])
+        draws[name] = auroc_draws(u, wrong, weights)
     return Ranked(point, draws)
 
 
-def _auroc(wins: FloatArray, wrong: FloatArray, right: FloatArray) -> FloatArray:
-    pairs = wrong.sum(axis=1) * right.sum(axis=1)
+def auroc_draws(u: FloatArray, wrong: BoolArray, times: FloatArray) -> FloatArray:
+    """Return the AUROC in each draw; ``times``: how often it has each question."""
+    above = u[wrong][:, None] > u[~wrong][None]
+    wins = above + 0.5 * (u[wrong][:, None] == u[~wrong][None])
+    n_wrong, n_right = times[:, wrong], times[:, ~wrong]
+    pairs = n_wrong.sum(axis=1) * n_right.sum(axis=1)
     with np.errstate(invalid="ignore"):
-        value: FloatArray = ((wrong @ wins) * right).sum(axis=1) / pairs
+        value: FloatArray = ((n_wrong @ wins) * n_right).sum(axis=1) / pairs
     return value
 
 

@@ -17,6 +17,7 @@ from snne_guard.sampling.replies import Draw, ProviderCapabilities, Reply
 from snne_guard.settings import GuardSettings
 from snne_guard.similarity import LONG_QUESTION
 from snne_guard.types import Assessment
+from snne_guard.views import View
 
 __all__ = [
     "Call",
@@ -128,6 +129,7 @@ class Request:
         question: What the user asks, for similarities that use it.
         tools_bound: Whether the answer may call tools on the application's behalf.
         structured: Whether calls are a form of the answer, so that they are compared.
+        schema: Whether the answer is to fit a schema, or to be JSON.
         side_effects: Whether a sample could act on the world, so that none is drawn.
         answer: An answer that exists already; then only samples are drawn.
         answer_settings: What the answer is drawn with (``answer_temperature``,
@@ -141,10 +143,17 @@ class Request:
     question: str | None = field(default=None, repr=False)
     tools_bound: bool = False
     structured: bool = False
+    schema: bool = False
     side_effects: bool = False
     answer: Reply | None = field(default=None, repr=False)
     answer_settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
     run_id: str | None = None
+
+    @property
+    def views(self) -> tuple[View, ...]:
+        """The views of the samples; none where the form of an answer is bound."""
+        bound = self.tools_bound or self.structured or self.schema
+        return () if bound else self.settings.drawn_views
 
     @property
     def calls_pass(self) -> bool:

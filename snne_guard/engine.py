@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import logging
 import random
-import time
-import uuid
+from collections import Counter
 from collections.abc import Generator
 from dataclasses import replace
 from functools import partial
@@ -25,6 +24,7 @@ from snne_guard.call import (
     Work,
     uncertain_answer_error,
 )
+from snne_guard.call_state import CallState
 from snne_guard.decision import Calibration, Verdict
 from snne_guard.errors import (
     ConfigurationError,
@@ -43,7 +43,8 @@ from snne_guard.scorers import Method, resolve_method, score_members
 from snne_guard.self_check import UNKNOWN
 from snne_guard.settings import is_disabled
 from snne_guard.similarity import SIMILARITIES, resolve_similarity
-from snne_guard.types import Assessment, Cost, Sample, Score
+from snne_guard.types import Assessment, Score
+from snne_guard.views import View, in_turn
 
 __all__ = ["guarded_call", "wants_logprobs"]
 
@@ -67,7 +68,7 @@ def guarded_call(request: Request, /) -> Call:
     An exception that is thrown in (a cancellation, an interrupt) ends the call with an
     outcome that has it as ``error`` and tells what the call had cost.
     """
-    call = _CallState(request)
+    call = CallState(request)
     try:
         ended = yield from _draw_all(call)
         if ended is not None:
@@ -79,122 +80,10 @@ def guarded_call(request: Request, /) -> Call:
         return call.fail(error)
 
 
-class _CallState:
-    """What has happened so far in one call."""
-
-    def __init__(self, request: Request) -> None:
-        self.request = request
-        self.settings = request.settings
-        self.started = time.monotonic()
-        self.id = uuid.uuid4().hex
-        self.answer = request.answer
-        self.drawn: list[Draw] = []
-        self.samples: list[Sample] = []
-        self.errors: list[BaseException] = []
-        self.answer_error: BaseException | None = None
-        self.cost = Cost()
-        self.temperature_set = request.capabilities.temperature
-        self.members: Members | None = None
-        self.p_correct: float | None = None
-        self.late = False
-        self._reasons: list[str] = []
-
-    def note(self, reason: str) -> None:
-        if reason not in self._reasons:
-            self._reasons.append(reason)
-
-    @property
-    def deadline(self) -> float | None:
-        limit = self.settings.timeout
-        return None if limit is None else self.started + limit
-
-    @property
-    def samples_deadline(self) -> float | None:
-        limits = [self.settings.timeout, self.settings.sample_timeout]
-        given = [limit for limit in limits if limit is not None]
-        return self.started + min(given) if given else None
-
-    def take(self, draw: Draw, result: Reply | Failure | None) -> None:
-        """Count what a draw brought."""
-        if draw.role == "check":
-            self.take_check(result)
-        elif result is None:
-            self.cost += Cost(attempts=1, lower_bound=True)
-            self.late = True
-            if draw.role == "sample" and self.answer_error is None:
-                self.note("samples_late")
-        elif isinstance(result, Failure):
-            self.cost += Cost(attempts=result.attempts)
-            self.errors.append(result.error)
-            if draw.role == "answer":
-                self.answer_error = result.error
-        else:
-            self.cost += result.cost
-            if draw.role == "answer":
-                self.answer = result
-                return
-            self.samples.extend(result.samples[: draw.n])
-            self.temperature_set &= result.temperature_set
-
-    def take_check(self, result: Reply | Failure | None) -> None:
-        """Count what the self-check brought; one that failed loses nothing."""
-        if isinstance(result, Reply):
-            self.cost += result.cost
-            self.p_correct = result.p_correct
-        else:
-            attempts = 1 if result is None else result.attempts
-            self.cost += Cost(attempts=attempts, lower_bound=result is None)
-
-    def assess(self, score: Score | None = None, **decided: Any) -> Assessment:  # noqa: ANN401
-        """Return the record of the call as it stands."""
-        prices, members = self.settings.prices, self.members
-        compared = members is not None and score is not None
-        return Assessment(
-            id=self.id,
-            answer=None if self.answer is None else self.answer.first,
-            samples=tuple(self.samples),
-            scored=members.texts if members is not None and compared else (),
-            matrix=None if score is None else score.matrix,
-            method=None if score is None else score.method,
-            score=None if score is None else score.value,
-            uncertainty=None if score is None else score.uncertainty,
-            disagreement=None if score is None else score.disagreement,
-            self_check=None if score is None else score.self_check,
-            threshold=self.settings.policy.threshold,
-            n_requested=self.settings.n_members,
-            n_used=0 if members is None else len(members.texts),
-            reasons=tuple(self._reasons),
-            cost=replace(
-                self.cost,
-                seconds=time.monotonic() - self.started,
-                money=None if prices is None else prices.of(self.cost),
-            ),
-            question=self.request.question,
-            run_id=self.request.run_id,
-            **decided,
-        )
-
-    def fail(self, error: BaseException) -> Outcome:
-        """End the call with an error in place of an answer."""
-        return Outcome(
-            assessment=self.assess(),
-            delivery="nothing",
-            answer=self.answer,
-            error=error,
-        )
-
-    def skip(self, reason: str) -> Outcome:
-        """End the call with the answer, which is not scored by the user's choice."""
-        self.note(reason)
-        verdict = self.settings.policy.skipped()
-        assessment = self.assess(decision=verdict.decision)
-        return Outcome(assessment=assessment, delivery="answer", answer=self.answer)
-
-
 # -- Drawing ---------------------------------------------------------------------------
 
 
-def _draw_all(call: _CallState) -> Generator[Draws, Any, Outcome | None]:
+def _draw_all(call: CallState) -> Generator[Draws, Any, Outcome | None]:
     """Draw the answer and the samples; return the outcome if the call ends with it."""
     request = call.request
     skipped = _why_skipped(call)
@@ -227,7 +116,7 @@ def _draw_all(call: _CallState) -> Generator[Draws, Any, Outcome | None]:
     return None
 
 
-def _why_skipped(call: _CallState) -> str | None:
+def _why_skipped(call: CallState) -> str | None:
     """Return why the user wants no score of this call, None where one is wanted."""
     if is_disabled():
         return "disabled"
@@ -235,15 +124,22 @@ def _why_skipped(call: _CallState) -> str | None:
     return None if sampled else "not_sampled"
 
 
-def _sample_draws(call: _CallState) -> tuple[Draw, ...]:
-    """Return requests for samples: all in one where the provider takes that."""
-    n = call.settings.n_samples
+def _sample_draws(call: CallState) -> tuple[Draw, ...]:
+    """Return requests for samples: one for each view where the provider takes that."""
+    wanted = _missing_views(call)
     if call.request.capabilities.n and not call.request.state.n_ignored:
-        return (Draw(role="sample", n=n),)
-    return (Draw(role="sample"),) * n
+        shares = Counter(wanted).items()
+        return tuple(Draw(role="sample", n=n, view=view) for view, n in shares)
+    return tuple(Draw(role="sample", view=view) for view in wanted)
 
 
-def _check_draws(call: _CallState, answer: Reply) -> tuple[Draw, ...]:
+def _missing_views(call: CallState) -> list[View | None]:
+    """Return the views of the samples that are not there yet, one for each."""
+    places = zip(call.views, in_turn(call.samples, call.views), strict=True)
+    return [view for view, sample in places if sample is None]
+
+
+def _check_draws(call: CallState, answer: Reply) -> tuple[Draw, ...]:
     """Return the request for the self-check, if there is one."""
     check = call.settings.check
     if check is None:
@@ -251,7 +147,7 @@ def _check_draws(call: _CallState, answer: Reply) -> tuple[Draw, ...]:
     return (Draw(role="check", turns=(compared_text(answer.first), check.prompt)),)
 
 
-def _send(call: _CallState, draws: tuple[Draw, ...]) -> Generator[Draws, Any, None]:
+def _send(call: CallState, draws: tuple[Draw, ...]) -> Generator[Draws, Any, None]:
     deadlines = tuple(
         call.deadline if draw.role == "answer" else call.samples_deadline
         for draw in draws
@@ -262,22 +158,23 @@ def _send(call: _CallState, draws: tuple[Draw, ...]) -> Generator[Draws, Any, No
         call.take(draw, result)
 
 
-def _top_up(call: _CallState) -> Generator[Draws, Any, None]:
+def _top_up(call: CallState) -> Generator[Draws, Any, None]:
     """Ask one by one for what a request for several replies did not bring."""
     state, had = call.request.state, len(call.samples)
-    missing = call.settings.n_samples - had
+    missing = _missing_views(call)
     # Not ``state.n_ignored``: another call may have found that out meanwhile.
     together = any(draw.n > 1 for draw in call.drawn)
     overloaded = any(map(is_transient, call.errors))
-    if together and missing > 0 and not call.late and not overloaded:
-        yield from _send(call, (Draw(role="sample"),) * missing)
+    if together and missing and not call.late and not overloaded:
+        further = tuple(Draw(role="sample", view=view) for view in missing)
+        yield from _send(call, further)
         state.n_ignored = len(call.samples) > had
-    missing = call.settings.n_samples - len(call.samples)
-    if missing > 0 and (call.errors or not call.late):
+    if _missing_views(call) and (call.errors or not call.late):
         call.note("samples_failed")
+    call.samples = [*filter(None, in_turn(call.samples, call.views))]
 
 
-def _without_answer(call: _CallState) -> Outcome:
+def _without_answer(call: CallState) -> Outcome:
     """End a call whose answer failed or did not come in time."""
     call.note("answer_failed")
     if call.answer_error is None:
@@ -294,7 +191,7 @@ def _without_answer(call: _CallState) -> Outcome:
 # -- Scoring ---------------------------------------------------------------------------
 
 
-def _score(call: _CallState) -> Generator[Work, Any, Score | None]:
+def _score(call: CallState) -> Generator[Work, Any, Score | None]:
     """Return the score of the members, None where they cannot be scored."""
     request, settings, answer = call.request, call.settings, call.answer
     assert answer is not None  # noqa: S101 - drawn before
@@ -352,7 +249,7 @@ def _score(call: _CallState) -> Generator[Work, Any, Score | None]:
     return result
 
 
-def _method_for(call: _CallState, members: Members) -> Method:
+def _method_for(call: CallState, members: Members) -> Method:
     """Return the method that runs; ``"auto"`` is settled by the guard's first call."""
     wanted, state = call.settings.method, call.request.state
     complete = all(one is not None for one in members.token_logprobs)
@@ -371,7 +268,7 @@ def _method_for(call: _CallState, members: Members) -> Method:
 # -- Deciding --------------------------------------------------------------------------
 
 
-def _decide(call: _CallState, score: Score | None) -> Generator[Work, Any, Outcome]:
+def _decide(call: CallState, score: Score | None) -> Generator[Work, Any, Outcome]:
     """Return what becomes of the answer."""
     policy = call.settings.policy
     if policy.threshold is None:
@@ -409,7 +306,7 @@ def _decide(call: _CallState, score: Score | None) -> Generator[Work, Any, Outco
     )
 
 
-def _promises(call: _CallState, score: Score) -> dict[str, Any]:
+def _promises(call: CallState, score: Score) -> dict[str, Any]:
     """Return what a calibration says of an answer, if its set is complete."""
     settings = call.settings
     if score.n != settings.n_members or score.uncertainty is None:
@@ -420,7 +317,7 @@ def _promises(call: _CallState, score: Score) -> dict[str, Any]:
     return promises
 
 
-def _chosen(call: _CallState, word: str) -> Verdict:
+def _chosen(call: CallState, word: str) -> Verdict:
     """Return the verdict that the user's ``on_uncertain`` named."""
     verdict = call.settings.policy.chosen(word)
     if verdict.delivery == "fallback" and call.settings.fallback is None:
@@ -429,11 +326,13 @@ def _chosen(call: _CallState, word: str) -> Verdict:
     return verdict
 
 
-def _threshold_applies(call: _CallState, score: Score) -> bool:
+def _threshold_applies(call: CallState, score: Score) -> bool:
     """Return whether a calibration, if there is one, was made for such a set."""
     calibration, members = call.settings.calibration, call.members
     if not isinstance(calibration, Calibration) or members is None:
         return True
+    if call.request.views != call.settings.drawn_views:
+        return False
     answer = () if call.answer is None else (call.answer.first,)
     try:
         calibration.check(call.request.answer_settings)
@@ -448,7 +347,7 @@ def _threshold_applies(call: _CallState, score: Score) -> bool:
     )
 
 
-def _error(call: _CallState, assessment: Assessment) -> Exception:
+def _error(call: CallState, assessment: Assessment) -> Exception:
     """Return what stands for an answer that is withheld by ``"raise"``."""
     if assessment.score is None and call.settings.on_error == "raise":
         needed = call.settings.min_members

@@ -28,6 +28,7 @@ from snne_guard.types import (
     Similarity,
     ToolCalls,
 )
+from snne_guard.views import View, resolve_views
 
 __all__ = ["REFUSAL", "GuardSettings", "is_disabled"]
 
@@ -54,6 +55,7 @@ class GuardSettings:
             are drawn besides it, as in the paper.
         tau: Temperature of the similarity's softmax, above 0.
         policy: What the options make of an uncertainty.
+        notified: The observers, as drivers hand assessments to them.
         certified: Whether the threshold carries a statistical promise.
 
     Raises:
@@ -82,9 +84,11 @@ class GuardSettings:
     prices: Prices | None = None
     observers: Sequence[Observer] = ()
     self_check: bool | SelfCheck = False
+    views: Sequence[str | View] = ()
     include_answer: bool = True
     tau: float = 1.0
     policy: Policy = field(init=False, repr=False)
+    notified: Observers = field(init=False, repr=False)
     certified: bool = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -95,9 +99,12 @@ class GuardSettings:
         self._settle("observers", tuple(self.observers))
         if isinstance(self.calibration, str | PathLike):
             self._settle("calibration", Calibration.load(self.calibration))
+        self._settle("views", tuple(self.drawn_views))
         self._settle_policy()
         if isinstance(self.calibration, Calibration) and self.method == "auto":
             self._settle("method", self.calibration.settings.get("method", "auto"))
+        if self.views and self.method == "auto":
+            self._settle("method", "snne")  # some views leave no log-probabilities
         self._check_method()
 
     @property
@@ -116,6 +123,11 @@ class GuardSettings:
         if isinstance(self.self_check, SelfCheck):
             return self.self_check
         return SelfCheck() if self.self_check else None
+
+    @property
+    def drawn_views(self) -> tuple[View, ...]:
+        """The views that samples are drawn in, in turn."""
+        return resolve_views(self.views)
 
     @property
     def withholds(self) -> bool:
@@ -155,6 +167,7 @@ class GuardSettings:
                 "tau": self.tau,
                 "self_check": self.check and self.check.prompt,
                 "self_check_weight": self.check and self.check.weight,
+                "views": [view.name for view in self.drawn_views],
             }
         )
 
@@ -192,7 +205,7 @@ class GuardSettings:
             _check_function(self.question, what="question")
         if not isinstance(self.on_uncertain, str):
             _check_function(self.on_uncertain, what="on_uncertain")
-        Observers(self.observers)
+        self._settle("notified", Observers(self.observers))
 
     def _check_method(self) -> None:
         method = resolve_method(self.method, logprobs=True)

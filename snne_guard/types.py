@@ -73,6 +73,7 @@ REASONS: dict[str, str] = {
     "tool_call_samples": "a sample that calls tools left the set",
     "mixed_models": "not all replies came from the same model",
     "too_few_samples": "fewer than min_samples members could be scored",
+    "view_unreadable": "a sample drawn in a view has no final answer, or no text",
     "self_check_unknown": "the self-check failed or says neither Yes nor No: it is 0.5",
     "suspect_agreement": "replies agree that are too unlikely to agree by chance",
     "logprobs_missing": "log-probabilities were missing, so another method ran",
@@ -191,6 +192,8 @@ class Sample:
         refused: Whether the provider marked the reply as a refusal.
         unreadable: Whether it has no visible text, or holds content that is neither
             text nor a call: an image, audio, a file.
+        view: Name of the view that it was drawn in, None without views. Its text is
+            what is compared of the reply then.
         response_id: The provider's id of the reply, None if it gives none.
     """
 
@@ -203,6 +206,7 @@ class Sample:
     tool_calls: str | None = field(default=None, repr=False)
     refused: bool = False
     unreadable: bool = False
+    view: str | None = None
     response_id: str | None = field(default=None, compare=False)
 
 

@@ -60,6 +60,10 @@ def record(
     ] = None,
     system: options.System = None,
     self_check: options.SelfCheck = False,
+    views: Annotated[
+        str | None,
+        typer.Option(help="Views of the samples, such as plain,examples,reasoning."),
+    ] = None,
     seed: Annotated[
         int | None, typer.Option(help="Seed of the answer; samples have none.")
     ] = None,
@@ -111,6 +115,7 @@ def record(
         "system": system,
         "seed": seed,
         "self_check": SelfCheck().prompt if self_check else None,
+        "views": None if views is None else views.split(","),
         **answer_settings_of(chat),
     }
     guard = SNNEGuard(
@@ -119,6 +124,7 @@ def record(
         schedule="answer_first",
         n=1 + samples + self_check,
         self_check=self_check,
+        views=() if views is None else views.split(","),
         temperature=temperature,
         timeout=timeout,
         max_concurrency=max_concurrency,

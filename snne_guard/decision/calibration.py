@@ -18,6 +18,7 @@ from snne_guard.decision.threshold import Threshold
 from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.files import STRICT, first_problem, json_object, replace_file
 from snne_guard.self_check import SelfCheck
+from snne_guard.views import VIEWS
 
 __all__ = ["ANSWER_SETTINGS", "SETTINGS", "Calibration"]
 
@@ -32,6 +33,7 @@ _KINDS: dict[str, type] = {
     "anchor": float,
     "self_check": str,
     "self_check_weight": float,
+    "views": list,
     "answer_temperature": float,
     "top_p": float,
     "max_tokens": int,
@@ -154,6 +156,8 @@ class Calibration:
             return bool((made or 0.0) == (here or 0.0))
         if name == "stop":
             return _stops(made) == _stops(here)
+        if name == "views":
+            return bool((made or []) == [*(here or [])])
         return bool(made == here)
 
     def _is_model(self, name: str | None) -> bool:
@@ -230,6 +234,9 @@ class Calibration:
                 prompt=self.settings["self_check"],
                 weight=self.settings["self_check_weight"],
             )
+        views = self.settings.get("views") or []
+        if views and VIEWS.keys() >= {*views}:  # others only the user can give
+            options["views"] = views
         return {"calibration": self, **options}
 
     def save(self, path: str | os.PathLike[str], /) -> None:
@@ -304,7 +311,7 @@ def _plain(name: str, value: Any) -> Any:  # noqa: ANN401 - any setting
     if kind is float:
         return check_number(value, what=what, least=0)
     if kind is list:
-        value = _stops(value)
+        value = _stops(value) if name == "stop" else value
         fits = isinstance(value, list) and all(isinstance(text, str) for text in value)
     else:
         fits = type(value) is kind

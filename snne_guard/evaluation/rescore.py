@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 from collections import Counter
@@ -29,7 +30,10 @@ from snne_guard.types import FloatArray, Sample, Similarity
 
 __all__ = ["RecordedScores", "ScoringOptions", "Track", "score_recordings"]
 
-_DRAWN_ALIKE = ("model", "temperature", *ANSWER_SETTINGS, "system", "completion")
+_DRAWN_ALIKE = (
+    *("model", "temperature", *ANSWER_SETTINGS),
+    *("system", "completion", "views"),
+)
 """Settings on which it depends how often an answer is wrong, or how far answers
 differ."""
 
@@ -254,6 +258,12 @@ def _common_settings(
         msg = f"expected the recorded temperature to be a number; got {temperature!r}"
         raise InputError(msg)
     known = {name: common[name] for name in ANSWER_SETTINGS if name in common}
+    views = common.get("views") or []
+    if not isinstance(views, list) or not all(isinstance(v, str) for v in views):
+        msg = f"expected the recorded views to be a list of names, got {views!r}"
+        raise InputError(msg)
+    if views:
+        known["views"] = views
     return {"model": recorded or model, "temperature": float(temperature), **known}
 
 
@@ -302,6 +312,9 @@ def _replies(recording: Recording) -> list[Sample]:
             f"be lists of {len(texts)} texts or nulls"
         )
         raise InputError(msg)
+    # Samples take the views in turn; the answer has none.
+    views = (recording.settings or {}).get("views") or [None]
+    taken = [None, *itertools.islice(itertools.cycle(views), len(recording.samples))]
     return [
         Sample(
             text="" if kind == "tool_calls" else text,
@@ -312,8 +325,11 @@ def _replies(recording: Recording) -> list[Sample]:
             refused=kind == "refused" or is_refused(end),
             tool_calls=text if kind == "tool_calls" else None,
             unreadable=not is_visible(text) or kind == "unreadable",
+            view=view,
         )
-        for text, each, end, kind in zip(texts, logprobs, *details, strict=True)
+        for text, each, end, kind, view in zip(
+            texts, logprobs, *details, taken, strict=True
+        )
     ]
 
 

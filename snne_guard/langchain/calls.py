@@ -36,6 +36,7 @@ from snne_guard.sampling.langchain import (
     has_side_effects,
     question_of,
     sample_of,
+    wants_schema,
 )
 from snne_guard.sampling.replies import Reply
 from snne_guard.settings import GuardSettings
@@ -114,6 +115,7 @@ def prepare(
         question=_question(guard, messages, run),
         tools_bound=any(each.get("tools") or each.get("functions") for each in bound),
         structured=guard.structured,
+        schema=wants_schema(model, options),
         side_effects=has_side_effects(model, options),
         answer=None if answer is None else _reply(as_message(answer)),
         answer_settings=answer_settings_of(model, options),

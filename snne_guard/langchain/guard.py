@@ -25,7 +25,6 @@ from snne_guard.errors import ConfigurationError
 from snne_guard.langchain import calls
 from snne_guard.langchain.calls import SharedState, prepare
 from snne_guard.langchain.structured import structured_output
-from snne_guard.observers import Observers
 from snne_guard.sampling.langchain import (
     ChatRunnable,
     answer_settings_of,
@@ -47,6 +46,7 @@ from snne_guard.types import (
     Similarity,
     ToolCalls,
 )
+from snne_guard.views import View
 
 __all__ = ["SNNEGuard"]
 
@@ -68,8 +68,7 @@ class SNNEGuard(BaseChatModel):
     Args:
         model: Any chat model, also inside ``bind``, ``bind_tools``, ``with_config``,
             ``with_retry`` or ``with_fallbacks``. It is never changed.
-        n: Calls: the answer, its samples, and the self-check if there is one. The set
-            has as many members but for the self-check; at least 2.
+        n: Calls: the answer, its samples, and a self-check if there is one; at least 2.
         threshold: Largest ``u`` that is accepted, in [0, 1]; a ``Threshold``; a pair
             ``(accept, refuse)``, between which ``on_uncertain`` holds and above which
             is refused; or None, which measures only.
@@ -89,13 +88,12 @@ class SNNEGuard(BaseChatModel):
         method: A name in ``METHODS``, a ``Method`` of your own, or ``"auto"``: WSNNE
             where the provider gives log-probabilities, else SNNE, settled once.
         similarity: What compares the answers: a name in ``SIMILARITIES``,
-            ``"nli:MODEL"``, ``"embedding:MODEL"``, a function of your own, or None for
-            the method's default.
+            ``"nli:MODEL"``, ``"embedding:MODEL"``, a function, or None: the method's.
         temperature: Sampling temperature of the samples, above 0.
         question: A function of the messages that returns what the user asks in them,
             where a prompt holds retrieved text beside the question. One call can say it
-            with ``config={"metadata": {"snne_guard_question": "..."}}``. None: all of
-            the user's last message.
+            with ``config={"metadata": {"snne_guard_question": "..."}}``. None: the
+            user's last message.
         tool_calls: ``"skip"`` lets an answer that calls bound tools pass without a
             score, ``"score"`` compares the calls value by value.
         min_samples: Members that a scored set must have; None: ``max(2, ceil(n / 2))``.
@@ -110,10 +108,12 @@ class SNNEGuard(BaseChatModel):
             included.
         self_check: Whether one of the ``n`` calls asks the model, once the answer is
             there, if it is correct; a ``SelfCheck`` has another prompt or weight.
+        views: Ways of putting the question that samples are drawn in, in turn:
+            ``"plain"``, ``"examples"``, ``"reasoning"``, or a ``View`` of your own.
 
     Raises:
-        ConfigurationError: An option makes no sense, alone or with another one, or
-            differs from what the calibration was made for.
+        ConfigurationError: An option makes no sense, or differs from what the
+            calibration was made for.
         InputError: The calibration's file is damaged.
 
     Example:
@@ -149,6 +149,7 @@ class SNNEGuard(BaseChatModel):
     prices: Frozen
     observers: Frozen
     self_check: Frozen
+    views: Frozen
     # Not options: ``paper`` sets the first two, ``with_structured_output`` the third,
     # and the copies of a guard have the fourth in common.
     include_answer: Frozen = True
@@ -157,7 +158,6 @@ class SNNEGuard(BaseChatModel):
     shared: Frozen = Field(default=None, repr=False)
 
     _settings: GuardSettings = PrivateAttr()
-    _observers: Observers = PrivateAttr()
 
     def __init__(
         self,
@@ -187,6 +187,7 @@ class SNNEGuard(BaseChatModel):
         prices: Prices | None = None,
         observers: Sequence[Observer] = (),
         self_check: bool | SelfCheck = False,
+        views: Sequence[str | View] = (),
         **fields: Any,
     ) -> None:
         named = {**locals(), **fields}
@@ -215,7 +216,6 @@ class SNNEGuard(BaseChatModel):
         }
         super().__init__(**values)
         self._settings = settings
-        self._observers = Observers(settings.observers)
         drawn_with = answer_settings_of(self.guarded)
         settings.check_calibration({**drawn_with, **model_name_of(self.guarded)})
 
@@ -252,10 +252,9 @@ class SNNEGuard(BaseChatModel):
             model: The chat model that it was made for.
             calibration: What ``snne-guard calibrate`` made, or the path of its file.
             **options: Options of ``SNNEGuard``; one that differs from the calibration
-                is refused.
+                is refused, by a ``ConfigurationError`` that names all that differ.
 
         Raises:
-            ConfigurationError: The model or an option differs; the message names all.
             InputError: The file holds no calibration, or was changed.
         """
         if not isinstance(calibration, Calibration):
@@ -441,7 +440,7 @@ class SNNEGuard(BaseChatModel):
     def _driver_options(self) -> DriverOptions:
         return DriverOptions(
             limiter=self.shared.limiter,
-            observers=self._observers,
+            observers=self.settings.notified,
             retry=not retries_itself(self.guarded),
         )
 

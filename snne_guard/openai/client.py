@@ -14,7 +14,6 @@ import openai
 from snne_guard.decision import Calibration, Threshold
 from snne_guard.drivers.limits import Limiter
 from snne_guard.errors import ConfigurationError
-from snne_guard.observers import Observers
 from snne_guard.openai.guarding import AsyncGuarding, Guarding
 from snne_guard.openai.routing import guarded_request
 from snne_guard.sampling.openai import ApiObject, ApiRequest
@@ -31,6 +30,7 @@ from snne_guard.types import (
     Similarity,
     ToolCalls,
 )
+from snne_guard.views import View
 
 __all__ = ["AsyncGuardedOpenAI", "GuardOptions", "GuardedOpenAI", "guard_client"]
 
@@ -61,6 +61,7 @@ class GuardOptions(TypedDict, total=False):
     prices: Prices | None
     observers: Sequence[Observer]
     self_check: bool | SelfCheck
+    views: Sequence[str | View]
 
 
 class _Guarded:
@@ -195,7 +196,6 @@ def guard_client(
     guarding = kind(
         client=client,
         settings=settings,
-        observers=Observers(settings.observers),
         limiter=Limiter(settings.max_concurrency),
     )
     guarded: GuardedOpenAI | AsyncGuardedOpenAI = _guarded_client(guarding)

@@ -15,7 +15,6 @@ from snne_guard.engine import guarded_call, wants_logprobs
 from snne_guard.errors import (
     ConfigurationError,
 )
-from snne_guard.observers import Observers
 from snne_guard.openai.answers import answer_of, attach, parse, refusal_of
 from snne_guard.openai.streams import (
     AsyncGuardedStream,
@@ -31,6 +30,7 @@ from snne_guard.sampling.openai import (
     capabilities_of,
     has_side_effects,
     reusable_options,
+    wants_schema,
 )
 from snne_guard.sampling.reading import read_sample
 from snne_guard.sampling.replies import Reply
@@ -72,14 +72,12 @@ class _Guarding:
     Attributes:
         client: The user's own client; a copy of the guarded one has another.
         settings: The options of the guard.
-        observers: Who is told of assessments.
         limiter: How many requests may be in flight.
         models: What is known of each model, by API and name.
     """
 
     client: Any
     settings: GuardSettings
-    observers: Observers
     limiter: Limiter
     models: dict[tuple[str, str], _ModelState] = field(default_factory=dict)
 
@@ -96,6 +94,7 @@ class _Guarding:
             tools_bound=bool(
                 request.body.get("tools") or request.body.get("functions")
             ),
+            schema=wants_schema(request.body),
             side_effects=has_side_effects(request.body),
             answer=None if answer is None else _reply(answer),
             answer_settings=_answer_settings(request),
@@ -109,7 +108,7 @@ class _Guarding:
         )
         options = DriverOptions(
             limiter=self.limiter,
-            observers=self.observers,
+            observers=self.settings.notified,
             retry=not self.client.max_retries,  # one layer retries
         )
         return guarded_call(engine_request), sender, options

@@ -65,6 +65,8 @@ def select_members(
         left_out = _problem(sample, calls=answer.tool_calls is not None)
         if left_out is None:
             used.append(sample)
+        elif left_out == "unreadable" and sample.view is not None:
+            reasons.append("view_unreadable")
         else:
             reasons.append(f"{left_out}_samples")
     members = [answer, *used] if include_answer else used
@@ -100,9 +102,10 @@ def agree_suspiciously(samples: Sequence[Sample], /) -> bool:
         >>> agree_suspiciously([likely, likely]), agree_suspiciously([unlikely] * 2)
         (False, True)
     """
-    groups: defaultdict[str, list[Sample]] = defaultdict(list)
+    groups: defaultdict[tuple[str | None, str], list[Sample]] = defaultdict(list)
     for sample in samples:
-        groups[sample.tool_calls or sample.text].append(sample)
+        # Another view is another prompt, with other probabilities.
+        groups[sample.view, sample.tool_calls or sample.text].append(sample)
     return any(_improbable(group, len(samples)) for group in groups.values())
 
 

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from snne_guard.errors import SamplingError
 from snne_guard.types import Cost, Sample
+from snne_guard.views import View
 
 __all__ = [
     "TOP_LOGPROBS",
@@ -30,11 +31,13 @@ class Draw:
         n: Replies asked for in this one request.
         turns: What a self-check adds to the conversation: the answer, and the question
             about it.
+        view: The view that samples are drawn in, None without views.
     """
 
     role: Literal["answer", "sample", "check"]
     n: int = 1
     turns: tuple[str, str] = field(default=("", ""), repr=False)
+    view: View | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -41,6 +41,7 @@ def test_it_keeps_what_it_was_given() -> None:
         ({"tau": 10**400}, "setting tau to be a finite number"),
         ({"include_answer": 1}, "setting include_answer to be None or bool"),
         ({"model": 5}, "setting model to be None or str, got 5"),
+        ({"views": "plain"}, "views to be None or list of texts, got 'plain'"),
         ({"stop": [1]}, r"stop to be None or list of texts, got \[1\]"),
         ({"refuse": 0.3}, "refuse to be .* of at least 0.4 and at most 1, got 0.3"),
         ({"refuse": 10**400}, "beyond the range of a float"),
@@ -79,6 +80,7 @@ def test_everything_that_differs_is_named() -> None:
         "anchor": 0.0,
         "self_check": "Right?",
         "self_check_weight": 1.0,
+        "views": ["plain", "reasoning"],
         "tau": 0.5,
     }
     assert set(here) == set(NAMES)
@@ -98,6 +100,7 @@ def test_everything_that_differs_is_named() -> None:
         "method='snne', here method='dse'",
         "similarity='content_f1', here similarity='rouge_l'",
         "anchor=0.7, here anchor=0.0",
+        "views=None, here views=['plain', 'reasoning']",
         "tau=1.0, here tau=0.5",
     ):
         assert expected in message

@@ -28,7 +28,8 @@ def knowledgeable() -> Scripted:
     """Return a script: one answer to what it knows, ever another one to the rest.
 
     It calls the first tool that it is given once, fills schemas, says Yes to a
-    self-check, and "gpt-4.1" says what it does not know.
+    self-check, thinks first where it is asked to, and "gpt-4.1" says what it does not
+    know.
     """
     drawn = count()
 
@@ -51,6 +52,8 @@ def knowledgeable() -> Scripted:
         wanted = (asked.body.get("response_format") or {}).get("json_schema")
         if wanted:
             texts = [json.dumps(_filled(wanted["schema"], text)) for text in texts]
+        if "Answer:" in json.dumps(messages[-1]["content"]):
+            texts = [f"Let me think. Answer: {text}" for text in texts]
         return Answer(texts=texts)
 
     return script

@@ -91,6 +91,32 @@ def test_a_self_check_by_another_prompt_is_refused() -> None:
             score_recordings(rows, self_check=SelfCheck())
 
 
+def test_recorded_views_count_as_the_guards_do() -> None:
+    settings = SETTINGS | {"views": ["plain", "reasoning"], "temperature": 1.0}
+    drawn = [["Bonn", "Bonn", "Rome", "Nice"], ["Bonn"] * 4, ["Bonn", "", "Rome", "a"]]
+    rows = [
+        row(
+            n,
+            settings=settings,
+            samples=texts,
+            main_logprobs=[-1.0],
+            token_logprobs=[[-20.0]] * 4,
+        )
+        for n, texts in enumerate(drawn)
+    ]
+    found = score_recordings(rows, method="wsnne")
+    assert found.settings["views"] == ["plain", "reasoning"]
+    # The same improbable text in two views is no sign of a cache; in one view it is.
+    assert found.uncertainty[0] < math.inf
+    assert found.unscored == {"suspect_agreement": 1, "view_unreadable": 1}
+
+
+@pytest.mark.parametrize("views", ["plain", [1], 5])
+def test_recorded_views_are_names(views: Any) -> None:
+    with pytest.raises(InputError, match="recorded views to be a list of names"):
+        score_recordings([row(settings=SETTINGS | {"views": views})])
+
+
 @pytest.mark.parametrize(
     ("options", "texts"),
     [

@@ -31,6 +31,7 @@ from tests.support.openai_server import APART, Answer, Asked, Server, always, sp
 
 METADATA = {
     *("id", "method", "score", "uncertainty", "threshold", "certified", "p_wrong"),
+    *("disagreement", "self_check"),
     *("decision", "n_requested", "n_used", "reasons", "cost", "version"),
 }
 

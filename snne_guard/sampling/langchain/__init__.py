@@ -11,7 +11,7 @@ from snne_guard.sampling.langchain.providers import (
     model_name_of,
     register_provider,
 )
-from snne_guard.sampling.langchain.requests import has_side_effects
+from snne_guard.sampling.langchain.requests import has_side_effects, wants_schema
 from snne_guard.sampling.langchain.sender import LangChainSender
 from snne_guard.sampling.langchain.wrappers import (
     ChatRunnable,
@@ -37,4 +37,5 @@ __all__ = [
     "register_provider",
     "retries_itself",
     "sample_of",
+    "wants_schema",
 ]

@@ -21,9 +21,11 @@ from snne_guard.sampling.langchain.providers import (
     takes_temperature,
 )
 from snne_guard.sampling.langchain.wrappers import ChatRunnable, bound_models
+from snne_guard.sampling.reading import mapping_of
 from snne_guard.sampling.replies import TOP_LOGPROBS, Draw
+from snne_guard.views import EXTRA_TOKENS
 
-__all__ = ["ModelRequest", "has_side_effects", "request_for"]
+__all__ = ["ModelRequest", "has_side_effects", "request_for", "wants_schema"]
 
 _NESTED = (
     "additional_model_request_fields",
@@ -61,7 +63,19 @@ _SET_FOR_SAMPLES = frozenset(
 _STREAMS = frozenset({"stream", "stream_options"})
 """Options of a streamed request alone."""
 
-_STOPS = ("stop", "stop_sequences")
+_STOPS = ("stop", "stop_sequences", "stopSequences")
+
+_LIMITS = frozenset(
+    {
+        "maxTokens",
+        "max_completion_tokens",
+        "max_new_tokens",
+        "max_output_tokens",
+        "max_tokens",
+        "num_predict",
+    }
+)
+"""What the token limit of a reply is called."""
 
 _NOT_CHECKED = frozenset(
     {
@@ -81,6 +95,14 @@ _NOT_CHECKED = frozenset(
     }
 )
 """Options that a self-check leaves out: it asks for a word, by no tool or schema."""
+
+_SCHEMAS_OF_ANSWERS = (
+    "format",
+    "response_format",
+    "response_mime_type",
+    "response_schema",
+)
+_NO_SCHEMA = (None, "", "text/plain", {"type": "text"})
 
 _FOR_TRACERS = ("ls_structured_output_format", "structured_output_format")
 """Options that LangChain takes out before the provider sees them."""
@@ -127,7 +149,8 @@ def request_for(
 
     The answer keeps the user's own settings. A sample is drawn at the temperature asked
     for, without streaming and without a seed, and is not stored. A self-check asks a
-    question about the answer, without tools, schema and stop texts.
+    question about the answer, without tools, schema and stop texts. A sample of which
+    only a part is compared has more tokens, and no stop texts that could cut it short.
 
     Args:
         draw: What is wanted.
@@ -163,6 +186,11 @@ def request_for(
             {"store": False} if row.stores else {}
         )
         fields |= _sample_fields(model, row, sample_temperature)
+    if draw.view is not None and draw.view.extract is not None:
+        options = _with_room(options)
+        names = type(model).model_fields.keys() & {*_STOPS, *_LIMITS, *_NESTED}
+        held = {name: fields.get(name, getattr(model, name)) for name in names}
+        fields |= dict.fromkeys(names & {*_STOPS}) | _with_room(held)
     if "logprobs" in optional:
         options |= row.logprobs
         if "top_logprobs" in optional:
@@ -230,6 +258,17 @@ def _sample_fields(
     return update
 
 
+def _with_room(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return options with more tokens and without stop texts, those inside too."""
+    kept = {name: value for name, value in options.items() if name not in _STOPS}
+    for name, value in kept.items():
+        if name in _NESTED and isinstance(value, Mapping):
+            kept[name] = _with_room(value)
+        elif name in _LIMITS and isinstance(value, int) and value > 0:
+            kept[name] = value + EXTRA_TOKENS
+    return kept
+
+
 def _make_clients(model: BaseChatModel) -> None:
     """Let a class that makes its clients when first used make them, once for all."""
     for name in ("_client", "_async_client"):
@@ -265,6 +304,28 @@ def _json_schema(wanted: type[BaseModel]) -> dict[str, Any]:
     function = openai.pydantic_function_tool(wanted)["function"]
     schema = {"name": function["name"], "schema": function.get("parameters")}
     return {"type": "json_schema", "json_schema": {**schema, "strict": True}}
+
+
+def wants_schema(model: ChatRunnable, kwargs: Mapping[str, Any] | None = None) -> bool:
+    """Return whether the answer is to fit a schema, or to be JSON.
+
+    Args:
+        model: A chat model, or wrappers around one or several.
+        kwargs: Options of the call, which override bound ones.
+
+    Example:
+        >>> from langchain_core.language_models import FakeListChatModel
+        >>> model = FakeListChatModel(responses=["{}"])
+        >>> wants_schema(model.bind(response_format={"type": "json_object"}))
+        True
+    """
+    return any(
+        holder.get(name) not in _NO_SCHEMA
+        for one, options in bound_models(model, kwargs)
+        for aside in [mapping_of(getattr(one, "model_kwargs", None))]
+        for holder in (dict(one), aside, options)
+        for name in _SCHEMAS_OF_ANSWERS
+    )
 
 
 # -- Side effects ----------------------------------------------------------------------

@@ -30,6 +30,7 @@ from langchain_core.messages import (
     AIMessage,
     AIMessageChunk,
     BaseMessage,
+    convert_to_messages,
     message_chunk_to_message,
 )
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
@@ -178,13 +179,16 @@ class LangChainSender:
 
     def _steps(self, draw: Draw, *, stream: bool = False) -> Steps[Sent]:
         """Return the requests that a draw takes, one after another."""
+        messages: Sequence[BaseMessage] = self._messages
+        if draw.view is not None:
+            messages = convert_to_messages(draw.view.rewritten(messages))
 
         def ask(model: BaseChatModel, kwargs: Mapping[str, Any]) -> Steps[Sent]:
             make = partial(
                 request_for,
                 draw,
                 model,
-                self._messages,
+                messages,
                 kwargs,
                 temperature=self._temperature,
                 logprobs=self._logprobs,

@@ -13,6 +13,7 @@ from snne_guard.sampling.openai.bodies import (
     has_side_effects,
     reusable_options,
     sample_body,
+    wants_schema,
 )
 from snne_guard.sampling.openai.sender import OpenAISender, StreamedAnswer
 
@@ -29,4 +30,5 @@ __all__ = [
     "keep_first_choice",
     "reusable_options",
     "sample_body",
+    "wants_schema",
 ]

@@ -9,6 +9,7 @@ from typing import Any, Self
 from snne_guard.sampling.openai.apis import Api, Body, fields_of, text_of
 from snne_guard.sampling.reading import items_of, mapping_of
 from snne_guard.sampling.replies import ProviderCapabilities
+from snne_guard.views import EXTRA_TOKENS, View
 
 __all__ = [
     "ApiRequest",
@@ -17,6 +18,8 @@ __all__ = [
     "has_side_effects",
     "reusable_options",
     "sample_body",
+    "view_body",
+    "wants_schema",
 ]
 
 _SET_FOR_SAMPLES = frozenset(
@@ -46,6 +49,7 @@ _NOT_CHECKED = frozenset(
 )
 """Options that a self-check leaves out: it asks for a word, by no tool or schema."""
 
+_LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 _PROPOSED_TOOLS = frozenset({"custom", "function"})
 """Tools that the API only proposes to call; all others run at the provider."""
 _STREAMING = frozenset({"stream", "stream_options"})
@@ -134,6 +138,51 @@ def check_body(api: Api, body: Body, turns: tuple[str, str]) -> dict[str, Any]:
     asked = [{"role": role, "content": content} for role, content in roles]
     kept = {name: body[name] for name in body if name not in _NOT_CHECKED}
     return {**kept, api.conversation: [*api.messages(body), *asked]}
+
+
+def view_body(api: Api, body: Body, view: View) -> Body:
+    """Return the body of a request in a view.
+
+    A reply of which only a part is compared has more tokens, and no stop texts.
+
+    Args:
+        api: Which API it is for.
+        body: That of the user's request.
+        view: The view.
+
+    Raises:
+        SamplingError: The view failed.
+
+    Example:
+        >>> from snne_guard.sampling.openai.apis import ChatApi
+        >>> from snne_guard.views import VIEWS
+        >>> turn = {"role": "user", "content": "2 + 2?"}
+        >>> user = {"messages": [turn], "stop": ".", "max_tokens": 9}
+        >>> view_body(ChatApi(), user, VIEWS["reasoning"])["max_tokens"]
+        521
+    """
+    body = {**body, api.conversation: view.rewritten(api.messages(body))}
+    if view.extract is None:
+        return body
+    body.pop("stop", None)
+    for name in _LIMITS:
+        if isinstance(body.get(name), int):
+            body[name] += EXTRA_TOKENS
+    return body
+
+
+def wants_schema(body: Body) -> bool:
+    """Return whether the answer is to fit a schema, or to be JSON.
+
+    Example:
+        >>> wants_schema({"response_format": {"type": "json_object"}})
+        True
+        >>> wants_schema({"text": {"format": {"type": "text"}}})
+        False
+    """
+    wanted = (body.get("response_format"), mapping_of(body.get("text")).get("format"))
+    kinds = {mapping_of(each).get("type") for each in wanted}
+    return not kinds <= {None, "text"}
 
 
 def has_side_effects(body: Body) -> bool:

@@ -8,12 +8,18 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from snne_guard.sampling.openai.apis import ApiObject, fields_of, keep_first_choice
+from snne_guard.sampling.openai.apis import (
+    ApiObject,
+    Body,
+    fields_of,
+    keep_first_choice,
+)
 from snne_guard.sampling.openai.bodies import (
     ApiRequest,
     check_body,
     reusable_options,
     sample_body,
+    view_body,
 )
 from snne_guard.sampling.replies import (
     TOP_LOGPROBS,
@@ -139,16 +145,19 @@ class OpenAISender:
     # -- Requests ----------------------------------------------------------------------
 
     def _steps(self, draw: Draw) -> Steps[tuple[_Post, Any]]:
-        return without_rejected(partial(self._build_post, draw), self._rejected)
+        body = self._request.body
+        if draw.view is not None:
+            body = view_body(self._api, body, draw.view)
+        return without_rejected(partial(self._build_post, draw, body), self._rejected)
 
     def _send_post(self, post: _Post) -> Any:  # noqa: ANN401 - a task awaits it
         return self._client.post(**post.arguments)
 
-    def _build_post(self, draw: Draw, *, left_out: frozenset[str]) -> _Post:
+    def _build_post(self, draw: Draw, body: Body, *, left_out: frozenset[str]) -> _Post:
         """Return the request for a draw."""
         request, api = self._request, self._api
         answer, check = draw.role == "answer", draw.role == "check"
-        body, options = request.body, {**request.options}
+        options = {**request.options}
         wants_logprobs = check or (
             self._logprobs and not (answer and api.asks_logprobs(body))
         )

@@ -1,0 +1,135 @@
+"""What has happened so far in one guarded call: replies, cost, reasons."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from dataclasses import replace
+from typing import Any
+
+from snne_guard.call import Outcome, Request
+from snne_guard.sampling.members import Members
+from snne_guard.sampling.replies import Draw, Failure, Reply
+from snne_guard.types import Assessment, Cost, Sample, Score
+from snne_guard.views import taken_in_turn
+
+__all__ = ["CallState"]
+
+
+class CallState:
+    """What has happened so far in one call."""
+
+    def __init__(self, request: Request) -> None:
+        self.request = request
+        self.settings = request.settings
+        self.started = time.monotonic()
+        self.id = uuid.uuid4().hex
+        self.answer = request.answer
+        self.views = taken_in_turn(request.views, n=request.settings.n_samples)
+        self.drawn: list[Draw] = []
+        self.samples: list[Sample] = []
+        self.errors: list[BaseException] = []
+        self.answer_error: BaseException | None = None
+        self.cost = Cost()
+        self.temperature_set = request.capabilities.temperature
+        self.members: Members | None = None
+        self.p_correct: float | None = None
+        self.late = False
+        self._reasons: list[str] = []
+
+    def note(self, reason: str) -> None:
+        """Add a reason code, once."""
+        if reason not in self._reasons:
+            self._reasons.append(reason)
+
+    @property
+    def deadline(self) -> float | None:
+        """Until when the answer is waited for, by ``time.monotonic()``."""
+        limit = self.settings.timeout
+        return None if limit is None else self.started + limit
+
+    @property
+    def samples_deadline(self) -> float | None:
+        """The same for samples and the self-check."""
+        limits = [self.settings.timeout, self.settings.sample_timeout]
+        given = [limit for limit in limits if limit is not None]
+        return self.started + min(given) if given else None
+
+    def take(self, draw: Draw, result: Reply | Failure | None) -> None:
+        """Count what a draw brought."""
+        if draw.role == "check":
+            self.take_check(result)
+        elif result is None:
+            self.cost += Cost(attempts=1, lower_bound=True)
+            self.late = True
+            if draw.role == "sample" and self.answer_error is None:
+                self.note("samples_late")
+        elif isinstance(result, Failure):
+            self.cost += Cost(attempts=result.attempts)
+            self.errors.append(result.error)
+            if draw.role == "answer":
+                self.answer_error = result.error
+        else:
+            self.cost += result.cost
+            if draw.role == "answer":
+                self.answer = result
+                return
+            samples = result.samples[: draw.n]
+            if draw.view is not None:
+                samples = tuple(map(draw.view.read, samples))
+            self.samples.extend(samples)
+            self.temperature_set &= result.temperature_set
+
+    def take_check(self, result: Reply | Failure | None) -> None:
+        """Count what the self-check brought; one that failed loses nothing."""
+        if isinstance(result, Reply):
+            self.cost += result.cost
+            self.p_correct = result.p_correct
+        else:
+            attempts = 1 if result is None else result.attempts
+            self.cost += Cost(attempts=attempts, lower_bound=result is None)
+
+    def assess(self, score: Score | None = None, **decided: Any) -> Assessment:  # noqa: ANN401
+        """Return the record of the call as it stands."""
+        prices, members = self.settings.prices, self.members
+        compared = members is not None and score is not None
+        return Assessment(
+            id=self.id,
+            answer=None if self.answer is None else self.answer.first,
+            samples=tuple(self.samples),
+            scored=members.texts if members is not None and compared else (),
+            matrix=None if score is None else score.matrix,
+            method=None if score is None else score.method,
+            score=None if score is None else score.value,
+            uncertainty=None if score is None else score.uncertainty,
+            disagreement=None if score is None else score.disagreement,
+            self_check=None if score is None else score.self_check,
+            threshold=self.settings.policy.threshold,
+            n_requested=self.settings.n_members,
+            n_used=0 if members is None else len(members.texts),
+            reasons=tuple(self._reasons),
+            cost=replace(
+                self.cost,
+                seconds=time.monotonic() - self.started,
+                money=None if prices is None else prices.of(self.cost),
+            ),
+            question=self.request.question,
+            run_id=self.request.run_id,
+            **decided,
+        )
+
+    def fail(self, error: BaseException) -> Outcome:
+        """End the call with an error in place of an answer."""
+        return Outcome(
+            assessment=self.assess(),
+            delivery="nothing",
+            answer=self.answer,
+            error=error,
+        )
+
+    def skip(self, reason: str) -> Outcome:
+        """End the call with the answer, which is not scored by the user's choice."""
+        self.note(reason)
+        verdict = self.settings.policy.skipped()
+        assessment = self.assess(decision=verdict.decision)
+        return Outcome(assessment=assessment, delivery="answer", answer=self.answer)

@@ -1,0 +1,276 @@
+"""Views: other ways of putting the question, in which samples are drawn.
+
+A model that errs in one way under its plain prompt often errs in another way under
+another one, so that wrong answers differ more. The answer itself is never drawn in a
+view.
+"""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import logging
+import re
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from snne_guard.errors import ConfigurationError, SamplingError
+from snne_guard.types import Sample
+
+__all__ = [
+    "EXTRA_TOKENS",
+    "VIEWS",
+    "View",
+    "final_answer",
+    "in_turn",
+    "resolve_views",
+    "taken_in_turn",
+]
+
+EXTRA_TOKENS = 512
+"""Tokens that a sample may have beyond the user's limit, for what is not compared."""
+
+_log = logging.getLogger(__name__)
+
+Messages = list[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """One way of putting the question.
+
+    Attributes:
+        name: Names it in recordings and calibrations.
+        rewrite: Takes a copy of the conversation, a list of messages, and returns the
+            one that the model gets. In LangChain these are its messages; ``SNNEGuard``
+            also takes dicts with ``role`` and ``content`` back. In ``guard_client``
+            they are the dicts of the request. It has to end as it did, with the user's
+            last turn, in whatever words.
+        extract: Takes the text of a reply and returns what is compared of it, None
+            where it holds nothing to compare. With it, samples have no stop texts, and
+            512 tokens beyond the limit of the user. None: the whole text is compared.
+
+    Raises:
+        ConfigurationError: The name is no text, or the others are no plain functions.
+
+    Example:
+        >>> def ask_twice(messages):
+        ...     return [*messages, messages[-1]]
+        >>> View("twice", ask_twice).rewritten([{"role": "user", "content": "Why?"}])
+        [{'role': 'user', 'content': 'Why?'}, {'role': 'user', 'content': 'Why?'}]
+    """
+
+    name: str
+    rewrite: Callable[[Messages], Sequence[Any]] = field(hash=False)
+    extract: Callable[[str], str | None] | None = field(default=None, hash=False)
+
+    def __post_init__(self) -> None:
+        name: object = self.name
+        if not isinstance(name, str) or not name.strip():
+            msg = f"expected the name of a view as a text, got {self.name!r}"
+            raise ConfigurationError(msg)
+        _check_function(self.rewrite, what=f"rewrite of the view {name!r}")
+        if self.extract is not None:
+            _check_function(self.extract, what=f"extract of the view {name!r}")
+
+    def rewritten(self, messages: Sequence[Any], /) -> Messages:
+        """Return the conversation in this view; the given one is not changed.
+
+        Raises:
+            SamplingError: The view raised, or what it returned is no conversation that
+                ends with the user's last turn.
+        """
+        try:
+            made: object = self.rewrite(copy.deepcopy(list(messages)))
+        except Exception as error:
+            why = f"raised {type(error).__name__}"
+            raise self._failed(why) from error
+        if not isinstance(made, list | tuple) or not made:
+            why = "returned no messages"
+            raise self._failed(why)
+        end = _roles_from_last_user_turn(messages)
+        if end and _roles_from_last_user_turn(made) != end:
+            why = "dropped the user's last turn"
+            raise self._failed(why)
+        return [*made]
+
+    def read(self, sample: Sample, /) -> Sample:
+        """Return a sample that was drawn in this view, with what is compared of it.
+
+        It has no log-probabilities then, since those are of the whole reply. Where
+        there is nothing to compare, it is unreadable.
+        """
+        sample = replace(sample, view=self.name)
+        ended = sample.refused or sample.truncated or sample.tool_calls is not None
+        if self.extract is None or ended:
+            return sample
+        try:
+            text: object = self.extract(sample.text)
+        except Exception as error:  # noqa: BLE001 - a broken view loses only its samples
+            _log.warning("view %r: extract raised %s", self.name, type(error).__name__)
+            text = None
+        found = text if isinstance(text, str) else ""
+        unreadable = sample.unreadable or not found.strip()
+        bare = replace(sample, token_logprobs=None, tokens=None)
+        return replace(bare, text=found, unreadable=unreadable)
+
+    def _failed(self, why: str) -> SamplingError:
+        msg = f"the view {self.name!r} {why}"
+        _log.warning(msg)
+        return SamplingError(msg)
+
+
+def _check_function(value: object, *, what: str) -> None:
+    if not callable(value) or inspect.iscoroutinefunction(value):
+        msg = f"expected {what} to be a plain function, got {value!r}"
+        raise ConfigurationError(msg)
+
+
+def final_answer(reply: str, /) -> str | None:
+    """Return what stands after the last "Answer:" of a reply, None without one.
+
+    Example:
+        >>> final_answer("3 and 4 are 7. **Answer:** 7")
+        '7'
+    """
+    parts = _MARKER.split(reply)
+    return parts[-1].strip("* \t\r\n") or None if len(parts) > 1 else None
+
+
+def resolve_views(views: Sequence[str | View], /) -> tuple[View, ...]:
+    """Return views, those of the package by their names.
+
+    Raises:
+        ConfigurationError: A name is unknown, or two views have the same one.
+
+    Example:
+        >>> [view.name for view in resolve_views(["plain", "reasoning"])]
+        ['plain', 'reasoning']
+    """
+    given: object = views
+    if not isinstance(given, list | tuple):
+        msg = f"expected views to be a list, got {type(given).__name__}"
+        raise ConfigurationError(msg)
+    named = dict(VIEWS)
+    return tuple(_resolved(each, named) for each in given)
+
+
+def _resolved(each: object, named: dict[str, View]) -> View:
+    if isinstance(each, View):
+        if named.setdefault(each.name, each) != each:
+            msg = f"expected views with names of their own, got another {each.name!r}"
+            raise ConfigurationError(msg)
+        return each
+    if isinstance(each, str) and each in VIEWS:
+        return VIEWS[each]
+    known = ", ".join(VIEWS)
+    msg = f"expected a View or the name of one ({known}), got {each!r}"
+    raise ConfigurationError(msg)
+
+
+def taken_in_turn(views: Sequence[View], /, *, n: int) -> list[View | None]:
+    """Return the view of each of ``n`` samples; None for all where there are none."""
+    return [views[i % len(views)] if views else None for i in range(n)]
+
+
+def in_turn(
+    samples: Sequence[Sample], views: Sequence[View | None], /
+) -> list[Sample | None]:
+    """Return a sample for each view, in their order; None where one is missing.
+
+    Example:
+        >>> drawn = [Sample(text="b", view="examples"), Sample(text="a", view="plain")]
+        >>> [sample and sample.text for sample in in_turn(drawn, [*VIEWS.values()])]
+        ['a', 'b', None]
+    """
+    by_view: defaultdict[str | None, list[Sample]] = defaultdict(list)
+    for sample in samples:
+        by_view[sample.view].append(sample)
+    drawn = (by_view[None if view is None else view.name] for view in views)
+    return [known.pop(0) if known else None for known in drawn]
+
+
+# -- The package's own -----------------------------------------------------------------
+
+_EXAMPLES = (
+    ("What is the chemical symbol of gold?", "Au"),
+    ("How many days are there in two weeks?", "14"),
+    ("Who wrote the play Hamlet?", "William Shakespeare"),
+)
+_REASONING = (
+    "First think step by step, in a few short sentences. Then write the final answer, "
+    'in the form that was asked for, alone on the last line after "Answer:".'
+)
+_MARKER = re.compile(r"\bAnswer\s*\**\s*[:：]")  # noqa: RUF001 - the colon of Chinese
+
+
+def _examples(messages: Messages) -> Messages:
+    start = 0
+    while start < len(messages) and _role_of(messages[start]) in _SYSTEM:
+        start += 1
+    turns = [
+        {"role": role, "content": text}
+        for pair in _EXAMPLES
+        for role, text in zip(("user", "assistant"), pair, strict=True)
+    ]
+    return [*messages[:start], *turns, *messages[start:]]
+
+
+def _reasoning(messages: Messages) -> Messages:
+    for place in reversed(range(len(messages))):
+        if _role_of(messages[place]) == "user":
+            messages[place] = _with_text(messages[place], _REASONING)
+            break
+    return messages
+
+
+VIEWS: Mapping[str, View] = {
+    view.name: view
+    for view in (
+        View("plain", list),
+        View("examples", _examples),
+        View("reasoning", _reasoning, final_answer),
+    )
+}
+"""The views of the package by name."""
+
+
+# -- Messages of LangChain, of the openai package, and dicts ---------------------------
+
+_SYSTEM = frozenset({"developer", "system"})
+_RESPONSES_PARTS = frozenset({"input_file", "input_image", "input_text"})
+"""Types of parts that only OpenAI's Responses API has."""
+
+
+def _field(message: object, name: str) -> Any:  # noqa: ANN401 - whatever is there
+    if isinstance(message, Mapping):
+        return message.get(name)
+    return getattr(message, name, None)
+
+
+def _role_of(message: object) -> object:
+    role = _field(message, "role") or _field(message, "type")
+    return "user" if role == "human" else role
+
+
+def _roles_from_last_user_turn(messages: Sequence[Any]) -> list[object]:
+    roles = [_role_of(message) for message in messages]
+    if "user" not in roles:
+        return []
+    return roles[-1 - roles[::-1].index("user") :]
+
+
+def _with_text(message: Any, text: str) -> Any:  # noqa: ANN401 - as it came
+    """Return a message with a further paragraph; its other content stays."""
+    content = _field(message, "content")
+    if isinstance(content, list | tuple):
+        kinds = {_field(part, "type") for part in content}
+        kind = "input_text" if kinds & _RESPONSES_PARTS else "text"
+        content = [*content, {"type": kind, "text": text}]
+    else:
+        content = f"{content or ''}\n\n{text}"
+    if isinstance(message, Mapping):
+        return {**message, "content": content}
+    return message.model_copy(update={"content": content})

@@ -1,0 +1,187 @@
+"""Views as a server sees them, asked through a real ChatOpenAI."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from langchain_core.messages import HumanMessage, SystemMessage
+from langchain_core.tools import tool
+from langchain_openai import ChatOpenAI
+from pydantic import BaseModel
+
+from snne_guard import SNNEGuard
+from snne_guard.decision import Calibration, Threshold
+from snne_guard.errors import ConfigurationError
+from snne_guard.views import View
+from tests.langchain.support import (
+    MODEL,
+    WHOLE,
+    ask,
+    chat_openai,
+    guarded,
+    metadata_of,
+)
+from tests.support.openai_server import Answer, Asked, Server, rejecting
+
+ALL = ["plain", "examples", "reasoning"]
+TALK = [SystemMessage("Be brief."), HumanMessage("Where?")]
+
+
+def view_of(asked: Asked) -> str:
+    turns = [str(message["content"]) for message in asked.body["messages"]]
+    if "Answer:" in turns[-1]:
+        return "reasoning"
+    return "examples" if len(turns) > 2 else "plain"
+
+
+def script(asked: Asked) -> Answer:
+    reasons = view_of(asked) == "reasoning"
+    return Answer(texts=["I think. Answer: Paris" if reasons else "Paris"] * asked.n)
+
+
+@pytest.mark.parametrize("way", WHOLE)
+def test_the_server_gets_each_view_once(way: str) -> None:
+    with Server(script) as server:
+        guard = guarded(server, n=4, threshold=0.1, views=ALL)
+        record = metadata_of(ask(guard, way, messages=TALK))
+        (answer,) = [asked for asked in server.requests if not asked.is_sample]
+        drawn = {view_of(asked): asked.body["messages"] for asked in server.samples}
+    plain = [
+        {"role": "system", "content": "Be brief."},
+        {"role": "user", "content": "Where?"},
+    ]
+    assert answer.body["messages"] == drawn["plain"] == plain
+    assert [drawn["examples"][0], drawn["examples"][-1]] == plain
+    assert [turn["role"] for turn in drawn["examples"][1:-1]] == [
+        *("user", "assistant") * 3
+    ]
+    assert drawn["reasoning"][0] == plain[0]
+    assert drawn["reasoning"][1]["content"].startswith("Where?\n\nFirst think")
+    assert [turn.content for turn in TALK] == ["Be brief.", "Where?"]
+    assert (record["n_used"], record["uncertainty"]) == (4, 0.0)
+    assert (record["method"], record["decision"]) == ("snne", "accept")
+
+
+def test_a_request_for_several_replies_is_made_in_each_view() -> None:
+    with Server(script) as server:
+        record = metadata_of(guarded(server, n=7, views=ALL).invoke("Where?"))
+        # The first call learns nothing of n here: the server takes it.
+        assert sorted(asked.n for asked in server.samples) == [2, 2, 2]
+    assert record["n_used"] == 7
+
+
+@pytest.mark.parametrize("bound", [False, True])
+def test_reasoning_has_room_and_no_stop_texts(bound: bool) -> None:
+    limits: dict[str, Any] = {"max_tokens": 20, "stop": ["\n"]}
+    with Server(script) as server:
+        model = chat_openai(server, **({} if bound else limits))
+        guard = SNNEGuard(model.bind(**limits) if bound else model, n=4, views=ALL)
+        guard.invoke(TALK)
+        bodies = {view_of(asked): asked.body for asked in server.samples}
+    limit = {
+        name: body.get("max_completion_tokens", body.get("max_tokens"))
+        for name, body in bodies.items()
+    }
+    assert limit == {"plain": 20, "examples": 20, "reasoning": 532}
+    stops = {name: body.get("stop") for name, body in bodies.items()}
+    assert stops == {"plain": ["\n"], "examples": ["\n"], "reasoning": None}
+    assert "stop" not in bodies["reasoning"] or bodies["reasoning"]["stop"] is None
+
+
+def test_a_view_of_the_users_own() -> None:
+    def politely(messages: list[Any]) -> list[Any]:
+        return [*messages[:-1], {"role": "user", "content": "Please: where?"}]
+
+    def first_word(reply: str) -> str | None:
+        return reply.partition(" ")[0]
+
+    with Server(lambda asked: Answer(texts=["Paris it is"] * asked.n)) as server:
+        mine = View("polite", politely, first_word)
+        made = guarded(server, n=3, views=[mine]).assess(TALK)
+        sent = [asked.body["messages"][-1]["content"] for asked in server.samples]
+    assert set(sent) == {"Please: where?"}
+    assert {sample.text for sample in made.samples} == {"Paris"}
+
+
+@pytest.mark.parametrize("way", WHOLE)
+@pytest.mark.parametrize(
+    "rewrite",
+    [lambda _: 1 / 0, lambda _: [], lambda messages: messages[:1]],
+    ids=["raises", "returns nothing", "drops the turn"],
+)
+def test_a_broken_view_loses_its_samples_alone(way: str, rewrite: Any) -> None:
+    with Server(script) as server:
+        broken = View("broken", rewrite)
+        guard = guarded(server, n=5, threshold=0.4, views=["plain", broken])
+        message = ask(guard, way, messages=TALK)
+    record = metadata_of(message)
+    assert message.text == "Paris"
+    assert (record["n_used"], record["reasons"]) == (3, ["samples_failed"])
+    assert record["decision"] == "accept"
+
+
+def test_a_fallback_is_not_asked_for_what_a_view_breaks() -> None:
+    with Server(script) as server, Server(script) as other:
+        model = chat_openai(server).with_fallbacks([chat_openai(other)])
+        broken = View("broken", lambda messages: messages[1:])
+        SNNEGuard(model, n=3, views=["plain", broken]).invoke("Where?")
+        assert not other.requests
+
+
+def test_samples_with_tools_or_a_schema_are_plain() -> None:
+    class Place(BaseModel):
+        city: str
+
+    @tool
+    def look_up(city: str) -> str:
+        """Look a city up."""
+        return city
+
+    def answering(asked: Asked) -> Answer:
+        return Answer(texts=['{"city": "Paris"}'] * asked.n)
+
+    with Server(answering) as server:
+        guard = guarded(server, n=4, views=ALL)
+        guard.bind_tools([look_up]).invoke(TALK)
+        structured = guard.with_structured_output(Place)
+        assert structured.invoke(TALK) == Place(city="Paris")
+        guard.bind(response_format={"type": "json_object"}).invoke(TALK)
+        aside: dict[str, Any] = {"response_format": {"type": "json_object"}}
+        SNNEGuard(chat_openai(server, model_kwargs=aside), n=4, views=ALL).invoke(TALK)
+        assert {view_of(asked) for asked in server.requests} == {"plain"}
+        assert len(server.samples) >= 4
+
+
+def test_a_server_without_a_temperature_is_asked_without_it_in_each_view() -> None:
+    with Server(rejecting("temperature", script)) as server:
+        record = metadata_of(guarded(server, n=4, views=ALL).invoke(TALK))
+    assert record["n_used"] == 4
+    assert "temperature_unset" in record["reasons"]
+
+
+def test_a_calibration_brings_its_views() -> None:
+    settings = {
+        "model": None,
+        "n": 5,
+        "include_answer": True,
+        "temperature": 1.0,
+        "method": "snne",
+        "similarity": "content_f1",
+        "anchor": 0.7,
+        "tau": 1.0,
+        "views": ALL,
+    }
+    made = Calibration(settings=settings, threshold=Threshold.fixed(0.4))
+    guard = SNNEGuard.from_calibration(MODEL, made)
+    assert [view.name for view in guard.settings.drawn_views] == ALL
+    with pytest.raises(ConfigurationError, match="here views="):
+        SNNEGuard.from_calibration(MODEL, made, views=["plain"])
+
+
+def test_copies_keep_their_views() -> None:
+    model = ChatOpenAI(model="m", api_key="test")  # type: ignore[arg-type]
+    guard = SNNEGuard(model, views=ALL)
+    assert guard.model_copy(update={"n": 4}).settings.views == tuple(
+        guard.settings.drawn_views
+    )

@@ -1,0 +1,329 @@
+"""Views: what they make of a conversation and a reply, and who is drawn in them."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
+
+from snne_guard.call import GuardState, Outcome, Request
+from snne_guard.decision import Calibration, Threshold
+from snne_guard.errors import ConfigurationError, SamplingError
+from snne_guard.sampling.replies import Draw, ProviderCapabilities
+from snne_guard.settings import GuardSettings
+from snne_guard.types import Sample
+from snne_guard.views import VIEWS, View, final_answer, resolve_views
+from tests.support.senders import feed
+
+ALL = ["plain", "examples", "reasoning"]
+IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}}
+
+
+def turn(role: str, content: Any) -> dict[str, Any]:
+    return {"role": role, "content": content}
+
+
+def contents(messages: Any) -> list[Any]:
+    return [
+        each["content"] if isinstance(each, dict) else each.content for each in messages
+    ]
+
+
+# -- What they make of a conversation --------------------------------------------------
+
+TALKS: list[list[Any]] = [
+    [
+        turn("system", "Be brief."),
+        turn("user", "Hi."),
+        turn("assistant", "Hello."),
+        {**turn("user", "Where?"), "name": "Ann"},
+    ],
+    [
+        SystemMessage("Be brief."),
+        HumanMessage("Hi."),
+        AIMessage("Hello."),
+        HumanMessage("Where?", name="Ann"),
+    ],
+]
+
+
+@pytest.mark.parametrize("talk", TALKS)
+def test_a_view_changes_a_copy(talk: list[Any]) -> None:
+    before = copy.deepcopy(talk)
+    plain, examples, reasoning = (VIEWS[name].rewritten(talk) for name in ALL)
+    assert plain == talk == before
+    # Unrelated turns stand between the system message and the conversation.
+    assert (examples[0], examples[-3:]) == (talk[0], talk[1:])
+    assert [each["role"] for each in examples[1:-3]] == ["user", "assistant"] * 3
+    assert reasoning[:-1] == talk[:-1]
+    assert contents(reasoning)[-1].startswith("Where?\n\nFirst think step by step")
+    last = reasoning[-1]
+    assert (last["name"] if isinstance(last, dict) else last.name) == "Ann"
+
+
+def test_images_and_context_stay() -> None:
+    given = [turn("user", [{"type": "text", "text": "What is it?"}, IMAGE])]
+    for name in ALL:
+        kept = VIEWS[name].rewritten(given)[-1]["content"]
+        assert kept[:2] == given[0]["content"]
+    assert kept[2]["type"] == "text"
+    responses = [turn("user", [{"type": "input_text", "text": "What is it?"}])]
+    added = VIEWS["reasoning"].rewritten(responses)[-1]["content"][-1]
+    assert added["type"] == "input_text"
+
+
+def test_tool_turns_after_the_question_stay_behind_it() -> None:
+    talk = [turn("user", "Where?"), turn("assistant", ""), turn("tool", "Paris")]
+    rewritten = VIEWS["reasoning"].rewritten(talk)
+    assert rewritten[1:] == talk[1:]
+    assert "Answer:" in rewritten[0]["content"]
+
+
+def fails(_: Any) -> Any:
+    msg = "no"
+    raise KeyError(msg)
+
+
+BROKEN: list[tuple[Any, str]] = [
+    (fails, "raised KeyError"),
+    (lambda _: None, "returned no messages"),
+    (lambda _: [], "returned no messages"),
+    (lambda _: "Where?", "returned no messages"),
+    (lambda messages: messages[:-1], "dropped the user's last turn"),
+    (lambda messages: messages[:1], "dropped the user's last turn"),
+]
+
+
+@pytest.mark.parametrize("talk", TALKS)
+@pytest.mark.parametrize(("rewrite", "why"), BROKEN, ids=map(str, range(len(BROKEN))))
+def test_a_broken_view_says_what_is_wrong(
+    rewrite: Any, why: str, talk: list[Any]
+) -> None:
+    with pytest.raises(SamplingError, match=f"the view 'mine' {why}"):
+        View("mine", rewrite).rewritten(talk)
+
+
+# -- What they make of a reply ---------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("reply", "answer"),
+    [
+        ("3 and 4 are 7.\nAnswer: 7", "7"),
+        ("Answer: 6? No.\nAnswer: 7\n", "7"),
+        ("So\n**Answer:** 7", "7"),
+        ("So\n**Answer: 7**", "7"),
+        ("So\nFinal Answer : a\nb", "a\nb"),
+        ("Answer：7", "7"),  # noqa: RUF001 - the colon of Chinese
+        ("It is 7.", None),
+        ("It is 7.\nAnswer", None),
+        ("It is 7.\nAnswer:", None),
+    ],
+)
+def test_the_final_answer_stands_after_the_last_marker(
+    reply: str, answer: str | None
+) -> None:
+    assert final_answer(reply) == answer
+
+
+def test_what_is_compared_has_no_log_probabilities() -> None:
+    whole = Sample(text="So. Answer: 7", token_logprobs=(-1.0,), tokens=("So",))
+    read = VIEWS["reasoning"].read(whole)
+    assert read == Sample(text="7", view="reasoning")
+    assert VIEWS["examples"].read(whole).token_logprobs == (-1.0,)
+
+
+def test_a_reply_without_an_answer_is_unreadable() -> None:
+    extracts: list[Any] = [fails, lambda _: None, lambda _: 7, lambda _: " "]
+    for extract in extracts:
+        read = View("mine", list, extract).read(Sample(text="Paris"))
+        assert (read.unreadable, read.text.strip()) == (True, "")
+
+
+# -- Options ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("views", "why"),
+    [
+        ("plain", "views to be a list, got str"),
+        (["plane"], r"name of one \(plain, examples, reasoning\), got 'plane'"),
+        ([None], "got None"),
+        ([View("plain", sorted)], "names of their own, got another 'plain'"),
+        ([View("a", list), View("a", sorted)], "names of their own, got another 'a'"),
+    ],
+)
+def test_views_that_make_no_sense_are_refused(views: Any, why: str) -> None:
+    with pytest.raises(ConfigurationError, match=why):
+        GuardSettings(views=views)
+
+
+async def later(_: Any) -> Any: ...
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        (("", list), "name of a view as a text"),
+        (("a", None), "expected rewrite of the view 'a' to be a plain function"),
+        (("a", later), "expected rewrite of the view 'a' to be a plain function"),
+        (("a", list, "7"), "expected extract of the view 'a' to be a plain function"),
+    ],
+)
+def test_a_view_that_makes_no_sense_is_refused(given: Any, why: str) -> None:
+    with pytest.raises(ConfigurationError, match=why):
+        View(*given)
+
+
+def test_a_view_may_come_twice() -> None:
+    mine = View("mine", list)
+    assert resolve_views(["plain", mine, mine])[1:] == (mine, mine)
+
+
+# -- A call ----------------------------------------------------------------------------
+
+
+def viewed(
+    *,
+    replies: Any = None,
+    asked: list[Draw] | None = None,
+    request: Any = None,
+    takes_n: bool = False,
+    per_request: int = 100,
+    **options: Any,
+) -> Outcome:
+    """Return how a call ends whose replies are those of the view, or Paris."""
+
+    def come_of(draw: Draw, _: int) -> Any:
+        if asked is not None and draw not in asked[-1:]:
+            asked.append(draw)
+        name = draw.view.name if draw.view else ""
+        usual = "So. Answer: Paris" if name == "reasoning" else "Paris"
+        return (replies or {}).get(name, usual)
+
+    return feed(
+        Request(
+            settings=GuardSettings(**{"views": ALL, "threshold": 0.3, **options}),
+            state=GuardState(),
+            capabilities=ProviderCapabilities(n=takes_n, logprobs=True),
+            **(request or {}),
+        ),
+        come_of,
+        per_request=per_request,
+    )
+
+
+def names_of(samples: Any) -> list[str | None]:
+    return [sample.view for sample in samples]
+
+
+def test_samples_take_the_views_in_turn_and_the_answer_takes_none() -> None:
+    asked: list[Draw] = []
+    made = viewed(asked=asked, n=6).assessment
+    drawn = [draw.view and draw.view.name for draw in asked]
+    assert drawn == [None, *ALL, "plain", "examples"]
+    assert names_of(made.samples) == drawn[1:]
+    assert made.scored == ("Paris",) * 6
+    assert (made.uncertainty, made.method, made.reasons) == (0.0, "snne", ())
+
+
+@pytest.mark.parametrize("per_request", [100, 1])
+def test_each_view_has_its_share_of_one_request(per_request: int) -> None:
+    asked: list[Draw] = []
+    made = viewed(asked=asked, n=6, takes_n=True, per_request=per_request).assessment
+    assert [draw.n for draw in asked[:4]] == [1, 2, 2, 1]
+    # What is missing is asked for in the views that it is missing in.
+    topped_up = [draw.view and draw.view.name for draw in asked[4:]]
+    assert topped_up == ([] if per_request > 1 else ["plain", "examples"])
+    assert names_of(made.samples) == [*ALL, "plain", "examples"]
+    assert (made.n_used, made.reasons) == (6, ())
+
+
+def test_a_reply_without_its_final_answer_is_no_member() -> None:
+    made = viewed(replies={"reasoning": "It is Paris."}).assessment
+    assert made.reasons == ("view_unreadable",)
+    assert (made.n_requested, made.n_used) == (5, 4)
+
+
+@pytest.mark.parametrize("takes_n", [False, True])
+def test_a_view_that_fails_loses_its_samples_alone(takes_n: bool) -> None:
+    made = viewed(
+        replies={"examples": SamplingError("broken")}, takes_n=takes_n
+    ).assessment
+    assert made.reasons == ("samples_failed",)
+    assert names_of(made.samples) == ["plain", "reasoning", "plain"]
+    assert (made.decision, made.n_used) == ("accept", 4)
+
+
+@pytest.mark.parametrize(
+    "request_", [{"tools_bound": True}, {"structured": True}, {"schema": True}]
+)
+def test_samples_of_a_bound_form_are_plain(request_: Any) -> None:
+    asked: list[Draw] = []
+    made = viewed(asked=asked, request=request_, n=3).assessment
+    assert {draw.view for draw in asked} == {None}
+    assert (made.n_used, made.reasons) == (3, ())
+
+
+def test_the_same_text_in_two_views_is_no_sign_of_a_cache() -> None:
+    unlikely = Sample(text="Paris", token_logprobs=(-20.0,), finish_reason="stop")
+    replies = {"plain": unlikely, "examples": unlikely}
+    views = ["plain", "examples"]
+    options: dict[str, Any] = {"views": views, "method": "wsnne", "replies": replies}
+    assert "suspect_agreement" not in viewed(n=3, **options).assessment.reasons
+    assert "suspect_agreement" in viewed(n=4, **options).assessment.reasons
+
+
+def test_a_check_may_follow() -> None:
+    made = viewed(n=5, self_check=True).assessment
+    assert names_of(made.samples) == ALL
+    assert made.n_used == 4
+
+
+# -- A calibration ---------------------------------------------------------------------
+
+MADE_FOR: dict[str, Any] = {
+    "n": 5,
+    "include_answer": True,
+    "temperature": 1.0,
+    "method": "snne",
+    "similarity": "content_f1",
+    "anchor": 0.7,
+    "tau": 1.0,
+}
+
+
+def calibration(*views: str) -> Calibration:
+    settings = MADE_FOR | ({"views": list(views)} if views else {})
+    return Calibration(settings=settings, threshold=Threshold.fixed(0.3))
+
+
+def test_a_calibration_is_bound_to_its_views(tmp_path: Any) -> None:
+    calibration(*ALL).save(tmp_path / "made.json")
+    options = Calibration.load(tmp_path / "made.json").guard_settings()
+    assert options["views"] == ALL
+    GuardSettings(**options).check_calibration({})
+    for views in ([], ["plain"], ALL[::-1]):
+        with pytest.raises(ConfigurationError, match="views=\\['plain', 'examples'"):
+            GuardSettings(**{**options, "views": views}).check_calibration({})
+    with pytest.raises(ConfigurationError, match="views=None, here views="):
+        GuardSettings(calibration=calibration(), views=ALL).check_calibration({})
+
+
+def test_a_calibration_cannot_restore_the_views_of_others() -> None:
+    options = calibration("plain", "mine").guard_settings()
+    with pytest.raises(ConfigurationError, match="'mine'"):
+        GuardSettings(**options).check_calibration({})
+    mine = View("mine", list)
+    GuardSettings(**options, views=["plain", mine]).check_calibration({})
+
+
+def test_plain_samples_are_not_covered_by_a_calibration_with_views() -> None:
+    made = viewed(calibration=calibration(*ALL), threshold=None).assessment
+    assert (made.decision, made.reasons) == ("accept", ())
+    bound = viewed(
+        calibration=calibration(*ALL), threshold=None, request={"schema": True}
+    ).assessment
+    assert (bound.decision, bound.reasons) == ("flag", ("uncalibrated",))
