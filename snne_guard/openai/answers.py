@@ -10,8 +10,12 @@ from typing import Any
 from openai import BaseModel
 
 from snne_guard.errors import ConfigurationError
-from snne_guard.sampling.openai import ApiObject, ApiRequest, StreamedAnswer
-from snne_guard.sampling.reading import mapping_of
+from snne_guard.sampling.openai import (
+    ApiObject,
+    ApiRequest,
+    StreamedAnswer,
+    wants_schema,
+)
 
 __all__ = ["answer_of", "attach", "parse", "refusal_of"]
 
@@ -55,7 +59,7 @@ def refusal_of(request: ApiRequest, raw: object, text: str) -> ApiObject:
         fields: dict[str, Any] = dict(raw.fields)
     else:
         fields = raw.to_dict(warnings=False) if isinstance(raw, BaseModel) else {}
-    refuses = _wants_json(request)
+    refuses = wants_schema(request.body)  # the text of a refusal would not fit
     if request.api.name == "chat":
         kept = {name: fields[name] for name in _KEPT_OF_COMPLETION if name in fields}
         return _completion(request, text, kept, refuses=refuses)
@@ -118,10 +122,3 @@ def _response(
     return request.cast_to.construct(
         **{**fields, **completed, "incomplete_details": None, "output": [message]}
     )
-
-
-def _wants_json(request: ApiRequest) -> bool:
-    """Return whether a request asks for JSON, which the text of a refusal is not."""
-    text = mapping_of(request.body.get("text"))
-    wanted = mapping_of(request.body.get("response_format") or text.get("format"))
-    return wanted.get("type") not in {None, "text"}

@@ -12,9 +12,7 @@ from snne_guard.call import Call, GuardState, Outcome, Request
 from snne_guard.drivers import DriverOptions, tasks, threads
 from snne_guard.drivers.limits import Limiter
 from snne_guard.engine import guarded_call, wants_logprobs
-from snne_guard.errors import (
-    ConfigurationError,
-)
+from snne_guard.errors import ConfigurationError
 from snne_guard.openai.answers import answer_of, attach, parse, refusal_of
 from snne_guard.openai.streams import (
     AsyncGuardedStream,
@@ -38,8 +36,6 @@ from snne_guard.settings import GuardSettings
 from snne_guard.types import Assessment
 
 __all__ = ["AsyncGuarding", "Guarding"]
-
-_LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +93,7 @@ class _Guarding:
             schema=wants_schema(request.body),
             side_effects=has_side_effects(request.body),
             answer=None if answer is None else _reply(answer),
-            answer_settings=_answer_settings(request),
+            answer_settings=request.answer_settings,
         )
         sender = OpenAISender(
             self.client,
@@ -236,20 +232,6 @@ class AsyncGuarding(_Guarding):
         if isinstance(given, Awaitable):
             given = await given
         return answer_of(request, given), delivery.record
-
-
-def _answer_settings(request: ApiRequest) -> dict[str, Any]:
-    """Return what the answer is drawn with, by a calibration's names."""
-    body = request.body
-    limits = [body[name] for name in _LIMITS if body.get(name) is not None]
-    stop = body.get("stop")
-    return {
-        "model": request.model,
-        "answer_temperature": body.get("temperature"),
-        "top_p": body.get("top_p"),
-        "max_tokens": limits[0] if limits else None,
-        "stop": [stop] if isinstance(stop, str) else stop,
-    }
 
 
 def _reply(answer: str) -> Reply:

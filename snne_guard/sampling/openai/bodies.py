@@ -92,6 +92,20 @@ class ApiRequest:
                 return text_of(message.get("content"))
         return None
 
+    @property
+    def answer_settings(self) -> dict[str, Any]:
+        """What the answer is drawn with, by a calibration's names."""
+        body = self.body
+        limits = [body[name] for name in _LIMITS if body.get(name) is not None]
+        stop = body.get("stop")
+        return {
+            "model": self.model,
+            "answer_temperature": body.get("temperature"),
+            "top_p": body.get("top_p"),
+            "max_tokens": limits[0] if limits else None,
+            "stop": [stop] if isinstance(stop, str) else stop,
+        }
+
     def unstreamed(self) -> Self:
         """Return the same request for an answer in one piece."""
         body = {k: v for k, v in self.body.items() if k not in _STREAMING}
