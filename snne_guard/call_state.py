@@ -1,4 +1,4 @@
-"""What has happened so far in one guarded call: replies, cost, reasons."""
+"""The state of one guarded call, which the engine fills in as replies come."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["CallState"]
 
 
 class CallState:
-    """What has happened so far in one call."""
+    """What one call has brought so far: replies, errors, cost and reasons."""
 
     def __init__(self, request: Request) -> None:
         self.request = request

@@ -102,7 +102,11 @@ def check_whole(
     Raises:
         ConfigurationError: It is one of these.
     """
-    if isinstance(value, int) and value is not True and least <= value <= most:
+    if (
+        isinstance(value, int)
+        and not isinstance(value, bool)
+        and least <= value <= most
+    ):
         return
     upper = f" and at most {most:g}" if math.isfinite(most) else ""
     kind = f"a whole number of at least {least}{upper}"

@@ -54,6 +54,8 @@ class GuardSettings:
         include_answer: Whether the answer is a member of the set. If not, ``n`` samples
             are drawn besides it, as in the paper.
         tau: Temperature of the similarity's softmax, above 0.
+        check: The self-check, None where there is none.
+        drawn_views: The views that samples are drawn in, in turn.
         policy: What the options make of an uncertainty.
         notified: The observers, as drivers hand assessments to them.
         certified: Whether the threshold carries a statistical promise.
@@ -87,23 +89,25 @@ class GuardSettings:
     views: Sequence[str | View] = ()
     include_answer: bool = True
     tau: float = 1.0
+    check: SelfCheck | None = field(init=False, repr=False)
+    drawn_views: tuple[View, ...] = field(init=False, repr=False)
     policy: Policy = field(init=False, repr=False)
     notified: Observers = field(init=False, repr=False)
     certified: bool = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        self._check_numbers()
         self._check_kinds()
+        self._check_numbers()
         if self.similarity is not None:
             resolve_similarity(self.similarity)
         self._settle("observers", tuple(self.observers))
         if isinstance(self.calibration, str | PathLike):
             self._settle("calibration", Calibration.load(self.calibration))
-        self._settle("views", tuple(self.drawn_views))
+        self._settle("drawn_views", resolve_views(self.views))
         self._settle_policy()
         if isinstance(self.calibration, Calibration) and self.method == "auto":
             self._settle("method", self.calibration.settings.get("method", "auto"))
-        if self.views and self.method == "auto":
+        if self.drawn_views and self.method == "auto":
             self._settle("method", "snne")  # some views leave no log-probabilities
         self._check_method()
 
@@ -116,18 +120,6 @@ class GuardSettings:
     def n_members(self) -> int:
         """Members of the set: ``n`` counts the call of a self-check too."""
         return self.n - 1 if self.check else self.n
-
-    @property
-    def check(self) -> SelfCheck | None:
-        """The self-check, None where there is none."""
-        if isinstance(self.self_check, SelfCheck):
-            return self.self_check
-        return SelfCheck() if self.self_check else None
-
-    @property
-    def drawn_views(self) -> tuple[View, ...]:
-        """The views that samples are drawn in, in turn."""
-        return resolve_views(self.views)
 
     @property
     def withholds(self) -> bool:
@@ -206,6 +198,9 @@ class GuardSettings:
         if not isinstance(self.on_uncertain, str):
             _check_function(self.on_uncertain, what="on_uncertain")
         self._settle("notified", Observers(self.observers))
+        check = self.self_check
+        standard = SelfCheck() if check else None
+        self._settle("check", check if isinstance(check, SelfCheck) else standard)
 
     def _check_method(self) -> None:
         method = resolve_method(self.method, logprobs=True)
