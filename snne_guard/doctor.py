@@ -31,8 +31,6 @@ _PROMPT = (
     "Invent a village that does not exist. Say its name and one odd thing that its "
     "people do, in one sentence. This is request {number}."
 )
-
-
 _CAPITAL = "What is the capital of France? Answer in one word."
 _ANSWERS = ("Paris", "Madrid")
 """A right answer and a wrong one."""
@@ -273,5 +271,8 @@ def _self_check(evidence: _Evidence) -> Finding:
         message = "the model says neither Yes nor No: a self-check would count as 0.5"
         return Finding("self_check", "missing", message)
     message = f"P(Yes) is {right:.2f} for a right answer, {wrong:.2f} for a wrong one"
-    useful = right > UNKNOWN > wrong
-    return Finding("self_check", "works" if useful else "broken", message)
+    if right > UNKNOWN > wrong:
+        return Finding("self_check", "works", message)
+    if min(right, wrong) > UNKNOWN:
+        message = f"{message}: it says Yes to everything"
+    return Finding("self_check", "broken", message)

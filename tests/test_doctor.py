@@ -114,7 +114,7 @@ def test_a_model_that_does_not_answer_raises_its_own_error() -> None:
     ("odd", "status", "message"),
     [
         ({}, "works", "P(Yes) is 0.90 for a right answer, 0.10 for a wrong one"),
-        ({"flatters": 1}, "broken", "P(Yes) is 0.90 for a right answer, 0.90"),
+        ({"flatters": 1}, "broken", "it says Yes to everything"),
         ({"no_check": 1}, "missing", "neither Yes nor No"),
     ],
 )
