@@ -14,12 +14,12 @@ import numpy as np
 import pytest
 
 from snne_guard.call import Call, Draws, GuardState, Outcome, Request
-from snne_guard.decision import Calibration, Threshold
 from snne_guard.engine import guarded_call, wants_logprobs
 from snne_guard.errors import ConfigurationError, GuardTimeoutError
 from snne_guard.sampling.replies import Draw, ProviderCapabilities
 from snne_guard.settings import GuardSettings
 from snne_guard.types import Assessment, Sample
+from tests.support.calibrations import calibration
 from tests.support.senders import Scripted, feed, reply
 
 ALIKE = ["Paris"] * 9
@@ -202,21 +202,6 @@ def test_a_similarity_of_the_users_own_gets_texts_and_question() -> None:
 
 # -- Calibration -----------------------------------------------------------------------
 
-CALIBRATED = Calibration(
-    settings={
-        "n": 5,
-        "include_answer": True,
-        "temperature": 1.0,
-        "answer_temperature": 0.0,
-        "method": "snne",
-        "similarity": "content_f1",
-        "anchor": 0.7,
-        "tau": 1.0,
-        "model": "m",
-    },
-    threshold=Threshold.fixed(0.4),
-)
-
 
 @pytest.mark.parametrize(
     ("samples", "settings", "covered"),
@@ -231,7 +216,8 @@ CALIBRATED = Calibration(
 def test_only_sets_like_the_calibrated_ones_are_accepted(
     samples: list[Scripted], settings: dict[str, Any], covered: bool
 ) -> None:
-    request = replace(guarding(calibration=CALIBRATED), answer_settings=settings)
+    made = calibration(answer_temperature=0.0)
+    request = replace(guarding(calibration=made), answer_settings=settings)
     assessment = assess(request, sample("Paris", model="m"), samples)
     assert assessment.uncertainty == 0.0
     assert (assessment.decision == "accept") is covered

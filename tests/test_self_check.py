@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from snne_guard import score
 from snne_guard.call import GuardState, Outcome, Request
-from snne_guard.decision import Calibration, Threshold
 from snne_guard.errors import ConfigurationError
 from snne_guard.sampling.replies import Draw, ProviderCapabilities, Reply
 from snne_guard.self_check import SelfCheck, read_self_check
 from snne_guard.settings import GuardSettings
 from snne_guard.types import Cost, Sample
+from tests.support.calibrations import calibration
 from tests.support.senders import feed
 
 SHARES = st.floats(0, 1)
@@ -215,28 +215,15 @@ def test_options_that_leave_no_set_are_refused(options: Any, why: str) -> None:
 
 # -- A calibration ---------------------------------------------------------------------
 
-MADE_FOR: dict[str, Any] = {
-    "n": 5,
-    "include_answer": True,
-    "temperature": 1.0,
-    "method": "snne",
-    "similarity": "content_f1",
-    "anchor": 0.7,
-    "tau": 1.0,
-}
-
 
 def test_a_calibration_is_bound_to_its_check() -> None:
-    check = {"self_check": SelfCheck().prompt, "self_check_weight": 0.5}
-    made = Calibration(settings=MADE_FOR | check, threshold=Threshold.fixed(0.3))
+    made = calibration(self_check=SelfCheck().prompt, self_check_weight=0.5)
     options = made.guard_settings()
     assert options["self_check"] == SelfCheck()
     GuardSettings(**options).check_calibration({})
     for other in (False, SelfCheck(weight=1.0), SelfCheck(prompt="Right? Yes or No.")):
         with pytest.raises(ConfigurationError, match="self_check"):
             GuardSettings(**{**options, "self_check": other}).check_calibration({})
-    plain = Calibration(settings=MADE_FOR, threshold=Threshold.fixed(0.3))
+    plain = GuardSettings(calibration=calibration(), method="snne", self_check=True)
     with pytest.raises(ConfigurationError, match="self_check=None"):
-        GuardSettings(
-            calibration=plain, method="snne", self_check=True
-        ).check_calibration({})
+        plain.check_calibration({})

@@ -9,12 +9,13 @@ import pytest
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 
 from snne_guard.call import GuardState, Outcome, Request
-from snne_guard.decision import Calibration, Threshold
+from snne_guard.decision import Calibration
 from snne_guard.errors import ConfigurationError, SamplingError
 from snne_guard.sampling.replies import Draw, ProviderCapabilities
 from snne_guard.settings import GuardSettings
 from snne_guard.types import Sample
 from snne_guard.views import VIEWS, View, final_answer, resolve_views
+from tests.support.calibrations import calibration
 from tests.support.senders import feed
 
 ALL = ["plain", "examples", "reasoning"]
@@ -284,24 +285,9 @@ def test_a_check_may_follow() -> None:
 
 # -- A calibration ---------------------------------------------------------------------
 
-MADE_FOR: dict[str, Any] = {
-    "n": 5,
-    "include_answer": True,
-    "temperature": 1.0,
-    "method": "snne",
-    "similarity": "content_f1",
-    "anchor": 0.7,
-    "tau": 1.0,
-}
-
-
-def calibration(*views: str) -> Calibration:
-    settings = MADE_FOR | ({"views": list(views)} if views else {})
-    return Calibration(settings=settings, threshold=Threshold.fixed(0.3))
-
 
 def test_a_calibration_is_bound_to_its_views(tmp_path: Any) -> None:
-    calibration(*ALL).save(tmp_path / "made.json")
+    calibration(views=ALL).save(tmp_path / "made.json")
     options = Calibration.load(tmp_path / "made.json").guard_settings()
     assert options["views"] == ALL
     GuardSettings(**options).check_calibration({})
@@ -313,7 +299,7 @@ def test_a_calibration_is_bound_to_its_views(tmp_path: Any) -> None:
 
 
 def test_a_calibration_cannot_restore_the_views_of_others() -> None:
-    options = calibration("plain", "mine").guard_settings()
+    options = calibration(views=["plain", "mine"]).guard_settings()
     with pytest.raises(ConfigurationError, match="'mine'"):
         GuardSettings(**options).check_calibration({})
     mine = View("mine", list)
@@ -321,9 +307,9 @@ def test_a_calibration_cannot_restore_the_views_of_others() -> None:
 
 
 def test_plain_samples_are_not_covered_by_a_calibration_with_views() -> None:
-    made = viewed(calibration=calibration(*ALL), threshold=None).assessment
+    made = viewed(calibration=calibration(views=ALL), threshold=None).assessment
     assert (made.decision, made.reasons) == ("accept", ())
     bound = viewed(
-        calibration=calibration(*ALL), threshold=None, request={"schema": True}
+        calibration=calibration(views=ALL), threshold=None, request={"schema": True}
     ).assessment
     assert (bound.decision, bound.reasons) == ("flag", ("uncalibrated",))

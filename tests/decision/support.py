@@ -1,4 +1,4 @@
-"""Graded answers, and calibrations as guards meet them."""
+"""Graded answers, and what a calibration takes."""
 
 from __future__ import annotations
 
@@ -8,45 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from snne_guard.decision import Calibration, ErrorProbability, Threshold
+from snne_guard.decision import Calibration
 from snne_guard.errors import ConfigurationError
-
-SETTINGS: dict[str, Any] = {
-    "model": "m",
-    "n": 5,
-    "include_answer": True,
-    "temperature": 1.0,
-    "method": "snne",
-    "similarity": "content_f1",
-    "tau": 1.0,
-    "anchor": 0.7,
-}
-CERTIFIED = Threshold(
-    value=0.4,
-    status="certified",
-    alpha=0.1,
-    delta=0.1,
-    n_labels=300,
-    n_accepted=120,
-    n_wrong=5,
-)
-PROBABILITY = ErrorProbability(a=0.5, b=0.25, c=-1.0, n_labels=300)
-
-
-def calibration(**changes: Any) -> Calibration:
-    """A certified one; a change of a setting's name changes that setting."""
-    settings = SETTINGS | {k: v for k, v in changes.items() if k not in _FIELDS}
-    fields = {k: v for k, v in changes.items() if k in _FIELDS}
-    known: dict[str, Any] = {
-        "settings": settings,
-        "threshold": CERTIFIED,
-        "probability": PROBABILITY,
-        "created": "2026-11-22T12:00:00+00:00",
-    }
-    return Calibration(**known | fields)
-
-
-_FIELDS = set(Calibration.__dataclass_fields__)
 
 
 def answers(

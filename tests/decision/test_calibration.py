@@ -13,7 +13,8 @@ import pytest
 from snne_guard.decision import Calibration
 from snne_guard.decision.calibration import SETTINGS as NAMES
 from snne_guard.errors import ConfigurationError
-from tests.decision.support import CERTIFIED, SETTINGS, calibration, covers, matches
+from tests.decision.support import covers, matches
+from tests.support.calibrations import CERTIFIED, SETTINGS, calibration
 
 
 def test_it_survives_copies_and_processes() -> None:

@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 
 from snne_guard.decision import Calibration
 from snne_guard.errors import InputError
-from tests.decision.support import CERTIFIED, calibration, covers, matches
+from tests.decision.support import covers, matches
+from tests.support.calibrations import CERTIFIED, calibration
 
 KIND = "snne_guard.Calibration"
 

@@ -11,7 +11,8 @@ import pytest
 
 from snne_guard.decision import drift
 from snne_guard.errors import ConfigurationError, InputError, MissingExtraError
-from tests.decision.support import answers, calibration
+from tests.decision.support import answers
+from tests.support.calibrations import calibration
 
 REFERENCE = tuple(answers(300)[0].tolist())
 

@@ -14,7 +14,8 @@ from pydantic import TypeAdapter
 
 from snne_guard.decision import Threshold
 from snne_guard.errors import ConfigurationError, InputError, MissingExtraError
-from tests.decision.support import CERTIFIED, answers
+from tests.decision.support import answers
+from tests.support.calibrations import CERTIFIED
 
 
 def test_a_chosen_limit_promises_nothing() -> None:

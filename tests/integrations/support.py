@@ -1,4 +1,4 @@
-"""A stub of tracing servers, chat models that follow a script, and an observer."""
+"""A stub of tracing servers, and a chat model that follows a script."""
 
 from __future__ import annotations
 
@@ -60,16 +60,6 @@ UNSCORED = replace(
     n_used=1,
     reasons=("tool_calls",),
 )
-
-
-class Kept:
-    """An observer that keeps what it is told."""
-
-    def __init__(self) -> None:
-        self.assessments: list[Assessment] = []
-
-    def on_assessment(self, assessment: Assessment) -> None:
-        self.assessments.append(assessment)
 
 
 class ScriptedModel(BaseChatModel):

@@ -15,7 +15,8 @@ from langchain_core.prompts import ChatPromptTemplate
 
 from snne_guard import Assessment, SNNEGuard
 from snne_guard_integrations.callback import SNNECallbackHandler
-from tests.integrations.support import Kept, ScriptedModel
+from tests.integrations.support import ScriptedModel
+from tests.support.observers import Watcher
 
 _place: ContextVar[str] = ContextVar("_place", default="nowhere")
 
@@ -40,8 +41,8 @@ class Blocking:
 @pytest.mark.parametrize("way", ["invoke", "ainvoke", "stream"])
 def test_the_answer_of_an_ordinary_run_is_assessed(way: str) -> None:
     model = ScriptedModel(answer="Paris", samples=("Lyon", "Bonn"))
-    kept = Kept()
-    handler = handler_on(model, kept)
+    watcher = Watcher()
+    handler = handler_on(model, watcher)
     config: Any = {"callbacks": [handler]}
     if way == "invoke":
         assert model.invoke("Where?", config).text == "Paris"
@@ -52,7 +53,7 @@ def test_the_answer_of_an_ordinary_run_is_assessed(way: str) -> None:
     else:
         assert asyncio.run(model.ainvoke("Where?", config)).text == "Paris"
     assert handler.flush()
-    (assessment,) = kept.assessments
+    assessment = watcher.only
     assert assessment.answer is not None
     assert assessment.answer.text == "Paris"
     assert sorted(sample.text for sample in assessment.samples) == ["Bonn", "Lyon"]
@@ -110,10 +111,10 @@ def look_up(place: str) -> str:
 def test_an_answer_that_calls_tools_costs_no_samples() -> None:
     call: Any = {"name": "look_up", "args": {"place": "Ebnat"}, "id": "1"}
     model = ScriptedModel(answer=AIMessage("", tool_calls=[call]))
-    kept = Kept()
-    with handler_on(model, kept) as handler:
+    watcher = Watcher()
+    with handler_on(model, watcher) as handler:
         model.bind_tools([look_up]).invoke("Where?", {"callbacks": [handler]})
-    (assessment,) = kept.assessments
+    assessment = watcher.only
     assert assessment.reasons == ("tool_calls",)
     assert model.drawn == 1
 
@@ -177,11 +178,11 @@ def test_an_observer_that_fails_keeps_no_other_from_its_assessment() -> None:
             del assessment
             raise ValueError
 
-    model, kept = ScriptedModel(answer="Paris", samples=("Paris",)), Kept()
-    with handler_on(model, Failing(), kept) as handler:
+    model, watcher = ScriptedModel(answer="Paris", samples=("Paris",)), Watcher()
+    with handler_on(model, Failing(), watcher) as handler:
         model.invoke("Where?", {"callbacks": [handler]})
     assert handler.counts == {"seen": 1, "assessed": 1}
-    assert len(kept.assessments) == 1
+    assert len(watcher.assessments) == 1
 
 
 @pytest.mark.parametrize(

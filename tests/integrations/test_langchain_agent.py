@@ -21,8 +21,9 @@ from pydantic import BaseModel
 from snne_guard import ConfigurationError, InputError, SNNEGuard, UncertainAnswerError
 from snne_guard.langchain import is_refusal
 from snne_guard_integrations.langchain_agent import UncertaintyMiddleware
-from tests.decision.support import calibration
-from tests.integrations.support import Kept, ScriptedModel
+from tests.integrations.support import ScriptedModel
+from tests.support.calibrations import calibration
+from tests.support.observers import Watcher
 
 THREAD: Any = {"configurable": {"thread_id": "1"}}
 
@@ -63,12 +64,12 @@ def calls_then_answers(messages: list[BaseMessage]) -> AIMessage:
 
 @pytest.mark.parametrize("way", ["invoke", "ainvoke"])
 def test_an_uncertain_answer_is_flagged(way: str) -> None:
-    model, kept = unsure(), Kept()
-    agent = create_agent(model, middleware=[guarding(observers=[kept])])
+    model, watcher = unsure(), Watcher()
+    agent = create_agent(model, middleware=[guarding(observers=[watcher])])
     message = ask(agent, way)["messages"][-1]
     assert (message.text, record(message)["decision"]) == ("Paris", "flag")
     assert model.drawn == 3
-    assert len(kept.assessments) == 1
+    assert len(watcher.assessments) == 1
 
 
 @pytest.mark.parametrize("way", ["invoke", "ainvoke"])

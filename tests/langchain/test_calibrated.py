@@ -8,34 +8,32 @@ from typing import Any
 import pytest
 
 from snne_guard import ConfigurationError, InputError, SNNEGuard
-from snne_guard.decision import Calibration, Threshold
+from snne_guard.decision import Calibration
 from tests.langchain.support import MODEL, WHOLE, ask, chat_openai, metadata_of
+from tests.support.calibrations import calibration
 from tests.support.openai_server import Server, always
 
-SETTINGS: dict[str, Any] = {
-    "model": "test-model",
-    "n": 3,
-    "include_answer": True,
-    "temperature": 0.8,
-    "method": "snne",
-    "similarity": "rouge_l",
-    "tau": 1.0,
-    "anchor": 0.0,
-    "answer_temperature": None,
-    "max_tokens": 50,
-}
 
-
-def calibration(**changes: Any) -> Calibration:
-    return Calibration(settings=SETTINGS | changes, threshold=Threshold.fixed(0.4))
+def made(**changes: Any) -> Calibration:
+    """Return a calibration for settings that are not the default ones."""
+    settings: dict[str, Any] = {
+        "model": "test-model",
+        "n": 3,
+        "temperature": 0.8,
+        "similarity": "rouge_l",
+        "anchor": 0.0,
+        "answer_temperature": None,
+        "max_tokens": 50,
+    }
+    return calibration(**settings | changes)
 
 
 def test_a_guard_starts_from_its_calibration(tmp_path: Path) -> None:
     path = tmp_path / "guard.json"
-    calibration().save(path)
+    made().save(path)
     with Server(always()) as server:
         model = chat_openai(server, max_completion_tokens=50)
-        for source in (calibration(), path, str(path)):
+        for source in (made(), path, str(path)):
             guard = SNNEGuard.from_calibration(model, source, on_uncertain="refuse")
             record = metadata_of(guard.invoke("Where?"))
             assert (record["decision"], record["threshold"]) == ("accept", 0.4)
@@ -63,12 +61,12 @@ def test_a_guard_that_differs_from_its_calibration_does_not_start(
     with Server(always()) as server:
         model = chat_openai(server, max_completion_tokens=50)
         with pytest.raises(ConfigurationError, match=message):
-            SNNEGuard.from_calibration(model, calibration(**changes), **options)
+            SNNEGuard.from_calibration(model, made(**changes), **options)
 
 
 def test_a_damaged_calibration_is_an_input_error(tmp_path: Path) -> None:
     path = tmp_path / "guard.json"
-    calibration().save(path)
+    made().save(path)
     path.write_text(path.read_text().replace("0.4", "0.9"))
     with pytest.raises(InputError):
         SNNEGuard.from_calibration(MODEL, path)
@@ -78,7 +76,7 @@ def test_a_damaged_calibration_is_an_input_error(tmp_path: Path) -> None:
 def test_a_call_that_is_not_like_the_calibration_is_uncertain(way: str) -> None:
     with Server(always()) as server:
         model = chat_openai(server, max_completion_tokens=50)
-        guard = SNNEGuard.from_calibration(model, calibration(), on_uncertain="refuse")
+        guard = SNNEGuard.from_calibration(model, made(), on_uncertain="refuse")
         hot = guard.bind(temperature=1.9)
         record = metadata_of(ask(hot, way))
     assert (record["decision"], record["reasons"]) == ("refuse", ["uncalibrated"])

@@ -11,7 +11,6 @@ from langchain_openai import ChatOpenAI
 from pydantic import BaseModel
 
 from snne_guard import SNNEGuard
-from snne_guard.decision import Calibration, Threshold
 from snne_guard.errors import ConfigurationError
 from snne_guard.views import View
 from tests.langchain.support import (
@@ -22,6 +21,7 @@ from tests.langchain.support import (
     guarded,
     metadata_of,
 )
+from tests.support.calibrations import calibration
 from tests.support.openai_server import Answer, Asked, Server, rejecting
 
 ALL = ["plain", "examples", "reasoning"]
@@ -161,18 +161,7 @@ def test_a_server_without_a_temperature_is_asked_without_it_in_each_view() -> No
 
 
 def test_a_calibration_brings_its_views() -> None:
-    settings = {
-        "model": None,
-        "n": 5,
-        "include_answer": True,
-        "temperature": 1.0,
-        "method": "snne",
-        "similarity": "content_f1",
-        "anchor": 0.7,
-        "tau": 1.0,
-        "views": ALL,
-    }
-    made = Calibration(settings=settings, threshold=Threshold.fixed(0.4))
+    made = calibration(model=None, views=ALL)
     guard = SNNEGuard.from_calibration(MODEL, made)
     assert [view.name for view in guard.settings.drawn_views] == ALL
     with pytest.raises(ConfigurationError, match="here views="):

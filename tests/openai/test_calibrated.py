@@ -8,27 +8,13 @@ import openai
 import pytest
 
 from snne_guard import ConfigurationError
-from snne_guard.decision import Calibration, Threshold
 from snne_guard.openai import guard_client
 from tests.openai.guarded import PATHS, guarded
+from tests.support.calibrations import calibration
 from tests.support.openai_clients import WAYS
 from tests.support.openai_server import always
 
-
-def calibration(**settings: Any) -> Calibration:
-    made = {
-        "model": "test-model",
-        "n": 5,
-        "include_answer": True,
-        "temperature": 1.0,
-        "method": "snne",
-        "similarity": "content_f1",
-        "anchor": 0.7,
-        "tau": 1.0,
-        "answer_temperature": 0.0,
-        "max_tokens": 9,
-    }
-    return Calibration(settings={**made, **settings}, threshold=Threshold.fixed(0.4))
+CALIBRATION = calibration(model="test-model", answer_temperature=0.0, max_tokens=9)
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -46,7 +32,7 @@ def test_it_holds_for_requests_like_the_graded_ones(
         {**alike, limit: 10},
         {limit: 9},
     ]
-    with guarded(always("Paris"), way, calibration=calibration()) as (_, call):
+    with guarded(always("Paris"), way, calibration=CALIBRATION) as (_, call):
         assert call(path, **alike).snne_guard["decision"] == "accept"
         for other in others:
             record = call(path, **other).snne_guard
@@ -59,4 +45,4 @@ def test_a_guard_with_other_settings_refuses_to_start() -> None:
         openai.OpenAI(api_key="x") as own,
         pytest.raises(ConfigurationError, match="n=5, here n=6"),
     ):
-        guard_client(own, calibration=calibration(), n=6)
+        guard_client(own, calibration=CALIBRATION, n=6)
