@@ -11,7 +11,7 @@ import numpy as np
 
 from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.similarity.lexical import distinct_texts, spread
-from snne_guard.similarity.local_models import LocalModel, model_name, predict
+from snne_guard.similarity.local_models import LocalModel, model_name
 from snne_guard.types import FloatArray
 
 __all__ = ["DEFAULT_CROSS_ENCODER", "CrossEncoder"]
@@ -38,7 +38,7 @@ class CrossEncoder:
         MissingExtraError: At first use: sentence-transformers is not installed.
         ConfigurationError: ``model`` is no name; at first use: the model cannot be
             loaded, or has several outputs.
-        ScoringError: In use: the model failed, or gave NaN or infinity.
+        ScoringError: In use: the model failed.
 
     Source:
         Duan et al. 2024, "Shifting Attention to Relevance" (SAR).
@@ -109,11 +109,11 @@ class CrossEncoder:
         return 1.0 - self._alike([(whole, rest) for rest in without])
 
     def _alike(self, pairs: Sequence[tuple[str, str]]) -> FloatArray:
-        shared = LocalModel.of(
-            "CrossEncoder", self.model, device=self.device, extra="nli"
-        )
+        shared = LocalModel.of("CrossEncoder", self.model, device=self.device)
         outputs = shared.run(lambda model: model.config.num_labels)
         if outputs != 1:
             msg = f"expected {self.name} to have one output, got {outputs}"
             raise ConfigurationError(msg)
-        return shared.run(lambda model: predict(model, pairs)).clip(0.0, 1.0)
+        alike = shared.run(lambda model: model.predict(pairs, show_progress_bar=False))
+        shares: FloatArray = np.asarray(alike, dtype=np.float64).clip(0.0, 1.0)
+        return shares

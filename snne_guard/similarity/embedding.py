@@ -111,10 +111,7 @@ class Embedding:
     def _encode(self, texts: list[str]) -> Any:  # noqa: ANN401 - numbers of any kind
         if isinstance(self.model, str | os.PathLike):
             shared = LocalModel.of(
-                "SentenceTransformer",
-                self.model,
-                device=self.device,
-                extra="embeddings",
+                "SentenceTransformer", self.model, device=self.device
             )
             return shared.run(
                 lambda model: model.encode(texts, show_progress_bar=False)

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from importlib import import_module
 from typing import Any, Literal, TypeVar
-
-import numpy as np
 
 from snne_guard.errors import (
     ConfigurationError,
@@ -16,12 +14,13 @@ from snne_guard.errors import (
     ScoringError,
     SnneGuardError,
 )
-from snne_guard.types import FloatArray
 
-__all__ = ["LocalModel", "model_name", "predict"]
+__all__ = ["LocalModel", "model_name"]
 
 Result = TypeVar("Result")
 Kind = Literal["CrossEncoder", "SentenceTransformer"]
+
+_EXTRAS = {"CrossEncoder": "nli", "SentenceTransformer": "embeddings"}
 
 _LOADED: dict[tuple[str, str, str | None], LocalModel] = {}
 _LOADING = threading.Lock()
@@ -36,12 +35,7 @@ class LocalModel:
 
     @classmethod
     def of(
-        cls,
-        kind: Kind,
-        model: str | os.PathLike[str],
-        *,
-        device: str | None,
-        extra: str,
+        cls, kind: Kind, model: str | os.PathLike[str], *, device: str | None
     ) -> LocalModel:
         """Return the shared model, loaded at the first call. Its own code is never run.
 
@@ -49,13 +43,16 @@ class LocalModel:
             kind: The class of sentence-transformers.
             model: A name on the Hugging Face Hub, or a folder.
             device: Such as ``"cuda:1"``; None for the best.
-            extra: The extra of this library that installs what is needed.
+
+        Raises:
+            MissingExtraError: sentence-transformers is not installed.
+            ConfigurationError: The model cannot be loaded.
         """
         name = model_name(model)
         key = (kind, name, device)
         with _LOADING:
             if key not in _LOADED:
-                _LOADED[key] = cls(name, _load(kind, name, device, extra))
+                _LOADED[key] = cls(name, _load(kind, name, device))
             return _LOADED[key]
 
     def run(self, work: Callable[[Any], Result]) -> Result:
@@ -74,27 +71,6 @@ class LocalModel:
                 raise ScoringError(msg) from error
 
 
-def predict(
-    model: Any,  # noqa: ANN401 - of torch
-    pairs: Sequence[Sequence[str]],
-    *,
-    softmax: bool = False,
-) -> FloatArray:
-    """Return what a ``CrossEncoder`` of sentence-transformers says of each pair.
-
-    Raises:
-        ScoringError: It gave NaN or infinity.
-    """
-    outputs = np.asarray(
-        model.predict(pairs, apply_softmax=softmax, show_progress_bar=False),
-        dtype=np.float64,
-    )
-    if not np.isfinite(outputs).all():
-        msg = "expected numbers from the model, got NaN or infinity"
-        raise ScoringError(msg)
-    return outputs
-
-
 def model_name(model: object) -> str:
     """Return the name or the path of a model as a text.
 
@@ -107,12 +83,12 @@ def model_name(model: object) -> str:
     return str(os.fspath(model))
 
 
-def _load(kind: str, name: str, device: str | None, extra: str) -> Any:  # noqa: ANN401 - of torch
+def _load(kind: Kind, name: str, device: str | None) -> Any:  # noqa: ANN401 - of torch
     try:
         library: Any = import_module("sentence_transformers")
     except ImportError as error:
         needed = f"{error.name or 'sentence-transformers'} (for {name})"
-        raise MissingExtraError(needed, extra=extra) from error
+        raise MissingExtraError(needed, extra=_EXTRAS[kind]) from error
     try:
         return getattr(library, kind)(name, device=device)
     except (OSError, ValueError, RuntimeError) as error:

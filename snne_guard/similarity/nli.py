@@ -13,7 +13,7 @@ import numpy as np
 from snne_guard.errors import ConfigurationError
 from snne_guard.similarity.exact import normalised_text
 from snne_guard.similarity.lexical import distinct_texts, spread
-from snne_guard.similarity.local_models import LocalModel, model_name, predict
+from snne_guard.similarity.local_models import LocalModel, model_name
 from snne_guard.types import BoolArray, FloatArray
 
 __all__ = ["DEFAULT_NLI_MODEL", "NLI", "entail_similarity", "equivalence"]
@@ -110,7 +110,7 @@ class NLI:
         MissingExtraError: At first use: sentence-transformers is not installed.
         ConfigurationError: ``model`` is no name; at first use: the model cannot be
             loaded, or is no NLI model.
-        ScoringError: In use: the model failed, or gave NaN or infinity.
+        ScoringError: In use: the model failed.
 
     Example:
         >>> nli = NLI("microsoft/deberta-base-mnli")
@@ -174,9 +174,7 @@ class NLI:
         )
 
     def _shared(self) -> LocalModel:
-        return LocalModel.of(
-            "CrossEncoder", self.model, device=self.device, extra="nli"
-        )
+        return LocalModel.of("CrossEncoder", self.model, device=self.device)
 
     def _fill(
         self,
@@ -201,7 +199,8 @@ class NLI:
             pairs.append([reader.without_marks(f"{before}{text}") for text in (a, b)])
         if pairs:
             rows, across = zip(*places, strict=True)
-            table[rows, across] = predict(model, pairs, softmax=True)[:, columns]
+            outputs = model.predict(pairs, apply_softmax=True, show_progress_bar=False)
+            table[rows, across] = outputs[:, columns]
 
 
 class _Reader:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal, InvalidOperation
 from functools import cache
 from itertools import combinations, zip_longest
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import numpy as np
 
-from snne_guard.similarity.exact import Match, normalised_text
 from snne_guard.similarity.lexical import distinct_texts, rouge_l, spread
 from snne_guard.types import BoolArray, FloatArray
 
@@ -180,8 +179,9 @@ class _Structured:
     def equivalent(
         self, texts: Sequence[str], /, *, question: str | None = None
     ) -> BoolArray:
-        """Return which texts hold the same value; other texts as by ``normalised``."""
-        return _SAME.equivalent(texts, question=question)
+        """Return which texts are 1 alike: the same values, or the same words."""
+        same: BoolArray = self(texts, question=question) == 1.0
+        return same
 
 
 structured = _Structured()
@@ -190,21 +190,3 @@ structured = _Structured()
 
 def _rouge_l(a: str, b: str) -> float:
     return float(rouge_l([a, b])[0, 1])
-
-
-def _value_or_text(text: str) -> Hashable:
-    value = read_json(text)
-    return normalised_text(text) if value is NOT_JSON else ("JSON", _hashable(value))
-
-
-def _hashable(value: Any) -> Hashable:  # noqa: ANN401 - JSON may be anything
-    """Return the same for equal JSON values, and not for 1 and true."""
-    if isinstance(value, dict):
-        members = cast("dict[str, Any]", value)
-        return frozenset((key, _hashable(member)) for key, member in members.items())
-    if isinstance(value, list):
-        return tuple(map(_hashable, cast("list[object]", value)))
-    return type(value).__name__, value
-
-
-_SAME = Match("structured", _value_or_text)

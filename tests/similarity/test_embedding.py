@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -88,10 +87,11 @@ def test_a_named_model_is_loaded_once(tmp_path: Any) -> None:
     matrix = Embedding(folder)(TEXTS)
     assert matrix[0, 1] == pytest.approx(1)  # the mean of the same words
     assert matrix[0, 2] < 0.99
-    load: Callable[[], LocalModel] = lambda: LocalModel.of(  # noqa: E731 - short
-        "SentenceTransformer", folder, device=None, extra="embeddings"
+    one, other = (
+        LocalModel.of("SentenceTransformer", path, device=None)
+        for path in (folder, tmp_path)
     )
-    assert load() is load()
+    assert one is other
     assert Embedding(tmp_path).name == f"embedding:{folder}"
     with pytest.raises(ConfigurationError, match="cannot be loaded"):
         Embedding(str(tmp_path / "nothing"))(TEXTS)
