@@ -18,7 +18,9 @@ UNKNOWN = 0.5
 """What a check counts as that failed, or that says neither yes nor no."""
 
 _PROMPT = "Is your answer correct? Reply with one word only: Yes or No."
-_WORD = re.compile(r"[^\W\d_]+")
+# Other scripts may stand beside a Yes without a space, as in 答案是Yes.
+_WORD = re.compile(r"[a-z\u00df-\u024f\u0300-\u036f\u1e00-\u1eff]+|[^\W\d_]")
+"""A word of Latin letters with their accents, or one letter of another script."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +28,8 @@ class SelfCheck:
     """Asks the model, in a further turn, whether the answer that it gave is correct.
 
     Attributes:
-        prompt: What is asked, for a reply of Yes or No.
+        prompt: What is asked, in any language, for a reply of the English Yes or No.
+            A reply in other words, such as Ja or 是, counts as unknown.
         weight: Weight of the self-check in the uncertainty, where the disagreement of
             the replies has weight 1; above 0.
 
@@ -114,8 +117,8 @@ def _share_of_yes(entries: object, word: str) -> float | None:
 
 def _word_of(entry: Mapping[str, Any]) -> str:
     token = entry.get("token")
-    found = _WORD.findall(token.casefold()) if isinstance(token, str) else []
-    return found[0] if len(found) == 1 else ""
+    words = _WORD.findall(token.casefold()) if isinstance(token, str) else []
+    return words[0] if len(words) == 1 else ""
 
 
 def _mappings(value: object) -> list[Mapping[str, Any]]:

@@ -39,9 +39,16 @@ def entry(token: str, p: float, **others: float) -> dict[str, Any]:
         ("Let me see: 2 + 2 is 4, so the answer is: No", 0.0),
         ("Yes and no", 0.0),
         ("I believe it is correct.", None),
-        ("Ja", None),
         ("yesterday", None),
         ("", None),
+        # Other scripts: no space before the word, none of its letters after it.
+        ("答案是Yes", 1.0),
+        ("答案是No。", 0.0),
+        ("الإجابة: Yes\u200f", 1.0),
+        ("Yesではありません", None),  # it is not Yes
+        ("no\u0301", None),  # with an accent
+        ("pi\u1ea1no", None),
+        ("\N{NUMERO SIGN}", None),
     ],
 )
 def test_the_last_word_is_read(text: str, p: float | None) -> None:
@@ -71,6 +78,7 @@ def test_a_reply_that_is_none_says_nothing(fields: Any) -> None:
         ("Yes", [entry("Yes", 0.8)], 0.8),
         # The last word's place, not the first one's.
         ("Yes? No", [entry("Yes", 0.9), entry("?", 1), entry(" No", 0.7)], 0.3),
+        ("是No", [entry("是", 0.9), entry("No", 0.7)], 0.3),
         # Tokens that do not spell the word: the word itself counts.
         ("Yes", [entry("Y", 0.9), entry("es", 0.9)], 1.0),
         ("Yes", "no entries", 1.0),
