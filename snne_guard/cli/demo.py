@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -15,15 +16,30 @@ from snne_guard.cli.models import chat_model, messages_for, provider_errors
 from snne_guard.cli.render import assessment_page
 from snne_guard.text import printable
 
-__all__ = ["QUESTIONS", "demo"]
+__all__ = ["QUESTIONS", "Question", "demo"]
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A prepared question, and what it shows."""
+
+    shows: str
+    text: str
+    self_check: bool = False
+
 
 QUESTIONS = (
-    ("well known", "What is the capital of France?"),
-    ("half known", "What is the capital of Brazil?"),
-    ("unknowable: no such novel", "Who wrote the novel The Lighthouse of Varn?"),
-    ("a mistake that it makes every time", "What is the capital of Morocco?"),
+    Question("well known", "What is the capital of France?"),
+    Question("half known", "What is the capital of Brazil?"),
+    Question(
+        "unknowable: no such novel", "Who wrote the novel The Lighthouse of Varn?"
+    ),
+    Question(
+        "wrong every time, and sure when asked",
+        "What is the capital of Morocco?",
+        self_check=True,
+    ),
 )
-"""What each question shows, and the question."""
 
 _N = 10
 _THRESHOLD = 0.5
@@ -40,9 +56,9 @@ _BEFORE = (
 
 _AFTER = (
     "[bold]Agreement is not truth.[/bold] The guard sees how far replies differ, not "
-    "whether they are right: a mistake that the model makes every time passes it. A "
-    "threshold picked by eye promises nothing: calibrate yours on answers that you "
-    "have checked."
+    "whether they are right: a mistake that the model makes every time passes it, even "
+    "where a small model is asked to check its own answer. A threshold picked by eye "
+    "promises nothing: calibrate yours on answers that you have checked."
 )
 
 
@@ -65,7 +81,7 @@ def demo(
     width = _WIDTH if recording else None
     console = Console(highlight=False, record=recording, width=width)
     progress = Console(stderr=True)
-    asked = QUESTIONS if question is None else (("your question", question),)
+    yours = () if question is None else (Question("your question", question),)
     guard = SNNEGuard(
         chat_model("embedded"),
         n=_N,
@@ -73,12 +89,13 @@ def demo(
         on_uncertain="refuse",
     )
     console.print(_BEFORE)
-    for number, (what, text) in enumerate(asked, start=1):
-        shown = escape(printable(text))
-        title = f"[bold]{number}. {shown}[/bold]  [dim]{what}[/dim]"
+    for number, asked in enumerate(yours or QUESTIONS, start=1):
+        shown = escape(printable(asked.text))
+        title = f"[bold]{number}. {shown}[/bold]  [dim]{asked.shows}[/dim]"
         console.print(Rule(title, align="left", style="dim"))
         with provider_errors(), progress.status(f"asking for {_N} replies"):
-            assessment = guard.assess(messages_for(text, model="embedded"))
+            asking = guard.model_copy(update={"self_check": asked.self_check})
+            assessment = asking.assess(messages_for(asked.text, model="embedded"))
         delivered = guard.refusal if assessment.decision == "refuse" else None
         console.print(assessment_page(assessment, delivered=delivered))
         console.print()

@@ -234,6 +234,16 @@ def test_the_demo_guards_prepared_questions(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("embedded")
+def test_the_demo_shows_a_self_check_beside_the_replies() -> None:
+    result = run("demo")
+    assert result.exit_code == 0, result.output
+    *_, last = result.output.split("What is the capital of")
+    assert "Self-check" in last
+    assert result.output.count("Self-check") == 1
+
+
 @pytest.mark.usefixtures("embedded")
 def test_embedded_means_the_embedded_model_everywhere(tmp_path: Path) -> None:
     file, output = questions(tmp_path, 1), tmp_path / "r.jsonl"
