@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 import uuid
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 from snne_guard.call import Outcome, Request
 from snne_guard.sampling.members import Members
 from snne_guard.sampling.replies import Draw, Failure, Reply
-from snne_guard.types import Assessment, Cost, Sample, Score
+from snne_guard.types import Assessment, Cost, DrawCost, Sample, Score
 from snne_guard.views import taken_in_turn
 
 __all__ = ["CallState"]
@@ -30,7 +30,7 @@ class CallState:
         self.samples: list[Sample] = []
         self.errors: list[BaseException] = []
         self.answer_error: BaseException | None = None
-        self.cost = Cost()
+        self.costs: list[DrawCost] = []
         self.temperature_set = request.capabilities.temperature
         self.members: Members | None = None
         self.p_correct: float | None = None
@@ -57,20 +57,18 @@ class CallState:
 
     def take(self, draw: Draw, result: Reply | Failure | None) -> None:
         """Count what a draw brought."""
-        if draw.role == "check":
-            self.take_check(result)
+        self.costs.append(self._cost_of(draw, result))
+        if draw.role == "check":  # one that failed loses nothing
+            self.p_correct = result.p_correct if isinstance(result, Reply) else None
         elif result is None:
-            self.cost += Cost(attempts=1, lower_bound=True)
             self.late = True
             if draw.role == "sample" and self.answer_error is None:
                 self.note("samples_late")
         elif isinstance(result, Failure):
-            self.cost += Cost(attempts=result.attempts)
             self.errors.append(result.error)
             if draw.role == "answer":
                 self.answer_error = result.error
         else:
-            self.cost += result.cost
             if draw.role == "answer":
                 self.answer = result
                 return
@@ -80,18 +78,29 @@ class CallState:
             self.samples.extend(samples)
             self.temperature_set &= result.temperature_set
 
-    def take_check(self, result: Reply | Failure | None) -> None:
-        """Count what the self-check brought; one that failed loses nothing."""
+    def _cost_of(self, draw: Draw, result: Reply | Failure | None) -> DrawCost:
+        """Return what a draw took; one that is late may still cost something."""
+        brought = 0
         if isinstance(result, Reply):
-            self.cost += result.cost
-            self.p_correct = result.p_correct
+            cost, brought = result.cost, min(len(result.samples), draw.n)
+        elif isinstance(result, Failure):
+            cost = Cost(attempts=result.attempts)
         else:
-            attempts = 1 if result is None else result.attempts
-            self.cost += Cost(attempts=attempts, lower_bound=result is None)
+            cost = Cost(attempts=1, lower_bound=True)
+        return DrawCost(
+            role=draw.role,
+            view=None if draw.view is None else draw.view.name,
+            samples=brought,
+            **asdict(replace(cost, money=self._money(cost))),
+        )
+
+    def _money(self, cost: Cost) -> float | None:
+        prices = self.settings.prices
+        return None if prices is None else prices.of(cost)
 
     def assess(self, score: Score | None = None, **decided: Any) -> Assessment:  # noqa: ANN401
         """Return the record of the call as it stands."""
-        prices, members = self.settings.prices, self.members
+        cost, members = sum(self.costs, Cost()), self.members
         compared = members is not None and score is not None
         return Assessment(
             id=self.id,
@@ -109,10 +118,11 @@ class CallState:
             n_used=0 if members is None else len(members.texts),
             reasons=tuple(self._reasons),
             cost=replace(
-                self.cost,
+                cost,
                 seconds=time.monotonic() - self.started,
-                money=None if prices is None else prices.of(self.cost),
+                money=self._money(cost),
             ),
+            draws=tuple(self.costs),
             question=self.request.question,
             run_id=self.request.run_id,
             **decided,

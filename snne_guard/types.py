@@ -17,6 +17,7 @@ __all__ = [
     "BoolArray",
     "Cost",
     "Decision",
+    "DrawCost",
     "Entailment",
     "Equivalence",
     "FloatArray",
@@ -77,7 +78,6 @@ REASONS: dict[str, str] = {
     "self_check_unknown": "the self-check failed or says neither Yes nor No: it is 0.5",
     "suspect_agreement": "replies agree that are too unlikely to agree by chance",
     "logprobs_missing": "log-probabilities were missing, so another method ran",
-    "similarity_blind": "the similarity cannot see all of some answer",
     "scoring_failed": "the similarity or method failed, ran out of time or has no u",
     "uncalibrated": "the call is not like those that the calibration was made from",
 }
@@ -220,6 +220,8 @@ class Cost:
         prompt_tokens: Tokens read, as the provider counts them.
         cached_tokens: Those of them that came from a prompt cache.
         completion_tokens: Tokens written.
+        reasoning_tokens: Those of them that the model thought with and does not show,
+            as far as the provider counts them.
         seconds: Wall time from the first request to the decision.
         lower_bound: Whether a provider left tokens out of its count, so that the true
             figures are higher.
@@ -231,6 +233,7 @@ class Cost:
     prompt_tokens: int = 0
     cached_tokens: int = 0
     completion_tokens: int = 0
+    reasoning_tokens: int = 0
     seconds: float = 0.0
     lower_bound: bool = False
     money: float | None = None
@@ -244,6 +247,7 @@ class Cost:
             prompt_tokens=self.prompt_tokens + other.prompt_tokens,
             cached_tokens=self.cached_tokens + other.cached_tokens,
             completion_tokens=self.completion_tokens + other.completion_tokens,
+            reasoning_tokens=self.reasoning_tokens + other.reasoning_tokens,
             seconds=self.seconds + other.seconds,
             lower_bound=self.lower_bound or other.lower_bound,
             money=(self.money or 0.0) + (other.money or 0.0) if known else None,
@@ -252,6 +256,21 @@ class Cost:
     def to_dict(self) -> dict[str, Any]:
         """Return a plain dict for metadata and JSON."""
         return asdict(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DrawCost(Cost):
+    """What one request of a guarded call took; its ``seconds`` are not measured.
+
+    Attributes:
+        role: What it asked for: the answer, samples or the self-check.
+        view: Name of the view of its samples, None without views.
+        samples: Replies that it brought.
+    """
+
+    role: Literal["answer", "sample", "check"]
+    view: str | None = None
+    samples: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -347,6 +366,7 @@ class Assessment:
         n_used: Members that could be compared.
         reasons: What was not as usual, as codes of ``REASONS``.
         cost: What the call took.
+        draws: What each of its requests took, in the order in which they were sent.
         question: What the user asked, as similarities were told.
         run_id: The LangChain run of the guarded call, None outside LangChain.
     """
@@ -369,6 +389,7 @@ class Assessment:
     n_used: int = 0
     reasons: tuple[str, ...] = ()
     cost: Cost = field(default_factory=Cost)
+    draws: tuple[DrawCost, ...] = field(default=(), repr=False)
     question: str | None = field(default=None, repr=False)
     run_id: str | None = None
 

@@ -13,7 +13,7 @@ from snne_guard.decision import Calibration
 from snne_guard.errors import ConfigurationError, SamplingError
 from snne_guard.sampling.replies import Draw, ProviderCapabilities
 from snne_guard.settings import GuardSettings
-from snne_guard.types import Sample
+from snne_guard.types import Prices, Sample
 from snne_guard.views import VIEWS, View, final_answer, resolve_views
 from tests.support.calibrations import calibration
 from tests.support.senders import feed
@@ -281,6 +281,31 @@ def test_a_check_may_follow() -> None:
     made = viewed(n=5, self_check=True).assessment
     assert names_of(made.samples) == ALL
     assert made.n_used == 4
+
+
+def test_the_cost_of_each_request_is_known() -> None:
+    prices = Prices(prompt=1e5, completion=1e6)
+    made = viewed(
+        takes_n=True, n=6, self_check=True, prices=prices, views=["plain", "reasoning"]
+    ).assessment
+    drawn = [(draw.role, draw.view, draw.samples, draw.money) for draw in made.draws]
+    assert drawn == [
+        ("answer", None, 1, 2.0),
+        ("sample", "plain", 2, 3.0),
+        ("sample", "reasoning", 2, 3.0),
+        ("check", None, 1, 2.0),
+    ]
+    assert made.cost.money == pytest.approx(10.0)
+    assert made.cost.completion_tokens == 6
+    assert "draws" not in made.to_metadata()
+
+
+def test_requests_that_fail_or_are_late_have_a_cost() -> None:
+    replies = {"examples": SamplingError("broken"), "reasoning": TimeoutError()}
+    made = viewed(n=4, replies=replies).assessment
+    broken, late = made.draws[2:]
+    assert (broken.samples, broken.attempts, broken.lower_bound) == (0, 1, False)
+    assert (late.samples, late.attempts, late.lower_bound) == (0, 1, True)
 
 
 # -- A calibration ---------------------------------------------------------------------

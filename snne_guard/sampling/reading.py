@@ -104,7 +104,12 @@ def read_sample(
 
 
 def read_cost(
-    samples: Sequence[Sample], *, read: object, cached: object, written: object
+    samples: Sequence[Sample],
+    *,
+    read: object,
+    cached: object,
+    written: object,
+    reasoning: object,
 ) -> Cost:
     """Return the tokens of one request, whatever number of replies it brought.
 
@@ -115,9 +120,12 @@ def read_cost(
         read: Tokens read, as the provider counts them; anything else is unknown.
         cached: Those of them that came from a prompt cache.
         written: Tokens written.
+        reasoning: Those of them that the model thought with and does not show.
 
     Example:
-        >>> read_cost([Sample(text="Paris")], read=9, cached=0, written=4).lower_bound
+        >>> read_cost(
+        ...     [Sample(text="Paris")], read=9, cached=0, written=4, reasoning=None
+        ... ).lower_bound
         False
     """
     least = sum(
@@ -128,6 +136,7 @@ def read_cost(
         prompt_tokens=_count(read),
         cached_tokens=_count(cached),
         completion_tokens=_count(written) if known else least,
+        reasoning_tokens=_count(reasoning),
         lower_bound=not known or _count(written) < least,
     )
 

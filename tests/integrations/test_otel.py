@@ -103,6 +103,7 @@ def test_a_guarded_call_is_a_span_below_the_current_one() -> None:
         "snne_guard.cost.prompt_tokens": 20,
         "snne_guard.cost.cached_tokens": 0,
         "snne_guard.cost.completion_tokens": 8,
+        "snne_guard.cost.reasoning_tokens": 0,
         "snne_guard.cost.seconds": 0.5,
         "snne_guard.cost.lower_bound": False,
     }

@@ -94,6 +94,7 @@ def test_cost_is_that_of_every_draw_in_money_too() -> None:
         "prompt_tokens": 10,
         "cached_tokens": 6,
         "completion_tokens": 5,
+        "reasoning_tokens": 0,
         "lower_bound": False,
     }
     assert cost["money"] == pytest.approx((4 * 2.0 + 6 * 1.0 + 5 * 10.0) / 1e6)

@@ -284,10 +284,15 @@ def test_how_a_reply_ended_and_what_else_it_holds(
 
 
 def test_usage_is_counted_once_for_all_choices() -> None:
-    details = {"prompt_tokens_details": {"cached_tokens": 3}}
+    details = {
+        "prompt_tokens_details": {"cached_tokens": 3},
+        "completion_tokens_details": {"reasoning_tokens": 7},
+    }
     usage = {"prompt_tokens": 5, "completion_tokens": 9, **details}
     reply = CHAT.read(completion(choice(), choice(), usage=usage))
-    assert reply.cost == Cost(prompt_tokens=5, cached_tokens=3, completion_tokens=9)
+    assert reply.cost == Cost(
+        prompt_tokens=5, cached_tokens=3, completion_tokens=9, reasoning_tokens=7
+    )
 
 
 def test_a_count_that_cannot_be_right_is_a_lower_bound() -> None:
@@ -301,12 +306,14 @@ def test_a_count_that_cannot_be_right_is_a_lower_bound() -> None:
 @pytest.mark.parametrize("absurd", [10**400, -(10**400), 1e300, "5", None])
 def test_absurd_counts_are_no_figures(absurd: Any) -> None:
     sample = Sample(text="Paris")
-    cost = read_cost([sample], read=absurd, cached=absurd, written=absurd)
-    for count in (cost.prompt_tokens, cost.cached_tokens, cost.completion_tokens):
+    cost = read_cost(
+        [sample], read=absurd, cached=absurd, written=absurd, reasoning=absurd
+    )
+    for count in (cost.prompt_tokens, cost.cached_tokens, cost.reasoning_tokens):
         assert 0 <= count <= 2**53
     usage = {"prompt_tokens": absurd, "completion_tokens": absurd}
     read = CHAT.read(ChatCompletion.construct(**completion(choice(), usage=usage)))
-    assert read.cost == replace(cost, cached_tokens=0)
+    assert read.cost == replace(cost, cached_tokens=0, reasoning_tokens=0)
 
 
 @pytest.mark.parametrize("value", ["text", {}, {"choices": None}, None, 3])

@@ -150,12 +150,14 @@ def cost_of(
             read=counted.get("prompt_tokens"),
             cached=0,
             written=counted.get("completion_tokens"),
+            reasoning=None,
         )
     return read_cost(
         samples,
         read=usage["input_tokens"],
         cached=usage.get("input_token_details", {}).get("cache_read"),
         written=usage["output_tokens"],
+        reasoning=usage.get("output_token_details", {}).get("reasoning"),
     )
 
 

@@ -311,7 +311,11 @@ def _cost(
 ) -> Cost:
     cached = mapping_of(usage.get(f"{read}_details")).get("cached_tokens")
     return read_cost(
-        samples, read=usage.get(read), cached=cached, written=usage.get(written)
+        samples,
+        read=usage.get(read),
+        cached=cached,
+        written=usage.get(written),
+        reasoning=mapping_of(usage.get(f"{written}_details")).get("reasoning_tokens"),
     )
 
 

@@ -182,6 +182,15 @@ FOUR = Sample(text="x", token_logprobs=(-0.1,) * 4)
             Cost(prompt_tokens=9, lower_bound=True),
         ),
         (
+            AIMessage(
+                "x",
+                usage_metadata=usage(9, 4) | {"output_token_details": {"reasoning": 3}},
+            ),
+            (Sample(text="x"),),
+            None,
+            Cost(prompt_tokens=9, completion_tokens=4, reasoning_tokens=3),
+        ),
+        (
             AIMessage("x"),
             (Sample(text="x"),),
             {"token_usage": {"prompt_tokens": 9, "completion_tokens": 2}},
