@@ -9,6 +9,7 @@ import pytest
 from langchain_core.messages import HumanMessage, SystemMessage
 from pydantic import BaseModel
 
+from snne_guard import SNNEGuard
 from snne_guard.self_check import SelfCheck
 from tests.langchain.support import CALLS, ask, chat_openai, guarded, metadata_of
 from tests.support.openai_server import Answer, Asked, Server, rejecting
@@ -16,16 +17,18 @@ from tests.support.openai_server import Answer, Asked, Server, rejecting
 PROMPT = SelfCheck().prompt
 
 
-def asks_check(asked: Asked) -> bool:
+def asks_check(asked: Asked, prompt: str = PROMPT) -> bool:
     last = asked.body["messages"][-1]
-    return bool(last["content"] == PROMPT)
+    return bool(last["content"] == prompt)
 
 
-def checking(word: str, answer: str = "Paris", **fields: Any) -> Any:
+def checking(
+    word: str, answer: str = "Paris", *, prompt: str = PROMPT, **fields: Any
+) -> Any:
     """Return a script that says one thing to a self-check, another one to the rest."""
 
     def script(asked: Asked) -> Answer:
-        if asks_check(asked):
+        if asks_check(asked, prompt):
             return Answer(texts=[word], **fields)
         return Answer(texts=[answer])
 
@@ -79,6 +82,30 @@ def test_a_check_that_says_nothing_is_named(word: str, fields: Any) -> None:
     assert "self_check_unknown" in found["reasons"]
 
 
+LANGUAGES = {
+    "Stimmt deine Antwort? Antworte nur mit dem Wort Yes oder No.": ("Ja", "Nein."),
+    "Ta réponse est-elle juste ? Réponds seulement Yes ou No.": ("Oui", "Non."),
+    "¿Es correcta tu respuesta? Responde solo Yes o No.": ("Sí", "Si\u0301, lo es."),
+    "你的回答正确吗？只回答 Yes 或 No。": ("是", "不是。"),  # noqa: RUF001 - as written
+    "答えは正しいですか。Yes か No だけで答えてください。": ("はい", "いいえ。"),
+    "هل إجابتك صحيحة؟ أجب بكلمة واحدة: Yes أو No.": ("نعم", "لا."),
+    "क्या आपका उत्तर सही है? केवल Yes या No लिखें।": ("हाँ", "नहीं।"),
+}
+
+
+@pytest.mark.parametrize("prompt", LANGUAGES)
+def test_a_prompt_in_any_language_asks_for_the_english_words(prompt: str) -> None:
+    own = LANGUAGES[prompt]
+    p = {"Yes": 1.0, "No.": 0.0, f"{own[0]}: Yes": 1.0, **dict.fromkeys(own, 0.5)}
+    check = SelfCheck(prompt=prompt)
+    for word, expected in p.items():
+        script = checking(word, prompt=prompt, logprobs=False)
+        with Server(script) as server:
+            record = metadata_of(guarded(server, self_check=check).invoke("Where?"))
+        assert record["self_check"] == expected
+        assert ("self_check_unknown" in record["reasons"]) is (word in own)
+
+
 def test_the_check_has_neither_tools_nor_stop_texts() -> None:
     class Place(BaseModel):
         city: str
@@ -94,6 +121,28 @@ def test_the_check_has_neither_tools_nor_stop_texts() -> None:
     for body in checks:
         assert not body.keys() & {"tools", "response_format", "stop", "tool_choice"}
         assert body["messages"][-2]["content"] == '{"city": "Paris"}'
+
+
+@pytest.mark.parametrize("bound", [False, True])
+def test_the_check_has_no_tools_or_schema_wherever_the_user_set_them(
+    *, bound: bool
+) -> None:
+    function = {"type": "function", "function": {"name": "f", "parameters": {}}}
+    extra = {"tools": [function], "stop": ["."], "top_k": 5}
+    schema = {"response_format": {"type": "json_object"}}
+    options: dict[str, Any] = {"extra_body": extra}
+    options |= schema if bound else {"model_kwargs": schema}
+    with Server(checking("Yes")) as server:
+        model = chat_openai(server, **({} if bound else options))
+        guard = SNNEGuard(model.bind(**options) if bound else model, self_check=True)
+        guard.invoke("Where?")
+        checks = [asked.body for asked in server.requests if asks_check(asked)]
+        others = [asked.body for asked in server.requests if not asks_check(asked)]
+    (check,) = checks
+    assert not check.keys() & {"tools", "response_format", "stop"}
+    assert check["top_k"] == 5
+    for body in others:
+        assert body.keys() >= {"tools", "response_format", "stop"}
 
 
 @pytest.mark.parametrize("named", [True, False])

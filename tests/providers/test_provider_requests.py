@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,6 +18,7 @@ from snne_guard.sampling.langchain import (
     capabilities,
     has_side_effects,
     retries_itself,
+    wants_schema,
 )
 from snne_guard.sampling.replies import Draw, Reply
 from tests.providers.conftest import SentError, Wire, bedrock
@@ -224,6 +226,48 @@ async def test_samples_are_hot_wherever_the_user_set_the_temperature(
         assert at(sample, case.temperature) == 1.0
         assert at(sample, case.n) in (None, 1)
         assert at(sample, case.seed) is None
+
+
+SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}}
+FORMS: dict[str, tuple[str, dict[str, Any]]] = {
+    "langchain_openai.ChatOpenAI": (
+        "response_format",
+        {"extra_body": {"response_format": {"type": "json_object"}}},
+    ),
+    "langchain_anthropic.ChatAnthropic": (
+        "output_config.format",
+        {"output_config": {"format": {"type": "json_schema", "schema": SCHEMA}}},
+    ),
+    "langchain_google_genai.ChatGoogleGenerativeAI": (
+        "generationConfig.responseMimeType",
+        {"response_mime_type": "application/json", "response_schema": SCHEMA},
+    ),
+    "langchain_aws.ChatBedrockConverse": (
+        "outputConfig.textFormat",
+        {
+            "output_config": {
+                "textFormat": {
+                    "type": "json_schema",
+                    "structure": {"jsonSchema": {"schema": json.dumps(SCHEMA)}},
+                }
+            }
+        },
+    ),
+    "langchain_ollama.ChatOllama": ("format", {"format": "json"}),
+}
+"""Where users may ask for JSON, and where that is in the body of a request."""
+
+
+@pytest.mark.parametrize("name", FORMS)
+async def test_a_self_check_has_no_schema_wherever_the_user_set_it(
+    name: str, wire: Wire
+) -> None:
+    path, options = FORMS[name]
+    check = Draw(role="check", turns=("Paris", "Right?"))
+    for model in (chat(name, **options), chat(name).bind(**options)):
+        assert wants_schema(model)
+        assert at(await body(wire, draws(model), Draw(role="sample"), "send"), path)
+        assert not at(await body(wire, draws(model), check, "send"), path)
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -18,7 +18,9 @@ from snne_guard.sampling.langchain.wrappers import ChatRunnable, bound_models
 from snne_guard.sampling.replies import ProviderCapabilities
 
 __all__ = [
+    "LIMITS",
     "PROVIDERS",
+    "STOPS",
     "Provider",
     "RejectedParameters",
     "answer_settings_of",
@@ -289,19 +291,26 @@ def capabilities(
 
 # -- What the answer is drawn with, for calibrations -----------------------------------
 
+LIMITS = (
+    "max_tokens",
+    "maxTokens",
+    "max_completion_tokens",
+    "max_output_tokens",
+    "max_new_tokens",
+    "num_predict",
+)
+"""What the token limit of a reply is called by providers."""
+
+STOPS = ("stop", "stop_sequences", "stopSequences")
+"""What the texts are called at which a reply ends."""
+
 _SETTING_NAMES = {
     "answer_temperature": ("temperature",),
     "top_p": ("top_p",),
-    "max_tokens": (
-        "max_tokens",
-        "max_completion_tokens",
-        "max_output_tokens",
-        "max_new_tokens",
-        "num_predict",
-    ),
-    "stop": ("stop", "stop_sequences"),
+    "max_tokens": LIMITS,
+    "stop": STOPS,
 }
-"""What each setting is called by providers, in a call or as a field."""
+"""What each setting is called, in a call or as a field."""
 
 
 def answer_settings_of(

@@ -6,88 +6,91 @@ changed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langchain_core.messages import BaseMessage
 from pydantic import BaseModel
 
 from snne_guard.sampling.langchain.providers import (
+    LIMITS,
+    STOPS,
     Provider,
     provider_of,
     takes_temperature,
 )
 from snne_guard.sampling.langchain.wrappers import ChatRunnable, bound_models
-from snne_guard.sampling.reading import mapping_of
 from snne_guard.sampling.replies import TOP_LOGPROBS, Draw
 from snne_guard.views import EXTRA_TOKENS
 
 __all__ = ["ModelRequest", "has_side_effects", "request_for", "wants_schema"]
 
-_NESTED = (
-    "additional_model_request_fields",
-    "extra_body",
-    "generation_config",
-    "inferenceConfig",
-    "inference_config",
-    "model_kwargs",
-    "options",
-    "toolConfig",
-    "tool_config",
+_NESTED = frozenset(
+    {
+        "additional_model_request_fields",
+        "extra_body",
+        "generation_config",
+        "inferenceConfig",
+        "inference_config",
+        "model_kwargs",
+        "options",
+        "outputConfig",
+        "output_config",
+        "text",
+        "toolConfig",
+        "tool_config",
+    }
 )
 """Options and fields that hold further options of the request."""
 
 _REPLACE_FIELDS = frozenset({"inferenceConfig", "inference_config", "options"})
 """Those that take the place of a model's fields: Bedrock's and Ollama's."""
 
+_SEEDS = frozenset({"random_seed", "seed"})
+_STREAMS = frozenset({"stream", "stream_options"})
+"""Options of a streamed request alone."""
+
 _SET_FOR_SAMPLES = frozenset(
     {
+        *_SEEDS,
+        *_STREAMS,
         "candidate_count",
         "logprobs",
         "metadata",  # of what is stored
         "n",
-        "random_seed",
         "response_logprobs",
-        "seed",
-        "stream",
-        "stream_options",
         "stream_usage",
         "top_logprobs",
     }
 )
-"""Options that a sample does not take over from the user, wherever they are."""
+"""Options that a sample does not take over from the user."""
 
-_STREAMS = frozenset({"stream", "stream_options"})
-"""Options of a streamed request alone."""
-
-_STOPS = ("stop", "stop_sequences", "stopSequences")
-
-_LIMITS = frozenset(
-    {
-        "maxTokens",
-        "max_completion_tokens",
-        "max_new_tokens",
-        "max_output_tokens",
-        "max_tokens",
-        "num_predict",
-    }
-)
-"""What the token limit of a reply is called."""
-
-_NOT_CHECKED = frozenset(
+_SCHEMAS = frozenset(
     {
         "format",
+        "output_format",
+        "response_format",
+        "response_json_schema",
+        "response_mime_type",
+        "response_schema",
+        "textFormat",
+    }
+)
+"""Options that ask for an answer that fits a schema, or is JSON."""
+
+_NO_SCHEMA = (None, "", "text/plain", {"type": "text"})
+
+_FORMS = frozenset(
+    {
+        *_SCHEMAS,
+        *STOPS,
         "function_call",
         "functions",
         "parallel_tool_calls",
-        "response_format",
-        "response_mime_type",
-        "response_schema",
         "strict",
-        *_STOPS,
         "toolConfig",
         "tool_choice",
         "tool_config",
@@ -96,16 +99,14 @@ _NOT_CHECKED = frozenset(
 )
 """Options that a self-check leaves out: it asks for a word, by no tool or schema."""
 
-_SCHEMAS_OF_ANSWERS = (
-    "format",
-    "response_format",
-    "response_mime_type",
-    "response_schema",
-)
-_NO_SCHEMA = (None, "", "text/plain", {"type": "text"})
+_FIELDS = _NESTED | _SEEDS | _FORMS | {*LIMITS, "n", "store"}
+"""Fields of models that a draw may set anew."""
 
-_FOR_TRACERS = ("ls_structured_output_format", "structured_output_format")
+_FOR_TRACERS = frozenset({"ls_structured_output_format", "structured_output_format"})
 """Options that LangChain takes out before the provider sees them."""
+
+Options = dict[str, Any]
+Change = Callable[[Options], Options]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,7 +156,7 @@ def request_for(
     Args:
         draw: What is wanted.
         model: The model.
-        messages: The whole conversation.
+        messages: The whole conversation, as the draw has it.
         kwargs: Options of the call, bound ones included.
         temperature: Temperature of samples, moved into the provider's range.
         logprobs: Whether log-probabilities are wanted.
@@ -174,33 +175,28 @@ def request_for(
     }
     optional = frozenset(name for name in adds if adds[name]) - left_out
     sample_temperature = row.clamped(temperature) if "temperature" in optional else None
-    options = {name: kwargs[name] for name in kwargs if name not in _FOR_TRACERS}
-    fields: dict[str, Any] = {"cache": False, "callbacks": None, "verbose": False}
-    if check:
-        answer, question = draw.turns
-        messages = (*messages, AIMessage(answer), HumanMessage(question))
-        options = {k: v for k, v in options.items() if k not in _NOT_CHECKED}
-        fields |= {k: None for k in _STOPS if k in type(model).model_fields}
-    if sample or check:
-        options = _sampled(options, sample_temperature) | (
-            {"store": False} if row.stores else {}
-        )
-        fields |= _sample_fields(model, row, sample_temperature)
-    if draw.view is not None and draw.view.extract is not None:
-        options = _with_room(options)
-        names = type(model).model_fields.keys() & {*_STOPS, *_LIMITS, *_NESTED}
-        held = {name: fields.get(name, getattr(model, name)) for name in names}
-        fields |= dict.fromkeys(names & {*_STOPS}) | _with_room(held)
+    not_sent = _FOR_TRACERS if stream else _FOR_TRACERS | _STREAMS
+    options = {name: kwargs[name] for name in kwargs if name not in not_sent}
+    changes = _changes(draw, sample_temperature)
+    options = _changed(options, changes)
+    fields = {
+        **_changed_fields(model, changes),
+        "cache": False,
+        "callbacks": None,
+        "verbose": False,
+    }
+    if sample_temperature is not None and row.temperature in type(model).model_fields:
+        fields[row.temperature] = sample_temperature
+    if not stream and "streaming" in type(model).model_fields:
+        fields["streaming"] = False
+    if draw.role != "answer" and row.stores:
+        options["store"] = False
     if "logprobs" in optional:
         options |= row.logprobs
         if "top_logprobs" in optional:
             options[str(row.top_logprobs)] = TOP_LOGPROBS
     if "n" in optional:
         options[str(row.n)] = draw.n
-    if not stream:
-        options = {k: v for k, v in options.items() if k not in _STREAMS}
-        if "streaming" in type(model).model_fields:
-            fields["streaming"] = False
     _make_clients(model)
     copy = model.model_copy(update=fields)
     stop = options.pop("stop", None)
@@ -217,55 +213,71 @@ def request_for(
     )
 
 
-def _sampled(
-    options: Mapping[str, Any], sample_temperature: float | None
-) -> dict[str, Any]:
-    """Return options as samples take them over, those inside of others too."""
-    kept = {
-        name: _sampled(value, sample_temperature)
+def _changes(draw: Draw, temperature: float | None) -> list[Change]:
+    """Return what a draw changes in the options of the user."""
+    changes: list[Change] = []
+    if draw.role == "check":
+        changes.append(_without_form)
+    if draw.role != "answer":
+        changes.append(partial(_sampled, temperature=temperature))
+    if draw.view is not None and draw.view.extract is not None:
+        changes.append(_with_room)
+    return changes
+
+
+def _changed(options: Mapping[str, Any], changes: Sequence[Change]) -> Options:
+    """Return options as functions change them, those inside of others too."""
+    changed = {
+        name: _changed(value, changes)
         if name in _NESTED and isinstance(value, Mapping)
         else value
         for name, value in options.items()
-        if name not in _SET_FOR_SAMPLES
     }
+    for change in changes:
+        changed = change(changed)
+    return changed
+
+
+def _changed_fields(model: BaseChatModel, changes: Sequence[Change]) -> Options:
+    """Return fields as functions change them; what they leave out has its default."""
+    fields = type(model).model_fields
+    names = [
+        name
+        for name in _FIELDS & fields.keys()
+        if not fields[name].is_required()  # a guard's n is, and means something else
+    ]
+    given = {name: getattr(model, name) for name in names}
+    held = {name: value for name, value in given.items() if value is not None}
+    changed = _changed(held, changes)
+    left_out = held.keys() - changed.keys()
+    defaults = {n: fields[n].get_default(call_default_factory=True) for n in left_out}
+    return defaults | changed
+
+
+def _without_form(options: Options) -> Options:
+    """Return options without tools, schemas and stop texts, for a self-check."""
+    return {name: value for name, value in options.items() if name not in _FORMS}
+
+
+def _sampled(options: Options, temperature: float | None) -> Options:
+    """Return options as samples take them over."""
+    kept = {k: value for k, value in options.items() if k not in _SET_FOR_SAMPLES}
     if "store" in kept:
         kept["store"] = False
-    if sample_temperature is None:
+    if temperature is None:
         return kept
     for place in _REPLACE_FIELDS & kept.keys():
         if isinstance(kept[place], Mapping):
-            kept[place] = {**kept[place], "temperature": sample_temperature}
-    return kept | ({"temperature": sample_temperature} if "temperature" in kept else {})
+            kept[place] = {**kept[place], "temperature": temperature}
+    return kept | ({"temperature": temperature} if "temperature" in kept else {})
 
 
-def _sample_fields(
-    model: BaseChatModel, row: Provider, sample_temperature: float | None
-) -> dict[str, Any]:
-    """Return the fields of a model that a sample sets anew."""
-    fields = type(model).model_fields
-    update: dict[str, Any] = {
-        name: None for name in ("seed", "random_seed") if name in fields
-    }
-    if "n" in fields and not fields["n"].is_required():  # a guard's n is
-        update["n"] = fields["n"].default
-    if getattr(model, "store", None):
-        update["store"] = False
-    for place in _NESTED:
-        if place in fields and isinstance(held := getattr(model, place), Mapping):
-            update[place] = _sampled(held, sample_temperature)
-    if sample_temperature is not None and row.temperature in fields:
-        update[row.temperature] = sample_temperature
-    return update
-
-
-def _with_room(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return options with more tokens and without stop texts, those inside too."""
-    kept = {name: value for name, value in options.items() if name not in _STOPS}
-    for name, value in kept.items():
-        if name in _NESTED and isinstance(value, Mapping):
-            kept[name] = _with_room(value)
-        elif name in _LIMITS and isinstance(value, int) and value > 0:
-            kept[name] = value + EXTRA_TOKENS
+def _with_room(options: Options) -> Options:
+    """Return options with more tokens and without stop texts."""
+    kept = {name: value for name, value in options.items() if name not in STOPS}
+    for name in kept.keys() & {*LIMITS}:
+        if isinstance(kept[name], int) and kept[name] > 0:
+            kept[name] += EXTRA_TOKENS
     return kept
 
 
@@ -320,12 +332,19 @@ def wants_schema(model: ChatRunnable, kwargs: Mapping[str, Any] | None = None) -
         True
     """
     return any(
-        holder.get(name) not in _NO_SCHEMA
+        level.get(name) not in _NO_SCHEMA
         for one, options in bound_models(model, kwargs)
-        for aside in [mapping_of(getattr(one, "model_kwargs", None))]
-        for holder in (dict(one), aside, options)
-        for name in _SCHEMAS_OF_ANSWERS
+        for level in (*_levels(dict(one)), *_levels(options))
+        for name in _SCHEMAS
     )
+
+
+def _levels(options: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Yield options, and those inside of others."""
+    yield options
+    for name in _NESTED & options.keys():
+        if isinstance(options[name], Mapping):
+            yield from _levels(options[name])
 
 
 # -- Side effects ----------------------------------------------------------------------
@@ -341,7 +360,7 @@ _OWN_TOOLS = (
     "text_editor_",
 )
 """How the types begin of tools that the application runs, not the provider."""
-_SCHEMAS = frozenset({"args_schema", "input_schema", "parameters", "properties"})
+_ARGUMENTS = frozenset({"args_schema", "input_schema", "parameters", "properties"})
 _DECLARATIONS = frozenset(
     {"function", "functionDeclarations", "function_declarations", "toolSpec"}
 )
@@ -371,27 +390,18 @@ def has_side_effects(
     """
     for one, options in bound_models(model, kwargs):
         names = provider_of(one, options).side_effect_options
-        fields = {
-            name: getattr(one, name)
-            for name in (*names, *_NESTED)
-            if hasattr(one, name)
-        }
-        if _has_side_effects(fields, names) or _has_side_effects(options, names):
+        levels = (*_levels(dict(one)), *_levels(options))
+        if any(_acts(level, names) for level in levels):
             return True
     return False
 
 
-def _has_side_effects(options: Mapping[str, Any], names: tuple[str, ...]) -> bool:
+def _acts(options: Mapping[str, Any], names: Sequence[str]) -> bool:
     # An empty mapping asks for something in its usual form; an empty list does not.
     if any(options.get(name) not in (None, False, []) for name in names):
         return True
     tools = options.get("tools")
-    if isinstance(tools, list | tuple) and any(map(_runs_at_provider, tools)):
-        return True
-    inner = (options.get(place) for place in _NESTED)
-    return any(
-        _has_side_effects(each, names) for each in inner if isinstance(each, Mapping)
-    )
+    return isinstance(tools, list | tuple) and any(map(_runs_at_provider, tools))
 
 
 def _runs_at_provider(tool: Any) -> bool:  # noqa: ANN401 - whatever a class takes
@@ -403,6 +413,6 @@ def _runs_at_provider(tool: Any) -> bool:  # noqa: ANN401 - whatever a class tak
     given = {name: value for name, value in tool.items() if value not in (None, [])}
     if "type" in given:
         return not str(given["type"]).startswith(_OWN_TOOLS)
-    if given.keys() & {"name", "title"} and given.keys() & _SCHEMAS:
+    if given.keys() & {"name", "title"} and given.keys() & _ARGUMENTS:
         return False
     return not given.keys() <= _DECLARATIONS

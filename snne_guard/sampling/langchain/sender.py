@@ -30,6 +30,7 @@ from langchain_core.messages import (
     AIMessage,
     AIMessageChunk,
     BaseMessage,
+    HumanMessage,
     convert_to_messages,
     message_chunk_to_message,
 )
@@ -182,6 +183,9 @@ class LangChainSender:
         messages: Sequence[BaseMessage] = self._messages
         if draw.view is not None:
             messages = convert_to_messages(draw.view.rewritten(messages))
+        if draw.role == "check":
+            answer, question = draw.turns
+            messages = (*messages, AIMessage(answer), HumanMessage(question))
 
         def ask(model: BaseChatModel, kwargs: Mapping[str, Any]) -> Steps[Sent]:
             make = partial(
