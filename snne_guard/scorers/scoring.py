@@ -22,7 +22,7 @@ from snne_guard.scorers.method import Method
 from snne_guard.scorers.sar import METHODS as SAR
 from snne_guard.scorers.snne import METHODS as SNNE
 from snne_guard.self_check import UNKNOWN, SelfCheck
-from snne_guard.similarity import blind_spots, resolve_similarity
+from snne_guard.similarity import resolve_similarity
 from snne_guard.similarity.lexical import distinct_texts
 from snne_guard.similarity.tokens import is_visible
 from snne_guard.types import Score, Similarity
@@ -195,8 +195,7 @@ def score_members(
 
     Returns:
         The score. Where its uncertainty is None a reason says why:
-        ``too_few_samples``, or ``scoring_failed`` for a method without bounds. The
-        reason ``similarity_blind``: the similarity cannot see all of some text.
+        ``too_few_samples``, or ``scoring_failed`` for a method without bounds.
 
     Raises:
         InputError: There are no texts, the similarity returned no matrix, something
@@ -230,8 +229,6 @@ def score_members(
         reasons.append("too_few_samples")
     elif u is None:
         reasons.append("scoring_failed")
-    if method.compares_answers and blind_spots(similarity, texts, question=question):
-        reasons.append("similarity_blind")
     return Score(
         value=value,
         uncertainty=u,

@@ -2,11 +2,8 @@
 
 A similarity is any callable ``(texts, *, question=None)``; see ``types.Similarity``.
 Those of this library are symmetric with diagonal 1, compare equal texts only once, and
-raise InputError for anything but a sequence of strings. Few of them look at the
-question that the user asked; each says so.
-
-It may have a method ``blind_spots`` with the same arguments, which returns whether it
-cannot see all of some text. The guard then adds the reason ``similarity_blind``.
+raise InputError for anything but a sequence of strings. Most of them ignore the
+question; the others say what they do with it.
 """
 
 from snne_guard.similarity.content import LONG_QUESTION, content_f1
@@ -28,11 +25,7 @@ from snne_guard.similarity.nli import (
     entail_similarity,
     equivalence,
 )
-from snne_guard.similarity.registry import (
-    SIMILARITIES,
-    blind_spots,
-    resolve_similarity,
-)
+from snne_guard.similarity.registry import SIMILARITIES, resolve_similarity
 from snne_guard.similarity.structured import structured
 from snne_guard.similarity.tokens import rouge_tokens, unicode_tokens
 
@@ -46,7 +39,6 @@ __all__ = [
     "Embedding",
     "EntailmentJudge",
     "Match",
-    "blind_spots",
     "content_f1",
     "entail_similarity",
     "equivalence",

@@ -13,7 +13,7 @@ from rapidfuzz.distance import LCSseq
 from rapidfuzz.process import cdist
 
 from snne_guard.errors import ConfigurationError, InputError
-from snne_guard.similarity.tokens import compatible, rouge_tokens, unicode_tokens
+from snne_guard.similarity.tokens import rouge_tokens, unicode_tokens
 from snne_guard.types import FloatArray
 
 __all__ = [
@@ -120,8 +120,10 @@ def _of_long(encoded: Sequence[str], totals: FloatArray) -> FloatArray:
     return matrix
 
 
-class _PaperRougeL:
-    """ROUGE-L as in the paper of SNNE: with the tokens of rouge-score.
+def rouge_l_paper(
+    texts: Sequence[str], /, *, question: str | None = None
+) -> FloatArray:
+    """Compare texts by ROUGE-L as in the paper of SNNE: on the tokens of rouge-score.
 
     Example:
         >>> rouge_l_paper(["-5", "5", "São Paulo"])
@@ -129,29 +131,7 @@ class _PaperRougeL:
                [1., 1., 0.],
                [0., 0., 1.]])
     """
-
-    name = "rouge_l_paper"
-
-    def __call__(
-        self, texts: Sequence[str], /, *, question: str | None = None
-    ) -> FloatArray:
-        """Return ``rouge_l(texts, tokens="rouge")``."""
-        return rouge_l(texts, tokens="rouge", question=question)
-
-    def blind_spots(
-        self, texts: Sequence[str], /, *, question: str | None = None
-    ) -> bool:
-        """Return whether some text has letters or digits, but none of ``[a-z0-9]``."""
-        del question
-        return any(map(_is_unseen, texts))
-
-
-rouge_l_paper = _PaperRougeL()
-"""ROUGE-L as in the paper of SNNE: with the tokens of rouge-score."""
-
-
-def _is_unseen(text: str) -> bool:
-    return not rouge_tokens(text) and any(map(str.isalnum, compatible(text)))
+    return rouge_l(texts, tokens="rouge", question=question)
 
 
 def distinct_texts(texts: Sequence[str], /) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from itertools import combinations, permutations
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -94,8 +94,7 @@ class NLI:
     A model reads a limited number of tokens of a pair, usually 512. Where the question
     does not fit beside two answers it is left out; the ends of longer answers are not
     compared. Two different answers that become the same tokens, because their ends are
-    cut off or the model does not know their script, count as neutral. ``blind_spots``
-    reports both.
+    cut off or the model does not know their script, count as neutral.
 
     Args:
         model: Name on the Hugging Face Hub, or the path of a folder. Code that comes
@@ -160,21 +159,9 @@ class NLI:
         table = np.tile(np.eye(3)[_ENTAILMENT], (n, n, 1))
         if n > 1:
             asked = question if self.condition_on_question else None
-            self._shared().run(lambda model: self._fill(table, model, distinct, asked))
+            shared = LocalModel.of("CrossEncoder", self.model, device=self.device)
+            shared.run(lambda model: self._fill(table, model, distinct, asked))
         return spread(table, distinct, texts)
-
-    def blind_spots(
-        self, texts: Sequence[str], /, *, question: str | None = None
-    ) -> bool:
-        """Return whether two texts do not fit into the model, or look alike to it."""
-        del question
-        distinct = distinct_texts(texts)
-        return len(distinct) > 1 and self._shared().run(
-            lambda model: _is_blind(_Reader(model, distinct), distinct)
-        )
-
-    def _shared(self) -> LocalModel:
-        return LocalModel.of("CrossEncoder", self.model, device=self.device)
 
     def _fill(
         self,
@@ -241,13 +228,6 @@ class _Reader:
             if len(mark) > 1:
                 text = text.replace(mark, f"{mark[0]} {mark[1:]}")
         return text
-
-
-def _is_blind(reader: _Reader, texts: Sequence[str]) -> bool:
-    return any(
-        reader.length(a, b) > reader.room or reader.look_alike(a, b)
-        for a, b in combinations(texts, 2)
-    )
 
 
 def _columns(model: Any, name: str) -> list[int]:  # noqa: ANN401 - of torch

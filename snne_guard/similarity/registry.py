@@ -1,9 +1,9 @@
-"""Similarities by name, a user's own, and what a similarity cannot see."""
+"""Similarities by name, and those of the user's own."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import cache
 from types import MappingProxyType
 
@@ -17,7 +17,7 @@ from snne_guard.similarity.nli import DEFAULT_NLI_MODEL, NLI
 from snne_guard.similarity.structured import structured
 from snne_guard.types import Similarity
 
-__all__ = ["SIMILARITIES", "blind_spots", "resolve_similarity"]
+__all__ = ["SIMILARITIES", "resolve_similarity"]
 
 SIMILARITIES: Mapping[str, Similarity] = MappingProxyType(
     {
@@ -123,22 +123,3 @@ def _name_of(similarity: Similarity) -> str:
         if isinstance(name, str) and name:
             return name
     return type(similarity).__qualname__
-
-
-def blind_spots(
-    similarity: Similarity, texts: Sequence[str], /, *, question: str | None = None
-) -> bool:
-    """Return whether a similarity cannot see all of some text.
-
-    It asks the similarity's own method ``blind_spots``, which takes what the similarity
-    takes and returns a bool; one without such a method is taken to see all.
-
-    Example:
-        >>> from snne_guard.similarity import rouge_l, rouge_l_paper
-        >>> blind_spots(rouge_l_paper, ["Tokyo", "東京"])
-        True
-        >>> blind_spots(rouge_l, ["Tokyo", "東京"])
-        False
-    """
-    ask = getattr(similarity, "blind_spots", None)
-    return bool(ask(texts, question=question)) if callable(ask) else False

@@ -172,21 +172,6 @@ def test_what_texts_and_log_probabilities_cannot_give(name: str) -> None:
         members(method=METHODS[name], token_logprobs=TOKENS)
 
 
-class Blind(Recorded):
-    def blind_spots(
-        self, texts: Sequence[str], /, *, question: str | None = None
-    ) -> bool:
-        return "Nobody" in texts and question == "Who?"
-
-
-def test_a_similarity_that_cannot_see_all() -> None:
-    found = members(similarity=Blind(), question="Who?")
-    assert found.reasons == ("similarity_blind",)
-    assert members(similarity=Blind()).reasons == ()
-    tokenless = score(["Tokyo", "東京"], similarity="rouge_l_paper")
-    assert tokenless.reasons == ("similarity_blind",)
-
-
 def test_a_similarity_of_your_own() -> None:
     found = score(PARIS, similarity=same, method="lex_sim")
     assert found.similarity == "same"

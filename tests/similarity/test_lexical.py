@@ -15,7 +15,6 @@ from rouge_score.rouge_scorer import RougeScorer
 
 from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.similarity import (
-    blind_spots,
     rouge_l,
     rouge_l_paper,
     rouge_tokens,
@@ -184,12 +183,6 @@ def test_more_tokens_than_the_ready_characters() -> None:
     words = [f"w{number}" for number in range(57_000)]
     matrix = rouge_l([" ".join(words), "w0 w4999", "w4999 w0"])
     assert matrix[0] == pytest.approx([1, 4 / 57_002, 2 / 57_002])
-
-
-def test_it_tells_that_rouge_scores_tokens_see_nothing() -> None:
-    assert blind_spots(rouge_l_paper, ["Tokyo", "\u6771\u4eac"])
-    assert not blind_spots(rouge_l_paper, ["Tokyo \u6771\u4eac", "?!", ""])
-    assert not blind_spots(rouge_l, ["\u6771\u4eac"])
 
 
 @pytest.mark.parametrize("texts", ["one text", ["a", None], [b"a"]])

@@ -14,7 +14,6 @@ from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.similarity import (
     NLI,
     CrossEncoder,
-    blind_spots,
     entail_similarity,
     equivalence,
 )
@@ -121,9 +120,6 @@ def test_texts_that_look_the_same_to_the_model_are_neutral(folder: str) -> None:
     for texts in (["\u6771\u4eac", "\u5927\u962a"], [f"{head}paris", f"{head}rome"]):
         assert nli.probabilities(texts)[0, 1].tolist() == [0, 1, 0]
         assert not nli.equivalent(texts)[0, 1]
-        assert blind_spots(nli, texts)
-    assert not blind_spots(nli, ["paris", "Paris", "rome"])
-    assert not blind_spots(nli, [head])
 
 
 @pytest.mark.slow

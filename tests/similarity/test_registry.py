@@ -1,4 +1,4 @@
-"""Similarities by name, a user's own, blind spots."""
+"""Similarities by name, and a user's own."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from snne_guard.similarity import (
     SIMILARITIES,
     CrossEncoder,
     Embedding,
-    blind_spots,
     content_f1,
     resolve_similarity,
 )
@@ -54,9 +53,6 @@ class Named:
         del question
         return np.eye(len(texts))
 
-    def blind_spots(self, texts: Any, /, *, question: str | None = None) -> bool:
-        return question is None and "long" in texts
-
 
 async def not_plain(texts: Any, *, question: str | None = None) -> Any:
     del question
@@ -70,9 +66,6 @@ def test_a_users_own() -> None:
 
     assert resolve_similarity(Named())[0] == "mine"
     assert resolve_similarity(own)[0].endswith("own")
-    assert blind_spots(Named(), ["long"])
-    assert not blind_spots(Named(), ["short"])
-    assert not blind_spots(own, ["long"])
 
 
 @pytest.mark.parametrize(
