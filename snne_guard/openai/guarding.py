@@ -46,21 +46,6 @@ class _ModelState:
     rejected: set[str] = field(default_factory=set)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Delivery:
-    """What the application gets; an answer that is withheld is not in it.
-
-    Attributes:
-        record: The assessment, as the answer carries it.
-        answer: What is delivered; None where the fallback has to be asked.
-        error: What is raised in place of an answer.
-    """
-
-    record: Mapping[str, Any]
-    answer: Any = None
-    error: BaseException | None = None
-
-
 @dataclass(frozen=True, kw_only=True)
 class _Guarding:
     """What threads and tasks share.
@@ -90,7 +75,7 @@ class _Guarding:
             tools_bound=bool(
                 request.body.get("tools") or request.body.get("functions")
             ),
-            schema=wants_schema(request.body),
+            schema=bool(self.settings.drawn_views) and wants_schema(request.body),
             side_effects=has_side_effects(request.body),
             answer=None if answer is None else _reply(answer),
             answer_settings=request.answer_settings,
@@ -114,22 +99,24 @@ class _Guarding:
         chosen = None if ask is None else ask(request.api.messages(request.body))
         return state.question(chosen, request.question)
 
-    def _delivery(self, request: ApiRequest, outcome: Outcome) -> _Delivery:
-        drawn = None if outcome.answer is None else outcome.answer.raw
-        match outcome.delivery:
-            case "answer":
-                answer = drawn
-            case "refusal":
-                answer = refusal_of(request, drawn, self.settings.refusal)
-            case "replacement":
-                answer = answer_of(request, outcome.replacement)
-            case "fallback" | "nothing":
-                answer = None
-        return _Delivery(
-            record=outcome.assessment.to_metadata(),
-            answer=answer,
-            error=outcome.error if outcome.delivery == "nothing" else None,
-        )
+    def _delivered(self, request: ApiRequest, outcome: Outcome) -> Any:  # noqa: ANN401 - the API's
+        """Return what is delivered, None where the fallback has to be asked.
+
+        Raises:
+            BaseException: What is raised in place of an answer.
+        """
+        if outcome.delivery == "fallback":
+            return None
+        if outcome.delivery == "replacement":
+            return answer_of(request, outcome.replacement)
+        if outcome.delivery == "nothing" or outcome.answer is None:
+            assert outcome.error is not None  # noqa: S101 - why there is nothing
+            # Nothing here shows the answer: tracebacks may show local variables.
+            raise outcome.error
+        drawn = outcome.answer.raw
+        if outcome.delivery == "refusal":
+            return refusal_of(request, drawn, self.settings.refusal)
+        return drawn
 
     def _ask_fallback(self, request: ApiRequest) -> Any:  # noqa: ANN401 - a user's function
         """Return what the fallback gives, which may have to be awaited."""
@@ -178,18 +165,16 @@ class Guarding(_Guarding):
 
     def _deliver(self, request: ApiRequest) -> tuple[ApiObject, Mapping[str, Any]]:
         """Return what the application gets, and the assessment as it carries it."""
-        # The error is raised where nothing holds the answer: tracebacks show locals.
-        delivery = self._delivery(request, threads.run(*self._prepare(request)))
-        if delivery.error is not None:
-            raise delivery.error
-        if delivery.answer is not None:
-            return delivery.answer, delivery.record
-        given = self._ask_fallback(request)
-        if inspect.iscoroutine(given):
-            given.close()
-            msg = "a fallback that is async needs an AsyncOpenAI client"
-            raise ConfigurationError(msg)
-        return answer_of(request, given), delivery.record
+        outcome = threads.run(*self._prepare(request))
+        answer = self._delivered(request, outcome)
+        if answer is None:
+            given = self._ask_fallback(request)
+            if inspect.iscoroutine(given):
+                given.close()
+                msg = "a fallback that is async needs an AsyncOpenAI client"
+                raise ConfigurationError(msg)
+            answer = answer_of(request, given)
+        return answer, outcome.assessment.to_metadata()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -223,15 +208,13 @@ class AsyncGuarding(_Guarding):
     async def _deliver(
         self, request: ApiRequest
     ) -> tuple[ApiObject, Mapping[str, Any]]:
-        delivery = self._delivery(request, await tasks.run(*self._prepare(request)))
-        if delivery.error is not None:
-            raise delivery.error
-        if delivery.answer is not None:
-            return delivery.answer, delivery.record
-        given = self._ask_fallback(request)
-        if isinstance(given, Awaitable):
-            given = await given
-        return answer_of(request, given), delivery.record
+        outcome = await tasks.run(*self._prepare(request))
+        answer = self._delivered(request, outcome)
+        if answer is None:
+            given = self._ask_fallback(request)
+            given = await given if isinstance(given, Awaitable) else given
+            answer = answer_of(request, given)
+        return answer, outcome.assessment.to_metadata()
 
 
 def _reply(answer: str) -> Reply:
