@@ -15,7 +15,7 @@ from snne_guard.evaluation.grade import Grade, Grader, grade_all
 from snne_guard.evaluation.plan import Row, plan_rows
 from snne_guard.evaluation.recordings import Recording
 from snne_guard.evaluation.results import TITLES, Evaluation, MethodResult
-from snne_guard.scorers import InputBuilder, Method
+from snne_guard.scorers import Method, ResponseSet
 from snne_guard.similarity import CrossEncoder
 from snne_guard.types import BoolArray, FloatArray, IntArray, Similarity
 
@@ -220,24 +220,24 @@ def _scores(
     scores = np.full((len(rows), len(questions)), np.nan)
     problems: dict[str, str] = {}
     for at, asked in enumerate(track(questions)):
-        builders: dict[str, InputBuilder] = {}
+        sets: dict[str, ResponseSet] = {}
         for number, row in enumerate(rows):
             if row.skipped is not None:
                 continue
             name, compare = row.similarity
-            if name not in builders:
-                builders[name] = InputBuilder(
+            if name not in sets:
+                sets[name] = ResponseSet(
                     asked.texts,
                     similarity=compare,
                     name=name,
                     question=asked.recording.question,
                     token_logprobs=asked.logprobs,
+                    tau=tau,
                     answer="member" if include_answer else "apart",
                     known=asked.known,
                 )
             try:
-                inputs = builders[name].inputs(row.method, tau=tau)
-                scores[number, at] = row.method.compute(inputs)
+                scores[number, at] = row.method.compute(sets[name])
             except ConfigurationError:
                 raise
             except (ValueError, ArithmeticError) as error:

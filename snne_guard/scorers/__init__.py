@@ -31,7 +31,7 @@ from snne_guard.scorers.graph import (
     eigenvalue_sum,
     lexical_similarity,
 )
-from snne_guard.scorers.inputs import InputBuilder
+from snne_guard.scorers.inputs import ResponseSet
 from snne_guard.scorers.kle import (
     edge_weights,
     heat_kernel,
@@ -54,8 +54,8 @@ from snne_guard.scorers.snne import bounds, snne, uncertainty, wsnne
 
 __all__ = [
     "METHODS",
-    "InputBuilder",
     "Method",
+    "ResponseSet",
     "answer_length",
     "bounds",
     "cocoa",

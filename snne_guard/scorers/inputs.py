@@ -1,10 +1,10 @@
-"""What methods look at in one response set, each part computed once, when needed."""
+"""What methods look at in one response set, each part computed when it is needed."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any, Literal, cast
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal
 
 import numpy as np
 
@@ -18,19 +18,11 @@ from snne_guard.scorers.checks import (
 )
 from snne_guard.scorers.entropy import greedy_clusters
 from snne_guard.scorers.kle import edge_weights
-from snne_guard.scorers.method import Method
+from snne_guard.scorers.method import ANCHORS
 from snne_guard.similarity import NLI, entail_similarity, equivalence
-from snne_guard.types import (
-    BoolArray,
-    Entailment,
-    Equivalence,
-    FloatArray,
-    IntArray,
-    MethodInputs,
-    Similarity,
-)
+from snne_guard.types import BoolArray, FloatArray, IntArray, Similarity
 
-__all__ = ["AnswerRole", "InputBuilder", "TokenLogprobs"]
+__all__ = ["AnswerRole", "ResponseSet", "TokenLogprobs"]
 
 AnswerRole = Literal["member", "apart", "absent"]
 """Whether the delivered answer is scored with the samples, only known, or unknown."""
@@ -39,21 +31,30 @@ TokenLogprobs = Sequence[Sequence[float] | None] | None
 """For each text the log-probabilities of its tokens, None or empty where unknown."""
 
 
-class InputBuilder:
-    """Computes ``MethodInputs`` of one response set and one similarity, lazily.
+_CHECKS: Mapping[str, Callable[..., Any]] = {
+    "__call__": as_similarity,
+    "equivalent": as_equivalence,
+    "probabilities": as_entailment,
+}
+"""What a similarity can be asked, and the check of what it says."""
 
-    All texts are compared at once, so that the similarity runs once however many
-    methods ask. Not for several threads at a time. The properties are the fields of
-    ``MethodInputs``, None where a field is unknown.
+
+class ResponseSet:
+    """The answers to one question, as methods look at them.
+
+    The properties are the fields of ``MethodInputs``, None where one is unknown. Each
+    is computed when a method asks for it. All texts are compared at once, so that the
+    similarity runs once however many methods ask. Not for several threads at a time.
 
     Args:
         texts: The answers; unless ``answer`` is ``"absent"`` the first is the delivered
             one.
         similarity: What compares them.
-        name: Its name, for messages and the default anchor.
+        name: Its name, for the default anchor.
         question: What was asked.
         token_logprobs: For each text the natural log-probabilities of its tokens, None
             or empty where unknown.
+        tau: Temperature of the similarity's softmax.
         answer: ``"member"``: the delivered answer is scored too. ``"apart"``: only the
             samples are scored, but methods may look at the answer. ``"absent"``: all
             texts are samples.
@@ -63,15 +64,16 @@ class InputBuilder:
 
     Raises:
         InputError: There is no member, or something does not have an entry for each
-            text.
+            text; from a property: the similarity or the log-probabilities are not what
+            they should be.
 
     Example:
         >>> from snne_guard.scorers import METHODS
         >>> from snne_guard.similarity import rouge_l
-        >>> builder = InputBuilder(
+        >>> answers = ResponseSet(
         ...     ["Paris", "Paris"], similarity=rouge_l, name="rouge_l"
         ... )
-        >>> round(METHODS["snne"].compute(builder.inputs(METHODS["snne"])), 4)
+        >>> round(METHODS["snne"].compute(answers), 4)
         -1.6931
     """
 
@@ -83,22 +85,21 @@ class InputBuilder:
         name: str,
         question: str | None = None,
         token_logprobs: TokenLogprobs = None,
+        tau: float = 1.0,
         answer: AnswerRole = "member",
         known: Mapping[str, Any] | None = None,
     ) -> None:
         self.texts = tuple(texts)
         self.question = question
+        self.tau = tau
+        self.anchor = ANCHORS.get(name, 0.0) if answer == "member" else 0.0
         self._compare = similarity
-        self._name = name
         self._logprobs = token_logprobs
         self._answer: AnswerRole = answer
         self._first = 1 if answer == "apart" else 0  # the first member
-        # What the similarity gave for all texts, once a method has asked. Not by
-        # cached_property: in Python 3.11 its lock is one for all instances, and a slow
-        # similarity would hold up every other call.
-        self._whole_similarity: FloatArray | None = None
-        self._whole_equivalence: BoolArray | None = None
-        self._whole_entailment: FloatArray | None = None
+        # Not by cached_property: in Python 3.11 its lock is one for all instances, and
+        # a slow similarity would hold up every other call.
+        self._said: dict[str, Any] = {}
         known = known or {}
         self.p_true_logprob: float | None = known.get("p_true_logprob")
         self.token_importance = self._of_members(known, "token_importance")
@@ -108,29 +109,13 @@ class InputBuilder:
             msg = "expected at least one text to score, got none"
             raise InputError(msg)
 
-    def inputs(self, method: Method, /, *, tau: float = 1.0) -> MethodInputs:
-        """Return what a method needs, as far as it is known, and nothing else.
-
-        Raises:
-            InputError: The similarity returned no matrix, or log-probabilities are
-                none.
-            ConfigurationError: The similarity cannot give what the method needs.
-        """
-        method.check_similarity(self._compare, name=self._name)
-        parts: dict[str, Any] = {need: getattr(self, need) for need in method.needs}
-        # Where no matrix is needed NaN stands for it, so that no number comes of it.
-        parts.setdefault("similarity", np.full((len(self.answers),) * 2, np.nan))
-        anchor = method.anchor(self._name) if self._answer == "member" else 0.0
-        return MethodInputs(tau=tau, anchor=anchor, **parts)
-
     @property
     def matrix(self) -> FloatArray | None:
         """The members' comparison, as far as methods asked for it; None if none did."""
-        of_nli = isinstance(self._compare, NLI) and self._whole_entailment is not None
-        if of_nli or self._whole_similarity is not None:
+        if "__call__" in self._said or (isinstance(self._compare, NLI) and self._said):
             return self.similarity
-        if self._whole_equivalence is not None:
-            return self._equivalent[self._first :, self._first :].astype(np.float64)
+        if "equivalent" in self._said:
+            return self._equivalent.astype(np.float64)
         return None
 
     @property
@@ -178,7 +163,7 @@ class InputBuilder:
     @property
     def cluster_ids(self) -> IntArray:
         """The members' clusters of equal meaning."""
-        return greedy_clusters(self._equivalent[self._first :, self._first :])
+        return greedy_clusters(self._equivalent)
 
     @property
     def entailment(self) -> FloatArray | None:
@@ -212,32 +197,31 @@ class InputBuilder:
 
     @property
     def _matrix(self) -> FloatArray:
-        if isinstance(self._compare, NLI) and self._probabilities is not None:
-            return entail_similarity(self._probabilities)  # one run of the model
-        if self._whole_similarity is None:
-            matrix = self._compare(self.texts, question=self.question)
-            self._whole_similarity = as_similarity(matrix, n=len(self.texts))
-        return self._whole_similarity
+        if isinstance(self._compare, NLI):  # one run of the model serves all
+            return entail_similarity(self._ask("probabilities"))
+        matrix: FloatArray = self._ask("__call__")
+        return matrix
 
     @property
     def _equivalent(self) -> BoolArray:
-        if isinstance(self._compare, NLI) and self._probabilities is not None:
-            return equivalence(self._probabilities, strict=self._compare.strict)
-        if self._whole_equivalence is None:
-            compare = cast("Equivalence", self._compare)
-            relation = compare.equivalent(self.texts, question=self.question)
-            self._whole_equivalence = as_equivalence(relation, n=len(self.texts))
-        return self._whole_equivalence
+        if isinstance(self._compare, NLI):
+            table = self._ask("probabilities")
+            relation = equivalence(table, strict=self._compare.strict)
+        else:
+            relation = self._ask("equivalent")
+        return relation[self._first :, self._first :]
 
     @property
     def _probabilities(self) -> FloatArray | None:
-        if not callable(getattr(self._compare, "probabilities", None)):
-            return None
-        if self._whole_entailment is None:
-            compare = cast("Entailment", self._compare)
-            values = compare.probabilities(self.texts, question=self.question)
-            self._whole_entailment = as_entailment(values, n=len(self.texts))
-        return self._whole_entailment
+        has = callable(getattr(self._compare, "probabilities", None))
+        return self._ask("probabilities") if has else None
+
+    def _ask(self, what: str) -> Any:  # noqa: ANN401 - an array
+        """Return what the similarity says of all texts, asked once."""
+        if what not in self._said:
+            said = getattr(self._compare, what)(self.texts, question=self.question)
+            self._said[what] = _CHECKS[what](said, n=len(self.texts))
+        return self._said[what]
 
     def _logprobs_of(self, first: int, end: int) -> tuple[FloatArray, ...] | None:
         """Return the log-probabilities of some texts, None unless all are known."""

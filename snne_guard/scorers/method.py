@@ -9,7 +9,7 @@ from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.scorers.checks import check_count
 from snne_guard.types import MethodInputs, Similarity
 
-__all__ = ["Method"]
+__all__ = ["ANCHORS", "Method"]
 
 _Limit = float | Callable[[int], float]
 
@@ -22,8 +22,10 @@ _ENTAILMENT = {"entailment", "main_entailment"}
 _COMPARISON = {"similarity", "main_similarity", "graph", *_CLUSTERS, *_ENTAILMENT}
 
 _ROUNDING = 1e-9
-_ANCHOR = 0.7
-_ANCHORED_SIMILARITY = "content_f1"
+
+ANCHORS = {"content_f1": 0.7}
+"""Weight that SNNE and WSNNE put on a delivered answer, by similarity; chosen by
+measurement. On other similarities it is 0, as in the paper."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,12 +105,8 @@ class Method:
         return not _COMPARISON.isdisjoint(self.arguments)
 
     def anchor(self, similarity: str, /) -> float:
-        """Return the share of weight on the delivered answer where that is a member.
-
-        It is 0.7 for SNNE and WSNNE on ``content_f1``, by measurement, and else 0.
-        """
-        anchored = "anchor" in self.options and similarity == _ANCHORED_SIMILARITY
-        return _ANCHOR if anchored else 0.0
+        """Return the share of weight on the delivered answer where that is a member."""
+        return ANCHORS.get(similarity, 0.0) if "anchor" in self.options else 0.0
 
     def check_similarity(self, similarity: Similarity, /, *, name: str) -> None:
         """Check that a similarity can give what the method needs.
@@ -130,8 +128,12 @@ class Method:
                 )
                 raise ConfigurationError(msg)
 
-    def compute(self, inputs: MethodInputs, /) -> float:
+    def compute(self, inputs: object, /) -> float:
         """Return the raw value.
+
+        Args:
+            inputs: A ``ResponseSet``, which computes what is asked of it, or
+                ``MethodInputs`` with what you have.
 
         Raises:
             InputError: Something that the method needs is missing.

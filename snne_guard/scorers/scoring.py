@@ -15,7 +15,7 @@ from snne_guard.scorers.eigen_score import METHODS as EIGEN_SCORE
 from snne_guard.scorers.entailment import METHODS as ENTAILMENT
 from snne_guard.scorers.entropy import METHODS as ENTROPY
 from snne_guard.scorers.graph import METHODS as GRAPH
-from snne_guard.scorers.inputs import InputBuilder, TokenLogprobs
+from snne_guard.scorers.inputs import ResponseSet, TokenLogprobs
 from snne_guard.scorers.kle import METHODS as KLE
 from snne_guard.scorers.likelihood import METHODS as LIKELIHOOD
 from snne_guard.scorers.method import Method
@@ -141,7 +141,6 @@ def score(
     name, compare = resolve_similarity(
         chosen.default_similarity if similarity is None else similarity
     )
-    chosen.check_similarity(compare, name=name)
     unscored: tuple[str, ...] = ()
     if include_answer and 0 not in visible:
         unscored = ("answer_unreadable",)
@@ -203,16 +202,18 @@ def score_members(
             outside [0, 1].
         ConfigurationError: The similarity cannot give what the method needs.
     """
-    builder = InputBuilder(
+    method.check_similarity(similarity, name=similarity_name)
+    members = ResponseSet(
         texts,
         similarity=similarity,
         name=similarity_name,
         question=question,
         token_logprobs=token_logprobs,
+        tau=tau,
         answer="member" if include_answer else "absent",
     )
     n = len(texts)
-    value = float(method.compute(builder.inputs(method, tau=tau)))
+    value = method.compute(members)
     if math.isnan(value):
         msg = f"expected a number from method {method.name!r}, got NaN"
         raise InputError(msg)
@@ -239,7 +240,7 @@ def score_members(
         disagreement=disagreement,
         self_check=self_check,
         reasons=tuple(reasons),
-        matrix=builder.matrix,
+        matrix=members.matrix,
     )
 
 

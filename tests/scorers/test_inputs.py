@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from snne_guard.errors import ConfigurationError, InputError
-from snne_guard.scorers import METHODS, InputBuilder
+from snne_guard.errors import InputError
+from snne_guard.scorers import METHODS, ResponseSet
 from snne_guard.scorers.inputs import AnswerRole
 from snne_guard.similarity import NLI
 from snne_guard.types import FloatArray
@@ -26,7 +26,7 @@ from tests.scorers.support import (
 )
 
 
-def builder(**changes: Any) -> InputBuilder:
+def builder(**changes: Any) -> ResponseSet:
     options: dict[str, Any] = {
         "similarity": Recorded(),
         "name": "recorded",
@@ -37,10 +37,10 @@ def builder(**changes: Any) -> InputBuilder:
             "p_true_logprob": -0.3,
         },
     }
-    return InputBuilder(TEXTS, **{**options, **changes})
+    return ResponseSet(TEXTS, **{**options, **changes})
 
 
-def all_of(built: InputBuilder) -> dict[str, Any]:
+def all_of(built: ResponseSet) -> dict[str, Any]:
     """Return all parts that some method needs."""
     needs = {need for method in METHODS.values() for need in method.needs}
     return {need: getattr(built, need) for need in needs}
@@ -70,11 +70,10 @@ def test_every_part() -> None:
 
 
 def test_every_method_finds_what_it_needs() -> None:
-    built = builder()
+    built = builder(tau=0.5)
+    assert built.tau == 0.5
     for name, method in METHODS.items():
-        inputs = built.inputs(method, tau=0.5)
-        assert inputs.tau == 0.5, name
-        assert np.isfinite(method.compute(inputs)), name
+        assert np.isfinite(method.compute(built)), name
 
 
 def test_an_answer_that_is_apart_is_no_member() -> None:
@@ -108,20 +107,16 @@ def test_without_an_answer_all_are_samples() -> None:
     ],
 )
 def test_the_anchor(answer: AnswerRole, name: str, anchor: float) -> None:
-    built = builder(answer=answer, name=name)
-    assert built.inputs(METHODS["snne"]).anchor == anchor
-    assert built.inputs(METHODS["wsnne"]).anchor == anchor
-    assert built.inputs(METHODS["lex_sim"]).anchor == 0
+    assert builder(answer=answer, name=name).anchor == anchor
 
 
 def test_the_similarity_runs_once_and_only_where_it_is_needed() -> None:
     compare = Recorded()
     built = builder(similarity=compare)
-    inputs = built.inputs(METHODS["perplexity"])
+    METHODS["perplexity"].compute(built)
     assert compare.calls == 0
-    assert np.isnan(inputs.similarity).all()
     for name in ("snne", "wsnne", "lex_sim", "cocoa_msp", "deg"):
-        built.inputs(METHODS[name])
+        METHODS[name].compute(built)
     assert compare.calls == 1
 
 
@@ -134,10 +129,10 @@ def test_an_nli_model_runs_once(monkeypatch: pytest.MonkeyPatch) -> None:
         return np.array(ENTAILMENT)
 
     monkeypatch.setattr(NLI, "probabilities", probabilities)
-    built = InputBuilder(TEXTS, similarity=NLI(), name="nli")
+    built = ResponseSet(TEXTS, similarity=NLI(), name="nli")
     assert built.matrix is None
     for name in ("dse", "kle_heat", "luq", "snne", "num_set", "deg"):
-        built.inputs(METHODS[name])
+        METHODS[name].compute(built)
     assert asked == [4]
     assert built.cluster_ids.tolist() == CLUSTERS
     assert built.similarity[0].tolist() == pytest.approx([1, 0.85, 0.075, 0.45])
@@ -145,7 +140,7 @@ def test_an_nli_model_runs_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_graph_without_entailment() -> None:
-    built = InputBuilder(["a", "a", "b"], similarity=same, name="same")
+    built = ResponseSet(["a", "a", "b"], similarity=same, name="same")
     assert built.graph.tolist() == [[0, 2, 0], [2, 0, 0], [0, 0, 0]]
 
 
@@ -154,24 +149,18 @@ def test_log_probabilities_that_are_missing(tokens: Any) -> None:
     built = builder(token_logprobs=tokens)
     for name in ("wsnne", "se", "sent_sar", "semantic_density"):
         with pytest.raises(InputError, match="logprobs for method"):
-            METHODS[name].compute(built.inputs(METHODS[name]))
+            METHODS[name].compute(built)
     assert built.mean_logprobs is None
 
 
 def test_those_of_the_answer_alone() -> None:
     built = builder(token_logprobs=[[-1.0], None, None, None])
-    assert METHODS["perplexity"].compute(built.inputs(METHODS["perplexity"])) > 2
+    assert METHODS["perplexity"].compute(built) > 2
     with pytest.raises(InputError, match="expected mean_logprobs"):
-        METHODS["wsnne"].compute(built.inputs(METHODS["wsnne"]))
+        METHODS["wsnne"].compute(built)
     without = builder(token_logprobs=[None, [-1.0], [-1.0], [-1.0]])
     assert without.sample_mean_logprobs is not None
     assert without.main_logprobs is None
-
-
-def test_a_similarity_that_cannot_give_what_is_needed() -> None:
-    built = InputBuilder(TEXTS, similarity=same, name="same")
-    with pytest.raises(ConfigurationError, match="'dse' needs a similarity with"):
-        built.inputs(METHODS["dse"])
 
 
 @pytest.mark.parametrize(
@@ -195,7 +184,7 @@ def test_a_similarity_that_cannot_give_what_is_needed() -> None:
 def test_what_is_no_similarity(matrix: Any, says: str) -> None:
     built = builder(similarity=lambda texts, /, *, question=None: matrix)
     with pytest.raises(InputError, match=says):
-        built.inputs(METHODS["snne"])
+        METHODS["snne"].compute(built)
 
 
 def test_what_is_no_entailment_and_no_equivalence(
@@ -205,7 +194,7 @@ def test_what_is_no_entailment_and_no_equivalence(
     built = builder(similarity=compare)
     monkeypatch.setattr(compare, "probabilities", lambda *_, **__: np.zeros((1, 1, 3)))
     with pytest.raises(InputError, match=r"shape \(4, 4, 3\), got \(1, 1, 3\)"):
-        built.inputs(METHODS["luq"])
+        METHODS["luq"].compute(built)
     masked = np.ma.masked_array(np.ones((4, 4), dtype=bool), mask=True)
     for relation, says in (
         (np.eye(4), r"\(4, 4\) booleans .* got float64"),
@@ -213,11 +202,11 @@ def test_what_is_no_entailment_and_no_equivalence(
     ):
         monkeypatch.setattr(compare, "equivalent", lambda *_, r=relation, **__: r)
         with pytest.raises(InputError, match=says):
-            built.inputs(METHODS["dse"])
+            METHODS["dse"].compute(built)
     masked = np.ma.masked_array(np.array(ENTAILMENT), mask=False)
     monkeypatch.setattr(compare, "probabilities", lambda *_, **__: masked)
     with pytest.raises(InputError, match="without a mask"):
-        built.inputs(METHODS["luq"])
+        METHODS["luq"].compute(built)
 
 
 def test_rounding_is_cut_off_and_the_diagonal_is_1() -> None:
@@ -241,6 +230,6 @@ def test_lengths_that_differ(known: dict[str, Any]) -> None:
 
 def test_no_member() -> None:
     with pytest.raises(InputError, match="at least one text"):
-        InputBuilder([], similarity=same, name="same")
+        ResponseSet([], similarity=same, name="same")
     with pytest.raises(InputError, match="at least one text"):
-        InputBuilder(["a"], similarity=same, name="same", answer="apart")
+        ResponseSet(["a"], similarity=same, name="same", answer="apart")
