@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,7 @@ from snne_guard.call import (
     Request,
     uncertain_answer_error,
 )
+from snne_guard.drivers import DriverOptions
 from snne_guard.drivers.limits import Limiter
 from snne_guard.engine import guarded_call, wants_logprobs
 from snne_guard.errors import ConfigurationError
@@ -35,6 +37,7 @@ from snne_guard.sampling.langchain import (
     capabilities,
     has_side_effects,
     question_of,
+    retries_itself,
     sample_of,
     wants_schema,
 )
@@ -47,7 +50,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "SharedState",
-    "as_message",
     "as_single_chunk",
     "assessment_of",
     "child_config",
@@ -89,13 +91,13 @@ class SharedState:
 def prepare(
     guard: SNNEGuard,
     messages: list[BaseMessage],
-    stop: list[str] | None,
-    run: _Run,
-    kwargs: dict[str, Any],
+    stop: list[str] | None = None,
+    run: _Run = None,
+    kwargs: Mapping[str, Any] | None = None,
     *,
     answer: AIMessage | str | None = None,
-) -> tuple[Call, LangChainSender]:
-    """Return one call of the engine, and what sends its requests.
+) -> tuple[Call, LangChainSender, DriverOptions]:
+    """Return what a driver needs: a guarded call, its sender and the options.
 
     Args:
         guard: The guard that is called.
@@ -105,7 +107,9 @@ def prepare(
         kwargs: Options of the model for this call.
         answer: An answer that exists already.
     """
-    options = kwargs if stop is None else {**kwargs, "stop": stop}
+    options = {**(kwargs or {})}
+    if stop is not None:
+        options["stop"] = stop
     model, shared = guard.guarded, guard.shared
     bound = [given for _, given in bound_models(model, options)]
     request = Request(
@@ -115,7 +119,7 @@ def prepare(
         question=_question(guard, messages, run),
         tools_bound=any(each.get("tools") or each.get("functions") for each in bound),
         structured=guard.structured,
-        schema=wants_schema(model, options),
+        schema=bool(guard.settings.drawn_views) and wants_schema(model, options),
         side_effects=has_side_effects(model, options),
         answer=None if answer is None else _reply(as_message(answer)),
         answer_settings=answer_settings_of(model, options),
@@ -129,7 +133,12 @@ def prepare(
         logprobs=wants_logprobs(request),
         rejected=shared.rejected,
     )
-    return guarded_call(request), sender
+    driver = DriverOptions(
+        limiter=shared.limiter,
+        observers=guard.settings.notified,
+        retry=not retries_itself(model),
+    )
+    return guarded_call(request), sender, driver
 
 
 def _reply(message: AIMessage) -> Reply:
@@ -177,12 +186,8 @@ def as_message(value: object) -> AIMessage:
     raise ConfigurationError(msg)
 
 
-def message_of(outcome: Outcome, *, refusal: str | None) -> AIMessage | None:
+def message_of(guard: SNNEGuard, outcome: Outcome) -> AIMessage | None:
     """Return what is delivered, None where the fallback has to say it.
-
-    Args:
-        outcome: How the call ended.
-        refusal: Text in place of a refused answer; None raises instead.
 
     Raises:
         BaseException: What is raised in place of an answer.
@@ -192,19 +197,19 @@ def message_of(outcome: Outcome, *, refusal: str | None) -> AIMessage | None:
             return None
         case "replacement":
             return as_message(outcome.replacement)
-        case "refusal" if refusal is not None:
-            return AIMessage(refusal, response_metadata={"finish_reason": "stop"})
-        case "refusal":
+        case "refusal" if guard.structured:  # words would not fit the schema
             raise as_model_error(uncertain_answer_error(outcome.assessment))
+        case "refusal":
+            return AIMessage(guard.refusal, response_metadata={"finish_reason": "stop"})
         case "answer" if outcome.answer is not None:
             return as_message(outcome.answer.raw)
     assert outcome.error is not None  # noqa: S101 - it says why there is nothing
     raise as_model_error(outcome.error)
 
 
-def result_of(message: AIMessage, outcome: Outcome) -> ChatResult:
-    """Return a message with the assessment and the usage of all draws."""
-    assessment = outcome.assessment
+def result_of(given: object, outcome: Outcome) -> ChatResult:
+    """Return what is delivered with the assessment and the usage of all draws."""
+    message, assessment = as_message(given), outcome.assessment
     record = assessment.to_metadata()
     if outcome.delivery == "fallback" and _KEY in message.response_metadata:
         # The fallback is a guard itself.
@@ -218,20 +223,8 @@ def result_of(message: AIMessage, outcome: Outcome) -> ChatResult:
 
 def as_single_chunk(result: ChatResult) -> ChatGenerationChunk:
     """Return a whole message as the only chunk of a stream."""
-    message = as_message(result.generations[0].message)
-    if isinstance(message, AIMessageChunk):
-        return ChatGenerationChunk(message=message)
-    chunk = AIMessageChunk(
-        content=message.content,
-        additional_kwargs=message.additional_kwargs,
-        response_metadata=message.response_metadata,
-        tool_calls=message.tool_calls,
-        invalid_tool_calls=message.invalid_tool_calls,
-        usage_metadata=message.usage_metadata,
-        id=message.id,
-        name=message.name,
-        chunk_position="last",
-    )
+    fields = {**dict(result.generations[0].message), "type": "AIMessageChunk"}
+    chunk = AIMessageChunk(**{**fields, "chunk_position": "last"})
     return ChatGenerationChunk(message=chunk)
 
 

@@ -18,9 +18,8 @@ from langchain_core.outputs import ChatGenerationChunk, ChatResult
 from langchain_core.runnables import Runnable, RunnableBinding
 from pydantic import ConfigDict, Field, PrivateAttr
 
-from snne_guard.call import Outcome
 from snne_guard.decision import Calibration, Threshold
-from snne_guard.drivers import DriverOptions, tasks, threads
+from snne_guard.drivers import tasks, threads
 from snne_guard.errors import ConfigurationError
 from snne_guard.langchain import calls
 from snne_guard.langchain.calls import SharedState, prepare
@@ -31,7 +30,6 @@ from snne_guard.sampling.langchain import (
     model_name_of,
     models_in,
     rebuild,
-    retries_itself,
 )
 from snne_guard.scorers import Method
 from snne_guard.self_check import SelfCheck
@@ -285,11 +283,6 @@ class SNNEGuard(BaseChatModel):
         """Return the number of tokens as the guarded model counts them."""
         return models_in(self.guarded)[0].get_num_tokens(text)
 
-    @classmethod
-    def is_lc_serializable(cls) -> bool:
-        """Return False: LangChain refuses to load classes of other packages."""
-        return False
-
     def model_copy(
         self, *, update: Mapping[str, Any] | None = None, deep: bool = False
     ) -> Self:
@@ -349,12 +342,11 @@ class SNNEGuard(BaseChatModel):
         run_manager: CallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> ChatResult:
-        call, sender = prepare(self, messages, stop, run_manager, kwargs)
-        outcome = threads.run(call, sender, self._driver_options)
-        message = self._message(outcome)
+        outcome = threads.run(*prepare(self, messages, stop, run_manager, kwargs))
+        message = calls.message_of(self, outcome)
         if message is None:
             config = calls.child_config(run_manager)
-            message = calls.as_message(self.fallback.invoke(messages, config))
+            message = self.fallback.invoke(messages, config)
         return calls.result_of(message, outcome)
 
     async def _agenerate(
@@ -364,13 +356,11 @@ class SNNEGuard(BaseChatModel):
         run_manager: AsyncCallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> ChatResult:
-        call, sender = prepare(self, messages, stop, run_manager, kwargs)
-        outcome = await tasks.run(call, sender, self._driver_options)
-        message = self._message(outcome)
+        outcome = await tasks.run(*prepare(self, messages, stop, run_manager, kwargs))
+        message = calls.message_of(self, outcome)
         if message is None:
             config = calls.child_config(run_manager)
-            given = await self.fallback.ainvoke(messages, config)
-            message = calls.as_message(given)
+            message = await self.fallback.ainvoke(messages, config)
         return calls.result_of(message, outcome)
 
     def _stream(
@@ -384,9 +374,8 @@ class SNNEGuard(BaseChatModel):
             result = self._generate(messages, stop, run_manager, **kwargs)
             yield calls.as_single_chunk(result)
             return
-        call, sender = prepare(self, messages, stop, run_manager, kwargs)
-        stream = threads.stream(call, sender, self._driver_options)
-        with closing(stream) as items:
+        prepared = prepare(self, messages, stop, run_manager, kwargs)
+        with closing(threads.stream(*prepared)) as items:
             for item in items:
                 yield calls.streamed(item)
 
@@ -401,9 +390,8 @@ class SNNEGuard(BaseChatModel):
             result = await self._agenerate(messages, stop, run_manager, **kwargs)
             yield calls.as_single_chunk(result)
             return
-        call, sender = prepare(self, messages, stop, run_manager, kwargs)
-        stream = tasks.stream(call, sender, self._driver_options)
-        async with aclosing(stream) as items:
+        prepared = prepare(self, messages, stop, run_manager, kwargs)
+        async with aclosing(tasks.stream(*prepared)) as items:
             async for item in items:
                 yield calls.streamed(item)
 
@@ -423,28 +411,13 @@ class SNNEGuard(BaseChatModel):
             Exception: The model's own error, where it fails to answer.
         """
         conversation = self._convert_input(messages).to_messages()
-        call, sender = prepare(self, conversation, None, None, {}, answer=answer)
-        outcome = threads.run(call, sender, self._driver_options)
-        return calls.assessment_of(outcome)
+        prepared = prepare(self, conversation, answer=answer)
+        return calls.assessment_of(threads.run(*prepared))
 
     async def aassess(
         self, messages: LanguageModelInput, answer: AIMessage | str | None = None
     ) -> Assessment:
         """Do what ``assess`` does without blocking the event loop."""
         conversation = self._convert_input(messages).to_messages()
-        call, sender = prepare(self, conversation, None, None, {}, answer=answer)
-        outcome = await tasks.run(call, sender, self._driver_options)
-        return calls.assessment_of(outcome)
-
-    @property
-    def _driver_options(self) -> DriverOptions:
-        return DriverOptions(
-            limiter=self.shared.limiter,
-            observers=self.settings.notified,
-            retry=not retries_itself(self.guarded),
-        )
-
-    def _message(self, outcome: Outcome) -> AIMessage | None:
-        # A refusal in words would not fit a schema.
-        refusal = None if self.structured else self.refusal
-        return calls.message_of(outcome, refusal=refusal)
+        prepared = prepare(self, conversation, answer=answer)
+        return calls.assessment_of(await tasks.run(*prepared))
