@@ -234,7 +234,7 @@ def _scores(
                     token_logprobs=asked.logprobs,
                     tau=tau,
                     answer="member" if include_answer else "apart",
-                    known=asked.known,
+                    **asked.known,
                 )
             try:
                 scores[number, at] = row.method.compute(sets[name])

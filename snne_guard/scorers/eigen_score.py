@@ -15,9 +15,6 @@ __all__ = [
     "eigen_score",
 ]
 
-# Stands for an eigenvalue of 0, whose logarithm would be infinite.
-_LEAST = 1e-10
-
 
 def eigen_score(hidden_states: ArrayLike, *, alpha: float = 1e-3) -> float:
     r"""Return the EigenScore of a set of answers.
@@ -29,7 +26,7 @@ def eigen_score(hidden_states: ArrayLike, *, alpha: float = 1e-3) -> float:
     Args:
         hidden_states: ``(n, d)``, one hidden state or embedding for each answer,
             n >= 1. Their scale matters.
-        alpha: What is added to each eigenvalue, at least 0.
+        alpha: What is added to each eigenvalue, above 0.
 
     Returns:
         The mean logarithm, at least ``ln(alpha)``, higher is more uncertain; unbounded.
@@ -44,7 +41,7 @@ def eigen_score(hidden_states: ArrayLike, *, alpha: float = 1e-3) -> float:
         >>> round(eigen_score([[1.0, 0.0, -1.0], [0.5, -1.0, 0.5]]), 4)
         0.5499
     """
-    alpha = check_number(alpha, what="alpha", least=0)
+    alpha = check_number(alpha, what="alpha", above=0)
     states = as_numbers(hidden_states, what="hidden_states")
     if states.ndim != 2 or not states.size or np.isneginf(states).any():  # noqa: PLR2004 - a matrix has two axes
         msg = f"expected (n, d) finite hidden_states, got shape {states.shape}"
@@ -55,7 +52,7 @@ def eigen_score(hidden_states: ArrayLike, *, alpha: float = 1e-3) -> float:
     singular = np.linalg.svd(centred, compute_uv=False)
     values = np.full(len(states), alpha)
     values[: len(singular)] += singular**2
-    return float(np.log(np.where(values > 0, values, _LEAST)).mean())
+    return float(np.log(values).mean())
 
 
 METHODS = (

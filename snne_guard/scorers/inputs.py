@@ -36,7 +36,7 @@ _CHECKS: Mapping[str, Callable[..., Any]] = {
     "equivalent": as_equivalence,
     "probabilities": as_entailment,
 }
-"""What a similarity can be asked, and the check of what it says."""
+"""The methods of a similarity, each with the check of its result."""
 
 
 class ResponseSet:
@@ -58,9 +58,9 @@ class ResponseSet:
         answer: ``"member"``: the delivered answer is scored too. ``"apart"``: only the
             samples are scored, but methods may look at the answer. ``"absent"``: all
             texts are samples.
-        known: What cannot be computed here, by the name of the field:
-            ``hidden_states`` and ``token_importance`` with one entry for each text,
-            ``p_true_logprob``.
+        hidden_states: For each text a vector of the model's hidden states.
+        token_importance: For each text how much each of its tokens matters, in [0, 1].
+        p_true_logprob: Log-probability that the model calls the answer true.
 
     Raises:
         InputError: There is no member, or something does not have an entry for each
@@ -87,7 +87,9 @@ class ResponseSet:
         token_logprobs: TokenLogprobs = None,
         tau: float = 1.0,
         answer: AnswerRole = "member",
-        known: Mapping[str, Any] | None = None,
+        hidden_states: Sequence[Any] | None = None,
+        token_importance: Sequence[Any] | None = None,
+        p_true_logprob: float | None = None,
     ) -> None:
         self.texts = tuple(texts)
         self.question = question
@@ -99,12 +101,11 @@ class ResponseSet:
         self._first = 1 if answer == "apart" else 0  # the first member
         # Not by cached_property: in Python 3.11 its lock is one for all instances, and
         # a slow similarity would hold up every other call.
-        self._said: dict[str, Any] = {}
-        known = known or {}
-        self.p_true_logprob: float | None = known.get("p_true_logprob")
-        self.token_importance = self._of_members(known, "token_importance")
-        self._states = self._of_members(known, "hidden_states")
-        self._of_members({"token_logprobs": token_logprobs}, "token_logprobs")
+        self._compared: dict[str, Any] = {}
+        self._members("token_logprobs", token_logprobs)
+        self._states = self._members("hidden_states", hidden_states)
+        self.token_importance = self._members("token_importance", token_importance)
+        self.p_true_logprob = p_true_logprob
         if not self.answers:
             msg = "expected at least one text to score, got none"
             raise InputError(msg)
@@ -112,9 +113,10 @@ class ResponseSet:
     @property
     def matrix(self) -> FloatArray | None:
         """The members' comparison, as far as methods asked for it; None if none did."""
-        if "__call__" in self._said or (isinstance(self._compare, NLI) and self._said):
+        by_nli = isinstance(self._compare, NLI) and self._compared
+        if by_nli or "__call__" in self._compared:
             return self.similarity
-        if "equivalent" in self._said:
+        if "equivalent" in self._compared:
             return self._equivalent.astype(np.float64)
         return None
 
@@ -217,11 +219,11 @@ class ResponseSet:
         return self._ask("probabilities") if has else None
 
     def _ask(self, what: str) -> Any:  # noqa: ANN401 - an array
-        """Return what the similarity says of all texts, asked once."""
-        if what not in self._said:
-            said = getattr(self._compare, what)(self.texts, question=self.question)
-            self._said[what] = _CHECKS[what](said, n=len(self.texts))
-        return self._said[what]
+        """Return what a method of the similarity returns for all texts."""
+        if what not in self._compared:
+            result = getattr(self._compare, what)(self.texts, question=self.question)
+            self._compared[what] = _CHECKS[what](result, n=len(self.texts))
+        return self._compared[what]
 
     def _logprobs_of(self, first: int, end: int) -> tuple[FloatArray, ...] | None:
         """Return the log-probabilities of some texts, None unless all are known."""
@@ -233,15 +235,15 @@ class ResponseSet:
         complete = known and len(known) == end - first
         return tuple(as_token_logprobs(known)) if complete else None
 
-    def _of_members(
-        self, known: Mapping[str, Any], need: str
+    def _members(
+        self, what: str, entries: Sequence[Any] | None
     ) -> tuple[Any, ...] | None:
-        """Return the members' entries of what has one for each text."""
-        entries, n = known.get(need), len(self.texts)
+        """Return the members' entries of a list with one for each text."""
         if entries is None:
             return None
+        n = len(self.texts)
         if len(entries) != n:
-            msg = f"expected {need} for each of {n} texts, got {len(entries)}"
+            msg = f"expected {what} for each of {n} texts, got {len(entries)}"
             raise InputError(msg)
         return tuple(entries[self._first :])
 

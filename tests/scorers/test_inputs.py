@@ -31,11 +31,9 @@ def builder(**changes: Any) -> ResponseSet:
         "similarity": Recorded(),
         "name": "recorded",
         "token_logprobs": TOKENS,
-        "known": {
-            "hidden_states": STATES,
-            "token_importance": IMPORTANCE,
-            "p_true_logprob": -0.3,
-        },
+        "hidden_states": STATES,
+        "token_importance": IMPORTANCE,
+        "p_true_logprob": -0.3,
     }
     return ResponseSet(TEXTS, **{**options, **changes})
 
@@ -223,7 +221,7 @@ def test_rounding_is_cut_off_and_the_diagonal_is_1() -> None:
 )
 def test_lengths_that_differ(known: dict[str, Any]) -> None:
     with pytest.raises(InputError, match="for each of 4 texts"):
-        builder(known=known)
+        builder(**known)
     with pytest.raises(InputError, match="token_logprobs for each of 4 texts, got 1"):
         builder(token_logprobs=[None])
 
