@@ -132,22 +132,18 @@ class _Answer:
         self.value = (
             read_json(text) if text.lstrip()[:1] in {"{", "[", "`"} else NOT_JSON
         )
-        self.weights: dict[str, int] = {}
-
-    def weigh(self) -> None:
-        """Weigh the words; most pairs share none and need no weights."""
+        self.notation = _exactly(text) if is_notation(text) else None
         words = self.words
-        self.notation = _exactly(self.text) if is_notation(self.text) else None
         self.content = words - FUNCTION_WORDS
-        pattern = _ASCII_CAPITALISED if self.text.isascii() else _CAPITALISED
-        names = self.content & {*map(str.casefold, pattern.findall(self.text))}
+        pattern = _ASCII_CAPITALISED if text.isascii() else _CAPITALISED
+        names = self.content & {*map(str.casefold, pattern.findall(text))}
         symbols = [word for word in words if not word.isalpha()]
         negations = words & NEGATIONS
         self.negated = bool(negations)
         numbers = [word for word in symbols if word.lstrip("-")[:1].isdigit()]
-        labels = _LABEL.findall(self.text)
+        labels = _LABEL.findall(text)
         if numbers:
-            labels += _UNIT.findall(self.text)
+            labels += _UNIT.findall(text)
         self.numbers = frozenset(numbers).union([f"{label}'" for label in labels])
         self.heavy = names.union(symbols, negations)
         self.weights = dict.fromkeys(words, _FUNCTION)
@@ -164,8 +160,9 @@ class _Pairs:
     """Compares answers to one question."""
 
     def __init__(self, answers: Sequence[_Answer], question: str | None) -> None:
-        self._answers, self._question = answers, question
-        self._character: Mapping[str, str] = {}
+        self._question = question
+        self._asked = _asked(question or "")
+        self._character = characters(_NONE.union(*[each.words for each in answers]))
 
     def similarity(self, a: _Answer, b: _Answer) -> float:
         """Return how alike two answers are, in [0, 1]."""
@@ -173,7 +170,6 @@ class _Pairs:
             return alike_values(a.value, b.value, self._strings)
         if a.words.isdisjoint(b.words):
             return float(a.tokens == b.tokens)
-        self._prepare(a, b)
         if a.notation and b.notation:
             return float(a.notation == b.notation)
         value = 1.0 if a.tokens == b.tokens else self._overlap(a, b)
@@ -185,15 +181,6 @@ class _Pairs:
         if value > _HALF and _contradict(a, b):
             value /= 2
         return value
-
-    def _prepare(self, a: _Answer, b: _Answer) -> None:
-        """Make what only answers with common words need."""
-        if not self._character:
-            self._character = characters(_NONE.union(*[c.words for c in self._answers]))
-            self._asked = _asked(self._question or "")
-        for answer in (a, b):
-            if not answer.weights:
-                answer.weigh()
 
     def _strings(self, a: str, b: str) -> float:
         """Return how alike two texts within JSON are."""
