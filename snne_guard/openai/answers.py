@@ -10,12 +10,8 @@ from typing import Any
 from openai import BaseModel
 
 from snne_guard.errors import ConfigurationError
-from snne_guard.sampling.openai import (
-    ApiObject,
-    ApiRequest,
-    StreamedAnswer,
-    wants_schema,
-)
+from snne_guard.sampling.openai import ApiObject, ApiRequest, StreamedAnswer
+from snne_guard.sampling.options import asks_for_schema
 
 __all__ = ["answer_of", "attach", "parse", "refusal_of"]
 
@@ -59,7 +55,7 @@ def refusal_of(request: ApiRequest, raw: object, text: str) -> ApiObject:
         fields: dict[str, Any] = dict(raw.fields)
     else:
         fields = raw.to_dict(warnings=False) if isinstance(raw, BaseModel) else {}
-    refuses = wants_schema(request.body)  # the text of a refusal would not fit
+    refuses = asks_for_schema(request.body)  # the text of a refusal would not fit
     if request.api.name == "chat":
         kept = {name: fields[name] for name in _KEPT_OF_COMPLETION if name in fields}
         return _completion(request, text, kept, refuses=refuses)

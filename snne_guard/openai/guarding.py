@@ -26,10 +26,9 @@ from snne_guard.sampling.openai import (
     ApiRequest,
     OpenAISender,
     capabilities_of,
-    has_side_effects,
     reusable_options,
-    wants_schema,
 )
+from snne_guard.sampling.options import asks_for_schema, may_act
 from snne_guard.sampling.reading import read_sample
 from snne_guard.sampling.replies import Reply
 from snne_guard.settings import GuardSettings
@@ -75,8 +74,8 @@ class _Guarding:
             tools_bound=bool(
                 request.body.get("tools") or request.body.get("functions")
             ),
-            schema=bool(self.settings.drawn_views) and wants_schema(request.body),
-            side_effects=has_side_effects(request.body),
+            schema=bool(self.settings.drawn_views) and asks_for_schema(request.body),
+            side_effects=may_act(request.body),
             answer=None if answer is None else _reply(answer),
             answer_settings=request.answer_settings,
         )

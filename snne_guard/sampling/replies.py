@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -36,8 +37,42 @@ class Draw:
 
     role: Literal["answer", "sample", "check"]
     n: int = 1
-    turns: tuple[str, str] = field(default=("", ""), repr=False)
+    turns: tuple[str, ...] = field(default=(), repr=False)
     view: View | None = None
+
+    @property
+    def extracts(self) -> bool:
+        """Whether only a part of each reply is compared."""
+        return self.view is not None and self.view.extract is not None
+
+    def conversation(self, messages: Sequence[Any], /) -> list[Any]:
+        """Return what is said to the model.
+
+        Args:
+            messages: The user's conversation.
+
+        Raises:
+            SamplingError: The view failed.
+        """
+        turns = [*messages] if self.view is None else self.view.rewritten(messages)
+        further = zip(("assistant", "user"), self.turns, strict=False)
+        return turns + [{"role": role, "content": text} for role, text in further]
+
+    def added(self, able: ProviderCapabilities, *, logprobs: bool) -> frozenset[str]:
+        """Return the parameters that the guard adds to the user's request.
+
+        Args:
+            able: What the provider takes.
+            logprobs: Whether log-probabilities are wanted; a self-check always does.
+        """
+        sample, check = self.role == "sample", self.role == "check"
+        adds = {
+            "n": able.n and self.n > 1,
+            "logprobs": able.logprobs and (logprobs or check),
+            "top_logprobs": able.logprobs and check,
+            "temperature": able.temperature and sample,
+        }
+        return frozenset(name for name, is_added in adds.items() if is_added)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

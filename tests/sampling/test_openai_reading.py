@@ -19,14 +19,15 @@ from snne_guard.sampling.openai import (
     ApiRequest,
     ChatApi,
     ResponsesApi,
-    has_side_effects,
     keep_first_choice,
-    sample_body,
 )
+from snne_guard.sampling.options import may_act, options_for
 from snne_guard.sampling.reading import read_cost, read_sample
+from snne_guard.sampling.replies import Draw
 from snne_guard.types import Cost, Sample
 
 CHAT, RESPONSES = ChatApi(), ResponsesApi()
+SAMPLE = Draw(role="sample")
 
 
 def completion(*choices: dict[str, Any], **fields: Any) -> dict[str, Any]:
@@ -116,19 +117,13 @@ def test_a_sample_is_the_user_s_request_at_another_temperature() -> None:
         "metadata": {"user": "7"},
         "prediction": {},
     }
-    sample = sample_body({**body, **left_out}, temperature=0.7, store=False)
+    sample = options_for(SAMPLE, {**body, **left_out}, temperature=0.7)
     assert sample == {**body, "temperature": 0.7}
 
 
-@pytest.mark.parametrize(
-    ("body", "knows_store", "store"),
-    [({}, False, None), ({}, True, False), ({"store": True}, False, False)],
-)
-def test_a_sample_is_not_stored(
-    body: dict[str, Any], *, knows_store: bool, store: bool | None
-) -> None:
-    sample = sample_body(body, temperature=None, store=knows_store)
-    assert sample.get("store") is store
+def test_a_sample_is_not_stored() -> None:
+    for body in ({"store": True}, {"store": None}):
+        assert options_for(SAMPLE, body, temperature=None) == {"store": False}
 
 
 @pytest.mark.parametrize(
@@ -147,7 +142,7 @@ def test_a_sample_is_not_stored(
     ],
 )
 def test_what_could_act_on_the_world(body: dict[str, Any], *, acts: bool) -> None:
-    assert has_side_effects(body) is acts
+    assert may_act(body) is acts
 
 
 def test_log_probabilities_are_asked_for_in_each_api_s_way() -> None:

@@ -15,20 +15,19 @@ from typing import Any
 from langchain_core.language_models import BaseChatModel
 
 from snne_guard.sampling.langchain.wrappers import ChatRunnable, bound_models
+from snne_guard.sampling.options import ACTING, LIMITS, STOPS
 from snne_guard.sampling.replies import ProviderCapabilities
 
 __all__ = [
-    "LIMITS",
     "PROVIDERS",
-    "STOPS",
     "Provider",
     "RejectedParameters",
+    "abilities",
     "answer_settings_of",
     "capabilities",
     "model_name_of",
     "provider_of",
     "register_provider",
-    "takes_temperature",
 ]
 
 
@@ -80,6 +79,9 @@ class Provider:
         return min(max(temperature, low), high)
 
 
+_ABILITIES = ("n", "logprobs", "temperature")
+
+
 class RejectedParameters:
     """Parameters that the models of one guard have rejected; shared by its calls."""
 
@@ -113,7 +115,7 @@ _OPENAI = Provider(
     logprobs=_ASK,
     top_logprobs="top_logprobs",
     client_parses=True,
-    side_effect_options=("conversation", "background", "web_search_options"),
+    side_effect_options=ACTING,
 )
 _HUGGING_FACE = ("langchain_huggingface.ChatHuggingFace",)
 
@@ -239,18 +241,23 @@ def provider_of(
     return DEFAULT
 
 
-def takes_temperature(
+def abilities(
     model: BaseChatModel, row: Provider, kwargs: Mapping[str, Any]
-) -> bool:
-    """Return whether a temperature can be set, as far as is known beforehand.
+) -> ProviderCapabilities:
+    """Return what can be asked of one model, as far as is known beforehand.
 
-    It can where the class has the field, or where the call sets one by itself.
-    LangChain's profiles name models that take none (``profile["temperature"]``).
+    A temperature can be set where the class has the field, or where the call sets one
+    by itself. LangChain's profiles name models that take none
+    (``profile["temperature"]``).
     """
     profile: Any = getattr(model, "profile", None) or {}
-    if profile.get("temperature") is False:
-        return False
-    return row.temperature in type(model).model_fields or "temperature" in kwargs
+    has_temperature = row.temperature in type(model).model_fields
+    return ProviderCapabilities(
+        n=row.n is not None,
+        logprobs=bool(row.logprobs),
+        temperature=profile.get("temperature") is not False
+        and (has_temperature or "temperature" in kwargs),
+    )
 
 
 def capabilities(
@@ -274,35 +281,15 @@ def capabilities(
         >>> capabilities(FakeListChatModel(responses=["Paris"]))
         ProviderCapabilities(n=False, logprobs=False, temperature=False)
     """
-    able = {"n", "logprobs", "temperature"}
+    able = {*_ABILITIES}
     for one, options in bound_models(model, kwargs):
-        row = provider_of(one, options)
-        taken = {
-            "n": row.n is not None,
-            "logprobs": bool(row.logprobs),
-            "temperature": takes_temperature(one, row, options),
-        }
-        able &= {name for name, takes in taken.items() if takes}
+        known = abilities(one, provider_of(one, options), options)
+        able = {name for name in able if getattr(known, name)}
         able -= set() if rejected is None else rejected.of(one)
-    return ProviderCapabilities(
-        n="n" in able, logprobs="logprobs" in able, temperature="temperature" in able
-    )
+    return ProviderCapabilities(**{name: name in able for name in _ABILITIES})
 
 
 # -- What the answer is drawn with, for calibrations -----------------------------------
-
-LIMITS = (
-    "max_tokens",
-    "maxTokens",
-    "max_completion_tokens",
-    "max_output_tokens",
-    "max_new_tokens",
-    "num_predict",
-)
-"""What the token limit of a reply is called by providers."""
-
-STOPS = ("stop", "stop_sequences", "stopSequences")
-"""What the texts are called at which a reply ends."""
 
 _SETTING_NAMES = {
     "answer_temperature": ("temperature",),

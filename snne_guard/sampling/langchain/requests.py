@@ -6,107 +6,30 @@ changed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage
 from pydantic import BaseModel
 
-from snne_guard.sampling.langchain.providers import (
-    LIMITS,
-    STOPS,
-    Provider,
-    provider_of,
-    takes_temperature,
-)
+from snne_guard.sampling.langchain.providers import Provider, abilities, provider_of
 from snne_guard.sampling.langchain.wrappers import ChatRunnable, bound_models
+from snne_guard.sampling.options import (
+    FIELDS,
+    STREAMS,
+    asks_for_schema,
+    may_act,
+    options_for,
+)
 from snne_guard.sampling.replies import TOP_LOGPROBS, Draw
-from snne_guard.views import EXTRA_TOKENS
 
 __all__ = ["ModelRequest", "has_side_effects", "request_for", "wants_schema"]
 
-_NESTED = frozenset(
-    {
-        "additional_model_request_fields",
-        "extra_body",
-        "generation_config",
-        "inferenceConfig",
-        "inference_config",
-        "model_kwargs",
-        "options",
-        "outputConfig",
-        "output_config",
-        "text",
-        "toolConfig",
-        "tool_config",
-    }
-)
-"""Options and fields that hold further options of the request."""
-
-_REPLACE_FIELDS = frozenset({"inferenceConfig", "inference_config", "options"})
-"""Those that take the place of a model's fields: Bedrock's and Ollama's."""
-
-_SEEDS = frozenset({"random_seed", "seed"})
-_STREAMS = frozenset({"stream", "stream_options"})
-"""Options of a streamed request alone."""
-
-_SET_FOR_SAMPLES = frozenset(
-    {
-        *_SEEDS,
-        *_STREAMS,
-        "candidate_count",
-        "logprobs",
-        "metadata",  # of what is stored
-        "n",
-        "response_logprobs",
-        "stream_usage",
-        "top_logprobs",
-    }
-)
-"""Options that a sample does not take over from the user."""
-
-_SCHEMAS = frozenset(
-    {
-        "format",
-        "output_format",
-        "response_format",
-        "response_json_schema",
-        "response_mime_type",
-        "response_schema",
-        "textFormat",
-    }
-)
-"""Options that ask for an answer that fits a schema, or is JSON."""
-
-_NO_SCHEMA = (None, "", "text/plain", {"type": "text"})
-
-_FORMS = frozenset(
-    {
-        *_SCHEMAS,
-        *STOPS,
-        "function_call",
-        "functions",
-        "parallel_tool_calls",
-        "strict",
-        "toolConfig",
-        "tool_choice",
-        "tool_config",
-        "tools",
-    }
-)
-"""Options that a self-check leaves out: it asks for a word, by no tool or schema."""
-
-_FIELDS = _NESTED | _SEEDS | _FORMS | {*LIMITS, "n", "store"}
-"""Fields of models that a draw may set anew."""
-
 _FOR_TRACERS = frozenset({"ls_structured_output_format", "structured_output_format"})
 """Options that LangChain takes out before the provider sees them."""
-
-Options = dict[str, Any]
-Change = Callable[[Options], Options]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,12 +69,7 @@ def request_for(
     left_out: frozenset[str],
     stream: bool = False,
 ) -> ModelRequest:
-    """Return the request for a draw.
-
-    The answer keeps the user's own settings. A sample is drawn at the temperature asked
-    for, without streaming and without a seed, and is not stored. A self-check asks a
-    question about the answer, without tools, schema and stop texts. A sample of which
-    only a part is compared has more tokens, and no stop texts that could cut it short.
+    """Return the request for a draw; ``options_for`` says what it changes.
 
     Args:
         draw: What is wanted.
@@ -164,23 +82,17 @@ def request_for(
         stream: Whether the answer is streamed.
     """
     row = provider_of(model, kwargs)
-    sample, check = draw.role == "sample", draw.role == "check"
-    has_logprobs = kwargs.get("logprobs", getattr(model, "logprobs", None))
-    wants_logprobs = check or (logprobs and (sample or not has_logprobs))
-    adds = {
-        "logprobs": wants_logprobs and bool(row.logprobs),
-        "top_logprobs": check and row.top_logprobs is not None,
-        "n": draw.n > 1 and row.n is not None,
-        "temperature": sample and takes_temperature(model, row, kwargs),
-    }
-    optional = frozenset(name for name in adds if adds[name]) - left_out
+    asked = kwargs.get("logprobs", getattr(model, "logprobs", None))
+    wanted = logprobs and not (draw.role == "answer" and asked)
+    optional = draw.added(abilities(model, row, kwargs), logprobs=wanted) - left_out
+    if row.top_logprobs is None:
+        optional -= {"top_logprobs"}
     sample_temperature = row.clamped(temperature) if "temperature" in optional else None
-    not_sent = _FOR_TRACERS if stream else _FOR_TRACERS | _STREAMS
-    options = {name: kwargs[name] for name in kwargs if name not in not_sent}
-    changes = _changes(draw, sample_temperature)
-    options = _changed(options, changes)
+    not_sent = _FOR_TRACERS if stream else _FOR_TRACERS | STREAMS
+    given = {name: kwargs[name] for name in kwargs if name not in not_sent}
+    options = options_for(draw, given, temperature=sample_temperature)
     fields = {
-        **_changed_fields(model, changes),
+        **_fields_for(draw, model, sample_temperature),
         "cache": False,
         "callbacks": None,
         "verbose": False,
@@ -213,72 +125,22 @@ def request_for(
     )
 
 
-def _changes(draw: Draw, temperature: float | None) -> list[Change]:
-    """Return what a draw changes in the options of the user."""
-    changes: list[Change] = []
-    if draw.role == "check":
-        changes.append(_without_form)
-    if draw.role != "answer":
-        changes.append(partial(_sampled, temperature=temperature))
-    if draw.view is not None and draw.view.extract is not None:
-        changes.append(_with_room)
-    return changes
-
-
-def _changed(options: Mapping[str, Any], changes: Sequence[Change]) -> Options:
-    """Return options as functions change them, those inside of others too."""
-    changed = {
-        name: _changed(value, changes)
-        if name in _NESTED and isinstance(value, Mapping)
-        else value
-        for name, value in options.items()
-    }
-    for change in changes:
-        changed = change(changed)
-    return changed
-
-
-def _changed_fields(model: BaseChatModel, changes: Sequence[Change]) -> Options:
-    """Return fields as functions change them; what they leave out has its default."""
+def _fields_for(
+    draw: Draw, model: BaseChatModel, temperature: float | None
+) -> dict[str, Any]:
+    """Return fields as a draw takes them over; what it leaves out has its default."""
     fields = type(model).model_fields
     names = [
         name
-        for name in _FIELDS & fields.keys()
+        for name in FIELDS & fields.keys()
         if not fields[name].is_required()  # a guard's n is, and means something else
     ]
     given = {name: getattr(model, name) for name in names}
     held = {name: value for name, value in given.items() if value is not None}
-    changed = _changed(held, changes)
-    left_out = held.keys() - changed.keys()
+    taken = options_for(draw, held, temperature=temperature)
+    left_out = held.keys() - taken.keys()
     defaults = {n: fields[n].get_default(call_default_factory=True) for n in left_out}
-    return defaults | changed
-
-
-def _without_form(options: Options) -> Options:
-    """Return options without tools, schemas and stop texts, for a self-check."""
-    return {name: value for name, value in options.items() if name not in _FORMS}
-
-
-def _sampled(options: Options, temperature: float | None) -> Options:
-    """Return options as samples take them over."""
-    kept = {k: value for k, value in options.items() if k not in _SET_FOR_SAMPLES}
-    if "store" in kept:
-        kept["store"] = False
-    if temperature is None:
-        return kept
-    for place in _REPLACE_FIELDS & kept.keys():
-        if isinstance(kept[place], Mapping):
-            kept[place] = {**kept[place], "temperature": temperature}
-    return kept | ({"temperature": temperature} if "temperature" in kept else {})
-
-
-def _with_room(options: Options) -> Options:
-    """Return options with more tokens and without stop texts."""
-    kept = {name: value for name, value in options.items() if name not in STOPS}
-    for name in kept.keys() & {*LIMITS}:
-        if isinstance(kept[name], int) and kept[name] > 0:
-            kept[name] += EXTRA_TOKENS
-    return kept
+    return defaults | taken
 
 
 def _make_clients(model: BaseChatModel) -> None:
@@ -331,49 +193,16 @@ def wants_schema(model: ChatRunnable, kwargs: Mapping[str, Any] | None = None) -
         >>> wants_schema(model.bind(response_format={"type": "json_object"}))
         True
     """
+    bound = bound_models(model, kwargs)
     return any(
-        level.get(name) not in _NO_SCHEMA
-        for one, options in bound_models(model, kwargs)
-        for level in (*_levels(dict(one)), *_levels(options))
-        for name in _SCHEMAS
+        asks_for_schema(dict(one)) or asks_for_schema(given) for one, given in bound
     )
-
-
-def _levels(options: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """Yield options, and those inside of others."""
-    yield options
-    for name in _NESTED & options.keys():
-        if isinstance(options[name], Mapping):
-            yield from _levels(options[name])
-
-
-# -- Side effects ----------------------------------------------------------------------
-
-_OWN_TOOLS = (
-    "apply_patch",
-    "bash_",
-    "computer_",
-    "custom",
-    "function",
-    "local_shell",
-    "memory_",
-    "text_editor_",
-)
-"""How the types begin of tools that the application runs, not the provider."""
-_ARGUMENTS = frozenset({"args_schema", "input_schema", "parameters", "properties"})
-_DECLARATIONS = frozenset(
-    {"function", "functionDeclarations", "function_declarations", "toolSpec"}
-)
 
 
 def has_side_effects(
     model: ChatRunnable, kwargs: Mapping[str, Any] | None = None
 ) -> bool:
     """Return whether a sample could act on the world, so that none may be drawn.
-
-    Tools that run at the provider (search, code, MCP servers) may write, pay or send; a
-    stored conversation would grow by every sample. Tools of the application are only
-    proposed in a reply, so they do not count.
 
     Args:
         model: A chat model, or wrappers around one or several.
@@ -388,31 +217,8 @@ def has_side_effects(
         >>> has_side_effects(model, {"tools": [{"type": "web_search"}]})
         True
     """
-    for one, options in bound_models(model, kwargs):
-        names = provider_of(one, options).side_effect_options
-        levels = (*_levels(dict(one)), *_levels(options))
-        if any(_acts(level, names) for level in levels):
+    for one, given in bound_models(model, kwargs):
+        names = provider_of(one, given).side_effect_options
+        if may_act(dict(one), names) or may_act(given, names):
             return True
     return False
-
-
-def _acts(options: Mapping[str, Any], names: Sequence[str]) -> bool:
-    # An empty mapping asks for something in its usual form; an empty list does not.
-    if any(options.get(name) not in (None, False, []) for name in names):
-        return True
-    tools = options.get("tools")
-    return isinstance(tools, list | tuple) and any(map(_runs_at_provider, tools))
-
-
-def _runs_at_provider(tool: Any) -> bool:  # noqa: ANN401 - whatever a class takes
-    if type(tool).__module__.startswith("google."):
-        convert = getattr(type(tool), "to_dict", None) or type(tool).model_dump
-        tool = convert(tool)
-    if not isinstance(tool, Mapping):
-        return False  # a function, a class or a BaseTool
-    given = {name: value for name, value in tool.items() if value not in (None, [])}
-    if "type" in given:
-        return not str(given["type"]).startswith(_OWN_TOOLS)
-    if given.keys() & {"name", "title"} and given.keys() & _ARGUMENTS:
-        return False
-    return not given.keys() <= _DECLARATIONS

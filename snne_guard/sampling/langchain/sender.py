@@ -30,7 +30,6 @@ from langchain_core.messages import (
     AIMessage,
     AIMessageChunk,
     BaseMessage,
-    HumanMessage,
     convert_to_messages,
     message_chunk_to_message,
 )
@@ -180,12 +179,7 @@ class LangChainSender:
 
     def _steps(self, draw: Draw, *, stream: bool = False) -> Steps[Sent]:
         """Return the requests that a draw takes, one after another."""
-        messages: Sequence[BaseMessage] = self._messages
-        if draw.view is not None:
-            messages = convert_to_messages(draw.view.rewritten(messages))
-        if draw.role == "check":
-            answer, question = draw.turns
-            messages = (*messages, AIMessage(answer), HumanMessage(question))
+        messages = convert_to_messages(draw.conversation(self._messages))
 
         def ask(model: BaseChatModel, kwargs: Mapping[str, Any]) -> Steps[Sent]:
             make = partial(

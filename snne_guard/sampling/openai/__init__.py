@@ -10,10 +10,7 @@ from snne_guard.sampling.openai.apis import (
 from snne_guard.sampling.openai.bodies import (
     ApiRequest,
     capabilities_of,
-    has_side_effects,
     reusable_options,
-    sample_body,
-    wants_schema,
 )
 from snne_guard.sampling.openai.sender import OpenAISender, StreamedAnswer
 
@@ -26,9 +23,6 @@ __all__ = [
     "ResponsesApi",
     "StreamedAnswer",
     "capabilities_of",
-    "has_side_effects",
     "keep_first_choice",
     "reusable_options",
-    "sample_body",
-    "wants_schema",
 ]

@@ -16,11 +16,10 @@ from snne_guard.sampling.openai.apis import (
 )
 from snne_guard.sampling.openai.bodies import (
     ApiRequest,
-    check_body,
+    capabilities_of,
     reusable_options,
-    sample_body,
-    view_body,
 )
+from snne_guard.sampling.options import options_for
 from snne_guard.sampling.replies import (
     TOP_LOGPROBS,
     Draw,
@@ -145,9 +144,10 @@ class OpenAISender:
     # -- Requests ----------------------------------------------------------------------
 
     def _steps(self, draw: Draw) -> Steps[tuple[_Post, Any]]:
-        body = self._request.body
-        if draw.view is not None:
-            body = view_body(self._api, body, draw.view)
+        api, body = self._api, self._request.body
+        if draw.view is not None or draw.turns:
+            conversation = draw.conversation(api.messages(body))
+            body = {**body, api.conversation: conversation}
         return without_rejected(partial(self._build_post, draw, body), self._rejected)
 
     def _send_post(self, post: _Post) -> Any:  # noqa: ANN401 - a task awaits it
@@ -156,30 +156,19 @@ class OpenAISender:
     def _build_post(self, draw: Draw, body: Body, *, left_out: frozenset[str]) -> _Post:
         """Return the request for a draw."""
         request, api = self._request, self._api
-        answer, check = draw.role == "answer", draw.role == "check"
-        options = {**request.options}
-        wants_logprobs = check or (
-            self._logprobs and not (answer and api.asks_logprobs(body))
-        )
-        adds = {
-            "temperature": draw.role == "sample",
-            "logprobs": wants_logprobs,
-            "top_logprobs": check,
-            "n": api.takes_n and draw.n > 1,
-        }
-        optional = frozenset(name for name in adds if adds[name]) - left_out
-        if check:
-            body = check_body(api, body, draw.turns)
-        if not answer:
-            temperature = self._temperature if "temperature" in optional else None
-            body = sample_body(
-                body,
-                temperature=body.get("temperature") if check else temperature,
-                store=self._stores,
-            )
-            options = reusable_options(options)
+        answer = draw.role == "answer"
+        wanted = self._logprobs and not (answer and api.asks_logprobs(body))
+        able = capabilities_of(api, {*left_out})
+        optional = draw.added(able, logprobs=wanted) - left_out
+        temperature = self._temperature if "temperature" in optional else None
+        body = options_for(draw, body, temperature=temperature)
+        options = {**request.options} if answer else reusable_options(request.options)
+        if temperature is not None:
+            body["temperature"] = temperature
+        if not answer and self._stores:
+            body["store"] = False
         if "n" in optional:
-            body = {**body, "n": draw.n}
+            body["n"] = draw.n
         if "logprobs" in optional:
             body = api.with_logprobs(body)
             if "top_logprobs" in optional:

@@ -1,0 +1,245 @@
+"""The options of a user's request: what a draw makes of them, what they ask for.
+
+Options are those of a LangChain call, the fields of its model, or the JSON body of a
+request to OpenAI's API. Some of them hold further options.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
+
+from snne_guard.sampling.replies import Draw
+from snne_guard.views import EXTRA_TOKENS
+
+__all__ = [
+    "ACTING",
+    "FIELDS",
+    "LIMITS",
+    "STOPS",
+    "STREAMS",
+    "asks_for_schema",
+    "may_act",
+    "options_for",
+]
+
+LIMITS = (
+    "max_tokens",
+    "maxTokens",
+    "max_completion_tokens",
+    "max_output_tokens",
+    "max_new_tokens",
+    "num_predict",
+)
+"""What the token limit of a reply is called by providers."""
+
+STOPS = ("stop", "stop_sequences", "stopSequences")
+"""What the texts are called at which a reply ends."""
+
+STREAMS = frozenset({"stream", "stream_options"})
+"""Options of a streamed request alone."""
+
+ACTING = ("background", "conversation", "prompt", "web_search_options")
+"""Options with which OpenAI stores or runs something; a prompt may bring tools."""
+
+_NESTED = frozenset(
+    {
+        "additional_model_request_fields",
+        "extra_body",
+        "generation_config",
+        "inferenceConfig",
+        "inference_config",
+        "model_kwargs",
+        "options",
+        "outputConfig",
+        "output_config",
+        "text",
+        "toolConfig",
+        "tool_config",
+    }
+)
+"""Options that hold further options."""
+
+_REPLACE_FIELDS = frozenset({"inferenceConfig", "inference_config", "options"})
+"""Those that take the place of a model's fields: Bedrock's and Ollama's."""
+
+# One seed for all would draw the same sample again and again.
+_SEEDS = frozenset({"random_seed", "seed"})
+
+_SET_FOR_SAMPLES = frozenset(
+    {
+        *_SEEDS,
+        *STREAMS,
+        "candidate_count",
+        "logprobs",
+        "metadata",  # of what is stored
+        "n",
+        "prediction",  # only for one answer
+        "response_logprobs",
+        "stream_usage",
+        "top_logprobs",
+    }
+)
+"""Options that a sample does not take over from the user."""
+
+_SCHEMAS = frozenset(
+    {
+        "format",
+        "output_format",
+        "response_format",
+        "response_json_schema",
+        "response_mime_type",
+        "response_schema",
+        "textFormat",
+    }
+)
+"""Options that ask for an answer that fits a schema, or is JSON."""
+
+_NO_SCHEMA = (None, "", "text/plain", {"type": "text"})
+
+_FORMS = frozenset(
+    {
+        *_SCHEMAS,
+        *STOPS,
+        "function_call",
+        "functions",
+        "parallel_tool_calls",
+        "strict",
+        "toolConfig",
+        "tool_choice",
+        "tool_config",
+        "tools",
+    }
+)
+"""Options that a self-check leaves out: it asks for a word, by no tool or schema."""
+
+FIELDS = _NESTED | _SEEDS | _FORMS | {*LIMITS, "n", "store"}
+"""Fields of a LangChain model that a draw treats as options."""
+
+_OWN_TOOLS = (
+    "apply_patch",
+    "bash_",
+    "computer_",
+    "custom",
+    "function",
+    "local_shell",
+    "memory_",
+    "text_editor_",
+)
+"""How the types begin of tools that the application runs, not the provider."""
+_ARGUMENTS = frozenset({"args_schema", "input_schema", "parameters", "properties"})
+_DECLARATIONS = frozenset(
+    {"function", "functionDeclarations", "function_declarations", "toolSpec"}
+)
+
+
+def options_for(
+    draw: Draw, options: Mapping[str, Any], *, temperature: float | None
+) -> dict[str, Any]:
+    """Return the user's options as a draw takes them over.
+
+    The answer keeps them. A sample has another temperature, no seed, and is not stored.
+    A self-check has neither tools, schema nor stop texts. A sample of which only a part
+    is compared has more tokens, and no stop texts that could cut it short.
+
+    Args:
+        draw: What is wanted.
+        options: Those of the user.
+        temperature: Takes the place of the user's, where there is one; None leaves it.
+
+    Example:
+        >>> user = {"top_p": 0.9, "extra_body": {"seed": 7, "temperature": 0}}
+        >>> options_for(Draw(role="sample"), user, temperature=1.0)
+        {'top_p': 0.9, 'extra_body': {'temperature': 1.0}}
+    """
+    if draw.role == "answer":
+        return {**options}
+    left_out = _left_out(draw)
+    return {
+        name: _value_for(draw, name, value, temperature)
+        for name, value in options.items()
+        if name not in left_out
+    }
+
+
+def _left_out(draw: Draw) -> Collection[str]:
+    if draw.role == "check":
+        return _SET_FOR_SAMPLES | _FORMS
+    return _SET_FOR_SAMPLES.union(STOPS) if draw.extracts else _SET_FOR_SAMPLES
+
+
+def _value_for(draw: Draw, name: str, value: Any, temperature: float | None) -> Any:  # noqa: ANN401 - any option
+    if name in _NESTED and isinstance(value, Mapping):
+        inner = options_for(draw, value, temperature=temperature)
+        adds = temperature is not None and name in _REPLACE_FIELDS
+        return {**inner, "temperature": temperature} if adds else inner
+    if name == "temperature" and temperature is not None:
+        return temperature
+    if name in LIMITS and draw.extracts and isinstance(value, int) and value > 0:
+        return value + EXTRA_TOKENS
+    return False if name == "store" else value
+
+
+def asks_for_schema(options: Mapping[str, Any]) -> bool:
+    """Return whether options ask for an answer that fits a schema, or is JSON.
+
+    Example:
+        >>> asks_for_schema({"response_format": {"type": "json_object"}})
+        True
+        >>> asks_for_schema({"text": {"format": {"type": "text"}}})
+        False
+    """
+    return any(
+        level.get(name) not in _NO_SCHEMA
+        for level in _levels(options)
+        for name in _SCHEMAS
+    )
+
+
+def may_act(options: Mapping[str, Any], names: Collection[str] = ACTING) -> bool:
+    """Return whether a sample with such options could act on the world.
+
+    Tools that run at the provider (search, code, MCP servers) may write, pay or send; a
+    stored conversation would grow by every sample. Tools of the application are only
+    proposed in a reply, so they do not count.
+
+    Args:
+        options: Those of a request.
+        names: Options with which the provider does more than answer.
+
+    Example:
+        >>> may_act({"tools": [{"type": "function", "name": "f"}]})
+        False
+        >>> may_act({"tools": [{"type": "web_search"}]})
+        True
+    """
+    for level in _levels(options):
+        # An empty mapping asks for something in its usual form; an empty list does not.
+        if any(level.get(name) not in (None, False, []) for name in names):
+            return True
+        tools = level.get("tools")
+        if isinstance(tools, list | tuple) and any(map(_runs_at_provider, tools)):
+            return True
+    return False
+
+
+def _levels(options: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Yield options, and those inside of others."""
+    yield options
+    for name in _NESTED & options.keys():
+        if isinstance(options[name], Mapping):
+            yield from _levels(options[name])
+
+
+def _runs_at_provider(tool: Any) -> bool:  # noqa: ANN401 - whatever a class takes
+    if type(tool).__module__.startswith("google."):
+        convert = getattr(type(tool), "to_dict", None) or type(tool).model_dump
+        tool = convert(tool)
+    if not isinstance(tool, Mapping):
+        return isinstance(tool, str)  # else a function, a class or a BaseTool
+    given = {name: value for name, value in tool.items() if value not in (None, [])}
+    if "type" in given:
+        return not str(given["type"]).startswith(_OWN_TOOLS)
+    if given.keys() & {"name", "title"} and given.keys() & _ARGUMENTS:
+        return False
+    return not given.keys() <= _DECLARATIONS
