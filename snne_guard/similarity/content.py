@@ -1,4 +1,4 @@
-"""The default similarity: what two answers say beyond the question, by their words."""
+"""The default similarity: what two answers say beyond the question, by words."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ from snne_guard.types import FloatArray
 __all__ = ["CONTENT_WEIGHT", "LONG_QUESTION", "content_f1"]
 
 LONG_QUESTION = 1_000
-"""Characters from which on a question is not looked at: one that long holds a text to
-answer from, in whose words the answers should agree."""
+"""A question of this many characters or more is ignored: it probably holds the text to
+answer from, and answers should agree in its words."""
 
 CONTENT_WEIGHT = 5_000
-"""Weight of an answer's words, some 5,000 words, whose order is compared; of the rest
-what is common counts, in any order, so that time is linear in long answers."""
+"""The order of words is compared up to this weight, some 5,000 words of a long answer.
+After it common words count in any order, which keeps time linear."""
 
 _FUNCTION, _ASKED, _WORD, _HEAVY = 1, 2, 8, 24
 _HALF = 0.5
-_COARSE, _MANY = 8, 200  # in pairs of many tokens weights are divided and rounded down
+_COARSE, _MANY = 8, 200  # weights in pairs of more than 200 tokens are divided by 8
 _NONE = frozenset[str]()
 _ASCII_CAPITALISED = re.compile(r"[A-Z][A-Za-z]*+")
 _CAPITALISED = re.compile(r"[^\W\d_a-z][^\W\d_]*+")
@@ -69,32 +69,38 @@ def content_f1(texts: Sequence[str], /, *, question: str | None = None) -> Float
     r"""Compare what every two texts say beyond the question.
 
     To "What is the capital of France?" the answers "The capital of France is Paris" and
-    "The capital of France is Lyon" share six of seven words and agree in nothing. Here
-    words have weights, and
+    "The capital of France is Lyon" share six of seven words and agree in nothing. So
+    words are weighted:
+
+    - 24: a name (known by its capital letter), a number, a symbol or a negation;
+    - 8: any other content word;
+    - 2: a word of the question that both answers have;
+    - 1: a function word of one of nine languages.
+
+    In a pair of more than 200 tokens these weights are 3, 1, 0 and 0. The similarity is
+    the mean of F1 and containment, times a factor c:
 
     .. math::
         f(a, b) = \frac{c}{2} \Big( \frac{L}{(|a| + |b|) / 2}
             + \frac{L}{\min(|a|, |b|)} \Big)
 
     where L is the weight of the heaviest common subsequence and \|a\| that of all words
-    of an answer: the mean of F1 and containment. A word of the question that both have
-    weighs 2, a function word of nine languages 1, a name (known by its capital letter),
-    a number, a symbol or a negation 24, any other word 8. In a pair of more than 200
-    tokens names and the like weigh 3, other words 1, and the rest nothing. c is 1,
-    halved where each answer has a content word that the other lacks, and halved again
-    where only one is negated or each has a number that the other lacks. What is still
-    above 0.5 is halved where words are opposites ("on", "off"), where one has the same
-    number in millions or the like, and where the same content words have other signs:
-    operators, check boxes, struck text, indentation, the order of numbers.
+    of an answer. c starts at 1 and is halved
 
-    Two texts of JSON are compared value by value, as by ``structured``; two of code, a
-    formula, a path or a table exactly, white space around them aside.
+    - where each answer has a content word that the other lacks;
+    - where only one is negated, or each has a number that the other lacks;
+    - where f is still above 0.5, but words are opposites ("on", "off"), or the same
+      number has another scale ("million"), or the same content words have other signs:
+      operators, check boxes, struck text, indentation, the order of numbers.
+
+    Two JSON texts are compared value by value, as by ``structured``. Two pieces of
+    code, formulas, paths or tables are compared exactly, but for outer white space.
 
     Args:
         texts: The ``n`` texts.
         question: What was asked: the user's last words, without retrieved text. It is
-            not looked at from ``LONG_QUESTION`` characters on, nor where it offers a
-            choice ("A or B?"), since its words are then the answers.
+            ignored if it has ``LONG_QUESTION`` characters or more, or offers a choice
+            ("A or B?"), for its words are then the answers.
 
     Returns:
         ``(n, n)`` float64 matrix in [0, 1], symmetric, diagonal 1. A value depends on
@@ -123,7 +129,7 @@ def content_f1(texts: Sequence[str], /, *, question: str | None = None) -> Float
 
 
 class _Answer:
-    """One text, with what does not depend on the others and the question."""
+    """What is compared of one text, whatever the others and the question are."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -216,7 +222,7 @@ class _Pairs:
 
 
 def _contradict(a: _Answer, b: _Answer) -> bool:
-    """Return whether answers of much the same words differ in what is decisive."""
+    """Return whether answers of nearly the same words contradict each other."""
     only_a, only_b = a.words - b.words, b.words - a.words
     if any(OPPOSITES.get(word) in only_b for word in only_a):
         return True

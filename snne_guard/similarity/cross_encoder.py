@@ -1,4 +1,4 @@
-"""How alike two texts are by a model that reads both, and how much a token matters."""
+"""Similarity by a model that reads both texts, and the importance of tokens."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from snne_guard.types import FloatArray
 __all__ = ["DEFAULT_CROSS_ENCODER", "CrossEncoder"]
 
 DEFAULT_CROSS_ENCODER = "cross-encoder/stsb-roberta-large"
-"""The one that SAR takes: trained on the similarity of sentences, English."""
+"""SAR's choice: an English model, trained on the similarity of sentences."""
 
 _ONE_TOKEN = 0.5
 
@@ -26,9 +26,9 @@ _ONE_TOKEN = 0.5
 class CrossEncoder:
     """A model with one output in [0, 1] that says how alike two texts are.
 
-    It is a similarity, and it tells how much the meaning of an answer changes without
-    each of its tokens, for SAR. The model is loaded at first use and shared. What does
-    not fit into it, usually 512 tokens of both texts, is not compared.
+    For SAR it also measures how much the meaning of an answer changes without each of
+    its tokens. The model is loaded at first use and shared. What does not fit into it,
+    usually 512 tokens of both texts, is not compared.
 
     Args:
         model: Name on the Hugging Face Hub, or the path of a folder.

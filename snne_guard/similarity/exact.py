@@ -1,4 +1,4 @@
-"""Whether texts are the same: as they stand, normalised, or by their number."""
+"""Exact matches: of the text, of the normalised text, or of the number it states."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = [
     "stated_number",
 ]
 
-# Without brackets, since [3, 4) is not (3, 4], and without a leading point, as in .5.
+# Brackets stay, since [3, 4) is not (3, 4], and so does the point of .5.
 _OPENING = "\"'`*_ \u00a1\u00ab\u00bf\u2039\u300c\u300e"
 _CLOSING = "\"'`*_.,;:!? \u00bb\u2026\u203a\u3001\u3002\u300d\u300f"
 
@@ -41,9 +41,9 @@ _DATE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """Compares texts by a key: 1 where two texts have the same, 0 elsewhere.
+    """A similarity of 0 and 1: whether two texts have the same key.
 
-    It is a similarity, and as an equivalence relation it forms clusters too.
+    It is transitive, so methods that group answers can use it too.
 
     Args:
         name: Its name.
@@ -81,11 +81,11 @@ class Match:
 
 
 def normalised_text(text: str, /) -> str:
-    """Return a text in one case and spacing, without outer punctuation.
+    """Return a text case-folded, with single spaces, without outer punctuation.
 
-    Compatible characters (NFKC) and kinds of dashes and quotes become one. Every run of
-    white space becomes a space. Quotes and emphasis go from both ends, and marks that
-    end a sentence from the right one. A text of nothing but such marks stays.
+    Characters are normalised (NFKC), dashes and quotes to one kind each. Quotes and
+    emphasis are stripped from both ends, marks that end a sentence from the right one.
+    A text of nothing else is kept.
 
     Example:
         >>> normalised_text("  “New\u00a0York.” "), normalised_text("?!")
@@ -98,7 +98,7 @@ def normalised_text(text: str, /) -> str:
 def stated_number(text: str, /) -> tuple[Fraction, str] | None:
     """Return the number that an answer states: the last one in it, with its sign.
 
-    Times, versions and ordinals are no such numbers.
+    Times, versions and ordinals do not count.
 
     Args:
         text: The answer.
@@ -143,5 +143,5 @@ normalised = Match("normalised", normalised_text)
 """The same text after :func:`normalised_text`: case, spacing, outer punctuation."""
 
 numeric = Match("numeric", _number_or_text)
-"""The same number by :func:`stated_number`; texts without one, as by ``exact``, and
-texts with a date, as by ``normalised``."""
+"""The same number, by :func:`stated_number`. Texts without a number are compared as by
+``exact``, texts with a date as by ``normalised``."""

@@ -1,4 +1,4 @@
-"""Whether answers mean the same, as an LLM judges it."""
+"""Whether answers mean the same, as judged by an LLM."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ _DECORATION = str.maketrans("", "", "*_`\"'#>{}[]()<,")
 
 
 class EntailmentJudge:
-    """Asks an LLM of every ordered pair of answers whether one follows from the other.
+    """Asks an LLM, for every ordered pair of answers, whether one entails the other.
 
-    It is a similarity of 0 and 1 and an equivalence: two answers mean the same where
-    each entails the other. With ``n`` different answers it sends n (n - 1) requests.
+    The similarity is 1 where each entails the other, else 0. For ``n`` different
+    answers it sends n (n - 1) requests.
 
     Args:
         generate: Takes a prompt and returns the text of one reply; called from several
@@ -99,8 +99,8 @@ class EntailmentJudge:
     ) -> BoolArray:
         """Return which texts mean the same, a relation that may not be transitive.
 
-        Texts that differ only in the white space around them do, and nobody is asked.
-        An unclear reply counts as "not".
+        Texts that differ only in outer white space do, without a request. An unclear
+        reply counts as no entailment.
 
         Raises:
             ScoringError: A request failed.
@@ -140,10 +140,9 @@ class EntailmentJudge:
 
 
 def _prompt(question: str | None, premise: str, hypothesis: str) -> str:
-    """Ask whether one answer follows from another one.
+    """Return the prompt for an ordered pair of answers.
 
-    The answers stand in it as JSON strings, so that none can end itself and go on as
-    the prompt.
+    It quotes them as JSON strings, so that none can pass for a part of the prompt.
     """
     return _PROMPT.format(
         to="" if question is None else "to a question ",
@@ -160,7 +159,7 @@ def _quoted(text: str) -> str:
 
 
 def _says_entailment(reply: str) -> bool:
-    """Return whether the last line is this verdict alone, and no other is named."""
+    """Return whether the last line says entailment and no other verdict is named."""
     verdict = reply.lower().rpartition("</think>")[2]
     lines = [line.translate(_DECORATION).strip() for line in verdict.splitlines()]
     last = next(filter(None, reversed(lines)), "")

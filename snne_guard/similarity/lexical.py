@@ -27,11 +27,11 @@ __all__ = [
 ]
 
 ROUGE_L_TOKENS = 5_000
-"""Tokens of a text whose order ROUGE-L compares; of the rest it counts what is common,
-in any order, so that time is linear in long texts."""
+"""ROUGE-L compares the order of this many tokens of a text. After them common tokens
+count in any order, which keeps time linear."""
 
 ALMOST_ONE = 0.99
-"""The most that texts of different tokens get where their order was not compared."""
+"""Upper limit for texts with different tokens whose order was not fully compared."""
 
 _TOKENIZERS = {"unicode": unicode_tokens, "rouge": rouge_tokens}
 
@@ -47,8 +47,8 @@ def rouge_l(
 
     .. math:: f(a, b) = \frac{2 \, \mathrm{LCS}(a, b)}{|a| + |b|}
 
-    where LCS is the length of the longest common subsequence of the tokens. Behind the
-    first ``ROUGE_L_TOKENS`` the common tokens count in any order.
+    where LCS is the length of the longest common subsequence of the tokens. After the
+    first ``ROUGE_L_TOKENS``, common tokens count in any order.
 
     Args:
         texts: The ``n`` texts.

@@ -56,7 +56,7 @@ class LocalModel:
             return _LOADED[key]
 
     def run(self, work: Callable[[Any], Result]) -> Result:
-        """Return what the work makes of the model, when it is this thread's turn.
+        """Return the result of a function of the model, run by one thread at a time.
 
         Raises:
             ScoringError: The model failed; its own error is the cause.

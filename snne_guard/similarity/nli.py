@@ -28,13 +28,13 @@ _CONTRADICTION, _NEUTRAL, _ENTAILMENT = range(3)
 
 
 def equivalence(probabilities: FloatArray, *, strict: bool = True) -> BoolArray:
-    """Return which texts mean the same, from what each says of the other.
+    """Return which texts mean the same, by the likeliest class in both directions.
 
     Args:
         probabilities: ``(n, n, 3)``: premise, hypothesis, then contradiction, neutral,
             entailment. The diagonal is not looked at.
-        strict: Whether each must entail the other, as in the paper's code. Else no
-            contradiction in either direction and not two neutrals are enough.
+        strict: True: each must entail the other, as in the paper's code. False:
+            neither may contradict the other, and not both may be neutral.
 
     Returns:
         ``(n, n)`` booleans, symmetric, True on the diagonal; not always transitive.
@@ -87,9 +87,9 @@ def entail_similarity(probabilities: FloatArray) -> FloatArray:
 class NLI:
     """An NLI model, by the ``CrossEncoder`` of sentence-transformers (extra ``nli``).
 
-    It is a similarity (how far two answers entail each other), an equivalence (which
-    mean the same) and an entailment (the probabilities behind both). The model is
-    loaded at first use and shared in the process.
+    It gives a similarity (how far two answers entail each other), an equivalence (which
+    mean the same) and the probabilities behind both. The model is loaded at first use
+    and shared in the process.
 
     A model reads a limited number of tokens of a pair, usually 512. Where the question
     does not fit beside two answers it is left out; the ends of longer answers are not
@@ -100,10 +100,9 @@ class NLI:
         model: Name on the Hugging Face Hub, or the path of a folder. Code that comes
             with a model is never run.
         device: Such as ``"cuda:1"``; None for the best.
-        condition_on_question: Whether the question, where there is one, stands before
+        condition_on_question: Whether the question, where there is one, is put before
             both answers, as in the paper for question answering.
-        strict: Whether two answers mean the same only if each entails the other, as
-            in the paper's code; else no contradiction and not two neutrals suffice.
+        strict: What it takes to mean the same, as for ``equivalence``.
 
     Raises:
         MissingExtraError: At first use: sentence-transformers is not installed.
@@ -223,7 +222,7 @@ class _Reader:
         return same and normalised_text(a) != normalised_text(b)
 
     def without_marks(self, text: str) -> str:
-        """Break marks such as [SEP], by which a text could end itself and go on."""
+        """Break up marks such as [SEP], by which one text could pass for two."""
         for mark in self._tokenizer.all_special_tokens:
             if len(mark) > 1:
                 text = text.replace(mark, f"{mark[0]} {mark[1:]}")

@@ -35,8 +35,8 @@ SIMILARITIES: Mapping[str, Similarity] = MappingProxyType(
 _FAMILIES: Mapping[str, Callable[[str], Similarity]] = MappingProxyType(
     {"nli": NLI, "embedding": Embedding, "cross_encoder": CrossEncoder}
 )
-"""Similarities that a model computes, by the part of the name before the colon. The
-part behind it names the model."""
+"""Similarities that a model computes: the name before the colon. The part after it
+names the model."""
 
 _DEFAULT_MODELS = {"nli": DEFAULT_NLI_MODEL, "cross_encoder": DEFAULT_CROSS_ENCODER}
 
@@ -88,7 +88,7 @@ def _of_family(name: str) -> Similarity:
 
 
 def _check_call(similarity: Similarity) -> None:
-    """Refuse what cannot be called as a similarity is, as far as can be seen."""
+    """Raise ConfigurationError for what cannot be called as a similarity is."""
     given: object = similarity
     if not callable(given):
         raise _unknown(given)

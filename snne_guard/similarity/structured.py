@@ -54,11 +54,11 @@ def read_json(text: str, /) -> Any:  # noqa: ANN401 - JSON may be anything
 
 
 def alike_values(a: Any, b: Any, strings: Strings, /) -> float:  # noqa: ANN401
-    """Return how alike two JSON values are: above a half only if every part is.
+    """Return how alike two JSON values are: above 0.5 only if every part is.
 
-    The mean over all single values, where one that only one side has counts 0; half of
-    that mean where one of them is at most a half. Within calls of tools every text that
-    differs is at most a half.
+    It is the mean over all single values, of which one that only one side has counts as
+    0. If one of them is at most 0.5, it is half that mean. Within tool calls, a text
+    that differs counts as at most 0.5.
 
     Args:
         a: A value, as of ``read_json``.
@@ -97,7 +97,7 @@ def _parts(a: Any, b: Any, strings: Strings) -> Iterator[float]:  # noqa: ANN401
 
 
 def _strings_within(a: str, b: str, strings: Strings) -> float:
-    """Compare two texts as prose; a short one is a name, an id or an amount."""
+    """Compare two texts; short ones are names, ids or amounts rather than prose."""
     if a == b:
         return 1.0
     if min(len(a.split()), len(b.split())) >= _PROSE:
@@ -146,7 +146,7 @@ class _Structured:
     :func:`rouge_l`, lists place by place. The result is the mean over all single
     values, and half of it where one of them is at most 0.5, so that one field that
     differs makes a difference, whatever the others say. A pair in which one text is no
-    JSON gets :func:`rouge_l`. A fence of Markdown around JSON does not count.
+    JSON gets :func:`rouge_l`. A Markdown fence around JSON does not count.
 
     Example:
         >>> structured(['{"city": "Paris", "n": 1}', '{"n": 1.0, "city": "Lyon"}'])
@@ -185,7 +185,7 @@ class _Structured:
 
 
 structured = _Structured()
-"""JSON and tool calls compared value by value; see above."""
+"""JSON and tool calls, compared value by value."""
 
 
 def _rouge_l(a: str, b: str) -> float:

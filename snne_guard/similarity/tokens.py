@@ -233,7 +233,7 @@ def _thirties(text: str) -> list[str]:
 def compatible(text: str, /) -> str:
     r"""Return a text in NFKC, with one kind of dash, quote and digit.
 
-    What NFKC would lose is kept: 10² becomes ``10^2`` and not 102.
+    Exponents survive it: 10² becomes ``10^2`` and not 102.
 
     Example:
         >>> compatible("10\u00b2, \u201cja\u201d, \u0663 \uff21")

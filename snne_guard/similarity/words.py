@@ -31,17 +31,17 @@ FUNCTION_WORDS = frozenset(
 """Articles, pronouns, auxiliaries, prepositions and conjunctions of nine languages."""
 
 NEGATIONS = frozenset(_LISTS["negations"])
-"""Words that turn a statement round."""
+"""Words that negate a statement."""
 
 _PAIRS = [pair.split("/") for pair in _LISTS["opposites"]]
 OPPOSITES = dict(_PAIRS) | {second: first for first, second in _PAIRS}
-"""Short words of which one in place of the other turns a statement round."""
+"""Pairs of short words, such as "on" and "off", that make statements opposite."""
 
 OR = frozenset(_LISTS["or"])
 """Words by which a question offers a choice."""
 
 SCALES = frozenset(_LISTS["scales"])
-"""Words that change the number beside them."""
+"""Words that change the number beside them, such as "million" and "minus"."""
 
 SPELLINGS = dict(pair.split("=") for pair in _LISTS["spellings"])
-"""Other spellings of small numbers and units, so that "two" is "2"."""
+"""Spellings of small numbers and units: "two" is "2"."""
