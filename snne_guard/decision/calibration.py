@@ -1,4 +1,4 @@
-"""What was learnt from graded answers, and the settings that it holds for."""
+"""Calibration: what graded answers taught, and the settings that it holds for."""
 
 from __future__ import annotations
 
@@ -63,10 +63,10 @@ def _now() -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calibration:
-    """A threshold made from graded answers, bound to how these were drawn and scored.
+    """A threshold from graded answers, bound to how these were drawn and scored.
 
-    A guard that is given one refuses to start with other settings, and accepts only
-    sets that were drawn and scored as the graded ones were.
+    A guard with other settings refuses to start with it, and accepts an answer only if
+    its set was drawn and scored like the graded ones.
 
     Attributes:
         settings: How the graded answers were drawn and scored: plain values by the

@@ -1,4 +1,4 @@
-"""Whether uncertainties still come from where a calibration was made."""
+"""Drift: whether new uncertainties still look like those of a calibration."""
 
 from __future__ import annotations
 
@@ -67,8 +67,8 @@ def drift(
 ) -> DriftReport:
     """Compare new uncertainties with those that a calibration was made from.
 
-    It is the two-sample Kolmogorov-Smirnov test, with the asymptotic p-value; ties make
-    it cautious. It sees questions that have become easier or harder, and not a model
+    It is the two-sample Kolmogorov-Smirnov test with the asymptotic p-value; ties make
+    it cautious. It notices questions that have become easier or harder, but not a model
     that errs more often at the same ``u``.
 
     Args:

@@ -42,7 +42,7 @@ class Accepted:
 
 
 def least_labels(alpha: float, delta: float) -> int:
-    """Return how many accepted answers without one error show an error below alpha.
+    """Return how many accepted answers, none of them wrong, certify alpha.
 
     Example:
         >>> [least_labels(alpha, 0.1) for alpha in (0.2, 0.1, 0.05, 0.01)]

@@ -1,13 +1,13 @@
-"""Similarity matrix and log-probabilities to a score of how far answers differ.
+"""Methods that score how far answers differ, from arrays of numbers.
 
 Each method of the paper, and each that the field measures itself against, is a pure
 function on arrays, with an entry in ``METHODS``. Arguments are named as the fields of
 ``MethodInputs``. Log-probabilities and entropies are in nats, and a higher value is
 always more uncertain.
 
-Every function raises InputError where an array is masked, has another shape than it
-says, holds NaN, or a number outside of the range that it says, and ConfigurationError
-where an option is outside of its range. Noise of rounding is cut off.
+Every function raises InputError for an array that is masked, holds NaN, or has a shape
+or range other than the documented one, and ConfigurationError for an option outside its
+range. Rounding errors are clipped.
 """
 
 from snne_guard.scorers.eigen_score import eigen_score

@@ -1,4 +1,4 @@
-"""Checks of what methods are given: matrices, log-probabilities, shares, clusters."""
+"""Checks of the inputs of methods: matrices, log-probabilities, shares, clusters."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ __all__ = [
 # How far above 0 a provider's rounding may lift a log-probability.
 _LOGPROB_SLACK = 1e-3
 _SHARE_SLACK = 1e-6
-# Half precision and numbers rounded for a file leave sums that are not quite 1.
+# Half precision, and rounding for a file, leave sums that are not quite 1.
 _SUM_SLACK = 1e-2
 # More answers than this have no exact float.
 _MOST_ANSWERS = 2**53
@@ -62,9 +62,9 @@ def as_matrix(
 
 
 def as_similarity(values: ArrayLike, /, *, n: int) -> FloatArray:
-    """Return what a similarity gave for ``n`` texts: symmetric, in [0, 1], diagonal 1.
+    """Return the matrix of ``n`` texts: symmetric, in [0, 1], diagonal 1.
 
-    The diagonal is 1 whatever the similarity says: a text is like itself.
+    The diagonal is set to 1 whatever it was: a text is like itself.
     """
     matrix = as_shares(values, what="similarity")
     if matrix.shape != (n, n):
@@ -102,7 +102,7 @@ def as_token_logprobs(lists: Sequence[ArrayLike], /) -> list[FloatArray]:
 
 
 def as_shares(values: ArrayLike, /, *, what: str) -> FloatArray:
-    """Return numbers in [0, 1], cutting off what rounding left outside."""
+    """Return numbers in [0, 1]; those that rounding left outside are clipped."""
     shares = as_numbers(values, what=what)
     if not shares.size:
         msg = f"expected at least one {what}, got none"

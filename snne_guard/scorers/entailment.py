@@ -30,7 +30,7 @@ __all__ = [
 
 
 def entailment_ratio(entailment: ArrayLike) -> FloatArray:
-    """Return how much a text supports another, neutral left out of account.
+    """Return how much each text supports each other one, ignoring neutral.
 
     Args:
         entailment: ``(n, n, 3)`` probabilities, as of ``MethodInputs.entailment``.
@@ -89,9 +89,9 @@ def luq_pair(support: ArrayLike) -> float:
 
     .. math:: U = 1 - \frac1n \sum_i \max_{j \ne i} S_{ij}
 
-    with S mirrored: of each pair only the earlier answer is the premise, so that the
-    order of the answers matters. This is what the code of the SNNE paper calls
-    LUQ-Pair; the published one compares sentences.
+    with S mirrored: of each pair only the earlier answer is the premise, so the order
+    of the answers matters. This is LUQ-Pair in the code of the SNNE paper; the
+    published one compares sentences.
 
     Args:
         support: ``(n, n)`` support S in [0, 1], premise first, n >= 1, as of

@@ -35,15 +35,15 @@ __all__ = [
 def greedy_clusters(equivalent: ArrayLike) -> IntArray:
     """Return clusters as the authors of semantic entropy form them.
 
-    In order, each answer without a cluster founds one and takes in every later answer
-    that is equivalent to it, even one of an earlier cluster. If the relation is not
+    In order, each answer without a cluster starts one and takes in every later answer
+    that is equivalent to it, even from an earlier cluster. If the relation is not
     transitive, the order of the answers matters.
 
     Args:
         equivalent: ``(n, n)`` booleans, n >= 1, symmetric.
 
     Returns:
-        ``(n,)`` cluster ids 0, 1, ... in the order of founding.
+        ``(n,)`` cluster ids, counted from 0 in the order in which they start.
 
     Source:
         Farquhar et al. 2024, "Detecting hallucinations in large language models using
@@ -56,12 +56,12 @@ def greedy_clusters(equivalent: ArrayLike) -> IntArray:
     """
     relation = as_equivalence(equivalent)
     ids = np.full(len(relation), -1, dtype=np.intp)
-    founded = 0
+    count = 0
     for i, row in enumerate(relation):
         if ids[i] < 0:
-            ids[i] = founded
-            ids[i + 1 :][row[i + 1 :]] = founded
-            founded += 1
+            ids[i] = count
+            ids[i + 1 :][row[i + 1 :]] = count
+            count += 1
     return ids
 
 

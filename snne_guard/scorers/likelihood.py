@@ -1,4 +1,4 @@
-"""What the delivered answer shows: its probability, its length, and pTrue.
+"""Methods that look at the delivered answer: its probability, its length, pTrue.
 
 ``main_logprobs`` are the ``(t,)`` natural log-probabilities of the tokens of the
 delivered answer, t >= 1, and ``main_similarity`` its ``(m,)`` similarity in [0, 1] to

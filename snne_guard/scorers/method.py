@@ -44,8 +44,8 @@ class Method:
         mapping: ``(value, n, *, tau)`` to ``u``; None maps the limits linearly to
             [0, 1].
         default_similarity: Name of the similarity it runs on if none is given.
-        without_logprobs: What runs in its place where log-probabilities are missing,
-            on the same scale; None if nothing does.
+        without_logprobs: The method on the same scale that runs instead where
+            log-probabilities are missing, None if there is none.
 
     Raises:
         ConfigurationError: An argument is no field of ``MethodInputs``, or an option is
@@ -96,12 +96,12 @@ class Method:
 
     @property
     def white_box(self) -> bool:
-        """Whether it needs what only the model's owner can see."""
+        """Whether it needs more than the texts of replies."""
         return not _WHITE_BOX.isdisjoint(self.arguments)
 
     @property
     def compares_answers(self) -> bool:
-        """Whether it looks at how the answers relate to one another."""
+        """Whether it compares the answers with one another."""
         return not _COMPARISON.isdisjoint(self.arguments)
 
     def anchor(self, similarity: str, /) -> float:

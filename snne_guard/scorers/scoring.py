@@ -186,7 +186,7 @@ def score_members(
     self_check: float | None = None,
     check: SelfCheck | None = None,
 ) -> Score:
-    """Score texts that all count, with method and similarity already resolved.
+    """Score texts that are all readable, by a method and similarity already resolved.
 
     ``similarity`` and ``similarity_name`` are those of ``resolve_similarity``; the rest
     is as for ``score``. A method that compares nothing never calls the similarity.

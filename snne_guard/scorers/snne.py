@@ -1,4 +1,4 @@
-"""Semantic Nearest Neighbor Entropy, plain and weighted: the paper's own scores."""
+"""Semantic Nearest Neighbor Entropy, plain (SNNE) and weighted (WSNNE)."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ def snne(
         tau: Temperature of the softmax, above 0. Compare values only at equal n and
             tau.
         include_self: Whether ``j = i`` is in the inner sum, as in the paper.
-        anchor: Share in [0, 1] of the outer mean's weight that goes to the first
-            answer before the rest is shared among all; 0 in the paper.
+        anchor: Share in [0, 1] of the weight of the outer mean that the first answer
+            gets before the rest is shared among all; 0 in the paper.
 
     Returns:
         The entropy in nats, usually negative; higher is more uncertain. For f in
