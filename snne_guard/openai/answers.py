@@ -10,7 +10,7 @@ from typing import Any
 from openai import BaseModel
 
 from snne_guard.errors import ConfigurationError
-from snne_guard.sampling.openai import ApiObject, ApiRequest, StreamedAnswer
+from snne_guard.sampling.openai import ApiObject, ApiRequest
 from snne_guard.sampling.options import asks_for_schema
 
 __all__ = ["answer_of", "attach", "parse", "refusal_of"]
@@ -51,10 +51,7 @@ def refusal_of(request: ApiRequest, raw: object, text: str) -> ApiObject:
         raw: The withheld answer.
         text: What the application is to show.
     """
-    if isinstance(raw, StreamedAnswer):
-        fields: dict[str, Any] = dict(raw.fields)
-    else:
-        fields = raw.to_dict(warnings=False) if isinstance(raw, BaseModel) else {}
+    fields = raw.to_dict(warnings=False) if isinstance(raw, BaseModel) else {}
     refuses = asks_for_schema(request.body)  # the text of a refusal would not fit
     if request.api.name == "chat":
         kept = {name: fields[name] for name in _KEPT_OF_COMPLETION if name in fields}

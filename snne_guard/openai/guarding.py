@@ -154,7 +154,7 @@ class Guarding(_Guarding):
     def _parts(self, request: ApiRequest) -> Generator[Any]:
         """Yield the answer as the parts of a stream, the last with the assessment."""
         if self.settings.withholds:
-            answer, record = self._deliver(request)
+            answer, record = self._deliver(request.unstreamed())
             yield from with_assessment(parts_of(request, answer), record)
             return
         end = StreamEnd()
@@ -194,7 +194,7 @@ class AsyncGuarding(_Guarding):
 
     async def _parts(self, request: ApiRequest) -> AsyncGenerator[Any]:
         if self.settings.withholds:
-            answer, record = await self._deliver(request)
+            answer, record = await self._deliver(request.unstreamed())
             for part in with_assessment(parts_of(request, answer), record):
                 yield part
             return

@@ -14,7 +14,7 @@ from openai.types.chat import ChatCompletionChunk
 
 from snne_guard.call import Outcome
 from snne_guard.openai.answers import attach
-from snne_guard.sampling.openai import ApiObject, ApiRequest, StreamedAnswer
+from snne_guard.sampling.openai import ApiObject, ApiRequest
 from snne_guard.sampling.reading import mapping_of
 
 __all__ = [
@@ -138,9 +138,7 @@ def _ends_stream(part: object) -> bool:
 
 
 def parts_of(request: ApiRequest, answer: ApiObject) -> list[Any]:
-    """Return an answer as the parts of a stream, as they came where it was one."""
-    if isinstance(answer, StreamedAnswer):
-        return list(answer.parts)
+    """Return a whole answer as the parts of a stream."""
     fields = answer.to_dict(warnings=False)
     chat = request.api.name == "chat"
     return list(_chunks(fields, request) if chat else _events(fields))
@@ -156,6 +154,8 @@ def _chunks(fields: Fields, request: ApiRequest) -> Iterator[Any]:
         calls = enumerate(delta["tool_calls"])
         delta["tool_calls"] = [{**call, "index": index} for index, call in calls]
     text = {"index": 0, "delta": delta, "finish_reason": None}
+    if choice.get("logprobs") is not None:
+        text["logprobs"] = choice["logprobs"]
     end = {"index": 0, "delta": {}, "finish_reason": choice["finish_reason"]}
     make: Any = ChatCompletionChunk.construct
     yield make(**head, choices=[text])
@@ -179,20 +179,34 @@ def _response_events(fields: Fields) -> Iterator[tuple[Any, str, dict[str, Any]]
         parts = item.get("content") if item.get("type") == "message" else None
         if parts is not None:
             started["content"] = []
+        calls = item.get("type") == "function_call"
+        if calls:
+            started["arguments"] = ""
         added = {"item": started, **at}
         yield events.ResponseOutputItemAddedEvent, "output_item.added", added
         for position, part in enumerate(parts or ()):
             where = {**at, "content_index": position, "item_id": item.get("id")}
             yield from _part_events(part, where)
+        if calls:
+            yield from _call_events(item, {**at, "item_id": item.get("id")})
         done = {"item": item, **at}
         yield events.ResponseOutputItemDoneEvent, "output_item.done", done
     yield events.ResponseCompletedEvent, "completed", {"response": fields}
 
 
+def _call_events(call: Fields, where: Fields) -> Iterator[tuple[Any, str, Any]]:
+    delta: type[Any] = events.ResponseFunctionCallArgumentsDeltaEvent
+    done: type[Any] = events.ResponseFunctionCallArgumentsDoneEvent
+    name, arguments = "function_call_arguments", call["arguments"]
+    yield delta, f"{name}.delta", {"delta": arguments, **where}
+    whole = {"arguments": arguments, "name": call["name"], **where}
+    yield done, f"{name}.done", whole
+
+
 def _part_events(part: Fields, where: Fields) -> Iterator[tuple[Any, str, Any]]:
     delta: type[Any] = events.ResponseTextDeltaEvent
     done: type[Any] = events.ResponseTextDoneEvent
-    field, stem, extra = "text", "output_text", {"logprobs": list[Any]()}
+    field, stem, extra = "text", "output_text", {"logprobs": part.get("logprobs") or []}
     if part["type"] == "refusal":
         delta, done = events.ResponseRefusalDeltaEvent, events.ResponseRefusalDoneEvent
         field, stem, extra = "refusal", "refusal", {}

@@ -84,15 +84,23 @@ def test_nothing_comes_before_the_decision_where_it_may_be_withheld(
             decided.append(time.monotonic())
         return Answer(texts=["Paris it is"])
 
-    with guarded(script, way, n=2, **REFUSING) as (_, call):
+    with guarded(script, way, n=2, **REFUSING) as (server, call):
         stream = call(path, stream=True)
         first = call.first(stream)
         assert decided
         assert time.monotonic() > decided[0]
         parts = [first, *call.parts(stream)]
+        assert not any(asked.body.get("stream") for asked in server.requests)
     assert content(parts) == "Paris it is"
-    assert len(parts) > 4  # as they were sent
-    assert parts[-1].snne_guard["decision"] == "accept"
+    record = parts[-1].snne_guard
+    assert (record["decision"], record["cost"]["lower_bound"]) == ("accept", False)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_stream_that_waits_has_the_log_probabilities_asked_for(way: str) -> None:
+    with guarded(always("Paris"), way, **REFUSING) as (_, call):
+        parts, _stream = call.stream(logprobs=True)
+    assert parts[0].choices[0].logprobs.content[0].logprob == -0.1
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -225,11 +233,8 @@ def test_a_stream_that_breaks_off_raises(path: str, way: str) -> None:
 
 
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("options", [{}, REFUSING])
-def test_a_stream_of_choices_that_nobody_asked_for_is_an_error(
-    options: dict[str, Any], way: str
-) -> None:
-    with guarded(always("Paris", "Rome", choices=2), way, **options) as (_, call):
+def test_a_stream_of_choices_that_nobody_asked_for_is_an_error(way: str) -> None:
+    with guarded(always("Paris", "Rome", choices=2), way) as (_, call):
         with pytest.raises(SamplingError, match="several choices"):
             call.stream()
 

@@ -12,7 +12,7 @@ from snne_guard.sampling.openai.bodies import (
     capabilities_of,
     reusable_options,
 )
-from snne_guard.sampling.openai.sender import OpenAISender, StreamedAnswer
+from snne_guard.sampling.openai.sender import OpenAISender
 
 __all__ = [
     "Api",
@@ -21,7 +21,6 @@ __all__ = [
     "ChatApi",
     "OpenAISender",
     "ResponsesApi",
-    "StreamedAnswer",
     "capabilities_of",
     "keep_first_choice",
     "reusable_options",

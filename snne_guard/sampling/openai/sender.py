@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
-from contextlib import aclosing, closing
-from dataclasses import dataclass, field, replace
+from collections.abc import AsyncGenerator, Generator, Mapping
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -33,22 +32,9 @@ from snne_guard.sampling.steps import (
     without_rejected,
 )
 
-__all__ = ["OpenAISender", "StreamedAnswer"]
+__all__ = ["OpenAISender"]
 
 _ANSWER = Draw(role="answer")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StreamedAnswer:
-    """An answer that came as a stream.
-
-    Attributes:
-        parts: Its chunks or events; empty where they were passed on already.
-        fields: The fields of the answer that they make up.
-    """
-
-    parts: Sequence[Any] = field(repr=False)
-    fields: Mapping[str, Any] = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,17 +90,11 @@ class OpenAISender:
             Exception: What the client raises, or a ``NoReplyError`` where there is no
                 reply in the answer.
         """
-        if draw.role == "answer" and self._request.stream_cls is not None:
-            with closing(self.stream()) as stream:
-                return self._streamed_reply(list(stream))
         (post, result), failed = run_steps(self._steps(draw), self._send_post)
         return self._reply(draw, post, result, failed)
 
     async def asend(self, draw: Draw, /) -> Reply:
         """Do the same without blocking the event loop."""
-        if draw.role == "answer" and self._request.stream_cls is not None:
-            async with aclosing(self.astream()) as stream:
-                return self._streamed_reply([part async for part in stream])
         carried_out = await arun_steps(self._steps(draw), self._send_post)
         (post, result), failed = carried_out
         return self._reply(draw, post, result, failed)
@@ -123,8 +103,8 @@ class OpenAISender:
         """Send the request for the answer and yield the parts of its stream."""
         steps = self._steps(_ANSWER)
         (post, stream), failed = run_steps(steps, self._send_post)
+        self._failed_before_stream = failed
         with stream:
-            self._begin_stream(failed)
             for part in stream:
                 yield self._keep(part, post)
 
@@ -132,14 +112,15 @@ class OpenAISender:
         """Do the same without blocking the event loop."""
         steps = self._steps(_ANSWER)
         (post, stream), failed = await arun_steps(steps, self._send_post)
+        self._failed_before_stream = failed
         async with stream:
-            self._begin_stream(failed)
             async for part in stream:
                 yield self._keep(part, post)
 
     def streamed(self) -> Reply:
         """Return the answer that the parts of its stream made up."""
-        return self._streamed_reply(())
+        fields = self._api.join(self._streamed_parts)
+        return self._read(fields, self._failed_before_stream)
 
     # -- Requests ----------------------------------------------------------------------
 
@@ -192,11 +173,6 @@ class OpenAISender:
 
     # -- Replies -----------------------------------------------------------------------
 
-    def _begin_stream(self, failed: int) -> None:
-        """Forget the parts of an attempt that broke off."""
-        self._streamed_parts.clear()
-        self._failed_before_stream = failed
-
     def _keep(self, part: ApiObject, post: _Post) -> ApiObject:
         """Keep a part of the stream for ``streamed``; return it as the user gets it."""
         keep_first_choice(part)
@@ -204,11 +180,6 @@ class OpenAISender:
         if "logprobs" in post.optional:
             self._api.remove_logprobs(part)
         return part
-
-    def _streamed_reply(self, parts: Sequence[Any]) -> Reply:
-        fields = self._api.join(self._streamed_parts)
-        reply = self._read(fields, self._failed_before_stream)
-        return replace(reply, raw=StreamedAnswer(parts=parts, fields=fields))
 
     def _reply(self, draw: Draw, post: _Post, result: ApiObject, failed: int) -> Reply:
         if draw.role == "check":
