@@ -122,12 +122,6 @@ def test_samples_that_do_not_come_after_a_late_answer_are_not_what_failed() -> N
     assert outcome.error.timeout == 2.0
 
 
-def test_the_samples_alone_are_the_set_where_the_answer_is_left_out() -> None:
-    request = guarding(n=4, include_answer=False, threshold=0.4)
-    assessment = assess(request, "Rome", ALIKE)
-    assert (assessment.uncertainty, assessment.scored) == (0.0, ("Paris",) * 4)
-
-
 def test_a_disabled_guard_has_no_fallback(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SNNE_GUARD_DISABLED", "1")
     error = ValueError("bad key")

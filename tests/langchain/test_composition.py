@@ -130,6 +130,7 @@ def test_a_guard_in_a_guard_is_asked_like_a_model() -> None:
         record = metadata_of(guard.invoke("Where?"))
         assert len(server.requests) == 6
     assert (record["decision"], record["reasons"]) == ("accept", ["temperature_unset"])
+    assert "fallback" not in record
 
 
 def test_draws_are_made_on_copies_of_a_model_that_keeps_count() -> None:

@@ -119,14 +119,6 @@ async def test_cancelling_aborts_the_draws_in_flight_at_the_server() -> None:
     assert assessment.answer is None
 
 
-async def test_a_time_limit_of_asyncio_cancels_a_call() -> None:
-    with Server(lambda _: Answer(hang=True)) as server:
-        guard = guarded(server, threshold=0.4, on_uncertain="refuse")
-        with pytest.raises(TimeoutError):
-            await asyncio.wait_for(guard.ainvoke("Where?"), 0.3)
-        await asyncio.to_thread(server.wait_for_abandoned, 2)
-
-
 async def test_leaving_a_stream_early_aborts_its_samples() -> None:
     def script(asked: Asked) -> Answer:
         if asked.is_sample:

@@ -174,14 +174,6 @@ def test_a_fallback_that_is_a_guard_may_refuse_too(way: str) -> None:
     )
 
 
-def test_a_guard_in_a_guard_is_no_fallback() -> None:
-    with Server(always("Paris")) as server:
-        outer = SNNEGuard(guarded(server, n=2), n=2, threshold=0.4)
-        record = metadata_of(outer.invoke("Where?"))
-    assert record["decision"] == "accept"
-    assert "fallback" not in record
-
-
 def test_the_refusal_of_a_guard_inside_is_no_answer_to_accept() -> None:
     with Server(split("Paris", *APART * 4)) as server:
         inner = guarded(server, n=2, threshold=0.4, on_uncertain="refuse")

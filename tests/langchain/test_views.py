@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from langchain_core.messages import HumanMessage, SystemMessage
 from langchain_core.tools import tool
-from langchain_openai import ChatOpenAI
 from pydantic import BaseModel
 
 from snne_guard import SNNEGuard
@@ -63,14 +62,6 @@ def test_the_server_gets_each_view_once(way: str) -> None:
     assert (record["method"], record["decision"]) == ("snne", "accept")
 
 
-def test_a_request_for_several_replies_is_made_in_each_view() -> None:
-    with Server(script) as server:
-        record = metadata_of(guarded(server, n=7, views=ALL).invoke("Where?"))
-        # The first call learns nothing of n here: the server takes it.
-        assert sorted(asked.n for asked in server.samples) == [2, 2, 2]
-    assert record["n_used"] == 7
-
-
 @pytest.mark.parametrize("bound", [False, True])
 def test_reasoning_has_room_and_no_stop_texts(bound: bool) -> None:
     limits: dict[str, Any] = {"max_tokens": 20, "stop": ["\n"]}
@@ -86,7 +77,6 @@ def test_reasoning_has_room_and_no_stop_texts(bound: bool) -> None:
     assert limit == {"plain": 20, "examples": 20, "reasoning": 532}
     stops = {name: body.get("stop") for name, body in bodies.items()}
     assert stops == {"plain": ["\n"], "examples": ["\n"], "reasoning": None}
-    assert "stop" not in bodies["reasoning"] or bodies["reasoning"]["stop"] is None
 
 
 def test_a_view_of_the_users_own() -> None:
@@ -166,10 +156,3 @@ def test_a_calibration_brings_its_views() -> None:
     assert [view.name for view in guard.settings.drawn_views] == ALL
     with pytest.raises(ConfigurationError, match="here views="):
         SNNEGuard.from_calibration(MODEL, made, views=["plain"])
-
-
-def test_copies_keep_their_views() -> None:
-    model = ChatOpenAI(model="m", api_key="test")  # type: ignore[arg-type]
-    guard = SNNEGuard(model, views=ALL)
-    copy = guard.model_copy(update={"n": 4})
-    assert [view.name for view in copy.settings.drawn_views] == list(ALL)

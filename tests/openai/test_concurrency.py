@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from concurrent.futures import ThreadPoolExecutor
 from operator import attrgetter
 from typing import Any
@@ -11,19 +10,14 @@ from typing import Any
 import openai
 import pytest
 
-from snne_guard import (
-    GuardTimeoutError,
-)
 from snne_guard.openai import guard_client
-from tests.openai.guarded import PATHS, guarded
+from tests.openai.guarded import guarded
 from tests.support.observers import Watcher
-from tests.support.openai_clients import WAYS
 from tests.support.openai_server import (
     CHAT,
     RESPONSES,
     Answer,
     Asked,
-    Scripted,
     Server,
     always,
 )
@@ -50,8 +44,11 @@ async def test_fifty_tasks_share_a_client() -> None:
 
 @pytest.mark.parametrize("method", ["responses.create", "assess"])
 async def test_cancellation_ends_the_draws(method: str) -> None:
+    def script(asked: Asked) -> Answer:
+        return Answer(hang=True) if asked.is_sample else Answer()
+
     watcher = Watcher()
-    with Server(hanging_samples()) as server:
+    with Server(script) as server:
         given: Any = {"base_url": server.url, "api_key": "x", "max_retries": 0}
         async with openai.AsyncOpenAI(**given) as own:
             client = guard_client(own, n=3, observers=[watcher])
@@ -62,34 +59,3 @@ async def test_cancellation_ends_the_draws(method: str) -> None:
                 await task
             await asyncio.to_thread(server.wait_for_abandoned, 2)
     assert "cancelled" in watcher.only.reasons
-
-
-@pytest.mark.parametrize("way", WAYS)
-def test_an_answer_that_takes_too_long_is_an_error(way: str) -> None:
-    with (
-        guarded(always(hang=True), way, timeout=0.2) as (_, call),
-        pytest.raises(GuardTimeoutError, match=r"0\.2 seconds"),
-    ):
-        call()
-
-
-@pytest.mark.parametrize("way", WAYS)
-def test_late_samples_are_left_behind(way: str) -> None:
-    options: Any = {"sample_timeout": 0.3, "n": 3, "min_samples": 2, "threshold": 0.4}
-    with guarded(hanging_samples(count=1), way, **options) as (_, call):
-        record = call(PATHS[1]).snne_guard
-    assert (record["n_used"], record["reasons"]) == (2, ["samples_late"])
-
-
-def hanging_samples(count: int | None = None) -> Scripted:
-    lock, left = threading.Lock(), count
-
-    def script(asked: Asked) -> Answer:
-        nonlocal left
-        with lock:
-            if not asked.is_sample or left == 0:
-                return Answer(texts=["Paris"])
-            left = None if left is None else left - 1
-        return Answer(hang=True)
-
-    return script

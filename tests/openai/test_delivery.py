@@ -282,16 +282,3 @@ def test_the_user_s_question_is_told_to_the_engine(way: str) -> None:
     with guarded(always("Paris"), way, question=lambda _: 3) as (_, call):
         with pytest.raises(ConfigurationError, match="the question as a text, got int"):
             call()
-
-
-@pytest.mark.parametrize("way", WAYS)
-def test_a_long_message_is_warned_of_once(
-    way: str, caplog: pytest.LogCaptureFixture
-) -> None:
-    message = {"role": "user", "content": "Capital of France? " * 100}
-    with guarded(always("Paris"), way, n=2) as (_, call):
-        for _ in range(3):
-            call(messages=[message])
-    (record,) = [one for one in caplog.records if one.name.startswith("snne_guard")]
-    assert "question=" in record.getMessage()
-    assert "France" not in record.getMessage()

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from snne_guard.self_check import SelfCheck
-from tests.openai.guarded import PATHS, REFUSAL, guarded, text_of
+from tests.openai.guarded import PATHS, guarded
 from tests.support.openai_clients import WAYS
 from tests.support.openai_server import Answer, Asked
 
@@ -42,16 +42,9 @@ def test_the_model_is_asked_about_its_own_answer(
     assert check.body["top_logprobs"] == 5
     assert "temperature" not in check.body
     assert not check.body.get("stream")
-    # The server gives every token a log-probability of -0.1.
+    # The server gives No a log-probability of -0.1, and Yes the rest.
     assert record["self_check"] == pytest.approx(1 - math.exp(-0.1))
     assert (record["n_used"], record["disagreement"]) == (2, 0.0)
-
-
-@pytest.mark.parametrize("way", WAYS)
-def test_a_doubted_answer_is_withheld_where_all_samples_agree(way: str) -> None:
-    options = {"threshold": 0.2, "on_uncertain": "refuse", "self_check": True}
-    with guarded(checking("No"), way, **options) as (_, call):
-        assert text_of(call()) == REFUSAL
 
 
 def test_the_check_has_neither_tools_nor_stop_texts() -> None:

@@ -52,18 +52,6 @@ def test_the_server_gets_each_view_once(path: str, way: str, stream: bool) -> No
     assert (record["method"], record["decision"]) == ("snne", "accept")
 
 
-def test_images_and_the_system_message_stay() -> None:
-    image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}}
-    asks = {"role": "user", "content": [{"type": "text", "text": "What?"}, image]}
-    with guarded(script, "threads", n=4, views=ALL) as (server, call):
-        call(messages=[SYSTEM, asks])
-        drawn = [turns(asked) for asked in server.requests]
-    assert len(drawn) == 4
-    for messages in drawn:
-        assert messages[0] == SYSTEM
-        assert messages[-1]["content"][:2] == asks["content"]
-
-
 @pytest.mark.parametrize(
     ("path", "limit"),
     [
