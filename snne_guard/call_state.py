@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 import uuid
 from dataclasses import asdict, replace
@@ -14,6 +15,8 @@ from snne_guard.types import Assessment, Cost, DrawCost, Sample, Score
 from snne_guard.views import taken_in_turn
 
 __all__ = ["CallState"]
+
+_log = logging.getLogger(__name__)
 
 
 class CallState:
@@ -33,7 +36,7 @@ class CallState:
         self.costs: list[DrawCost] = []
         self.temperature_set = request.capabilities.temperature
         self.members: Members | None = None
-        self.p_correct: float | None = None
+        self.check: Reply | None = None
         self.late = False
         self._reasons: list[str] = []
 
@@ -58,8 +61,8 @@ class CallState:
     def take(self, draw: Draw, result: Reply | Failure | None) -> None:
         """Count what a draw brought."""
         self.costs.append(self._cost_of(draw, result))
-        if draw.role == "check":  # one that failed loses nothing
-            self.p_correct = result.p_correct if isinstance(result, Reply) else None
+        if draw.role == "check":
+            self._take_check(result)
         elif result is None:
             self.late = True
             if draw.role == "sample" and self.answer_error is None:
@@ -77,6 +80,14 @@ class CallState:
                 samples = tuple(map(draw.view.read, samples))
             self.samples.extend(samples)
             self.temperature_set &= result.temperature_set
+
+    def _take_check(self, result: Reply | Failure | None) -> None:
+        """Keep the self-check; one that failed loses nothing but itself."""
+        if isinstance(result, Reply):
+            self.check = result
+            return
+        why = "late" if result is None else type(result.error).__name__
+        _log.warning("the self-check failed: %s", why)  # a message may hold an answer
 
     def _cost_of(self, draw: Draw, result: Reply | Failure | None) -> DrawCost:
         """Return what a draw took; one that is late may still cost something."""

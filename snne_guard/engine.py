@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 import random
+import time
 from collections import Counter
 from collections.abc import Generator
 from dataclasses import replace
@@ -37,13 +38,13 @@ from snne_guard.sampling.members import (
     compared_text,
     select_members,
 )
-from snne_guard.sampling.replies import Draw, Failure, Reply
+from snne_guard.sampling.replies import Draw, Failure
 from snne_guard.sampling.retrying import is_transient
 from snne_guard.scorers import Method, resolve_method, score_members
 from snne_guard.self_check import UNKNOWN
 from snne_guard.settings import is_disabled
 from snne_guard.similarity import SIMILARITIES, resolve_similarity
-from snne_guard.types import Assessment, Score
+from snne_guard.types import Assessment, Sample, Score
 from snne_guard.views import View, in_turn
 
 __all__ = ["guarded_call", "wants_logprobs"]
@@ -95,7 +96,8 @@ def _draw_all(call: CallState) -> Generator[Draws, Any, Outcome | None]:
     )
     samples = _sample_draws(call)
     if call.answer is None:
-        yield from _send(call, (Draw(role="answer"), *(samples if together else ())))
+        with_answer, samples = (samples, ()) if together else ((), samples)
+        yield from _send(call, (Draw(role="answer"), *with_answer))
         if call.answer is None:
             return _without_answer(call)
     if skipped is not None:
@@ -105,9 +107,7 @@ def _draw_all(call: CallState) -> Generator[Draws, Any, Outcome | None]:
     if request.side_effects:
         call.note("side_effects")
         return None
-    further = _check_draws(call, call.answer)
-    if all(draw.role == "answer" for draw in call.drawn):  # no sample is sent yet
-        further = (*samples, *further)
+    further = (*samples, *_check_draws(call, call.answer.first))
     if further:
         yield from _send(call, further)
     yield from _top_up(call)
@@ -139,12 +139,13 @@ def _missing_views(call: CallState) -> list[View | None]:
     return [view for view, sample in places if sample is None]
 
 
-def _check_draws(call: CallState, answer: Reply) -> tuple[Draw, ...]:
-    """Return the request for the self-check, if there is one."""
-    check = call.settings.check
-    if check is None:
+def _check_draws(call: CallState, answer: Sample) -> tuple[Draw, ...]:
+    """Return the request for the self-check, if there is one worth making."""
+    check, until = call.settings.check, call.samples_deadline
+    is_late = until is not None and until <= time.monotonic()
+    if check is None or is_late or answer.unreadable or answer.refused:
         return ()
-    return (Draw(role="check", turns=(compared_text(answer.first), check.prompt)),)
+    return (Draw(role="check", turns=(compared_text(answer), check.prompt)),)
 
 
 def _send(call: CallState, draws: tuple[Draw, ...]) -> Generator[Draws, Any, None]:
@@ -209,7 +210,7 @@ def _score(call: CallState) -> Generator[Work, Any, Score | None]:
     if settings.temperature >= 1 and agree_suspiciously(members.samples):
         call.note("suspect_agreement")
         return None
-    self_check = call.p_correct
+    self_check = None if call.check is None else call.check.p_correct
     if settings.check is not None and self_check is None:
         call.note("self_check_unknown")
         self_check = UNKNOWN
@@ -331,7 +332,8 @@ def _threshold_applies(call: CallState, score: Score) -> bool:
     calibration, members = call.settings.calibration, call.members
     if not isinstance(calibration, Calibration) or members is None:
         return True
-    if call.request.views != call.settings.drawn_views:
+    check_failed = call.settings.check is not None and call.check is None
+    if check_failed or call.request.views != call.settings.drawn_views:
         return False
     answer = () if call.answer is None else (call.answer.first,)
     try:

@@ -15,7 +15,7 @@ from snne_guard.types import Sample
 __all__ = ["UNKNOWN", "SelfCheck", "read_self_check"]
 
 UNKNOWN = 0.5
-"""What a check counts as that failed, or that says neither yes nor no."""
+"""P(Yes) of a check that failed or said neither."""
 
 _PROMPT = "Is your answer correct? Reply with one word only: Yes or No."
 # Other scripts may stand beside a Yes without a space, as in 答案是Yes.
@@ -34,7 +34,8 @@ class SelfCheck:
             the replies has weight 1; above 0.
 
     Raises:
-        ConfigurationError: The prompt is no text, or the weight no number above 0.
+        ConfigurationError: The prompt does not ask for Yes or No, or the weight is no
+            number above 0.
 
     Example:
         >>> SelfCheck(weight=1.0).uncertainty(disagreement=0.25, p_correct=0.75)
@@ -48,6 +49,11 @@ class SelfCheck:
         prompt: object = self.prompt
         if not isinstance(prompt, str) or not prompt.strip():
             msg = f"expected the self-check's prompt as a text, got {self.prompt!r}"
+            raise ConfigurationError(msg)
+        if not {"yes", "no"} <= set(_words(prompt)):
+            msg = (
+                f"expected the self-check's prompt to ask for Yes or No, got {prompt!r}"
+            )
             raise ConfigurationError(msg)
         check_number(self.weight, what="the self-check's weight", above=0)
 
@@ -65,8 +71,8 @@ class SelfCheck:
 def read_self_check(reply: Sample, entries: object = None) -> float | None:
     """Return the probability that a reply to a self-check says Yes.
 
-    The last word of the reply counts, for some models reason first. With
-    log-probabilities it is the share of Yes among Yes and No at its place.
+    The last word of the reply counts, for some models reason first. Where the provider
+    gives alternatives to its tokens, it is the share of Yes among Yes and No there.
 
     Args:
         reply: What the model said.
@@ -74,8 +80,9 @@ def read_self_check(reply: Sample, entries: object = None) -> float | None:
             with ``top_logprobs`` where the provider gives them.
 
     Returns:
-        A probability in [0, 1]. None where the reply says neither: prose, a refusal, a
-        call of a tool, or a text that was cut off.
+        A probability in [0, 1]. None where the reply says neither, or both: prose, "No.
+        The right answer is yes", a refusal, a call of a tool, or a text that was cut
+        off.
 
     Example:
         >>> read_self_check(Sample(text="Yes."))
@@ -85,9 +92,11 @@ def read_self_check(reply: Sample, entries: object = None) -> float | None:
     """
     if reply.truncated or reply.refused or reply.unreadable or reply.tool_calls:
         return None
-    words = _WORD.findall(reply.text.casefold())
+    words = _words(reply.text)
     if not words or words[-1] not in {"yes", "no"}:
         return None
+    if (words[0], words[-1]) == ("no", "yes"):
+        return None  # "No. The right answer is yes."
     share = _share_of_yes(entries, words[-1])
     return float(words[-1] == "yes") if share is None else share
 
@@ -99,26 +108,28 @@ def _share_of_yes(entries: object, word: str) -> float | None:
             break
     else:
         return None
-    # Keyed by the token: the one that was drawn is among the alternatives as well.
     known = {each.get("token"): each for each in _mappings(entry.get("top_logprobs"))}
-    alternatives = {**known, entry.get("token"): entry}.values()
+    if not known:  # what is left goes to other spellings too, so it is not the other's
+        return None
     mass = {"yes": 0.0, "no": 0.0}
-    for each in alternatives:
+    # Keyed by the token: the one that was drawn is among the alternatives as well.
+    for each in {**known, entry.get("token"): entry}.values():
         logprob = each.get("logprob")
         if _word_of(each) in mass and isinstance(logprob, int | float):
             mass[_word_of(each)] += math.exp(min(0.0, logprob))
     if not mass[word]:
         return None
-    if not known:
-        other = "no" if word == "yes" else "yes"
-        mass[other] = max(0.0, 1.0 - mass[word])
     return mass["yes"] / (mass["yes"] + mass["no"])
 
 
 def _word_of(entry: Mapping[str, Any]) -> str:
     token = entry.get("token")
-    words = _WORD.findall(token.casefold()) if isinstance(token, str) else []
+    words = _words(token) if isinstance(token, str) else []
     return words[0] if len(words) == 1 else ""
+
+
+def _words(text: str) -> list[str]:
+    return _WORD.findall(text.casefold())
 
 
 def _mappings(value: object) -> list[Mapping[str, Any]]:

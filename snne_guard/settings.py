@@ -107,6 +107,12 @@ class GuardSettings:
         self._settle_policy()
         if isinstance(self.calibration, Calibration) and self.method == "auto":
             self._settle("method", self.calibration.settings.get("method", "auto"))
+        if len(self.drawn_views) > self.n_samples:
+            msg = (
+                f"expected a sample for each of the {len(self.drawn_views)} views, got "
+                f"n={self.n!r}, which draws {self.n_samples}"
+            )
+            raise ConfigurationError(msg)
         if self.drawn_views and self.method == "auto":
             self._settle("method", "snne")  # some views leave no log-probabilities
         self._check_method()

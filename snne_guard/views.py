@@ -1,8 +1,7 @@
 """Views: other ways of putting the question, in which samples are drawn.
 
-A model that errs in one way under its plain prompt often errs in another way under
-another one, so that wrong answers differ more. The answer itself is never drawn in a
-view.
+A model that is wrong under one prompt is often wrong differently under another, so
+wrong answers differ more. The answer itself is never drawn in a view.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ __all__ = [
 ]
 
 EXTRA_TOKENS = 512
-"""Tokens that a sample may have beyond the user's limit, for what is not compared."""
+"""Tokens that a sample gets beyond the user's limit where a part of it is compared."""
 
 _log = logging.getLogger(__name__)
 
@@ -87,12 +86,12 @@ class View:
         except Exception as error:
             why = f"raised {type(error).__name__}"
             raise self._failed(why) from error
-        if not isinstance(made, list | tuple) or not made:
-            why = "returned no messages"
+        if not isinstance(made, list | tuple):
+            why = f"returned {type(made).__name__} in place of a list of messages"
             raise self._failed(why)
         end = _roles_from_last_user_turn(messages)
-        if end and _roles_from_last_user_turn(made) != end:
-            why = "dropped the user's last turn"
+        if not made or _roles_from_last_user_turn(made) != end:
+            why = "did not end with the user's last turn, as the conversation does"
             raise self._failed(why)
         return [*made]
 
@@ -136,7 +135,7 @@ def final_answer(reply: str, /) -> str | None:
         '7'
     """
     parts = _MARKER.split(reply)
-    return parts[-1].strip("* \t\r\n") or None if len(parts) > 1 else None
+    return parts[-1].strip("*_ \t\r\n") or None if len(parts) > 1 else None
 
 
 def resolve_views(views: Sequence[str | View], /) -> tuple[View, ...]:
@@ -160,7 +159,9 @@ def resolve_views(views: Sequence[str | View], /) -> tuple[View, ...]:
 def _resolved(each: object, named: dict[str, View]) -> View:
     if isinstance(each, View):
         if named.setdefault(each.name, each) != each:
-            msg = f"expected views with names of their own, got another {each.name!r}"
+            msg = (
+                f"expected each view to have its own name, got two named {each.name!r}"
+            )
             raise ConfigurationError(msg)
         return each
     if isinstance(each, str) and each in VIEWS:
@@ -203,7 +204,7 @@ _REASONING = (
     "First think step by step, in a few short sentences. Then write the final answer, "
     'in the form that was asked for, alone on the last line after "Answer:".'
 )
-_MARKER = re.compile(r"\bAnswer\s*\**\s*[:：]")  # noqa: RUF001 - the colon of Chinese
+_MARKER = re.compile(r"(?<![^\W_])answer\s*[*_]*\s*[:：]", re.IGNORECASE)  # noqa: RUF001 - the colon of Chinese
 
 
 def _examples(messages: Messages) -> Messages:
@@ -252,7 +253,7 @@ def _field(message: object, name: str) -> Any:  # noqa: ANN401 - whatever is the
 
 def _role_of(message: object) -> object:
     role = _field(message, "role") or _field(message, "type")
-    return "user" if role == "human" else role
+    return {"human": "user", "ai": "assistant"}.get(str(role), role)
 
 
 def _roles_from_last_user_turn(messages: Sequence[Any]) -> list[object]:

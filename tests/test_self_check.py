@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -38,6 +39,7 @@ def entry(token: str, p: float, **others: float) -> dict[str, Any]:
         ("**YES**", 1.0),
         ("Let me see: 2 + 2 is 4, so the answer is: No", 0.0),
         ("Yes and no", 0.0),
+        ("No. The right answer is yes.", None),  # of another question
         ("I believe it is correct.", None),
         ("yesterday", None),
         ("", None),
@@ -74,11 +76,12 @@ def test_a_reply_that_is_none_says_nothing(fields: Any) -> None:
         # Yes among Yes and No, in every spelling; other words do not count.
         ("Yes", [entry("Yes", 0.5, Yes=0.5, yes=0.1, No=0.2, Maybe=0.2)], 0.75),
         ("No", [entry(" no", 0.6, No=0.2)], 0.0),
-        ("No", [entry("No", 0.9)], 0.1),
-        ("Yes", [entry("Yes", 0.8)], 0.8),
+        # Without alternatives the rest may be other spellings: the word counts.
+        ("No", [entry("No", 0.4)], 0.0),
+        ("Yes", [entry("Yes", 0.4)], 1.0),
         # The last word's place, not the first one's.
-        ("Yes? No", [entry("Yes", 0.9), entry("?", 1), entry(" No", 0.7)], 0.3),
-        ("是No", [entry("是", 0.9), entry("No", 0.7)], 0.3),
+        ("Yes? No", [entry("Yes", 1, Yes=1), entry(" No", 0.6, Yes=0.2)], 0.25),
+        ("是No", [entry("是", 0.9), entry("No", 0.6, Yes=0.2)], 0.25),
         # Tokens that do not spell the word: the word itself counts.
         ("Yes", [entry("Y", 0.9), entry("es", 0.9)], 1.0),
         ("Yes", "no entries", 1.0),
@@ -110,7 +113,14 @@ def test_the_uncertainty_is_bounded_and_monotone(
 
 
 @pytest.mark.parametrize(
-    "given", [{"weight": 0}, {"weight": math.inf}, {"prompt": " "}, {"prompt": None}]
+    "given",
+    [
+        {"weight": 0},
+        {"weight": math.inf},
+        {"prompt": " "},
+        {"prompt": None},
+        {"prompt": "Ist das richtig? Ja oder Nein."},
+    ],
 )
 def test_a_check_that_makes_no_sense_is_refused(given: Any) -> None:
     with pytest.raises(ConfigurationError, match=r"expected the self-check's"):
@@ -175,9 +185,20 @@ def test_a_doubted_answer_is_refused_though_all_agree(schedule: Any) -> None:
     assert (outcome.delivery, outcome.assessment.reasons) == ("refusal", ())
 
 
-@pytest.mark.parametrize("p", [None, ConnectionError("down"), TimeoutError("late")])
-def test_a_check_that_fails_counts_as_half_and_loses_nothing(p: Any) -> None:
+@pytest.mark.parametrize(
+    ("p", "log"),
+    [
+        (None, ""),
+        (ConnectionError("Paris"), "the self-check failed: ConnectionError"),
+        (TimeoutError("Paris"), "the self-check failed: late"),
+    ],
+)
+def test_a_check_that_fails_counts_as_half_and_loses_nothing(
+    p: Any, log: str, caplog: pytest.LogCaptureFixture
+) -> None:
     made = checked(p).assessment
+    assert log in caplog.text
+    assert "Paris" not in caplog.text
     assert made.reasons == ("self_check_unknown",)
     assert (made.self_check, made.n_used) == (0.5, 4)
     assert made.uncertainty == pytest.approx(0.5 / 3)
@@ -189,6 +210,20 @@ def test_prompt_and_weight_are_the_users() -> None:
     made = checked(0.5, asked=asked, self_check=check).assessment
     assert asked[-1].turns == ("Paris", "Stimmt das? Yes oder No.")
     assert made.uncertainty == 0.25
+
+
+@pytest.mark.parametrize("answer", [Sample(text="no", refused=True), Sample(text="")])
+def test_an_answer_that_is_none_is_not_checked(answer: Sample) -> None:
+    asked: list[Draw] = []
+
+    def script(draw: Draw, _: int) -> Any:
+        asked.append(draw)
+        if draw.role == "answer":
+            return replace(answer, unreadable=not answer.text, finish_reason="stop")
+        return "Paris"
+
+    feed(Request(settings=GuardSettings(self_check=True), state=GuardState()), script)
+    assert "check" not in [draw.role for draw in asked]
 
 
 def test_an_answer_of_tools_is_checked_by_its_calls() -> None:
@@ -221,6 +256,13 @@ def test_options_that_leave_no_set_are_refused(options: Any, why: str) -> None:
         GuardSettings(**{"self_check": True, **options})
 
 
+def test_a_check_that_would_come_too_late_is_not_asked() -> None:
+    asked: list[Draw] = []
+    made = checked(0.9, asked=asked, sample_timeout=1e-9).assessment
+    assert "check" not in [draw.role for draw in asked]
+    assert "self_check_unknown" in made.reasons
+
+
 # -- A calibration ---------------------------------------------------------------------
 
 
@@ -235,3 +277,15 @@ def test_a_calibration_is_bound_to_its_check() -> None:
     plain = GuardSettings(calibration=calibration(), method="snne", self_check=True)
     with pytest.raises(ConfigurationError, match="self_check=None"):
         plain.check_calibration({})
+
+
+@pytest.mark.parametrize(
+    ("p", "certified"), [(0.9, True), (None, True), (ConnectionError("down"), False)]
+)
+def test_no_promise_is_made_where_the_check_failed(p: Any, certified: Any) -> None:
+    made = calibration(self_check=SelfCheck().prompt, self_check_weight=0.5)
+    options = {**made.guard_settings(), "threshold": None}
+    assessment = checked(p, **options).assessment
+    assert assessment.certified is certified
+    assert ("uncalibrated" in assessment.reasons) is not certified
+    assert (assessment.decision == "accept") is certified

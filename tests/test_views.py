@@ -82,6 +82,17 @@ def test_tool_turns_after_the_question_stay_behind_it() -> None:
     assert "Answer:" in rewritten[0]["content"]
 
 
+def test_turns_of_both_kinds_end_alike() -> None:
+    talk = [HumanMessage("Where?"), AIMessage("In")]
+    again = View("mine", lambda _: [turn("user", "Where?"), turn("assistant", "In")])
+    assert len(again.rewritten(talk)) == 2
+
+
+def test_examples_need_a_question_to_stand_before() -> None:
+    with pytest.raises(SamplingError, match="the user's last turn"):
+        VIEWS["examples"].rewritten([turn("system", "Name a river.")])
+
+
 def fails(_: Any) -> Any:
     msg = "no"
     raise KeyError(msg)
@@ -89,11 +100,11 @@ def fails(_: Any) -> Any:
 
 BROKEN: list[tuple[Any, str]] = [
     (fails, "raised KeyError"),
-    (lambda _: None, "returned no messages"),
-    (lambda _: [], "returned no messages"),
-    (lambda _: "Where?", "returned no messages"),
-    (lambda messages: messages[:-1], "dropped the user's last turn"),
-    (lambda messages: messages[:1], "dropped the user's last turn"),
+    (lambda _: None, "returned NoneType in place of a list of messages"),
+    (lambda _: "Where?", "returned str in place of a list of messages"),
+    (lambda messages: messages[:-1], "did not end with the user's last turn"),
+    (lambda messages: messages[:1], "did not end with the user's last turn"),
+    (lambda _: [], "did not end with the user's last turn"),
 ]
 
 
@@ -117,6 +128,9 @@ def test_a_broken_view_says_what_is_wrong(
         ("So\n**Answer:** 7", "7"),
         ("So\n**Answer: 7**", "7"),
         ("So\nFinal Answer : a\nb", "a\nb"),
+        ("So\nFinal answer: 7", "7"),
+        ("So\n__Answer:__ 7", "7"),
+        ("So\nCounteranswer: 7", None),
         ("Answer：7", "7"),  # noqa: RUF001 - the colon of Chinese
         ("It is 7.", None),
         ("It is 7.\nAnswer", None),
@@ -152,8 +166,8 @@ def test_a_reply_without_an_answer_is_unreadable() -> None:
         ("plain", "views to be a list, got str"),
         (["plane"], r"name of one \(plain, examples, reasoning\), got 'plane'"),
         ([None], "got None"),
-        ([View("plain", sorted)], "names of their own, got another 'plain'"),
-        ([View("a", list), View("a", sorted)], "names of their own, got another 'a'"),
+        ([View("plain", sorted)], "its own name, got two named 'plain'"),
+        ([View("a", list), View("a", sorted)], "its own name, got two named 'a'"),
     ],
 )
 def test_views_that_make_no_sense_are_refused(views: Any, why: str) -> None:
@@ -176,6 +190,12 @@ async def later(_: Any) -> Any: ...
 def test_a_view_that_makes_no_sense_is_refused(given: Any, why: str) -> None:
     with pytest.raises(ConfigurationError, match=why):
         View(*given)
+
+
+def test_every_view_has_a_sample() -> None:
+    GuardSettings(n=3, views=["plain", "examples"])
+    with pytest.raises(ConfigurationError, match=r"each of the 3 views, got n=4.*2"):
+        GuardSettings(n=4, views=ALL, self_check=True)
 
 
 def test_a_view_may_come_twice() -> None:
@@ -263,9 +283,9 @@ def test_a_view_that_fails_loses_its_samples_alone(takes_n: bool) -> None:
 )
 def test_samples_of_a_bound_form_are_plain(request_: Any) -> None:
     asked: list[Draw] = []
-    made = viewed(asked=asked, request=request_, n=3).assessment
+    made = viewed(asked=asked, request=request_, n=4).assessment
     assert {draw.view for draw in asked} == {None}
-    assert (made.n_used, made.reasons) == (3, ())
+    assert (made.n_used, made.reasons) == (4, ())
 
 
 def test_the_same_text_in_two_views_is_no_sign_of_a_cache() -> None:

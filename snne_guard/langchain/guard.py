@@ -94,11 +94,12 @@ class SNNEGuard(BaseChatModel):
             user's last message.
         tool_calls: ``"skip"`` lets an answer that calls bound tools pass without a
             score, ``"score"`` compares the calls value by value.
-        min_samples: Members that a scored set must have; None: ``max(2, ceil(n / 2))``.
+        min_samples: Members that a scored set must have; None: half of them, at least 2.
         schedule: ``"concurrent"`` draws samples beside the answer, ``"answer_first"``
             after it, when a provider's prompt cache is filled.
         timeout: Seconds for the whole call, then ``GuardTimeoutError``.
-        sample_timeout: Seconds after which what has arrived is scored.
+        sample_timeout: Seconds from the start of the call after which what has arrived
+            is scored.
         max_concurrency: Requests in flight for this guard, all calls together.
         sample_rate: Share of calls that are sampled at all, in [0, 1].
         prices: What the model's tokens cost, for ``cost.money``.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import select
 import socket
@@ -282,7 +283,8 @@ def _text(answer: Answer, index: int) -> str:
 
 def _choice(asked: Asked, answer: Answer, index: int) -> JSON:
     text = _text(answer, index)
-    content = _entries(answer, text) if asked.logprobs and answer.logprobs else None
+    given = asked.logprobs and answer.logprobs
+    content = _entries(asked, answer, text) if given else None
     return {
         "index": index,
         "message": {"role": "assistant", "content": text, **answer.message},
@@ -295,14 +297,22 @@ def _words(text: str) -> list[str]:
     return re.findall(r"\s*\S+|\s+$", text)
 
 
-def _entries(answer: Answer, text: str) -> list[JSON]:
-    tokens = _words(text) if answer.tokens is None else answer.tokens
-    return [{"token": token, "logprob": -0.1, "bytes": None} for token in tokens]
+def _entries(asked: Asked, answer: Answer, text: str) -> list[JSON]:
+    """Give every token a log-probability of -0.1; what is left is the other word's."""
+    entries: list[JSON] = []
+    for word in _words(text) if answer.tokens is None else answer.tokens:
+        entry: JSON = {"token": word, "logprob": -0.1, "bytes": None}
+        other = "No" if word == "Yes" else "Yes"
+        rest = {"token": other, "logprob": math.log1p(-math.exp(-0.1)), "bytes": None}
+        top = [dict(entry), rest] if asked.body.get("top_logprobs") else []
+        entries.append({**entry, "top_logprobs": top})
+    return entries
 
 
 def _response(asked: Asked, answer: Answer) -> JSON:
     text = _text(answer, 0)
-    logprobs = _entries(answer, text) if asked.logprobs and answer.logprobs else []
+    given = asked.logprobs and answer.logprobs
+    logprobs = _entries(asked, answer, text) if given else []
     part = {"type": "output_text", "text": text, "annotations": []}
     said = {
         "id": "msg_1",
