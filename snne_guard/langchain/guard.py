@@ -94,7 +94,8 @@ class SNNEGuard(BaseChatModel):
             user's last message.
         tool_calls: ``"skip"`` lets an answer that calls bound tools pass without a
             score, ``"score"`` compares the calls value by value.
-        min_samples: Members that a scored set must have; None: half of them, at least 2.
+        min_samples: Members that a scored set must have; None: half of them, at least
+            two.
         schedule: ``"concurrent"`` draws samples beside the answer, ``"answer_first"``
             after it, when a provider's prompt cache is filled.
         timeout: Seconds for the whole call, then ``GuardTimeoutError``.
