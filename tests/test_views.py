@@ -42,6 +42,12 @@ TALKS: list[list[Any]] = [
         {**turn("user", "Where?"), "name": "Ann"},
     ],
     [
+        turn("developer", "Be brief."),
+        turn("user", [{"type": "text", "text": "What is it?"}, IMAGE]),
+        turn("assistant", "Hello."),
+        {**turn("user", "Where?"), "name": "Ann"},
+    ],
+    [
         SystemMessage("Be brief."),
         HumanMessage("Hi."),
         AIMessage("Hello."),
