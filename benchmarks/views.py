@@ -1,21 +1,25 @@
-"""Samples in three views in place of three plain ones, on recorded answers.
+"""Samples in other views in place of plain ones, on recorded answers.
 
 AUROC says how well an uncertainty ranks wrong answers above right ones within a set of
-questions; figures are means over the three sets. Gains are paired over the questions of
-each set, with a 90 % interval from 1,000 draws of them.
+questions; figures are means over sets with at least ten right and ten wrong answers.
+Gains over three plain samples are paired over the questions of each set, with a 90 %
+interval from 1,000 draws of them. Every recipe has the answer and three samples.
 
-- ``plain``: the answer and three plain samples.
-- ``views``: the answer and three samples, one plain, one behind examples, one that
-  reasons. What has no final answer after "Answer:" is no member, as in the guard.
+GPT-4, which reasons before it answers; only final answers were recorded. ``1 other`` to
+``3 other``: so many of the samples were drawn behind other examples of the task.
+
+Qwen2.5-Coder-1.5B-Instruct:
+
+- ``views``: one plain sample, one behind examples, one that reasons. What has no final
+  answer after "Answer:" is no member, as in the guard.
 - ``last line``: the same, where the last line stands for a missing final answer.
 - ``examples``, ``reasoning``: three samples in that view alone.
 - ``paper``: SNNE of ten plain samples alone.
 
     python -m benchmarks.views
 
-The recordings are of Qwen2.5-Coder-1.5B-Instruct, read from `../shared/data`. Each view
-was drawn three times, and three plain samples are taken from the first nine: a figure
-is the mean over the three draws.
+The recordings are read from `../shared/data`. A figure is the mean over three draws of
+the samples, where as many were recorded.
 """
 
 from __future__ import annotations
@@ -23,12 +27,12 @@ from __future__ import annotations
 import json
 import sys
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from benchmarks.scores import DRAWS, SHARED, show
+from benchmarks.scores import DRAWS, LEAST, SHARED, show
 from benchmarks.self_check import auroc_draws
 from snne_guard import score
 from snne_guard.evaluation import Recording, read_recordings
@@ -36,43 +40,61 @@ from snne_guard.types import FloatArray
 from snne_guard.views import final_answer
 
 REPEATS = 3
-RECIPES = ("paper", "plain", "views", "last line", "examples", "reasoning")
-GAINS = ("views", "last line", "examples", "reasoning")
+BASELINE = "plain"
+PAPER = "paper"
 
 
 @dataclass(frozen=True)
 class Viewed:
-    """A labelled answer with its plain samples, and three in each other view."""
+    """A labelled answer with its plain samples, and those in other views."""
 
     row: Recording
-    examples: Sequence[str]
-    reasoning: Sequence[str]
+    others: Mapping[str, Sequence[str]]
 
-    def samples(self, recipe: str, draw: int) -> list[str]:
-        """Return the members beside the answer, in one of three draws."""
-        last_line = recipe == "last line"
-        finals = [final(reply, last_line=last_line) for reply in self.reasoning]
-        plain = list(self.row.samples)
-        drawn: Mapping[str, list[str | None]] = {
-            "plain": [*plain[3 * draw : 3 * draw + 3]],
-            "views": [plain[draw], self.examples[draw], finals[draw]],
-            "last line": [plain[draw], self.examples[draw], finals[draw]],
-            "examples": [*self.examples],
-            "reasoning": [*finals],
-        }
-        return [text for text in drawn[recipe] if text is not None and text.strip()]
+    @property
+    def plain(self) -> list[str]:
+        return list(self.row.samples)
 
 
-def final(reply: str, *, last_line: bool) -> str | None:
-    """Return what is compared of a reply that reasons."""
-    found = final_answer(reply)
-    if found is None and last_line:
-        return (reply.strip().splitlines() or [""])[-1]
-    return found
+Samples = Callable[[Viewed, int], Sequence[str | None]]
+"""Returns the samples of a recipe, in one of three draws."""
 
 
-def viewed_sets() -> dict[str, list[Viewed]]:
-    """Return the sets that were drawn in views; none where they are not there."""
+# -- GPT-4 -----------------------------------------------------------------------------
+
+
+def gpt4_sets() -> dict[str, list[Viewed]]:
+    """Return the sets of GPT-4; none where they are not there."""
+    path = SHARED / "strong_prompts_gpt4.jsonl"
+    sets: defaultdict[str, list[Viewed]] = defaultdict(list)
+    for row in read_recordings(path) if path.exists() else ():
+        others = {"other": row.extra["samples_other_examples"]}
+        sets[str(row.extra["dataset"])].append(Viewed(row, others))
+    return sets
+
+
+def with_others(count: int) -> Samples:
+    """Return the recipe in which so many samples have other examples in front."""
+
+    def samples(viewed: Viewed, draw: int) -> list[str]:
+        turn = [(draw + place) % REPEATS for place in range(REPEATS)]
+        others = [viewed.others["other"][place] for place in turn[:count]]
+        return others + [viewed.plain[place] for place in turn[count:]]
+
+    return samples
+
+
+GPT4: Mapping[str, Samples] = {
+    BASELINE: with_others(0),
+    **{f"{count} other": with_others(count) for count in (1, 2, 3)},
+}
+
+
+# -- Qwen2.5 1.5B ----------------------------------------------------------------------
+
+
+def qwen_sets() -> dict[str, list[Viewed]]:
+    """Return the sets of Qwen2.5 1.5B; none where they are not there."""
     path = SHARED / "recorded_qwen15_views.jsonl"
     if not path.exists():
         return {}
@@ -82,100 +104,134 @@ def viewed_sets() -> dict[str, list[Viewed]]:
     for row in read_recordings(SHARED / "recorded_qwen15.jsonl"):
         if row.id in views and row.label is not None:
             line = views[row.id]
-            viewed = Viewed(row, line["shots"], line["cot"])
-            sets[str(row.extra["dataset"])].append(viewed)
+            others = {"examples": line["shots"], "reasoning": line["cot"]}
+            sets[str(row.extra["dataset"])].append(Viewed(row, others))
     return sets
 
 
-def uncertainties(rows: Sequence[Viewed], recipe: str) -> list[FloatArray]:
-    """Return a recipe's uncertainty of each answer, in each of its draws."""
-    if recipe == "paper":
-        return [np.array([paper(viewed.row) for viewed in rows])]
-    draws = 1 if recipe in {"examples", "reasoning"} else REPEATS
-    return [
-        np.array(
-            [disagreement(viewed, viewed.samples(recipe, draw)) for viewed in rows]
-        )
-        for draw in range(draws)
-    ]
+def mixed(*, last_line: bool) -> Samples:
+    """Return the recipe of one sample in each view."""
+
+    def samples(viewed: Viewed, draw: int) -> list[str | None]:
+        reasons = viewed.others["reasoning"][draw]
+        answer = final(reasons, last_line=last_line)
+        return [viewed.plain[draw], viewed.others["examples"][draw], answer]
+
+    return samples
+
+
+def final(reply: str, *, last_line: bool) -> str | None:
+    """Return what is compared of a reply that reasons."""
+    answer = final_answer(reply)
+    if answer is None and last_line:
+        return (reply.strip().splitlines() or [""])[-1]
+    return answer
+
+
+QWEN: Mapping[str, Samples] = {
+    BASELINE: lambda viewed, draw: viewed.plain[REPEATS * draw : REPEATS * (draw + 1)],
+    "views": mixed(last_line=False),
+    "last line": mixed(last_line=True),
+    "examples": lambda viewed, _: viewed.others["examples"],
+    "reasoning": lambda viewed, _: [*map(final_answer, viewed.others["reasoning"])],
+}
+
+
+# -- Tables ----------------------------------------------------------------------------
 
 
 def paper(row: Recording) -> float:
     similarity = "rouge_l_paper"
-    found = score(
+    made = score(
         row.samples, include_answer=False, method="snne", similarity=similarity
     )
-    return found.value
+    return made.value
 
 
-def disagreement(viewed: Viewed, samples: Sequence[str]) -> float:
+def disagreement(viewed: Viewed, samples: Sequence[str | None]) -> float:
     row = viewed.row
-    found = score([row.main_answer, *samples], question=row.question, method="snne")
+    drawn = [text for text in samples if text is not None and text.strip()]
+    made = score([row.main_answer, *drawn], question=row.question, method="snne")
     # A set that cannot be scored is never taken for certainty.
-    return 1.0 if found.uncertainty is None else found.uncertainty
+    return 1.0 if made.uncertainty is None else made.uncertainty
 
 
-def main() -> int:
-    """Print the tables; return the exit status."""
-    sets = viewed_sets()
-    if not sets:
-        print("no recordings in views: nothing to compare")
-        return 0
+def auroc(
+    rows: Sequence[Viewed], samples: Samples | None, times: FloatArray
+) -> FloatArray:
+    """Return the AUROC in each draw of the questions, a mean over those of samples."""
+    wrong = np.array([viewed.row.label == 0 for viewed in rows])
+    if samples is None:
+        u = np.array([paper(viewed.row) for viewed in rows])
+        return auroc_draws(u, wrong, times)
+    drawn = [
+        [disagreement(viewed, samples(viewed, draw)) for viewed in rows]
+        for draw in range(REPEATS)
+    ]
+    figures = [auroc_draws(np.array(u), wrong, times) for u in drawn]
+    mean: FloatArray = np.mean(figures, axis=0)
+    return mean
+
+
+def compare(
+    title: str,
+    sets: Mapping[str, Sequence[Viewed]],
+    recipes: Mapping[str, Samples | None],
+) -> None:
+    """Print the figures of one model, and the gains over plain samples."""
     random = np.random.default_rng(0)
     # The first draw has each question once; its AUROC is the figure itself.
-    found: dict[str, dict[str, FloatArray]] = {}
+    figures: dict[str, dict[str, FloatArray]] = {}
+    counts: dict[str, int] = {}
     for name, rows in sets.items():
-        count = len(rows)
-        picks = random.multinomial(count, np.full(count, 1 / count), size=DRAWS)
-        times = np.concatenate([np.ones((1, count)), picks])
-        wrong = np.array([viewed.row.label == 0 for viewed in rows])
-        found[name] = {
-            recipe: np.mean(
-                [auroc_draws(u, wrong, times) for u in uncertainties(rows, recipe)],
-                axis=0,
-            )
-            for recipe in RECIPES
+        n, n_right = len(rows), sum(viewed.row.label == 1 for viewed in rows)
+        if min(n_right, n - n_right) < LEAST:
+            continue
+        picks = random.multinomial(n, np.full(n, 1 / n), size=DRAWS)
+        times = np.concatenate([np.ones((1, n)), picks])
+        counts[name] = n
+        figures[name] = {
+            recipe: auroc(rows, samples, times) for recipe, samples in recipes.items()
         }
-    found["mean"] = {
-        recipe: np.mean([each[recipe] for each in found.values()], axis=0)
-        for recipe in RECIPES
+    counts["mean"] = sum(counts.values())
+    figures["mean"] = {
+        recipe: np.mean([each[recipe] for each in figures.values()], axis=0)
+        for recipe in recipes
     }
-    show(
-        [
-            ["set", "questions", *RECIPES],
-            *(
-                [
-                    name,
-                    len(sets[name]) if name in sets else sum(map(len, sets.values())),
-                    *(f"{each[recipe][0]:.3f}" for recipe in RECIPES),
-                ]
-                for name, each in found.items()
-            ),
-        ]
-    )
-    print()
-    show(
-        [
-            ["over plain", *GAINS],
-            *(
-                [name, *(gain(each[recipe] - each["plain"]) for recipe in GAINS)]
-                for name, each in found.items()
-            ),
-        ]
-    )
-    without = [
-        final_answer(reply) is None
-        for rows in sets.values()
-        for viewed in rows
-        for reply in viewed.reasoning
+    table = [
+        [name, counts[name], *(f"{each[recipe][0]:.3f}" for recipe in recipes)]
+        for name, each in figures.items()
     ]
-    print(f"\n{sum(without)} of {len(without)} replies have no final answer")
-    return 0
+    show([[title, "questions", *recipes], *table])
+    print()
+    others = [recipe for recipe in recipes if recipe not in {BASELINE, PAPER}]
+    gains = [
+        [name, *(gain(each[recipe] - each[BASELINE]) for recipe in others)]
+        for name, each in figures.items()
+    ]
+    show([["over plain", *others], *gains])
+    print()
 
 
 def gain(differences: FloatArray) -> str:
     low, high = np.nanquantile(differences[1:], [0.05, 0.95])
     return f"{differences[0]:+.3f} [{low:+.3f}, {high:+.3f}]"
+
+
+def main() -> int:
+    """Print the tables; return the exit status."""
+    gpt4, qwen = gpt4_sets(), qwen_sets()
+    if gpt4:
+        compare("GPT-4", gpt4, GPT4)
+    if qwen:
+        compare("Qwen2.5 1.5B", qwen, {PAPER: None, **QWEN})
+        viewed = [each for rows in qwen.values() for each in rows]
+        replies = [reply for each in viewed for reply in each.others["reasoning"]]
+        without = sum(final_answer(reply) is None for reply in replies)
+        print(f"{without} of {len(replies)} replies have no final answer")
+    if not gpt4 and not qwen:
+        print("no recordings in views: nothing to compare")
+    return 0
 
 
 if __name__ == "__main__":
