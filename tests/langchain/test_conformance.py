@@ -61,16 +61,12 @@ class TestUnit(ChatModelUnitTests):
         return {}
 
 
-class Scripted(ChatModelIntegrationTests):
-    """The server shows no images, sound or files, so those tests skip themselves."""
+class Suite(ChatModelIntegrationTests):
+    """What both servers take; neither shows images, sound or files."""
 
-    server: ClassVar[Server]
-
-    @pytest.fixture(scope="class", autouse=True)
-    @classmethod
-    def serve(cls) -> Iterator[None]:
-        with Server(obedient) as cls.server:
-            yield
+    @property
+    def chat_model_class(self) -> type[BaseChatModel]:
+        return GuardedChatOpenAI
 
     @property
     def standard_chat_model_params(self) -> dict[str, Any]:
@@ -84,13 +80,19 @@ class Scripted(ChatModelIntegrationTests):
     def supports_image_inputs(self) -> bool:
         return False
 
+
+class Scripted(Suite):
+    server: ClassVar[Server]
+
+    @pytest.fixture(scope="class", autouse=True)
+    @classmethod
+    def serve(cls) -> Iterator[None]:
+        with Server(obedient) as cls.server:
+            yield
+
     @property
     def model_override_value(self) -> str:
         return "another-model"
-
-    @property
-    def chat_model_class(self) -> type[BaseChatModel]:
-        return GuardedChatOpenAI
 
     @property
     def bare(self) -> dict[str, Any]:
@@ -144,7 +146,7 @@ NO_END = "the embedded model may write on and on in a JSON string, to the token 
 
 
 @pytest.mark.slow
-class Embedded(ChatModelIntegrationTests):
+class Embedded(Suite):
     """What this small model cannot do, the bare client shows first."""
 
     cannot: ClassVar[dict[str, str]] = {
@@ -177,22 +179,6 @@ class Embedded(ChatModelIntegrationTests):
             "temperature": 0,
             "use_responses_api": False,
         }
-
-    @property
-    def chat_model_class(self) -> type[BaseChatModel]:
-        return GuardedChatOpenAI
-
-    @property
-    def standard_chat_model_params(self) -> dict[str, Any]:
-        return {}
-
-    @property
-    def supports_json_mode(self) -> bool:
-        return True
-
-    @property
-    def supports_image_inputs(self) -> bool:
-        return False
 
     @property
     def model_override_value(self) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import pickle
 import traceback
@@ -28,7 +27,15 @@ from tests.langchain.leaks import (
     script,
     withholding,
 )
-from tests.langchain.support import CALLS, WHOLE, ask, chat_openai, in_loop, metadata_of
+from tests.langchain.support import (
+    CALLS,
+    WHOLE,
+    ask,
+    calling,
+    chat_openai,
+    in_loop,
+    metadata_of,
+)
 from tests.support.observers import Watcher
 from tests.support.openai_server import Answer, Asked, Server, split
 
@@ -186,15 +193,12 @@ def test_a_model_that_asks_another_in_a_chain_is_not_heard_either(way: str) -> N
 
 
 def test_a_withheld_tool_call_does_not_leak_its_arguments() -> None:
-    def calling(asked: Asked) -> Answer:
+    def script(asked: Asked) -> Answer:
         where = "Lyon" if asked.is_sample else SECRET
-        function = {"name": "go", "arguments": json.dumps({"to": where})}
-        call = {"id": "c", "type": "function", "function": function}
-        message = {"content": None, "tool_calls": [call]}
-        return Answer(message=message, finish="tool_calls")
+        return calling(*[{"to": where}] * asked.n)
 
     handler = Handler()
-    with Server(calling) as server:
+    with Server(script) as server:
         guard = withholding(chat_openai(server), "refuse", tool_calls="score")
         message = guard.invoke("Where?", {"callbacks": [handler]})
     assert metadata_of(message)["decision"] == "refuse"

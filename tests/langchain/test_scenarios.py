@@ -7,7 +7,6 @@ times and well: one request for the answer, one for four samples, and WSNNE acce
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -17,7 +16,14 @@ import openai
 import pytest
 
 from snne_guard import GuardTimeoutError, SNNEGuard
-from tests.langchain.support import REFUSAL, WHOLE, ask, chat_openai, metadata_of
+from tests.langchain.support import (
+    REFUSAL,
+    WHOLE,
+    ask,
+    calling,
+    chat_openai,
+    metadata_of,
+)
 from tests.support.openai_server import Answer, Asked, Scripted, Server, rejecting
 
 PARIS = Answer()
@@ -116,12 +122,6 @@ def logprobs(*values: float | None, tokens: Sequence[str] = ("Paris",)) -> Any:
     return Answer(body=choices(*[{"text": text, "logprobs": {"content": content}}] * 4))
 
 
-def calls(name: str, **arguments: Any) -> Answer:
-    function = {"name": name, "arguments": json.dumps(arguments)}
-    call = {"id": "call_1", "type": "function", "function": function}
-    return Answer(texts=[None], message={"tool_calls": [call]}, finish="tool_calls")
-
-
 def usage(**fields: int) -> Answer:
     return Answer(body=choices(*["Paris"] * 4, usage={"total_tokens": 9, **fields}))
 
@@ -140,6 +140,7 @@ DOWN = Answer(status=500, headers=NOW)
 THOUGHT = "<think>Paris or Lyon?</think>"
 IMAGE = {"content": [{"type": "image_url", "image_url": {"url": "data:,x"}}]}
 TAGGED = [f"{n}.</think> Your balance is as it was." for n in (10, 22, 35, 47, 51)]
+PAYING = calling({"euros": 5}, name="pay")
 INVALID = {"id": "c", "type": "function", "function": {"name": "pay", "arguments": "{"}}
 
 ROWS: dict[str, Row] = {
@@ -187,7 +188,7 @@ ROWS: dict[str, Row] = {
         answer=Answer(finish=None), reasons=("answer_truncated",)
     ),
     "an answer that calls a tool although none is bound": Row(
-        answer=calls("pay", euros=5),
+        answer=PAYING,
         samples=Answer(texts=["Paris"]),
         says=REFUSAL,
         decision="refuse",
@@ -195,7 +196,7 @@ ROWS: dict[str, Row] = {
         reasons=("logprobs_missing",),
     ),
     "an answer that calls a bound tool": Row(
-        answer=calls("pay", euros=5),
+        answer=PAYING,
         says="",
         bound={"tools": [TOOL]},
         decision="unscored",
@@ -234,7 +235,7 @@ ROWS: dict[str, Row] = {
     "a sample that is a refusal": alone(
         Answer(message={"content": None, "refusal": "No."}), "refused_samples"
     ),
-    "a sample that calls a tool": alone(calls("pay"), "tool_call_samples"),
+    "a sample that calls a tool": alone(PAYING, "tool_call_samples"),
     "a sample that is an image": alone(Answer(message=IMAGE), "unreadable_samples"),
     "a sample of another model": alone(Answer(model="other"), "mixed_models", n_used=5),
     "samples that are all empty": no_sample(

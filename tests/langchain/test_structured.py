@@ -18,6 +18,7 @@ from langchain_core.runnables import RunnableLambda
 from pydantic import BaseModel
 
 from snne_guard import ConfigurationError, SNNEGuard, UncertainAnswerError
+from tests.langchain.leaks import SECRET
 from tests.langchain.support import (
     WHOLE,
     calling,
@@ -28,8 +29,6 @@ from tests.langchain.support import (
 )
 from tests.support.observers import Watcher
 from tests.support.openai_server import Answer, Asked, Scripted, Server, split
-
-SECRET = "Xanadu-by-the-lake"  # noqa: S105 - no password
 
 
 class City(BaseModel):

@@ -64,13 +64,7 @@ def agent_script(*samples: int) -> Scripted:
 def test_a_call_of_a_bound_tool_passes_unscored_and_no_sample_is_paid_for(
     way: str,
 ) -> None:
-    def script(asked: Asked) -> Answer:
-        function = {"name": "transfer", "arguments": '{"amount": 5}'}
-        call = {"id": "c", "type": "function", "function": function}
-        message = {"content": None, "tool_calls": [call]}
-        return Answer(message=message, texts=[None], finish="tool_calls")
-
-    with Server(script) as server:
+    with Server(lambda _: calling({"amount": 5})) as server:
         guard = guarded(server, threshold=0.4, on_uncertain="refuse")
         message = ask(guard.bind_tools([transfer]), way)
         assert len(server.requests) == 1

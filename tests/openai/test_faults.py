@@ -38,27 +38,25 @@ class Fault:
     lower_bound: bool = False
 
 
-def one_in(count: int, answer: Answer) -> Scripted:
-    """Give something else for each so many-th sample, each in its own request."""
-    seen = 0
+def odd(sample: Answer, reason: str) -> Fault:
+    """Return a fault in which one sample of four, each asked for alone, is odd."""
+    drawn = 0
 
     def script(asked: Any) -> Answer:
-        nonlocal seen
+        nonlocal drawn
         if not asked.is_sample:
-            return Answer(texts=["Paris"])
+            return Answer()
         if asked.n > 1:
             return Answer(status=400, body={"error": {"message": "no", "param": "n"}})
-        seen += 1
-        return answer if seen % count == 0 else Answer(texts=["Paris"])
+        drawn += 1
+        return sample if drawn % 4 == 0 else Answer()
 
-    return script
+    return Fault(script=script, reasons=(reason,), n_used=4)
 
 
 def beside(**fields: Any) -> Scripted:
     """Answer well, and give samples that are not as usual."""
-    return lambda asked: (
-        Answer(texts=["Paris"], **fields) if asked.is_sample else Answer()
-    )
+    return lambda asked: Answer(**fields) if asked.is_sample else Answer()
 
 
 FAULTS: dict[str, Fault] = {
@@ -83,55 +81,23 @@ FAULTS: dict[str, Fault] = {
     "samples of another model": Fault(
         script=beside(model="other"), reasons=("mixed_models",)
     ),
-    "a sample is empty": Fault(
-        script=one_in(4, Answer(texts=[""])),
-        reasons=("unreadable_samples",),
-        n_used=4,
+    "a sample is empty": odd(Answer(texts=[""]), "unreadable_samples"),
+    "a sample is invisible": odd(Answer(texts=["\u200b\u3164"]), "unreadable_samples"),
+    "a sample is reasoning alone": odd(
+        Answer(texts=["<think>Paris?</think>"]), "unreadable_samples"
     ),
-    "a sample is invisible": Fault(
-        script=one_in(4, Answer(texts=["\u200b\u3164"])),
-        reasons=("unreadable_samples",),
-        n_used=4,
+    "a sample is cut off": odd(Answer(finish="length"), "truncated_samples"),
+    "a sample does not say how it ended": odd(Answer(finish=None), "truncated_samples"),
+    "a sample is filtered": odd(Answer(finish="content_filter"), "refused_samples"),
+    "a sample refuses": odd(
+        Answer(message={"content": None, "refusal": "No."}), "refused_samples"
     ),
-    "a sample is reasoning alone": Fault(
-        script=one_in(4, Answer(texts=["<think>Paris?</think>"])),
-        reasons=("unreadable_samples",),
-        n_used=4,
+    "a sample calls a tool": odd(
+        Answer(message={"tool_calls": [CALL]}), "tool_call_samples"
     ),
-    "a sample is cut off": Fault(
-        script=one_in(4, Answer(finish="length")),
-        reasons=("truncated_samples",),
-        n_used=4,
-    ),
-    "a sample does not say how it ended": Fault(
-        script=one_in(4, Answer(finish=None)),
-        reasons=("truncated_samples",),
-        n_used=4,
-    ),
-    "a sample is filtered": Fault(
-        script=one_in(4, Answer(finish="content_filter")),
-        reasons=("refused_samples",),
-        n_used=4,
-    ),
-    "a sample refuses": Fault(
-        script=one_in(4, Answer(message={"content": None, "refusal": "No."})),
-        reasons=("refused_samples",),
-        n_used=4,
-    ),
-    "a sample calls a tool": Fault(
-        script=one_in(4, Answer(message={"tool_calls": [CALL]})),
-        reasons=("tool_call_samples",),
-        n_used=4,
-    ),
-    "a sample fails": Fault(
-        script=one_in(4, Answer(status=403)), reasons=("samples_failed",), n_used=4
-    ),
-    "a sample is no JSON": Fault(
-        script=one_in(4, Answer(body="{")), reasons=("samples_failed",), n_used=4
-    ),
-    "a sample has no choices": Fault(
-        script=one_in(4, Answer(choices=0)), reasons=("samples_failed",), n_used=4
-    ),
+    "a sample fails": odd(Answer(status=403), "samples_failed"),
+    "a sample is no JSON": odd(Answer(body="{"), "samples_failed"),
+    "a sample has no choices": odd(Answer(choices=0), "samples_failed"),
     "samples hold an error": Fault(
         script=lambda asked: Answer(
             body={"error": {"code": 500}} if asked.is_sample else None
