@@ -22,7 +22,7 @@ from snne_guard.scorers.sar import METHODS as SAR
 from snne_guard.scorers.snne import METHODS as SNNE
 from snne_guard.self_check import SelfCheck
 from snne_guard.similarity import resolve_similarity
-from snne_guard.similarity.lexical import distinct_texts
+from snne_guard.similarity.lexical import check_texts
 from snne_guard.similarity.tokens import is_visible
 from snne_guard.types import Score, Similarity
 
@@ -127,7 +127,7 @@ def score(
     tau = check_number(1.0 if tau is None else tau, what="tau", above=0)
     if self_check is not None:
         self_check = check_number(self_check, what="self_check", least=0, most=1)
-    distinct_texts(answers)
+    check_texts(answers)
     if not len(answers):
         msg = "expected at least one answer, got none"
         raise InputError(msg)

@@ -10,7 +10,7 @@ from itertools import permutations
 import numpy as np
 
 from snne_guard.errors import ConfigurationError, InputError
-from snne_guard.similarity.lexical import distinct_texts, spread
+from snne_guard.similarity.lexical import check_texts, distinct_texts, spread
 from snne_guard.similarity.local_models import LocalModel, model_name
 from snne_guard.types import FloatArray
 
@@ -94,7 +94,7 @@ class CrossEncoder:
             SAR, equation 3; https://github.com/jinhaoduan/SAR. The value for one
             token is LM-Polygraph's.
         """
-        distinct_texts(tokens)
+        check_texts(tokens)
         if not tokens:
             msg = "expected at least one token, got none"
             raise InputError(msg)

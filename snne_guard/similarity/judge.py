@@ -13,7 +13,7 @@ from itertools import permutations
 import numpy as np
 
 from snne_guard.errors import ConfigurationError, ScoringError, SnneGuardError
-from snne_guard.similarity.lexical import distinct_texts, spread
+from snne_guard.similarity.lexical import check_texts, distinct_texts, spread
 from snne_guard.types import BoolArray, FloatArray, Generate
 
 __all__ = ["EntailmentJudge"]
@@ -105,7 +105,7 @@ class EntailmentJudge:
         Raises:
             ScoringError: A request failed.
         """
-        distinct_texts(texts)
+        check_texts(texts)
         bare = [text.strip() for text in texts]
         distinct = distinct_texts(bare)
         pairs = list(permutations(range(len(distinct)), 2))

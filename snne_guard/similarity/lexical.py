@@ -20,6 +20,7 @@ __all__ = [
     "ALMOST_ONE",
     "ROUGE_L_TOKENS",
     "characters",
+    "check_texts",
     "distinct_texts",
     "rouge_l",
     "rouge_l_paper",
@@ -134,12 +135,8 @@ def rouge_l_paper(
     return rouge_l(texts, tokens="rouge", question=question)
 
 
-def distinct_texts(texts: Sequence[str], /) -> list[str]:
-    """Return each distinct text once, in order.
-
-    Raises:
-        InputError: ``texts`` is not a sequence of strings.
-    """
+def check_texts(texts: Sequence[str], /) -> None:
+    """Raise InputError for anything but a sequence of strings."""
     given: object = texts
     if isinstance(given, str) or not isinstance(given, Sequence):
         msg = f"expected a sequence of texts, got one {type(given).__name__}"
@@ -148,6 +145,11 @@ def distinct_texts(texts: Sequence[str], /) -> list[str]:
         if not issubclass(kind, str):
             msg = f"expected every text to be a str, got {kind.__name__}"
             raise InputError(msg)
+
+
+def distinct_texts(texts: Sequence[str], /) -> list[str]:
+    """Return each distinct text once, in order; InputError as of ``check_texts``."""
+    check_texts(texts)
     return list(dict.fromkeys(texts))
 
 
