@@ -8,8 +8,10 @@ protocol.
 
 - ``3`` to ``7``: so many calls, the answer and samples alone.
 - ``3+check`` to ``7+check``: as many calls, the last of which is the self-check.
-- ``paper``: SNNE of six samples alone, seven calls with the answer.
-- ``check``: the self-check alone; ``length``: the number of words of the answer.
+- ``paper 7``, ``paper 11``: SNNE of six or ten samples alone; with the answer so many
+  calls.
+- ``check``: the self-check alone; ``logprob``: minus the mean log-probability of the
+  answer's tokens, where it is known; ``length``: the number of words of the answer.
 
     python -m benchmarks.self_check [--sets] [--weight .5]
 
@@ -44,7 +46,7 @@ from snne_guard.self_check import UNKNOWN, SelfCheck
 from snne_guard.types import BoolArray, FloatArray
 
 CALLS = (3, 4, 5, 7)
-PAPER = 6  # samples beside the answer: seven calls
+PAPER = {"paper 7": 6, "paper 11": 10}  # samples beside the answer
 
 
 @dataclass(frozen=True)
@@ -119,8 +121,9 @@ def uncertainties(checked: CheckedSet, check: SelfCheck) -> dict[str, FloatArray
     rows = checked.questions.rows
     least = min(len(row.samples) for row in rows)
     found: dict[str, FloatArray] = {}
-    if least >= PAPER:
-        found["paper"] = np.array([_paper(row) for row in rows])
+    for name, samples in PAPER.items():
+        if samples <= least:
+            found[name] = np.array([_paper(row, samples) for row in rows])
     for calls in CALLS:
         if calls - 1 <= least:
             found[str(calls)] = _disagreement(rows, calls - 1)
@@ -134,14 +137,19 @@ def uncertainties(checked: CheckedSet, check: SelfCheck) -> dict[str, FloatArray
             found[f"{calls}+check"] = np.array(mixed)
     found["check"] = 1.0 - checked.p_correct
     found["length"] = np.array([length(row) for row in rows])
+    logprobs = [row.main_logprobs for row in rows]
+    if all(logprobs):
+        found["logprob"] = np.array([-np.mean(each or ()) for each in logprobs])
     return found
 
 
-def _paper(row: Recording) -> float:
-    samples = row.samples[:PAPER]
+def _paper(row: Recording, samples: int) -> float:
     similarity = "rouge_l_paper"
     return score(
-        samples, include_answer=False, method="snne", similarity=similarity
+        row.samples[:samples],
+        include_answer=False,
+        method="snne",
+        similarity=similarity,
     ).value
 
 
@@ -221,8 +229,8 @@ def main() -> int:
         if checked.questions.counts:
             groups[checked.questions.group].append(checked)
     random = np.random.default_rng(0)
-    recipes = ["paper", *(f"{n}{kind}" for n in CALLS for kind in ("", "+check"))]
-    recipes += ["check", "length"]
+    recipes = [*PAPER, *(f"{n}{kind}" for n in CALLS for kind in ("", "+check"))]
+    recipes += ["check", "logprob", "length"]
     by_group: dict[str, dict[str, Ranked]] = {}
     for group, sets in groups.items():
         asked = sorted(
@@ -250,7 +258,7 @@ def main() -> int:
     )
     print()
     gains = [(f"{n}+check", str(n)) for n in CALLS]
-    gains += [("4+check", "paper"), ("5+check", "paper")]
+    gains += [("4+check", "paper 7"), ("5+check", "paper 7"), ("7+check", "paper 11")]
     show(
         [
             ["answers", *(f"{name} over {over}" for name, over in gains)],
