@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from snne_guard.cli import options
-from snne_guard.cli.console import check_outputs, note, progress
+from snne_guard.cli.console import check_outputs, in_shard, note, progress
 from snne_guard.cli.models import named_grader
 from snne_guard.evaluation import read_labelled
 from snne_guard.evaluation.calibrate import CalibrationResult
@@ -65,6 +65,11 @@ def calibrate(
     ] = None,
     without_answer: options.WithoutAnswer = False,
     self_check: options.SelfCheck = False,
+    views: Annotated[
+        str | None,
+        typer.Option(help="Take only the samples of these views, names with commas."),
+    ] = None,
+    shard: options.Shard = None,
     bare_question: options.BareQuestion = False,
     model: options.RecordedModel = None,
 ) -> None:
@@ -72,7 +77,8 @@ def calibrate(
 
     It comes with a promise about the errors among accepted answers. Declare the error
     rate before you look at the labels. Labels of `snne-guard label` are found beside
-    each recording and win over --grader.
+    each recording and win over --grader. --shard 3/3 takes the third of the questions
+    that `snne-guard evaluate` leaves for the threshold.
 
     Exit status: 0 the calibration was written; 3 it was written, but these labels do
     not allow the error rate, and a guard with it accepts nothing; 2 wrong usage, and
@@ -81,7 +87,7 @@ def calibrate(
     recordings = [*dict.fromkeys(recordings)]
     check_outputs([*recordings, *map(labels_path, recordings)], {"--out": out})
     result = make_calibration(
-        chain.from_iterable(map(read_labelled, recordings)),
+        in_shard(chain.from_iterable(map(read_labelled, recordings)), shard),
         error_rate=error_rate,
         coverage=coverage,
         delta=delta,
@@ -92,6 +98,7 @@ def calibrate(
         n=n,
         include_answer=not without_answer,
         self_check=SelfCheck() if self_check else None,
+        views=None if views is None else views.split(","),
         bare_question=bare_question,
         model=model,
         track=partial(progress, what="scoring"),

@@ -11,11 +11,13 @@ from rich.console import Console
 from rich.progress import Progress
 
 from snne_guard.errors import ConfigurationError
+from snne_guard.evaluation.recordings import Question, Recording, shard_of
 from snne_guard.text import printable
 
-__all__ = ["check_outputs", "note", "progress", "source"]
+__all__ = ["check_outputs", "in_shard", "note", "progress", "source"]
 
 T = TypeVar("T")
+Row = TypeVar("Row", Question, Recording)
 
 
 def note(message: str) -> None:
@@ -54,6 +56,19 @@ def check_outputs(
             msg = f"expected {option} to be a file in a folder that exists, got {path}"
             raise ConfigurationError(msg)
         taken.append(target)
+
+
+def in_shard(rows: Iterable[Row], shard: str | None) -> Iterator[Row]:
+    """Yield the rows of a part of all, as ``"3/16"``; None stands for all.
+
+    Raises:
+        ConfigurationError: There is no such part.
+    """
+    part, _, parts = ("1/1" if shard is None else shard).partition("/")
+    if not (part.isdecimal() and parts.isdecimal() and 1 <= int(part) <= int(parts)):
+        msg = f"expected --shard K/N with K from 1 to N, got {shard!r}"
+        raise ConfigurationError(msg)
+    return (row for row in rows if shard_of(row.id, int(parts)) == int(part))
 
 
 def progress(items: Iterable[T], *, what: str) -> Iterator[T]:

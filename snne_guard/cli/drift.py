@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -14,7 +14,7 @@ from snne_guard.decision import Calibration
 from snne_guard.decision import drift as find_drift
 from snne_guard.errors import InputError
 from snne_guard.evaluation.recordings import read_recordings
-from snne_guard.evaluation.rescore import score_recordings
+from snne_guard.evaluation.rescore import PLAIN, score_recordings
 
 __all__ = ["drift"]
 
@@ -47,12 +47,10 @@ def drift(
     if not rows:
         msg = f"expected recordings in {recording}, got none"
         raise InputError(msg)
-    names = ("method", "similarity", "tau", "n", "include_answer")
-    as_made: dict[str, Any] = {
-        name: stored.settings[name]
-        for name in names
-        if stored.settings.get(name) is not None
-    }
+    as_made = stored.guard_settings()
+    as_made["views"] = stored.settings.get("views") or [PLAIN]
+    for name in ("calibration", "temperature"):
+        as_made.pop(name, None)
     scores = score_recordings(
         rows,
         bare_question=bare_question,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -13,20 +14,32 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from snne_guard.checks import check_number
 from snne_guard.cli import options
 from snne_guard.cli.console import check_outputs, note, progress
 from snne_guard.cli.models import named_grader
 from snne_guard.errors import ConfigurationError, InputError
-from snne_guard.evaluation import Evaluation, read_labelled, to_csv, to_html
+from snne_guard.evaluation import (
+    BestRecipe,
+    Evaluation,
+    Grade,
+    RecipeComparison,
+    Recording,
+    compare_recipes,
+    grade_all,
+    read_labelled,
+    to_csv,
+    to_html,
+)
 from snne_guard.evaluation import evaluate as evaluate_recordings
 from snne_guard.evaluation.evaluate import with_token_importance
 from snne_guard.evaluation.label import labels_path
 from snne_guard.evaluation.report import check_report_packages
 from snne_guard.evaluation.results import TITLES
-from snne_guard.evaluation.self_check import CheckedCalls, compare_self_check
 from snne_guard.files import replace_file
 from snne_guard.similarity import CrossEncoder
 from snne_guard.text import printable
+from snne_guard.types import Prices
 
 __all__ = ["evaluate"]
 
@@ -72,6 +85,15 @@ def evaluate(
     draws: Annotated[
         int, typer.Option(min=1, help="Bootstrap draws behind the intervals.")
     ] = 1000,
+    calls: Annotated[
+        int, typer.Option(min=2, help="Calls at which recipes are compared.")
+    ] = 5,
+    prices: Annotated[
+        str | None,
+        typer.Option(
+            metavar="READ,WRITTEN[,CACHED]", help="Of a million tokens, for recipes."
+        ),
+    ] = None,
     csv: Annotated[Path | None, typer.Option(help="Write the table to a file.")] = None,
     json_file: Annotated[
         Path | None, typer.Option("--json", help="Write all figures to a file.")
@@ -85,8 +107,8 @@ def evaluate(
     A recording has one JSON object a line: id, question, main_answer, samples, label (1
     right, 0 wrong) or answers to grade by, and where known main_logprobs and
     token_logprobs. Labels of `snne-guard label` are found beside each file and win over
-    the field. Each file is ranked apart. Where it has self-checks, a second table
-    compares each with one sample more.
+    the field. Each file is ranked apart. Where it has self-checks or views, a second
+    table compares recipes: plain samples, views and the self-check at equal calls.
 
     Exit status: 0 a file was ranked; 2 wrong usage, or no file can be ranked.
     """
@@ -105,31 +127,51 @@ def evaluate(
         similarity=None if chosen is None else chosen.split(","),
         include_answer=not paper,
         samples=samples,
-        grader=named_grader(grader, base_url=base_url),
         draws=draws,
         track=partial(progress, what="scoring"),
     )
+    compare = partial(
+        compare_recipes,
+        calls=calls,
+        prices=None if prices is None else _prices(prices),
+        draws=draws,
+        track=partial(progress, what="comparing recipes"),
+    )
+    judge = named_grader(grader, base_url=base_url)
     weights = None if cross_encoder is None else CrossEncoder(cross_encoder)
     evaluations: list[Evaluation] = []
     for file in files:
         rows = list(read_labelled(file))
         if weights is not None:
             rows = list(with_token_importance(rows, weights))
+        graded = zip(rows, grade_all(rows, judge), strict=True)
+        given = [grade for row, grade in graded if row.label is None]
+        known = partial(_remembered, given)  # a judge is asked once
         try:
-            evaluation = rank(rows, name=str(file))
+            evaluation = rank(rows, grader=known, name=str(file))
         except InputError as error:
             note(f"{file}: {error}")
             continue
-        evaluations.append(evaluation)
+        try:
+            recipes = compare(rows, grader=known)
+        except InputError as error:
+            note(f"{file}: recipes cannot be compared: {error}")
+            recipes = None
+        evaluations.append(replace(evaluation, recipes=recipes))
         _print(evaluation)
-        _print_self_check(
-            compare_self_check(
-                rows, grader=named_grader(grader, base_url=base_url), draws=draws
-            )
-        )
+        if recipes is not None:
+            _print_recipes(recipes)
     if not evaluations:
         raise typer.Exit(2)
     _write(evaluations, csv=csv, json_file=json_file, html=html)
+
+
+def _remembered(
+    grades: list[Grade | None], recordings: Sequence[Recording], /
+) -> list[Grade | None]:
+    """Return grades that are known in place of a grader's."""
+    del recordings
+    return grades
 
 
 def _write(
@@ -172,19 +214,83 @@ def _print(evaluation: Evaluation) -> None:
     console.print()
 
 
-def _print_self_check(found: Sequence[CheckedCalls]) -> None:
-    """Print what the recorded self-checks are worth; nothing where there are none."""
-    if not found:
-        return
+def _prices(text: str) -> Prices:
+    names, amounts = ("prompt", "completion", "cached"), text.split(",")
+    try:
+        numbers = [float(amount) for amount in amounts]
+    except ValueError:
+        numbers = []
+    if not 2 <= len(numbers) <= len(names):  # noqa: PLR2004 - cached is optional
+        msg = f"expected --prices READ,WRITTEN or READ,WRITTEN,CACHED, got {text!r}"
+        raise ConfigurationError(msg)
+    checked = [check_number(each, what="a price", least=0) for each in numbers]
+    return Prices(**dict(zip(names, checked, strict=False)))
+
+
+_COSTS = {
+    "requests": "requests",
+    "prompt_tokens": "read",
+    "cached_tokens": "cached",
+    "completion_tokens": "written",
+    "reasoning_tokens": "reasoning",
+    "money": "money",
+}
+
+
+def _print_recipes(compared: RecipeComparison) -> None:
+    """Print what each recipe finds and costs, and which one is best."""
+    recipes = compared.recipes
+    shown = [name for name in _COSTS if any(getattr(one, name) for one in recipes)]
     table = Table(box=None, pad_edge=False)
-    for title in ("calls", "AUROC", "with a self-check", "difference"):
+    table.add_column("recipe", no_wrap=True)
+    for title in ("calls", "AUROC", "rounds", *map(_COSTS.__getitem__, shown)):
         table.add_column(title, justify="right", no_wrap=True)
-    for row in found:
-        cells = (f"{row.without:.3f}", f"{row.with_check:.3f}", f"{row.gain:+.3f}")
-        table.add_row(str(row.calls), *cells)
+    for recipe in recipes:
+        values = [getattr(recipe, name) for name in shown]
+        table.add_row(
+            escape(printable(recipe.name)),
+            str(recipe.calls),
+            f"{recipe.auroc:.3f}",
+            str(recipe.rounds),
+            *("" if value is None else f"{value:.5g}" for value in values),
+        )
     console = Console()
+    if not console.is_terminal:
+        console.width = max(console.width, _WIDE)
     console.print(table)
+    for sentence in _headlines(compared):
+        _print_line(console, sentence)
     console.print()
+
+
+def _headlines(compared: RecipeComparison) -> Iterator[str]:
+    by_calls, by_money = compared.at_equal_calls, compared.at_equal_money
+    if any(recipe.lower_bound for recipe in compared.recipes):
+        yield "beware: a provider left tokens out of its count; the costs are higher"
+    if by_calls is None:
+        yield (
+            f"No recipe is chosen: that takes {compared.calls - 1} plain samples of "
+            "each question, and right and wrong answers in the first two thirds."
+        )
+        return
+    yield f"Best at {compared.calls} calls: {_figures(by_calls, compared)}"
+    if by_money is None:
+        yield (
+            "Nothing is compared at equal money: that takes --prices, and a recording "
+            "with the tokens of each request."
+        )
+    else:
+        yield f"Best for no more money: {_figures(by_money, compared)}"
+    yield "Keep the last third for the threshold: snne-guard calibrate --shard 3/3."
+
+
+def _figures(best: BestRecipe, compared: RecipeComparison) -> str:
+    chosen, measured, _ = compared.thirds
+    return (
+        f"{best.name} with {best.calls} calls, chosen on a third of the questions "
+        f"({chosen}). On the second third ({measured}): AUROC {best.auroc:.3f}, "
+        f"{best.gain:+.3f} over plain with {compared.calls} calls."
+    )
 
 
 def _print_line(console: Console, text: str, *, style: str | None = None) -> None:

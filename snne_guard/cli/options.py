@@ -29,6 +29,12 @@ SelfCheck = Annotated[
     bool,
     typer.Option("--self-check", help="One call asks if the answer is correct."),
 ]
+Shard = Annotated[
+    str | None,
+    typer.Option(
+        metavar="K/N", help="Take part K of N of the questions, by their ids."
+    ),
+]
 RecordedModel = Annotated[
     str | None, typer.Option(help="The model, where the recording names none.")
 ]

@@ -18,6 +18,7 @@ from snne_guard.evaluation.record import RecordingFile, Tally
 from snne_guard.evaluation.record import record as draw
 from snne_guard.evaluation.recordings import Question, read_questions
 from snne_guard.self_check import SelfCheck
+from snne_guard.views import VIEWS
 
 if TYPE_CHECKING:
     from snne_guard.types import Assessment
@@ -62,7 +63,7 @@ def record(
     self_check: options.SelfCheck = False,
     views: Annotated[
         str | None,
-        typer.Option(help="Views of the samples, such as plain,examples,reasoning."),
+        typer.Option(help="Views of the samples in turn: all, or names with commas."),
     ] = None,
     seed: Annotated[
         int | None, typer.Option(help="Seed of the answer; samples have none.")
@@ -97,6 +98,7 @@ def record(
     check_outputs([] if questions == "-" else [questions], {"--output": output})
     # All are read first: a bad line must not end a run that has cost something.
     asked = list(islice(read_questions(source(questions)), limit))
+    view_names = [*VIEWS] if views == "all" else views.split(",") if views else []
     ends = None if stop is None else [_unescaped(text) for text in stop]
     chat = chat_model(
         model,
@@ -115,7 +117,7 @@ def record(
         "system": system,
         "seed": seed,
         "self_check": SelfCheck().prompt if self_check else None,
-        "views": None if views is None else views.split(","),
+        "views": view_names or None,
         **answer_settings_of(chat),
     }
     guard = SNNEGuard(
@@ -124,7 +126,7 @@ def record(
         schedule="answer_first",
         n=1 + samples + self_check,
         self_check=self_check,
-        views=() if views is None else views.split(","),
+        views=view_names,
         temperature=temperature,
         timeout=timeout,
         max_concurrency=max_concurrency,

@@ -21,22 +21,30 @@ from snne_guard.evaluation.label import (
 from snne_guard.evaluation.metrics import auarc, auroc, prr, risk_coverage
 from snne_guard.evaluation.model_graders import BertScoreGrader, JudgeGrader
 from snne_guard.evaluation.numeric import numeric_match
+from snne_guard.evaluation.recipes import compare_recipes
 from snne_guard.evaluation.recordings import (
     Question,
     Recording,
     read_questions,
     read_recordings,
+    shard_of,
     write_recordings,
 )
 from snne_guard.evaluation.report import to_html
-from snne_guard.evaluation.results import Evaluation, MethodResult, to_csv
-from snne_guard.evaluation.self_check import CheckedCalls, compare_self_check
+from snne_guard.evaluation.results import (
+    BestRecipe,
+    Evaluation,
+    MethodResult,
+    Recipe,
+    RecipeComparison,
+    to_csv,
+)
 
 __all__ = [
     "GRADERS",
     "BertScoreGrader",
+    "BestRecipe",
     "Bootstrap",
-    "CheckedCalls",
     "Evaluation",
     "Grade",
     "Grader",
@@ -46,12 +54,14 @@ __all__ = [
     "LabelFile",
     "MethodResult",
     "Question",
+    "Recipe",
+    "RecipeComparison",
     "Recording",
     "ReferenceGrader",
     "auarc",
     "auroc",
     "bootstrap",
-    "compare_self_check",
+    "compare_recipes",
     "evaluate",
     "grade_all",
     "numeric_match",
@@ -62,6 +72,7 @@ __all__ = [
     "read_recordings",
     "resolve_grader",
     "risk_coverage",
+    "shard_of",
     "squad_f1",
     "to_csv",
     "to_html",

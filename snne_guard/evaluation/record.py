@@ -19,7 +19,7 @@ from snne_guard.evaluation.jsonl import AppendFile, json_line
 from snne_guard.evaluation.recordings import Question
 from snne_guard.files import replace_file
 from snne_guard.text import without_secrets
-from snne_guard.types import Assessment, Cost, Sample
+from snne_guard.types import Assessment, Cost, DrawCost, Sample
 
 __all__ = ["Ask", "RecordingFile", "Tally", "record"]
 
@@ -156,6 +156,7 @@ class RecordingFile(AppendFile):
                 "kinds": [_kind(reply) for reply in replies],
                 "reasons": [why for why in assessment.reasons if why != "no_threshold"],
                 "cost": assessment.cost.to_dict(),
+                "draws": [_known(draw) for draw in assessment.draws],
             },
         }
 
@@ -254,6 +255,12 @@ def _kind(sample: Sample) -> str | None:
     if sample.tool_calls is not None:
         return "tool_calls"
     return "unreadable" if sample.unreadable else None
+
+
+def _known(draw: DrawCost) -> dict[str, Any]:
+    """Return what a request took, as far as it is known and not nothing."""
+    known = {"role": draw.role, **draw.to_dict()}
+    return {k: v for k, v in known.items() if v or (k == "money" and v is not None)}
 
 
 def _described(error: BaseException) -> str:

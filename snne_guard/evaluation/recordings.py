@@ -17,6 +17,7 @@ from pydantic import (
     ValidationError,
 )
 
+from snne_guard.checks import check_whole
 from snne_guard.errors import InputError
 from snne_guard.evaluation.jsonl import Source, json_line, read_objects
 from snne_guard.files import first_problem, replace_file
@@ -27,6 +28,7 @@ __all__ = [
     "Verdict",
     "read_questions",
     "read_recordings",
+    "shard_of",
     "write_recordings",
 ]
 
@@ -242,6 +244,29 @@ def write_recordings(
         for count, recording in enumerate(recordings, start=1):  # noqa: B007 - the total
             stream.write(json_line(recording.to_dict()))
     return count
+
+
+def shard_of(question_id: str, parts: int, /) -> int:
+    """Return the part of a set that a question is in, by a hash of its id.
+
+    It is the same in every recording, whatever other questions there are.
+
+    Args:
+        question_id: The id of the question.
+        parts: How many parts there are, at least 1.
+
+    Returns:
+        A number from 1 to ``parts``.
+
+    Example:
+        >>> [shard_of(str(number), 3) for number in range(8)]
+        [2, 3, 3, 2, 2, 3, 2, 2]
+    """
+    check_whole(parts, what="parts", least=1)
+    digest = blake2b(
+        question_id.encode("utf-8", "surrogatepass"), digest_size=8
+    ).digest()
+    return int.from_bytes(digest) % parts + 1
 
 
 def _unique(read: Callable[[Mapping[str, Any]], Row]) -> Callable[..., Row]:

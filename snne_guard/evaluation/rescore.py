@@ -12,6 +12,7 @@ from typing import Any, TypedDict
 
 import numpy as np
 
+from snne_guard.checks import check_whole
 from snne_guard.decision.calibration import ANSWER_SETTINGS
 from snne_guard.errors import (
     ConfigurationError,
@@ -28,7 +29,18 @@ from snne_guard.similarity import resolve_similarity
 from snne_guard.similarity.tokens import is_visible
 from snne_guard.types import FloatArray, Sample, Similarity
 
-__all__ = ["RecordedScores", "ScoringOptions", "Track", "score_recordings"]
+__all__ = [
+    "PLAIN",
+    "RecordedScores",
+    "ScoringOptions",
+    "Track",
+    "recorded_replies",
+    "recorded_turns",
+    "score_recordings",
+]
+
+PLAIN = "plain"
+"""The view in which samples are drawn without views."""
 
 _DRAWN_ALIKE = (
     *("model", "temperature", *ANSWER_SETTINGS),
@@ -49,6 +61,7 @@ class ScoringOptions(TypedDict, total=False):
     n: int | None
     include_answer: bool
     self_check: SelfCheck | None
+    views: Sequence[str] | None
     bare_question: bool
     model: str | None
     track: Track
@@ -84,6 +97,7 @@ def score_recordings(
     n: int | None = None,
     include_answer: bool = True,
     self_check: SelfCheck | None = None,
+    views: Sequence[str] | None = None,
     bare_question: bool = False,
     model: str | None = None,
     track: Track = iter,
@@ -100,6 +114,8 @@ def score_recordings(
             is one; None for all that were recorded.
         include_answer: Whether the delivered answer is one of them.
         self_check: As the guard has it; None for a guard without one.
+        views: As the guard has it: take the samples that were recorded in these alone;
+            None takes all.
         bare_question: Whether the guard is told the question without its context, by
             its option ``question``.
         model: Name of the model, where the recordings do not say it.
@@ -111,15 +127,19 @@ def score_recordings(
             were recorded, or none can be scored.
         ScoringError: If the similarity or the method failed.
     """
-    settings = _common_settings(recordings, model=model)
+    settings = _common_settings(recordings, model=model, views=views)
     chosen = _method(method, recordings)
     name, compare = resolve_similarity(similarity or chosen.default_similarity)
-    n_members = n if n is None or self_check is None else n - 1
-    size = _set_size(recordings, n=n_members, include_answer=include_answer)
+    if n is not None:
+        check_whole(n, what="n", least=3 if self_check else 2)
+        n -= self_check is not None
+    size = _set_size(recordings, n=n, include_answer=include_answer, views=views)
 
     def scored(row: Recording) -> float | str:
         """Return ``u``, or the reason code that says why there is none."""
-        members = _selected(row, chosen, n=size, include_answer=include_answer)
+        members = _selected(
+            row, chosen, n=size, include_answer=include_answer, views=views
+        )
         why = _problem(members, chosen, n=size, hot=settings["temperature"] >= 1)
         if why is not None:
             return why
@@ -193,11 +213,17 @@ def _check_settings(check: SelfCheck | None) -> dict[str, Any]:
 
 
 def _selected(
-    recording: Recording, method: Method, *, n: int, include_answer: bool
+    recording: Recording,
+    method: Method,
+    *,
+    n: int,
+    include_answer: bool,
+    views: Sequence[str] | None,
 ) -> Members:
     """Return what a guard would have compared."""
-    answer, *samples = _replies(recording)
-    samples = samples[: n - int(include_answer)]
+    answer, *samples = recorded_replies(recording)
+    taken = _taken(recording, views)[: n - int(include_answer)]
+    samples = [samples[at] for at in taken]
     if not method.needs_logprobs:
         # A guard does not ask for them then, so it cannot use them either.
         samples = [replace(each, token_logprobs=None) for each in samples]
@@ -229,7 +255,10 @@ def _prompt(recording: Recording) -> str | None:
 
 
 def _common_settings(
-    recordings: Sequence[Recording], *, model: str | None
+    recordings: Sequence[Recording],
+    *,
+    model: str | None,
+    views: Sequence[str] | None,
 ) -> dict[str, Any]:
     """Return the settings that all recordings were drawn with, as far as they say."""
     differ: list[str] = []
@@ -258,29 +287,62 @@ def _common_settings(
         msg = f"expected the recorded temperature to be a number; got {temperature!r}"
         raise InputError(msg)
     known = {name: common[name] for name in ANSWER_SETTINGS if name in common}
-    views = common.get("views") or []
-    if not isinstance(views, list) or not all(isinstance(v, str) for v in views):
-        msg = f"expected the recorded views to be a list of names, got {views!r}"
+    recorded_views = _views(recordings[0])
+    if unknown := {*(views or ())} - {*recorded_views}:
+        msg = (
+            f"expected recordings with the views {', '.join(sorted(unknown))}, got "
+            f"{', '.join(recorded_views)}"
+        )
         raise InputError(msg)
-    if views:
-        known["views"] = views
+    taken = [view for view in recorded_views if views is None or view in views]
+    if taken != [PLAIN]:
+        known["views"] = taken
     return {"model": recorded or model, "temperature": float(temperature), **known}
 
 
+def _views(recording: Recording) -> list[str]:
+    views = (recording.settings or {}).get("views") or [PLAIN]
+    if not isinstance(views, list) or not all(isinstance(v, str) for v in views):
+        msg = f"expected the recorded views to be a list of names, got {views!r}"
+        raise InputError(msg)
+    return views
+
+
+def recorded_turns(recording: Recording) -> tuple[str, ...]:
+    """Return the view of each sample: they take the views in turn.
+
+    Raises:
+        InputError: The views are no names.
+    """
+    views = itertools.cycle(_views(recording))
+    return tuple(itertools.islice(views, len(recording.samples)))
+
+
+def _taken(recording: Recording, views: Sequence[str] | None) -> list[int]:
+    """Return the places of the samples that were drawn in some views."""
+    turns = enumerate(recorded_turns(recording))
+    return [at for at, view in turns if views is None or view in views]
+
+
 def _set_size(
-    recordings: Sequence[Recording], *, n: int | None, include_answer: bool
+    recordings: Sequence[Recording],
+    *,
+    n: int | None,
+    include_answer: bool,
+    views: Sequence[str] | None,
 ) -> int:
     """Return how many members each set has; every recording must have as many."""
-    if n is not None and n < 2:  # noqa: PLR2004 - a pair
-        msg = f"n must be a whole number of at least 2, or None; got {n!r}"
-        raise ConfigurationError(msg)
-    counts = Counter(len(row.samples) for row in recordings)
+    counts = [len(_taken(row, views)) for row in recordings]
     needed = max(counts) if n is None else n - int(include_answer)
-    few = [row for row in recordings if len(row.samples) < needed]
+    few = [
+        (row.id, count)
+        for row, count in zip(recordings, counts, strict=True)
+        if count < needed
+    ]
     if few:
         msg = (
             f"expected at least {needed} samples of each question; {len(few)} have "
-            f"fewer, such as {few[0].id!r} with {len(few[0].samples)}. Give a smaller n"
+            f"fewer, such as {few[0][0]!r} with {few[0][1]}. Give a smaller n"
         )
         raise InputError(msg)
     if needed + int(include_answer) < 2:  # noqa: PLR2004 - a pair
@@ -298,8 +360,12 @@ def _method(method: str | Method, recordings: Sequence[Recording]) -> Method:
     return resolve_method(method, logprobs=method != "auto" or known)
 
 
-def _replies(recording: Recording) -> list[Sample]:
-    """Return the recorded answer and samples as a guard would have received them."""
+def recorded_replies(recording: Recording) -> list[Sample]:
+    """Return the recorded answer and samples as a guard would have received them.
+
+    Raises:
+        InputError: What the recording tells of them does not fit them.
+    """
     texts = (recording.main_answer, *recording.samples)
     unknown = (None,) * len(texts)
     logprobs = (recording.main_logprobs, *(recording.token_logprobs or unknown[1:]))
@@ -312,9 +378,9 @@ def _replies(recording: Recording) -> list[Sample]:
             f"be lists of {len(texts)} texts or nulls"
         )
         raise InputError(msg)
-    # Samples take the views in turn; the answer has none.
-    views = (recording.settings or {}).get("views") or [None]
-    taken = [None, *itertools.islice(itertools.cycle(views), len(recording.samples))]
+    # The answer is drawn in no view, as samples are without views.
+    named = bool((recording.settings or {}).get("views"))
+    views = [None, *(view if named else None for view in recorded_turns(recording))]
     return [
         Sample(
             text="" if kind == "tool_calls" else text,
@@ -328,7 +394,7 @@ def _replies(recording: Recording) -> list[Sample]:
             view=view,
         )
         for text, each, end, kind, view in zip(
-            texts, logprobs, *details, taken, strict=True
+            texts, logprobs, *details, views, strict=True
         )
     ]
 

@@ -16,7 +16,15 @@ from snne_guard.evaluation.bootstrap import Interval
 from snne_guard.text import printable
 from snne_guard.types import FloatArray
 
-__all__ = ["TITLES", "Evaluation", "MethodResult", "to_csv"]
+__all__ = [
+    "TITLES",
+    "BestRecipe",
+    "Evaluation",
+    "MethodResult",
+    "Recipe",
+    "RecipeComparison",
+    "to_csv",
+]
 
 TITLES = {
     "auroc": "AUROC",
@@ -48,6 +56,81 @@ class MethodResult:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Recipe:
+    """One way to spend the calls of a guard: what it finds, and what it costs.
+
+    The costs are means over the questions, None where the recording does not tell them.
+    Of a request for several samples the prompt counts in full, as it was recorded, and
+    the written tokens by the share of its samples that the recipe uses.
+
+    Attributes:
+        name: ``"plain"``, the name of a view, or ``"views"`` for all views in turn;
+            with ``" + check"`` where the last call is a self-check.
+        calls: The answer, its samples, and the self-check if there is one.
+        auroc: How well it ranks wrong answers above right ones.
+        rounds: Requests that wait for one another: 2 with a self-check, else 1.
+        requests: Requests that bring the replies; one may bring several.
+        prompt_tokens: Tokens read.
+        cached_tokens: Those of them that came from a prompt cache.
+        completion_tokens: Tokens written.
+        reasoning_tokens: Those of them that the model thought with and does not show.
+        money: What the tokens cost; None without prices.
+        lower_bound: Whether a provider left tokens out of its count.
+    """
+
+    name: str
+    calls: int
+    auroc: Interval
+    rounds: int
+    requests: float | None = None
+    prompt_tokens: float | None = None
+    cached_tokens: float | None = None
+    completion_tokens: float | None = None
+    reasoning_tokens: float | None = None
+    money: float | None = None
+    lower_bound: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BestRecipe:
+    """The recipe that ranks best on the first third of the questions.
+
+    Attributes:
+        name: Of the recipe.
+        calls: Of the recipe.
+        auroc: On the second third.
+        gain: By how much it exceeds the plain recipe there, draw by draw.
+    """
+
+    name: str
+    calls: int
+    auroc: Interval
+    gain: Interval
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecipeComparison:
+    """What the recipes of one set of recordings are worth.
+
+    Attributes:
+        calls: Calls of the plain recipe that the best ones are compared with.
+        thirds: Questions in each third, by ``shard_of`` their ids.
+        recipes: By calls, the plain one first.
+        at_equal_calls: The best of the recipes of as many calls. None where there are
+            too few plain samples, or one of the first two thirds does not have both
+            right and wrong answers.
+        at_equal_money: The best of the recipes that cost no more than the plain one;
+            None also where the money is unknown.
+    """
+
+    calls: int
+    thirds: tuple[int, int, int]
+    recipes: tuple[Recipe, ...]
+    at_equal_calls: BestRecipe | None = None
+    at_equal_money: BestRecipe | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Evaluation:
     """What was found on one set of recordings.
 
@@ -65,6 +148,7 @@ class Evaluation:
         quality: ``(n,)`` quality of their answers in [0, 1].
         correct: ``(n,)`` 1 right and 0 wrong, None where the grader draws no such line.
         uncertainties: For each ranked method ``(n,)`` raw values.
+        recipes: Of ``compare_recipes``, where they were compared.
     """
 
     name: str
@@ -80,6 +164,7 @@ class Evaluation:
     quality: FloatArray = field(repr=False)
     correct: FloatArray | None = field(repr=False)
     uncertainties: Mapping[str, FloatArray] = field(repr=False)
+    recipes: RecipeComparison | None = None
 
     @property
     def accuracy(self) -> float | None:

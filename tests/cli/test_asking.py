@@ -184,6 +184,46 @@ def test_record_draws_views_and_keeps_what_is_compared(
     assert "got 'fancy'" in wrong.stderr
 
 
+def test_what_is_recorded_in_all_views_with_a_check_is_compared(
+    serve: Any, tmp_path: Path
+) -> None:
+    def script(asked: Any) -> Answer:
+        *_, last = asked.body["messages"]
+        if last["content"] == SelfCheck().prompt:
+            return Answer(texts=["Yes"], logprobs=False)
+        if "Answer:" in last["content"]:
+            return Answer(texts=["So. Answer: Paris"] * asked.n)
+        number = int(last["content"].split("?")[0])
+        return Answer(texts=["Paris" if number % 2 else "Rome"] * asked.n)
+
+    file, output = questions(tmp_path, 48), tmp_path / "r.jsonl"
+    arguments = [file, "--output", output, *serve(script), "--samples", "6"]
+    result = run("record", *arguments, "--self-check", "--views", "all")
+    assert result.exit_code == 0, result.output
+    row = json.loads(output.read_text().splitlines()[0])
+    assert row["settings"]["views"] == ["plain", "examples", "reasoning"]
+    draws = row["drawn"]["draws"]
+    assert [(draw["role"], draw.get("view"), draw["samples"]) for draw in draws] == [
+        ("answer", None, 1),
+        ("sample", "plain", 2),
+        ("sample", "examples", 2),
+        ("sample", "reasoning", 2),
+        ("check", None, 1),
+    ]
+    total = sum(draw["completion_tokens"] for draw in draws)
+    assert total == row["drawn"]["cost"]["completion_tokens"]
+    options = ("--methods", "snne", "--draws", "9", "--grader", "contains")
+    money = ("--prices", "1,4", "--calls", "3")
+    found = run("evaluate", output, *options, *money)
+    assert found.exit_code == 0, found.output
+    # A wrong answer is repeated in all views but the one that reasons.
+    assert "Best at 3 calls: reasoning with 3 calls" in found.stdout
+    assert "AUROC 1.000 (1.000 to 1.000), +0.500 (+0.500 to +0.500)" in found.stdout
+    assert "Best for no more money: " in found.stdout
+    for title in ("requests", "read", "written", "money"):
+        assert title in found.stdout
+
+
 def test_a_bad_line_is_found_before_anything_is_asked(
     serve: Any, tmp_path: Path
 ) -> None:

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from snne_guard.decision import Calibration
-from snne_guard.evaluation import Recording
+from snne_guard.evaluation import Recording, read_recordings, shard_of
 from snne_guard.evaluation.label import Label, LabelFile, answer_digest, labels_path
+from snne_guard.self_check import SelfCheck
 from tests.cli.support import run
 from tests.evaluation.support import EXAMPLE
 
@@ -134,6 +135,31 @@ def test_files_that_are_missing_or_damaged_are_named(recording: Path) -> None:
     found = run("drift", recording, recording)
     assert found.exit_code == 2
     assert "answers.jsonl" in found.stderr
+
+
+def test_a_part_of_the_questions_and_views_is_calibrated(
+    tmp_path: Path, out: Path
+) -> None:
+    prompt = SelfCheck().prompt
+    settings = {"model": "m", "views": ["plain", "examples"], "self_check": prompt}
+    recording = write(tmp_path / "a.jsonl", settings=settings, self_check=0.8)
+    options = (recording, "--error-rate", 0.3, "-o", out, "--self-check")
+    found = run("calibrate", *options, "--views", "examples", "--shard", "3/3")
+    assert found.exit_code == 0, found.output
+    part = sum(shard_of(row.id, 3) == 3 for row in read_recordings(recording))
+    assert f"{part} answers, " in found.stdout
+    made = Calibration.load(out).settings
+    assert (made["n"], made["views"], made["self_check"]) == (3, ["examples"], prompt)
+    assert run("drift", out, recording).exit_code == 0  # it takes the same samples
+
+
+@pytest.mark.parametrize("shard", ["0/3", "4/3", "3", "a/b", "1/-3", "1/2/3", ""])
+def test_parts_that_do_not_exist_are_refused(
+    shard: str, recording: Path, out: Path
+) -> None:
+    found = run("calibrate", recording, "--coverage", 0.5, "-o", out, "--shard", shard)
+    assert found.exit_code == 2
+    assert f"expected --shard K/N with K from 1 to N, got {shard!r}" in found.stderr
 
 
 def test_drift_is_seen_and_told(recording: Path, out: Path) -> None:

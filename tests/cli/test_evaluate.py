@@ -13,7 +13,7 @@ from langchain_core.runnables import RunnableLambda
 from snne_guard.evaluation import (
     Label,
     LabelFile,
-    compare_self_check,
+    compare_recipes,
     evaluate,
     read_recordings,
 )
@@ -81,17 +81,48 @@ def test_all_that_is_written(recording: Path, tmp_path: Path) -> None:
     assert "2 values of 'dataset'" in found.stdout
 
 
-def test_a_self_check_is_compared_with_a_sample(recording: Path) -> None:
+def test_recipes_are_compared_where_there_is_a_self_check(
+    recording: Path, tmp_path: Path
+) -> None:
     rows = [json.loads(line) for line in recording.read_text().splitlines()]
-    plain = run("evaluate", recording, "--draws", "5", "--methods", "snne")
-    assert "with a self-check" not in plain.stdout
+    out = tmp_path / "out.json"
+    options = ("--draws", "5", "--methods", "snne", "--json", out)
+    plain = run("evaluate", recording, *options)
+    assert "rounds" not in plain.stdout
+    assert json.loads(out.read_text())[0]["recipes"] is None
     checked = [row | {"self_check": 0.9 if row["label"] else 0.1} for row in rows]
     write_jsonl(recording, checked)
+    found = run("evaluate", recording, *options, "--calls", "3")
+    assert found.exit_code == 0, found.output
+    compared = compare_recipes(list(read_recordings(recording)), calls=3, draws=5)
+    assert compared is not None
+    for recipe in compared.recipes:
+        assert f"{recipe.auroc:.3f}" in found.stdout
+    assert compared.at_equal_calls is not None
+    assert (
+        f"{compared.at_equal_calls.gain:+.3f} over plain with 3 calls" in found.stdout
+    )
+    assert "that takes --prices" in found.stdout
+    (written,) = json.loads(out.read_text())
+    assert written["recipes"]["at_equal_calls"]["name"] == "plain + check"
+    few = run("evaluate", recording, *options)
+    assert "No recipe is chosen: that takes 4 plain samples" in few.stdout
+
+
+def test_views_that_are_no_names_leave_the_table(recording: Path) -> None:
+    rows = [json.loads(line) for line in recording.read_text().splitlines()]
+    write_jsonl(recording, [row | {"settings": {"views": 5}} for row in rows])
     found = run("evaluate", recording, "--draws", "5", "--methods", "snne")
     assert found.exit_code == 0, found.output
-    (compared,) = compare_self_check(list(read_recordings(recording)), draws=5)
-    assert f"{compared.gain:+.3f}" in found.stdout
-    assert "with a self-check" in found.stdout
+    assert "snne[content_f1]" in found.stdout
+    assert "recipes cannot be compared: expected the recorded views" in found.stderr
+
+
+@pytest.mark.parametrize("prices", ["1", "a,b", "1,2,3,4", "1,-2", "nan,1"])
+def test_prices_that_make_no_sense_are_refused(recording: Path, prices: str) -> None:
+    found = run("evaluate", recording, "--prices", prices)
+    assert found.exit_code == 2
+    assert "expected" in found.stderr
 
 
 def test_files_are_ranked_apart(recording: Path, tmp_path: Path) -> None:

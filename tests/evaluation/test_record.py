@@ -19,7 +19,7 @@ import pytest
 from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.evaluation.record import RecordingFile, Tally, record
 from snne_guard.evaluation.recordings import Question, read_recordings
-from snne_guard.types import Assessment, Cost, Sample
+from snne_guard.types import Assessment, Cost, DrawCost, Sample
 
 SETTINGS = {"model": "m", "temperature": 1.0}
 
@@ -83,6 +83,24 @@ def test_a_line_has_the_self_check(
     run(tmp_path / "r.jsonl", range(1), checked)
     [row] = read_recordings(tmp_path / "r.jsonl")
     assert row.self_check == p
+
+
+def test_a_line_has_the_cost_of_each_request(tmp_path: Path) -> None:
+    draws = (
+        DrawCost(role="answer", samples=1, calls=1, attempts=2, prompt_tokens=3),
+        DrawCost(role="sample", view="examples", attempts=1, money=0.0),
+    )
+
+    async def counted(asked: Question) -> Assessment:
+        return replace(await ask(asked), draws=draws)
+
+    run(tmp_path / "r.jsonl", range(1), counted)
+    [row] = read_recordings(tmp_path / "r.jsonl")
+    answer = {"role": "answer", "calls": 1, "attempts": 2, "prompt_tokens": 3}
+    assert row.extra["drawn"]["draws"] == [
+        answer | {"samples": 1},
+        {"role": "sample", "view": "examples", "attempts": 1, "money": 0.0},
+    ]
 
 
 def test_a_second_run_draws_only_what_is_new(tmp_path: Path) -> None:

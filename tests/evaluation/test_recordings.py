@@ -9,12 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from snne_guard.errors import InputError
+from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.evaluation import (
     Question,
     Recording,
     read_questions,
     read_recordings,
+    shard_of,
     write_recordings,
 )
 from snne_guard.files import replace_file
@@ -219,3 +220,16 @@ def test_a_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
         stream.write(b"after")
     assert path.read_text() == "after"
     assert path.stat().st_mode & 0o777 == 0o640
+
+
+def test_parts_of_a_set_do_not_change() -> None:
+    # Written down: a recording is drawn in parts, on several machines, over months.
+    assert [shard_of(each, 3) for each in ("1", "q-86de8525172ae71e", "é", "")] == [
+        *(3, 3, 1, 1)
+    ]
+    parts = [shard_of(str(number), 16) for number in range(3200)]
+    assert {*parts} == {*range(1, 17)}
+    assert all(150 < parts.count(part) < 250 for part in range(1, 17))
+    assert shard_of("any", 1) == 1
+    with pytest.raises(ConfigurationError, match="parts to be a whole number"):
+        shard_of("any", 0)

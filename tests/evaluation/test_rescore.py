@@ -111,6 +111,30 @@ def test_recorded_views_count_as_the_guards_do() -> None:
     assert found.unscored == {"suspect_agreement": 1, "view_unreadable": 1}
 
 
+def test_a_guard_may_have_some_of_the_views_that_were_recorded() -> None:
+    settings = SETTINGS | {"views": ["plain", "examples", "reasoning"]}
+    rows = [row(settings=settings, samples=["Paris", "Rome", "", "Oslo", "Rome"])]
+    kinds = {"drawn": {"kinds": [None, None, None, "unreadable", None, None]}}
+    for chosen, samples, views in (
+        (["plain"], ["Paris", "Oslo"], None),
+        (["examples"], ["Rome", "Rome"], ["examples"]),
+        (
+            ["examples", "plain"],
+            ["Paris", "Rome", "Oslo", "Rome"],
+            ["plain", "examples"],
+        ),
+    ):
+        found = score_recordings([row(**rows[0].to_dict() | kinds)], views=chosen)
+        alone = score_recordings([row(samples=samples)])
+        assert found.uncertainty == alone.uncertainty
+        added = {"views": views} if views else {}
+        assert found.settings == {**alone.settings, **added}
+    with pytest.raises(InputError, match="with the views mine, got plain, examples, r"):
+        score_recordings(rows, views=["plain", "mine"])
+    with pytest.raises(InputError, match=r"at least 3 samples .* such as '0' with 2"):
+        score_recordings(rows, views=["plain"], n=4)
+
+
 @pytest.mark.parametrize("views", ["plain", [1], 5])
 def test_recorded_views_are_names(views: Any) -> None:
     with pytest.raises(InputError, match="recorded views to be a list of names"):
@@ -262,7 +286,8 @@ def test_recordings_must_be_drawn_in_one_way(
     ("options", "told"),
     [
         ({"model": "k"}, "of model 'm'; got model='k'"),
-        ({"n": 1}, "at least 2, or None; got 1"),
+        ({"n": 1}, "expected n to be a whole number of at least 2, got 1"),
+        ({"n": 2, "self_check": SelfCheck()}, "at least 3, got 2"),
         ({"n": 0}, "got 0"),
         ({"tau": 0.0}, "tau"),
         ({"method": "best"}, "'best'"),

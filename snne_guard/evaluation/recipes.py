@@ -1,0 +1,304 @@
+"""Recipes: ways to spend the calls of a guard, compared on one set of recordings."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from pydantic import TypeAdapter, ValidationError
+
+from snne_guard.checks import check_whole
+from snne_guard.evaluation.bootstrap import Bootstrap, bootstrap
+from snne_guard.evaluation.grade import Grader, grade_all
+from snne_guard.evaluation.metrics import auroc
+from snne_guard.evaluation.recordings import Recording, shard_of
+from snne_guard.evaluation.rescore import PLAIN, recorded_replies, recorded_turns
+from snne_guard.evaluation.results import BestRecipe, Recipe, RecipeComparison
+from snne_guard.sampling.members import select_members
+from snne_guard.scorers import score
+from snne_guard.self_check import UNKNOWN, SelfCheck
+from snne_guard.types import Cost, DrawCost, FloatArray, IntArray, Prices, Sample
+
+__all__ = ["compare_recipes"]
+
+_CALLS = (3, 4, 5, 7, 11)
+_DRAWS = TypeAdapter(tuple[DrawCost, ...])
+
+Track = Callable[[Sequence[Any]], Iterable[Any]]
+
+
+class _Plan(NamedTuple):
+    """A recipe before it is measured: which of the recorded samples it takes."""
+
+    name: str
+    calls: int
+    views: tuple[str, ...]
+    places: tuple[int, ...]
+    check: bool
+
+
+def compare_recipes(
+    recordings: Sequence[Recording],
+    *,
+    calls: int = 5,
+    prices: Prices | None = None,
+    grader: Grader | None = None,
+    draws: int = 1000,
+    seed: int = 0,
+    track: Track = iter,
+) -> RecipeComparison | None:
+    """Compare plain samples, other views and a self-check at equal calls and money.
+
+    The score is the default one, without log-probabilities. An answer whose set cannot
+    be scored counts as wholly uncertain. The best recipe is chosen on the first third
+    of the questions and measured on the second, for the best of many looks better than
+    it is where it was chosen. The last third is left for a threshold.
+
+    Args:
+        recordings: Of one set, drawn with ``record --self-check``, ``--views`` or both.
+            Those without a grade or an answer are left out, and those that were drawn
+            in another way than most.
+        calls: Of the plain recipe that the best ones are compared with.
+        prices: Of tokens, for the money.
+        grader: Grades answers without a label; None leaves them out.
+        draws: Bootstrap draws behind the 90 % intervals.
+        seed: Of the draws.
+        track: Takes the questions and yields them, for a progress bar.
+
+    Returns:
+        The recipes of 3, 4, 5, 7, 11 and ``calls`` calls for which there are samples.
+        None where there is nothing to compare: no self-check and no view but the plain
+        one, or no right and wrong answers.
+
+    Raises:
+        ConfigurationError: ``calls`` is no whole number of at least 2.
+        InputError: What a recording tells of its draws does not fit together.
+
+    Example:
+        >>> rows = [
+        ...     Recording(
+        ...         id=str(n),
+        ...         question=f"What is {n}?",
+        ...         main_answer="a",
+        ...         samples=("a", "b"),
+        ...         label=n % 2,
+        ...         self_check=0.9 if n % 2 else 0.2,
+        ...     )
+        ...     for n in range(40)
+        ... ]
+        >>> compared = compare_recipes(rows, calls=3, draws=10)
+        >>> for recipe in compared.recipes:
+        ...     print(recipe.calls, recipe.name, recipe.auroc.value)
+        3 plain 0.5
+        3 plain + check 1.0
+        4 plain + check 1.0
+        >>> compared.at_equal_calls.name, compared.at_equal_calls.gain.value
+        ('plain + check', 0.5)
+    """
+    check_whole(calls, what="calls", least=2)
+    graded = _drawn_alike(_graded(recordings, grader))
+    rows, correct = [row for row, _ in graded], np.array([right for _, right in graded])
+    if len(set(correct)) < 2:  # noqa: PLR2004 - right and wrong
+        return None
+    turns, checked = _layout(rows[0])
+    plans = {_key(plan): plan for plan in _plans(turns, calls, checked=checked)}
+    if {plan.name for plan in plans.values()} <= {PLAIN}:
+        return None
+    us = _uncertainties(track(rows), plans)
+    draw_again = partial(bootstrap, metrics=("auroc",), draws=draws, seed=seed)
+    figures = draw_again(us, correct)
+    drawn = [_draws(row) for row in rows]
+    recipes = [
+        Recipe(
+            name=plan.name,
+            calls=plan.calls,
+            rounds=1 + plan.check,
+            auroc=figures.interval(key, "auroc"),
+            **_mean_cost([_cost(draws, plan) for draws in drawn], prices),
+        )
+        for key, plan in plans.items()
+    ]
+    plain = next((each for each in recipes if _key(each) == f"{calls} {PLAIN}"), None)
+    money = math.nan if plain is None or plain.money is None else plain.money
+    thirds = np.array([shard_of(row.id, 3) for row in rows])
+    best = partial(
+        _best, plain=plain, us=us, correct=correct, thirds=thirds, draw_again=draw_again
+    )
+    first, second, third = (int((thirds == part).sum()) for part in (1, 2, 3))
+    return RecipeComparison(
+        calls=calls,
+        thirds=(first, second, third),
+        recipes=tuple(recipes),
+        at_equal_calls=best([each for each in recipes if each.calls == calls]),
+        at_equal_money=best(
+            [each for each in recipes if each.money is not None and each.money <= money]
+        ),
+    )
+
+
+def _graded(
+    recordings: Sequence[Recording], grader: Grader | None
+) -> list[tuple[Recording, int]]:
+    """Return the recordings that have an answer, with whether it is right."""
+    return [
+        (row, grade.correct)
+        for row, grade in zip(recordings, grade_all(recordings, grader), strict=True)
+        if grade is not None and grade.correct is not None and row.main_answer.strip()
+    ]
+
+
+def _drawn_alike(
+    graded: Sequence[tuple[Recording, int]],
+) -> list[tuple[Recording, int]]:
+    """Return those that were drawn as most were."""
+    layouts = [_layout(row) for row, _ in graded]
+    usual = [layout for layout, _ in Counter(layouts).most_common(1)]
+    return [
+        pair for pair, layout in zip(graded, layouts, strict=True) if layout in usual
+    ]
+
+
+def _layout(row: Recording) -> tuple[tuple[str, ...], bool]:
+    """Return the view of each sample, and whether there is a self-check."""
+    # A check that says neither Yes nor No is recorded in the settings alone.
+    asked = (row.settings or {}).get("self_check")
+    return recorded_turns(row), row.self_check is not None or asked is not None
+
+
+def _plans(turns: Sequence[str], calls: int, *, checked: bool) -> Iterator[_Plan]:
+    """Yield the recipes for which there are samples, the plain one first."""
+    kinds = {name: {name} for name in (PLAIN, *turns)}
+    if len(set(turns)) > 1:
+        kinds.setdefault("views", set(turns))
+    for n, (name, taken) in itertools.product(sorted({*_CALLS, calls}), kinds.items()):
+        places = [at for at, view in enumerate(turns) if view in taken]
+        for check in (False, True) if checked else (False,):
+            samples = n - 1 - check
+            if 0 < samples <= len(places):
+                yield _Plan(
+                    name=f"{name} + check" if check else name,
+                    calls=n,
+                    places=tuple(places[:samples]),
+                    views=tuple(turns[at] for at in places[:samples]),
+                    check=check,
+                )
+
+
+def _key(recipe: _Plan | Recipe) -> str:
+    return f"{recipe.calls} {recipe.name}"
+
+
+# -- What a recipe finds ---------------------------------------------------------------
+
+
+def _uncertainties(
+    rows: Iterable[Recording], plans: Mapping[str, _Plan]
+) -> dict[str, FloatArray]:
+    """Return for each recipe ``u`` of every question, 1 where a guard has none."""
+    us: dict[str, list[float]] = {key: [] for key in plans}
+    for row in rows:
+        answer, *samples = recorded_replies(row)
+        p_correct = UNKNOWN if row.self_check is None else row.self_check
+        scored = {
+            places: _disagreement(row, answer, [samples[at] for at in places])
+            for places in {plan.places for plan in plans.values()}
+        }
+        for key, plan in plans.items():
+            u = scored[plan.places]
+            if u is not None and plan.check:
+                u = SelfCheck().uncertainty(disagreement=u, p_correct=p_correct)
+            us[key].append(1.0 if u is None else u)
+    return {key: np.array(values) for key, values in us.items()}
+
+
+def _disagreement(
+    row: Recording, answer: Sample, samples: Sequence[Sample]
+) -> float | None:
+    """Return what a guard would have scored, None where it would not have."""
+    members = select_members(answer, samples, include_answer=True)
+    enough = max(2, math.ceil((1 + len(samples)) / 2))  # min_samples of a guard
+    if not members.answer_readable or len(members.texts) < enough:
+        return None
+    return score(members.texts, question=row.question, method="snne").disagreement
+
+
+def _best(
+    affordable: Sequence[Recipe],
+    *,
+    plain: Recipe | None,
+    us: Mapping[str, FloatArray],
+    correct: IntArray,
+    thirds: IntArray,
+    draw_again: Callable[..., Bootstrap],
+) -> BestRecipe | None:
+    """Return the recipe that ranks best on the first third, measured on the second."""
+    first, second = thirds == 1, thirds == 2  # noqa: PLR2004 - the second third
+    graded = all(len(set(correct[third])) > 1 for third in (first, second))
+    if plain is None or not affordable or not graded:
+        return None
+    chosen = max(
+        affordable, key=lambda each: auroc(us[_key(each)][first], correct[first])
+    )
+    pair = {_key(each): us[_key(each)][second] for each in (chosen, plain)}
+    figures = draw_again(pair, correct[second])
+    return BestRecipe(
+        name=chosen.name,
+        calls=chosen.calls,
+        auroc=figures.interval(_key(chosen), "auroc"),
+        gain=figures.difference(_key(chosen), _key(plain), "auroc"),
+    )
+
+
+# -- What a recipe costs ---------------------------------------------------------------
+
+
+def _draws(row: Recording) -> tuple[DrawCost, ...]:
+    """Return what each request took; empty where the recording does not tell."""
+    drawn = row.extra.get("drawn")
+    try:
+        return _DRAWS.validate_python(drawn["draws"] if isinstance(drawn, dict) else ())
+    except (KeyError, ValidationError):
+        return ()
+
+
+def _cost(draws: Sequence[DrawCost], plan: _Plan) -> Cost | None:
+    """Return what a recipe takes of the recorded requests, None if they do not tell."""
+    left = Counter([("answer", PLAIN), *(("sample", view) for view in plan.views)])
+    total = Cost()
+    for draw in draws:
+        kind = (draw.role, draw.view or PLAIN)
+        taken = min(left[kind], draw.samples)
+        left[kind] -= taken
+        if taken:
+            share = taken / draw.samples
+            total += replace(
+                draw,
+                completion_tokens=round(share * draw.completion_tokens),
+                reasoning_tokens=round(share * draw.reasoning_tokens),
+            )
+        elif draw.role == "check" and plan.check:
+            total += draw
+    return None if any(left.values()) else total
+
+
+def _mean_cost(costs: Sequence[Cost | None], prices: Prices | None) -> dict[str, Any]:
+    """Return the means over the questions; nothing where one is unknown."""
+    known = [cost for cost in costs if cost is not None]
+    if len(known) < len(costs):
+        return {}
+    total, n = sum(known, Cost()), len(known)
+    return {
+        "requests": total.calls / n,
+        "prompt_tokens": total.prompt_tokens / n,
+        "cached_tokens": total.cached_tokens / n,
+        "completion_tokens": total.completion_tokens / n,
+        "reasoning_tokens": total.reasoning_tokens / n,
+        "money": None if prices is None else prices.of(total) / n,
+        "lower_bound": total.lower_bound,
+    }

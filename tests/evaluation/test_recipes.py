@@ -1,0 +1,320 @@
+"""Recipes: what they find and cost, and which one is best."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pytest
+
+from snne_guard.errors import ConfigurationError, InputError
+from snne_guard.evaluation import (
+    Grade,
+    Recipe,
+    RecipeComparison,
+    Recording,
+    auroc,
+    compare_recipes,
+    shard_of,
+)
+from snne_guard.scorers import score
+from snne_guard.self_check import SelfCheck
+from snne_guard.types import Prices
+
+VIEWS = ["plain", "reasoning"]
+AGREE, DIFFER = ("Paris", "Paris"), ("Rome", "Oslo")
+OTHERS = ("Bonn", "Nice")
+
+QUESTIONS = (
+    (1, AGREE, AGREE),
+    (0, AGREE, OTHERS),
+    (1, DIFFER, AGREE),
+    (0, DIFFER, OTHERS),
+)
+"""Label, plain samples, samples that reason: plain ones rank these by chance (.5),
+those that reason rank them rightly (1), one of each has .875."""
+
+DRAWS = [
+    {"role": "answer", "samples": 1, "calls": 1, "attempts": 3, "prompt_tokens": 10,
+     "completion_tokens": 2},
+    {"role": "sample", "view": "plain", "samples": 2, "calls": 1, "prompt_tokens": 10,
+     "cached_tokens": 8, "completion_tokens": 20},
+    {"role": "sample", "view": "reasoning", "attempts": 3},
+    *[{"role": "sample", "view": "reasoning", "samples": 1, "calls": 1,
+       "prompt_tokens": 15, "completion_tokens": 30, "reasoning_tokens": 25}] * 2,
+    {"role": "check", "samples": 1, "calls": 1, "prompt_tokens": 1,
+     "completion_tokens": 1},
+]  # fmt: skip
+PRICES = Prices(prompt=1e6, completion=2e6, cached=5e5)
+
+
+def ids(part: int) -> Iterator[str]:
+    """Yield ids of a third of all questions."""
+    return (str(n) for n in itertools.count() if shard_of(str(n), 3) == part)
+
+
+def recorded(
+    name: str, label: int | None, *views: tuple[str, ...], **fields: Any
+) -> Recording:
+    """Return a recording whose samples take their views in turn."""
+    samples = [text for turn in zip(*views, strict=True) for text in turn]
+    settings = {"views": VIEWS[: len(views)], **fields.pop("settings", {})}
+    known = {"id": name, "question": "Where?", "main_answer": "Paris"}
+    return Recording.from_dict(
+        known | {"samples": samples, "label": label, "settings": settings} | fields
+    )
+
+
+def third(part: int, *, swapped: bool = False, **fields: Any) -> list[Recording]:
+    """Return the four questions, or those where plain samples rank rightly."""
+    names = itertools.islice(ids(part), len(QUESTIONS))
+    checks = (0.9, 0.9, 0.9, 0.1)
+    return [
+        recorded(
+            name,
+            label,
+            *((other, plain) if swapped else (plain, other)),
+            **({"self_check": check, "drawn": {"draws": DRAWS}} | fields),
+        )
+        for name, check, (label, plain, other) in zip(
+            names, checks, QUESTIONS, strict=True
+        )
+    ]
+
+
+def compared(rows: list[Recording], **options: Any) -> RecipeComparison:
+    usual: dict[str, Any] = {"calls": 3, "draws": 20, "prices": PRICES}
+    found = compare_recipes(rows, **usual | options)
+    assert found is not None
+    return found
+
+
+def recipe(found: RecipeComparison, name: str, calls: int = 3) -> Recipe:
+    (known,) = [r for r in found.recipes if (r.name, r.calls) == (name, calls)]
+    return known
+
+
+# -- What they find and cost -----------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "figures"),
+    [
+        # AUROC, rounds, requests, read, cached, written, reasoning, money
+        ("plain", (0.5, 1, 2, 20, 8, 22, 0, 60)),
+        ("reasoning", (1.0, 1, 3, 40, 0, 62, 50, 164)),
+        ("views", (0.875, 1, 3, 35, 8, 42, 25, 115)),
+        ("plain + check", (0.625, 2, 3, 21, 8, 13, 0, 43)),
+        ("reasoning + check", (1.0, 2, 3, 26, 0, 33, 25, 92)),
+        ("views + check", (0.625, 2, 3, 21, 8, 13, 0, 43)),
+    ],
+)
+def test_what_a_recipe_finds_and_costs(name: str, figures: tuple[float, ...]) -> None:
+    found = recipe(compared(third(1)), name)
+    read = [found.requests, found.prompt_tokens, found.cached_tokens]
+    written = [found.completion_tokens, found.reasoning_tokens, found.money]
+    assert [found.auroc.value, found.rounds, *read, *written] == [*figures]
+    assert found.auroc.low <= found.auroc.value <= found.auroc.high
+
+
+def test_recipes_are_those_for_which_there_are_samples() -> None:
+    found = compared(third(1), calls=6)
+    assert [(known.calls, known.name) for known in found.recipes] == [
+        *[
+            (3, name + end)
+            for name in ("plain", "reasoning", "views")
+            for end in ("", " + check")
+        ],
+        *[(4, f"{name} + check") for name in ("plain", "reasoning")],
+        *[(4, "views"), (4, "views + check"), (5, "views"), (5, "views + check")],
+        (6, "views + check"),
+    ]
+    assert (found.at_equal_calls, found.at_equal_money) == (None, None)
+
+
+def test_the_score_is_the_public_one() -> None:
+    rows = third(1) + third(2, swapped=True)
+    labels = [row.label or 0 for row in rows]
+    for name, places, checked in (
+        ("reasoning", (1, 3), False),
+        ("views", (0, 1, 2), False),
+        ("views + check", (0, 1), True),
+    ):
+        us = [
+            score(
+                [row.main_answer, *(row.samples[at] for at in places)],
+                question=row.question,
+                method="snne",
+                self_check=row.self_check if checked else None,
+            ).uncertainty
+            for row in rows
+        ]
+        known = recipe(compared(rows), name, 1 + len(places) + checked)
+        assert known.auroc.value == auroc([u or 0.0 for u in us], labels)
+
+
+def test_views_of_the_users_own_are_recipes_by_their_names() -> None:
+    settings = {"views": ["plain", "as a [child]"]}
+    found = compared(third(1, settings=settings, drawn={}))
+    assert recipe(found, "as a [child]").auroc.value == 1.0
+    only_theirs = compared(third(1, settings={"views": ["mine", "yours"]}))
+    assert {known.name for known in only_theirs.recipes} >= {"mine", "yours", "views"}
+    assert only_theirs.at_equal_calls is None  # nothing to compare them with
+
+
+def test_a_sample_that_cannot_be_read_is_no_member() -> None:
+    kinds = ["", "Paris"], ["Paris", "Paris"]
+    rows = [recorded(str(n), 1 - n, AGREE, tuple(kind)) for n, kind in enumerate(kinds)]
+    assert recipe(compared(rows), "reasoning").auroc.value == 0.5
+
+
+@pytest.mark.parametrize(
+    ("readable", "u_is_one"), [(0, True), (1, True), (2, False), (4, False)]
+)
+def test_a_set_that_a_guard_would_not_score_is_uncertain(
+    readable: int, *, u_is_one: bool
+) -> None:
+    drawn = ("Paris",) * readable + ("",) * (4 - readable)
+    rows = [
+        recorded("0", 0, ("Paris",) * 4, drawn),
+        recorded("1", 1, ("Paris",) * 4, ("Paris",) * 4),
+    ]
+    found = recipe(compared(rows), "reasoning", 5)
+    assert found.auroc.value == (1.0 if u_is_one else 0.5)
+
+
+def test_a_check_that_says_nothing_counts_as_half() -> None:
+    asked = {"self_check": SelfCheck().prompt}
+    rows = [
+        recorded(str(n), n % 2, AGREE, self_check=p, settings=asked)
+        for n, p in enumerate([None, 0.6, 0.4, None])
+    ]
+    found = compared(rows)
+    assert recipe(found, "plain + check").auroc.value == pytest.approx(3.5 / 4)
+    assert sum(found.thirds) == 4
+
+
+def test_requests_that_are_not_recorded_cost_nobody_knows_what() -> None:
+    for drawn in (
+        {},
+        {"draws": 5},
+        {"draws": [{"role": "king"}]},
+        {"draws": DRAWS[:2]},
+    ):
+        first, *others = third(1)
+        rows = [Recording.from_dict(first.to_dict() | {"drawn": drawn}), *others]
+        found = recipe(compared(rows), "reasoning")
+        assert (found.requests, found.completion_tokens, found.money) == (None,) * 3
+        assert found.auroc.value == 1.0
+    unpriced = recipe(compared(third(1), prices=None), "plain")
+    assert (unpriced.money, unpriced.requests, unpriced.lower_bound) == (
+        None,
+        2.0,
+        False,
+    )
+    short = [*DRAWS[:-1], {"role": "check", "attempts": 1, "lower_bound": True}]
+    late = compared(third(1, drawn={"draws": short}))
+    assert recipe(late, "plain + check").lower_bound
+    assert not recipe(late, "plain").lower_bound
+
+
+# -- Which questions -------------------------------------------------------------------
+
+
+def test_questions_that_were_drawn_in_another_way_are_left_out() -> None:
+    rows = third(1) + third(2) + third(3)
+    others: list[dict[str, Any]] = [
+        {"samples": ["Paris", "Rome"]},
+        {"self_check": None},
+        {"settings": {"views": ["plain", "examples"]}},
+        {"label": None},
+        {"main_answer": " "},
+    ]
+    odd = [
+        Recording.from_dict(rows[0].to_dict() | {"id": f"odd {n}"} | fields)
+        for n, fields in enumerate(others)
+    ]
+    assert compared(odd + rows) == compared(rows)
+    assert compared(rows).thirds == (4, 4, 4)
+
+
+def test_a_grader_grades_those_without_a_label() -> None:
+    rows = third(1)
+    labels = {row.id: row.label or 0 for row in rows}
+    bare = [Recording.from_dict(row.to_dict() | {"label": None}) for row in rows]
+
+    def mine(given: Sequence[Recording], /) -> list[Grade | None]:
+        return [
+            Grade(quality=1, correct=labels[row.id], grader="mine") for row in given
+        ]
+
+    assert compared(bare, grader=mine) == compared(rows)
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [],
+        [recorded(str(n), n % 2, AGREE, settings={"views": None}) for n in range(9)],
+        [recorded(str(n), n % 2, AGREE) for n in range(9)],
+        [recorded(str(n), 1, AGREE, DIFFER, self_check=0.5) for n in range(9)],
+        [recorded(str(n), None, AGREE, DIFFER) for n in range(9)],
+        [recorded(str(n), n % 2, (), (), self_check=0.5) for n in range(9)],
+    ],
+    ids=["no rows", "no views", "plain alone", "all right", "no labels", "no samples"],
+)
+def test_there_may_be_nothing_to_compare(rows: list[Recording]) -> None:
+    assert compare_recipes(rows) is None
+
+
+def test_what_makes_no_sense_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match="calls to be a whole number of at"):
+        compare_recipes(third(1), calls=1)
+    with pytest.raises(InputError, match="recorded views to be a list of names, got 5"):
+        compare_recipes(third(1, settings={"views": 5}))
+
+
+# -- The best one ----------------------------------------------------------------------
+
+
+def test_the_best_is_chosen_on_one_third_and_measured_on_another() -> None:
+    found = compared(third(1) + third(2, swapped=True) + third(3))
+    at_equal_calls, at_equal_money = found.at_equal_calls, found.at_equal_money
+    assert at_equal_calls is not None
+    assert (at_equal_calls.name, at_equal_calls.calls) == ("reasoning", 3)
+    assert at_equal_calls.auroc.value == 0.5
+    assert at_equal_calls.gain.value == -0.5
+    assert at_equal_calls.gain.low <= -0.5 <= at_equal_calls.gain.high
+    # Samples that reason cost more than plain ones, a check in place of one less.
+    assert at_equal_money is not None
+    assert (at_equal_money.name, at_equal_money.calls) == ("plain + check", 3)
+    assert at_equal_money.gain.value == at_equal_money.auroc.value - 1.0
+
+
+def test_of_equally_good_ones_the_first_is_taken() -> None:
+    alike = [
+        recorded(row.id, row.label, row.samples[::2], row.samples[::2])
+        for row in third(1) + third(2)
+    ]
+    best = compared(alike).at_equal_calls
+    assert best is not None
+    assert (best.name, best.gain.value) == ("plain", 0.0)
+
+
+def test_without_prices_nothing_is_compared_at_equal_money() -> None:
+    found = compared(third(1) + third(2), prices=None)
+    assert found.at_equal_calls is not None
+    assert found.at_equal_money is None
+
+
+@pytest.mark.parametrize("one_sided", [1, 2])
+def test_both_thirds_need_right_and_wrong_answers(one_sided: int) -> None:
+    rows = [
+        Recording.from_dict(row.to_dict() | {"label": 1}) if part == one_sided else row
+        for part in (1, 2, 3)
+        for row in third(part)
+    ]
+    found = compared(rows)
+    assert recipe(found, "reasoning").auroc.value > 0
+    assert (found.at_equal_calls, found.at_equal_money) == (None, None)
