@@ -133,12 +133,6 @@ class UncertaintyMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         replacement = AIMessage(reply, id=message.id, response_metadata=metadata)
         return {"messages": [replacement]}
 
-    async def aafter_model(
-        self, state: AgentState[Any], runtime: Runtime[Any]
-    ) -> dict[str, Any] | None:
-        """Do what ``after_model`` does."""
-        return self.after_model(state, runtime)
-
     def _guarded(self, request: ModelRequest[Any]) -> ModelRequest[Any]:
         guard = self._guard_on(request.model)
         if request.response_format is not None:

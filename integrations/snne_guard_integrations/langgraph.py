@@ -47,7 +47,10 @@ def uncertainty_node(
         >>> message.text, message.response_metadata["snne_guard"]["decision"]
         ('Rome', 'accept')
     """
-    _check_guard(guard)
+    given: object = guard
+    if not isinstance(given, SNNEGuard):
+        msg = f"guard must be an SNNEGuard; got {type(given).__name__}"
+        raise ConfigurationError(msg)
 
     def node(state: Any, config: RunnableConfig) -> dict[str, Any]:  # noqa: ANN401 - the graph's
         prompt, answer = _conversation(state, messages)
@@ -114,12 +117,6 @@ def route_on_uncertainty(
     # LangGraph reads from it where the edge may lead.
     route.__annotations__["return"] = Literal[(*nodes.values(), uncertain)]
     return route
-
-
-def _check_guard(guard: object) -> None:
-    if not isinstance(guard, SNNEGuard):
-        msg = f"guard must be an SNNEGuard; got {type(guard).__name__}"
-        raise ConfigurationError(msg)
 
 
 def _messages(state: Any, key: str) -> list[BaseMessage]:  # noqa: ANN401 - the graph's

@@ -38,7 +38,7 @@ Limit = float | Threshold
 
 
 class GuardOptions(TypedDict, total=False):
-    """The options of ``guard_client``; ``GuardSettings`` says what each means."""
+    """The options of ``guard_client``; ``SNNEGuard`` says what each means."""
 
     n: int
     threshold: Limit | tuple[Limit, Limit] | None
@@ -164,12 +164,11 @@ def guard_client(
 
     Args:
         client: ``OpenAI``, ``AsyncOpenAI``, or a subclass such as ``AzureOpenAI``.
-        **options: See ``GuardSettings``; the most important are ``n``, ``threshold``
-            and ``on_uncertain``. ``fallback`` is the name of another model, another
-            client, or a function from the body of the request to a text or an answer.
-            ``question`` gets the request's list of messages. A function as
-            ``on_uncertain`` gets the ``Assessment`` and returns ``"flag"``,
-            ``"refuse"``, ``"fallback"``, ``"raise"``, or an answer to deliver instead.
+        **options: Those of ``SNNEGuard``; the most important are ``n``, ``threshold``
+            and ``on_uncertain``. Different here: ``fallback`` is the name of another
+            model, another client, or a function from the body of the request to a text
+            or an answer; ``question`` gets the request's list of messages; a function
+            as ``on_uncertain`` returns one of the words, or an answer of the package.
 
     Raises:
         ConfigurationError: An option makes no sense, or the client is none of the
