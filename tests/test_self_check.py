@@ -128,7 +128,7 @@ def test_a_check_that_makes_no_sense_is_refused(given: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("self_check", "u"), [(None, 0.0), (1.0, 0.0), (0.5, 0.5 / 3), (0.0, 1 / 3)]
+    ("self_check", "u"), [(None, 0.0), (1.0, 0.0), ("unknown", 0.5 / 3), (0.0, 1 / 3)]
 )
 def test_score_takes_a_self_check(self_check: Any, u: float) -> None:
     found = score(["Paris", "Paris"], self_check=self_check)

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
+from typing import Literal
 
 from snne_guard.checks import check_number
 from snne_guard.errors import ConfigurationError, InputError
@@ -20,7 +21,7 @@ from snne_guard.scorers.likelihood import METHODS as LIKELIHOOD
 from snne_guard.scorers.method import Method
 from snne_guard.scorers.sar import METHODS as SAR
 from snne_guard.scorers.snne import METHODS as SNNE
-from snne_guard.self_check import SelfCheck
+from snne_guard.self_check import UNKNOWN, SelfCheck
 from snne_guard.similarity import resolve_similarity
 from snne_guard.similarity.lexical import check_texts
 from snne_guard.similarity.tokens import is_visible
@@ -79,7 +80,7 @@ def score(
     similarity: str | Similarity | None = None,
     tau: float | None = None,
     include_answer: bool = True,
-    self_check: float | None = None,
+    self_check: float | Literal["unknown"] | None = None,
 ) -> Score:
     """Score how far answers to one question differ; never calls the model.
 
@@ -104,7 +105,8 @@ def score(
         include_answer: Whether ``answers[0]`` is the delivered answer. If not, all are
             samples, as in the paper. Every answer is scored in either case.
         self_check: Probability that the model calls the delivered answer correct, in
-            [0, 1], 0.5 if it says neither; None: there was no self-check.
+            [0, 1], or ``"unknown"``, which counts as 0.5. It weighs half as much as the
+            disagreement of the answers. None: there was no self-check.
 
     Returns:
         The score. Its uncertainty is in [0, 1]; None for fewer than two answers
@@ -126,7 +128,9 @@ def score(
     """
     tau = check_number(1.0 if tau is None else tau, what="tau", above=0)
     if self_check is not None:
-        self_check = check_number(self_check, what="self_check", least=0, most=1)
+        p = UNKNOWN if self_check == "unknown" else self_check
+        what = 'self_check, unless "unknown",'
+        self_check = check_number(p, what=what, least=0, most=1)
     check_texts(answers)
     if not len(answers):
         msg = "expected at least one answer, got none"
