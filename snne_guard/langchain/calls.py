@@ -33,6 +33,7 @@ from snne_guard.sampling.langchain import (
     LangChainSender,
     RejectedParameters,
     answer_settings_of,
+    as_chunk,
     bound_models,
     capabilities,
     has_side_effects,
@@ -223,9 +224,7 @@ def result_of(given: object, outcome: Outcome) -> ChatResult:
 
 def as_single_chunk(result: ChatResult) -> ChatGenerationChunk:
     """Return a whole message as the only chunk of a stream."""
-    fields = {**dict(result.generations[0].message), "type": "AIMessageChunk"}
-    chunk = AIMessageChunk(**{**fields, "chunk_position": "last"})
-    return ChatGenerationChunk(message=chunk)
+    return as_chunk(result.generations[0].message)
 
 
 def streamed(item: ChatGenerationChunk | Outcome) -> ChatGenerationChunk:

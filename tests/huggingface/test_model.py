@@ -129,7 +129,7 @@ def test_what_is_no_causal_language_model() -> None:
     )
     with pytest.raises(ConfigurationError, match="got T5ForConditionalGeneration"):
         HuggingFaceModel(T5ForConditionalGeneration(config).eval(), TOKENIZER)
-    with pytest.raises(ConfigurationError, match="max_batch_size must be at least 1"):
+    with pytest.raises(ConfigurationError, match="max_batch_size to be a whole"):
         HuggingFaceModel(make_model(), TOKENIZER, max_batch_size=0)
 
 

@@ -21,19 +21,21 @@ from snne_guard.sampling.huggingface import (
 @pytest.mark.parametrize(
     ("name", "value", "expected"),
     [
-        ("max_tokens", 0, "at least 1"),
-        ("temperature", -0.1, "a number of at least 0"),
-        ("temperature", math.nan, "a number of at least 0"),
-        ("temperature", math.inf, "a number of at least 0"),
-        ("top_k", 0, "at least 1"),
-        ("top_p", 0, r"in \(0, 1\]"),
-        ("top_p", 1.01, r"in \(0, 1\]"),
+        ("max_tokens", 0, "a whole number of at least 1"),
+        ("temperature", -0.1, "a finite number of at least 0"),
+        ("temperature", math.nan, "a finite number of at least 0"),
+        ("temperature", math.inf, "a finite number of at least 0"),
+        ("top_k", 0, "a whole number of at least 1"),
+        ("top_p", 0, "a finite number above 0 and at most 1"),
+        ("top_p", 1.01, "a finite number above 0 and at most 1"),
         ("stop", "\n", "a tuple of texts that are not empty"),
         ("stop", ("",), "a tuple of texts that are not empty"),
     ],
 )
 def test_values_out_of_range(name: str, value: Any, expected: str) -> None:
-    with pytest.raises(ConfigurationError, match=f"^{name} must be {expected}; got"):
+    with pytest.raises(
+        ConfigurationError, match=f"^expected {name} to be {expected}, got"
+    ):
         GenerationSettings(**{name: value})
 
 

@@ -9,6 +9,7 @@ from queue import SimpleQueue
 from threading import Event, Lock, Thread
 from typing import Any
 
+from snne_guard.checks import check_whole
 from snne_guard.errors import ConfigurationError, InputError, MissingExtraError
 from snne_guard.sampling.huggingface.settings import Completion, GenerationSettings
 from snne_guard.sampling.huggingface.text import (
@@ -72,7 +73,7 @@ class HuggingFaceModel:
         self, model: Model, tokenizer: Tokenizer, *, max_batch_size: int = 64
     ) -> None:
         _check_model(model)
-        _check_count("max_batch_size", max_batch_size)
+        check_whole(max_batch_size, what="max_batch_size", least=1)
         self.name = str(model.config.name_or_path or type(model).__name__)
         self.model = model
         self.tokenizer = tokenizer
@@ -154,7 +155,7 @@ class HuggingFaceModel:
         """
         from snne_guard.sampling.huggingface.generate import generate
 
-        _check_count("n", n)
+        check_whole(n, what="n", least=1)
         ids = [encode(self.tokenizer, prompt) for prompt in prompts]
         for each in ids:
             self._check_length(each)
@@ -267,9 +268,3 @@ def _check_model(model: Model) -> None:
     else:
         return
     raise ConfigurationError(msg)
-
-
-def _check_count(name: str, value: int) -> None:
-    if value < 1:
-        msg = f"{name} must be at least 1; got {value!r}"
-        raise ConfigurationError(msg)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 
+from snne_guard.checks import check_number, check_whole
 from snne_guard.errors import ConfigurationError
 from snne_guard.types import FloatArray
 
@@ -50,26 +50,19 @@ class GenerationSettings:
     hidden_layer: int | None = None
 
     def __post_init__(self) -> None:
-        temperature, top_k, top_p = self.temperature, self.top_k, self.top_p
+        check_whole(self.max_tokens, what="max_tokens", least=1)
+        if self.temperature is not None:
+            check_number(self.temperature, what="temperature", least=0)
+        if self.top_k is not None:
+            check_whole(self.top_k, what="top_k", least=1)
+        if self.top_p is not None:
+            check_number(self.top_p, what="top_p", above=0, most=1)
         stop: object = self.stop  # one text is easily passed for several
-        for name, wanted, is_right in (
-            ("max_tokens", "at least 1", self.max_tokens >= 1),
-            (
-                "temperature",
-                "a number of at least 0",
-                temperature is None or 0 <= temperature < math.inf,
-            ),
-            ("top_k", "at least 1", top_k is None or top_k >= 1),
-            ("top_p", "in (0, 1]", top_p is None or 0 < top_p <= 1),
-            (
-                "stop",
-                "a tuple of texts that are not empty",
-                isinstance(stop, tuple) and all(stop),
-            ),
-        ):
-            if not is_right:
-                msg = f"{name} must be {wanted}; got {getattr(self, name)!r}"
-                raise ConfigurationError(msg)
+        if not isinstance(stop, tuple) or not all(stop):
+            msg = (
+                f"expected stop to be a tuple of texts that are not empty, got {stop!r}"
+            )
+            raise ConfigurationError(msg)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

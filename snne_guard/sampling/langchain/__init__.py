@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from snne_guard.sampling.langchain.messages import question_of, sample_of
+from snne_guard.sampling.langchain.messages import as_chunk, question_of, sample_of
 from snne_guard.sampling.langchain.providers import (
     Provider,
     RejectedParameters,
@@ -27,6 +27,7 @@ __all__ = [
     "Provider",
     "RejectedParameters",
     "answer_settings_of",
+    "as_chunk",
     "bound_models",
     "capabilities",
     "has_side_effects",

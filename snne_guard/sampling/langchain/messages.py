@@ -6,8 +6,8 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
-from langchain_core.outputs import ChatGeneration, ChatResult
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage
+from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from pydantic import BaseModel, ValidationError
 
 from snne_guard.sampling.reading import (
@@ -21,6 +21,7 @@ from snne_guard.self_check import read_self_check
 from snne_guard.types import Cost, Sample
 
 __all__ = [
+    "as_chunk",
     "cost_of",
     "question_of",
     "sample_of",
@@ -169,6 +170,12 @@ def whole_message(generation: ChatGeneration, result: ChatResult) -> BaseMessage
         **generation.message.response_metadata,
     }
     return generation.message.model_copy(update={"response_metadata": metadata})
+
+
+def as_chunk(message: BaseMessage) -> ChatGenerationChunk:
+    """Return a whole message as the only chunk of a stream."""
+    fields = {**dict(message), "type": "AIMessageChunk", "chunk_position": "last"}
+    return ChatGenerationChunk(message=AIMessageChunk(**fields))
 
 
 def with_parsed(message: BaseMessage, schema: type[BaseModel] | None) -> BaseMessage:

@@ -190,13 +190,6 @@ PROVIDERS: list[Provider] = [
     Provider(classes=_HUGGING_FACE, logprobs=_ASK),
     Provider(classes=("langchain_fireworks.ChatFireworks",), n="n", logprobs=_ASK),
     Provider(
-        classes=(
-            "langchain_litellm.ChatLiteLLM",
-            "langchain_community.ChatLiteLLM",
-        ),
-        reports_finish_reason=False,
-    ),
-    Provider(
         classes=("snne_guard.TransformersChatModel",),
         temperature_range=(0.0, math.inf),
         n="n",

@@ -27,8 +27,6 @@ from typing import Any
 from langchain_core.callbacks import BaseCallbackHandler, BaseCallbackManager
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import (
-    AIMessage,
-    AIMessageChunk,
     BaseMessage,
     convert_to_messages,
     message_chunk_to_message,
@@ -40,6 +38,7 @@ from langchain_core.runnables.retry import RunnableRetry
 from langsmith.run_helpers import tracing_context
 
 from snne_guard.sampling.langchain.messages import (
+    as_chunk,
     cost_of,
     sample_of,
     self_check_of,
@@ -204,12 +203,13 @@ class LangChainSender:
         samples = tuple(_read(each, reported=reported) for each in messages)
         first = messages[0] if messages else None
         cost = replace(_cost(first, samples, result), attempts=failed)
-        if draw.role == "check":
-            p_correct = None if first is None else self_check_of(first, samples[0])
-            return Reply(samples=samples, cost=cost, p_correct=p_correct)
-        if draw.role == "sample":
+        p_correct = None
+        if draw.role == "check" and first is not None:
+            p_correct = self_check_of(first, samples[0])
+        if draw.role != "answer":
+            heated = request.temperature_set
             return Reply(
-                samples=samples, cost=cost, temperature_set=request.temperature_set
+                samples=samples, cost=cost, temperature_set=heated, p_correct=p_correct
             )
         if first is None:
             raise NoReplyError
@@ -394,8 +394,5 @@ async def _achunks(request: ModelRequest) -> AsyncGenerator[Chunk]:
 def _as_single_chunk(request: ModelRequest, result: ChatResult) -> Chunk:
     if not result.generations:
         raise NoReplyError
-    message = with_parsed(whole_message(result.generations[0], result), request.schema)
-    names = [name for name in AIMessage.model_fields if name != "type"]
-    fields: dict[str, Any] = {name: getattr(message, name, None) for name in names}
-    last: dict[str, Any] = {"chunk_position": "last"}
-    return Chunk(message=AIMessageChunk(**fields, **last))
+    message = whole_message(result.generations[0], result)
+    return as_chunk(with_parsed(message, request.schema))

@@ -14,7 +14,6 @@ from snne_guard.sampling.reading import (
     string_of,
 )
 from snne_guard.sampling.replies import Reply
-from snne_guard.self_check import read_self_check
 from snne_guard.types import Cost, Sample
 
 __all__ = [
@@ -92,14 +91,10 @@ class ChatApi:
         cost = _cost(usage, samples, read="prompt_tokens", written="completion_tokens")
         return Reply(samples=samples, cost=cost, raw=answer)
 
-    def self_check(self, answer: object, /) -> float | None:
-        """Return the probability that the reply to a self-check says Yes."""
-        fields = fields_of(answer)
-        choice = next(map(mapping_of, items_of(fields.get("choices"))), None)
-        if choice is None:
-            return None
-        entries = mapping_of(choice.get("logprobs")).get("content")
-        return read_self_check(_read_choice(choice, fields), entries)
+    def logprobs(self, answer: object, /) -> object:
+        """Return the log-probabilities of a completion's first choice as they came."""
+        choices = items_of(fields_of(answer).get("choices"))
+        return _choice_logprobs(mapping_of(choices[0] if choices else None))
 
     def join(self, parts: Sequence[Any], /) -> dict[str, Any]:
         """Return the fields of the completion that the chunks of a choice make up."""
@@ -119,7 +114,7 @@ def _read_choice(choice: Mapping[str, Any], fields: Mapping[str, Any]) -> Sample
     return read_sample(
         text=text_of(content),
         finish_reason=string_of(choice.get("finish_reason")),
-        logprobs=mapping_of(choice.get("logprobs")).get("content"),
+        logprobs=_choice_logprobs(choice),
         calls=_calls(message),
         refusal=bool(message.get("refusal")),
         other_content=bool(message.get("audio") or message.get("images"))
@@ -127,6 +122,10 @@ def _read_choice(choice: Mapping[str, Any], fields: Mapping[str, Any]) -> Sample
         model=string_of(fields.get("model")),
         response_id=string_of(fields.get("id")),
     )
+
+
+def _choice_logprobs(choice: Mapping[str, Any]) -> object:
+    return mapping_of(choice.get("logprobs")).get("content")
 
 
 def _calls(message: Mapping[str, Any]) -> list[tuple[object, object]]:
@@ -219,12 +218,9 @@ class ResponsesApi:
         cost = _cost(usage, samples, read="input_tokens", written="output_tokens")
         return Reply(samples=samples, cost=cost, raw=answer)
 
-    def self_check(self, answer: object, /) -> float | None:
-        """Return the probability that the reply to a self-check says Yes."""
-        fields = fields_of(answer)
-        if not isinstance(fields.get("output"), list):
-            return None
-        return read_self_check(_read_output(fields), _entries(_output_parts(fields)))
+    def logprobs(self, answer: object, /) -> object:
+        """Return the log-probabilities of a response as they came."""
+        return _entries(_output_parts(fields_of(answer)))
 
     def join(self, parts: Sequence[Any], /) -> dict[str, Any]:
         """Return the fields of the response that the last events carry."""

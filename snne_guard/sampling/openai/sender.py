@@ -31,6 +31,7 @@ from snne_guard.sampling.steps import (
     run_steps,
     without_rejected,
 )
+from snne_guard.self_check import read_self_check
 
 __all__ = ["OpenAISender"]
 
@@ -182,20 +183,21 @@ class OpenAISender:
         return part
 
     def _reply(self, draw: Draw, post: _Post, result: ApiObject, failed: int) -> Reply:
-        if draw.role == "check":
-            p_correct = self._api.self_check(result)
-            return replace(self._read(result, failed), raw=None, p_correct=p_correct)
+        if draw.role == "answer":
+            keep_first_choice(result)
+            reply = self._read(result, failed)
+            if "logprobs" in post.optional:
+                self._api.remove_logprobs(result)
+            return reply
+        reply = replace(
+            self._read(result, failed),
+            raw=None,
+            temperature_set="temperature" in post.optional,
+        )
         if draw.role == "sample":
-            return replace(
-                self._read(result, failed),
-                raw=None,
-                temperature_set="temperature" in post.optional,
-            )
-        keep_first_choice(result)
-        reply = self._read(result, failed)
-        if "logprobs" in post.optional:
-            self._api.remove_logprobs(result)
-        return reply
+            return reply
+        p_correct = read_self_check(reply.first, self._api.logprobs(result))
+        return replace(reply, p_correct=p_correct)
 
     def _read(self, answer: object, failed: int) -> Reply:
         """Read an answer; count the requests that failed before it."""
