@@ -18,8 +18,6 @@ __all__ = [
     "Cost",
     "Decision",
     "DrawCost",
-    "Entailment",
-    "Equivalence",
     "FloatArray",
     "Generate",
     "IntArray",
@@ -88,35 +86,17 @@ class Similarity(Protocol):
     """Texts to an ``(n, n)`` float64 matrix in [0, 1] with diagonal 1.
 
     The value for a pair depends on that pair and the question alone.
+
+    Some scoring methods also call functions of the similarity with the same arguments:
+    ``equivalent`` returns which texts mean the same, ``(n, n)`` booleans, symmetric,
+    True on the diagonal. ``probabilities`` returns ``(n, n, 3)``: premise, hypothesis,
+    then contradiction, neutral, entailment; the diagonal means nothing.
     """
 
     def __call__(
         self, texts: Sequence[str], /, *, question: str | None = None
     ) -> FloatArray:
         """Compare every text with every other one."""
-        ...
-
-
-class Equivalence(Protocol):
-    """A similarity that also says which texts mean the same."""
-
-    def equivalent(
-        self, texts: Sequence[str], /, *, question: str | None = None
-    ) -> BoolArray:
-        """Return an ``(n, n)`` matrix, symmetric, True on the diagonal."""
-        ...
-
-
-class Entailment(Protocol):
-    """A similarity that also says how far one text entails another."""
-
-    def probabilities(
-        self, texts: Sequence[str], /, *, question: str | None = None
-    ) -> FloatArray:
-        """Return ``(n, n, 3)``: premise, hypothesis, class.
-
-        The classes are contradiction, neutral, entailment; the diagonal means nothing.
-        """
         ...
 
 
@@ -142,7 +122,7 @@ class MethodInputs:
         mean_logprobs: ``(n,)`` mean token log-probabilities in nats.
         token_logprobs: For each answer the log-probabilities of its tokens in nats.
         cluster_ids: ``(n,)`` group numbers from 0 of answers that mean the same.
-        entailment: ``(n, n, 3)`` probabilities, as of ``Entailment``.
+        entailment: ``(n, n, 3)`` ``probabilities`` of a similarity.
         graph: ``(n, n)`` symmetric edge weights of at least 0, diagonal 0.
         hidden_states: ``(n, d)`` vectors of the answers.
         token_importance: For each answer how much its meaning changes without each of
