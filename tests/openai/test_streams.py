@@ -38,10 +38,9 @@ def test_a_flagged_stream_is_that_of_the_client(path: str, way: str) -> None:
     script = split("Paris it is", *APART)
     with guarded(script, way, threshold=0.4) as (_, call):
         parts, stream = call.stream(path)
-        bare, plain = call.parts(call(path, on=call.own, stream=True)), call.own
+        bare = call.parts(call(path, on=call.own, stream=True))
     kind = openai.Stream if way == "threads" else openai.AsyncStream
     assert isinstance(stream, kind)
-    assert isinstance(plain, openai.OpenAI | openai.AsyncOpenAI)
     assert parts[-1].snne_guard["decision"] == "flag"
     del parts[-1].snne_guard
     if path == PATHS[1]:
@@ -53,18 +52,19 @@ def test_a_flagged_stream_is_that_of_the_client(path: str, way: str) -> None:
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("path", PATHS)
 def test_parts_flow_before_the_samples_are_there(path: str, way: str) -> None:
-    gate = threading.Event()
+    gate, sampled = threading.Event(), list[bool]()
 
     def script(asked: Asked) -> Answer:
         if asked.is_sample:
             gate.wait(5)
+            sampled.append(True)
         return Answer(texts=["Paris it is"])
 
     with guarded(script, way, threshold=0.4) as (_, call):
         stream = call(path, stream=True)
         seen = [call.first(stream) for _ in range(4)]
         assert "Paris" in content(seen)
-        assert not gate.is_set()
+        assert not sampled
         gate.set()
         rest = call.parts(stream)
     assert content([*seen, *rest]) == "Paris it is"
@@ -76,19 +76,18 @@ def test_parts_flow_before_the_samples_are_there(path: str, way: str) -> None:
 def test_nothing_comes_before_the_decision_where_it_may_be_withheld(
     path: str, way: str
 ) -> None:
-    decided: list[float] = []
+    sampled: list[bool] = []
 
     def script(asked: Asked) -> Answer:
         if asked.is_sample:
             time.sleep(0.1)
-            decided.append(time.monotonic())
+            sampled.append(True)
         return Answer(texts=["Paris it is"])
 
     with guarded(script, way, n=2, **REFUSING) as (server, call):
         stream = call(path, stream=True)
         first = call.first(stream)
-        assert decided
-        assert time.monotonic() > decided[0]
+        assert sampled
         parts = [first, *call.parts(stream)]
         assert not any(asked.body.get("stream") for asked in server.requests)
     assert content(parts) == "Paris it is"
