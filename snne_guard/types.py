@@ -1,4 +1,4 @@
-"""The frozen values that travel between the parts, and the one-method seams."""
+"""The frozen values that travel between the parts, and the protocols of seams."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ __all__ = [
     "Decision",
     "DrawCost",
     "FloatArray",
-    "Generate",
     "IntArray",
     "MethodInputs",
     "Observer",
@@ -97,14 +96,6 @@ class Similarity(Protocol):
         self, texts: Sequence[str], /, *, question: str | None = None
     ) -> FloatArray:
         """Compare every text with every other one."""
-        ...
-
-
-class Generate(Protocol):
-    """A prompt to a model's reply, for an LLM as judge."""
-
-    def __call__(self, prompt: str, /) -> str:
-        """Return the text of one reply."""
         ...
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from typing import Any
@@ -16,7 +16,6 @@ from snne_guard.evaluation.grade import (
     make_grade,
 )
 from snne_guard.evaluation.recordings import Recording
-from snne_guard.types import Generate
 
 __all__ = ["BertScoreGrader", "JudgeGrader"]
 
@@ -102,7 +101,11 @@ class JudgeGrader:
     """
 
     def __init__(
-        self, generate: Generate, *, name: str = "judge", max_concurrency: int = 8
+        self,
+        generate: Callable[[str], str],
+        *,
+        name: str = "judge",
+        max_concurrency: int = 8,
     ) -> None:
         self.name = name
         self._generate = generate

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextvars
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import permutations
@@ -14,7 +14,7 @@ import numpy as np
 
 from snne_guard.errors import ConfigurationError, ScoringError, SnneGuardError
 from snne_guard.similarity.lexical import check_texts, distinct_texts, spread
-from snne_guard.types import BoolArray, FloatArray, Generate
+from snne_guard.types import BoolArray, FloatArray
 
 __all__ = ["EntailmentJudge"]
 
@@ -71,7 +71,7 @@ class EntailmentJudge:
 
     def __init__(
         self,
-        generate: Generate,
+        generate: Callable[[str], str],
         *,
         name: str | None = None,
         max_concurrency: int = 8,
