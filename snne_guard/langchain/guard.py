@@ -313,17 +313,10 @@ class SNNEGuard(BaseChatModel):
             fallback = self.fallback.bind_tools(tools, **kwargs)
             guard = self.model_copy(update={"fallback": fallback})
         bound = rebuild(self.guarded, lambda model: model.bind_tools(tools, **kwargs))
-        return guard.on(bound)
-
-    def on(self, bound: ChatRunnable) -> Runnable[LanguageModelInput, AIMessage]:
-        """Return the same guard on another form of the model.
-
-        What is bound to the model stays visible and can be bound over, as for any chat
-        model.
-        """
         if isinstance(bound, RunnableBinding) and bound.bound is self.guarded:
-            return self.bind(**bound.kwargs)
-        return self.model_copy(update={"guarded": bound})
+            # As for any chat model: visible from outside, and can be bound over.
+            return guard.bind(**bound.kwargs)
+        return guard.model_copy(update={"guarded": bound})
 
     def with_structured_output(
         self, schema: Any, *, include_raw: bool = False, **kwargs: Any
