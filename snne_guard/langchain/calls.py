@@ -33,7 +33,6 @@ from snne_guard.sampling.langchain import (
     LangChainSender,
     RejectedParameters,
     answer_settings_of,
-    as_chunk,
     bound_models,
     capabilities,
     has_side_effects,
@@ -51,7 +50,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "SharedState",
-    "as_single_chunk",
     "assessment_of",
     "child_config",
     "is_refusal",
@@ -220,11 +218,6 @@ def result_of(given: object, outcome: Outcome) -> ChatResult:
     update = {"response_metadata": metadata, "usage_metadata": usage}
     whole = message.model_copy(update=update)
     return ChatResult(generations=[ChatGeneration(message=whole)])
-
-
-def as_single_chunk(result: ChatResult) -> ChatGenerationChunk:
-    """Return a whole message as the only chunk of a stream."""
-    return as_chunk(result.generations[0].message)
 
 
 def streamed(item: ChatGenerationChunk | Outcome) -> ChatGenerationChunk:

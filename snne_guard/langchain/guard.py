@@ -27,6 +27,7 @@ from snne_guard.langchain.structured import structured_output
 from snne_guard.sampling.langchain import (
     ChatRunnable,
     answer_settings_of,
+    as_chunk,
     model_name_of,
     models_in,
     rebuild,
@@ -367,7 +368,7 @@ class SNNEGuard(BaseChatModel):
     ) -> Iterator[ChatGenerationChunk]:
         if self.settings.withholds:
             result = self._generate(messages, stop, run_manager, **kwargs)
-            yield calls.as_single_chunk(result)
+            yield as_chunk(result.generations[0].message)
             return
         prepared = prepare(self, messages, stop, run_manager, kwargs)
         with closing(threads.stream(*prepared)) as items:
@@ -383,7 +384,7 @@ class SNNEGuard(BaseChatModel):
     ) -> AsyncIterator[ChatGenerationChunk]:
         if self.settings.withholds:
             result = await self._agenerate(messages, stop, run_manager, **kwargs)
-            yield calls.as_single_chunk(result)
+            yield as_chunk(result.generations[0].message)
             return
         prepared = prepare(self, messages, stop, run_manager, kwargs)
         async with aclosing(tasks.stream(*prepared)) as items:
