@@ -25,12 +25,11 @@ from snne_guard.sampling.openai import (
     ApiObject,
     ApiRequest,
     OpenAISender,
-    capabilities_of,
     reusable_options,
 )
 from snne_guard.sampling.options import asks_for_schema, may_act
 from snne_guard.sampling.reading import read_sample
-from snne_guard.sampling.replies import Reply
+from snne_guard.sampling.replies import ProviderCapabilities, Reply
 from snne_guard.settings import GuardSettings
 from snne_guard.types import Assessment
 
@@ -69,7 +68,9 @@ class _Guarding:
         engine_request = Request(
             settings=self.settings,
             state=known.state,
-            capabilities=capabilities_of(request.api, known.rejected),
+            capabilities=ProviderCapabilities.of(
+                request.api.parameters - known.rejected
+            ),
             question=self._question(request, known.state),
             tools_bound=bool(
                 request.body.get("tools") or request.body.get("functions")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from snne_guard.errors import SamplingError
 from snne_guard.types import Cost, Sample
@@ -58,21 +58,21 @@ class Draw:
         further = zip(("assistant", "user"), self.turns, strict=False)
         return turns + [{"role": role, "content": text} for role, text in further]
 
-    def added(self, able: ProviderCapabilities, *, logprobs: bool) -> frozenset[str]:
+    def added(self, taken: Collection[str], *, logprobs: bool) -> frozenset[str]:
         """Return the parameters that the guard adds to the user's request.
 
         Args:
-            able: What the provider takes.
+            taken: Those that the provider takes.
             logprobs: Whether log-probabilities are wanted; a self-check always does.
         """
         sample, check = self.role == "sample", self.role == "check"
         adds = {
-            "n": able.n and self.n > 1,
-            "logprobs": able.logprobs and (logprobs or check),
-            "top_logprobs": able.logprobs and check,
-            "temperature": able.temperature and sample,
+            "n": self.n > 1,
+            "logprobs": logprobs or check,
+            "top_logprobs": check,
+            "temperature": sample,
         }
-        return frozenset(name for name, is_added in adds.items() if is_added)
+        return frozenset(name for name in taken if adds[name])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,3 +135,12 @@ class ProviderCapabilities:
     n: bool = False
     logprobs: bool = False
     temperature: bool = True
+
+    @classmethod
+    def of(cls, taken: Collection[str]) -> Self:
+        """Return them by the names of the parameters that a provider takes."""
+        return cls(
+            n="n" in taken,
+            logprobs="logprobs" in taken,
+            temperature="temperature" in taken,
+        )

@@ -17,9 +17,8 @@ from snne_guard.sampling.openai import (
     ChatApi,
     OpenAISender,
     ResponsesApi,
-    capabilities_of,
 )
-from snne_guard.sampling.replies import Draw, Reply
+from snne_guard.sampling.replies import Draw, ProviderCapabilities, Reply
 from tests.support.openai_clients import WAYS, clients, content
 from tests.support.openai_server import (
     CHAT,
@@ -161,7 +160,7 @@ def test_what_a_server_rejects_is_left_out_and_remembered(
     assert reply.cost.attempts == 1
     assert reply.temperature_set is (parameter != "temperature")
     assert parameter in send.rejected
-    takes = capabilities_of(ChatApi(), send.rejected)
+    takes = ProviderCapabilities.of(ChatApi.parameters - send.rejected)
     assert not getattr(takes, parameter)
 
 

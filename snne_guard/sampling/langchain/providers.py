@@ -22,10 +22,10 @@ __all__ = [
     "PROVIDERS",
     "Provider",
     "RejectedParameters",
-    "abilities",
     "answer_settings_of",
     "capabilities",
     "model_name_of",
+    "parameters_of",
     "provider_of",
     "register_provider",
 ]
@@ -77,9 +77,6 @@ class Provider:
         """Return the nearest temperature that the provider takes."""
         low, high = self.temperature_range
         return min(max(temperature, low), high)
-
-
-_ABILITIES = ("n", "logprobs", "temperature")
 
 
 class RejectedParameters:
@@ -234,23 +231,25 @@ def provider_of(
     return DEFAULT
 
 
-def abilities(
+def parameters_of(
     model: BaseChatModel, row: Provider, kwargs: Mapping[str, Any]
-) -> ProviderCapabilities:
-    """Return what can be asked of one model, as far as is known beforehand.
+) -> frozenset[str]:
+    """Return the parameters that one model takes, as far as is known beforehand.
 
-    A temperature can be set where the class has the field, or where the call sets one
-    by itself. LangChain's profiles name models that take none
+    A temperature is among them where the class has the field, or where the call sets
+    one by itself. LangChain's profiles name models that take none
     (``profile["temperature"]``).
     """
     profile: Any = getattr(model, "profile", None) or {}
     has_temperature = row.temperature in type(model).model_fields
-    return ProviderCapabilities(
-        n=row.n is not None,
-        logprobs=bool(row.logprobs),
-        temperature=profile.get("temperature") is not False
+    takes = {
+        "n": row.n is not None,
+        "logprobs": bool(row.logprobs),
+        "top_logprobs": row.top_logprobs is not None,
+        "temperature": profile.get("temperature") is not False
         and (has_temperature or "temperature" in kwargs),
-    )
+    }
+    return frozenset(name for name, is_taken in takes.items() if is_taken)
 
 
 def capabilities(
@@ -274,12 +273,12 @@ def capabilities(
         >>> capabilities(FakeListChatModel(responses=["Paris"]))
         ProviderCapabilities(n=False, logprobs=False, temperature=False)
     """
-    able = {*_ABILITIES}
-    for one, options in bound_models(model, kwargs):
-        known = abilities(one, provider_of(one, options), options)
-        able = {name for name in able if getattr(known, name)}
-        able -= set() if rejected is None else rejected.of(one)
-    return ProviderCapabilities(**{name: name in able for name in _ABILITIES})
+    rejected = rejected or RejectedParameters()
+    taken = [
+        parameters_of(one, provider_of(one, options), options) - rejected.of(one)
+        for one, options in bound_models(model, kwargs)
+    ]
+    return ProviderCapabilities.of(frozenset.intersection(*taken))
 
 
 # -- What the answer is drawn with, for calibrations -----------------------------------

@@ -15,7 +15,11 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage
 from pydantic import BaseModel
 
-from snne_guard.sampling.langchain.providers import Provider, abilities, provider_of
+from snne_guard.sampling.langchain.providers import (
+    Provider,
+    parameters_of,
+    provider_of,
+)
 from snne_guard.sampling.langchain.wrappers import ChatRunnable, bound_models
 from snne_guard.sampling.options import (
     FIELDS,
@@ -84,9 +88,8 @@ def request_for(
     row = provider_of(model, kwargs)
     asked = kwargs.get("logprobs", getattr(model, "logprobs", None))
     wanted = logprobs and not (draw.role == "answer" and asked)
-    optional = draw.added(abilities(model, row, kwargs), logprobs=wanted) - left_out
-    if row.top_logprobs is None:
-        optional -= {"top_logprobs"}
+    taken = parameters_of(model, row, kwargs) - left_out
+    optional = draw.added(taken, logprobs=wanted)
     sample_temperature = row.clamped(temperature) if "temperature" in optional else None
     not_sent = _FOR_TRACERS if stream else _FOR_TRACERS | STREAMS
     given = {name: kwargs[name] for name in kwargs if name not in not_sent}

@@ -9,7 +9,6 @@ from snne_guard.sampling.openai.apis import (
 )
 from snne_guard.sampling.openai.bodies import (
     ApiRequest,
-    capabilities_of,
     reusable_options,
 )
 from snne_guard.sampling.openai.sender import OpenAISender
@@ -21,7 +20,6 @@ __all__ = [
     "ChatApi",
     "OpenAISender",
     "ResponsesApi",
-    "capabilities_of",
     "keep_first_choice",
     "reusable_options",
 ]

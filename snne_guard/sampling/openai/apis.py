@@ -56,7 +56,7 @@ class ChatApi:
 
     name = "chat"
     conversation = "messages"
-    takes_n = True
+    parameters = frozenset({"logprobs", "n", "temperature", "top_logprobs"})
 
     def messages(self, body: Body, /) -> list[Any]:
         """Return the conversation of a request."""
@@ -171,7 +171,7 @@ class ResponsesApi:
 
     name = "responses"
     conversation = "input"
-    takes_n = False
+    parameters = frozenset({"logprobs", "temperature", "top_logprobs"})
 
     def messages(self, body: Body, /) -> list[Any]:
         """Return the conversation of a request."""

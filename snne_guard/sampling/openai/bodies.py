@@ -8,11 +8,9 @@ from typing import Any, Self
 
 from snne_guard.sampling.openai.apis import Api, Body, fields_of, text_of
 from snne_guard.sampling.options import LIMITS, STREAMS
-from snne_guard.sampling.replies import ProviderCapabilities
 
 __all__ = [
     "ApiRequest",
-    "capabilities_of",
     "reusable_options",
 ]
 
@@ -71,15 +69,6 @@ class ApiRequest:
         """Return the same request for an answer in one piece."""
         body = {k: v for k, v in self.body.items() if k not in STREAMS}
         return replace(self, body=body, stream_cls=None)
-
-
-def capabilities_of(api: Api, rejected: set[str]) -> ProviderCapabilities:
-    """Return what a server takes, from what it was seen to reject."""
-    return ProviderCapabilities(
-        n=api.takes_n and "n" not in rejected,
-        logprobs="logprobs" not in rejected,
-        temperature="temperature" not in rejected,
-    )
 
 
 def reusable_options(options: Mapping[str, Any]) -> dict[str, Any]:

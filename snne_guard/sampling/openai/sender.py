@@ -15,7 +15,6 @@ from snne_guard.sampling.openai.apis import (
 )
 from snne_guard.sampling.openai.bodies import (
     ApiRequest,
-    capabilities_of,
     reusable_options,
 )
 from snne_guard.sampling.options import options_for
@@ -140,8 +139,7 @@ class OpenAISender:
         request, api = self._request, self._api
         answer = draw.role == "answer"
         wanted = self._logprobs and not (answer and api.asks_logprobs(body))
-        able = capabilities_of(api, {*left_out})
-        optional = draw.added(able, logprobs=wanted) - left_out
+        optional = draw.added(api.parameters - left_out, logprobs=wanted)
         temperature = self._temperature if "temperature" in optional else None
         body = options_for(draw, body, temperature=temperature)
         options = {**request.options} if answer else reusable_options(request.options)
