@@ -1,4 +1,4 @@
-"""The frozen values that travel between the parts, and the protocols of seams."""
+"""Frozen values that pass between the parts, and protocols for the user's own."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ __all__ = [
     "DrawCost",
     "FloatArray",
     "IntArray",
-    "MethodInputs",
     "Observer",
     "OnError",
     "OnUncertain",
@@ -97,53 +96,6 @@ class Similarity(Protocol):
     ) -> FloatArray:
         """Compare every text with every other one."""
         ...
-
-
-@dataclass(frozen=True, kw_only=True)
-class MethodInputs:
-    """What a method may look at; it names what it needs in ``needs``.
-
-    Attributes:
-        similarity: ``(n, n)`` float64 matrix in [0, 1].
-        tau: Temperature of the similarity's softmax, above 0.
-        anchor: Share of SNNE's weight that lies on the first member, the delivered
-            answer, before the rest is shared among all; 0 in the paper.
-        answers: The ``n`` texts.
-        question: What was asked.
-        mean_logprobs: ``(n,)`` mean token log-probabilities in nats.
-        token_logprobs: For each answer the log-probabilities of its tokens in nats.
-        cluster_ids: ``(n,)`` group numbers from 0 of answers that mean the same.
-        entailment: ``(n, n, 3)`` ``probabilities`` of a similarity.
-        graph: ``(n, n)`` symmetric edge weights of at least 0, diagonal 0.
-        hidden_states: ``(n, d)`` vectors of the answers.
-        token_importance: For each answer how much its meaning changes without each of
-            its tokens, in [0, 1], aligned with ``token_logprobs``.
-        main_answer: The delivered answer.
-        main_logprobs: ``(t,)`` log-probabilities of its tokens in nats.
-        main_similarity: ``(m,)`` similarity of the delivered answer to each sample.
-        main_entailment: ``(m, 2, 3)``: delivered answer to sample, sample to answer.
-        sample_mean_logprobs: ``(m,)`` mean log-probabilities of the samples in nats.
-        p_true_logprob: Log-probability in nats that the model calls the answer true.
-    """
-
-    similarity: FloatArray
-    tau: float = 1.0
-    anchor: float = 0.0
-    answers: tuple[str, ...] | None = field(default=None, repr=False)
-    question: str | None = field(default=None, repr=False)
-    mean_logprobs: FloatArray | None = None
-    token_logprobs: tuple[FloatArray, ...] | None = field(default=None, repr=False)
-    cluster_ids: IntArray | None = None
-    entailment: FloatArray | None = field(default=None, repr=False)
-    graph: FloatArray | None = field(default=None, repr=False)
-    hidden_states: FloatArray | None = field(default=None, repr=False)
-    token_importance: tuple[FloatArray, ...] | None = field(default=None, repr=False)
-    main_answer: str | None = field(default=None, repr=False)
-    main_logprobs: FloatArray | None = field(default=None, repr=False)
-    main_similarity: FloatArray | None = None
-    main_entailment: FloatArray | None = field(default=None, repr=False)
-    sample_mean_logprobs: FloatArray | None = None
-    p_true_logprob: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,9 +1,9 @@
 """Methods that score how far answers differ, from arrays of numbers.
 
 Each method of the paper, and each that the field measures itself against, is a pure
-function on arrays, with an entry in ``METHODS``. Arguments are named as the fields of
-``MethodInputs``. Log-probabilities and entropies are in nats, and a higher value is
-always more uncertain.
+function on arrays, with an entry in ``METHODS``. Arguments are named as the
+properties of ``ResponseSet``. Log-probabilities and entropies are in nats, and a higher
+value is always more uncertain.
 
 Every function raises InputError for an array that is masked, holds NaN, or has a shape
 or range other than the documented one, and ConfigurationError for an option outside its

@@ -33,7 +33,7 @@ def entailment_ratio(entailment: ArrayLike) -> FloatArray:
     """Return how much each text supports each other one, ignoring neutral.
 
     Args:
-        entailment: ``(n, n, 3)`` probabilities, as of ``MethodInputs.entailment``.
+        entailment: ``(n, n, 3)`` probabilities, as of ``ResponseSet.entailment``.
 
     Returns:
         ``(n, n)`` support S = entailment / (entailment + contradiction) in [0, 1],

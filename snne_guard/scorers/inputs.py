@@ -42,9 +42,10 @@ _CHECKS: Mapping[str, Callable[..., Any]] = {
 class ResponseSet:
     """The answers to one question, as methods look at them.
 
-    The properties are the fields of ``MethodInputs``, None where one is unknown. Each
-    is computed when a method asks for it. All texts are compared at once, so that the
-    similarity runs once however many methods ask. Not for several threads at a time.
+    It has ``n`` members, the answers that are scored. Each property is computed when a
+    method asks for it, and is None where it is unknown. All texts are compared at once,
+    so that the similarity runs once however many methods ask. Not for several threads
+    at a time.
 
     Args:
         texts: The answers; unless ``answer`` is ``"absent"`` the first is the delivered
@@ -122,12 +123,12 @@ class ResponseSet:
 
     @property
     def answers(self) -> tuple[str, ...]:
-        """The texts that are scored."""
+        """The ``n`` texts that are scored."""
         return self.texts[self._first :]
 
     @property
     def similarity(self) -> FloatArray:
-        """The members' ``(n, n)`` similarity."""
+        """The members' ``(n, n)`` similarity, in [0, 1]."""
         return self._matrix[self._first :, self._first :]
 
     @property
@@ -137,7 +138,7 @@ class ResponseSet:
 
     @property
     def main_similarity(self) -> FloatArray | None:
-        """The delivered answer's similarity to each sample."""
+        """The delivered answer's ``(m,)`` similarity to each sample."""
         return None if self._answer == "absent" else self._matrix[0, 1:]
 
     @property
@@ -147,35 +148,35 @@ class ResponseSet:
 
     @property
     def mean_logprobs(self) -> FloatArray | None:
-        """The members' mean log-probabilities, None unless all are known."""
+        """The members' ``(n,)`` mean log-probabilities, None unless all are known."""
         return _means(self.token_logprobs)
 
     @property
     def main_logprobs(self) -> FloatArray | None:
-        """The token log-probabilities of the delivered answer."""
+        """The ``(t,)`` log-probabilities of the delivered answer's tokens."""
         tokens = None if self._answer == "absent" else self._logprobs_of(0, 1)
         return None if tokens is None else tokens[0]
 
     @property
     def sample_mean_logprobs(self) -> FloatArray | None:
-        """The samples' mean log-probabilities, None unless all are known."""
+        """The samples' ``(m,)`` mean log-probabilities, None unless all are known."""
         first = 0 if self._answer == "absent" else 1
         return _means(self._logprobs_of(first, len(self.texts)))
 
     @property
     def cluster_ids(self) -> IntArray:
-        """The members' clusters of equal meaning."""
+        """The members' ``(n,)`` cluster ids: the same where they mean the same."""
         return greedy_clusters(self._equivalent)
 
     @property
     def entailment(self) -> FloatArray | None:
-        """The members' probabilities of entailment, if the similarity has any."""
+        """The members' ``(n, n, 3)`` probabilities, if the similarity has any."""
         whole = self._probabilities
         return None if whole is None else whole[self._first :, self._first :]
 
     @property
     def main_entailment(self) -> FloatArray | None:
-        """The probabilities from the delivered answer to each sample, and back."""
+        """Those from the delivered answer to each sample, and back: ``(m, 2, 3)``."""
         whole = self._probabilities
         if whole is None or self._answer == "absent":
             return None
@@ -183,7 +184,7 @@ class ResponseSet:
 
     @property
     def graph(self) -> FloatArray:
-        """The edge weights between the members, both directions added up."""
+        """The ``(n, n)`` edge weights between members, both directions added up."""
         if self.entailment is not None:
             return edge_weights(self.entailment)
         weights = self.similarity + self.similarity.T
@@ -192,7 +193,7 @@ class ResponseSet:
 
     @property
     def hidden_states(self) -> FloatArray | None:
-        """The members' hidden states."""
+        """The members' ``(n, d)`` hidden states."""
         if self._states is None:
             return None
         return as_floats(self._states, what="hidden_states")

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.scorers.checks import check_count
-from snne_guard.types import MethodInputs, Similarity
+from snne_guard.types import Similarity
 
 __all__ = ["ANCHORS", "Method"]
 
 _Limit = float | Callable[[int], float]
 
 _OPTIONS = {"tau", "anchor"}
-_INPUTS = {field.name for field in fields(MethodInputs)} - _OPTIONS
 _LOGPROBS = {"mean_logprobs", "token_logprobs", "main_logprobs", "sample_mean_logprobs"}
 _WHITE_BOX = {*_LOGPROBS, "hidden_states", "p_true_logprob"}
 _CLUSTERS = {"cluster_ids"}
 _ENTAILMENT = {"entailment", "main_entailment"}
 _COMPARISON = {"similarity", "main_similarity", "graph", *_CLUSTERS, *_ENTAILMENT}
+_OTHERS = {"answers", "main_answer", "question", "token_importance"}
+_INPUTS = {*_WHITE_BOX, *_COMPARISON, *_OTHERS}
 
 _ROUNDING = 1e-9
 
@@ -37,7 +38,7 @@ class Method:
         source: Paper and equation, or URL.
         function: Called with ``arguments`` by position and ``options`` by keyword,
             returns the raw value.
-        arguments: Fields of ``MethodInputs`` that it requires, in order.
+        arguments: Properties of ``ResponseSet`` that it requires, in order.
         options: Those of ``"tau"`` and ``"anchor"`` that it takes.
         limits: Smallest and largest value, each a number or a function of the number
             of members; or a function ``(n, *, tau)`` to both. None if unbounded.
@@ -48,21 +49,20 @@ class Method:
             log-probabilities are missing, None if there is none.
 
     Raises:
-        ConfigurationError: An argument is no field of ``MethodInputs``, or an option is
-            neither tau nor anchor.
+        ConfigurationError: An argument is no property of ``ResponseSet``, or an option
+            is neither tau nor anchor.
 
     Example:
-        >>> import numpy as np
+        >>> from snne_guard import score
         >>> mean_distance = Method(
         ...     name="mean_distance",
         ...     source="an example",
         ...     function=lambda similarity: float(1 - similarity.mean()),
         ...     limits=(0.0, lambda n: 1 - 1 / n),
         ... )
-        >>> mean_distance.compute(MethodInputs(similarity=np.eye(2)))
-        0.5
-        >>> mean_distance.uncertainty(0.5, 2)
-        1.0
+        >>> result = score(["Paris", "Lyon"], method=mean_distance)
+        >>> result.value, result.uncertainty
+        (0.5, 1.0)
     """
 
     name: str
@@ -86,7 +86,7 @@ class Method:
 
     @property
     def needs(self) -> frozenset[str]:
-        """The fields of ``MethodInputs`` that it requires."""
+        """The properties of ``ResponseSet`` that it requires."""
         return frozenset(self.arguments)
 
     @property
@@ -132,8 +132,8 @@ class Method:
         """Return the raw value.
 
         Args:
-            inputs: A ``ResponseSet``, which computes what is asked of it, or
-                ``MethodInputs`` with what you have.
+            inputs: A ``ResponseSet``, or any object with the method's arguments and
+                options as attributes.
 
         Raises:
             InputError: Something that the method needs is missing.

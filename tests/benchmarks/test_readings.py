@@ -1,11 +1,12 @@
 """Every other reading against its number in the reference vectors."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from benchmarks.paper.readings import READINGS, component_clusters
 from snne_guard.similarity import equivalence
-from snne_guard.types import MethodInputs
 from tests.scorers.vectors import (
     NEEDS_VECTORS,
     cases,
@@ -105,8 +106,7 @@ def test_numbers(name: str) -> None:
 @NEEDS_VECTORS
 def test_semantic_entropy_with_the_printed_weights() -> None:
     for case in vectors()["theorems"]:
-        inputs = MethodInputs(
-            similarity=np.eye(len(case["partition"])),
+        inputs = SimpleNamespace(
             cluster_ids=np.array(case["partition"]),
             mean_logprobs=np.array(case["mean_logprobs"]),
         )
@@ -124,6 +124,6 @@ def test_clusters_as_connected_components() -> None:
 
 def test_the_full_variant_of_snne() -> None:
     f = np.array([[1, 0.5, 0], [0.5, 1, 0], [0, 0, 1]])
-    inputs = MethodInputs(similarity=f, cluster_ids=np.array([0, 0, 1]))
+    inputs = SimpleNamespace(similarity=f, cluster_ids=np.array([0, 0, 1]), tau=1.0)
     got = READINGS["snne_full"].compute(inputs)
     assert got == pytest.approx(6.6873, abs=1e-4)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
 
-from snne_guard.types import BoolArray, FloatArray, MethodInputs
+from snne_guard.types import BoolArray, FloatArray
 
 SIMILARITY = [
     [1.0, 0.8, 0.2, 0.4],
@@ -36,10 +37,12 @@ STATES = [[1.0, 0.0, -1.0], [0.9, 0.2, -1.0], [-0.5, 1.0, 0.3], [0.1, 0.4, -0.6]
 MEANS = [-0.25, -0.2, -0.9, -1.25]
 
 
-def inputs(**changes: Any) -> MethodInputs:
+def inputs(**changes: Any) -> SimpleNamespace:
     """Return everything about four answers, the first of them delivered."""
     entailment = np.array(ENTAILMENT)
     fields: dict[str, Any] = {
+        "tau": 1.0,
+        "anchor": 0.0,
         "similarity": np.array(SIMILARITY),
         "answers": ("Neil Armstrong did", "Armstrong", "Aldrin", "Nobody"),
         "question": "Who was first?",
@@ -57,7 +60,7 @@ def inputs(**changes: Any) -> MethodInputs:
         "main_entailment": np.stack([entailment[0, 1:], entailment[1:, 0]], axis=1),
         "sample_mean_logprobs": np.array(MEANS[1:]),
     }
-    return MethodInputs(**{**fields, **changes})
+    return SimpleNamespace(**{**fields, **changes})
 
 
 class Recorded:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import pytest
 
 from snne_guard.scorers import edge_weights, greedy_clusters
 from snne_guard.similarity import entail_similarity, equivalence
-from snne_guard.types import FloatArray, MethodInputs
+from snne_guard.types import FloatArray
 
 Case = dict[str, Any]
 
@@ -46,9 +47,11 @@ def importance_of(case: Case) -> tuple[FloatArray, ...]:
     return tuple(1 - np.array(tokens) for tokens in similarities)
 
 
-def inputs_of(case: Case, *, similarity: Any) -> MethodInputs:
+def inputs_of(case: Case, *, similarity: Any) -> SimpleNamespace:
     """Return all that the vectors know of a case, on one similarity."""
-    return MethodInputs(
+    return SimpleNamespace(
+        tau=1.0,
+        anchor=0.0,
         similarity=np.array(similarity, dtype=float),
         question=case["question"],
         answers=tuple(case["answers"]),
