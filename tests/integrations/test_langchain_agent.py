@@ -136,18 +136,6 @@ def test_turns_that_call_tools_pass_unscored_and_draw_no_samples(way: str) -> No
     assert model.drawn == 4
 
 
-def test_tool_calls_can_be_scored_before_a_tool_runs() -> None:
-    model = ScriptedModel(answer=calls_then_answers, samples=("I do not know.",))
-    agent = create_agent(
-        model,
-        tools=[look_up],
-        middleware=[guarding(tool_calls="score", on_uncertain="refuse")],
-    )
-    messages = ask(agent, "invoke")["messages"]
-    assert is_refusal(messages[-1])
-    assert not any(isinstance(message, ToolMessage) for message in messages)
-
-
 # -- A person --------------------------------------------------------------------------
 
 

@@ -40,6 +40,7 @@ def run(program: str, **environment: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("embedded")
 class TestServer:
     def test_answers_from_this_machine(self, embedded: ChatOpenAI) -> None:
         message = embedded.invoke("Say hello.", max_tokens=4)
@@ -119,18 +120,14 @@ class TestServer:
         assert model.invoke("Hi").content
         assert asyncio.run(model.ainvoke("Hi")).content
 
-    def test_the_process_ends_quietly(self, embedded: ChatOpenAI) -> None:
-        assert embedded.max_tokens == 32
+    def test_the_process_ends_quietly(self) -> None:
         done = run(
             "from snne_guard.langchain.embedded import embedded_model\n"
             "print(embedded_model(max_tokens=1).invoke('Hi').type)"
         )
         assert (done.returncode, done.stdout, done.stderr) == (0, "ai\n", "")
 
-    def test_the_process_does_not_wait_for_a_request_in_flight(
-        self, embedded: ChatOpenAI
-    ) -> None:
-        assert embedded.max_tokens == 32
+    def test_the_process_does_not_wait_for_a_request_in_flight(self) -> None:
         done = run(
             "import threading\n"
             "from snne_guard.langchain.embedded import embedded_model\n"
@@ -146,8 +143,7 @@ class TestServer:
         )
         assert (done.returncode, done.stdout) == (0, "over\n")
 
-    def test_a_forked_child_asks_the_same_server(self, embedded: ChatOpenAI) -> None:
-        assert embedded.max_tokens == 32
+    def test_a_forked_child_asks_the_same_server(self) -> None:
         done = run(
             "import multiprocessing, warnings\n"
             "warnings.filterwarnings('ignore', message='.*fork', "
@@ -165,10 +161,7 @@ class TestServer:
         )
         assert (done.returncode, done.stdout) == (0, "ai\n0 ai\n"), done.stderr
 
-    def test_the_server_ends_with_a_process_that_is_killed(
-        self, embedded: ChatOpenAI
-    ) -> None:
-        assert embedded.max_tokens == 32
+    def test_the_server_ends_with_a_process_that_is_killed(self) -> None:
         done = run(
             "import os, signal\n"
             "from snne_guard.langchain.embedded import embedded_server_url\n"

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
@@ -12,38 +10,17 @@ from langchain_core.tracers.langchain import wait_for_all_tracers
 from langsmith.utils import get_env_var
 
 from snne_guard import SNNEGuard
+from tests.integrations.support import StubServer
 from tests.langchain.leaks import SECRET, outcome_of, script, withholding
 from tests.langchain.support import CALLS, chat_openai
 from tests.support.openai_server import Server, split
 
 
 @pytest.fixture(scope="module")
-def langsmith() -> Iterator[tuple[str, list[bytes]]]:
-    """A stub of its server: its address, and what it receives.
-
-    One for all tests: LangSmith remembers its first client.
-    """
-    received: list[bytes] = []
-
-    class Stub(BaseHTTPRequestHandler):
-        def _take(self) -> None:
-            length = int(self.headers.get("content-length") or 0)
-            received.append(self.rfile.read(length))
-            self.send_response(200)
-            self.send_header("Content-Length", "2")
-            self.end_headers()
-            self.wfile.write(b"{}")
-
-        do_GET = do_POST = do_PATCH = _take  # noqa: N815 - http.server's names
-
-        def log_message(self, *_: Any) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Stub) as stub:
-        work = threading.Thread(target=stub.serve_forever, args=(0.01,), daemon=True)
-        work.start()
-        yield f"http://127.0.0.1:{stub.server_port}", received
-        stub.shutdown()
+def langsmith() -> Iterator[StubServer]:
+    """A stub of its server; one for all tests, for its first client is remembered."""
+    with StubServer() as server:
+        yield server
 
 
 def _forget_environment() -> None:
@@ -55,12 +32,11 @@ def _forget_environment() -> None:
 def test_langsmith_by_environment_sees_one_run_and_nothing_withheld(
     way: str,
     how: str,
-    langsmith: tuple[str, list[bytes]],
+    langsmith: StubServer,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    address, received = langsmith
-    received.clear()
-    settings = {"TRACING": "true", "API_KEY": "test", "ENDPOINT": address}
+    langsmith.requests.clear()
+    settings = {"TRACING": "true", "API_KEY": "test", "ENDPOINT": langsmith.url}
     for name, value in settings.items():
         monkeypatch.setenv(f"LANGSMITH_{name}", value)
     _forget_environment()
@@ -75,13 +51,13 @@ def test_langsmith_by_environment_sees_one_run_and_nothing_withheld(
         wait_for_all_tracers()
     monkeypatch.undo()
     _forget_environment()
-    sent = b"".join(received)
-    assert b"Where?" in sent
-    assert b"SNNEGuard" in sent
-    assert b"Lyon" not in sent
-    assert (b"Paris" in sent) is accepting
-    assert SECRET.encode() not in sent
-    assert b'"name":"ChatOpenAI"' not in sent
+    sent = langsmith.everything()
+    assert "Where?" in sent
+    assert "SNNEGuard" in sent
+    assert "Lyon" not in sent
+    assert ("Paris" in sent) is accepting
+    assert SECRET not in sent
+    assert '"name":"ChatOpenAI"' not in sent
 
 
 @pytest.fixture
