@@ -21,6 +21,7 @@ from snne_guard.evaluation import read_labelled
 from snne_guard.evaluation.calibrate import CalibrationResult
 from snne_guard.evaluation.calibrate import calibrate as make_calibration
 from snne_guard.evaluation.label import labels_path
+from snne_guard.evaluation.rescore import in_views
 from snne_guard.self_check import SelfCheck
 from snne_guard.text import printable
 
@@ -86,8 +87,9 @@ def calibrate(
     """
     recordings = [*dict.fromkeys(recordings)]
     check_outputs([*recordings, *map(labels_path, recordings)], {"--out": out})
+    rows = in_shard(chain.from_iterable(map(read_labelled, recordings)), shard)
     result = make_calibration(
-        in_shard(chain.from_iterable(map(read_labelled, recordings)), shard),
+        rows if views is None else (in_views(row, views.split(",")) for row in rows),
         error_rate=error_rate,
         coverage=coverage,
         delta=delta,
@@ -98,7 +100,6 @@ def calibrate(
         n=n,
         include_answer=not without_answer,
         self_check=SelfCheck() if self_check else None,
-        views=None if views is None else views.split(","),
         bare_question=bare_question,
         model=model,
         track=partial(progress, what="scoring"),

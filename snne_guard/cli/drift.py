@@ -14,7 +14,7 @@ from snne_guard.decision import Calibration
 from snne_guard.decision import drift as find_drift
 from snne_guard.errors import InputError
 from snne_guard.evaluation.recordings import read_recordings
-from snne_guard.evaluation.rescore import PLAIN, score_recordings
+from snne_guard.evaluation.rescore import PLAIN, in_views, score_recordings
 
 __all__ = ["drift"]
 
@@ -43,13 +43,13 @@ def drift(
     or a recording that was drawn in another way.
     """
     stored = Calibration.load(calibration)
-    rows = list(read_recordings(recording))
+    views = stored.settings.get("views") or [PLAIN]
+    rows = [in_views(row, views) for row in read_recordings(recording)]
     if not rows:
         msg = f"expected recordings in {recording}, got none"
         raise InputError(msg)
     as_made = stored.guard_settings()
-    as_made["views"] = stored.settings.get("views") or [PLAIN]
-    for name in ("calibration", "temperature"):
+    for name in ("calibration", "temperature", "views"):
         as_made.pop(name, None)
     scores = score_recordings(
         rows,

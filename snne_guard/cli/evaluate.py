@@ -14,16 +14,13 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from snne_guard.checks import check_number
 from snne_guard.cli import options
 from snne_guard.cli.console import check_outputs, note, progress
 from snne_guard.cli.models import named_grader
 from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.evaluation import (
-    BestRecipe,
     Evaluation,
     Grade,
-    RecipeComparison,
     Recording,
     compare_recipes,
     grade_all,
@@ -35,7 +32,7 @@ from snne_guard.evaluation import evaluate as evaluate_recordings
 from snne_guard.evaluation.evaluate import with_token_importance
 from snne_guard.evaluation.label import labels_path
 from snne_guard.evaluation.report import check_report_packages
-from snne_guard.evaluation.results import TITLES
+from snne_guard.evaluation.results import TITLES, BestRecipe, RecipeComparison
 from snne_guard.files import replace_file
 from snne_guard.similarity import CrossEncoder
 from snne_guard.text import printable
@@ -89,9 +86,9 @@ def evaluate(
         int, typer.Option(min=2, help="Calls at which recipes are compared.")
     ] = 5,
     prices: Annotated[
-        str | None,
+        tuple[float, float, float] | None,
         typer.Option(
-            metavar="READ,WRITTEN[,CACHED]", help="Of a million tokens, for recipes."
+            metavar="READ WRITTEN CACHED", help="Of a million tokens, for recipes."
         ),
     ] = None,
     csv: Annotated[Path | None, typer.Option(help="Write the table to a file.")] = None,
@@ -130,10 +127,11 @@ def evaluate(
         draws=draws,
         track=partial(progress, what="scoring"),
     )
+    names = ("prompt", "completion", "cached")
     compare = partial(
         compare_recipes,
         calls=calls,
-        prices=None if prices is None else _prices(prices),
+        prices=prices and Prices(**dict(zip(names, prices, strict=True))),
         draws=draws,
         track=partial(progress, what="comparing recipes"),
     )
@@ -149,18 +147,12 @@ def evaluate(
         known = partial(_remembered, given)  # a judge is asked once
         try:
             evaluation = rank(rows, grader=known, name=str(file))
+            recipes = compare(rows, grader=known)
         except InputError as error:
             note(f"{file}: {error}")
             continue
-        try:
-            recipes = compare(rows, grader=known)
-        except InputError as error:
-            note(f"{file}: recipes cannot be compared: {error}")
-            recipes = None
         evaluations.append(replace(evaluation, recipes=recipes))
-        _print(evaluation)
-        if recipes is not None:
-            _print_recipes(recipes)
+        _print(evaluations[-1])
     if not evaluations:
         raise typer.Exit(2)
     _write(evaluations, csv=csv, json_file=json_file, html=html)
@@ -212,51 +204,38 @@ def _print(evaluation: Evaluation) -> None:
     for why, names in evaluation.skipped.items():
         _print_line(console, f"not ranked: {', '.join(names)}: {why}")
     console.print()
-
-
-def _prices(text: str) -> Prices:
-    names, amounts = ("prompt", "completion", "cached"), text.split(",")
-    try:
-        numbers = [float(amount) for amount in amounts]
-    except ValueError:
-        numbers = []
-    if not 2 <= len(numbers) <= len(names):  # noqa: PLR2004 - cached is optional
-        msg = f"expected --prices READ,WRITTEN or READ,WRITTEN,CACHED, got {text!r}"
-        raise ConfigurationError(msg)
-    checked = [check_number(each, what="a price", least=0) for each in numbers]
-    return Prices(**dict(zip(names, checked, strict=False)))
+    if evaluation.recipes is not None:
+        _print_recipes(console, evaluation.recipes)
 
 
 _COSTS = {
-    "requests": "requests",
+    "calls": "requests",
     "prompt_tokens": "read",
     "cached_tokens": "cached",
     "completion_tokens": "written",
     "reasoning_tokens": "reasoning",
     "money": "money",
 }
+"""Columns of a recipe's cost, each a mean over the questions."""
 
 
-def _print_recipes(compared: RecipeComparison) -> None:
+def _print_recipes(console: Console, compared: RecipeComparison) -> None:
     """Print what each recipe finds and costs, and which one is best."""
-    recipes = compared.recipes
-    shown = [name for name in _COSTS if any(getattr(one, name) for one in recipes)]
+    recipes, questions = compared.recipes, sum(compared.thirds)
+    shown = [name for name in _COSTS if any(getattr(r.cost, name, 0) for r in recipes)]
     table = Table(box=None, pad_edge=False)
     table.add_column("recipe", no_wrap=True)
     for title in ("calls", "AUROC", "rounds", *map(_COSTS.__getitem__, shown)):
         table.add_column(title, justify="right", no_wrap=True)
     for recipe in recipes:
-        values = [getattr(recipe, name) for name in shown]
+        values = [getattr(recipe.cost, name, None) for name in shown]
         table.add_row(
             escape(printable(recipe.name)),
             str(recipe.calls),
             f"{recipe.auroc:.3f}",
             str(recipe.rounds),
-            *("" if value is None else f"{value:.5g}" for value in values),
+            *("" if value is None else f"{value / questions:.4g}" for value in values),
         )
-    console = Console()
-    if not console.is_terminal:
-        console.width = max(console.width, _WIDE)
     console.print(table)
     for sentence in _headlines(compared):
         _print_line(console, sentence)
@@ -265,7 +244,7 @@ def _print_recipes(compared: RecipeComparison) -> None:
 
 def _headlines(compared: RecipeComparison) -> Iterator[str]:
     by_calls, by_money = compared.at_equal_calls, compared.at_equal_money
-    if any(recipe.lower_bound for recipe in compared.recipes):
+    if any(one.cost and one.cost.lower_bound for one in compared.recipes):
         yield "beware: a provider left tokens out of its count; the costs are higher"
     if by_calls is None:
         yield (

@@ -31,19 +31,11 @@ from snne_guard.evaluation.recordings import (
     write_recordings,
 )
 from snne_guard.evaluation.report import to_html
-from snne_guard.evaluation.results import (
-    BestRecipe,
-    Evaluation,
-    MethodResult,
-    Recipe,
-    RecipeComparison,
-    to_csv,
-)
+from snne_guard.evaluation.results import Evaluation, MethodResult, to_csv
 
 __all__ = [
     "GRADERS",
     "BertScoreGrader",
-    "BestRecipe",
     "Bootstrap",
     "Evaluation",
     "Grade",
@@ -54,8 +46,6 @@ __all__ = [
     "LabelFile",
     "MethodResult",
     "Question",
-    "Recipe",
-    "RecipeComparison",
     "Recording",
     "ReferenceGrader",
     "auarc",

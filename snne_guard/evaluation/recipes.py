@@ -50,7 +50,6 @@ def compare_recipes(
     prices: Prices | None = None,
     grader: Grader | None = None,
     draws: int = 1000,
-    seed: int = 0,
     track: Track = iter,
 ) -> RecipeComparison | None:
     """Compare plain samples, other views and a self-check at equal calls and money.
@@ -68,7 +67,6 @@ def compare_recipes(
         prices: Of tokens, for the money.
         grader: Grades answers without a label; None leaves them out.
         draws: Bootstrap draws behind the 90 % intervals.
-        seed: Of the draws.
         track: Takes the questions and yields them, for a progress bar.
 
     Returns:
@@ -102,16 +100,24 @@ def compare_recipes(
         ('plain + check', 0.5)
     """
     check_whole(calls, what="calls", least=2)
-    graded = _drawn_alike(_graded(recordings, grader))
-    rows, correct = [row for row, _ in graded], np.array([right for _, right in graded])
-    if len(set(correct)) < 2:  # noqa: PLR2004 - right and wrong
+    pairs = zip(recordings, grade_all(recordings, grader), strict=True)
+    graded = [
+        (row, grade.correct, _layout(row))
+        for row, grade in pairs
+        if grade is not None and grade.correct is not None and row.main_answer.strip()
+    ]
+    layouts = Counter(layout for *_, layout in graded)
+    usual = max(layouts, key=layouts.__getitem__, default=None)
+    rows = [row for row, _, layout in graded if layout == usual]
+    correct = np.array([right for _, right, layout in graded if layout == usual])
+    if usual is None or len(set(correct)) == 1:
         return None
-    turns, checked = _layout(rows[0])
+    turns, checked = usual
     plans = {_key(plan): plan for plan in _plans(turns, calls, checked=checked)}
     if {plan.name for plan in plans.values()} <= {PLAIN}:
         return None
     us = _uncertainties(track(rows), plans)
-    draw_again = partial(bootstrap, metrics=("auroc",), draws=draws, seed=seed)
+    draw_again = partial(bootstrap, metrics=("auroc",), draws=draws)
     figures = draw_again(us, correct)
     drawn = [_draws(row) for row in rows]
     recipes = [
@@ -120,12 +126,11 @@ def compare_recipes(
             calls=plan.calls,
             rounds=1 + plan.check,
             auroc=figures.interval(key, "auroc"),
-            **_mean_cost([_cost(draws, plan) for draws in drawn], prices),
+            cost=_cost(drawn, plan, prices),
         )
         for key, plan in plans.items()
     ]
     plain = next((each for each in recipes if _key(each) == f"{calls} {PLAIN}"), None)
-    money = math.nan if plain is None or plain.money is None else plain.money
     thirds = np.array([shard_of(row.id, 3) for row in rows])
     best = partial(
         _best, plain=plain, us=us, correct=correct, thirds=thirds, draw_again=draw_again
@@ -136,32 +141,16 @@ def compare_recipes(
         thirds=(first, second, third),
         recipes=tuple(recipes),
         at_equal_calls=best([each for each in recipes if each.calls == calls]),
-        at_equal_money=best(
-            [each for each in recipes if each.money is not None and each.money <= money]
-        ),
+        at_equal_money=best([each for each in recipes if _costs_no_more(each, plain)]),
     )
 
 
-def _graded(
-    recordings: Sequence[Recording], grader: Grader | None
-) -> list[tuple[Recording, int]]:
-    """Return the recordings that have an answer, with whether it is right."""
-    return [
-        (row, grade.correct)
-        for row, grade in zip(recordings, grade_all(recordings, grader), strict=True)
-        if grade is not None and grade.correct is not None and row.main_answer.strip()
-    ]
-
-
-def _drawn_alike(
-    graded: Sequence[tuple[Recording, int]],
-) -> list[tuple[Recording, int]]:
-    """Return those that were drawn as most were."""
-    layouts = [_layout(row) for row, _ in graded]
-    usual = [layout for layout, _ in Counter(layouts).most_common(1)]
-    return [
-        pair for pair, layout in zip(graded, layouts, strict=True) if layout in usual
-    ]
+def _costs_no_more(recipe: Recipe, plain: Recipe | None) -> bool:
+    """Return whether both have a price, and the recipe no higher one."""
+    if plain is None or plain.cost is None or recipe.cost is None:
+        return False
+    price, limit = recipe.cost.money, plain.cost.money
+    return price is not None and limit is not None and price <= limit
 
 
 def _layout(row: Recording) -> tuple[tuple[str, ...], bool]:
@@ -267,38 +256,26 @@ def _draws(row: Recording) -> tuple[DrawCost, ...]:
         return ()
 
 
-def _cost(draws: Sequence[DrawCost], plan: _Plan) -> Cost | None:
-    """Return what a recipe takes of the recorded requests, None if they do not tell."""
-    left = Counter([("answer", PLAIN), *(("sample", view) for view in plan.views)])
+def _cost(
+    drawn: Sequence[Sequence[DrawCost]], plan: _Plan, prices: Prices | None
+) -> Cost | None:
+    """Return what a recipe takes for all questions, None if one does not tell."""
     total = Cost()
-    for draw in draws:
-        kind = (draw.role, draw.view or PLAIN)
-        taken = min(left[kind], draw.samples)
-        left[kind] -= taken
-        if taken:
-            share = taken / draw.samples
-            total += replace(
-                draw,
-                completion_tokens=round(share * draw.completion_tokens),
-                reasoning_tokens=round(share * draw.reasoning_tokens),
-            )
-        elif draw.role == "check" and plan.check:
-            total += draw
-    return None if any(left.values()) else total
-
-
-def _mean_cost(costs: Sequence[Cost | None], prices: Prices | None) -> dict[str, Any]:
-    """Return the means over the questions; nothing where one is unknown."""
-    known = [cost for cost in costs if cost is not None]
-    if len(known) < len(costs):
-        return {}
-    total, n = sum(known, Cost()), len(known)
-    return {
-        "requests": total.calls / n,
-        "prompt_tokens": total.prompt_tokens / n,
-        "cached_tokens": total.cached_tokens / n,
-        "completion_tokens": total.completion_tokens / n,
-        "reasoning_tokens": total.reasoning_tokens / n,
-        "money": None if prices is None else prices.of(total) / n,
-        "lower_bound": total.lower_bound,
-    }
+    for draws in drawn:
+        left = Counter([("answer", PLAIN), *(("sample", view) for view in plan.views)])
+        for draw in draws:
+            kind = (draw.role, draw.view or PLAIN)
+            taken = min(left[kind], draw.samples)
+            left[kind] -= taken
+            if taken:
+                share = taken / draw.samples
+                total += replace(
+                    draw,
+                    completion_tokens=round(share * draw.completion_tokens),
+                    reasoning_tokens=round(share * draw.reasoning_tokens),
+                )
+            elif draw.role == "check" and plan.check:
+                total += draw
+        if any(left.values()):
+            return None
+    return replace(total, money=None if prices is None else prices.of(total))

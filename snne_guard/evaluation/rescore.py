@@ -34,6 +34,7 @@ __all__ = [
     "RecordedScores",
     "ScoringOptions",
     "Track",
+    "in_views",
     "recorded_replies",
     "recorded_turns",
     "score_recordings",
@@ -49,6 +50,9 @@ _DRAWN_ALIKE = (
 """Settings on which it depends how often an answer is wrong, or how far answers
 differ."""
 
+_DETAILS = ("finish_reasons", "kinds")
+"""What ``record`` keeps of the answer and each sample."""
+
 Track = Callable[[Sequence[Recording]], Iterable[Recording]]
 
 
@@ -61,7 +65,6 @@ class ScoringOptions(TypedDict, total=False):
     n: int | None
     include_answer: bool
     self_check: SelfCheck | None
-    views: Sequence[str] | None
     bare_question: bool
     model: str | None
     track: Track
@@ -97,7 +100,6 @@ def score_recordings(
     n: int | None = None,
     include_answer: bool = True,
     self_check: SelfCheck | None = None,
-    views: Sequence[str] | None = None,
     bare_question: bool = False,
     model: str | None = None,
     track: Track = iter,
@@ -114,8 +116,6 @@ def score_recordings(
             is one; None for all that were recorded.
         include_answer: Whether the delivered answer is one of them.
         self_check: As the guard has it; None for a guard without one.
-        views: As the guard has it: take the samples that were recorded in these alone;
-            None takes all.
         bare_question: Whether the guard is told the question without its context, by
             its option ``question``.
         model: Name of the model, where the recordings do not say it.
@@ -127,19 +127,17 @@ def score_recordings(
             were recorded, or none can be scored.
         ScoringError: If the similarity or the method failed.
     """
-    settings = _common_settings(recordings, model=model, views=views)
+    settings = _common_settings(recordings, model=model)
     chosen = _method(method, recordings)
     name, compare = resolve_similarity(similarity or chosen.default_similarity)
     if n is not None:
         check_whole(n, what="n", least=3 if self_check else 2)
         n -= self_check is not None
-    size = _set_size(recordings, n=n, include_answer=include_answer, views=views)
+    size = _set_size(recordings, n=n, include_answer=include_answer)
 
     def scored(row: Recording) -> float | str:
         """Return ``u``, or the reason code that says why there is none."""
-        members = _selected(
-            row, chosen, n=size, include_answer=include_answer, views=views
-        )
+        members = _selected(row, chosen, n=size, include_answer=include_answer)
         why = _problem(members, chosen, n=size, hot=settings["temperature"] >= 1)
         if why is not None:
             return why
@@ -213,17 +211,11 @@ def _check_settings(check: SelfCheck | None) -> dict[str, Any]:
 
 
 def _selected(
-    recording: Recording,
-    method: Method,
-    *,
-    n: int,
-    include_answer: bool,
-    views: Sequence[str] | None,
+    recording: Recording, method: Method, *, n: int, include_answer: bool
 ) -> Members:
     """Return what a guard would have compared."""
     answer, *samples = recorded_replies(recording)
-    taken = _taken(recording, views)[: n - int(include_answer)]
-    samples = [samples[at] for at in taken]
+    samples = samples[: n - int(include_answer)]
     if not method.needs_logprobs:
         # A guard does not ask for them then, so it cannot use them either.
         samples = [replace(each, token_logprobs=None) for each in samples]
@@ -255,10 +247,7 @@ def _prompt(recording: Recording) -> str | None:
 
 
 def _common_settings(
-    recordings: Sequence[Recording],
-    *,
-    model: str | None,
-    views: Sequence[str] | None,
+    recordings: Sequence[Recording], *, model: str | None
 ) -> dict[str, Any]:
     """Return the settings that all recordings were drawn with, as far as they say."""
     differ: list[str] = []
@@ -287,16 +276,8 @@ def _common_settings(
         msg = f"expected the recorded temperature to be a number; got {temperature!r}"
         raise InputError(msg)
     known = {name: common[name] for name in ANSWER_SETTINGS if name in common}
-    recorded_views = _views(recordings[0])
-    if unknown := {*(views or ())} - {*recorded_views}:
-        msg = (
-            f"expected recordings with the views {', '.join(sorted(unknown))}, got "
-            f"{', '.join(recorded_views)}"
-        )
-        raise InputError(msg)
-    taken = [view for view in recorded_views if views is None or view in views]
-    if taken != [PLAIN]:
-        known["views"] = taken
+    if (views := _views(recordings[0])) != [PLAIN]:
+        known["views"] = views
     return {"model": recorded or model, "temperature": float(temperature), **known}
 
 
@@ -318,31 +299,49 @@ def recorded_turns(recording: Recording) -> tuple[str, ...]:
     return tuple(itertools.islice(views, len(recording.samples)))
 
 
-def _taken(recording: Recording, views: Sequence[str] | None) -> list[int]:
-    """Return the places of the samples that were drawn in some views."""
-    turns = enumerate(recorded_turns(recording))
-    return [at for at, view in turns if views is None or view in views]
+def in_views(recording: Recording, views: Sequence[str]) -> Recording:
+    """Return a recording with the samples of some of its views alone.
+
+    Raises:
+        InputError: It has no such view.
+    """
+    known, turns = _views(recording), recorded_turns(recording)
+    if unknown := sorted({*views} - {*known}):
+        msg = f"expected views among {', '.join(known)}, got {', '.join(unknown)}"
+        raise InputError(msg)
+    taken = [at for at, view in enumerate(turns) if view in views]
+    logprobs, drawn = recording.token_logprobs, recording.extra.get("drawn")
+    if isinstance(drawn, dict):
+        lists = {name: _drawn(recording, name) for name in _DETAILS}
+        kept = {
+            name: [each[0], *(each[1 + at] for at in taken)]
+            for name, each in lists.items()
+            if len(each) == 1 + len(turns)
+        }
+        drawn = {**drawn, **kept}
+    return replace(
+        recording,
+        samples=tuple(recording.samples[at] for at in taken),
+        token_logprobs=logprobs and tuple(logprobs[at] for at in taken),
+        settings={
+            **(recording.settings or {}),
+            "views": [v for v in known if v in views],
+        },
+        extra={**recording.extra, "drawn": drawn},
+    )
 
 
 def _set_size(
-    recordings: Sequence[Recording],
-    *,
-    n: int | None,
-    include_answer: bool,
-    views: Sequence[str] | None,
+    recordings: Sequence[Recording], *, n: int | None, include_answer: bool
 ) -> int:
     """Return how many members each set has; every recording must have as many."""
-    counts = [len(_taken(row, views)) for row in recordings]
+    counts = Counter(len(row.samples) for row in recordings)
     needed = max(counts) if n is None else n - int(include_answer)
-    few = [
-        (row.id, count)
-        for row, count in zip(recordings, counts, strict=True)
-        if count < needed
-    ]
+    few = [row for row in recordings if len(row.samples) < needed]
     if few:
         msg = (
             f"expected at least {needed} samples of each question; {len(few)} have "
-            f"fewer, such as {few[0][0]!r} with {few[0][1]}. Give a smaller n"
+            f"fewer, such as {few[0].id!r} with {len(few[0].samples)}. Give a smaller n"
         )
         raise InputError(msg)
     if needed + int(include_answer) < 2:  # noqa: PLR2004 - a pair
@@ -369,9 +368,7 @@ def recorded_replies(recording: Recording) -> list[Sample]:
     texts = (recording.main_answer, *recording.samples)
     unknown = (None,) * len(texts)
     logprobs = (recording.main_logprobs, *(recording.token_logprobs or unknown[1:]))
-    details = [
-        _drawn(recording, name) or unknown for name in ("finish_reasons", "kinds")
-    ]
+    details = [_drawn(recording, name) or unknown for name in _DETAILS]
     if any(len(each) != len(texts) for each in details):
         msg = (
             f'expected "finish_reasons" and "kinds" of recording {recording.id!r} to '

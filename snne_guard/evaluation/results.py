@@ -14,7 +14,7 @@ import numpy as np
 
 from snne_guard.evaluation.bootstrap import Interval
 from snne_guard.text import printable
-from snne_guard.types import FloatArray
+from snne_guard.types import Cost, FloatArray
 
 __all__ = [
     "TITLES",
@@ -59,36 +59,22 @@ class MethodResult:
 class Recipe:
     """One way to spend the calls of a guard: what it finds, and what it costs.
 
-    The costs are means over the questions, None where the recording does not tell them.
-    Of a request for several samples the prompt counts in full, as it was recorded, and
-    the written tokens by the share of its samples that the recipe uses.
-
     Attributes:
         name: ``"plain"``, the name of a view, or ``"views"`` for all views in turn;
             with ``" + check"`` where the last call is a self-check.
         calls: The answer, its samples, and the self-check if there is one.
         auroc: How well it ranks wrong answers above right ones.
         rounds: Requests that wait for one another: 2 with a self-check, else 1.
-        requests: Requests that bring the replies; one may bring several.
-        prompt_tokens: Tokens read.
-        cached_tokens: Those of them that came from a prompt cache.
-        completion_tokens: Tokens written.
-        reasoning_tokens: Those of them that the model thought with and does not show.
-        money: What the tokens cost; None without prices.
-        lower_bound: Whether a provider left tokens out of its count.
+        cost: Of all questions together; None where the recordings do not tell it. Of a
+            request for several samples the prompt counts in full, as it was recorded,
+            and the written tokens by the share of its samples that the recipe uses.
     """
 
     name: str
     calls: int
     auroc: Interval
     rounds: int
-    requests: float | None = None
-    prompt_tokens: float | None = None
-    cached_tokens: float | None = None
-    completion_tokens: float | None = None
-    reasoning_tokens: float | None = None
-    money: float | None = None
-    lower_bound: bool = False
+    cost: Cost | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -213,7 +213,7 @@ def test_what_is_recorded_in_all_views_with_a_check_is_compared(
     total = sum(draw["completion_tokens"] for draw in draws)
     assert total == row["drawn"]["cost"]["completion_tokens"]
     options = ("--methods", "snne", "--draws", "9", "--grader", "contains")
-    money = ("--prices", "1,4", "--calls", "3")
+    money = ("--prices", "1", "4", "0.5", "--calls", "3")
     found = run("evaluate", output, *options, *money)
     assert found.exit_code == 0, found.output
     # A wrong answer is repeated in all views but the one that reasons.

@@ -11,13 +11,12 @@ import pytest
 from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.evaluation import (
     Grade,
-    Recipe,
-    RecipeComparison,
     Recording,
     auroc,
     compare_recipes,
     shard_of,
 )
+from snne_guard.evaluation.results import Recipe, RecipeComparison
 from snne_guard.scorers import score
 from snne_guard.self_check import SelfCheck
 from snne_guard.types import Prices
@@ -112,9 +111,11 @@ def recipe(found: RecipeComparison, name: str, calls: int = 3) -> Recipe:
 )
 def test_what_a_recipe_finds_and_costs(name: str, figures: tuple[float, ...]) -> None:
     found = recipe(compared(third(1)), name)
-    read = [found.requests, found.prompt_tokens, found.cached_tokens]
-    written = [found.completion_tokens, found.reasoning_tokens, found.money]
-    assert [found.auroc.value, found.rounds, *read, *written] == [*figures]
+    assert found.cost is not None
+    read = [found.cost.calls, found.cost.prompt_tokens, found.cost.cached_tokens]
+    written = [found.cost.completion_tokens, found.cost.reasoning_tokens]
+    costs = [value / 4 for value in (*read, *written, found.cost.money or 0)]
+    assert [found.auroc.value, found.rounds, *costs] == [*figures]
     assert found.auroc.low <= found.auroc.value <= found.auroc.high
 
 
@@ -205,18 +206,17 @@ def test_requests_that_are_not_recorded_cost_nobody_knows_what() -> None:
         first, *others = third(1)
         rows = [Recording.from_dict(first.to_dict() | {"drawn": drawn}), *others]
         found = recipe(compared(rows), "reasoning")
-        assert (found.requests, found.completion_tokens, found.money) == (None,) * 3
+        assert found.cost is None
         assert found.auroc.value == 1.0
-    unpriced = recipe(compared(third(1), prices=None), "plain")
-    assert (unpriced.money, unpriced.requests, unpriced.lower_bound) == (
-        None,
-        2.0,
-        False,
-    )
+    unpriced = recipe(compared(third(1), prices=None), "plain").cost
+    assert unpriced is not None
+    assert (unpriced.money, unpriced.calls, unpriced.lower_bound) == (None, 8, False)
     short = [*DRAWS[:-1], {"role": "check", "attempts": 1, "lower_bound": True}]
     late = compared(third(1, drawn={"draws": short}))
-    assert recipe(late, "plain + check").lower_bound
-    assert not recipe(late, "plain").lower_bound
+    for name, bound in (("plain + check", True), ("plain", False)):
+        cost = recipe(late, name).cost
+        assert cost is not None
+        assert cost.lower_bound is bound
 
 
 # -- Which questions -------------------------------------------------------------------

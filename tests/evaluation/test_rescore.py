@@ -12,7 +12,7 @@ import pytest
 
 from snne_guard.errors import ConfigurationError, InputError, ScoringError
 from snne_guard.evaluation import Recording
-from snne_guard.evaluation.rescore import score_recordings
+from snne_guard.evaluation.rescore import in_views, score_recordings
 from snne_guard.scorers import score
 from snne_guard.self_check import SelfCheck
 from snne_guard.types import FloatArray
@@ -113,7 +113,7 @@ def test_recorded_views_count_as_the_guards_do() -> None:
 
 def test_a_guard_may_have_some_of_the_views_that_were_recorded() -> None:
     settings = SETTINGS | {"views": ["plain", "examples", "reasoning"]}
-    rows = [row(settings=settings, samples=["Paris", "Rome", "", "Oslo", "Rome"])]
+    first = row(settings=settings, samples=["Paris", "Rome", "", "Oslo", "Rome"])
     kinds = {"drawn": {"kinds": [None, None, None, "unreadable", None, None]}}
     for chosen, samples, views in (
         (["plain"], ["Paris", "Oslo"], None),
@@ -124,15 +124,17 @@ def test_a_guard_may_have_some_of_the_views_that_were_recorded() -> None:
             ["plain", "examples"],
         ),
     ):
-        found = score_recordings([row(**rows[0].to_dict() | kinds)], views=chosen)
+        found = score_recordings([in_views(row(**first.to_dict() | kinds), chosen)])
         alone = score_recordings([row(samples=samples)])
         assert found.uncertainty == alone.uncertainty
         added = {"views": views} if views else {}
         assert found.settings == {**alone.settings, **added}
-    with pytest.raises(InputError, match="with the views mine, got plain, examples, r"):
-        score_recordings(rows, views=["plain", "mine"])
+    with pytest.raises(
+        InputError, match="views among plain, examples, reasoning, got mine"
+    ):
+        in_views(first, ["plain", "mine"])
     with pytest.raises(InputError, match=r"at least 3 samples .* such as '0' with 2"):
-        score_recordings(rows, views=["plain"], n=4)
+        score_recordings([in_views(first, ["plain"])], n=4)
 
 
 @pytest.mark.parametrize("views", ["plain", [1], 5])
