@@ -21,7 +21,7 @@ __all__ = [
     "without_rejected",
 ]
 
-_ONLY_THE_GUARDS = ("top_logprobs", "logprobs")
+_LEFT_OUT_FIRST = ("top_logprobs", "logprobs")
 """What is left out first where a provider does not say what it rejects."""
 
 _REJECTED_CODES = frozenset({400, 422})
@@ -146,12 +146,12 @@ def rejected_parameter(error: BaseException, optional: Collection[str]) -> str |
     named = named if isinstance(named, str) and named else None
     text = named or f"{error} {getattr(error, 'body', None) or ''}"
     places = {name: _place(name, text) for name in optional}
-    found = {name: place for name, place in places.items() if place is not None}
-    if found:
-        return min(found, key=found.__getitem__)
+    named_at = {name: place for name, place in places.items() if place is not None}
+    if named_at:
+        return min(named_at, key=named_at.__getitem__)
     if named is not None or status_of(error) is None:
         return None
-    return next((name for name in _ONLY_THE_GUARDS if name in optional), None)
+    return next((name for name in _LEFT_OUT_FIRST if name in optional), None)
 
 
 def _is_rejection(error: BaseException) -> bool:
@@ -166,5 +166,5 @@ def _place(parameter: str, text: str) -> int | None:
     pattern = rf"(?<![\w\\]){re.escape(parameter)}(?!\w)"
     if parameter in _OTHER_WORDS:
         pattern += f"|{_OTHER_WORDS[parameter]}"
-    found = re.search(pattern, text, re.IGNORECASE)
-    return None if found is None else found.start()
+    match = re.search(pattern, text, re.IGNORECASE)
+    return None if match is None else match.start()

@@ -311,6 +311,7 @@ async def test_the_responses_api_is_asked_one_by_one_and_stores_nothing(
     assert {"n", "logprobs"}.isdisjoint(sample)
     assert has_side_effects(model, {"conversation": "conv_1"})
     assert has_side_effects(model, {"background": True})
+    assert has_side_effects(model, {"prompt": {"id": "pmpt_1"}})
     assert not has_side_effects(model, {"previous_response_id": "resp_1"})
 
 

@@ -85,8 +85,8 @@ def sample_of(message: BaseMessage, *, reports_finish_reason: bool = False) -> S
             value; else it counts as complete, as those of fake models do.
 
     Example:
-        >>> said = AIMessage("Paris", response_metadata={"finish_reason": "length"})
-        >>> sample_of(said).truncated
+        >>> cut = AIMessage("Paris", response_metadata={"finish_reason": "length"})
+        >>> sample_of(cut).truncated
         True
     """
     metadata = message.response_metadata
@@ -96,9 +96,9 @@ def sample_of(message: BaseMessage, *, reports_finish_reason: bool = False) -> S
         or metadata.get("done") is False  # Ollama, which breaks off without a reason
         or any(key in metadata for key in _ENDING_KEYS)
     )
-    aside = message.additional_kwargs
-    # langchain-openai's first output version has aside what is neither text nor call.
-    blocks = [*_blocks(message.content), *_blocks(aside.get("tool_outputs"))]
+    extra = message.additional_kwargs
+    # langchain-openai's first output version keeps there what is no text or call.
+    blocks = [*_blocks(message.content), *_blocks(extra.get("tool_outputs"))]
     calls = _tool_calls(message)
     readable = _READABLE_BLOCKS | _CALL_BLOCKS if calls else _READABLE_BLOCKS
     # An answer that is a guard's refusal was not drawn from the model.
@@ -110,9 +110,9 @@ def sample_of(message: BaseMessage, *, reports_finish_reason: bool = False) -> S
         logprobs=_logprob_entries(metadata.get("logprobs")),
         calls=calls,
         refusal=refused
-        or bool(aside.get("refusal"))
+        or bool(extra.get("refusal"))
         or any(block.get("type") == "refusal" for block in blocks),
-        other_content=bool(aside.get("audio") or aside.get("images"))
+        other_content=bool(extra.get("audio") or extra.get("images"))
         or any(_is_unread(block, readable) for block in blocks),
         complete_if_unsaid=not reports_finish_reason,
         model=_first_string(metadata, _MODEL_KEYS),
@@ -186,16 +186,16 @@ def with_parsed(message: BaseMessage, schema: type[BaseModel] | None) -> BaseMes
         parsed = schema.model_validate_json(str(message.text))
     except ValidationError:
         return message
-    aside = {**message.additional_kwargs, "parsed": parsed}
-    return message.model_copy(update={"additional_kwargs": aside})
+    extra = {**message.additional_kwargs, "parsed": parsed}
+    return message.model_copy(update={"additional_kwargs": extra})
 
 
 def without_logprobs(message: M) -> M:
     """Return the message without log-probabilities in its metadata.
 
     Example:
-        >>> said = AIMessage("Paris", response_metadata={"logprobs": {"content": []}})
-        >>> without_logprobs(said).response_metadata
+        >>> paris = AIMessage("Paris", response_metadata={"logprobs": {"content": []}})
+        >>> without_logprobs(paris).response_metadata
         {}
     """
     if "logprobs" not in message.response_metadata:
@@ -236,19 +236,19 @@ def _is_unread(block: Mapping[str, Any], readable: frozenset[str]) -> bool:
     return str(kind) not in readable
 
 
-def _logprob_entries(found: object) -> object:
+def _logprob_entries(logprobs: object) -> object:
     """Return log-probabilities in OpenAI's form, wherever a provider puts them."""
-    if isinstance(found, Mapping):
-        if "token_logprobs" in found:  # Together: two lists side by side
+    if isinstance(logprobs, Mapping):
+        if "token_logprobs" in logprobs:  # Together: two lists side by side
             pairs = itertools.zip_longest(
-                found.get("tokens") or [], found["token_logprobs"] or []
+                logprobs.get("tokens") or [], logprobs["token_logprobs"] or []
             )
             return [{"token": token, "logprob": value} for token, value in pairs]
-        return found.get("content")
-    if isinstance(found, list):  # Ollama, whose client may have a type for them
+        return logprobs.get("content")
+    if isinstance(logprobs, list):  # Ollama, whose client may have a type for them
         return [
             entry if isinstance(entry, Mapping) else _attributes(entry)
-            for entry in found
+            for entry in logprobs
         ]
     return None
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from langchain_core.language_models import BaseChatModel
 
-from snne_guard.sampling.langchain.wrappers import ChatRunnable, bound_models
+from snne_guard.sampling.langchain.wrappers import ChatRunnable, bound_models, models_in
 from snne_guard.sampling.options import ACTING, LIMITS, STOPS
 from snne_guard.sampling.replies import ProviderCapabilities
 
@@ -83,13 +83,11 @@ class RejectedParameters:
     """Parameters that the models of one guard have rejected; shared by its calls."""
 
     def __init__(self) -> None:
-        self._found: dict[str, set[str]] = {}
+        self._by_model: dict[tuple[type, str | None], set[str]] = {}
 
     def of(self, model: BaseChatModel) -> set[str]:
         """Return what a model, or a copy of it, has rejected so far, to be added to."""
-        name = getattr(model, "model_name", None) or getattr(model, "model", None)
-        key = f"{type(model).__qualname__}/{name if isinstance(name, str) else ''}"
-        return self._found.setdefault(key, set())
+        return self._by_model.setdefault((type(model), _name_of(model)), set())
 
 
 def _uses_responses(model: Any, kwargs: Mapping[str, Any]) -> bool:  # noqa: ANN401 - any provider's class
@@ -275,8 +273,8 @@ def capabilities(
     """
     rejected = rejected or RejectedParameters()
     taken = [
-        parameters_of(one, provider_of(one, options), options) - rejected.of(one)
-        for one, options in bound_models(model, kwargs)
+        parameters_of(chat, provider_of(chat, options), options) - rejected.of(chat)
+        for chat, options in bound_models(model, kwargs)
     ]
     return ProviderCapabilities.of(frozenset.intersection(*taken))
 
@@ -306,8 +304,8 @@ def answer_settings_of(
         >>> answer_settings_of(model)
         {'top_p': 0.9, 'stop': ['.']}
     """
-    known = [_settings(one, options) for one, options in bound_models(model, kwargs)]
-    first, *others = known
+    bound = bound_models(model, kwargs)
+    first, *others = [_settings(chat, options) for chat, options in bound]
     return {
         name: value
         for name, value in first.items()
@@ -317,23 +315,23 @@ def answer_settings_of(
 
 def model_name_of(model: ChatRunnable) -> dict[str, Any]:
     """Return ``{"model": name}``, with None where it has none; empty for several."""
-    models = [one for one, _ in bound_models(model)]
-    if len(models) > 1:
-        return {}
-    named = (getattr(models[0], field, None) for field in ("model_name", "model"))
-    return {"model": next((name for name in named if isinstance(name, str)), None)}
+    first, *others = models_in(model)
+    return {} if others else {"model": _name_of(first)}
+
+
+def _name_of(model: BaseChatModel) -> str | None:
+    names = (getattr(model, field, None) for field in ("model_name", "model"))
+    return next((name for name in names if isinstance(name, str)), None)
 
 
 def _settings(model: BaseChatModel, options: Mapping[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
     for name, aliases in _SETTING_NAMES.items():
-        given = [options[alias] for alias in aliases if options.get(alias) is not None]
         fields = [alias for alias in aliases if alias in type(model).model_fields]
-        set_ = [getattr(model, field) for field in fields]
-        values = [value for value in (*given, *set_) if value is not None]
-        if values or fields:
-            value = values[0] if values else None
-            found[name] = (
-                [value] if name == "stop" and isinstance(value, str) else value
-            )
-    return found
+        given = [options.get(alias) for alias in aliases]
+        values = [*given, *(getattr(model, field) for field in fields)]
+        value = next((value for value in values if value is not None), None)
+        if fields or value is not None:
+            texts = name == "stop" and isinstance(value, str)
+            settings[name] = [value] if texts else value
+    return settings

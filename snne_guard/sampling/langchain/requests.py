@@ -198,7 +198,8 @@ def wants_schema(model: ChatRunnable, kwargs: Mapping[str, Any] | None = None) -
     """
     bound = bound_models(model, kwargs)
     return any(
-        asks_for_schema(dict(one)) or asks_for_schema(given) for one, given in bound
+        asks_for_schema(dict(chat)) or asks_for_schema(options)
+        for chat, options in bound
     )
 
 
@@ -220,8 +221,8 @@ def has_side_effects(
         >>> has_side_effects(model, {"tools": [{"type": "web_search"}]})
         True
     """
-    for one, given in bound_models(model, kwargs):
-        names = provider_of(one, given).side_effect_options
-        if may_act(dict(one), names) or may_act(given, names):
+    for chat, options in bound_models(model, kwargs):
+        names = provider_of(chat, options).side_effect_options
+        if may_act(dict(chat), names) or may_act(options, names):
             return True
     return False

@@ -118,15 +118,15 @@ def retries_itself(model: ChatRunnable) -> bool:
     return getattr(model, "max_retries", 0) != 0
 
 
-def _refusal(found: object) -> str:
-    if isinstance(found, DynamicRunnable) or callable(getattr(found, "_model", None)):
+def _refusal(given: object) -> str:
+    if isinstance(given, DynamicRunnable) or callable(getattr(given, "_model", None)):
         return (
-            f"a guard cannot stand around a configurable model ({type(found).__name__})"
+            f"a guard cannot stand around a configurable model ({type(given).__name__})"
             ": guard the model first, then call configurable_fields or "
             "configurable_alternatives on the guard, or give init_chat_model a model"
         )
     return (
         "a guard needs a chat model: a BaseChatModel, or one inside bind, bind_tools, "
-        f"with_config, with_retry or with_fallbacks; got {type(found).__name__}. To "
+        f"with_config, with_retry or with_fallbacks; got {type(given).__name__}. To "
         "guard a chain, put the guard in the model's place: prompt | guard | parser"
     )
