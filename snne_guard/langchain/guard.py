@@ -1,4 +1,4 @@
-"""The guard as a LangChain chat model, wherever one stands."""
+"""SNNEGuard: a LangChain chat model that guards another one."""
 
 from __future__ import annotations
 
@@ -90,15 +90,15 @@ class SNNEGuard(BaseChatModel):
             ``"nli:MODEL"``, ``"embedding:MODEL"``, a function, or None: the method's.
         temperature: Sampling temperature of the samples, above 0.
         question: A function of the messages that returns what the user asks in them,
-            where a prompt holds retrieved text beside the question. One call can say it
-            with ``config={"metadata": {"snne_guard_question": "..."}}``. None: the
-            user's last message.
+            where a prompt holds retrieved text as well. A single call can give it by
+            ``config={"metadata": {"snne_guard_question": "..."}}``. None: the user's
+            last message.
         tool_calls: ``"skip"`` lets an answer that calls bound tools pass without a
             score, ``"score"`` compares the calls value by value.
         min_samples: Members that a scored set must have; None: half of them, at least
             two.
-        schedule: ``"concurrent"`` draws samples beside the answer, ``"answer_first"``
-            after it, when a provider's prompt cache is filled.
+        schedule: ``"concurrent"`` draws samples together with the answer,
+            ``"answer_first"`` after it, when the provider's prompt cache is filled.
         timeout: Seconds for the whole call, then ``GuardTimeoutError``.
         sample_timeout: Seconds from the start of the call after which what has arrived
             is scored.
@@ -205,7 +205,7 @@ class SNNEGuard(BaseChatModel):
         guarded: Any = fields.get("guarded") if model is None else model
         first = models_in(guarded)[0]
         values = {
-            # As the guarded model has them, unless told otherwise.
+            # As the guarded model has them, unless they are given.
             "profile": getattr(first, "profile", None),
             "output_version": getattr(first, "output_version", None),
             **options,

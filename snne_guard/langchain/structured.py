@@ -36,7 +36,7 @@ def structured_output(
     Args:
         guard: The guard.
         schema: What ``with_structured_output`` takes.
-        include_raw: Whether to return the message beside what was parsed from it.
+        include_raw: Whether to return the message together with what was parsed.
         **kwargs: Further options of the model's ``with_structured_output``.
 
     Raises:

@@ -232,7 +232,7 @@ class TransformersChatModel(BaseChatModel):
     def _fields(
         self, reply: Completion, usage: UsageMetadata | None, options: Mapping[str, Any]
     ) -> dict[str, Any]:
-        """Return what a message says of a reply besides its text."""
+        """Return the fields of a message other than its text."""
         metadata: dict[str, Any] = {
             "finish_reason": reply.finish_reason,
             "model_name": self.model_name,
