@@ -15,9 +15,8 @@ from snne_guard.views import EXTRA_TOKENS
 __all__ = [
     "ACTING",
     "FIELDS",
-    "LIMITS",
-    "STOPS",
     "STREAMS",
+    "answer_settings",
     "asks_for_schema",
     "may_act",
     "options_for",
@@ -41,6 +40,14 @@ STREAMS = frozenset({"stream", "stream_options"})
 
 ACTING = ("background", "conversation", "prompt", "web_search_options")
 """Options with which OpenAI stores or runs something; a prompt may bring tools."""
+
+_SETTINGS = {
+    "answer_temperature": ("temperature",),
+    "top_p": ("top_p",),
+    "max_tokens": LIMITS,
+    "stop": STOPS,
+}
+"""What a calibration knows of an answer, and what providers call it."""
 
 _NESTED = frozenset(
     {
@@ -178,6 +185,23 @@ def _value_for(draw: Draw, name: str, value: Any, temperature: float | None) -> 
     if name in LIMITS and draw.extracts and isinstance(value, int) and value > 0:
         return value + EXTRA_TOKENS
     return False if name == "store" else value
+
+
+def answer_settings(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what options say that an answer is drawn with, by a calibration's names.
+
+    Example:
+        >>> answer_settings({"model": "m", "max_new_tokens": 9, "stop": "."})
+        {'max_tokens': 9, 'stop': ['.']}
+    """
+    settings: dict[str, Any] = {}
+    for name, aliases in _SETTINGS.items():
+        values = [options[alias] for alias in aliases if alias in options]
+        if values:
+            value = next((value for value in values if value is not None), None)
+            text = name == "stop" and isinstance(value, str)
+            settings[name] = [value] if text else value
+    return settings
 
 
 def asks_for_schema(options: Mapping[str, Any]) -> bool:

@@ -21,13 +21,10 @@ from snne_guard.sampling.openai import (
     ResponsesApi,
     keep_first_choice,
 )
-from snne_guard.sampling.options import may_act, options_for
 from snne_guard.sampling.reading import read_cost, read_sample
-from snne_guard.sampling.replies import Draw
 from snne_guard.types import Cost, Sample
 
 CHAT, RESPONSES = ChatApi(), ResponsesApi()
-SAMPLE = Draw(role="sample")
 
 
 def completion(*choices: dict[str, Any], **fields: Any) -> dict[str, Any]:
@@ -93,56 +90,6 @@ def test_the_question_is_the_user_s_last_message() -> None:
     for api, body, question in bodies:
         request = ApiRequest(api=api, path="/", body=body, options={}, cast_to=None)
         assert request.question == question
-
-
-def test_a_sample_is_the_user_s_request_at_another_temperature() -> None:
-    body = {
-        "model": "m",
-        "messages": [],
-        "temperature": 0,
-        "top_p": 0.9,
-        "max_tokens": 7,
-        "stop": ["."],
-        "tools": [call("f", "{}")],
-        "reasoning_effort": "low",
-        "response_format": {"type": "json_object"},
-    }
-    left_out = {
-        "n": 1,
-        "seed": 3,
-        "stream": True,
-        "stream_options": {},
-        "logprobs": True,
-        "top_logprobs": 5,
-        "metadata": {"user": "7"},
-        "prediction": {},
-    }
-    sample = options_for(SAMPLE, {**body, **left_out}, temperature=0.7)
-    assert sample == {**body, "temperature": 0.7}
-
-
-def test_a_sample_is_not_stored() -> None:
-    for body in ({"store": True}, {"store": None}):
-        assert options_for(SAMPLE, body, temperature=None) == {"store": False}
-
-
-@pytest.mark.parametrize(
-    ("body", "acts"),
-    [
-        ({"tools": [{"type": "function"}, {"type": "custom"}]}, False),
-        ({"tools": [{"type": "function"}, {"type": "web_search"}]}, True),
-        ({"tools": [{"type": "mcp", "server_url": "x"}]}, True),
-        ({"tools": ["odd"]}, True),
-        ({"conversation": "conv_1"}, True),
-        ({"conversation": None, "background": False}, False),
-        ({"prompt": {"id": "pmpt_1"}}, True),
-        ({"web_search_options": {}}, True),
-        ({"previous_response_id": "resp_1"}, False),
-        ({"store": True}, False),
-    ],
-)
-def test_what_could_act_on_the_world(body: dict[str, Any], *, acts: bool) -> None:
-    assert may_act(body) is acts
 
 
 def test_log_probabilities_are_asked_for_in_each_api_s_way() -> None:

@@ -15,7 +15,7 @@ from typing import Any
 from langchain_core.language_models import BaseChatModel
 
 from snne_guard.sampling.langchain.wrappers import ChatRunnable, bound_models, models_in
-from snne_guard.sampling.options import ACTING, LIMITS, STOPS
+from snne_guard.sampling.options import ACTING, answer_settings
 from snne_guard.sampling.replies import ProviderCapabilities
 
 __all__ = [
@@ -281,14 +281,6 @@ def capabilities(
 
 # -- What the answer is drawn with, for calibrations -----------------------------------
 
-_SETTING_NAMES = {
-    "answer_temperature": ("temperature",),
-    "top_p": ("top_p",),
-    "max_tokens": LIMITS,
-    "stop": STOPS,
-}
-"""What each setting is called, in a call or as a field."""
-
 
 def answer_settings_of(
     model: ChatRunnable, kwargs: Mapping[str, Any] | None = None
@@ -304,13 +296,19 @@ def answer_settings_of(
         >>> answer_settings_of(model)
         {'top_p': 0.9, 'stop': ['.']}
     """
-    bound = bound_models(model, kwargs)
-    first, *others = [_settings(chat, options) for chat, options in bound]
+    first, *others = [
+        {**answer_settings(dict(chat)), **answer_settings(_given(options))}
+        for chat, options in bound_models(model, kwargs)
+    ]
     return {
         name: value
         for name, value in first.items()
         if all(name in other and other[name] == value for other in others)
     }
+
+
+def _given(options: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if value is not None}
 
 
 def model_name_of(model: ChatRunnable) -> dict[str, Any]:
@@ -322,16 +320,3 @@ def model_name_of(model: ChatRunnable) -> dict[str, Any]:
 def _name_of(model: BaseChatModel) -> str | None:
     names = (getattr(model, field, None) for field in ("model_name", "model"))
     return next((name for name in names if isinstance(name, str)), None)
-
-
-def _settings(model: BaseChatModel, options: Mapping[str, Any]) -> dict[str, Any]:
-    settings: dict[str, Any] = {}
-    for name, aliases in _SETTING_NAMES.items():
-        fields = [alias for alias in aliases if alias in type(model).model_fields]
-        given = [options.get(alias) for alias in aliases]
-        values = [*given, *(getattr(model, field) for field in fields)]
-        value = next((value for value in values if value is not None), None)
-        if fields or value is not None:
-            texts = name == "stop" and isinstance(value, str)
-            settings[name] = [value] if texts else value
-    return settings

@@ -7,10 +7,7 @@ from snne_guard.sampling.openai.apis import (
     ResponsesApi,
     keep_first_choice,
 )
-from snne_guard.sampling.openai.bodies import (
-    ApiRequest,
-    reusable_options,
-)
+from snne_guard.sampling.openai.request import ApiRequest, reusable_options
 from snne_guard.sampling.openai.sender import OpenAISender
 
 __all__ = [

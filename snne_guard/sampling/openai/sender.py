@@ -13,10 +13,7 @@ from snne_guard.sampling.openai.apis import (
     fields_of,
     keep_first_choice,
 )
-from snne_guard.sampling.openai.bodies import (
-    ApiRequest,
-    reusable_options,
-)
+from snne_guard.sampling.openai.request import ApiRequest, reusable_options
 from snne_guard.sampling.options import options_for
 from snne_guard.sampling.replies import (
     TOP_LOGPROBS,

@@ -1,4 +1,4 @@
-"""A request to OpenAI's API, as a user sends it and as it asks for samples."""
+"""A request to OpenAI's API as a user sends it."""
 
 from __future__ import annotations
 
@@ -7,12 +7,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 from snne_guard.sampling.openai.apis import Api, Body, fields_of, text_of
-from snne_guard.sampling.options import LIMITS, STREAMS
+from snne_guard.sampling.options import STREAMS, answer_settings
 
-__all__ = [
-    "ApiRequest",
-    "reusable_options",
-]
+__all__ = ["ApiRequest", "reusable_options"]
 
 _HEADERS_OF_ONE_REQUEST = ("x-stainless-", "idempotency-key")
 _OPTIONS_OF_ONE_REQUEST = frozenset({"idempotency_key", "post_parser", "stream_mode"})
@@ -54,16 +51,8 @@ class ApiRequest:
     @property
     def answer_settings(self) -> dict[str, Any]:
         """What the answer is drawn with, by a calibration's names."""
-        body = self.body
-        limits = [body[name] for name in LIMITS if body.get(name) is not None]
-        stop = body.get("stop")
-        return {
-            "model": self.model,
-            "answer_temperature": body.get("temperature"),
-            "top_p": body.get("top_p"),
-            "max_tokens": limits[0] if limits else None,
-            "stop": [stop] if isinstance(stop, str) else stop,
-        }
+        unset = dict.fromkeys(("temperature", "top_p", "max_tokens", "stop"))
+        return {"model": self.model, **answer_settings({**unset, **self.body})}
 
     def unstreamed(self) -> Self:
         """Return the same request for an answer in one piece."""

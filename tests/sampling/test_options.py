@@ -1,0 +1,98 @@
+"""What a draw makes of the user's options, and what these ask for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from snne_guard.sampling.options import answer_settings, may_act, options_for
+from snne_guard.sampling.replies import Draw
+from snne_guard.views import VIEWS
+
+SAMPLE = Draw(role="sample")
+CHECK = Draw(role="check", turns=("Paris", "Right?"))
+REASONING = Draw(role="sample", view=VIEWS["reasoning"])
+
+
+def test_a_sample_is_the_user_s_request_at_another_temperature() -> None:
+    body = {
+        "model": "m",
+        "messages": [],
+        "temperature": 0,
+        "top_p": 0.9,
+        "max_tokens": 7,
+        "stop": ["."],
+        "tools": [{"type": "function"}],
+        "reasoning_effort": "low",
+        "response_format": {"type": "json_object"},
+    }
+    left_out = {
+        "n": 1,
+        "seed": 3,
+        "stream": True,
+        "stream_options": {},
+        "logprobs": True,
+        "top_logprobs": 5,
+        "metadata": {"user": "7"},
+        "prediction": {},
+    }
+    sample = options_for(SAMPLE, {**body, **left_out}, temperature=0.7)
+    assert sample == {**body, "temperature": 0.7}
+
+
+def test_a_sample_is_not_stored() -> None:
+    for body in ({"store": True}, {"store": None}):
+        assert options_for(SAMPLE, body, temperature=None) == {"store": False}
+
+
+@pytest.mark.parametrize(
+    ("body", "acts"),
+    [
+        ({"tools": [{"type": "function"}, {"type": "custom"}]}, False),
+        ({"tools": [{"type": "function"}, {"type": "web_search"}]}, True),
+        ({"tools": [{"type": "mcp", "server_url": "x"}]}, True),
+        ({"tools": ["odd"]}, True),
+        ({"conversation": "conv_1"}, True),
+        ({"conversation": None, "background": False}, False),
+        ({"prompt": {"id": "pmpt_1"}}, True),
+        ({"web_search_options": {}}, True),
+        ({"previous_response_id": "resp_1"}, False),
+        ({"store": True}, False),
+    ],
+)
+def test_what_could_act_on_the_world(body: dict[str, Any], *, acts: bool) -> None:
+    assert may_act(body) is acts
+
+
+def test_a_self_check_has_neither_tools_nor_schema_nor_stop_texts() -> None:
+    user = {
+        "temperature": 0.3,
+        "stop": ["."],
+        "tools": [{"type": "function"}],
+        "text": {"format": {"type": "json_object"}, "verbosity": "low"},
+        "extra_body": {"tools": [], "response_format": {}, "seed": 7, "top_k": 5},
+    }
+    assert options_for(CHECK, user, temperature=None) == {
+        "temperature": 0.3,
+        "text": {"verbosity": "low"},
+        "extra_body": {"top_k": 5},
+    }
+
+
+def test_a_sample_that_reasons_has_room() -> None:
+    user = {"max_tokens": 9, "stop": ".", "options": {"num_predict": -1, "seed": 3}}
+    assert options_for(REASONING, user, temperature=0.7) == {
+        "max_tokens": 521,
+        "options": {"num_predict": -1, "temperature": 0.7},
+    }
+
+
+def test_the_answer_keeps_the_user_s_options() -> None:
+    user = {"seed": 7, "store": True, "extra_body": {"n": 3}}
+    assert options_for(Draw(role="answer"), user, temperature=1.0) == user
+
+
+def test_a_setting_without_a_value_is_known_to_have_none() -> None:
+    named = answer_settings({"top_p": None, "max_tokens": None, "num_predict": 5})
+    assert named == {"top_p": None, "max_tokens": 5}
