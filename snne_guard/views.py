@@ -45,11 +45,12 @@ class View:
         rewrite: Takes a copy of the conversation, a list of messages, and returns the
             one that the model gets. In LangChain these are its messages; ``SNNEGuard``
             also takes dicts with ``role`` and ``content`` back. In ``guard_client``
-            they are the dicts of the request. It has to end as it did, with the user's
-            last turn, in whatever words.
-        extract: Takes the text of a reply and returns what is compared of it, None
-            where it holds nothing to compare. With it, samples have no stop texts, and
-            512 tokens beyond the limit of the user. None: the whole text is compared.
+            they are the dicts of the request. The result must end with the user's last
+            turn, reworded or not, and whatever followed it. It must be quick: in
+            asynchronous calls it runs on the event loop.
+        extract: Takes the text of a reply and returns the part that is compared, None
+            where there is none. Samples then have no stop texts, and 512 tokens beyond
+            a limit below 2,048. Without ``extract`` the whole text is compared.
 
     Raises:
         ConfigurationError: The name is no text, or the others are no plain functions.

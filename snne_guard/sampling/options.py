@@ -32,6 +32,9 @@ LIMITS = (
 )
 """What the token limit of a reply is called by providers."""
 
+_LARGE_LIMIT = 2048
+"""Enough to reason, and perhaps all that a model takes, so that nothing is added."""
+
 STOPS = ("stop", "stop_sequences", "stopSequences")
 """What the texts are called at which a reply ends."""
 
@@ -98,6 +101,14 @@ _SCHEMAS = frozenset(
         "response_mime_type",
         "response_schema",
         "textFormat",
+        # of vLLM and llama.cpp
+        "grammar",
+        "guided_choice",
+        "guided_grammar",
+        "guided_json",
+        "guided_regex",
+        "json_schema",
+        "structured_outputs",
     }
 )
 """Options that ask for an answer that fits a schema, or is JSON."""
@@ -182,8 +193,8 @@ def _value_for(draw: Draw, name: str, value: Any, temperature: float | None) -> 
         return {**inner, "temperature": temperature} if adds else inner
     if name == "temperature" and temperature is not None:
         return temperature
-    if name in LIMITS and draw.extracts and isinstance(value, int) and value > 0:
-        return value + EXTRA_TOKENS
+    if name in LIMITS and draw.extracts and isinstance(value, int):
+        return value + EXTRA_TOKENS if 0 < value < _LARGE_LIMIT else value
     return False if name == "store" else value
 
 

@@ -6,7 +6,12 @@ from typing import Any
 
 import pytest
 
-from snne_guard.sampling.options import answer_settings, may_act, options_for
+from snne_guard.sampling.options import (
+    answer_settings,
+    asks_for_schema,
+    may_act,
+    options_for,
+)
 from snne_guard.sampling.replies import Draw
 from snne_guard.views import VIEWS
 
@@ -86,6 +91,23 @@ def test_a_sample_that_reasons_has_room() -> None:
         "max_tokens": 521,
         "options": {"num_predict": -1, "temperature": 0.7},
     }
+
+
+def test_a_large_limit_may_be_the_model_s_largest_and_stays() -> None:
+    user = {"max_tokens": 64_000, "options": {"num_predict": 2048}}
+    assert options_for(REASONING, user, temperature=None) == user
+    assert options_for(REASONING, {"max_tokens": 2047}, temperature=None) == {
+        "max_tokens": 2047 + 512
+    }
+
+
+@pytest.mark.parametrize(
+    "form", [{"guided_choice": ["A", "B"]}, {"structured_outputs": {"regex": "A"}}]
+)
+def test_forms_of_open_servers_are_schemas(form: dict[str, object]) -> None:
+    user = {"extra_body": {**form, "top_k": 5}}
+    assert asks_for_schema(user)
+    assert options_for(CHECK, user, temperature=None) == {"extra_body": {"top_k": 5}}
 
 
 def test_the_answer_keeps_the_user_s_options() -> None:
