@@ -37,7 +37,6 @@ def evaluate(
     tau: float = 1.0,
     grader: Grader | None = None,
     draws: int = 1000,
-    seed: int = 0,
     name: str = "recordings",
     track: Track = iter,
 ) -> Evaluation:
@@ -65,7 +64,6 @@ def evaluate(
         grader: Says which of the answers without a label are right; None leaves them
             out.
         draws: Bootstrap draws behind the 90 % intervals.
-        seed: Of the draws.
         name: What the set is called.
         track: Takes the questions and yields them, for a progress bar.
 
@@ -107,7 +105,6 @@ def evaluate(
         quality if correct is None else correct,
         metrics=metrics if correct is not None else metrics[1:],
         draws=draws,
-        seed=seed,
     )
     return Evaluation(
         name=name,

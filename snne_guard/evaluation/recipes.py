@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from pydantic import TypeAdapter, ValidationError
@@ -18,7 +18,12 @@ from snne_guard.evaluation.bootstrap import Bootstrap, bootstrap
 from snne_guard.evaluation.grade import Grader, grade_all
 from snne_guard.evaluation.metrics import auroc
 from snne_guard.evaluation.recordings import Recording, shard_of
-from snne_guard.evaluation.rescore import PLAIN, recorded_replies, recorded_turns
+from snne_guard.evaluation.rescore import (
+    PLAIN,
+    Track,
+    recorded_replies,
+    recorded_turns,
+)
 from snne_guard.evaluation.results import BestRecipe, Recipe, RecipeComparison
 from snne_guard.sampling.members import select_members
 from snne_guard.scorers import score
@@ -29,8 +34,6 @@ __all__ = ["compare_recipes"]
 
 _CALLS = (3, 4, 5, 7, 11)
 _DRAWS = TypeAdapter(tuple[DrawCost, ...])
-
-Track = Callable[[Sequence[Any]], Iterable[Any]]
 
 
 class _Plan(NamedTuple):
