@@ -34,8 +34,9 @@ _ROUGE = bytes(
     code if chr(code) in "abcdefghijklmnopqrstuvwxyz0123456789" else ord(" ")
     for code in bytes(range(256)).lower()
 )
-# ASCII text of these characters alone is words; anything else needs the grammar.
+# Text of these characters alone is words, and needs no grammar.
 _PLAIN = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ \t\r\n.,;:?!'\""
+# Text of these characters alone is no notation.
 _NO_CODE = _PLAIN.replace(b":", b"") + b"0123456789$#"
 
 _CODE = r"""(?:
@@ -172,11 +173,8 @@ def unicode_tokens(text: str, /) -> list[str]:
         >>> unicode_tokens("C++ costs $5, 50 % less: f(x) = 2")
         ['c++', 'costs', '5', '$', '50%', 'less', 'f(x)', '=', '2']
     """
-    raw = text.encode("ascii", "replace") if text.isascii() else b""
-    if raw and not raw.translate(None, _PLAIN):
+    if _consists_of(text, _PLAIN):
         tokens = rouge_tokens(text)
-    elif raw and not raw.translate(None, _NO_CODE):
-        tokens = _scan(text.lower())
     else:
         tokens = []
         for place, piece in enumerate(_NOTATION.split(compatible(text))):
@@ -195,18 +193,17 @@ def is_notation(text: str, /) -> bool:
         >>> is_notation("AT&T (USA) grew by 5%")
         False
     """
-    if text.isascii() and not text.encode("ascii").translate(None, _NO_CODE):
-        return False
-    parts = text.split()
-    words = sum([len(part) > 1 and part.isalpha() for part in parts])
-    if 2 * words >= len(parts) and _INDENTED.search(text) is None:
+    if _consists_of(text, _NO_CODE):
         return False
     bare = text.replace("**", "")
-    runs = sum(1 for _ in _CODE_CHUNK.finditer(bare))
+    runs = len(_CODE_CHUNK.findall(bare))
     if not runs:
         return False
-    words = sum(1 for _ in _WORD.finditer(bare))
-    return runs > words or _INDENTED.search(text) is not None
+    return runs > len(_WORD.findall(bare)) or _INDENTED.search(text) is not None
+
+
+def _consists_of(text: str, characters: bytes) -> bool:
+    return text.isascii() and not text.encode("ascii").translate(None, characters)
 
 
 def is_visible(text: str, /) -> bool:
