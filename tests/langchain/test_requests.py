@@ -9,6 +9,8 @@ import pytest
 from langchain_core.caches import BaseCache
 from langchain_core.globals import set_llm_cache
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
+from langchain_openai import ChatOpenAI
+from pydantic import SecretStr
 
 from snne_guard import Prices, SNNEGuard
 from tests.langchain.support import (
@@ -37,6 +39,16 @@ def test_the_answer_keeps_the_users_settings_and_samples_are_hot() -> None:
     for asked in (answer, sample):
         assert (asked.body["stop"], asked.body["user"]) == (["."], "u")
         assert asked.body["max_completion_tokens"] == 9
+
+
+def test_a_seed_that_is_a_class_s_default_is_not_the_samples() -> None:
+    class Seeded(ChatOpenAI):
+        seed: int | None = 7
+
+    with Server(always()) as server:
+        model = Seeded(model=MODEL, base_url=server.url, api_key=SecretStr("k"))
+        SNNEGuard(model).invoke("Where?")
+    assert ["seed" in asked.body for asked in server.samples] == [False]
 
 
 def test_paper_draws_ten_samples_and_leaves_the_answer_out() -> None:

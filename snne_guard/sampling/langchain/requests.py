@@ -131,7 +131,7 @@ def request_for(
 def _fields_for(
     draw: Draw, model: BaseChatModel, temperature: float | None
 ) -> dict[str, Any]:
-    """Return fields as a draw takes them over; what it leaves out has its default."""
+    """Return fields as a draw takes them over; what it leaves out is None."""
     fields = type(model).model_fields
     names = [
         name
@@ -141,9 +141,10 @@ def _fields_for(
     given = {name: getattr(model, name) for name in names}
     held = {name: value for name, value in given.items() if value is not None}
     taken = options_for(draw, held, temperature=temperature)
-    left_out = held.keys() - taken.keys()
-    defaults = {n: fields[n].get_default(call_default_factory=True) for n in left_out}
-    return defaults | taken
+    left_out: dict[str, Any] = dict.fromkeys(held.keys() - taken.keys())
+    if "n" in left_out:  # classes count with it
+        left_out["n"] = 1
+    return left_out | taken
 
 
 def _make_clients(model: BaseChatModel) -> None:
