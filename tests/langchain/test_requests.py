@@ -46,7 +46,7 @@ def test_a_seed_that_is_a_class_s_default_is_not_the_samples() -> None:
         seed: int | None = 7
 
     with Server(always()) as server:
-        model = Seeded(model=MODEL, base_url=server.url, api_key=SecretStr("k"))
+        model = Seeded(model="m", base_url=server.url, api_key=SecretStr("k"))
         SNNEGuard(model).invoke("Where?")
     assert ["seed" in asked.body for asked in server.samples] == [False]
 
