@@ -164,9 +164,12 @@ def test_graded_quality_is_ranked_without_auroc(unlabelled: Path) -> None:
     assert "PRR" in found.stdout
 
 
-def test_a_judge_grades(unlabelled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_judge_grades_once(unlabelled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
     def judge(prompt: str, **options: Any) -> AIMessage:
         assert options == {"temperature": 0}
+        asked.append(prompt)
         return AIMessage("yes" if "question 1\n" in prompt else "no")
 
     def chat_model(name: str, *, base_url: str | None = None) -> Any:
@@ -174,12 +177,16 @@ def test_a_judge_grades(unlabelled: Path, monkeypatch: pytest.MonkeyPatch) -> No
         return RunnableLambda(judge)
 
     monkeypatch.setattr("snne_guard.cli.models.chat_model", chat_model)
+    rows = [json.loads(line) for line in unlabelled.open()]
+    write_jsonl(unlabelled, [row | {"self_check": 0.5} for row in rows])
     found = run(
         *("evaluate", unlabelled, "--grader", "judge:openai:some-model"),
         *("--base-url", "http://127.0.0.1:1/v1", "--methods", "snne", "--draws", "5"),
     )
     assert found.exit_code == 0, found.output
     assert "2.5% right by judge:openai:some-model" in found.stdout
+    assert "plain + check" in found.stdout
+    assert len(asked) == 40
 
 
 def test_a_set_that_cannot_be_ranked_leaves_the_others(
