@@ -253,7 +253,7 @@ def test_messages_that_a_local_model_cannot_read(
 def test_a_misspelt_option_of_a_call(chat: TransformersChatModel) -> None:
     with pytest.raises(TypeError, match="tempature"):
         chat.invoke(QUESTION, tempature=1)
-    with pytest.raises(ConfigurationError, match="n to be .* at least 1, got 0"):
+    with pytest.raises(ConfigurationError, match=r"n to be .* at least 1, got 0"):
         chat.invoke(QUESTION, n=0)
 
 

@@ -325,7 +325,7 @@ def test_a_layer_that_is_not_there(tiny: HuggingFaceModel) -> None:
 
 
 def test_the_number_of_replies(tiny: HuggingFaceModel) -> None:
-    with pytest.raises(ConfigurationError, match="n to be .* at least 1, got 0"):
+    with pytest.raises(ConfigurationError, match=r"n to be .* at least 1, got 0"):
         tiny.generate(["ab"], n=0)
     assert tiny.generate([]) == []
 
