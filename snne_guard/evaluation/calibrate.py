@@ -91,7 +91,7 @@ def calibrate(
         ('certified', 80)
     """
     if (error_rate is None) == (coverage is None):
-        msg = f"give either error_rate or coverage; got {error_rate!r}, {coverage!r}"
+        msg = f"expected either error_rate or coverage, got {error_rate!r} and {coverage!r}"
         raise ConfigurationError(msg)
     rows = list(recordings)
     grades: list[Grade] = []
@@ -101,7 +101,7 @@ def calibrate(
         graded = [(row, grade) for row, grade in pairs if grade is not None]
         kept, grades = [row for row, _ in graded], [grade for _, grade in graded]
     if not kept:
-        msg = f"expected graded recordings; got {len(rows)} without a grade"
+        msg = f"expected graded recordings, got {len(rows)} without a grade"
         raise InputError(msg)
     correct = _labels(grades)
     scores = score_recordings(kept, **scoring)

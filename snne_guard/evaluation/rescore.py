@@ -269,11 +269,11 @@ def _common_settings(
     common = recordings[0].settings or {}
     recorded = common.get("model")
     if model is not None and recorded not in {None, model}:
-        msg = f"the recordings are of model {recorded!r}; got model={model!r}"
+        msg = f"expected the recorded model {recorded!r}, got {model!r}"
         raise ConfigurationError(msg)
     temperature = common.get("temperature", 1.0)
     if isinstance(temperature, bool) or not isinstance(temperature, int | float):
-        msg = f"expected the recorded temperature to be a number; got {temperature!r}"
+        msg = f"expected the recorded temperature to be a number, got {temperature!r}"
         raise InputError(msg)
     known = {name: common[name] for name in ANSWER_SETTINGS if name in common}
     if (views := _views(recordings[0])) != [PLAIN]:
@@ -345,7 +345,7 @@ def _set_size(
         )
         raise InputError(msg)
     if needed + int(include_answer) < 2:  # noqa: PLR2004 - a pair
-        msg = "expected at least 2 members of each set; got 1"
+        msg = "expected at least 2 members of each set, got 1"
         raise InputError(msg)
     return needed + int(include_answer)
 

@@ -287,7 +287,7 @@ def test_recordings_must_be_drawn_in_one_way(
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        ({"model": "k"}, "of model 'm'; got model='k'"),
+        ({"model": "k"}, "expected the recorded model 'm', got 'k'"),
         ({"n": 1}, "expected n to be a whole number of at least 2, got 1"),
         ({"n": 2, "self_check": SelfCheck()}, "at least 3, got 2"),
         ({"n": 0}, "got 0"),
@@ -308,7 +308,7 @@ def test_where_nothing_can_be_scored_the_reasons_are_told() -> None:
         score_recordings([row(0, main_answer=""), row(1, main_answer="")])
     with pytest.raises(InputError, match="at least 2 members"):
         score_recordings([row(samples=[])])
-    with pytest.raises(InputError, match="temperature to be a number; got 'warm'"):
+    with pytest.raises(InputError, match="temperature to be a number, got 'warm'"):
         score_recordings([row(settings={"temperature": "warm"})])
 
 
