@@ -91,7 +91,10 @@ def calibrate(
         ('certified', 80)
     """
     if (error_rate is None) == (coverage is None):
-        msg = f"expected either error_rate or coverage, got {error_rate!r} and {coverage!r}"
+        msg = (
+            "expected either error_rate or coverage, got "
+            f"{error_rate!r} and {coverage!r}"
+        )
         raise ConfigurationError(msg)
     rows = list(recordings)
     grades: list[Grade] = []
