@@ -38,7 +38,7 @@ DRAWS = [
     {"role": "answer", "samples": 1, "calls": 1, "attempts": 3, "prompt_tokens": 10,
      "completion_tokens": 2},
     {"role": "sample", "view": "plain", "samples": 2, "calls": 1, "prompt_tokens": 10,
-     "cached_tokens": 8, "completion_tokens": 20},
+     "cached_tokens": 8, "completion_tokens": 20, "reasoning_tokens": 4},
     {"role": "sample", "view": "reasoning", "attempts": 3},
     *[{"role": "sample", "view": "reasoning", "samples": 1, "calls": 1,
        "prompt_tokens": 15, "completion_tokens": 30, "reasoning_tokens": 25}] * 2,
@@ -101,12 +101,12 @@ def recipe(found: RecipeComparison, name: str, calls: int = 3) -> Recipe:
     ("name", "figures"),
     [
         # AUROC, rounds, requests, read, cached, written, reasoning, money
-        ("plain", (0.5, 1, 2, 20, 8, 22, 0, 60)),
+        ("plain", (0.5, 1, 2, 20, 8, 22, 4, 60)),
         ("reasoning", (1.0, 1, 3, 40, 0, 62, 50, 164)),
-        ("views", (0.875, 1, 3, 35, 8, 42, 25, 115)),
-        ("plain + check", (0.625, 2, 3, 21, 8, 13, 0, 43)),
+        ("views", (0.875, 1, 3, 35, 8, 42, 27, 115)),
+        ("plain + check", (0.625, 2, 3, 21, 8, 13, 2, 43)),
         ("reasoning + check", (1.0, 2, 3, 26, 0, 33, 25, 92)),
-        ("views + check", (0.625, 2, 3, 21, 8, 13, 0, 43)),
+        ("views + check", (0.625, 2, 3, 21, 8, 13, 2, 43)),
     ],
 )
 def test_what_a_recipe_finds_and_costs(name: str, figures: tuple[float, ...]) -> None:
@@ -159,7 +159,8 @@ def test_views_of_the_users_own_are_recipes_by_their_names() -> None:
     settings = {"views": ["plain", "as a [child]"]}
     found = compared(third(1, settings=settings, drawn={}))
     assert recipe(found, "as a [child]").auroc.value == 1.0
-    only_theirs = compared(third(1, settings={"views": ["mine", "yours"]}))
+    theirs = {"views": ["mine", "yours"]}
+    only_theirs = compared(third(1, settings=theirs) + third(2, settings=theirs))
     assert {known.name for known in only_theirs.recipes} >= {"mine", "yours", "views"}
     assert only_theirs.at_equal_calls is None  # nothing to compare them with
 
@@ -294,12 +295,31 @@ def test_the_best_is_chosen_on_one_third_and_measured_on_another() -> None:
 
 def test_of_equally_good_ones_the_first_is_taken() -> None:
     alike = [
-        recorded(row.id, row.label, row.samples[::2], row.samples[::2])
+        recorded(
+            row.id,
+            row.label,
+            row.samples[::2],
+            row.samples[::2],
+            drawn={"draws": DRAWS},
+        )
         for row in third(1) + third(2)
     ]
-    best = compared(alike).at_equal_calls
-    assert best is not None
-    assert (best.name, best.gain.value) == ("plain", 0.0)
+    found = compared(alike)
+    for best in (found.at_equal_calls, found.at_equal_money):
+        assert best is not None
+        assert (best.name, best.gain.value) == ("plain", 0.0)
+
+
+def test_more_calls_are_not_equal_calls() -> None:
+    samples = {1: (*AGREE, *AGREE), 0: (*AGREE, *DIFFER)}
+    rows = [
+        recorded(row.id, row.label, samples[row.label or 0], self_check=0.5)
+        for row in third(1) + third(2)
+    ]
+    found = compared(rows)
+    assert recipe(found, "plain", 5).auroc.value == 1.0
+    assert found.at_equal_calls is not None
+    assert (found.at_equal_calls.name, found.at_equal_calls.calls) == ("plain", 3)
 
 
 def test_without_prices_nothing_is_compared_at_equal_money() -> None:
