@@ -13,7 +13,11 @@ from langchain_core.callbacks import (
     CallbackManagerForLLMRun,
 )
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
-from langchain_core.messages.ai import InputTokenDetails, UsageMetadata
+from langchain_core.messages.ai import (
+    InputTokenDetails,
+    OutputTokenDetails,
+    UsageMetadata,
+)
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from langchain_core.runnables import RunnableConfig
 
@@ -280,4 +284,8 @@ def _usage(cost: Cost) -> UsageMetadata | None:
     if cost.cached_tokens:
         details = InputTokenDetails(cache_read=cost.cached_tokens)
         usage["input_token_details"] = details
+    if cost.reasoning_tokens:
+        usage["output_token_details"] = OutputTokenDetails(
+            reasoning=cost.reasoning_tokens
+        )
     return usage

@@ -8,7 +8,13 @@ from typing import Any
 import pytest
 from langchain_core.caches import BaseCache
 from langchain_core.globals import set_llm_cache
-from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
+from langchain_core.language_models import GenericFakeChatModel
+from langchain_core.messages import (
+    AIMessage,
+    BaseMessage,
+    HumanMessage,
+    SystemMessage,
+)
 from langchain_openai import ChatOpenAI
 from pydantic import SecretStr
 
@@ -111,6 +117,22 @@ def test_cost_is_that_of_every_draw_in_money_too() -> None:
     }
     assert cost["money"] == pytest.approx((4 * 2.0 + 6 * 1.0 + 5 * 10.0) / 1e6)
     assert 0 < cost["seconds"] < 10
+
+
+def test_reasoning_tokens_are_in_the_usage() -> None:
+    reply = AIMessage(
+        "Paris",
+        usage_metadata={
+            "input_tokens": 5,
+            "output_tokens": 9,
+            "total_tokens": 14,
+            "output_token_details": {"reasoning": 4},
+        },
+    )
+    model = GenericFakeChatModel(messages=iter([reply] * 2))
+    message = SNNEGuard(model, n=2).invoke("Where?")
+    assert message.usage_metadata is not None
+    assert message.usage_metadata.get("output_token_details") == {"reasoning": 8}
 
 
 class Untouchable(BaseCache):
