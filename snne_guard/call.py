@@ -56,7 +56,7 @@ class Draws:
 
     @property
     def samples(self) -> Draws:
-        """The others, where the answer is among them."""
+        """All but the first; only for draws with the answer."""
         return Draws(draws=self.draws[1:], deadlines=self.deadlines[1:])
 
 
@@ -182,7 +182,7 @@ class Outcome:
 
     @property
     def failure(self) -> BaseException | None:
-        """Why there is no assessment to look at; a withheld answer is no failure."""
+        """The error that ended the call, None where it stands for a withheld answer."""
         withheld = isinstance(self.error, UncertainAnswerError | SamplingError)
         return None if withheld and self.answer is not None else self.error
 

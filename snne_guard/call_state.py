@@ -12,7 +12,7 @@ from snne_guard.call import Outcome, Request
 from snne_guard.sampling.members import Members
 from snne_guard.sampling.replies import Draw, Failure, Reply
 from snne_guard.types import Assessment, Cost, DrawCost, Sample, Score
-from snne_guard.views import taken_in_turn
+from snne_guard.views import views_of_samples
 
 __all__ = ["CallState"]
 
@@ -28,7 +28,7 @@ class CallState:
         self.started = time.monotonic()
         self.id = uuid.uuid4().hex
         self.answer = request.answer
-        self.views = taken_in_turn(request.views, n=request.settings.n_samples)
+        self.views = views_of_samples(request.views, n=request.settings.n_samples)
         self.drawn: list[Draw] = []
         self.samples: list[Sample] = []
         self.errors: list[BaseException] = []
@@ -36,7 +36,7 @@ class CallState:
         self.costs: list[DrawCost] = []
         self.temperature_set = request.capabilities.temperature
         self.members: Members | None = None
-        self.check: Reply | None = None
+        self.check_reply: Reply | None = None
         self.late = False
         self._reasons: list[str] = []
 
@@ -84,7 +84,7 @@ class CallState:
     def _take_check(self, result: Reply | Failure | None) -> None:
         """Keep the self-check; one that failed loses nothing but itself."""
         if isinstance(result, Reply):
-            self.check = result
+            self.check_reply = result
             return
         why = "late" if result is None else type(result.error).__name__
         _log.warning("the self-check failed: %s", why)  # a message may hold an answer

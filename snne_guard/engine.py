@@ -45,14 +45,14 @@ from snne_guard.self_check import UNKNOWN
 from snne_guard.settings import is_disabled
 from snne_guard.similarity import SIMILARITIES, resolve_similarity
 from snne_guard.types import Assessment, Sample, Score
-from snne_guard.views import View, in_turn
+from snne_guard.views import View, samples_by_view
 
 __all__ = ["guarded_call", "wants_logprobs"]
 
 _log = logging.getLogger(__name__)
 
 _COMPARES_VALUES = ("content_f1", "exact", "structured")
-"""Similarities that compare calls and JSON value by value by themselves."""
+"""Similarities kept for calls and JSON; any other gives way to ``structured``."""
 
 
 def wants_logprobs(request: Request, /) -> bool:
@@ -96,8 +96,8 @@ def _draw_all(call: CallState) -> Generator[Draws, Any, Outcome | None]:
     )
     samples = _sample_draws(call)
     if call.answer is None:
-        with_answer, samples = (samples, ()) if together else ((), samples)
-        yield from _send(call, (Draw(role="answer"), *with_answer))
+        beside, samples = (samples, ()) if together else ((), samples)
+        yield from _send(call, (Draw(role="answer"), *beside))
         if call.answer is None:
             return _without_answer(call)
     if skipped is not None:
@@ -125,7 +125,7 @@ def _why_skipped(call: CallState) -> str | None:
 
 
 def _sample_draws(call: CallState) -> tuple[Draw, ...]:
-    """Return requests for samples: one for each view where the provider takes that."""
+    """Return requests for samples: one a view where the provider takes n, else each."""
     wanted = _missing_views(call)
     if call.request.capabilities.n and not call.request.state.n_ignored:
         shares = Counter(wanted).items()
@@ -135,7 +135,7 @@ def _sample_draws(call: CallState) -> tuple[Draw, ...]:
 
 def _missing_views(call: CallState) -> list[View | None]:
     """Return the views of the samples that are not there yet, one for each."""
-    places = zip(call.views, in_turn(call.samples, call.views), strict=True)
+    places = zip(call.views, samples_by_view(call.samples, call.views), strict=True)
     return [view for view, sample in places if sample is None]
 
 
@@ -164,15 +164,15 @@ def _top_up(call: CallState) -> Generator[Draws, Any, None]:
     state, had = call.request.state, len(call.samples)
     missing = _missing_views(call)
     # Not ``state.n_ignored``: another call may have found that out meanwhile.
-    together = any(draw.n > 1 for draw in call.drawn)
-    overloaded = any(map(is_transient, call.errors))
-    if together and missing and not call.late and not overloaded:
+    asked_for_several = any(draw.n > 1 for draw in call.drawn)
+    failing = any(map(is_transient, call.errors))
+    if asked_for_several and missing and not call.late and not failing:
         further = tuple(Draw(role="sample", view=view) for view in missing)
         yield from _send(call, further)
-        state.n_ignored = len(call.samples) > had
+        state.n_ignored |= len(call.samples) > had
     if _missing_views(call) and (call.errors or not call.late):
         call.note("samples_failed")
-    call.samples = [*filter(None, in_turn(call.samples, call.views))]
+    call.samples = [*filter(None, samples_by_view(call.samples, call.views))]
 
 
 def _without_answer(call: CallState) -> Outcome:
@@ -210,15 +210,15 @@ def _score(call: CallState) -> Generator[Work, Any, Score | None]:
     if settings.temperature >= 1 and agree_suspiciously(members.samples):
         call.note("suspect_agreement")
         return None
-    self_check = None if call.check is None else call.check.p_correct
-    if settings.check is not None and self_check is None:
+    p_correct = None if call.check_reply is None else call.check_reply.p_correct
+    if settings.check is not None and p_correct is None:
         call.note("self_check_unknown")
-        self_check = UNKNOWN
+        p_correct = UNKNOWN
     method = _method_for(call, members)
-    wanted = settings.similarity or method.default_similarity
-    if (members.calls or request.structured) and wanted not in _COMPARES_VALUES:
-        wanted = "structured"
-    name, similarity = resolve_similarity(wanted)
+    chosen = settings.similarity or method.default_similarity
+    name, similarity = resolve_similarity(chosen)
+    if (members.calls or request.structured) and name not in _COMPARES_VALUES:
+        name, similarity = resolve_similarity("structured")
     result: Score | Failure = yield Work(
         function=partial(
             score_members,
@@ -230,8 +230,8 @@ def _score(call: CallState) -> Generator[Work, Any, Score | None]:
             token_logprobs=members.token_logprobs,
             tau=settings.tau,
             include_answer=settings.include_answer,
-            self_check=self_check,
-            check=settings.check,
+            p_correct=p_correct,
+            self_check=settings.check,
         ),
         deadline=call.deadline,
         # Built-in similarities need no model and are fast.
@@ -332,7 +332,7 @@ def _threshold_applies(call: CallState, score: Score) -> bool:
     calibration, members = call.settings.calibration, call.members
     if not isinstance(calibration, Calibration) or members is None:
         return True
-    check_failed = call.settings.check is not None and call.check is None
+    check_failed = call.settings.check is not None and call.check_reply is None
     if check_failed or call.request.views != call.settings.drawn_views:
         return False
     answer = () if call.answer is None else (call.answer.first,)

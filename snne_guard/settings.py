@@ -97,6 +97,10 @@ class GuardSettings:
 
     def __post_init__(self) -> None:
         self._check_kinds()
+        self._settle("notified", Observers(self.observers))
+        check = self.self_check
+        standard = SelfCheck() if check else None
+        self._settle("check", check if isinstance(check, SelfCheck) else standard)
         self._check_numbers()
         if self.similarity is not None:
             resolve_similarity(self.similarity)
@@ -203,10 +207,6 @@ class GuardSettings:
             _check_function(self.question, what="question")
         if not isinstance(self.on_uncertain, str):
             _check_function(self.on_uncertain, what="on_uncertain")
-        self._settle("notified", Observers(self.observers))
-        check = self.self_check
-        standard = SelfCheck() if check else None
-        self._settle("check", check if isinstance(check, SelfCheck) else standard)
 
     def _check_method(self) -> None:
         method = resolve_method(self.method, logprobs=True)
@@ -250,7 +250,9 @@ class GuardSettings:
             msg = 'on_uncertain="fallback" needs a fallback; got none'
             raise ConfigurationError(msg)
         self._settle("policy", policy)
-        self._settle("certified", isinstance(accept, Threshold) and accept.certified)
+        bound = isinstance(self.calibration, Calibration)  # to model and settings
+        certified = bound and isinstance(accept, Threshold) and accept.certified
+        self._settle("certified", certified)
 
 
 def _limit(value: float | Threshold) -> float:

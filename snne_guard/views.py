@@ -23,9 +23,9 @@ __all__ = [
     "VIEWS",
     "View",
     "final_answer",
-    "in_turn",
     "resolve_views",
-    "taken_in_turn",
+    "samples_by_view",
+    "views_of_samples",
 ]
 
 EXTRA_TOKENS = 512
@@ -172,19 +172,22 @@ def _resolved(each: object, named: dict[str, View]) -> View:
     raise ConfigurationError(msg)
 
 
-def taken_in_turn(views: Sequence[View], /, *, n: int) -> list[View | None]:
+def views_of_samples(views: Sequence[View], /, *, n: int) -> list[View | None]:
     """Return the view of each of ``n`` samples; None for all where there are none."""
     return [views[i % len(views)] if views else None for i in range(n)]
 
 
-def in_turn(
+def samples_by_view(
     samples: Sequence[Sample], views: Sequence[View | None], /
 ) -> list[Sample | None]:
     """Return a sample for each view, in their order; None where one is missing.
 
     Example:
         >>> drawn = [Sample(text="b", view="examples"), Sample(text="a", view="plain")]
-        >>> [sample and sample.text for sample in in_turn(drawn, [*VIEWS.values()])]
+        >>> [
+        ...     sample and sample.text
+        ...     for sample in samples_by_view(drawn, [*VIEWS.values()])
+        ... ]
         ['a', 'b', None]
     """
     by_view: defaultdict[str | None, list[Sample]] = defaultdict(list)

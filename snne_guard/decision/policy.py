@@ -80,8 +80,8 @@ class Policy:
         check_number(self.refuse_above, what="refuse_above", least=0, most=1)
         if self.refuse_above < self.threshold:
             msg = (
-                "refuse_above must not be below the threshold; got "
-                f"refuse_above={self.refuse_above!r}, threshold={self.threshold!r}"
+                "expected the pair (accept, refuse) in ascending order, got "
+                f"({self.threshold!r}, {self.refuse_above!r})"
             )
             raise ConfigurationError(msg)
 

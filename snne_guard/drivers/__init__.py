@@ -12,7 +12,7 @@ __all__ = ["DriverOptions"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DriverOptions:
-    """What the calls of one guard have in common.
+    """How the requests of a guard's calls are sent, and who hears of the calls.
 
     Attributes:
         limiter: How many requests may be in flight, all calls together.

@@ -108,7 +108,7 @@ def _work(wanted: Work) -> Any:  # noqa: ANN401 - whatever the function returns
 
 
 class _InFlight:
-    """The requests in flight of one call; leaving ends their retries and waits."""
+    """The requests in flight of one call; leaving stops their retries."""
 
     def __init__(self, sender: Sender, options: DriverOptions) -> None:
         self.options = options
@@ -165,15 +165,11 @@ class _InFlight:
                 return self._sender.send(draw)
 
         try:
-            send = retrying(self._ended) if self.options.retry else _once
-            reply = send(attempt)
+            retry = self.options.retry
+            reply = retrying(self._ended)(attempt) if retry else attempt()
         except BaseException as error:  # noqa: BLE001 - a failure is an outcome
             return Failure(error=error, attempts=attempts)
         return with_attempts(reply, attempts)
-
-
-def _once(attempt: Callable[[], Reply]) -> Reply:
-    return attempt()
 
 
 def with_attempts(reply: Reply, attempts: int) -> Reply:

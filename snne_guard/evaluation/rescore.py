@@ -151,8 +151,8 @@ def score_recordings(
                 include_answer=include_answer,
                 question=row.question if bare_question else _prompt(row),
                 token_logprobs=members.token_logprobs,
-                self_check=_self_check(row, self_check),
-                check=self_check,
+                p_correct=_self_check(row, self_check),
+                self_check=self_check,
             )
         except SnneGuardError:
             raise

@@ -8,13 +8,13 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from snne_guard.langchain.calls import is_refusal
 from snne_guard.langchain.errors import (
     GuardTimeoutError,
     SamplingError,
     UncertainAnswerError,
 )
 from snne_guard.langchain.guard import SNNEGuard
+from snne_guard.sampling.langchain import is_refusal
 
 if TYPE_CHECKING:
     from snne_guard.langchain.embedded import embedded_model

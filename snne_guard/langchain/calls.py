@@ -56,7 +56,6 @@ __all__ = [
     "SharedState",
     "assessment_of",
     "child_config",
-    "is_refusal",
     "message_of",
     "prepare",
     "result_of",
@@ -80,7 +79,7 @@ class SharedState:
 
     @classmethod
     def of(cls, settings: GuardSettings, original: SharedState | None) -> SharedState:
-        """Return it for a new guard, or for a copy, perhaps with another limit."""
+        """Return a new guard's, or the original's with the limiter of its copy."""
         size = settings.max_concurrency
         if original is not None and original.limiter.size == size:
             return original
@@ -158,18 +157,6 @@ def _question(guard: SNNEGuard, messages: list[BaseMessage], run: _Run) -> str |
 
 
 # -- Out -------------------------------------------------------------------------------
-
-
-def is_refusal(message: BaseMessage) -> bool:
-    """Return whether a guard put a refusal in place of the model's answer.
-
-    Example:
-        >>> is_refusal(AIMessage("Paris"))
-        False
-    """
-    record = message.response_metadata.get(_KEY) or {}
-    from_fallback = record.get("fallback") or {}
-    return "refuse" in {record.get("decision"), from_fallback.get("decision")}
 
 
 def as_message(value: object) -> AIMessage:

@@ -56,4 +56,7 @@ _KINDS: dict[type[BaseException], type[BaseException]] = {
 def as_model_error(error: BaseException) -> BaseException:
     """Return the engine's error as a ``ModelError``, any other as it is."""
     kind = _KINDS.get(type(error))
-    return error if kind is None else kind(*error.args, **vars(error))
+    if kind is None:
+        return error
+    fields = {name: value for name, value in vars(error).items() if name[0] != "_"}
+    return kind(*error.args, **fields)

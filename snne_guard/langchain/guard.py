@@ -79,7 +79,7 @@ class SNNEGuard(BaseChatModel):
             ``Assessment`` and returns one of these words, or a message to deliver
             instead.
         fallback: A runnable that takes the same messages. It also steps in where the
-            model fails to answer.
+            model raises an error.
         refusal: Text of the message in place of a refused answer.
         on_error: What happens where fewer than ``min_samples`` members can be scored:
             ``"uncertain"`` treats the answer like an uncertain one, ``"accept"``
@@ -88,6 +88,7 @@ class SNNEGuard(BaseChatModel):
             where the provider gives log-probabilities, else SNNE, settled once.
         similarity: What compares the answers: a name in ``SIMILARITIES``,
             ``"nli:MODEL"``, ``"embedding:MODEL"``, a function, or None: the method's.
+            Calls and structured answers are compared value by value in any case.
         temperature: Sampling temperature of the samples, above 0.
         question: A function of the messages that returns what the user asks in them,
             where a prompt holds retrieved text as well. A single call can give it by
@@ -99,7 +100,8 @@ class SNNEGuard(BaseChatModel):
             two.
         schedule: ``"concurrent"`` draws samples together with the answer,
             ``"answer_first"`` after it, when the provider's prompt cache is filled.
-        timeout: Seconds for the whole call, then ``GuardTimeoutError``.
+        timeout: Seconds for the whole call, then ``GuardTimeoutError``; not for a
+            fallback, nor for an answer that streams as it comes.
         sample_timeout: Seconds from the start of the call after which what has arrived
             is scored.
         max_concurrency: Requests in flight for this guard, all calls together.
@@ -200,7 +202,7 @@ class SNNEGuard(BaseChatModel):
             raise ConfigurationError(msg)
         settings = GuardSettings(**options)
         if not isinstance(options["fallback"], Runnable | None):
-            msg = f"fallback must be a runnable; got {type(fallback).__name__}"
+            msg = f"expected fallback to be a runnable, got {type(fallback).__name__}"
             raise ConfigurationError(msg)
         guarded: Any = fields.get("guarded") if model is None else model
         first = models_in(guarded)[0]

@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from snne_guard.similarity.tokens import is_visible
 from snne_guard.types import Sample
 
 __all__ = ["Members", "agree_suspiciously", "compared_text", "select_members"]
@@ -126,9 +127,9 @@ def _problem(sample: Sample, *, calls: bool) -> str | None:
     """Return why a reply cannot be compared, as the stem of a reason code."""
     if sample.refused:
         return "refused"
-    if sample.tool_calls is not None:
-        return None if calls else "tool_call"
-    if sample.unreadable or not sample.text.strip():
+    if sample.tool_calls is not None and not calls:
+        return "tool_call"
+    if sample.unreadable or (sample.tool_calls is None and not is_visible(sample.text)):
         return "unreadable"
     return "truncated" if sample.truncated else None
 

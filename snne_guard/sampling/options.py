@@ -76,7 +76,7 @@ _REPLACE_FIELDS = frozenset({"inferenceConfig", "inference_config", "options"})
 # One seed for all would draw the same sample again and again.
 _SEEDS = frozenset({"random_seed", "seed"})
 
-_SET_FOR_SAMPLES = frozenset(
+_NOT_FOR_SAMPLES = frozenset(
     {
         *_SEEDS,
         *STREAMS,
@@ -182,8 +182,8 @@ def options_for(
 
 def _left_out(draw: Draw) -> Collection[str]:
     if draw.role == "check":
-        return _SET_FOR_SAMPLES | _FORMS
-    return _SET_FOR_SAMPLES.union(STOPS) if draw.extracts else _SET_FOR_SAMPLES
+        return _NOT_FOR_SAMPLES | _FORMS
+    return _NOT_FOR_SAMPLES.union(STOPS) if draw.extracts else _NOT_FOR_SAMPLES
 
 
 def _value_for(draw: Draw, name: str, value: Any, temperature: float | None) -> Any:  # noqa: ANN401 - any option

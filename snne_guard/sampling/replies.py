@@ -1,4 +1,8 @@
-"""What the engine asks a sender to send, and what comes back."""
+"""What the engine asks a sender to send, and what comes back.
+
+A ``Draw`` is one request, a ``Reply`` is what it brought, and each ``Sample`` in that
+is one reply of the model, the answer too.
+"""
 
 from __future__ import annotations
 
@@ -111,7 +115,7 @@ class NoReplyError(SamplingError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
-    """A request that failed for good.
+    """A request, or work of the driver, that failed for good.
 
     Attributes:
         error: The last exception.

@@ -57,7 +57,7 @@ def without_rejected(
 
     Args:
         make: Returns the request; takes the parameters to leave out, ``left_out``.
-        rejected: What the provider is known to reject; what it takes a request without
+        rejected: What the provider is known to reject; what a request succeeded without
             is added.
 
     Returns:

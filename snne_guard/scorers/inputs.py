@@ -103,7 +103,7 @@ class ResponseSet:
         # Not by cached_property: in Python 3.11 its lock is one for all instances, and
         # a slow similarity would hold up every other call.
         self._compared: dict[str, Any] = {}
-        self._members("token_logprobs", token_logprobs)
+        self._members("token_logprobs", token_logprobs)  # raises for a wrong number
         self._states = self._members("hidden_states", hidden_states)
         self.token_importance = self._members("token_importance", token_importance)
         self.p_true_logprob = p_true_logprob

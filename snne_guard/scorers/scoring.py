@@ -127,10 +127,11 @@ def score(
         True
     """
     tau = check_number(1.0 if tau is None else tau, what="tau", above=0)
+    p_correct = None
     if self_check is not None:
-        p = UNKNOWN if self_check == "unknown" else self_check
+        given = UNKNOWN if self_check == "unknown" else self_check
         what = 'self_check, unless "unknown",'
-        self_check = check_number(p, what=what, least=0, most=1)
+        p_correct = check_number(given, what=what, least=0, most=1)
     check_texts(answers)
     if not len(answers):
         msg = "expected at least one answer, got none"
@@ -170,7 +171,7 @@ def score(
         similarity_name=name,
         tau=tau,
         include_answer=include_answer,
-        self_check=self_check,
+        p_correct=p_correct,
     )
     return replace(scored, reasons=(*reasons, *scored.reasons))
 
@@ -185,14 +186,14 @@ def score_members(
     token_logprobs: TokenLogprobs = None,
     tau: float = 1.0,
     include_answer: bool = True,
-    self_check: float | None = None,
-    check: SelfCheck | None = None,
+    p_correct: float | None = None,
+    self_check: SelfCheck | None = None,
 ) -> Score:
     """Score texts that are all readable, by a method and similarity already resolved.
 
     ``similarity`` and ``similarity_name`` are those of ``resolve_similarity``; the rest
     is as for ``score``. A method that compares nothing never calls the similarity.
-    ``check`` says how much ``self_check`` weighs.
+    ``p_correct`` is what a self-check found, and ``self_check`` says what it weighs.
 
     Returns:
         The score. Where its uncertainty is None a reason says why:
@@ -224,9 +225,9 @@ def score_members(
         msg = f"expected u in [0, 1] from method {method.name!r}, got {disagreement}"
         raise InputError(msg)
     u = disagreement
-    if u is not None and self_check is not None:
-        check = check or SelfCheck()
-        u = check.uncertainty(disagreement=u, p_correct=self_check)
+    if u is not None and p_correct is not None:
+        weighing = self_check or SelfCheck()
+        u = weighing.uncertainty(disagreement=u, p_correct=p_correct)
     reasons = []
     if n < 2:  # noqa: PLR2004 - one answer has nothing to differ from
         reasons.append("too_few_samples")
@@ -240,7 +241,7 @@ def score_members(
         tau=float(tau),
         n=n,
         disagreement=disagreement,
-        self_check=self_check,
+        self_check=p_correct,
         reasons=tuple(reasons),
         matrix=members.matrix,
     )

@@ -13,6 +13,7 @@ from langchain_core.outputs import ChatResult
 from langchain_core.runnables import RunnableLambda
 
 from snne_guard import Assessment, SamplingError, SNNEGuard, UncertainAnswerError
+from snne_guard.decision import Threshold
 from snne_guard.langchain import is_refusal
 from tests.langchain.support import (
     CALLS,
@@ -180,6 +181,42 @@ def test_the_refusal_of_a_guard_inside_is_no_answer_to_accept() -> None:
         record = metadata_of(SNNEGuard(inner, n=2, threshold=0.4).invoke("Where?"))
     assert record["decision"] == "flag"
     assert "answer_refused" in record["reasons"]
+
+
+def test_nor_is_that_of_its_fallback() -> None:
+    with Server(split("Paris", *APART * 8)) as server:
+        options: Any = {"n": 2, "threshold": 0.4}
+        last = guarded(server, on_uncertain="refuse", **options)
+        inner = guarded(server, on_uncertain="fallback", fallback=last, **options)
+        record = metadata_of(SNNEGuard(inner, **options).invoke("Where?"))
+    assert record["decision"] == "flag"
+    assert "answer_refused" in record["reasons"]
+
+
+def test_a_threshold_without_its_calibration_certifies_nothing() -> None:
+    limit = Threshold(
+        value=0.4,
+        status="certified",
+        alpha=0.1,
+        delta=0.1,
+        n_labels=300,
+        n_accepted=120,
+        n_wrong=5,
+    )
+    record = metadata_of(SNNEGuard(MODEL, threshold=limit).invoke("Where?"))
+    assert (record["decision"], record["certified"]) == ("accept", False)
+
+
+def test_an_error_with_notes_stays_what_it_is() -> None:
+    def decide(assessment: Assessment) -> Any:
+        error = UncertainAnswerError("too unsure", assessment_id=assessment.id)
+        error.add_note("ask a person")
+        raise error
+
+    with Server(split("Paris", *APART)) as server:
+        guard = guarded(server, threshold=0.1, on_uncertain=decide)
+        with pytest.raises(UncertainAnswerError, match="too unsure"):
+            guard.invoke("Where?")
 
 
 class Odd(FakeListChatModel):

@@ -36,7 +36,7 @@ from tests.support.openai_server import APART, Server, split
         ({"threshold": "low"}, "got 'low'"),
         ({"threshold": True}, "got True"),
         ({"threshold": (0.9,)}, r"the pair \(accept, refuse\), got 1 values"),
-        ({"threshold": (0.9, 0.1)}, "refuse_above=0.1, threshold=0.9"),
+        ({"threshold": (0.9, 0.1)}, r"got \(0.9, 0.1\)"),
         ({"on_uncertain": "refuse"}, "on_uncertain='refuse' needs a threshold"),
         ({"on_uncertain": "shrug", "threshold": 0.4}, "one of 'flag'.*got 'shrug'"),
         (
@@ -44,7 +44,7 @@ from tests.support.openai_server import APART, Server, split
             "on_uncertain to be a plain function, got 3",
         ),
         ({"on_uncertain": "fallback", "threshold": 0.4}, "needs a fallback; got none"),
-        ({"fallback": "x"}, "fallback must be a runnable; got str"),
+        ({"fallback": "x"}, "expected fallback to be a runnable, got str"),
         ({"refusal": 3}, "refusal to be a text, got int"),
         ({"on_error": "pass"}, "on_error to be one of .*, got 'pass'"),
         ({"tool_calls": "maybe"}, "tool_calls to be one of .*, got 'maybe'"),

@@ -6,11 +6,14 @@ from typing import Any
 
 import pytest
 from langchain.agents import create_agent
+from langchain_core.language_models import GenericFakeChatModel
+from langchain_core.messages import AIMessage
 from langchain_core.runnables import Runnable
 from langchain_core.tools import tool
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.prebuilt import ToolNode, tools_condition
 
+from snne_guard import SNNEGuard
 from tests.langchain.support import (
     CALLS,
     ask,
@@ -123,6 +126,33 @@ def test_text_among_calls_is_a_difference_and_calls_among_text_leave_the_set() -
         record = metadata_of(bound.invoke("Pay."))
     assert record["reasons"] == ["tool_call_samples", "too_few_samples"]
     assert record["decision"] == "flag"
+
+
+def test_calls_that_were_cut_off_are_no_members() -> None:
+    cut = calling(*[{"amount": 5}] * 5)
+    for choice in cut.body["choices"]:
+        choice["finish_reason"] = "length"
+    with Server(lambda _: cut) as server:
+        options: Any = {"on_uncertain": "refuse", "tool_calls": "score"}
+        guard = guarded(server, threshold=0.4, **options)
+        record = metadata_of(guard.bind_tools([transfer]).invoke("Pay."))
+    assert (record["decision"], record["n_used"]) == ("refuse", 1)
+    assert "truncated_samples" in record["reasons"]
+
+
+def test_text_beside_a_call_that_cannot_be_read_is_the_answer() -> None:
+    # An agent sees no call there, ends, and shows the text.
+    broken = {"name": "transfer", "args": "{", "id": "1", "error": "no JSON"}
+    texts = ["Paid.", "No.", "Later.", "Five?", "Who?"]
+    replies = [
+        AIMessage(text, invalid_tool_calls=[{**broken, "type": "invalid_tool_call"}])
+        for text in texts
+    ]
+    model = GenericFakeChatModel(messages=iter(replies))
+    guard = SNNEGuard(model, threshold=0.1, on_uncertain="refuse")
+    message = guard.bind(tools=[{"type": "function", "function": {"name": "f"}}])
+    record = metadata_of(message.invoke("Pay."))
+    assert (record["decision"], record["n_used"]) == ("refuse", 5)
 
 
 def test_tools_are_bound_to_a_fallback_too() -> None:

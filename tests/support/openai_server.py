@@ -166,7 +166,7 @@ class Server:
 
 
 def _wait_until(condition: Callable[[], bool]) -> None:
-    until = time.monotonic() + 5
+    until = time.monotonic() + 30
     while not condition():
         assert time.monotonic() < until, "it never came to that"
         time.sleep(0.01)

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from snne_guard.sampling.langchain.messages import as_chunk, question_of, sample_of
+from snne_guard.sampling.langchain.messages import (
+    as_chunk,
+    is_refusal,
+    question_of,
+    sample_of,
+)
 from snne_guard.sampling.langchain.providers import (
     Provider,
     RejectedParameters,
@@ -31,6 +36,7 @@ __all__ = [
     "bound_models",
     "capabilities",
     "has_side_effects",
+    "is_refusal",
     "model_name_of",
     "models_in",
     "question_of",

@@ -46,7 +46,7 @@ _READABLE_BLOCKS = frozenset(
 )
 """Types of content blocks that hold no part of an answer besides its text.
 
-What tools do at the provider is not among them: no sample is drawn beside them.
+Blocks of the provider's own tools are missing: such calls draw no samples.
 """
 
 _CALL_BLOCKS = frozenset(
@@ -70,6 +70,18 @@ def question_of(messages: Sequence[BaseMessage]) -> str | None:
         if isinstance(message, HumanMessage):
             return str(message.text)
     return None
+
+
+def is_refusal(message: BaseMessage) -> bool:
+    """Return whether a guard put a refusal in place of the model's answer.
+
+    Example:
+        >>> is_refusal(AIMessage("Paris"))
+        False
+    """
+    record = mapping_of(message.response_metadata.get("snne_guard"))
+    from_fallback = mapping_of(record.get("fallback"))
+    return "refuse" in {record.get("decision"), from_fallback.get("decision")}
 
 
 def sample_of(message: BaseMessage, *, reports_finish_reason: bool = False) -> Sample:
@@ -101,15 +113,13 @@ def sample_of(message: BaseMessage, *, reports_finish_reason: bool = False) -> S
     blocks = [*_blocks(message.content), *_blocks(extra.get("tool_outputs"))]
     calls = _tool_calls(message)
     readable = _READABLE_BLOCKS | _CALL_BLOCKS if calls else _READABLE_BLOCKS
-    # An answer that is a guard's refusal was not drawn from the model.
-    refused = mapping_of(metadata.get("snne_guard")).get("decision") == "refuse"
     return read_sample(
         text=str(message.text),
         finish_reason=string_of(incomplete.get("reason"))
         or _first_string(metadata, _ENDING_KEYS),
         logprobs=_logprob_entries(metadata.get("logprobs")),
         calls=calls,
-        refusal=refused
+        refusal=is_refusal(message)  # which was not drawn from the model
         or bool(extra.get("refusal"))
         or any(block.get("type") == "refusal" for block in blocks),
         other_content=bool(extra.get("audio") or extra.get("images"))
@@ -208,9 +218,11 @@ def without_logprobs(message: M) -> M:
 def _tool_calls(message: BaseMessage) -> list[tuple[object, object]]:
     if not isinstance(message, AIMessage):
         return []
+    given = [*message.tool_calls, *message.invalid_tool_calls]
+    if given and not message.tool_calls and str(message.text).strip():
+        return []  # what the application takes for the answer is the text
     calls: list[tuple[object, object]] = [
-        (call["name"], call["args"])
-        for call in (*message.tool_calls, *message.invalid_tool_calls)
+        (call["name"], call["args"]) for call in given
     ]
     # What functions were before there were tools; Gemini writes it beside them.
     old = mapping_of(message.additional_kwargs.get("function_call"))

@@ -207,9 +207,11 @@ class LangChainSender:
         if draw.role == "check" and first is not None:
             p_correct = self_check_of(first, samples[0])
         if draw.role != "answer":
-            heated = request.temperature_set
             return Reply(
-                samples=samples, cost=cost, temperature_set=heated, p_correct=p_correct
+                samples=samples,
+                cost=cost,
+                temperature_set=request.temperature_set,
+                p_correct=p_correct,
             )
         if first is None:
             raise NoReplyError
@@ -243,7 +245,7 @@ def _cost(
 def _unwrapped(
     runnable: ChatRunnable, kwargs: Mapping[str, Any], ask: Ask
 ) -> Steps[Sent]:
-    """Ask the model inside wrappers: which one, after which error, how often."""
+    """Carry out the wrappers around a model: bound options, retries, fallbacks."""
     if isinstance(runnable, RunnableWithFallbacks):
         errors: list[BaseException] = []
         for each in runnable.runnables:
