@@ -288,6 +288,11 @@ class SNNEGuard(BaseChatModel):
         """Return the number of tokens as the guarded model counts them."""
         return models_in(self.guarded)[0].get_num_tokens(text)
 
+    def get_num_tokens_from_messages(self, *args: Any, **kwargs: Any) -> int:
+        """Return the number of tokens of messages as the guarded model counts them."""
+        inner = models_in(self.guarded)[0]
+        return inner.get_num_tokens_from_messages(*args, **kwargs)
+
     def model_copy(
         self, *, update: Mapping[str, Any] | None = None, deep: bool = False
     ) -> Self:

@@ -233,8 +233,13 @@ class Counting(FakeListChatModel):
     def get_num_tokens(self, text: str) -> int:
         return len(text.split())
 
+    def get_num_tokens_from_messages(self, messages: Any, tools: Any = None) -> int:
+        return 10 * len(messages) + len(tools or ())
+
 
 def test_tokens_are_counted_as_the_model_counts_them() -> None:
     guard = SNNEGuard(Counting(responses=["x"]))
     assert guard.get_num_tokens("one two three") == 3
-    assert guard.get_num_tokens_from_messages([HumanMessage("one two")]) == 3
+    asked = [HumanMessage("one two")]
+    assert guard.get_num_tokens_from_messages(asked) == 10
+    assert guard.get_num_tokens_from_messages(asked, tools=[{}]) == 11
