@@ -8,7 +8,8 @@ interval from 1,000 draws of them. Every recipe has the answer and three samples
 GPT-4, which reasons before it answers; only final answers were recorded. ``1 other`` to
 ``3 other``: so many of the samples were drawn behind other examples of the task.
 
-Qwen2.5-Coder-1.5B-Instruct:
+Qwen2.5-Coder-1.5B-Instruct, drawn by ``snne-guard record --views all`` on questions
+of the project, and by other prompts on published ones:
 
 - ``views``: one plain sample, one behind examples, one that reasons. What has no final
   answer after "Answer:" is no member, as in the guard.
@@ -18,8 +19,9 @@ Qwen2.5-Coder-1.5B-Instruct:
 
     python -m benchmarks.views
 
-The recordings are read from `../shared/data`. A figure is the mean over three draws of
-the samples, where as many were recorded.
+The recordings of the project come with it; the others are read from `../shared/data`
+if that exists. A figure is the mean over three draws of the samples, where as many were
+recorded.
 """
 
 from __future__ import annotations
@@ -28,11 +30,11 @@ import json
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from benchmarks.scores import DRAWS, LEAST, SHARED, show
+from benchmarks.scores import DRAWS, LEAST, RECORDINGS, SHARED, show
 from benchmarks.self_check import auroc_draws
 from snne_guard import score
 from snne_guard.evaluation import Recording, read_recordings
@@ -49,7 +51,7 @@ class Viewed:
     """A labelled answer with its plain samples, and those in other views."""
 
     row: Recording
-    others: Mapping[str, Sequence[str]]
+    others: Mapping[str, Sequence[str | None]]
 
     @property
     def plain(self) -> list[str]:
@@ -76,10 +78,10 @@ def gpt4_sets() -> dict[str, list[Viewed]]:
 def with_others(count: int) -> Samples:
     """Return the recipe in which so many samples have other examples in front."""
 
-    def samples(viewed: Viewed, draw: int) -> list[str]:
+    def samples(viewed: Viewed, draw: int) -> list[str | None]:
         turn = [(draw + place) % REPEATS for place in range(REPEATS)]
         others = [viewed.others["other"][place] for place in turn[:count]]
-        return others + [viewed.plain[place] for place in turn[count:]]
+        return [*others, *(viewed.plain[place] for place in turn[count:])]
 
     return samples
 
@@ -93,8 +95,20 @@ GPT4: Mapping[str, Samples] = {
 # -- Qwen2.5 1.5B ----------------------------------------------------------------------
 
 
+def own_sets() -> dict[str, list[Viewed]]:
+    """Return the sets that the project drew, three samples in each view in turn."""
+    sets: dict[str, list[Viewed]] = {}
+    for path in sorted((RECORDINGS / "views").glob("*.jsonl")):
+        rows = sets[path.stem] = []
+        for row in read_recordings(path):
+            plain, examples, reasoning = (row.samples[at::3] for at in range(3))
+            others = {"examples": examples, "reasoning": reasoning}
+            rows.append(Viewed(replace(row, samples=plain), others))
+    return sets
+
+
 def qwen_sets() -> dict[str, list[Viewed]]:
-    """Return the sets of Qwen2.5 1.5B; none where they are not there."""
+    """Return the published sets; none where they are not there."""
     path = SHARED / "recorded_qwen15_views.jsonl"
     if not path.exists():
         return {}
@@ -104,36 +118,41 @@ def qwen_sets() -> dict[str, list[Viewed]]:
     for row in read_recordings(SHARED / "recorded_qwen15.jsonl"):
         if row.id in views and row.label is not None:
             line = views[row.id]
-            others = {"examples": line["shots"], "reasoning": line["cot"]}
+            replies = line["cot"]
+            others = {
+                "examples": line["shots"],
+                "reasoning": [final_answer(reply) for reply in replies],
+                "last line": [final_answer(one) or last_line(one) for one in replies],
+            }
             sets[str(row.extra["dataset"])].append(Viewed(row, others))
     return sets
 
 
-def mixed(*, last_line: bool) -> Samples:
+def last_line(reply: str) -> str:
+    return (reply.strip().splitlines() or [""])[-1]
+
+
+def mixed(reasoning: str) -> Samples:
     """Return the recipe of one sample in each view."""
 
     def samples(viewed: Viewed, draw: int) -> list[str | None]:
-        reasons = viewed.others["reasoning"][draw]
-        answer = final(reasons, last_line=last_line)
-        return [viewed.plain[draw], viewed.others["examples"][draw], answer]
+        others = [viewed.others[name][draw] for name in ("examples", reasoning)]
+        return [viewed.plain[draw], *others]
 
     return samples
 
 
-def final(reply: str, *, last_line: bool) -> str | None:
-    """Return what is compared of a reply that reasons."""
-    answer = final_answer(reply)
-    if answer is None and last_line:
-        return (reply.strip().splitlines() or [""])[-1]
-    return answer
-
-
-QWEN: Mapping[str, Samples] = {
-    BASELINE: lambda viewed, draw: viewed.plain[REPEATS * draw : REPEATS * (draw + 1)],
-    "views": mixed(last_line=False),
-    "last line": mixed(last_line=True),
+OWN: Mapping[str, Samples] = {
+    BASELINE: lambda viewed, _: viewed.plain,
+    "views": mixed("reasoning"),
     "examples": lambda viewed, _: viewed.others["examples"],
-    "reasoning": lambda viewed, _: [*map(final_answer, viewed.others["reasoning"])],
+    "reasoning": lambda viewed, _: viewed.others["reasoning"],
+}
+QWEN: Mapping[str, Samples | None] = {
+    PAPER: None,
+    **OWN,
+    BASELINE: lambda viewed, draw: viewed.plain[REPEATS * draw : REPEATS * (draw + 1)],
+    "last line": mixed("last line"),
 }
 
 
@@ -220,17 +239,17 @@ def gain(differences: FloatArray) -> str:
 
 def main() -> int:
     """Print the tables; return the exit status."""
-    gpt4, qwen = gpt4_sets(), qwen_sets()
+    gpt4, own, qwen = gpt4_sets(), own_sets(), qwen_sets()
     if gpt4:
         compare("GPT-4", gpt4, GPT4)
+    compare("Qwen2.5 1.5B, own questions", own, OWN)
     if qwen:
-        compare("Qwen2.5 1.5B", qwen, {PAPER: None, **QWEN})
-        viewed = [each for rows in qwen.values() for each in rows]
+        compare("Qwen2.5 1.5B", qwen, QWEN)
+    for name, sets in (("own", own), ("published", qwen)):
+        viewed = [each for rows in sets.values() for each in rows]
         replies = [reply for each in viewed for reply in each.others["reasoning"]]
-        without = sum(final_answer(reply) is None for reply in replies)
-        print(f"{without} of {len(replies)} replies have no final answer")
-    if not gpt4 and not qwen:
-        print("no recordings in views: nothing to compare")
+        without = sum(not reply for reply in replies)
+        print(f"{name}: {without} of {len(replies)} replies have no final answer")
     return 0
 
 
