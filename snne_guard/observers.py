@@ -7,7 +7,8 @@ import contextvars
 import inspect
 import logging
 import threading
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, cast
 
 from snne_guard.errors import ConfigurationError
@@ -45,10 +46,22 @@ class Observers:
                 )
                 raise ConfigurationError(msg)
         self._observers = tuple(observers)
+        self._lists: dict[int, list[Assessment]] = {}
         self.failures = 0
+
+    @contextmanager
+    def collected(self) -> Iterator[list[Assessment]]:
+        """Give a list that fills with assessments as calls end, in any thread."""
+        seen: list[Assessment] = []
+        self._lists[id(seen)] = seen
+        try:
+            yield seen
+        finally:
+            del self._lists[id(seen)]
 
     def notify(self, assessment: Assessment, /) -> None:
         """Hand an assessment to every observer, from a thread."""
+        self._collect(assessment)
         for observer in self._observers:
             try:
                 result = observer.on_assessment(assessment)
@@ -59,6 +72,7 @@ class Observers:
 
     async def anotify(self, assessment: Assessment, /) -> None:
         """Hand an assessment to every observer, from a task."""
+        self._collect(assessment)
         for observer in self._observers:
             try:
                 if inspect.iscoroutinefunction(observer.on_assessment):
@@ -69,6 +83,10 @@ class Observers:
                         await result
             except Exception as error:  # noqa: BLE001 - an observer never breaks a call
                 self._failed(observer, error)
+
+    def _collect(self, assessment: Assessment) -> None:
+        for seen in list(self._lists.values()):
+            seen.append(assessment)
 
     def _failed(self, observer: Observer, error: Exception) -> None:
         self.failures += 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 from openai import BaseModel
 
@@ -13,9 +13,11 @@ from snne_guard.errors import ConfigurationError
 from snne_guard.sampling.openai import ApiObject, ApiRequest
 from snne_guard.sampling.options import asks_for_schema
 
-__all__ = ["answer_of", "attach", "parse", "refusal_of"]
+__all__ = ["RefusalAs", "answer_of", "attach", "parse", "refusal_of"]
 
 Fields = Mapping[str, Any]
+RefusalAs = Literal["content", "refusal"]
+"""Where a refusal stands: it is what the message says, or its ``refusal``."""
 
 _KEPT_OF_COMPLETION = ("id", "created", "model", "usage", "service_tier")
 """Fields of a completion that do not tell what it says."""
@@ -40,7 +42,9 @@ def parse(request: ApiRequest, answer: ApiObject) -> ApiObject:
     return parser(answer) if callable(parser) else answer
 
 
-def refusal_of(request: ApiRequest, raw: object, text: str) -> ApiObject:
+def refusal_of(
+    request: ApiRequest, raw: object, text: str, *, place: RefusalAs = "content"
+) -> ApiObject:
     """Return what stands in the place of a withheld answer; it says nothing of it.
 
     Where JSON was asked for, the text is the message's ``refusal``, as when OpenAI's
@@ -50,9 +54,11 @@ def refusal_of(request: ApiRequest, raw: object, text: str) -> ApiObject:
         request: What was asked.
         raw: The withheld answer.
         text: What the application is to show.
+        place: Where it stands if no JSON was asked for.
     """
     fields = raw.to_dict(warnings=False) if isinstance(raw, BaseModel) else {}
-    refuses = asks_for_schema(request.body)  # the text of a refusal would not fit
+    # Where JSON was asked for, the text would not fit.
+    refuses = place == "refusal" or asks_for_schema(request.body)
     if request.api.name == "chat":
         kept = {name: fields[name] for name in _KEPT_OF_COMPLETION if name in fields}
         return _completion(request, text, kept, refuses=refuses)

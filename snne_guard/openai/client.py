@@ -5,15 +5,18 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from contextlib import AbstractContextManager
 from functools import cache, cached_property, partial
 from os import PathLike
-from typing import Any, Self, TypedDict, Unpack, overload
+from typing import Any, Self, TypedDict, Unpack, get_args, overload
 
 import openai
 
+from snne_guard.checks import check_choice
 from snne_guard.decision import Calibration, Threshold
 from snne_guard.drivers.limits import Limiter
 from snne_guard.errors import ConfigurationError
+from snne_guard.openai.answers import RefusalAs
 from snne_guard.openai.guarding import AsyncGuarding, Guarding
 from snne_guard.openai.routing import guarded_request
 from snne_guard.sampling.openai import ApiObject, ApiRequest
@@ -38,7 +41,7 @@ Limit = float | Threshold
 
 
 class GuardOptions(TypedDict, total=False):
-    """The options of ``guard_client``; ``SNNEGuard`` says what each means."""
+    """The options of ``guard_client``; ``SNNEGuard`` says what most of them mean."""
 
     n: int
     threshold: Limit | tuple[Limit, Limit] | None
@@ -46,6 +49,7 @@ class GuardOptions(TypedDict, total=False):
     on_uncertain: OnUncertain | Callable[[Assessment], Any]
     fallback: str | openai.OpenAI | openai.AsyncOpenAI | Callable[[dict[str, Any]], Any]
     refusal: str
+    refusal_as: RefusalAs
     on_error: OnError
     method: str | Method
     similarity: str | Similarity | None
@@ -91,6 +95,22 @@ class _Guarded:
         return copied
 
     with_options = copy
+
+    def assessments(self) -> AbstractContextManager[list[Assessment]]:
+        """Give a list that fills with the assessment of every call as it ends.
+
+        The calls may be made by this client or its copies, in any task or thread: a
+        framework may run the model where no context variable of yours gets. A stream
+        ends with its last part. Lists may be nested; each gets every call.
+
+        Example:
+            >>> client = guard_client(openai.OpenAI(api_key="..."))
+            >>> with client.assessments() as seen:
+            ...     pass  # run the agent, the chain, the query
+            >>> seen
+            []
+        """
+        return self._snne_guarding.settings.notified.collected()
 
     def _snne_assess(self, answer: str | None, request: Mapping[str, Any]) -> ApiObject:
         """Call ``create`` of a client that assesses where this one answers."""
@@ -153,8 +173,9 @@ def guard_client(
     passes through unguarded: ``responses.retrieve``, realtime connections and what you
     send by ``request`` too. The client that is given is never changed.
 
-    A refused answer is an ordinary completion with the text of the refusal; where JSON
-    was asked for, it is the message's ``refusal``. Streams flow where an answer can
+    A refused answer is an ordinary completion with the text of the refusal. Where JSON
+    was asked for, and with ``refusal_as="refusal"``, the text is the message's
+    ``refusal``, which many frameworks raise as an error. Streams flow where an answer can
     only be flagged; else nothing comes before the decision. ``n`` above 1,
     ``background`` and ``with_raw_response`` are refused with a ``ConfigurationError``.
     Where tools run at the provider, or a conversation or stored prompt is named, no
@@ -189,6 +210,8 @@ def guard_client(
     """
     _check_client(client)
     _check_options(client, options)
+    refusal_as: RefusalAs = options.pop("refusal_as", "content")
+    check_choice(refusal_as, get_args(RefusalAs), what="refusal_as")
     settings = GuardSettings(**options)
     settings.check_calibration({})
     kind = AsyncGuarding if isinstance(client, openai.AsyncOpenAI) else Guarding
@@ -196,6 +219,7 @@ def guard_client(
         client=client,
         settings=settings,
         limiter=Limiter(settings.max_concurrency),
+        refusal_as=refusal_as,
     )
     guarded: GuardedOpenAI | AsyncGuardedOpenAI = _guarded_client(guarding)
     return guarded

@@ -13,7 +13,13 @@ from snne_guard.drivers import DriverOptions, tasks, threads
 from snne_guard.drivers.limits import Limiter
 from snne_guard.engine import guarded_call, wants_logprobs
 from snne_guard.errors import ConfigurationError
-from snne_guard.openai.answers import answer_of, attach, parse, refusal_of
+from snne_guard.openai.answers import (
+    RefusalAs,
+    answer_of,
+    attach,
+    parse,
+    refusal_of,
+)
 from snne_guard.openai.streams import (
     AsyncGuardedStream,
     GuardedStream,
@@ -52,12 +58,14 @@ class _Guarding:
         client: The user's own client; a copy of the guarded one has another.
         settings: The options of the guard.
         limiter: How many requests may be in flight.
+        refusal_as: Where the text of a refusal stands.
         models: What is known of each model, by API and name.
     """
 
     client: Any
     settings: GuardSettings
     limiter: Limiter
+    refusal_as: RefusalAs = "content"
     models: dict[tuple[str, str], _ModelState] = field(default_factory=dict)
 
     def _prepare(
@@ -115,7 +123,8 @@ class _Guarding:
             raise outcome.error
         drawn = outcome.answer.raw
         if outcome.delivery == "refusal":
-            return refusal_of(request, drawn, self.settings.refusal)
+            text = self.settings.refusal
+            return refusal_of(request, drawn, text, place=self.refusal_as)
         return drawn
 
     def _ask_fallback(self, request: ApiRequest) -> Any:  # noqa: ANN401 - a user's function

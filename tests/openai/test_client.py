@@ -136,6 +136,7 @@ def test_a_reply_of_a_class_of_one_s_own_is_refused() -> None:
         ({"n": 1}, "expected n to be"),
         ({"treshold": 0.4}, "unknown option 'treshold'"),
         ({"fallback": 3}, "expected fallback to be"),
+        ({"refusal_as": "both"}, "expected refusal_as to be one of 'content'"),
         ({"fallback": ""}, "expected fallback to be"),
         ({"fallback": openai.AsyncOpenAI(api_key="x")}, "another OpenAI client"),
         ({"on_uncertain": "fallback", "threshold": 0.4}, "needs a fallback"),

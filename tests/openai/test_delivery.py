@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from typing import Any
 
 import openai
@@ -85,6 +86,37 @@ def test_a_refused_response_is_an_ordinary_one(way: str) -> None:
         "resp_1",
     )
     assert "Paris" not in answer.to_json()
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("streamed", [False, True])
+def test_a_refusal_can_be_marked_as_one(streamed: bool, way: str) -> None:
+    options: Any = {"threshold": 0.4, "on_uncertain": "refuse"}
+    script = split("Paris", *APART)
+    with guarded(script, way, refusal_as="refusal", **options) as (_, call):
+        copy = call.client.with_options(timeout=9)
+        if streamed:
+            first, *_ = call.parts(call(on=copy, stream=True))
+            message = first.choices[0].delta
+            response = call.parts(call(PATHS[1], on=copy, stream=True))[-1].response
+        else:
+            message = call(on=copy).choices[0].message
+            response = call(PATHS[1], on=copy)
+    assert (message.content, message.refusal) == (None, REFUSAL)
+    (part,) = response.output[0].content
+    assert (part.type, part.refusal) == ("refusal", REFUSAL)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_the_assessment_is_in_every_form_of_an_answer(way: str) -> None:
+    with guarded(always("Paris"), way) as (_, call):
+        for path in PATHS:
+            answer = call(path)
+            record = answer.snne_guard
+            assert record["id"]
+            assert answer.model_dump()["snne_guard"] == record
+            assert answer.to_dict()["snne_guard"] == record
+            assert json.loads(answer.to_json())["snne_guard"]["id"] == record["id"]
 
 
 @pytest.mark.parametrize("way", WAYS)
