@@ -25,7 +25,7 @@ def test_a_list_fills_with_the_calls_of_a_client_and_its_copies(
             assert seen == []
             first = call(path)
             call(path, on=call.client.with_options(timeout=9))
-            call("assess", **(CHAT if path == PATHS[0] else RESPONSES))
+            call.wait(call.client.assess(**(CHAT if path == PATHS[0] else RESPONSES)))
         call(path)
     assert [one.decision for one in seen] == ["flag"] * 3
     assert seen[0].to_metadata() == first.snne_guard
