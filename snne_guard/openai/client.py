@@ -177,7 +177,8 @@ def guard_client(
     was asked for, and with ``refusal_as="refusal"``, the text is the message's
     ``refusal``, which many frameworks raise as an error. Streams flow where an answer can
     only be flagged; else nothing comes before the decision. ``n`` above 1,
-    ``background`` and ``with_raw_response`` are refused with a ``ConfigurationError``.
+    ``background`` and ``with_raw_response`` are refused with a ``ConfigurationError``;
+    ``with_streaming_response`` is too, unless it is asked for a stream.
     Where tools run at the provider, or a conversation or stored prompt is named, no
     sample is drawn and the answer counts as not scored (``side_effects``). Samples are
     not stored; an answer that the request stores can be read at the provider by its id,

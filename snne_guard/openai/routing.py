@@ -39,8 +39,12 @@ def guarded_request(path: str, given: Mapping[str, Any]) -> ApiRequest | None:
         _refuse("a body that is no dict")
     if not (isinstance(cast_to, type) and issubclass(cast_to, BaseModel)):
         _refuse("a class of your own for the reply")
-    if any(name.lower() == _RAW_HEADER for name in options.get("headers") or {}):
-        _refuse("with_raw_response and with_streaming_response")
+    headers = {name.lower(): name for name in options.get("headers") or {}}
+    if _RAW_HEADER in headers:
+        options["headers"] = {**options["headers"]}
+        how = options["headers"].pop(headers[_RAW_HEADER])
+        if how != "stream" or not given.get("stream"):
+            _refuse("with_raw_response, or with_streaming_response without a stream,")
     body = {**body, **(options.pop("extra_json", None) or {})}
     if (body.get("n") or 1) != 1:
         _refuse("n above 1, which asks for several answers of which one is assessed,")

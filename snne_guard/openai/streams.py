@@ -36,7 +36,8 @@ class GuardedStream(openai.Stream[Any]):
     """A stream of a guarded client.
 
     Nothing of it comes before the decision where the answer may be withheld. Closing it
-    ends the samples too. Of its HTTP ``response`` only ``close`` is there.
+    ends the samples too. Of its HTTP ``response`` only ``close`` is there, and of what
+    ``with_streaming_response`` gives only ``parse``.
 
     Args:
         parts: What it yields. The first part is waited for, so that a request that
@@ -54,6 +55,10 @@ class GuardedStream(openai.Stream[Any]):
 
         self._iterator = chain(first, parts)
         self.response: Any = SimpleNamespace(close=close)
+
+    def parse(self) -> Self:
+        """Return the stream itself, as what ``with_streaming_response`` gives does."""
+        return self
 
 
 class AsyncGuardedStream(openai.AsyncStream[Any]):
@@ -73,6 +78,10 @@ class AsyncGuardedStream(openai.AsyncStream[Any]):
 
         self._iterator = _chained(first, parts)
         self.response: Any = SimpleNamespace(aclose=close)
+
+    async def parse(self) -> Self:
+        """Return the stream itself, as what ``with_streaming_response`` gives does."""
+        return self
 
     @classmethod
     async def open(cls, parts: AsyncGenerator[Any]) -> Self:

@@ -110,6 +110,7 @@ def test_everything_else_passes_through(way: str) -> None:
         (PATHS[1], {"background": True}, "background=True"),
         ("chat.completions.with_raw_response.create", {}, "with_raw_response"),
         ("responses.with_raw_response.create", {}, "with_raw_response"),
+        ("responses.with_raw_response.create", {"stream": True}, "with_raw_response"),
     ],
 )
 def test_what_cannot_be_guarded_is_refused(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
+from operator import attrgetter
 from typing import Any
 
 import openai
@@ -20,6 +21,7 @@ from tests.support.openai_clients import WAYS, content
 from tests.support.openai_server import (
     APART,
     CHAT,
+    RESPONSES,
     Answer,
     Asked,
     Server,
@@ -47,6 +49,28 @@ def test_a_flagged_stream_is_that_of_the_client(path: str, way: str) -> None:
         assert parts[-1].response.snne_guard["decision"] == "flag"
         del parts[-1].response.snne_guard
     assert [part.to_dict() for part in parts] == [part.to_dict() for part in bare]
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("path", PATHS)
+def test_a_stream_comes_out_of_a_streaming_response(path: str, way: str) -> None:
+    with guarded(split("Paris it is", *APART), way, **REFUSING) as (server, call):
+        resource = attrgetter(path.rpartition(".")[0])(call.client)
+        request = CHAT if path == PATHS[0] else RESPONSES
+        opened = resource.with_streaming_response.create(**request, stream=True)
+        if way == "threads":
+            with opened as response:
+                parts = list(response.parse())
+        else:
+
+            async def read() -> list[Any]:
+                async with opened as response:
+                    return [part async for part in await response.parse()]
+
+            parts = call.wait(read())
+    assert content(parts) == REFUSAL
+    assert parts[-1].snne_guard["decision"] == "refuse"
+    assert not any("x-stainless-raw-response" in one.headers for one in server.requests)
 
 
 @pytest.mark.parametrize("way", WAYS)
