@@ -18,7 +18,8 @@ from tenacity import (
     sleep_using_event,
     stop_after_attempt,
     stop_when_event_set,
-    wait_exponential_jitter,
+    wait_exponential,
+    wait_random,
 )
 
 __all__ = [
@@ -48,7 +49,7 @@ _TRANSIENT_NAMES = frozenset(
         "TransportError",
     }
 )
-_BACKOFF = wait_exponential_jitter(initial=0.5, max=8.0)
+_BACKOFF = wait_exponential(multiplier=0.5) + wait_random(0, 1)
 _LONGEST_WAIT = 60.0
 
 
