@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from functools import cache, cached_property, partial
 from os import PathLike
 from typing import Any, Self, TypedDict, Unpack, get_args, overload
@@ -41,7 +41,7 @@ Limit = float | Threshold
 
 
 class GuardOptions(TypedDict, total=False):
-    """The options of ``guard_client``; ``SNNEGuard`` says what most of them mean."""
+    """The options of ``guard_client``; ``SNNEGuard`` says what each means."""
 
     n: int
     threshold: Limit | tuple[Limit, Limit] | None
@@ -49,7 +49,6 @@ class GuardOptions(TypedDict, total=False):
     on_uncertain: OnUncertain | Callable[[Assessment], Any]
     fallback: str | openai.OpenAI | openai.AsyncOpenAI | Callable[[dict[str, Any]], Any]
     refusal: str
-    refusal_as: RefusalAs
     on_error: OnError
     method: str | Method
     similarity: str | Similarity | None
@@ -155,14 +154,23 @@ class AsyncGuardedOpenAI(_Guarded, openai.AsyncOpenAI):
 
 @overload
 def guard_client(
-    client: openai.OpenAI, **options: Unpack[GuardOptions]
+    client: openai.OpenAI,
+    *,
+    refusal_as: RefusalAs = ...,
+    **options: Unpack[GuardOptions],
 ) -> GuardedOpenAI: ...
 @overload
 def guard_client(
-    client: openai.AsyncOpenAI, **options: Unpack[GuardOptions]
+    client: openai.AsyncOpenAI,
+    *,
+    refusal_as: RefusalAs = ...,
+    **options: Unpack[GuardOptions],
 ) -> AsyncGuardedOpenAI: ...
 def guard_client(
-    client: openai.OpenAI | openai.AsyncOpenAI, **options: Unpack[GuardOptions]
+    client: openai.OpenAI | openai.AsyncOpenAI,
+    *,
+    refusal_as: RefusalAs = "content",
+    **options: Unpack[GuardOptions],
 ) -> GuardedOpenAI | AsyncGuardedOpenAI:
     """Return a client of the same class whose answers are guarded.
 
@@ -173,9 +181,8 @@ def guard_client(
     passes through unguarded: ``responses.retrieve``, realtime connections and what you
     send by ``request`` too. The client that is given is never changed.
 
-    A refused answer is an ordinary completion with the text of the refusal. Where JSON
-    was asked for, and with ``refusal_as="refusal"``, the text is the message's
-    ``refusal``, which many frameworks raise as an error. Streams flow where an answer can
+    A refused answer is an ordinary completion with the text of the refusal; where JSON
+    was asked for, it is the message's ``refusal``. Streams flow where an answer can
     only be flagged; else nothing comes before the decision. ``n`` above 1,
     ``background`` and ``with_raw_response`` are refused with a ``ConfigurationError``;
     ``with_streaming_response`` is too, unless it is asked for a stream.
@@ -186,6 +193,9 @@ def guard_client(
 
     Args:
         client: ``OpenAI``, ``AsyncOpenAI``, or a subclass such as ``AzureOpenAI``.
+        refusal_as: Where the text of a refusal stands: as what the message says
+            (``"content"``), or as its ``refusal``, which many frameworks raise as an
+            error. Where JSON was asked for, it is the ``refusal`` in any case.
         **options: Those of ``SNNEGuard``; the most important are ``n``, ``threshold``
             and ``on_uncertain``. Different here: ``fallback`` is the name of another
             model, another client, or a function from the body of the request to a text
@@ -211,7 +221,6 @@ def guard_client(
     """
     _check_client(client)
     _check_options(client, options)
-    refusal_as: RefusalAs = options.pop("refusal_as", "content")
     check_choice(refusal_as, get_args(RefusalAs), what="refusal_as")
     settings = GuardSettings(**options)
     settings.check_calibration({})
@@ -236,7 +245,7 @@ def _check_client(client: object) -> None:
 
 
 def _check_options(client: object, options: GuardOptions) -> None:
-    known = GuardOptions.__optional_keys__ | {"include_answer", "tau"}
+    known = GuardOptions.__optional_keys__ | {"include_answer", "refusal_as", "tau"}
     for name in options:
         if name not in known:
             msg = f"unknown option {name!r}; known are {', '.join(sorted(known))}"

@@ -1,0 +1,271 @@
+"""Pydantic AI: a model whose answers are guarded, whichever provider it asks."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from typing import Any, NoReturn
+
+from snne_guard import ConfigurationError, MissingExtraError
+from snne_guard.call import GuardState, Outcome, Request
+from snne_guard.drivers import DriverOptions, tasks
+from snne_guard.drivers.limits import Limiter
+from snne_guard.engine import guarded_call
+from snne_guard.sampling.reading import read_cost, read_sample
+from snne_guard.sampling.replies import Draw, Reply
+from snne_guard.settings import GuardSettings
+
+try:
+    from pydantic_ai import RunContext
+    from pydantic_ai.messages import (
+        ModelMessage,
+        ModelRequest,
+        ModelResponse,
+        TextPart,
+        ThinkingPart,
+        ToolCallPart,
+        UserPromptPart,
+    )
+    from pydantic_ai.models import (
+        CompletedStreamedResponse,
+        Model,
+        ModelRequestParameters,
+        StreamedResponse,
+        infer_model,
+    )
+    from pydantic_ai.models.wrapper import WrapperModel
+    from pydantic_ai.settings import ModelSettings, merge_model_settings
+except ImportError as error:
+    msg = "Pydantic AI"
+    raise MissingExtraError(msg, extra="pydantic-ai") from error
+
+__all__ = ["GuardedModel"]
+
+
+class GuardedModel(WrapperModel):
+    """A model of Pydantic AI whose answers are guarded.
+
+    It stands wherever the model stood. ``ModelResponse.metadata["snne_guard"]`` holds
+    the assessment; ``usage`` is that of the answer alone. A stream comes in one piece,
+    after the decision.
+
+    An answer that calls a function tool passes unscored unless ``tool_calls="score"``;
+    where only output tools are there, calls are compared. Where a tool runs at the
+    provider no sample is drawn (``side_effects``). Where the output is no text, a
+    refusal is an empty response that the provider filtered, which Pydantic AI raises
+    as ``ContentFilterError``. Batches are refused, since nothing would be guarded.
+
+    Args:
+        wrapped: The model, or its name.
+        fallback: Another model, or its name, for ``on_uncertain="fallback"``.
+        **options: Those of ``SNNEGuard`` but ``views`` and ``self_check``. Different
+            here: ``question`` gets the list of messages, and a function as
+            ``on_uncertain`` returns one of the words, or a ``ModelResponse``.
+
+    Raises:
+        ConfigurationError: An option makes no sense.
+
+    Example:
+        >>> from pydantic_ai import Agent
+        >>> from pydantic_ai.models.test import TestModel
+        >>> model = TestModel(custom_output_text="Paris")
+        >>> agent = Agent(GuardedModel(model, n=3, threshold=0.4))
+        >>> result = agent.run_sync("Capital of France?")
+        >>> result.output, result.response.metadata["snne_guard"]["n_used"]
+        ('Paris', 3)
+    """
+
+    def __init__(
+        self,
+        wrapped: Model | str,
+        *,
+        fallback: Model | str | None = None,
+        **options: Any,  # noqa: ANN401 - GuardSettings checks each
+    ) -> None:
+        super().__init__(wrapped)
+        known = GuardSettings.__dataclass_fields__
+        for name in options:
+            if name not in known or name in {"views", "self_check"}:
+                msg = f"GuardedModel has no option {name!r}"
+                raise ConfigurationError(msg)
+        other = None if fallback is None else infer_model(fallback)
+        self._guard = GuardSettings(fallback=other, **options)
+        self._guard.check_calibration({})
+        self._state = GuardState()
+        self._limiter = Limiter(self._guard.max_concurrency)
+
+    async def request(
+        self,
+        messages: list[ModelMessage],
+        model_settings: ModelSettings | None,
+        model_request_parameters: ModelRequestParameters,
+    ) -> ModelResponse:
+        """Return the answer, or what stands in its place, with the assessment.
+
+        Raises:
+            Exception: What the answer fails with, or what is raised in its place.
+        """
+        params = model_request_parameters
+        sender = _Sender(
+            self.wrapped, messages, model_settings, params, self._guard.temperature
+        )
+        outcome = await tasks.run(
+            guarded_call(self._request(messages, model_settings, params)),
+            sender,
+            DriverOptions(
+                limiter=self._limiter,
+                observers=self._guard.notified,
+                retry=False,  # the clients of Pydantic AI's models do
+            ),
+        )
+        if outcome.delivery == "fallback":
+            other: Model = self._guard.fallback
+            response = await other.request(messages, model_settings, params)
+        else:
+            response = self._delivered(outcome, params)
+        record = {"snne_guard": outcome.assessment.to_metadata()}
+        return replace(response, metadata={**(response.metadata or {}), **record})
+
+    @asynccontextmanager
+    async def request_stream(
+        self,
+        messages: list[ModelMessage],
+        model_settings: ModelSettings | None,
+        model_request_parameters: ModelRequestParameters,
+        run_context: RunContext[Any] | None = None,  # noqa: ARG002 - not of a draw
+    ) -> AsyncGenerator[StreamedResponse]:
+        """Give the whole answer as a stream."""
+        params = model_request_parameters
+        response = await self.request(messages, model_settings, params)
+        yield CompletedStreamedResponse(
+            response, model_request_parameters=params, replay_events=True
+        )
+
+    async def batch_encode(self, request: object) -> NoReturn:  # noqa: ARG002
+        """Refuse a batch.
+
+        Raises:
+            ConfigurationError: Always.
+        """
+        msg = "a GuardedModel takes no batches, whose answers are fetched later"
+        raise ConfigurationError(msg)
+
+    def _request(
+        self,
+        messages: list[ModelMessage],
+        settings: ModelSettings | None,
+        params: ModelRequestParameters,
+    ) -> Request:
+        ask, asked = self._guard.question, _last_prompt(messages)
+        chosen = None if ask is None else ask(messages)
+        given: dict[str, Any] = {
+            **(merge_model_settings(self.wrapped.settings, settings) or {})
+        }
+        return Request(
+            settings=self._guard,
+            state=self._state,
+            question=self._state.question(chosen, asked),
+            tools_bound=bool(params.function_tools or params.output_tools),
+            structured=bool(params.output_tools) and not params.function_tools,
+            side_effects=bool(params.native_tools),
+            answer_settings={
+                "model": self.wrapped.model_name,
+                "answer_temperature": given.get("temperature"),
+                "top_p": given.get("top_p"),
+                "max_tokens": given.get("max_tokens"),
+                "stop": given.get("stop_sequences"),
+            },
+        )
+
+    def _delivered(
+        self, outcome: Outcome, params: ModelRequestParameters
+    ) -> ModelResponse:
+        """Return what is delivered in the place of an answer, or the answer."""
+        if outcome.delivery == "replacement":
+            given = outcome.replacement
+            if not isinstance(given, ModelResponse):
+                msg = (
+                    "expected a ModelResponse from on_uncertain, got "
+                    f"{type(given).__name__}"
+                )
+                raise ConfigurationError(msg)
+            return given
+        if outcome.delivery == "nothing" or outcome.answer is None:
+            assert outcome.error is not None  # noqa: S101 - why there is nothing
+            raise outcome.error
+        drawn: ModelResponse = outcome.answer.raw
+        if outcome.delivery != "refusal":
+            return drawn
+        says_text = params.output_mode in {"text", "tool_or_text"}
+        return ModelResponse(
+            parts=[TextPart(self._guard.refusal)] if says_text else [],
+            usage=drawn.usage,
+            model_name=drawn.model_name,
+            timestamp=drawn.timestamp,
+            provider_name=drawn.provider_name,
+            provider_response_id=drawn.provider_response_id,
+            finish_reason="stop" if says_text else "content_filter",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Sender:
+    """Sends the draws of one guarded call to a model."""
+
+    model: Model
+    messages: list[ModelMessage]
+    settings: ModelSettings | None
+    params: ModelRequestParameters
+    temperature: float
+
+    def send(self, draw: Draw, /) -> Reply:
+        """Fail: models of Pydantic AI are asynchronous."""
+        raise NotImplementedError
+
+    async def asend(self, draw: Draw, /) -> Reply:
+        """Send one request and wait for its reply."""
+        settings = self.settings
+        if draw.role == "sample":
+            own = ModelSettings(temperature=self.temperature)
+            settings = merge_model_settings(settings, own) or own
+            settings.pop("seed", None)  # or all samples would be alike
+        return _read(await self.model.request(self.messages, settings, self.params))
+
+
+def _read(response: ModelResponse) -> Reply:
+    parts, usage = response.parts, response.usage
+    known = TextPart | ThinkingPart | ToolCallPart
+    finish = response.finish_reason
+    sample = read_sample(
+        text="".join(part.content for part in parts if isinstance(part, TextPart)),
+        finish_reason="tool_calls" if finish == "tool_call" else finish,
+        logprobs=(response.provider_details or {}).get("logprobs"),
+        calls=[(p.tool_name, p.args) for p in parts if isinstance(p, ToolCallPart)],
+        other_content=response.state != "complete"
+        or not all(isinstance(part, known) for part in parts),
+        complete_if_unsaid=True,
+        model=response.model_name,
+        response_id=response.provider_response_id,
+    )
+    cost = read_cost(
+        [sample],
+        read=usage.input_tokens,
+        cached=usage.cache_read_tokens,
+        written=usage.output_tokens,
+        reasoning=usage.details.get("reasoning_tokens"),
+    )
+    return Reply(samples=(sample,), cost=cost, raw=response)
+
+
+def _last_prompt(messages: Sequence[ModelMessage]) -> str | None:
+    """Return the text of the user's last prompt."""
+    for message in reversed(messages):
+        for part in reversed(
+            message.parts if isinstance(message, ModelRequest) else ()
+        ):
+            if isinstance(part, UserPromptPart):
+                content = part.content
+                items = [content] if isinstance(content, str) else content
+                return "".join(item for item in items if isinstance(item, str))
+    return None
