@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -228,8 +229,10 @@ class _Sender:
         settings = self.settings
         if draw.role == "sample":
             own = ModelSettings(temperature=self.temperature)
-            settings = merge_model_settings(settings, own) or own
-            settings.pop("seed", None)  # or all samples would be alike
+            given = merge_model_settings(self.model.settings, settings) or {}
+            if given.get("seed") is not None:  # with it all samples would be alike
+                own["seed"] = random.randrange(2**31)  # noqa: S311 - no secret
+            settings = merge_model_settings(settings, own)
         return _read(await self.model.request(self.messages, settings, self.params))
 
 
