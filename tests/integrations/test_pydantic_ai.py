@@ -290,7 +290,7 @@ async def test_what_an_answer_fails_with_is_raised() -> None:
 @pytest.mark.parametrize("name", ["treshold", "views", "self_check"])
 def test_options_that_it_has_not_are_refused(name: str) -> None:
     with pytest.raises(ConfigurationError, match=f"no option '{name}'"):
-        GuardedModel(TestModel(), **{name: 1})
+        GuardedModel(TestModel(), fallback=None, **{name: 1})
 
 
 async def test_batches_are_refused() -> None:
