@@ -1,0 +1,34 @@
+"""What the tests of frameworks share."""
+
+from __future__ import annotations
+
+import importlib
+import os
+from typing import Any
+
+import pytest
+
+from tests.support.openai_server import APART, Scripted, always, split
+
+__all__ = ["CALLS", "QUESTION", "REFUSAL", "framework"]
+
+QUESTION = "Capital of France?"
+REFUSAL = "I am not certain enough of the answer to give one."
+
+CALLS: list[tuple[Scripted, str, str, str]] = [
+    (always("Paris it is"), "refuse", "Paris it is", "accept"),
+    (split("Paris it is", *APART), "refuse", REFUSAL, "refuse"),
+    (split("Paris it is", *APART), "flag", "Paris it is", "flag"),
+]
+"""A script, ``on_uncertain``, the text that is delivered and the decision."""
+
+
+def framework(module: str) -> Any:
+    """Return a framework; skip the tests of it where it is not installed.
+
+    ``SNNE_GUARD_FRAMEWORK``, which ``make test-frameworks`` sets, names the one whose
+    tests must not be skipped.
+    """
+    if os.environ.get("SNNE_GUARD_FRAMEWORK") == module:
+        return importlib.import_module(module)
+    return pytest.importorskip(module)

@@ -1,0 +1,93 @@
+"""Haystack's chat generator asks guarded clients; the class is the example's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from snne_guard.openai import AsyncGuardedOpenAI, GuardedOpenAI, guard_client
+from tests.frameworks.support import CALLS, QUESTION, framework
+from tests.support.openai_server import Scripted, Server, always
+
+framework("haystack")
+
+
+@contextmanager
+def generator(script: Scripted, on_uncertain: Any) -> Iterator[Any]:
+    """Give a generator as in ``examples/frameworks/with_haystack.py``."""
+    from haystack.components.generators.chat import OpenAIChatGenerator
+    from haystack.utils import Secret
+
+    options: Any = {"threshold": 0.4, "on_uncertain": on_uncertain}
+
+    class Guarded(OpenAIChatGenerator):  # type: ignore[misc]  # not installed for mypy
+        def warm_up(self) -> None:
+            if self.client is None:
+                super().warm_up()
+                self.client = guard_client(self.client, **options)
+
+        async def warm_up_async(self) -> None:
+            if self.async_client is None:
+                await super().warm_up_async()
+                self.async_client = guard_client(self.async_client, **options)
+
+    with Server(script) as server:
+        key = Secret.from_token("x")
+        made = Guarded(api_base_url=server.url, api_key=key, model="test-model")
+        made.warm_up()
+        yield made
+        made.close()
+
+
+def asked() -> list[Any]:
+    from haystack.dataclasses import ChatMessage
+
+    return [ChatMessage.from_user(QUESTION)]
+
+
+@pytest.mark.parametrize(("script", "on_uncertain", "text", "decision"), CALLS)
+async def test_a_pipeline(
+    script: Scripted, on_uncertain: str, text: str, decision: str
+) -> None:
+    from haystack import Pipeline
+
+    with generator(script, on_uncertain) as made:
+        pipeline = Pipeline()
+        pipeline.add_component("model", made)
+        with made.client.assessments() as seen:
+            result = pipeline.run({"model": {"messages": asked()}})
+        assert result["model"]["replies"][0].text == text
+        assert [one.decision for one in seen] == [decision]
+        result = await made.run_async(asked())
+        assert result["replies"][0].text == text
+
+
+@pytest.mark.parametrize(("script", "on_uncertain", "text", "decision"), CALLS)
+async def test_a_stream(
+    script: Scripted, on_uncertain: str, text: str, decision: str
+) -> None:
+    chunks: list[str] = []
+    others: list[str] = []
+
+    async def take(chunk: Any) -> None:
+        others.append(chunk.content)
+
+    with generator(script, on_uncertain) as made:
+        with made.client.assessments() as seen:
+            made.run(asked(), streaming_callback=lambda c: chunks.append(c.content))
+        await made.run_async(asked(), streaming_callback=take)
+    assert "".join(chunks) == "".join(others) == text
+    assert [one.decision for one in seen] == [decision]
+
+
+async def test_a_generator_that_was_closed_is_guarded_again() -> None:
+    with generator(always("Paris"), "refuse") as made:
+        made.close()
+        made.run(asked())
+        assert isinstance(made.client, GuardedOpenAI)
+        await made.close_async()
+        await made.run_async(asked())
+        assert isinstance(made.async_client, AsyncGuardedOpenAI)

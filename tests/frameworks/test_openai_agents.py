@@ -1,0 +1,111 @@
+"""The OpenAI Agents SDK asks a guarded client."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import openai
+import pytest
+from pydantic import BaseModel
+
+from snne_guard.openai import guard_client
+from tests.frameworks.support import CALLS, QUESTION, REFUSAL, framework
+from tests.support.openai_server import Answer, Scripted, Server, always, split
+
+agents: Any = framework("agents")
+agents.set_tracing_disabled(True)
+
+MODELS = ("OpenAIChatCompletionsModel", "OpenAIResponsesModel")
+
+
+@contextmanager
+def agent(
+    script: Scripted, on_uncertain: Any, model: str, **options: Any
+) -> Iterator[tuple[Any, Any]]:
+    """Give a guarded client, and an agent that asks it."""
+    with Server(script) as server:
+        own = openai.AsyncOpenAI(base_url=server.url, api_key="x", max_retries=0)
+        client = guard_client(own, threshold=0.4, on_uncertain=on_uncertain)
+        asks = getattr(agents, model)("test-model", openai_client=client)
+        yield client, agents.Agent(name="a", model=asks, **options)
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize(("script", "on_uncertain", "text", "decision"), CALLS)
+async def test_a_run(
+    script: Scripted, on_uncertain: str, text: str, decision: str, model: str
+) -> None:
+    with agent(script, on_uncertain, model) as (client, asks):
+        with client.assessments() as seen:
+            result = await agents.Runner.run(asks, QUESTION)
+    assert result.final_output == text
+    assert [one.decision for one in seen] == [decision]
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize(("script", "on_uncertain", "text", "decision"), CALLS)
+async def test_a_stream(
+    script: Scripted, on_uncertain: str, text: str, decision: str, model: str
+) -> None:
+    with agent(script, on_uncertain, model) as (client, asks):
+        with client.assessments() as seen:
+            result = agents.Runner.run_streamed(asks, QUESTION)
+            deltas = [
+                event.data.delta
+                async for event in result.stream_events()
+                if event.type == "raw_response_event"
+                and event.data.type == "response.output_text.delta"
+            ]
+    assert "".join(deltas) == result.final_output == text
+    assert (len(deltas) > 1) == (on_uncertain == "flag")
+    assert [one.decision for one in seen] == [decision]
+
+
+@pytest.mark.parametrize("model", MODELS[:1])
+async def test_a_tool_runs_once(model: str) -> None:
+    ran: list[str] = []
+
+    @agents.function_tool  # type: ignore[untyped-decorator]
+    def look_up(word: str) -> str:
+        """Look a word up."""
+        ran.append(word)
+        return "Paris"
+
+    function = {"name": "look_up", "arguments": '{"word": "France"}'}
+    call = {"id": "call_1", "type": "function", "function": function}
+
+    def script(asked: Any) -> Answer:
+        if asked.body["messages"][-1]["role"] == "tool":
+            return Answer(texts=["Paris it is"])
+        return Answer(
+            texts=[None], message={"tool_calls": [call]}, finish="tool_calls"
+        )
+
+    with agent(script, "refuse", model, tools=[look_up]) as (client, asks):
+        with client.assessments() as seen:
+            result = await agents.Runner.run(asks, QUESTION)
+    assert (result.final_output, ran) == ("Paris it is", ["France"])
+    assert [one.decision for one in seen] == ["unscored", "accept"]
+
+
+class City(BaseModel):
+    name: str
+
+
+@pytest.mark.parametrize("model", MODELS)
+async def test_structured_output(model: str) -> None:
+    script = always('{"name": "Paris"}')
+    with agent(script, "refuse", model, output_type=City) as (_, asks):
+        result = await agents.Runner.run(asks, QUESTION)
+    assert result.final_output == City(name="Paris")
+
+
+@pytest.mark.parametrize("model", MODELS)
+async def test_refused_structured_output_is_an_error(model: str) -> None:
+    cities = [f'{{"name": "{name}"}}' for name in ("Paris", "Rome", "Lyon", "Bonn")]
+    script = split(*cities)
+    with agent(script, "refuse", model, output_type=City) as (_, asks):
+        with pytest.raises(agents.exceptions.ModelRefusalError, match=REFUSAL):
+            await agents.Runner.run(asks, QUESTION)

@@ -1,0 +1,93 @@
+"""Pydantic AI's models for OpenAI ask a guarded client.
+
+``tests/integrations/test_pydantic_ai.py`` tests the model that guards any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import openai
+import pytest
+from pydantic import BaseModel
+
+from snne_guard.openai import guard_client
+from tests.frameworks.support import CALLS, QUESTION, framework
+from tests.support.openai_server import Scripted, Server, always, split
+
+pydantic_ai: Any = framework("pydantic_ai")
+
+MODELS = ("OpenAIChatModel", "OpenAIResponsesModel")
+
+
+@contextmanager
+def agent(
+    script: Scripted, on_uncertain: Any, model: str, **options: Any
+) -> Iterator[tuple[Any, Any]]:
+    """Give a guarded client, and an agent that asks it."""
+    from pydantic_ai.models import openai as models
+    from pydantic_ai.providers.openai import OpenAIProvider
+
+    with Server(script) as server:
+        own = openai.AsyncOpenAI(base_url=server.url, api_key="x", max_retries=0)
+        client = guard_client(own, threshold=0.4, on_uncertain=on_uncertain)
+        provider = OpenAIProvider(openai_client=client)
+        asks = getattr(models, model)("test-model", provider=provider)
+        yield client, pydantic_ai.Agent(asks, **options)
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize(("script", "on_uncertain", "text", "decision"), CALLS)
+async def test_a_run(
+    script: Scripted, on_uncertain: str, text: str, decision: str, model: str
+) -> None:
+    with agent(script, on_uncertain, model) as (client, asks):
+        with client.assessments() as seen:
+            result = await asks.run(QUESTION)
+    assert result.output == text
+    assert [one.decision for one in seen] == [decision]
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize(("script", "on_uncertain", "text", "decision"), CALLS)
+async def test_a_stream(
+    script: Scripted, on_uncertain: str, text: str, decision: str, model: str
+) -> None:
+    with agent(script, on_uncertain, model) as (client, asks):
+        with client.assessments() as seen:
+            async with asks.run_stream(QUESTION) as stream:
+                parts = stream.stream_text(delta=True, debounce_by=None)
+                deltas = [part async for part in parts]
+    assert "".join(deltas) == text
+    assert (len(deltas) > 1) == (on_uncertain == "flag")
+    assert [one.decision for one in seen] == [decision]
+
+
+class City(BaseModel):
+    name: str
+
+
+@pytest.mark.parametrize("model", MODELS)
+async def test_native_output_is_compared(model: str) -> None:
+    output = pydantic_ai.NativeOutput(City)
+    with agent(always('{"name": "Paris"}'), "refuse", model, output_type=output) as (
+        client,
+        asks,
+    ):
+        with client.assessments() as seen:
+            result = await asks.run(QUESTION)
+    assert result.output == City(name="Paris")
+    assert [one.decision for one in seen] == ["accept"]
+
+
+@pytest.mark.parametrize("model", MODELS)
+async def test_refused_native_output_is_an_error(model: str) -> None:
+    from pydantic_ai.exceptions import ContentFilterError
+
+    cities = [f'{{"name": "{name}"}}' for name in ("Paris", "Rome", "Lyon", "Bonn")]
+    output = pydantic_ai.NativeOutput(City)
+    with agent(split(*cities), "refuse", model, output_type=output) as (_, asks):
+        with pytest.raises(ContentFilterError):
+            await asks.run(QUESTION)
