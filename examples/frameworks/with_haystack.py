@@ -5,6 +5,8 @@ python examples/frameworks/with_haystack.py
 
 from __future__ import annotations
 
+from typing import Any, ClassVar
+
 from haystack import Pipeline
 from haystack.components.builders import ChatPromptBuilder
 from haystack.components.generators.chat import OpenAIChatGenerator
@@ -18,19 +20,17 @@ from snne_guard.langchain.embedded import MODEL_NAME, embedded_server_url
 class GuardedChatGenerator(OpenAIChatGenerator):
     """Guards each client that it makes, so that none is bare after ``close``."""
 
+    options: ClassVar[dict[str, Any]] = {"threshold": 0.5, "on_uncertain": "refuse"}
+
     def warm_up(self) -> None:
         if self.client is None:
             super().warm_up()
-            self.client = guard_client(
-                self.client, threshold=0.5, on_uncertain="refuse"
-            )
+            self.client = guard_client(self.client, **self.options)
 
     async def warm_up_async(self) -> None:
         if self.async_client is None:
             await super().warm_up_async()
-            self.async_client = guard_client(
-                self.async_client, threshold=0.5, on_uncertain="refuse"
-            )
+            self.async_client = guard_client(self.async_client, **self.options)
 
 
 # A server in this process; without these two arguments it asks OpenAI, with your key.

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import os
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.support.openai_server import APART, Scripted, always, split
 
-__all__ = ["CALLS", "QUESTION", "REFUSAL", "framework"]
+__all__ = [
+    "CALLS",
+    "EXAMPLES",
+    "QUESTION",
+    "REFUSAL",
+    "framework",
+    "part_of_example",
+]
+
+EXAMPLES = Path(__file__).parents[2] / "examples" / "frameworks"
 
 QUESTION = "Capital of France?"
 REFUSAL = "I am not certain enough of the answer to give one."
@@ -32,3 +43,13 @@ def framework(module: str) -> Any:
     if os.environ.get("SNNE_GUARD_FRAMEWORK") == module:
         return importlib.import_module(module)
     return pytest.importorskip(module)
+
+
+def part_of_example(name: str, wanted: str) -> Any:
+    """Return a class of an example without running the program."""
+    tree = ast.parse((EXAMPLES / name).read_text(encoding="utf-8"))
+    kept = (ast.Import, ast.ImportFrom, ast.ClassDef)
+    tree.body = [part for part in tree.body if isinstance(part, kept)]
+    namespace: dict[str, Any] = {"__name__": wanted}
+    exec(compile(tree, name, "exec"), namespace)  # noqa: S102 - the project's own
+    return namespace[wanted]

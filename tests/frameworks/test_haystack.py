@@ -1,4 +1,4 @@
-"""Haystack's chat generator asks guarded clients; the class is the example's."""
+"""The chat generator of ``examples/frameworks/with_haystack.py`` is guarded."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from snne_guard.openai import AsyncGuardedOpenAI, GuardedOpenAI, guard_client
-from tests.frameworks.support import CALLS, QUESTION, framework
+from snne_guard.openai import AsyncGuardedOpenAI, GuardedOpenAI
+from tests.frameworks.support import CALLS, QUESTION, framework, part_of_example
 from tests.support.openai_server import Scripted, Server, always
 
 framework("haystack")
@@ -17,26 +17,14 @@ framework("haystack")
 
 @contextmanager
 def generator(script: Scripted, on_uncertain: Any) -> Iterator[Any]:
-    """Give a generator as in ``examples/frameworks/with_haystack.py``."""
-    from haystack.components.generators.chat import OpenAIChatGenerator
+    """Give a generator."""
     from haystack.utils import Secret
 
-    options: Any = {"threshold": 0.4, "on_uncertain": on_uncertain}
-
-    class Guarded(OpenAIChatGenerator):  # type: ignore[misc]  # not installed for mypy
-        def warm_up(self) -> None:
-            if self.client is None:
-                super().warm_up()
-                self.client = guard_client(self.client, **options)
-
-        async def warm_up_async(self) -> None:
-            if self.async_client is None:
-                await super().warm_up_async()
-                self.async_client = guard_client(self.async_client, **options)
-
+    kind = part_of_example("with_haystack.py", "GuardedChatGenerator")
+    kind.options = {"threshold": 0.4, "on_uncertain": on_uncertain}
     with Server(script) as server:
         key = Secret.from_token("x")
-        made = Guarded(api_base_url=server.url, api_key=key, model="test-model")
+        made = kind(api_base_url=server.url, api_key=key, model="test-model")
         made.warm_up()
         yield made
         made.close()

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import openai
@@ -16,8 +16,10 @@ from tests.support.openai_server import APART, Scripted, Server, split
 framework("llama_index")
 
 
-@contextmanager
-def model(script: Scripted, on_uncertain: Any, **options: Any) -> Iterator[Any]:
+@asynccontextmanager
+async def model(
+    script: Scripted, on_uncertain: Any, **options: Any
+) -> AsyncIterator[Any]:
     """Give a model of LlamaIndex, and a guarded client that it asks."""
     from llama_index.llms.openai import OpenAI
 
@@ -25,10 +27,10 @@ def model(script: Scripted, on_uncertain: Any, **options: Any) -> Iterator[Any]:
     with Server(script) as server:
         to: Any = {"base_url": server.url, "api_key": "x", "max_retries": 0}
         with openai.OpenAI(**to) as own:
-            client = guard_client(own, **given)
-            tasks = guard_client(openai.AsyncOpenAI(**to), **given)
-            clients = {"openai_client": client, "async_openai_client": tasks}
-            yield client, OpenAI(model="gpt-4.1-mini", **clients)
+            async with openai.AsyncOpenAI(**to) as other:
+                client, tasks = guard_client(own, **given), guard_client(other, **given)
+                clients = {"openai_client": client, "async_openai_client": tasks}
+                yield client, OpenAI(model="gpt-4.1-mini", **clients)
 
 
 def asked() -> list[Any]:
@@ -41,7 +43,7 @@ def asked() -> list[Any]:
 async def test_a_chat(
     script: Scripted, on_uncertain: str, text: str, decision: str
 ) -> None:
-    with model(script, on_uncertain) as (_, llm):
+    async with model(script, on_uncertain) as (_, llm):
         for answer in (llm.chat(asked()), await llm.achat(asked())):
             assert answer.message.content == text
             assert answer.raw.snne_guard["decision"] == decision
@@ -52,7 +54,7 @@ async def test_a_chat(
 async def test_a_stream(
     script: Scripted, on_uncertain: str, text: str, decision: str
 ) -> None:
-    with model(script, on_uncertain) as (_, llm):
+    async with model(script, on_uncertain) as (_, llm):
         chunks = list(llm.stream_chat(asked()))
         others = [chunk async for chunk in await llm.astream_chat(asked())]
     for parts in (chunks, others):
@@ -60,7 +62,7 @@ async def test_a_stream(
         assert parts[-1].raw.snne_guard["decision"] == decision
 
 
-def test_a_query_engine() -> None:
+async def test_a_query_engine() -> None:
     from llama_index.core import Document, SummaryIndex
 
     questions: list[str] = []
@@ -71,7 +73,7 @@ def test_a_query_engine() -> None:
         return questions[-1]
 
     script = split("Paris it is", *APART)
-    with model(script, "refuse", question=question) as (client, llm):
+    async with model(script, "refuse", question=question) as (client, llm):
         index = SummaryIndex.from_documents([Document(text="France is a country.")])
         with client.assessments() as seen:
             response = index.as_query_engine(llm=llm).query(QUESTION)

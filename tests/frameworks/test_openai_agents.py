@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import openai
@@ -20,16 +20,17 @@ agents.set_tracing_disabled(True)
 MODELS = ("OpenAIChatCompletionsModel", "OpenAIResponsesModel")
 
 
-@contextmanager
-def agent(
+@asynccontextmanager
+async def agent(
     script: Scripted, on_uncertain: Any, model: str, **options: Any
-) -> Iterator[tuple[Any, Any]]:
+) -> AsyncIterator[tuple[Any, Any]]:
     """Give a guarded client, and an agent that asks it."""
+    to: Any = {"api_key": "x", "max_retries": 0}
     with Server(script) as server:
-        own = openai.AsyncOpenAI(base_url=server.url, api_key="x", max_retries=0)
-        client = guard_client(own, threshold=0.4, on_uncertain=on_uncertain)
-        asks = getattr(agents, model)("test-model", openai_client=client)
-        yield client, agents.Agent(name="a", model=asks, **options)
+        async with openai.AsyncOpenAI(base_url=server.url, **to) as own:
+            client = guard_client(own, threshold=0.4, on_uncertain=on_uncertain)
+            asks = getattr(agents, model)("test-model", openai_client=client)
+            yield client, agents.Agent(name="a", model=asks, **options)
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -37,7 +38,7 @@ def agent(
 async def test_a_run(
     script: Scripted, on_uncertain: str, text: str, decision: str, model: str
 ) -> None:
-    with agent(script, on_uncertain, model) as (client, asks):
+    async with agent(script, on_uncertain, model) as (client, asks):
         with client.assessments() as seen:
             result = await agents.Runner.run(asks, QUESTION)
     assert result.final_output == text
@@ -49,7 +50,7 @@ async def test_a_run(
 async def test_a_stream(
     script: Scripted, on_uncertain: str, text: str, decision: str, model: str
 ) -> None:
-    with agent(script, on_uncertain, model) as (client, asks):
+    async with agent(script, on_uncertain, model) as (client, asks):
         with client.assessments() as seen:
             result = agents.Runner.run_streamed(asks, QUESTION)
             deltas = [
@@ -79,11 +80,9 @@ async def test_a_tool_runs_once(model: str) -> None:
     def script(asked: Any) -> Answer:
         if asked.body["messages"][-1]["role"] == "tool":
             return Answer(texts=["Paris it is"])
-        return Answer(
-            texts=[None], message={"tool_calls": [call]}, finish="tool_calls"
-        )
+        return Answer(texts=[None], message={"tool_calls": [call]}, finish="tool_calls")
 
-    with agent(script, "refuse", model, tools=[look_up]) as (client, asks):
+    async with agent(script, "refuse", model, tools=[look_up]) as (client, asks):
         with client.assessments() as seen:
             result = await agents.Runner.run(asks, QUESTION)
     assert (result.final_output, ran) == ("Paris it is", ["France"])
@@ -97,7 +96,7 @@ class City(BaseModel):
 @pytest.mark.parametrize("model", MODELS)
 async def test_structured_output(model: str) -> None:
     script = always('{"name": "Paris"}')
-    with agent(script, "refuse", model, output_type=City) as (_, asks):
+    async with agent(script, "refuse", model, output_type=City) as (_, asks):
         result = await agents.Runner.run(asks, QUESTION)
     assert result.final_output == City(name="Paris")
 
@@ -106,6 +105,6 @@ async def test_structured_output(model: str) -> None:
 async def test_refused_structured_output_is_an_error(model: str) -> None:
     cities = [f'{{"name": "{name}"}}' for name in ("Paris", "Rome", "Lyon", "Bonn")]
     script = split(*cities)
-    with agent(script, "refuse", model, output_type=City) as (_, asks):
+    async with agent(script, "refuse", model, output_type=City) as (_, asks):
         with pytest.raises(agents.exceptions.ModelRefusalError, match=REFUSAL):
             await agents.Runner.run(asks, QUESTION)

@@ -5,8 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import openai
@@ -22,20 +22,21 @@ pydantic_ai: Any = framework("pydantic_ai")
 MODELS = ("OpenAIChatModel", "OpenAIResponsesModel")
 
 
-@contextmanager
-def agent(
+@asynccontextmanager
+async def agent(
     script: Scripted, on_uncertain: Any, model: str, **options: Any
-) -> Iterator[tuple[Any, Any]]:
+) -> AsyncIterator[tuple[Any, Any]]:
     """Give a guarded client, and an agent that asks it."""
     from pydantic_ai.models import openai as models
     from pydantic_ai.providers.openai import OpenAIProvider
 
+    to: Any = {"api_key": "x", "max_retries": 0}
     with Server(script) as server:
-        own = openai.AsyncOpenAI(base_url=server.url, api_key="x", max_retries=0)
-        client = guard_client(own, threshold=0.4, on_uncertain=on_uncertain)
-        provider = OpenAIProvider(openai_client=client)
-        asks = getattr(models, model)("test-model", provider=provider)
-        yield client, pydantic_ai.Agent(asks, **options)
+        async with openai.AsyncOpenAI(base_url=server.url, **to) as own:
+            client = guard_client(own, threshold=0.4, on_uncertain=on_uncertain)
+            provider = OpenAIProvider(openai_client=client)
+            asks = getattr(models, model)("test-model", provider=provider)
+            yield client, pydantic_ai.Agent(asks, **options)
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -43,7 +44,7 @@ def agent(
 async def test_a_run(
     script: Scripted, on_uncertain: str, text: str, decision: str, model: str
 ) -> None:
-    with agent(script, on_uncertain, model) as (client, asks):
+    async with agent(script, on_uncertain, model) as (client, asks):
         with client.assessments() as seen:
             result = await asks.run(QUESTION)
     assert result.output == text
@@ -55,7 +56,7 @@ async def test_a_run(
 async def test_a_stream(
     script: Scripted, on_uncertain: str, text: str, decision: str, model: str
 ) -> None:
-    with agent(script, on_uncertain, model) as (client, asks):
+    async with agent(script, on_uncertain, model) as (client, asks):
         with client.assessments() as seen:
             async with asks.run_stream(QUESTION) as stream:
                 parts = stream.stream_text(delta=True, debounce_by=None)
@@ -72,7 +73,9 @@ class City(BaseModel):
 @pytest.mark.parametrize("model", MODELS)
 async def test_native_output_is_compared(model: str) -> None:
     output = pydantic_ai.NativeOutput(City)
-    with agent(always('{"name": "Paris"}'), "refuse", model, output_type=output) as (
+    async with agent(
+        always('{"name": "Paris"}'), "refuse", model, output_type=output
+    ) as (
         client,
         asks,
     ):
@@ -88,6 +91,6 @@ async def test_refused_native_output_is_an_error(model: str) -> None:
 
     cities = [f'{{"name": "{name}"}}' for name in ("Paris", "Rome", "Lyon", "Bonn")]
     output = pydantic_ai.NativeOutput(City)
-    with agent(split(*cities), "refuse", model, output_type=output) as (_, asks):
+    async with agent(split(*cities), "refuse", model, output_type=output) as (_, asks):
         with pytest.raises(ContentFilterError):
             await asks.run(QUESTION)
