@@ -39,7 +39,11 @@ EMBEDDED = {"README.md", "tutorial.md"}
 """Pages whose blocks ask the embedded model."""
 SLOW = {"tutorial.md", "local-models.md"}
 
-NOT_RUN = {("local-models.md", "needs the weights of a model")}
+NOT_RUN = {
+    ("frameworks.md", "needs the framework"),
+    ("frameworks.md", "needs a LiteLLM proxy"),
+    ("local-models.md", "needs the weights of a model"),
+}
 """Blocks that are not run: page and reason."""
 
 
