@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
@@ -15,8 +15,8 @@ from tests.support.openai_server import Scripted, Server, always
 framework("haystack")
 
 
-@contextmanager
-def generator(script: Scripted, on_uncertain: Any) -> Iterator[Any]:
+@asynccontextmanager
+async def generator(script: Scripted, on_uncertain: Any) -> AsyncIterator[Any]:
     """Give a generator."""
     from haystack.utils import Secret
 
@@ -28,6 +28,7 @@ def generator(script: Scripted, on_uncertain: Any) -> Iterator[Any]:
         made.warm_up()
         yield made
         made.close()
+        await made.close_async()
 
 
 def asked() -> list[Any]:
@@ -42,7 +43,7 @@ async def test_a_pipeline(
 ) -> None:
     from haystack import Pipeline
 
-    with generator(script, on_uncertain) as made:
+    async with generator(script, on_uncertain) as made:
         pipeline = Pipeline()
         pipeline.add_component("model", made)
         with made.client.assessments() as seen:
@@ -63,7 +64,7 @@ async def test_a_stream(
     async def take(chunk: Any) -> None:
         others.append(chunk.content)
 
-    with generator(script, on_uncertain) as made:
+    async with generator(script, on_uncertain) as made:
         with made.client.assessments() as seen:
             made.run(asked(), streaming_callback=lambda c: chunks.append(c.content))
         await made.run_async(asked(), streaming_callback=take)
@@ -72,7 +73,7 @@ async def test_a_stream(
 
 
 async def test_a_generator_that_was_closed_is_guarded_again() -> None:
-    with generator(always("Paris"), "refuse") as made:
+    async with generator(always("Paris"), "refuse") as made:
         made.close()
         made.run(asked())
         assert isinstance(made.client, GuardedOpenAI)
