@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, NoReturn
 
 from snne_guard import ConfigurationError, MissingExtraError
@@ -85,11 +85,10 @@ class GuardedModel(WrapperModel):
         **options: Any,  # noqa: ANN401 - GuardSettings checks each
     ) -> None:
         super().__init__(wrapped)
-        known = GuardSettings.__dataclass_fields__
-        for name in options:
-            if name not in known or name in {"views", "self_check"}:
-                msg = f"GuardedModel has no option {name!r}"
-                raise ConfigurationError(msg)
+        known = {field.name for field in fields(GuardSettings) if field.init}
+        for name in options.keys() - (known - {"views", "self_check"}):
+            msg = f"GuardedModel has no option {name!r}"
+            raise ConfigurationError(msg)
         other = None if fallback is None else infer_model(fallback)
         self._guard = GuardSettings(fallback=other, **options)
         self._guard.check_calibration({})

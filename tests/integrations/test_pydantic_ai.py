@@ -287,7 +287,7 @@ async def test_what_an_answer_fails_with_is_raised() -> None:
         await Agent(GuardedModel(FunctionModel(fail))).run(QUESTION)
 
 
-@pytest.mark.parametrize("name", ["treshold", "views", "self_check"])
+@pytest.mark.parametrize("name", ["treshold", "policy", "views", "self_check"])
 def test_options_that_it_has_not_are_refused(name: str) -> None:
     with pytest.raises(ConfigurationError, match=f"no option '{name}'"):
         GuardedModel(TestModel(), fallback=None, **{name: 1})
