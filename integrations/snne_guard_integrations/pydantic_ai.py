@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import random
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
+from itertools import count
 from typing import Any, NoReturn
 
 from snne_guard import ConfigurationError, MissingExtraError
@@ -85,7 +85,7 @@ class GuardedModel(WrapperModel):
         **options: Any,  # noqa: ANN401 - GuardSettings checks each
     ) -> None:
         super().__init__(wrapped)
-        known = {field.name for field in fields(GuardSettings) if field.init}
+        known = {one.name for one in fields(GuardSettings) if one.init}
         for name in options.keys() - (known - {"views", "self_check"}):
             msg = f"GuardedModel has no option {name!r}"
             raise ConfigurationError(msg)
@@ -218,6 +218,7 @@ class _Sender:
     settings: ModelSettings | None
     params: ModelRequestParameters
     temperature: float
+    positions: Iterator[int] = field(default_factory=lambda: count(1))
 
     def send(self, draw: Draw, /) -> Reply:
         """Fail: models of Pydantic AI are asynchronous."""
@@ -229,8 +230,10 @@ class _Sender:
         if draw.role == "sample":
             own = ModelSettings(temperature=self.temperature)
             given = merge_model_settings(self.model.settings, settings) or {}
-            if given.get("seed") is not None:  # with it all samples would be alike
-                own["seed"] = random.randrange(2**31)  # noqa: S311 - no secret
+            if (
+                seed := given.get("seed")
+            ) is not None:  # samples would be alike with it
+                own["seed"] = seed + next(self.positions)
             settings = merge_model_settings(settings, own)
         return _read(await self.model.request(self.messages, settings, self.params))
 

@@ -222,7 +222,7 @@ async def test_samples_have_a_temperature_and_seeds_of_their_own() -> None:
     assert answer == settings
     assert {one["temperature"] for one in samples} == {0.7}
     assert {one["max_tokens"] for one in samples} == {9}
-    assert len({one["seed"] for one in asked}) == 4
+    assert [one["seed"] for one in asked] == [7, 8, 9, 10]
     assert settings == {"temperature": 0.0, "seed": 7, "max_tokens": 9}
 
 
