@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -13,14 +14,16 @@ from snne_guard.errors import MissingExtraError
 from snne_guard.langchain.embedded import embedded_server_url
 from tests.frameworks.support import EXAMPLES, framework
 
-GOLD = "The chemical symbol for gold is Au"
-REFUSAL = "I am not certain enough of the answer to give one."
+# The model draws at random: what an answer says and what becomes of it may differ.
+ANSWER = "The chemical symbol for gold|I am not certain enough of the answer"
+DECIDED = r"^(accept|refuse) \d"
+RECORD = "'decision': '(accept|refuse)'"
 SHOWN = {
-    "with_dspy.py": ("dspy", ("gold", "the answer has an uncertainty of", "refuse")),
-    "with_haystack.py": ("haystack", (GOLD, REFUSAL, "accept", "refuse")),
-    "with_llama_index.py": ("llama_index", (GOLD, REFUSAL, "'decision': 'accept'")),
-    "with_openai_agents.py": ("agents", (GOLD, REFUSAL, "accept", "refuse")),
-    "with_pydantic_ai.py": ("pydantic_ai", (GOLD, REFUSAL, "'decision': 'accept'")),
+    "with_dspy.py": ("dspy", ("^gold|has an uncertainty of", DECIDED)),
+    "with_haystack.py": ("haystack", (ANSWER, DECIDED)),
+    "with_llama_index.py": ("llama_index", (ANSWER, RECORD)),
+    "with_openai_agents.py": ("agents", (ANSWER, DECIDED)),
+    "with_pydantic_ai.py": ("pydantic_ai", (ANSWER, RECORD)),
 }
 
 
@@ -54,5 +57,5 @@ def test_a_program_shows_what_it_is_for(name: str, tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    for text in shown:
-        assert text in done.stdout
+    for pattern in shown:
+        assert re.search(pattern, done.stdout, re.MULTILINE)
