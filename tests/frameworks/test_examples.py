@@ -19,7 +19,7 @@ ANSWER = "The chemical symbol for gold|I am not certain enough of the answer"
 DECIDED = r"^(accept|refuse) \d"
 RECORD = "'decision': '(accept|refuse)'"
 SHOWN = {
-    "with_dspy.py": ("dspy", ("^gold|has an uncertainty of", DECIDED)),
+    "with_dspy.py": ("dspy", (DECIDED,)),
     "with_haystack.py": ("haystack", (ANSWER, DECIDED)),
     "with_llama_index.py": ("llama_index", (ANSWER, RECORD)),
     "with_openai_agents.py": ("agents", (ANSWER, DECIDED)),
