@@ -42,7 +42,7 @@ def scripted(answer: Reply, *samples: Reply, asked: Asked | None = None) -> Any:
     """Answer with one reply; give each sample the next of the others."""
     others: Iterator[Reply] = cycle(samples or (answer,))
 
-    def reply(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+    async def reply(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
         settings = dict(info.model_settings or {})
         if asked is not None:
             asked.append(settings)
@@ -186,7 +186,7 @@ async def test_an_answer_that_calls_a_tool_passes_unscored() -> None:
     asked = Asked()
     calling = responding(ToolCallPart("look_up", {}), finish_reason="tool_call")
 
-    def reply(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+    async def reply(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
         asked.append(dict(info.model_settings or {}))
         return calling if len(messages) == 1 else responding(TextPart("Paris"))
 
