@@ -1,0 +1,149 @@
+"""What went wrong, as OpenAI's API would say it; no message holds a prompt or answer."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+import httpx
+import openai
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
+from starlette.responses import Response
+
+from snne_guard.errors import (
+    ConfigurationError,
+    GuardTimeoutError,
+    InputError,
+    SamplingError,
+    UncertainAnswerError,
+)
+from snne_guard.server.wire import json_response, read_object
+
+__all__ = ["Fault", "bad_request", "fault_of", "upstream_status"]
+
+_log = logging.getLogger(__name__)
+
+_PASSED_ON = ("retry-after", "retry-after-ms", "x-should-retry")
+"""Headers of an upstream's error that clients act on."""
+
+_TYPES = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
+
+
+class Fault(Exception):  # noqa: N818 - an answer of the API as well as an error
+    """An error that the client is told of.
+
+    Args:
+        status: The HTTP status.
+        message: What is wrong, for people.
+        code: What is wrong, for programs.
+        headers: Further headers of the answer.
+        body: The whole JSON body, in place of an error object made of the above.
+    """
+
+    def __init__(
+        self,
+        status: int,
+        message: str,
+        *,
+        code: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        body: dict[str, Any] | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.status, self.code = status, code
+        self.headers = dict(headers or {})
+        other = "invalid_request_error" if status < 500 else "server_error"  # noqa: PLR2004
+        kind = _TYPES.get(status, other)
+        error = {"message": message, "type": kind, "param": None, "code": code}
+        self.body = body or {"error": error}
+
+    def response(self) -> Response:
+        """Return the answer that says so."""
+        return json_response(self.body, status=self.status, headers=self.headers)
+
+
+def bad_request(message: str) -> Fault:
+    """Return the fault of a request that makes no sense."""
+    return Fault(400, message, code="invalid_request")
+
+
+def upstream_status(error: BaseException) -> int | str | None:
+    """Return how the upstream failed; None: the error is not the upstream's."""
+    if isinstance(error, openai.APIStatusError):
+        return error.status_code
+    if isinstance(error, openai.APITimeoutError | httpx.TimeoutException):
+        return "timeout"
+    if isinstance(error, openai.APIError | httpx.HTTPError):
+        return "connection"
+    return "no answer" if isinstance(error, SamplingError) else None
+
+
+def fault_of(error: Exception, *, own_key: bool = False) -> Fault:
+    """Return what the client is told of an error.
+
+    Args:
+        error: What was raised.
+        own_key: Whether the upstream's key is the server's: what the upstream says of
+            that key is then not for the client.
+    """
+    if isinstance(error, Fault):
+        return error
+    if isinstance(error, UncertainAnswerError):
+        return _uncertain(error)
+    if isinstance(error, openai.APIStatusError):
+        return _of_upstream(error, own_key=own_key)
+    if isinstance(error, GuardTimeoutError):
+        return Fault(504, str(error), code="guard_timeout")
+    status = upstream_status(error)
+    if status == "timeout":
+        return Fault(504, "the upstream took too long", code="upstream_timeout")
+    if status is not None:
+        message = "the upstream could not be reached, broke off or gave no answer"
+        return Fault(502, message, code="upstream_failed")
+    if isinstance(error, ConfigurationError | InputError):
+        return bad_request(str(error))
+    if isinstance(error, UnicodeError):
+        return bad_request("a text in the request cannot be written as UTF-8")
+    if isinstance(error, HTTPException):
+        return _of_route(error)
+    if not isinstance(error, ClientDisconnect):
+        _log.error("a request failed with %s", type(error).__name__)
+    return Fault(500, "the server failed; its log says with what", code="server_failed")
+
+
+def _of_route(error: HTTPException) -> Fault:
+    unknown = error.status_code == 404  # noqa: PLR2004
+    message = "this address is not served" if unknown else error.detail
+    code = "unknown_url" if unknown else None
+    return Fault(error.status_code, message, code=code, headers=error.headers)
+
+
+def _uncertain(error: UncertainAnswerError) -> Fault:
+    fault = Fault(422, str(error), code="uncertain_answer")
+    fault.body["snne_guard"] = {
+        "id": error.assessment_id,
+        "decision": "refuse",
+        "uncertainty": error.uncertainty,
+        "threshold": error.threshold,
+        "reasons": list(error.reasons),
+    }
+    return fault
+
+
+def _of_upstream(error: openai.APIStatusError, *, own_key: bool) -> Fault:
+    status, given = error.status_code, error.response.headers
+    headers = {name: given[name] for name in _PASSED_ON if name in given}
+    if own_key and status in {401, 403}:
+        message = "the upstream does not take this server's key"
+        return Fault(502, message, code="upstream_failed")
+    if status < 400:  # noqa: PLR2004 - redirects are not followed
+        message = f"the upstream answered with status {status}"
+        return Fault(502, message, code="upstream_failed")
+    try:
+        body = read_object(error.response.content)
+    except (ValueError, openai.OpenAIError, RuntimeError):  # no JSON, or not read
+        body = None
+    message = f"the upstream answered with status {status} and no JSON"
+    return Fault(status, message, code="upstream_failed", headers=headers, body=body)
