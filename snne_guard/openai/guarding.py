@@ -41,6 +41,9 @@ from snne_guard.types import Assessment
 
 __all__ = ["AsyncGuarding", "Guarding"]
 
+MODELS_KEPT = 1000
+"""Models of which a guard knows what it has learnt; it learns it again at need."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _ModelState:
@@ -72,6 +75,8 @@ class _Guarding:
         self, request: ApiRequest, answer: str | None = None
     ) -> tuple[Call, OpenAISender, DriverOptions]:
         """Return what a driver needs: a guarded call, its sender and the options."""
+        if len(self.models) >= MODELS_KEPT:  # their names may come from strangers
+            self.models.clear()
         known = self.models.setdefault((request.api.name, request.model), _ModelState())
         engine_request = Request(
             settings=self.settings,

@@ -1,4 +1,4 @@
-"""What went wrong, as OpenAI's API would say it; no message holds a prompt or answer."""
+"""What went wrong, in the words of OpenAI's API; no prompt or answer is in them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Any
 import httpx
 import openai
 from starlette.exceptions import HTTPException
-from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
 from snne_guard.errors import (
@@ -21,13 +20,14 @@ from snne_guard.errors import (
 )
 from snne_guard.server.wire import json_response, read_object
 
-__all__ = ["Fault", "bad_request", "fault_of", "upstream_status"]
+__all__ = ["Fault", "fault_of", "upstream_status"]
 
 _log = logging.getLogger(__name__)
 
 _PASSED_ON = ("retry-after", "retry-after-ms", "x-should-retry")
 """Headers of an upstream's error that clients act on."""
 
+_CODES = {400: "invalid_request", 404: "unknown_url"}
 _TYPES = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
 
 
@@ -52,21 +52,16 @@ class Fault(Exception):  # noqa: N818 - an answer of the API as well as an error
         body: dict[str, Any] | None = None,
     ) -> None:
         super().__init__(message)
-        self.status, self.code = status, code
+        self.status, self.code = status, code or _CODES.get(status)
         self.headers = dict(headers or {})
         other = "invalid_request_error" if status < 500 else "server_error"  # noqa: PLR2004
         kind = _TYPES.get(status, other)
-        error = {"message": message, "type": kind, "param": None, "code": code}
+        error = {"message": message, "type": kind, "param": None, "code": self.code}
         self.body = body or {"error": error}
 
     def response(self) -> Response:
         """Return the answer that says so."""
         return json_response(self.body, status=self.status, headers=self.headers)
-
-
-def bad_request(message: str) -> Fault:
-    """Return the fault of a request that makes no sense."""
-    return Fault(400, message, code="invalid_request")
 
 
 def upstream_status(error: BaseException) -> int | str | None:
@@ -90,37 +85,30 @@ def fault_of(error: Exception, *, own_key: bool = False) -> Fault:
     """
     if isinstance(error, Fault):
         return error
-    if isinstance(error, UncertainAnswerError):
-        return _uncertain(error)
-    if isinstance(error, openai.APIStatusError):
-        return _of_upstream(error, own_key=own_key)
-    if isinstance(error, GuardTimeoutError):
-        return Fault(504, str(error), code="guard_timeout")
-    status = upstream_status(error)
-    if status == "timeout":
-        return Fault(504, "the upstream took too long", code="upstream_timeout")
-    if status is not None:
-        message = "the upstream could not be reached, broke off or gave no answer"
-        return Fault(502, message, code="upstream_failed")
-    if isinstance(error, ConfigurationError | InputError):
-        return bad_request(str(error))
-    if isinstance(error, UnicodeError):
-        return bad_request("a text in the request cannot be written as UTF-8")
     if isinstance(error, HTTPException):
         return _of_route(error)
-    if not isinstance(error, ClientDisconnect):
+    fault = _of_guard(error) or _of_upstream(error, own_key=own_key)
+    if fault is None:
         _log.error("a request failed with %s", type(error).__name__)
-    return Fault(500, "the server failed; its log says with what", code="server_failed")
+        message = "the server failed; its log says with what"
+        fault = Fault(500, message, code="server_failed")
+    return fault
 
 
 def _of_route(error: HTTPException) -> Fault:
-    unknown = error.status_code == 404  # noqa: PLR2004
-    message = "this address is not served" if unknown else error.detail
-    code = "unknown_url" if unknown else None
-    return Fault(error.status_code, message, code=code, headers=error.headers)
+    detail = "this address is not served, or not by this method"
+    return Fault(error.status_code, detail, headers=error.headers)
 
 
-def _uncertain(error: UncertainAnswerError) -> Fault:
+def _of_guard(error: Exception) -> Fault | None:
+    if isinstance(error, GuardTimeoutError):
+        return Fault(504, str(error), code="guard_timeout")
+    if isinstance(error, ConfigurationError | InputError):
+        return Fault(400, str(error))
+    if isinstance(error, UnicodeError):
+        return Fault(400, "a text in the request cannot be written as UTF-8")
+    if not isinstance(error, UncertainAnswerError):
+        return None
     fault = Fault(422, str(error), code="uncertain_answer")
     fault.body["snne_guard"] = {
         "id": error.assessment_id,
@@ -132,7 +120,19 @@ def _uncertain(error: UncertainAnswerError) -> Fault:
     return fault
 
 
-def _of_upstream(error: openai.APIStatusError, *, own_key: bool) -> Fault:
+def _of_upstream(error: Exception, *, own_key: bool) -> Fault | None:
+    if isinstance(error, openai.APIStatusError):
+        return _of_status(error, own_key=own_key)
+    status = upstream_status(error)
+    if status == "timeout":
+        return Fault(504, "the upstream took too long", code="upstream_timeout")
+    if status is None:
+        return None
+    message = "the upstream could not be reached, broke off or gave no answer"
+    return Fault(502, message, code="upstream_failed")
+
+
+def _of_status(error: openai.APIStatusError, *, own_key: bool) -> Fault:
     status, given = error.status_code, error.response.headers
     headers = {name: given[name] for name in _PASSED_ON if name in given}
     if own_key and status in {401, 403}:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import uuid
-from typing import Any
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import ClientDisconnect
@@ -80,17 +79,19 @@ class Gate:
     def _check(self, scope: Scope) -> None:
         path: bytes = scope.get("raw_path") or scope["path"].encode()
         if not _PATH.fullmatch(path) or {b".", b".."} & {*path.split(b"/")}:
-            raise Fault(404, "this address is not served", code="unknown_url")
+            raise Fault(404, "this address is not served")
         if self._local and not (_here(scope.get("server")) and _named_here(scope)):
             message = "without keys, only this machine may call by its own name"
             raise Fault(403, message, code="local_only")
 
 
 def _is_call(scope: Scope) -> bool:
-    return scope["path"].startswith("/v1/") or scope["method"] == "POST"
+    path: str = scope["path"]
+    return path.startswith("/v1/") or scope["method"] == "POST"
 
 
-def _here(server: Any) -> bool:  # noqa: ANN401 - a host and a port, or a socket's path
+def _here(server: tuple[str, int | None] | None) -> bool:
+    # A socket that is a file has a path and no port.
     return server is None or server[1] is None or not requires_keys(server[0])
 
 

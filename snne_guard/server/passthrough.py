@@ -127,12 +127,12 @@ class _Passed(Response):
         self, response: httpx.Response, failed: Callable[[int | str], None]
     ) -> None:
         self.status_code = response.status_code
-        self.raw_headers = _kept(response.headers.raw, (), prefix="x-snne-guard")
+        self.raw_headers = _kept(response.headers.raw, ("date",), prefix="x-snne-guard")
         self.raw_headers.append((b"x-snne-guard", b"passthrough"))
         self.background = None
         self._response, self._failed = response, failed
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, _: Scope, receive: Receive, send: Send) -> None:
         """Send it; break off where the upstream does or the client goes away."""
         try:
             with suppress(ClientGoneError):

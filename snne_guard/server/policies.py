@@ -16,7 +16,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from snne_guard.errors import ConfigurationError
-from snne_guard.openai import GuardOptions
+from snne_guard.openai.client import GuardOptions
 from snne_guard.types import OnError, OnUncertain, Prices, Schedule, ToolCalls
 
 __all__ = ["Access", "KeyTable", "ServerConfig", "load_config", "requires_keys"]

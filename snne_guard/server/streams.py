@@ -105,7 +105,7 @@ class EventStream(Response):
             raise self._first
         return self
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, _: Scope, receive: Receive, send: Send) -> None:
         """Send the stream; end it where the client goes away."""
         with suppress(ClientGoneError):
             await until_gone(receive, self._send(send))

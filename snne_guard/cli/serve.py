@@ -1,0 +1,118 @@
+"""``snne-guard serve``: the guard as a server for clients in any language."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from snne_guard.cli.console import note
+
+if TYPE_CHECKING:
+    from snne_guard.server import ServerConfig
+
+__all__ = ["serve"]
+
+
+def _variable(name: str, help_: str) -> typer.models.OptionInfo:
+    option: typer.models.OptionInfo = typer.Option(
+        envvar=f"SNNE_GUARD_{name}", help=help_
+    )
+    return option
+
+
+def serve(
+    *,
+    config: Annotated[
+        Path | None, _variable("CONFIG", "TOML file with policies and keys.")
+    ] = None,
+    upstream: Annotated[
+        str | None, _variable("UPSTREAM", "Address of the API that answers, with /v1.")
+    ] = None,
+    host: Annotated[
+        str | None, _variable("HOST", "Address to listen on; 127.0.0.1.")
+    ] = None,
+    port: Annotated[int | None, _variable("PORT", "Port to listen on; 8484.")] = None,
+    admin_port: Annotated[
+        int | None,
+        _variable("ADMIN_PORT", "Local port of the live page where there are keys."),
+    ] = None,
+    cors_origin: Annotated[
+        list[str] | None,
+        _variable("CORS_ORIGIN", "A web page's origin that may call; repeatable."),
+    ] = None,
+    max_requests_at_once: Annotated[
+        int | None,
+        _variable("MAX_REQUESTS_AT_ONCE", "Calls in flight before 429; 200."),
+    ] = None,
+    max_body: Annotated[
+        int | None, _variable("MAX_BODY", "Bytes of a guarded request; 32 MiB.")
+    ] = None,
+    n: Annotated[
+        int | None, _variable("N", "Replies of a call, in every policy; 5.")
+    ] = None,
+    threshold: Annotated[
+        float | None, _variable("THRESHOLD", "Largest accepted u, in every policy.")
+    ] = None,
+    on_uncertain: Annotated[
+        str | None,
+        _variable("ON_UNCERTAIN", "flag, refuse, fallback or raise, in every policy."),
+    ] = None,
+    show_texts: Annotated[
+        bool, typer.Option("--show-texts", help="Show texts on the live page.")
+    ] = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="Print what each key may do, and end.")
+    ] = False,
+) -> None:
+    """Guard every client of an OpenAI-compatible API, as a server in front of it.
+
+    Point a client's base URL at http://127.0.0.1:8484/v1. Options and the environment
+    (SNNE_GUARD_UPSTREAM, ...) go before the file.
+
+    Exit status: 0 the server was stopped; 2 wrong usage.
+    """
+    from snne_guard.server import create_app, load_config
+
+    settings = load_config(
+        config,
+        policy={"n": n, "threshold": threshold, "on_uncertain": on_uncertain},
+        upstream=upstream,
+        host=host,
+        port=port,
+        admin_port=admin_port,
+        cors_origins=cors_origin or None,
+        max_requests_at_once=max_requests_at_once,
+        max_body=max_body,
+        show_texts=show_texts or None,
+    )
+    if check:
+        create_app(settings)
+        for line in _summary(settings):
+            typer.echo(line)
+        return
+    from snne_guard.server.running import run
+
+    run(settings, started=note)
+
+
+def _summary(config: ServerConfig) -> list[str]:
+    lines = [
+        f"upstream {config.upstream}",
+        f"listens on {config.host}:{config.port}",
+    ]
+    for name, policy in config.policies.items():
+        given = policy.model_dump(exclude_unset=True).items()
+        options = ", ".join(f"{option} = {value}" for option, value in given)
+        lines.append(f"policy {name}: {options or 'defaults'}")
+    for name, key in config.keys.items():
+        first, *others = key.policies
+        policies = ", ".join([f"{first} (default)", *others])
+        upstream = f"upstream key from {key.upstream_key or 'nowhere'}"
+        files = "files" if key.files else "no files"
+        lines.append(f"key {name}: {policies}; {upstream}; {files}")
+    if not config.keys:
+        every = ", ".join(config.policies)
+        lines.append(f"no keys: everybody on this machine may use {every}")
+    return lines
