@@ -7,7 +7,6 @@ import base64
 import hashlib
 import json
 import math
-
 from collections.abc import AsyncIterator
 from importlib.resources import files
 
@@ -19,8 +18,8 @@ from snne_guard.server.metrics import Metrics
 
 __all__ = ["live_routes"]
 
-_LOOK_SECONDS = 0.25
-_QUIET_SECONDS = 10.0
+LOOK_SECONDS = 0.25
+QUIET_SECONDS = 10.0
 _HEADERS = {
     "Cache-Control": "no-store",
     "Cross-Origin-Resource-Policy": "same-origin",
@@ -76,11 +75,11 @@ async def _events(metrics: Metrics) -> AsyncIterator[str]:
     number, sent = 0, -math.inf
     yield "retry: 1000\n\n"
     while not metrics.closed:
-        if metrics.number != number or clock() - sent >= _QUIET_SECONDS:
+        if metrics.number != number or clock() - sent >= QUIET_SECONDS:
             state = metrics.since(number)
             number, sent = state["number"], clock()
             yield f"data: {json.dumps(state)}\n\n"
-        await asyncio.sleep(_LOOK_SECONDS)
+        await asyncio.sleep(LOOK_SECONDS)
 
 
 def _content_policy(page: str) -> str:

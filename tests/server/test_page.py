@@ -26,7 +26,8 @@ from snne_guard.types import Assessment, Cost, Sample
 pytestmark = pytest.mark.slow
 
 HOSTILE = "<img src=x onerror=\"document.title='taken'\"><script>alert(1)</script>"
-RTL = "\u202e\u2067ما هي عاصمة فرنسا؟"
+RTL = "\u202e\u2067ما هي عاصمة فرنسا؟"  # noqa: RUF001
+UNKNOWN = "\u2013"
 TABLE = "document.querySelector('.scroll')"
 
 
@@ -46,8 +47,11 @@ def free_port() -> int:
 
 
 @contextmanager
-def served(metrics: Metrics, port: int, *, show_texts: bool = False) -> Iterator[None]:
-    app = Starlette(routes=live_routes(metrics, show_texts=show_texts))
+def served(
+    metrics: Metrics | None, port: int, *, texts: bool = False
+) -> Iterator[None]:
+    """Serve the page on a port; without metrics a server that knows no page."""
+    app = Starlette(routes=metrics and live_routes(metrics, show_texts=texts))
     config = uvicorn.Config(app, port=port, log_level="warning", ws="none")
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run)
@@ -56,7 +60,8 @@ def served(metrics: Metrics, port: int, *, show_texts: bool = False) -> Iterator
     try:
         yield
     finally:
-        metrics.close()
+        if metrics:
+            metrics.close()
         server.should_exit = True
         thread.join(20)
         assert not thread.is_alive()
@@ -91,7 +96,7 @@ class Browser:
 
     def rows(self) -> list[list[str]]:
         found: list[list[str]] = self.ask(
-            "[...document.querySelectorAll('#rows tr:not(.texts)')]"
+            "[...document.querySelectorAll('tbody tr:first-child')]"
             ".map((row) => [...row.cells].map((cell) => cell.textContent))"
         )
         return found
@@ -127,7 +132,9 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     args += ["--disable-background-networking", f"--user-data-dir={profile}"]
     options = {"binary": chromium, "args": args}
     wanted = {"goog:chromeOptions": options, "goog:loggingPrefs": {"browser": "ALL"}}
-    with subprocess.Popen([driver, f"--port={port}"], stdout=subprocess.DEVNULL) as run:
+    with subprocess.Popen(  # noqa: S603 - the driver that is installed here
+        [driver, f"--port={port}"], stdout=subprocess.DEVNULL
+    ) as run:
         try:
             with httpx.Client(timeout=60) as http:
                 base = f"http://127.0.0.1:{port}/session"
@@ -173,3 +180,213 @@ def count(metrics: Metrics, many: int) -> None:
     observer = metrics.observer("default")
     for number in range(many):
         observer.on_assessment(assessment(number))
+
+
+@pytest.fixture
+def metrics() -> Metrics:
+    return Metrics()
+
+
+@pytest.fixture
+def url(metrics: Metrics) -> Iterator[str]:
+    port = free_port()
+    with served(metrics, port):
+        yield f"http://127.0.0.1:{port}/snne/live"
+
+
+@pytest.fixture
+def url_with_texts(metrics: Metrics) -> Iterator[str]:
+    port = free_port()
+    with served(metrics, port, texts=True):
+        yield f"http://127.0.0.1:{port}/snne/live"
+
+
+def test_it_shows_the_calls_as_numbers(
+    browser: Browser, metrics: Metrics, url: str
+) -> None:
+    browser.open(url)
+    browser.shows("No calls yet.")
+    browser.shows("no threshold is set")
+    observer = metrics.observer("strict")
+    metrics.upstream_error(502)
+    observer.on_assessment(
+        assessment(3, uncertainty=0.45, decision="refuse", reasons=("mixed_models",))
+    )
+    observer.on_assessment(
+        assessment(4, uncertainty=None, threshold=None, decision=None, cost=Cost())
+    )
+    until(lambda: len(browser.rows()) == 2)
+    second, first = browser.rows()
+    told = ["0.450", "0.350", "0.83", "812", "97", "0.00031", "strict", "mixed_models"]
+    assert first[2:] == [*told, "snne-000003"]
+    unknown = ["measured", UNKNOWN, UNKNOWN, "0.00", "0", "0", UNKNOWN, "strict", ""]
+    assert second[1:] == [*unknown, "snne-000004"]
+    for text in ("2 since the start", "50.0 %", "0.00 / 0.83", "502: 1", "refuse 1"):
+        browser.shows(text)
+    label = browser.ask("document.getElementById('minutes').ariaLabel")
+    assert "1 refuse" in label
+    assert "at most 2 calls in a minute" in label
+    label = browser.ask("document.getElementById('uncertainty').ariaLabel")
+    assert "0, 0, 0, 0, 1, 0, 0, 0, 0, 0;" in label
+    assert browser.ask("document.getAnimations().length") == 0
+    assert browser.console() == []
+
+
+def test_the_threshold_is_marked(browser: Browser, metrics: Metrics, url: str) -> None:
+    metrics.observer("a").on_assessment(assessment(1, threshold=0.35))
+    metrics.observer("b").on_assessment(assessment(2, threshold=-1.0))
+    browser.open(url)
+    browser.shows("accepted up to: a 0.350, b -1.000")
+    marks = browser.ask(
+        "[...document.querySelectorAll('.mark, .axis')]"
+        ".map((line) => +line.getAttribute('x1'))"
+    )
+    lefts, (at, lowest) = marks[:-2], marks[-2:]
+    right = browser.ask(
+        "+document.querySelector('#uncertainty .axis').getAttribute('x2')"
+    )
+    assert lowest == lefts[-1]
+    assert at == pytest.approx(lefts[-1] + 0.35 * (right - lefts[-1]))
+    browser.shows("nothing is accepted")
+
+
+def test_nothing_else_is_loaded_or_runs(browser: Browser, url: str) -> None:
+    browser.open(url)
+    browser.shows("live")
+    assert (
+        browser.ask(
+            "performance.getEntriesByType('resource').map((each) => each.name)"
+            f".filter((name) => name !== '{url.replace('live', 'events')}')"
+        )
+        == []
+    )
+    browser.run(
+        "const planted = document.createElement('script');"
+        "planted.textContent = \"document.title = 'taken'\";"
+        "document.body.append(planted)"
+    )
+    assert browser.ask("document.title") == "snne-guard live"
+    [refused] = browser.console()
+    assert "Content Security Policy" in refused
+
+
+def test_light_and_dark_on_a_screen_and_on_a_phone(
+    browser: Browser, metrics: Metrics, url: str
+) -> None:
+    count(metrics, 120)
+    backgrounds = set()
+    for width in (1280, 360):
+        for scheme in ("light", "dark"):
+            browser.open(url, width=width, color_scheme=scheme)
+            until(lambda: len(browser.rows()) == 100)
+            assert browser.ask("document.documentElement.scrollWidth") == width
+            scrolls = browser.ask(f"{TABLE}.scrollWidth > {TABLE}.clientWidth")
+            assert scrolls == (width == 360)
+            backgrounds.add(
+                (scheme, browser.ask("getComputedStyle(document.body).backgroundColor"))
+            )
+            browser.keep(f"live-{scheme}-{width}")
+    assert len(backgrounds) == len(dict(backgrounds).values()) == 2
+    assert browser.console() == []
+
+
+@pytest.mark.parametrize("width", [1280, 360])
+def test_hostile_texts_are_shown_and_do_nothing(
+    browser: Browser, metrics: Metrics, url_with_texts: str, width: int
+) -> None:
+    observer = metrics.observer(HOSTILE)
+    observer.on_assessment(
+        assessment(1, id=HOSTILE, question=HOSTILE, answer=Sample(text="x" * 1_000_000))
+    )
+    observer.on_assessment(
+        assessment(2, question=RTL, answer=Sample(text=RTL), reasons=(HOSTILE, RTL))
+    )
+    observer.on_assessment(assessment(3, question=None, answer=None))
+    browser.open(url_with_texts, width=width)
+    until(lambda: len(browser.rows()) == 3)
+    assert browser.rows()[2][8] == browser.rows()[2][10] == HOSTILE
+    details = "[...document.querySelectorAll('details')]"
+    browser.run(f"{details}.forEach((each) => {{ each.open = true }})")
+    shown = browser.ask(f"{details}.map((each) => each.textContent)")
+    assert shown[0] == "no questionquestionnoneanswernone"
+    assert shown[1] == f"{RTL}question{RTL}answer{RTL}"
+    assert f"question{HOSTILE}answerxxx" in shown[2]
+    assert shown[2].endswith("xxx… (1,000,000 characters)")
+    assert len(shown[2]) < 11_000
+    assert browser.ask("document.querySelector('main img, main script')") is None
+    assert browser.ask("document.title") == "snne-guard live"
+    assert browser.ask("document.documentElement.scrollWidth") == width
+    browser.keep(f"live-hostile-{width}")
+    assert browser.console() == []
+
+
+def test_a_thousand_quick_calls(browser: Browser, metrics: Metrics, url: str) -> None:
+    browser.open(url)
+    browser.shows("live")
+    count(metrics, 1000)
+    browser.shows("1,000 since the start")
+    assert [row[10] for row in browser.rows()] == [
+        f"snne-{number:06x}" for number in range(999, 899, -1)
+    ]
+    metrics.observer("default").on_assessment(assessment(1000))
+    browser.shows("1,001 since the start")
+    assert len(browser.rows()) == 100
+    assert browser.rows()[0][10] == "snne-0003e8"
+    assert browser.console() == []
+
+
+def test_it_goes_on_when_the_server_comes_back(browser: Browser) -> None:
+    port = free_port()
+    before = Metrics()
+    count(before, 5)
+    with served(before, port):
+        browser.open(f"http://127.0.0.1:{port}/snne/live")
+        until(lambda: len(browser.rows()) == 5)
+    browser.shows("connection lost, trying again")
+    with served(None, port):  # as a proxy does whose server is not there
+        time.sleep(4)
+    assert len(browser.rows()) == 5
+    after = Metrics()
+    count(after, 2)
+    with served(after, port):
+        until(lambda: len(browser.rows()) == 2)
+        assert browser.ask("document.getElementById('state').textContent") == "live"
+
+
+def test_it_can_be_paused(browser: Browser, metrics: Metrics, url: str) -> None:
+    browser.open(url)
+    browser.shows("live")
+    browser.run("document.getElementById('pause').click()")
+    browser.shows("paused")
+    count(metrics, 3)
+    time.sleep(0.6)
+    assert browser.rows() == []
+    browser.run("document.getElementById('pause').click()")
+    until(lambda: len(browser.rows()) == 3)
+
+
+def test_everything_is_reached_by_keyboard(
+    browser: Browser, metrics: Metrics, url_with_texts: str
+) -> None:
+    count(metrics, 1)
+    browser.open(url_with_texts, width=360)
+    until(lambda: len(browser.rows()) == 1)
+    tab, enter = "\ue004", "\ue007"
+    reached = []
+    for _ in range(4):
+        browser.press(tab)
+        reached.append(browser.ask("document.activeElement.textContent.trim()")[:18])
+        outline = "getComputedStyle(document.activeElement).outlineStyle"
+        assert browser.ask(outline) == "solid"
+        box = browser.ask("document.activeElement.getBoundingClientRect().left")
+        assert box >= 0
+    assert reached[:2] == ["To the last calls", "Pause"]
+    assert reached[2].startswith("time")
+    assert reached[3] == "Capital of France?"
+    browser.press(enter)
+    assert browser.ask("document.querySelector('details').open")
+    browser.open(url_with_texts, width=360)
+    until(lambda: len(browser.rows()) == 1)
+    browser.press(tab)
+    browser.press(enter)
+    assert browser.ask("document.activeElement.id") == "calls"
