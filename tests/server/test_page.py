@@ -51,7 +51,7 @@ def served(
     metrics: Metrics | None, port: int, *, texts: bool = False
 ) -> Iterator[None]:
     """Serve the page on a port; without metrics a server that knows no page."""
-    app = Starlette(routes=metrics and live_routes(metrics, show_texts=texts))
+    app = Starlette(routes=live_routes(metrics, show_texts=texts) if metrics else [])
     config = uvicorn.Config(app, port=port, log_level="warning", ws="none")
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run)
