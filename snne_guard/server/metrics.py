@@ -13,7 +13,7 @@ from typing import Any, get_args
 
 from snne_guard.types import Assessment, Decision, Observer
 
-__all__ = ["CALLS_KEPT", "Metrics"]
+__all__ = ["Metrics"]
 
 CALLS_KEPT = 100
 """Calls that are kept one by one."""
