@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Mapping
 from typing import Any
@@ -72,7 +73,8 @@ def upstream_status(error: BaseException) -> int | str | None:
         return "timeout"
     if isinstance(error, openai.APIError | httpx.HTTPError):
         return "connection"
-    return "no answer" if isinstance(error, SamplingError) else None
+    unreadable = isinstance(error, SamplingError | json.JSONDecodeError)
+    return "unreadable" if unreadable else None
 
 
 def fault_of(error: Exception, *, own_key: bool = False) -> Fault:

@@ -106,7 +106,6 @@ class ServerConfig(_Table):
         cors_origins: Origins of the web pages that may call; ``*``: all.
         max_requests_at_once: How many calls may be in flight; more get status 429.
         max_body: Bytes that the body of a guarded request may have.
-        max_retries: How often the upstream is asked again after a failure.
         show_texts: Whether the live page shows questions and answers.
         policies: Options of a guard by name. The first is the default; none: one that
             is called ``default`` and has the guard's own defaults.
@@ -121,7 +120,6 @@ class ServerConfig(_Table):
     cors_origins: list[str] = []
     max_requests_at_once: Annotated[int, Field(ge=1)] = 200
     max_body: Annotated[int, Field(ge=1)] = 32 * 2**20
-    max_retries: Annotated[int, Field(ge=0)] = 2
     show_texts: bool = False
     policies: dict[str, PolicyOptions] = {}
     keys: dict[str, KeyOptions] = {}

@@ -76,7 +76,7 @@ class _ToScore(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
-    answers: Annotated[list[_Answer], Field(min_length=1, max_length=50)]
+    answers: Annotated[list[_Answer], Field(min_length=1, max_length=20)]
     question: _Answer | None = None
     token_logprobs: list[list[float] | None] | None = None
     self_check: float | Literal["unknown"] | None = None
@@ -100,7 +100,6 @@ class Service:
         self._client = openai.AsyncOpenAI(
             base_url=self._upstream,
             api_key="set for each request",
-            max_retries=config.max_retries,
             http_client=shared,
         )
         self._guards: dict[str, AsyncGuardedOpenAI] = {}
@@ -138,7 +137,7 @@ class Service:
         access, policy = self._enter(request)
         body = await self._body(request)
         streamed = _check(body)
-        if body.get("background"):
+        if body.get("background") and api is _RESPONSES:
             return await self._unscored(request, access, policy, body)
         post = partial(
             self._guards[policy].post,

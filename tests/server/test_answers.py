@@ -1,0 +1,244 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import openai
+import pytest
+
+from snne_guard.settings import REFUSAL
+from tests.server.support import Running, serving
+from tests.support.openai_server import (
+    APART,
+    CHAT,
+    RESPONSES,
+    Answer,
+    Server,
+    always,
+    split,
+)
+
+
+@pytest.fixture
+def upstream() -> Iterator[Server]:
+    with Server(split("Paris", *APART)) as server:
+        yield server
+
+
+@pytest.fixture
+def flagging(upstream: Server) -> Iterator[Running]:
+    with serving(upstream.url, policy={"threshold": 0.4}) as running:
+        yield running
+
+
+@pytest.fixture
+def refusing(upstream: Server) -> Iterator[Running]:
+    policy = {"threshold": 0.4, "on_uncertain": "refuse"}
+    with serving(upstream.url, policy=policy) as running:
+        yield running
+
+
+def events(text: str) -> list[dict[str, Any]]:
+    lines = [line.removeprefix("data: ") for line in text.splitlines()]
+    return [json.loads(line) for line in lines if line.startswith("{")]
+
+
+def test_an_answer_carries_its_assessment_in_the_body_and_in_headers(
+    flagging: Running,
+) -> None:
+    raw = flagging.client().chat.completions.with_raw_response.create(**CHAT)
+    answer = raw.parse()
+    record = answer.to_dict()["snne_guard"]
+    assert answer.choices[0].message.content == "Paris"
+    assert record["decision"] == "flag"
+    assert record["uncertainty"] > 0.4
+    assert raw.headers["x-snne-guard-id"] == record["id"]
+    assert raw.headers["x-snne-guard-decision"] == "flag"
+    assert float(raw.headers["x-snne-guard-uncertainty"]) == record["uncertainty"]
+
+
+def test_usage_is_that_of_all_draws(flagging: Running) -> None:
+    answer = flagging.client().chat.completions.create(**CHAT)
+    cost = answer.to_dict()["snne_guard"]["cost"]
+    assert answer.usage is not None
+    assert answer.usage.prompt_tokens == cost["prompt_tokens"] == 10
+    assert answer.usage.completion_tokens == cost["completion_tokens"] == 5
+    assert answer.usage.total_tokens == 15
+    response = flagging.client().responses.create(**RESPONSES)
+    assert response.usage is not None
+    assert response.usage.input_tokens == 25
+    assert response.usage.total_tokens == 30
+
+
+def test_usage_with_a_fallback_counts_its_answer_too(upstream: Server) -> None:
+    policy = {"threshold": 0.4, "on_uncertain": "fallback", "fallback": "larger"}
+    with serving(upstream.url, policy=policy) as running:
+        answer = running.client().chat.completions.create(**CHAT)
+    assert upstream.requests[-1].body["model"] == "larger"
+    assert answer.usage is not None
+    assert (answer.usage.prompt_tokens, answer.usage.total_tokens) == (15, 21)
+
+
+def test_fields_that_the_package_does_not_know_survive() -> None:
+    message = {"reasoning_content": "hm", "role": "assistant"}
+    body = {
+        "id": "1",
+        "object": "chat.completion",
+        "citations": ["a"],
+        "choices": [
+            {
+                "index": 0,
+                "finish_reason": "stop",
+                "message": {"content": "Paris", **message},
+            }
+        ],
+    }
+    with Server(always(body=body)) as upstream, serving(upstream.url) as running:
+        answer = httpx.post(f"{running.url}/v1/chat/completions", json=CHAT).json()
+    assert answer["citations"] == ["a"]
+    assert answer["choices"][0]["message"]["reasoning_content"] == "hm"
+    assert "usage" not in answer
+
+
+def test_an_uncertain_answer_is_refused_without_a_trace_of_it(
+    refusing: Running,
+) -> None:
+    raw = refusing.client().chat.completions.with_raw_response.create(**CHAT)
+    answer = raw.parse()
+    assert answer.choices[0].message.content == REFUSAL
+    assert answer.choices[0].finish_reason == "stop"
+    assert "Paris" not in raw.text
+    assert raw.headers["x-snne-guard-decision"] == "refuse"
+
+
+@pytest.mark.parametrize(
+    ("fixture", "decision", "text"),
+    [("flagging", "flag", "Paris"), ("refusing", "refuse", REFUSAL)],
+)
+def test_a_stream_ends_with_the_assessment(
+    fixture: str, decision: str, text: str, request: pytest.FixtureRequest
+) -> None:
+    running = request.getfixturevalue(fixture)
+    body = {**CHAT, "stream": True, "stream_options": {"include_usage": True}}
+    answer = httpx.post(f"{running.url}/v1/chat/completions", json=body)
+    assert answer.headers["content-type"] == "text/event-stream; charset=utf-8"
+    assert answer.text.endswith("data: [DONE]\n\n")
+    *parts, last = events(answer.text)
+    assert last["usage"]["total_tokens"] == 15
+    assert last["snne_guard"]["decision"] == decision
+    assert all("snne_guard" not in part for part in parts)
+    texts = [part["choices"][0]["delta"].get("content") or "" for part in parts]
+    assert "".join(texts) == text
+
+
+@pytest.mark.parametrize(
+    ("fixture", "text"), [("flagging", "Paris"), ("refusing", REFUSAL)]
+)
+def test_a_streamed_response_ends_with_the_assessment(
+    fixture: str, text: str, request: pytest.FixtureRequest
+) -> None:
+    running = request.getfixturevalue(fixture)
+    with running.client().responses.stream(**RESPONSES) as stream:
+        kinds = [event.type for event in stream]
+        response = stream.get_final_response()
+    assert kinds[-1] == "response.completed"
+    assert response.output_text == text
+    assert response.to_dict()["snne_guard"]["uncertainty"] > 0.4
+
+
+def test_halves_of_a_character_pass_through_a_stream() -> None:
+    answer = Answer(texts=["\ud83d \ude00"])
+    with Server(lambda _: answer) as upstream, serving(upstream.url) as running:
+        body = {**CHAT, "stream": True}
+        got = httpx.post(f"{running.url}/v1/chat/completions", json=body)
+    deltas = [e["choices"][0]["delta"].get("content", "") for e in events(got.text)]
+    assert "".join(deltas) == "\ud83d \ude00"
+
+
+def test_an_answer_that_is_raised_is_an_error_of_the_api(upstream: Server) -> None:
+    policy = {"threshold": 0.4, "on_uncertain": "raise"}
+    with serving(upstream.url, policy=policy) as running:
+        with pytest.raises(openai.UnprocessableEntityError) as caught:
+            running.client().chat.completions.create(**CHAT)
+    assert caught.value.code == "uncertain_answer"
+    told = caught.value.response.json()
+    assert told["snne_guard"]["uncertainty"] > 0.4
+    assert "Paris" not in caught.value.response.text
+
+
+def test_a_held_stream_is_kept_alive(
+    upstream: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("snne_guard.server.streams.PATIENCE", 0.1)
+    upstream.script = always(delay=0.5)
+    policy = {"threshold": 0.4, "on_uncertain": "refuse"}
+    with serving(upstream.url, policy=policy) as running:
+        body = {**CHAT, "stream": True}
+        got = httpx.post(f"{running.url}/v1/chat/completions", json=body)
+    assert got.text.startswith(": the answer is not decided on yet\n\n")
+    assert got.text.endswith("data: [DONE]\n\n")
+
+
+def test_a_held_stream_that_fails_ends_with_an_error(
+    upstream: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("snne_guard.server.streams.PATIENCE", 0.1)
+    upstream.script = always(delay=0.5, status=400)
+    with serving(
+        upstream.url, policy={"on_uncertain": "refuse", "threshold": 0.4}
+    ) as s:
+        with pytest.raises(openai.APIError, match="no"):
+            list(s.client().chat.completions.create(**CHAT, stream=True))
+
+
+def test_a_background_response_passes_unscored_and_says_so(upstream: Server) -> None:
+    upstream.script = always(body={"id": "r", "status": "queued", "output": []})
+    url = "/v1/responses"
+    with serving(upstream.url) as running:
+        got = httpx.post(running.url + url, json={**RESPONSES, "background": True})
+    assert got.json()["status"] == "queued"
+    assert got.json()["snne_guard"]["decision"] == "unscored"
+    assert got.headers["x-snne-guard-decision"] == "unscored"
+    assert len(upstream.requests) == 1
+
+
+@pytest.mark.parametrize("stream", [True, False])
+def test_a_background_response_is_no_way_round_a_policy_that_withholds(
+    refusing: Running, upstream: Server, *, stream: bool
+) -> None:
+    body = {**RESPONSES, "background": True, "stream": stream}
+    got = httpx.post(f"{refusing.url}/v1/responses", json=body)
+    assert got.status_code == 400
+    assert not upstream.requests
+
+
+def test_answers_that_exist_are_scored(refusing: Running) -> None:
+    url = f"{refusing.url}/snne/score"
+    alike = httpx.post(url, json={"answers": ["Paris"] * 3}).json()
+    apart = httpx.post(url, json={"answers": ["Paris", *APART], "question": "?"}).json()
+    assert alike["uncertainty"] == 0
+    assert apart["uncertainty"] > 0.9
+    empty = httpx.post(url, json={"answers": ["", "Paris"]}).json()
+    assert (empty["value"], empty["uncertainty"]) == (None, None)
+    for wrong in ({}, {"answers": []}, {"answers": ["a"], "method": "snne"}):
+        assert httpx.post(url, json=wrong).status_code == 400
+
+
+def test_a_given_answer_is_assessed(refusing: Running, upstream: Server) -> None:
+    url = f"{refusing.url}/snne/assess"
+    given = httpx.post(url, json={**CHAT, "answer": "Madrid"}).json()
+    assert given["decision"] == "refuse"
+    assert not upstream.answers
+    assert httpx.post(url, json=RESPONSES).json()["decision"] == "refuse"
+    assert upstream.answers
+    assert httpx.post(url, json={"model": "m"}).status_code == 400
+
+
+def test_long_answers_are_compressed(upstream: Server) -> None:
+    upstream.script = always("word " * 1000)
+    with serving(upstream.url) as running:
+        got = httpx.post(f"{running.url}/v1/chat/completions", json=CHAT)
+    assert got.headers["content-encoding"] == "gzip"
+    assert got.json()["choices"][0]["message"]["content"] == "word " * 1000

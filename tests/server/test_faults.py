@@ -1,0 +1,290 @@
+from __future__ import annotations
+
+import json
+import logging
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import httpx
+import openai
+import pytest
+
+from tests.server.support import Running, echo, key, serving
+from tests.support.openai_server import (
+    APART,
+    CHAT,
+    RESPONSES,
+    Answer,
+    Server,
+    always,
+    split,
+)
+
+ONCE = {"x-should-retry": "false"}
+HTML = "<html>Bad gateway: secret</html>"
+CALLS: list[tuple[str, dict[str, Any]]] = [
+    ("chat/completions", CHAT),
+    ("chat/completions", {**CHAT, "stream": True}),
+    ("responses", RESPONSES),
+    ("responses", {**RESPONSES, "stream": True}),
+]
+
+
+def call(running: Running, path: str, body: dict[str, Any]) -> httpx.Response:
+    return httpx.post(f"{running.url}/v1/{path}", json=body, timeout=30)
+
+
+@pytest.mark.parametrize(("path", "body"), CALLS)
+@pytest.mark.parametrize("on_uncertain", ["flag", "refuse"])
+@pytest.mark.parametrize(
+    ("answer", "status", "told"),
+    [
+        (Answer(status=429, headers={**ONCE, "retry-after": "7"}), 429, "no"),
+        (Answer(status=401), 401, "no"),
+        (Answer(status=500, body=HTML, headers=ONCE), 500, "no JSON"),
+        (Answer(status=400, body={"detail": "mine"}), 400, "mine"),
+        (Answer(status=404, body="[]"), 404, "no JSON"),
+        (Answer(body=HTML), 502, "upstream"),
+        (Answer(body={"error": {"message": "secret", "code": 5}}), 502, "upstream"),
+    ],
+)
+def test_an_upstream_that_fails_is_an_error_of_the_api(
+    path: str,
+    body: dict[str, Any],
+    on_uncertain: str,
+    answer: Answer,
+    status: int,
+    told: str,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    policy = {"threshold": 0.4, "on_uncertain": on_uncertain}
+    with Server(lambda _: answer) as upstream:
+        with serving(upstream.url, policy=policy) as running:
+            got = call(running, path, body)
+            counted = httpx.get(f"{running.url}/metrics").text
+    assert got.status_code == status
+    assert told in got.text
+    assert "secret" not in got.text + caplog.text
+    assert "Traceback" not in caplog.text
+    assert got.headers.get("retry-after") == answer.headers.get("retry-after")
+    assert "snne_guard_upstream_errors_total{" in counted
+
+
+@pytest.mark.parametrize(("path", "body"), CALLS)
+def test_an_upstream_that_breaks_off_is_an_error(
+    path: str, body: dict[str, Any]
+) -> None:
+    with Server(always("one two three four", cut=True)) as upstream:
+        with serving(upstream.url) as running:
+            got = call(running, path, body)
+    if "stream" not in body:  # there is nothing to break off
+        assert got.status_code == 200
+        return
+    assert got.status_code == 200
+    last = got.text.rstrip().splitlines()[-1]
+    assert json.loads(last.removeprefix("data: "))["error"]["code"] == "upstream_failed"
+    assert "[DONE]" not in got.text
+
+
+def test_the_client_sees_a_stream_that_broke_off() -> None:
+    with Server(always("one two three four", cut=True)) as upstream:
+        with serving(upstream.url) as running:
+            with pytest.raises(openai.APIError, match="broke off"):
+                list(running.client().chat.completions.create(**CHAT, stream=True))
+            with pytest.raises(openai.APIError, match="broke off"):
+                list(running.client().responses.create(**RESPONSES, stream=True))
+
+
+@pytest.mark.parametrize(("path", "body"), CALLS)
+def test_an_upstream_that_is_not_there_is_an_error(
+    path: str, body: dict[str, Any]
+) -> None:
+    with serving("http://127.0.0.1:1/v1") as running:
+        got = call(running, path, body)
+    assert got.status_code == 502
+    assert got.json()["error"]["code"] == "upstream_failed"
+
+
+@pytest.mark.parametrize(("path", "body"), CALLS)
+def test_an_upstream_that_is_slow_is_a_timeout(path: str, body: dict[str, Any]) -> None:
+    policy = {"timeout": 0.3, "threshold": 0.4, "on_uncertain": "refuse"}
+    with Server(always(hang=True)) as upstream:
+        with serving(upstream.url, policy=policy) as running:
+            got = call(running, path, body)
+    assert got.status_code == 504
+    assert got.json()["error"]["code"] == "guard_timeout"
+
+
+@pytest.mark.parametrize(("path", "body"), CALLS)
+def test_a_page_in_place_of_an_answer_is_an_error(
+    path: str, body: dict[str, Any]
+) -> None:
+    with echo() as upstream, serving(upstream.url) as running:
+        upstream.body, upstream.headers = HTML.encode(), {"content-type": "text/html"}
+        got = call(running, path, body)
+    assert got.status_code == 502
+    assert "secret" not in got.text
+
+
+def test_a_failure_that_may_pass_is_tried_again() -> None:
+    failed = iter([True, True, False])
+
+    def script(_: Any) -> Answer:
+        return Answer(status=503 if next(failed, False) else 200)
+
+    with Server(script) as upstream:
+        with serving(upstream.url, policy={"n": 2}) as running:
+            assert call(running, "chat/completions", CHAT).status_code == 200
+
+
+def test_what_breaks_here_is_no_traceback(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(*_: Any, **__: Any) -> None:
+        msg = "secret"
+        raise ZeroDivisionError(msg)
+
+    monkeypatch.setattr("snne_guard.server.service._headers", broken)
+    with Server(always()) as upstream, serving(upstream.url) as running:
+        got = call(running, "chat/completions", CHAT)
+    assert got.status_code == 500
+    assert got.json()["error"]["code"] == "server_failed"
+    assert "ZeroDivisionError" in caplog.text
+    assert "secret" not in got.text + caplog.text
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("on_uncertain", ["flag", "refuse"])
+def test_a_client_that_goes_away_ends_its_draws(
+    on_uncertain: str, *, stream: bool
+) -> None:
+    policy = {"threshold": 0.4, "on_uncertain": on_uncertain, "n": 3}
+    with Server(always(hang=True)) as upstream:
+        with serving(upstream.url, policy=policy) as running:
+            body = json.dumps({**RESPONSES, "stream": stream})
+            with socket.create_connection(("127.0.0.1", running.port)) as client:
+                head = "POST /v1/responses HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+                kind = "Content-Type: application/json\r\n"
+                length = f"Content-Length: {len(body)}\r\n\r\n"
+                client.sendall((head + kind + length + body).encode())
+                upstream.wait_for_requests(3)
+                assert upstream.abandoned == 0
+            upstream.wait_for_abandoned(3)
+
+
+def test_a_client_that_leaves_a_stream_ends_its_draws() -> None:
+    answer = Answer(texts=["one two three four five"], chunk_delay=0.3)
+    with Server(split(answer, "x", hang=True)) as upstream:
+        with serving(upstream.url, policy={"n": 2}) as running:
+            stream = running.client().chat.completions.create(**CHAT, stream=True)
+            next(iter(stream))
+            stream.close()
+            upstream.wait_for_abandoned(2)
+
+
+def test_nothing_that_was_asked_or_answered_is_logged(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.INFO)
+    question = [{"role": "user", "content": "prompt-text?"}]
+    body = {"model": "m", "messages": question}
+    keys = {"a": key("key-text")}
+    with Server(split("answer-text", *APART)) as upstream:
+        with serving(upstream.url, keys=keys, policy={"threshold": 0.1}) as running:
+            head = {"authorization": "Bearer key-text"}
+            url = f"{running.url}/v1/chat/completions"
+            httpx.post(url, json=body, headers=head)
+            httpx.post(url, json={**body, "stream": True}, headers=head)
+            httpx.post(url, content=b"{prompt-text", headers=head)
+            upstream.script = always(status=500, body="answer-text")
+            httpx.post(url, json=body, headers=head)
+    logged = " ".join(record.getMessage() for record in caplog.records)
+    assert not any(f"{what}-text" in logged for what in ("key", "prompt", "answer"))
+
+
+# -- The process -----------------------------------------------------------------------
+
+
+@contextmanager
+def process(*options: str) -> Iterator[tuple[subprocess.Popen[str], Running]]:
+    """Run the command; its first line says where it listens."""
+    command = [sys.executable, "-m", "snne_guard", "serve", "--port", "0", *options]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as running:  # noqa: S603 - our own
+        assert running.stderr is not None
+        line = running.stderr.readline()
+        assert "listening on http://127.0.0.1:" in line
+        try:
+            yield running, Running(port=int(line.rpartition(":")[2]))
+        finally:
+            running.kill()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals")
+def test_sigterm_lets_calls_in_flight_end() -> None:
+    with Server(always("Paris", delay=1)) as upstream:
+        with process("--upstream", upstream.url, "--n", "2") as (server, running):
+            page = httpx.stream("GET", f"{running.url}/snne/events")
+            answers: list[httpx.Response] = []
+            work = threading.Thread(
+                target=lambda: answers.append(call(running, *CALLS[0]))
+            )
+            with page:
+                work.start()
+                upstream.wait_for_requests(1)
+                server.send_signal(signal.SIGTERM)
+                work.join(10)
+                with pytest.raises(httpx.ConnectError):
+                    httpx.get(f"{running.url}/health")
+            assert server.wait(10) == 0
+            assert server.stderr is not None
+            assert server.stderr.read().strip() == ""
+    assert answers[0].json()["choices"][0]["message"]["content"] == "Paris"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals")
+def test_the_live_page_has_a_port_of_its_own_where_there_are_keys(
+    tmp_path: Any,
+) -> None:
+    with Server(always("Paris")) as upstream:
+        text = f'upstream = "{upstream.url}"\nadmin_port = 0\n[keys.a]\n'
+        fields = key("a")
+        (tmp_path / "serve.toml").write_text(
+            f'{text}sha256 = "{fields["sha256"]}"\npolicies = ["default"]'
+        )
+        with process("--config", str(tmp_path / "serve.toml")) as (server, first):
+            assert server.stderr is not None
+            line = server.stderr.readline()
+            both = [first, Running(port=int(line.rpartition(":")[2]))]
+            pages = [httpx.get(f"{each.url}/metrics").status_code for each in both]
+            asked = [call(each, *CALLS[0]).status_code for each in both]
+            server.send_signal(signal.SIGINT)
+            assert server.wait(10) == 0
+    assert sorted(pages) == [200, 404]
+    assert sorted(asked) == [401, 404]
+
+
+def test_a_port_that_is_taken_ends_the_command(tmp_path: Any) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        command = [sys.executable, "-m", "snne_guard", "serve"]
+        options = ["--upstream", "http://127.0.0.1:9/v1", "--port", port]
+        began = time.monotonic()
+        done = subprocess.run(  # noqa: S603 - our own
+            [*command, *options],
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd=tmp_path,
+        )
+    assert done.returncode != 0
+    assert "address already in use" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert time.monotonic() - began < 30

@@ -1,0 +1,275 @@
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import openai
+import pytest
+
+from tests.server.support import Running, raw, serving
+from tests.support.openai_server import CHAT, Server, always, split
+
+HEAD = "Host: 127.0.0.1\nConnection: close\nContent-Type: application/json\n"
+BODY = json.dumps(CHAT)
+
+
+@pytest.fixture
+def upstream() -> Iterator[Server]:
+    with Server(always("Paris")) as server:
+        yield server
+
+
+@pytest.fixture
+def running(upstream: Server) -> Iterator[Running]:
+    with serving(upstream.url, max_body=2000) as found:
+        yield found
+
+
+def post(running: Running, target: str, *, head: str = HEAD, body: str = BODY) -> str:
+    length = f"Content-Length: {len(body)}\n\n"
+    return raw(running, f"POST {target} HTTP/1.1\n{head}{length}{body}")
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        *("/v1/completions", "/v1/chat/completions/", "/v1/chat//completions"),
+        *("//v1/chat/completions", "/v1/chat%2Fcompletions", "/v1/chat/completions%20"),
+        *(
+            "/v1/chat/./completions",
+            "/v1/audio/../chat/completions",
+            "/chat/completions",
+        ),
+        *(
+            "/v1/audio/%2e%2e/chat/completions",
+            "/v1/%63hat/completions",
+            "/V1/responses",
+        ),
+        *("/v1/files/..%2fchat%2fcompletions", "/v1/embeddings/../chat/completions"),
+        *("/v1/chat/completions;x=1", "/v1/assistants", "/v1/batches", "/v1/threads"),
+        *("http://127.0.0.1/v1/chat/completions", "/v1/responses/compact", "/v1"),
+        *("/v1/audio/chat/completions", "/v1/images/..", "/v1/chat/completions/x"),
+        *("/v1/realtime", "/", "/v1\\chat\\completions", "/v1/engines/m/completions"),
+    ],
+)
+def test_no_other_address_leads_to_the_upstream(
+    running: Running, upstream: Server, target: str
+) -> None:
+    got = post(running, target)
+    head, _, body = got.partition("\r\n\r\n")
+    assert head.startswith("HTTP/1.1 404 ")
+    assert json.loads(body)["error"]["code"] == "unknown_url"
+    assert not upstream.requests
+
+
+@pytest.mark.parametrize("method", ["GET", "PUT", "DELETE", "OPTIONS", "HEAD", "PATCH"])
+@pytest.mark.parametrize("path", ["chat/completions", "responses"])
+def test_no_other_method_leads_to_the_upstream(
+    running: Running, upstream: Server, method: str, path: str
+) -> None:
+    got = httpx.request(method, f"{running.url}/v1/{path}")
+    assert got.status_code == 405
+    assert method == "HEAD" or got.json()["error"]["type"] == "invalid_request_error"
+    assert not upstream.requests
+
+
+def test_stored_answers_cannot_be_fetched(running: Running, upstream: Server) -> None:
+    for path in ("responses/resp_1", "chat/completions/chatcmpl-1"):
+        assert httpx.get(f"{running.url}/v1/{path}").status_code == 404
+    assert not upstream.requests
+
+
+@pytest.mark.parametrize("path", ["/v1/responses", "/v1/realtime", "/snne/score"])
+def test_websockets_are_not_served(
+    running: Running, upstream: Server, path: str
+) -> None:
+    upgrade = "Upgrade: websocket\nSec-WebSocket-Key: YQ==\nSec-WebSocket-Version: 13\n"
+    head = "Host: 127.0.0.1\nConnection: Upgrade, close\n"
+    got = raw(running, f"GET {path} HTTP/1.1\n{head}{upgrade}\n")
+    assert got.startswith(("HTTP/1.1 404 ", "HTTP/1.1 405 "))
+    assert not upstream.requests
+
+
+@pytest.mark.parametrize(
+    "smuggled",
+    [
+        "Content-Length: 5\n",
+        "Transfer-Encoding: chunked\nContent-Length: 5\n",
+        "Transfer-Encoding: xchunked\n",
+    ],
+)
+def test_a_request_of_two_lengths_is_no_two_requests(
+    running: Running, upstream: Server, smuggled: str
+) -> None:
+    inner = f"POST /v1/completions HTTP/1.1\n{HEAD}\n"
+    got = post(running, "/v1/chat/completions", head=HEAD + smuggled, body=inner)
+    assert got.startswith("HTTP/1.1 400 ")
+    assert all(asked.path == "/v1/chat/completions" for asked in upstream.requests)
+    assert not upstream.requests
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        ("{", 400),
+        ("[]", 400),
+        ("[" * 100_000, 413),
+        ("[" * 1_900, 400),
+        ('{"model": NaN}', 400),
+        (f'{{"model": {"1" * 1_900}', 400),
+        ('{"model": "m", "messages": [], "n": 2}', 400),
+        ('{"model": "m", "messages": [], "n": [1]}', 400),
+        ('{"model": "m", "messages": [], "n": 0}', 400),
+        ('{"model": "m", "messages": [], "stream": "yes"}', 400),
+        ('{"model": "m", "messages": [], "background": true}', 400),
+        (json.dumps({"model": "m", "messages": ["x" * 3_000]}), 413),
+    ],
+)
+def test_bodies_that_make_no_sense_are_refused(
+    running: Running, upstream: Server, body: str, status: int
+) -> None:
+    url = f"{running.url}/v1/chat/completions"
+    got = httpx.post(url, content=body, headers={"content-type": "application/json"})
+    assert got.status_code == status
+    assert got.json()["error"]["message"]
+    assert not upstream.requests
+
+
+def test_a_body_without_a_length_is_limited_too(running: Running) -> None:
+    def parts() -> Iterator[bytes]:
+        for _ in range(10):
+            yield b" " * 1000
+
+    url = f"{running.url}/v1/chat/completions"
+    head = {"content-type": "application/json"}
+    assert httpx.post(url, content=parts(), headers=head).status_code == 413
+
+
+@pytest.mark.parametrize("body", [b"\xff{}", b'{"model": "\xff"}', b""])
+def test_what_is_no_utf_8_is_refused(running: Running, body: bytes) -> None:
+    url = f"{running.url}/v1/chat/completions"
+    got = httpx.post(url, content=body, headers={"content-type": "application/json"})
+    assert got.status_code == 400
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"messages": "x"},
+        {"messages": [1, None, "a", {}]},
+        {"messages": [{"role": "user", "content": "\ud800"}]},
+        {"messages": [], "tools": 5},
+        {"messages": None, "response_format": 5},
+        {"model": {"a": 1}, "messages": []},
+        {"messages": [{"role": "user", "content": [1]}], "functions": "f"},
+    ],
+)
+def test_odd_shapes_never_break_the_server(
+    running: Running, fields: dict[str, Any]
+) -> None:
+    url = f"{running.url}/v1/chat/completions"
+    body = json.dumps({"model": "m", **fields})  # httpx would refuse half a character
+    got = httpx.post(url, content=body, headers={"content-type": "application/json"})
+    assert got.status_code in {200, 400}
+
+
+def test_a_web_page_cannot_post_without_being_asked(
+    running: Running, upstream: Server
+) -> None:
+    url = f"{running.url}/v1/chat/completions"
+    got = httpx.post(url, content=BODY, headers={"content-type": "text/plain"})
+    assert got.status_code == 400
+    assert not upstream.requests
+
+
+@pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example", "10.0.0.1"])
+def test_without_keys_a_name_that_leads_here_does_not_help(
+    running: Running, upstream: Server, host: str
+) -> None:
+    for path in ("/v1/models", "/snne/live", "/metrics", "/snne/events", "/health"):
+        got = httpx.get(running.url + path, headers={"host": host})
+        assert got.status_code == 403
+    assert not upstream.requests
+
+
+@pytest.mark.parametrize("host", ["localhost:1", "127.0.0.1", "[::1]:80", "LOCALHOST"])
+def test_names_of_this_machine_are_served(running: Running, host: str) -> None:
+    assert httpx.get(f"{running.url}/health", headers={"host": host}).is_success
+    assert httpx.get(f"{running.url}/ready", headers={"host": host}).is_success
+
+
+def test_too_many_at_once_are_told_to_come_back(upstream: Server) -> None:
+    upstream.script = always(delay=0.5)
+    with serving(upstream.url, max_requests_at_once=1) as running:
+        first = threading.Thread(
+            target=lambda: running.client().chat.completions.create(**CHAT)
+        )
+        first.start()
+        upstream.wait_for_requests(1)
+        with pytest.raises(openai.RateLimitError) as caught:
+            running.client().chat.completions.create(**CHAT)
+        assert caught.value.response.headers["retry-after"] == "1"
+        assert httpx.get(f"{running.url}/health").is_success
+        first.join()
+        running.client().chat.completions.create(**CHAT)
+
+
+def test_a_request_id_is_kept_or_made(running: Running) -> None:
+    url = f"{running.url}/v1/chat/completions"
+    kept = httpx.post(url, json=CHAT, headers={"x-request-id": "mine-1"})
+    assert kept.headers["x-request-id"] == "mine-1"
+    odd = httpx.post(url, json=CHAT, headers={"x-request-id": "a b" * 100})
+    assert odd.headers["x-request-id"].startswith("req_")
+    missing = httpx.get(f"{running.url}/none")
+    assert missing.headers["x-request-id"].startswith("req_")
+
+
+def test_pages_of_other_origins_may_call_only_where_it_was_said(
+    running: Running, upstream: Server
+) -> None:
+    origin = {"origin": "https://app.example"}
+    asked = {**origin, "access-control-request-method": "POST"}
+    asked["access-control-request-headers"] = "authorization,content-type"
+    url = "/v1/chat/completions"
+    assert (
+        "access-control-allow-origin"
+        not in httpx.options(running.url + url, headers=asked).headers
+    )
+    with serving(upstream.url, cors_origins=["https://app.example"]) as open_to:
+        allowed = httpx.options(open_to.url + url, headers=asked)
+        got = httpx.post(open_to.url + url, json=CHAT, headers=origin)
+        failed = httpx.post(open_to.url + url, json={"n": 2}, headers=origin)
+        other = httpx.post(
+            open_to.url + url, json=CHAT, headers={"origin": "https://evil.example"}
+        )
+    assert allowed.headers["access-control-allow-origin"] == "https://app.example"
+    for answer in (got, failed):
+        assert answer.headers["access-control-allow-origin"] == "https://app.example"
+    assert "x-snne-guard-decision" in got.headers["access-control-expose-headers"]
+    assert "access-control-allow-origin" not in other.headers
+
+
+def test_clients_decide_nothing_by_headers_of_their_own(upstream: Server) -> None:
+    upstream.script = split("Paris", "Rome")
+    smuggled = {
+        "x-stainless-raw-response": "true",
+        "cookie": "a=b",
+        "x-forwarded-for": "1.2.3.4",
+        "host": "localhost",
+        "idempotency-key": "once",
+        "openai-organization": "org",
+    }
+    with serving(upstream.url) as running:
+        url = f"{running.url}/v1/chat/completions"
+        assert httpx.post(url, json=CHAT, headers=smuggled).is_success
+    answer, sample = upstream.requests
+    assert answer.headers["idempotency-key"] == "once"
+    assert "idempotency-key" not in sample.headers
+    for asked in (answer, sample):
+        assert asked.headers["openai-organization"] == "org"
+        assert not {"cookie", "x-forwarded-for"} & asked.headers.keys()
+        assert "authorization" not in asked.headers
+        assert "x-stainless-raw-response" not in asked.headers

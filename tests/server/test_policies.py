@@ -1,0 +1,232 @@
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import httpx
+import openai
+import pytest
+
+from snne_guard.errors import ConfigurationError, InputError
+from snne_guard.server import ServerConfig, create_app, load_config
+from tests.cli.support import run
+from tests.server.support import key, serving
+from tests.support.openai_server import APART, CHAT, Server, always, split
+
+UPSTREAM = "http://127.0.0.1:9/v1"
+FILE = f"""
+upstream = "{UPSTREAM}"
+
+[policies.standard]
+n = 6
+threshold = [0.3, 0.8]
+on_uncertain = "fallback"
+fallback = "larger"
+prices = {{ prompt = 1.0, completion = 4 }}
+views = ["plain", "reasoning"]
+
+[policies.strict]
+threshold = 0.2
+on_uncertain = "refuse"
+self_check = true
+
+[keys.team-a]
+sha256 = "{key("a")["sha256"]}"
+policies = ["strict", "standard"]
+upstream_key = "UP"
+
+[keys.team-b]
+sha256 = "{key("b")["sha256"]}"
+policies = ["standard"]
+files = true
+"""
+
+Write = Callable[[str], Path]
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Write:
+    def write(text: str) -> Path:
+        path = tmp_path / "serve.toml"
+        path.write_text(text)
+        return path
+
+    return write
+
+
+@pytest.fixture
+def upstream() -> Iterator[Server]:
+    with Server(split("Paris", *APART)) as server:
+        yield server
+
+
+def test_check_says_what_each_key_may_do(
+    write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("UP", "sk-secret")
+    found = run("serve", "--check", "--config", write(FILE), "--host", "0.0.0.0")  # noqa: S104
+    assert found.exit_code == 0, found.output
+    assert "listens on 0.0.0.0:8484" in found.stdout
+    assert (
+        "key team-a: strict (default), standard; upstream key from UP; no files"
+        in found.stdout
+    )
+    assert "key team-b: standard (default); upstream key from nowhere; files" in (
+        found.stdout
+    )
+    assert "policy strict: threshold = 0.2, on_uncertain = refuse" in found.stdout
+    assert "sk-secret" not in found.output
+
+
+def test_options_and_the_environment_go_before_the_file(
+    write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("UP", "k")
+    monkeypatch.setenv("SNNE_GUARD_PORT", "9000")
+    found = run("serve", "--check", "--config", write(FILE), "--threshold", "0.1")
+    assert "listens on 127.0.0.1:9000" in found.stdout
+    assert found.stdout.count("threshold = 0.1") == 2
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("n = 6", "n = 6\nsamples = 3", "policies.standard.samples: Extra inputs"),
+        ("n = 6", 'n = "6"', "policies.standard.n: Input should be a valid integer"),
+        ('"larger"', "3", "policies.standard.fallback"),
+        ('["standard"]', '["standrad"]', "key team-b names a policy that there is not"),
+        ('["standard"]', "[]", "keys.team-b.policies"),
+        ("http://127", "127", "upstream: String should match"),
+        (key("a")["sha256"], key("b")["sha256"], "team-a and team-b have the same"),
+        (key("a")["sha256"], "sk-my-own-key", "keys.team-a.sha256: String should"),
+        ("upstream =", "upstream", "is no TOML"),
+    ],
+)
+def test_a_file_that_makes_no_sense_is_refused(
+    write: Write, old: str, new: str, told: str
+) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        load_config(write(FILE.replace(old, new)))
+    assert told in str(caught.value)
+    assert "sk-my-own-key" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("policy", "error"),
+    [
+        ({"n": 1}, ConfigurationError),
+        ({"on_uncertain": "fallback", "threshold": 0.4}, ConfigurationError),
+        ({"threshold": [0.1, 0.2, 0.3]}, ConfigurationError),
+        ({"similarity": "none such"}, ConfigurationError),
+        ({"calibration": "missing.json"}, OSError),
+    ],
+)
+def test_a_policy_that_makes_no_sense_is_refused(
+    policy: dict[str, object], error: type[Exception]
+) -> None:
+    with pytest.raises((error, InputError)):
+        create_app(load_config(upstream=UPSTREAM, policy=policy))
+
+
+def test_a_calibration_is_looked_for_beside_the_file(write: Write) -> None:
+    path = write(f'upstream = "{UPSTREAM}"\n[policies.a]\ncalibration = "guard.json"')
+    with pytest.raises(FileNotFoundError) as caught:
+        create_app(load_config(path))
+    assert Path(caught.value.filename) == path.parent / "guard.json"
+
+
+def test_a_missing_key_of_the_upstream_is_named(write: Write) -> None:
+    found = run("serve", "--check", "--config", write(FILE))
+    assert found.exit_code == 2
+    assert "key team-a needs the environment variable UP" in found.stderr
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "example.org", ""])  # noqa: S104
+def test_others_are_let_in_only_by_keys(host: str) -> None:
+    with pytest.raises(ConfigurationError, match="table"):
+        create_app(load_config(upstream=UPSTREAM, host=host))
+    keys = {"a": key("a")}
+    assert create_app(load_config(upstream=UPSTREAM, host=host, keys=keys))
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.1.2.3", "::1", "localhost"])
+def test_this_machine_needs_no_keys(host: str) -> None:
+    assert create_app(ServerConfig(upstream=UPSTREAM, host=host))
+
+
+@pytest.mark.parametrize(
+    "authorization", [None, "Bearer", "Bearer b", "a", "Basic a", "Bearer a a", ""]
+)
+def test_unknown_keys_stay_outside(upstream: Server, authorization: str | None) -> None:
+    headers = {} if authorization is None else {"authorization": authorization}
+    with serving(upstream.url, keys={"a": key("a")}) as running:
+        for path in ("chat/completions", "responses", "embeddings"):
+            got = httpx.post(f"{running.url}/v1/{path}", json=CHAT, headers=headers)
+            assert got.status_code == 401
+            assert got.json()["error"]["code"] == "invalid_api_key"
+        for path in ("score", "assess"):
+            url = f"{running.url}/snne/{path}"
+            assert httpx.post(url, json=CHAT, headers=headers).status_code == 401
+        for path in ("/metrics", "/snne/live", "/snne/events"):
+            assert httpx.get(running.url + path, headers=headers).status_code == 404
+    assert not upstream.requests
+
+
+def test_two_keys_at_once_are_none(upstream: Server) -> None:
+    headers = [("authorization", "Bearer a"), ("authorization", "Bearer b")]
+    with serving(upstream.url, keys={"a": key("a")}) as running:
+        url = f"{running.url}/v1/chat/completions"
+        assert httpx.post(url, json=CHAT, headers=headers).status_code == 401
+
+
+def test_a_key_has_its_policies_and_no_others(
+    upstream: Server, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("UP", "sk-upstream")
+    text = FILE.replace(UPSTREAM, upstream.url)
+    with serving(upstream.url, file=write(text)) as running:
+
+        def threshold(secret: str, policy: str | None = None) -> float:
+            chosen = {} if policy is None else {"x-snne-guard-policy": policy}
+            client = running.client(secret, default_headers=chosen)
+            answer = client.chat.completions.create(**CHAT)
+            found: float = answer.to_dict()["snne_guard"]["threshold"]
+            return found
+
+        assert threshold("a") == 0.2
+        assert threshold("a", "standard") == 0.3
+        assert threshold("b") == 0.3
+        sent = {asked.headers.get("authorization") for asked in upstream.requests}
+        assert sent == {"Bearer sk-upstream", None}
+        for secret, policy in (("b", "strict"), ("a", "none"), ("b", "standard ,a")):
+            with pytest.raises(openai.PermissionDeniedError) as caught:
+                threshold(secret, policy)
+            assert caught.value.code == "policy_not_allowed"
+
+
+def test_what_the_upstream_says_of_the_servers_key_is_not_passed_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("UP", "sk-upstream")
+    told = {"error": {"message": "Incorrect API key provided: sk-up****eam"}}
+    with Server(always(status=401, body=told)) as upstream:
+        keys = {"a": key("a", upstream_key="UP")}
+        with serving(upstream.url, keys=keys) as running:
+            with pytest.raises(openai.APIStatusError) as caught:
+                running.client("a").chat.completions.create(**CHAT)
+        with serving(upstream.url) as running:
+            with pytest.raises(openai.AuthenticationError, match="Incorrect"):
+                running.client("mine").chat.completions.create(**CHAT)
+    assert caught.value.status_code == 502
+    assert "sk-up" not in caught.value.response.text
+
+
+def test_without_keys_the_clients_key_goes_up_unchanged(upstream: Server) -> None:
+    with serving(upstream.url) as running:
+        running.client("sk-mine").chat.completions.create(**CHAT)
+        running.client("sk-mine").responses.create(
+            model="m", input="Capital of France?", stream=True
+        ).close()
+    assert upstream.requests
+    for asked in upstream.requests:
+        assert asked.headers["authorization"] == "Bearer sk-mine"
