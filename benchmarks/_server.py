@@ -1,5 +1,7 @@
 """A chat-completions server on 127.0.0.1 that takes a fixed time for each request.
 
+A stream takes that time for each of its words.
+
 It runs in a process of its own, so its work is not counted as the client's, and on one
 event loop, so that hundreds of requests can wait at once.
 """
@@ -47,8 +49,11 @@ async def serve(seconds: float, *, takes_n: bool) -> None:
         reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
         while request := await _read(reader):
-            await asyncio.sleep(seconds)
-            writer.write(_response(request, takes_n=takes_n))
+            if request.get("stream"):
+                await _stream(writer, request, seconds)
+            else:
+                await asyncio.sleep(seconds)
+                writer.write(_response(request, takes_n=takes_n))
         writer.close()
 
     server = await asyncio.start_server(connected, "127.0.0.1", backlog=4096)
@@ -67,6 +72,29 @@ async def _read(reader: asyncio.StreamReader) -> dict[str, Any] | None:
     except (asyncio.IncompleteReadError, ConnectionError):
         return None
     return body
+
+
+async def _stream(
+    writer: asyncio.StreamWriter, request: dict[str, Any], seconds: float
+) -> None:
+    """Write a reply word by word; each word takes ``seconds``."""
+    head = "Content-Type: text/event-stream\r\nConnection: close"
+    writer.write(f"HTTP/1.1 200 OK\r\n{head}\r\n\r\n".encode())
+    part = {
+        "id": "1",
+        "object": "chat.completion.chunk",
+        "created": 1,
+        "model": request["model"],
+    }
+    for place in range(WORDS):
+        await asyncio.sleep(seconds)
+        delta = {"index": 0, "delta": {"content": f" {place}"}, "finish_reason": None}
+        writer.write(f"data: {json.dumps({**part, 'choices': [delta]})}\n\n".encode())
+    end = {"index": 0, "delta": {}, "finish_reason": "stop"}
+    writer.write(f"data: {json.dumps({**part, 'choices': [end]})}\n\n".encode())
+    writer.write(b"data: [DONE]\n\n")
+    await writer.drain()
+    writer.close()
 
 
 def _response(request: dict[str, Any], *, takes_n: bool) -> bytes:

@@ -3,7 +3,7 @@
 from snne_guard.errors import MissingExtraError
 
 try:
-    import httpx as _httpx
+    import httpx2 as _httpx2
     import openai as _openai
     import starlette as _starlette
     import uvicorn as _uvicorn
@@ -14,6 +14,6 @@ except ImportError as error:
 from snne_guard.server.app import create_admin_app, create_app
 from snne_guard.server.policies import ServerConfig, load_config
 
-del _httpx, _openai, _starlette, _uvicorn
+del _httpx2, _openai, _starlette, _uvicorn
 
 __all__ = ["ServerConfig", "create_admin_app", "create_app", "load_config"]

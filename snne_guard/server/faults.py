@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import logging
+import traceback
 from collections.abc import Mapping
 from typing import Any
 
-import httpx
+import httpx2
 import openai
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
@@ -69,9 +70,9 @@ def upstream_status(error: BaseException) -> int | str | None:
     """Return how the upstream failed; None: the error is not the upstream's."""
     if isinstance(error, openai.APIStatusError):
         return error.status_code
-    if isinstance(error, openai.APITimeoutError | httpx.TimeoutException):
+    if isinstance(error, openai.APITimeoutError | httpx2.TimeoutException):
         return "timeout"
-    if isinstance(error, openai.APIError | httpx.HTTPError):
+    if isinstance(error, openai.APIError | httpx2.HTTPError):
         return "connection"
     unreadable = isinstance(error, SamplingError | json.JSONDecodeError)
     return "unreadable" if unreadable else None
@@ -91,7 +92,10 @@ def fault_of(error: Exception, *, own_key: bool = False) -> Fault:
         return _of_route(error)
     fault = _of_guard(error) or _of_upstream(error, own_key=own_key)
     if fault is None:
-        _log.error("a request failed with %s", type(error).__name__)
+        last = traceback.extract_tb(error.__traceback__)[-1:]
+        place = "".join(f" at {frame.filename}:{frame.lineno}" for frame in last)
+        # Not its message, which may hold a prompt or an answer.
+        _log.error("a request failed with %s%s", type(error).__name__, place)
         message = "the server failed; its log says with what"
         fault = Fault(500, message, code="server_failed")
     return fault

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import suppress
 
-import httpx
+import httpx2
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
@@ -50,7 +50,7 @@ async def forward(
     request: Request,
     access: Access,
     *,
-    client: httpx.AsyncClient,
+    client: httpx2.AsyncClient,
     upstream: str,
     failed: Callable[[int | str], None],
 ) -> Response:
@@ -69,9 +69,9 @@ async def forward(
         headers.append((b"authorization", access.authorization.encode("latin-1")))
     place = upstream + request.scope["path"].removeprefix("/v1")
     query: bytes = request.scope["query_string"]
-    url = httpx.URL(place).copy_with(query=query or None)
+    url = httpx2.URL(place).copy_with(query=query or None)
     sent = asyncio.Event()
-    outgoing = httpx.Request(
+    outgoing = httpx2.Request(
         request.method,
         url,
         headers=headers,
@@ -124,7 +124,7 @@ class _Passed(Response):
     """An answer of the upstream, byte for byte."""
 
     def __init__(
-        self, response: httpx.Response, failed: Callable[[int | str], None]
+        self, response: httpx2.Response, failed: Callable[[int | str], None]
     ) -> None:
         self.status_code = response.status_code
         self.raw_headers = _kept(response.headers.raw, ("date",), prefix="x-snne-guard")
@@ -137,7 +137,7 @@ class _Passed(Response):
         try:
             with suppress(ClientGoneError):
                 await until_gone(receive, self._send(send))
-        except httpx.HTTPError:
+        except httpx2.HTTPError:
             self._failed("broken off")
         finally:
             await self._response.aclose()

@@ -76,6 +76,7 @@ class _Server(uvicorn.Server):
                 access_log=False,
                 server_header=False,
                 proxy_headers=False,
+                timeout_keep_alive=75,  # longer than proxies keep a connection
                 timeout_graceful_shutdown=GRACE,
             )
         )

@@ -10,7 +10,7 @@ from functools import partial
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Annotated, Any, Literal
 
-import httpx
+import httpx2
 import openai
 from openai.types.chat import ChatCompletion, ChatCompletionChunk
 from openai.types.responses import Response as OpenAIResponse
@@ -90,17 +90,16 @@ class Service:
         self._config = config
         self._keys = KeyTable(config)
         self._upstream = config.upstream.rstrip("/")
-        # Cookies that came for one client must not go up with another's request.
-        self._http = httpx.AsyncClient(
-            limits=httpx.Limits(max_connections=None, max_keepalive_connections=200),
-            timeout=httpx.Timeout(600, connect=5),
+        self._http = httpx2.AsyncClient(
+            limits=httpx2.Limits(max_connections=None, max_keepalive_connections=1000),
+            timeout=httpx2.Timeout(600, connect=5),
+            # Cookies that came for one client must not go up with another's request.
             cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
         )
-        shared: Any = self._http  # from version 3 openai's types name httpx2's alone
         self._client = openai.AsyncOpenAI(
             base_url=self._upstream,
             api_key="set for each request",
-            http_client=shared,
+            http_client=self._http,
         )
         self._guards: dict[str, AsyncGuardedOpenAI] = {}
         self._settings: dict[str, GuardSettings] = {}
@@ -197,7 +196,7 @@ class Service:
                 upstream=self._upstream,
                 failed=self.metrics.upstream_error,
             )
-        except httpx.HTTPError as error:
+        except httpx2.HTTPError as error:
             raise self._told(error, access=access) from None
 
     # -- Answers that exist already ----------------------------------------------------

@@ -96,7 +96,7 @@ def echo() -> Iterator[Echo]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
-        def answer(self) -> None:
+        def do_POST(self) -> None:
             length = int(self.headers.get("content-length") or 0)
             body = self.rfile.read(length)
             if self.headers.get("transfer-encoding") == "chunked":
@@ -117,7 +117,11 @@ def echo() -> Iterator[Echo]:
             self.wfile.write(answer)
             self.close_connection = owner.cut
 
-        do_GET = do_POST = do_DELETE = answer
+        def do_GET(self) -> None:
+            self.do_POST()
+
+        def do_DELETE(self) -> None:
+            self.do_POST()
 
         def log_message(self, *_: object) -> None:
             pass

@@ -40,6 +40,11 @@ def refusing(upstream: Server) -> Iterator[Running]:
         yield running
 
 
+def record_of(answer: openai.BaseModel) -> dict[str, Any]:
+    found: Any = answer.to_dict()["snne_guard"]
+    return {**found}
+
+
 def events(text: str) -> list[dict[str, Any]]:
     lines = [line.removeprefix("data: ") for line in text.splitlines()]
     return [json.loads(line) for line in lines if line.startswith("{")]
@@ -50,7 +55,7 @@ def test_an_answer_carries_its_assessment_in_the_body_and_in_headers(
 ) -> None:
     raw = flagging.client().chat.completions.with_raw_response.create(**CHAT)
     answer = raw.parse()
-    record = answer.to_dict()["snne_guard"]
+    record = record_of(answer)
     assert answer.choices[0].message.content == "Paris"
     assert record["decision"] == "flag"
     assert record["uncertainty"] > 0.4
@@ -61,7 +66,7 @@ def test_an_answer_carries_its_assessment_in_the_body_and_in_headers(
 
 def test_usage_is_that_of_all_draws(flagging: Running) -> None:
     answer = flagging.client().chat.completions.create(**CHAT)
-    cost = answer.to_dict()["snne_guard"]["cost"]
+    cost = record_of(answer)["cost"]
     assert answer.usage is not None
     assert answer.usage.prompt_tokens == cost["prompt_tokens"] == 10
     assert answer.usage.completion_tokens == cost["completion_tokens"] == 5
@@ -145,7 +150,7 @@ def test_a_streamed_response_ends_with_the_assessment(
         response = stream.get_final_response()
     assert kinds[-1] == "response.completed"
     assert response.output_text == text
-    assert response.to_dict()["snne_guard"]["uncertainty"] > 0.4
+    assert record_of(response)["uncertainty"] > 0.4
 
 
 def test_halves_of_a_character_pass_through_a_stream() -> None:
@@ -222,7 +227,8 @@ def test_answers_that_exist_are_scored(refusing: Running) -> None:
     assert apart["uncertainty"] > 0.9
     empty = httpx.post(url, json={"answers": ["", "Paris"]}).json()
     assert (empty["value"], empty["uncertainty"]) == (None, None)
-    for wrong in ({}, {"answers": []}, {"answers": ["a"], "method": "snne"}):
+    wrongs: list[dict[str, Any]] = [{}, {"answers": []}, {"answers": ["a"], "n": 1}]
+    for wrong in wrongs:
         assert httpx.post(url, json=wrong).status_code == 400
 
 

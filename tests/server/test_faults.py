@@ -8,7 +8,6 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -57,6 +56,7 @@ def call(running: Running, path: str, body: dict[str, Any]) -> httpx.Response:
     ],
 )
 def test_an_upstream_that_fails_is_an_error_of_the_api(
+    *,
     path: str,
     body: dict[str, Any],
     on_uncertain: str,
@@ -271,20 +271,12 @@ def test_the_live_page_has_a_port_of_its_own_where_there_are_keys(
     assert sorted(asked) == [401, 404]
 
 
-def test_a_port_that_is_taken_ends_the_command(tmp_path: Any) -> None:
+def test_a_port_that_is_taken_ends_the_command() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
-        command = [sys.executable, "-m", "snne_guard", "serve"]
-        options = ["--upstream", "http://127.0.0.1:9/v1", "--port", port]
-        began = time.monotonic()
-        done = subprocess.run(  # noqa: S603 - our own
-            [*command, *options],
-            capture_output=True,
-            text=True,
-            check=False,
-            cwd=tmp_path,
-        )
+        command = [sys.executable, "-m", "snne_guard", "serve", "--port", port]
+        command += ["--upstream", "http://127.0.0.1:9/v1"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - our own
     assert done.returncode != 0
     assert "address already in use" in done.stderr
     assert "Traceback" not in done.stderr
-    assert time.monotonic() - began < 30
