@@ -25,7 +25,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-import httpx
+import httpx2
 import openai
 
 from benchmarks._server import WORDS, served
@@ -63,9 +63,9 @@ def guarding(upstream: str, *options: str) -> Iterator[tuple[str, int]]:
             process.terminate()
 
 
-def client() -> httpx.AsyncClient:
-    limits = httpx.Limits(max_connections=None, max_keepalive_connections=None)
-    return httpx.AsyncClient(limits=limits, timeout=120)
+def client() -> httpx2.AsyncClient:
+    limits = httpx2.Limits(max_connections=None, max_keepalive_connections=None)
+    return httpx2.AsyncClient(limits=limits, timeout=120)
 
 
 async def at_once(send: Send, count: int) -> float:

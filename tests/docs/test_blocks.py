@@ -1,7 +1,8 @@
 """The pages hold: their Python runs, their outputs come, their links lead somewhere.
 
 The Python blocks of a page run in order in one namespace, in an empty folder with the
-project's ``examples``; bash blocks only where they are marked ``<!-- run -->``. A
+project's ``examples``; bash blocks only where they are marked ``<!-- run -->``, or
+``<!-- run in the background -->`` for a server that the rest of the page calls. A
 scripted server stands in for OpenAI, and ``model`` is a ``ChatOpenAI`` that asks it.
 Where a block is followed by a ``text`` block, that is what it prints, unless the
 ``text`` block is marked ``<!-- output varies -->``.
@@ -18,7 +19,7 @@ import subprocess
 import sys
 import warnings
 from collections.abc import Iterator
-from contextlib import redirect_stdout
+from contextlib import ExitStack, contextmanager, redirect_stdout
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -77,12 +78,15 @@ def test_blocks_run_and_print_what_stands_below_them(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
     namespace: dict[str, Any] = {"model": ChatOpenAI(model="gpt-4.1-mini")}
-    with asyncio.Runner() as runner:
+    with asyncio.Runner() as runner, ExitStack() as background:
         for block in blocks(page):
             if block.mark.startswith("not run"):
                 continue
             if block.language == "python":
                 printed = run(block, page, namespace, runner)
+            elif block.mark == "run in the background":
+                background.enter_context(running(block))
+                continue
             elif block.language == "bash" and block.mark == "run":
                 printed = run_in_shell(block)
             else:
@@ -110,6 +114,19 @@ def run_in_shell(block: Block) -> str:
     done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - likewise
     assert done.returncode == 0, f"line {block.line}: {done.stderr}"
     return done.stdout
+
+
+@contextmanager
+def running(block: Block) -> Iterator[None]:
+    """Run one command until the page is through, from its first line on."""
+    command = ["bash", "-euc", f"exec {block.text}"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:  # noqa: S603 - likewise
+        assert process.stderr is not None
+        assert "listening" in process.stderr.readline(), f"line {block.line}"
+        try:
+            yield
+        finally:
+            process.terminate()
 
 
 def test_blocks_that_are_not_run_are_listed() -> None:
