@@ -181,9 +181,11 @@ def main() -> int:
         what = f"MB more after {REQUESTS:,} guarded requests"
         told(what, grown, MOST_MEMORY, met=grown < MOST_MEMORY)
     each = STREAM_SECONDS / WORDS
-    with served(seconds=each) as upstream:
-        with guarding(upstream, "--n", "2") as (server, _):
-            whole = asyncio.run(streamed(server))
+    with (
+        served(seconds=each) as upstream,
+        guarding(upstream, "--n", "2") as (server, _),
+    ):
+        whole = asyncio.run(streamed(server))
     what = f"whole streams of {WORDS} chunks over {STREAM_SECONDS:.0f} s"
     told(what, whole, STREAMS, met=whole == STREAMS)
     return int(missed)
