@@ -150,6 +150,8 @@ async def streamed(server: str) -> int:
             parts = [
                 json.loads(line[6:]) for line in lines if line.startswith("data: {")
             ]
+            if any("error" in part for part in parts):
+                return False
             texts = [part["choices"][0]["delta"].get("content", "") for part in parts]
             whole = "".join(texts) == "".join(f" {word}" for word in range(WORDS))
             return whole and "snne_guard" in parts[-1] and "data: [DONE]" in lines

@@ -66,9 +66,9 @@ def serve(
         bool, typer.Option("--check", help="Print what each key may do, and end.")
     ] = False,
 ) -> None:
-    """Guard every client of an OpenAI-compatible API, as a server in front of it.
+    """Guard every client of an OpenAI-compatible API.
 
-    Point a client's base URL at http://127.0.0.1:8484/v1. Options and the environment
+    It is a server that speaks that API and stands in front of it. Point a client's base URL at http://127.0.0.1:8484/v1. Options and the environment
     (SNNE_GUARD_UPSTREAM, ...) go before the file.
 
     Exit status: 0 the server was stopped; 2 wrong usage.

@@ -92,7 +92,7 @@ class Service:
         self._upstream = config.upstream.rstrip("/")
         self._http = httpx2.AsyncClient(
             limits=httpx2.Limits(max_connections=None, max_keepalive_connections=1000),
-            timeout=httpx2.Timeout(600, connect=5),
+            timeout=httpx2.Timeout(600, connect=30),
             # Cookies that came for one client must not go up with another's request.
             cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
         )
