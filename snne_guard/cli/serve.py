@@ -68,8 +68,9 @@ def serve(
 ) -> None:
     """Guard every client of an OpenAI-compatible API.
 
-    It is a server that speaks that API and stands in front of it. Point a client's base URL at http://127.0.0.1:8484/v1. Options and the environment
-    (SNNE_GUARD_UPSTREAM, ...) go before the file.
+    It is a server that speaks that API and stands in front of it. Point a client's base
+    URL at http://127.0.0.1:8484/v1. Options and the environment (SNNE_GUARD_UPSTREAM,
+    ...) go before the file.
 
     Exit status: 0 the server was stopped; 2 wrong usage.
     """
