@@ -24,7 +24,16 @@ if TYPE_CHECKING:
     from snne_guard.langchain import SNNEGuard
     from snne_guard.openai import guard_client
     from snne_guard.scorers import score
-    from snne_guard.types import Assessment, Cost, Decision, Prices, Sample, Score
+    from snne_guard.spans import render_marks, score_spans
+    from snne_guard.types import (
+        Assessment,
+        Cost,
+        Decision,
+        Prices,
+        Sample,
+        Score,
+        Span,
+    )
 
 
 _HOMES = {
@@ -42,10 +51,13 @@ _HOMES = {
     "Score": "types",
     "ScoringError": "errors",
     "SnneGuardError": "errors",
+    "Span": "types",
     "UncertainAnswerError": "errors",
     "__version__": "_version",
     "guard_client": "openai",
+    "render_marks": "spans",
     "score": "scorers",
+    "score_spans": "spans",
 }
 
 __all__ = [
@@ -63,10 +75,13 @@ __all__ = [
     "Score",
     "ScoringError",
     "SnneGuardError",
+    "Span",
     "UncertainAnswerError",
     "__version__",
     "guard_client",
+    "render_marks",
     "score",
+    "score_spans",
 ]
 
 

@@ -130,6 +130,7 @@ class Request:
         tools_bound: Whether the answer may call tools on the application's behalf.
         structured: Whether calls are a form of the answer, so that they are compared.
         schema: Whether the answer is to fit a schema, or to be JSON.
+        context: What the model was given to answer from, for ``Span.grounded``.
         side_effects: Whether a sample could act on the world, so that none is drawn.
         answer: An answer that exists already; then only samples are drawn.
         answer_settings: What the answer is drawn with (``answer_temperature``,
@@ -144,6 +145,7 @@ class Request:
     tools_bound: bool = False
     structured: bool = False
     schema: bool = False
+    context: str | None = field(default=None, repr=False)
     side_effects: bool = False
     answer: Reply | None = field(default=None, repr=False)
     answer_settings: Mapping[str, Any] = field(default_factory=dict[str, Any])

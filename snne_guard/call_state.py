@@ -11,7 +11,7 @@ from typing import Any
 from snne_guard.call import Outcome, Request
 from snne_guard.sampling.members import Members
 from snne_guard.sampling.replies import Draw, Failure, Reply
-from snne_guard.types import Assessment, Cost, DrawCost, Sample, Score
+from snne_guard.types import Assessment, Cost, DrawCost, Sample, Score, Span
 from snne_guard.views import views_of_samples
 
 __all__ = ["CallState"]
@@ -37,6 +37,8 @@ class CallState:
         self.temperature_set = request.capabilities.temperature
         self.members: Members | None = None
         self.check_reply: Reply | None = None
+        self.judgement: Reply | None = None
+        self.spans: tuple[Span, ...] | None = None
         self.late = False
         self._reasons: list[str] = []
 
@@ -63,6 +65,8 @@ class CallState:
         self.costs.append(self._cost_of(draw, result))
         if draw.role == "check":
             self._take_check(result)
+        elif draw.role == "judge":
+            self.judgement = result if isinstance(result, Reply) else None
         elif result is None:
             self.late = True
             if draw.role == "sample" and self.answer_error is None:
@@ -136,6 +140,8 @@ class CallState:
             draws=tuple(self.costs),
             question=self.request.question,
             run_id=self.request.run_id,
+            spans=self.spans,
+            span_threshold=self.settings.span_limit,
             **decided,
         )
 

@@ -12,7 +12,7 @@ import logging
 import random
 import time
 from collections import Counter
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -44,7 +44,8 @@ from snne_guard.scorers import Method, resolve_method, score_members
 from snne_guard.self_check import UNKNOWN
 from snne_guard.settings import is_disabled
 from snne_guard.similarity import SIMILARITIES, resolve_similarity
-from snne_guard.types import Assessment, Sample, Score
+from snne_guard.spans import cut, judge_prompt, read_verdicts, score_spans
+from snne_guard.types import Assessment, Sample, Score, SpanSimilarity
 from snne_guard.views import View, samples_by_view
 
 __all__ = ["guarded_call", "wants_logprobs"]
@@ -141,11 +142,16 @@ def _missing_views(call: CallState) -> list[View | None]:
 
 def _check_draws(call: CallState, answer: Sample) -> tuple[Draw, ...]:
     """Return the request for the self-check, if there is one worth making."""
-    check, until = call.settings.check, call.samples_deadline
-    is_late = until is not None and until <= time.monotonic()
-    if check is None or is_late or answer.unreadable or answer.refused:
+    check = call.settings.check
+    if check is None or _is_late(call) or answer.unreadable or answer.refused:
         return ()
     return (Draw(role="check", turns=(compared_text(answer), check.prompt)),)
+
+
+def _is_late(call: CallState) -> bool:
+    """Return whether it is too late for a question about the answer."""
+    until = call.samples_deadline
+    return until is not None and until <= time.monotonic()
 
 
 def _send(call: CallState, draws: tuple[Draw, ...]) -> Generator[Draws, Any, None]:
@@ -269,7 +275,9 @@ def _method_for(call: CallState, members: Members) -> Method:
 # -- Deciding --------------------------------------------------------------------------
 
 
-def _decide(call: CallState, score: Score | None) -> Generator[Work, Any, Outcome]:
+def _decide(
+    call: CallState, score: Score | None
+) -> Generator[Draws | Work, Any, Outcome]:
     """Return what becomes of the answer."""
     policy = call.settings.policy
     if policy.threshold is None:
@@ -283,10 +291,10 @@ def _decide(call: CallState, score: Score | None) -> Generator[Work, Any, Outcom
             call.note("uncalibrated")
         verdict = policy.scored(score.uncertainty, covered=covered)
         promised = _promises(call, score) if covered else {}
-    assessment = call.assess(score, decision=verdict.decision, **promised)
     replacement: Any = None
     if verdict.delivery == "replacement":
         on_uncertain: Any = call.settings.on_uncertain
+        assessment = call.assess(score, decision=verdict.decision, **promised)
         result = yield Work(function=partial(on_uncertain, assessment))
         if isinstance(result, Failure):
             return replace(call.fail(result.error), assessment=assessment)
@@ -297,7 +305,9 @@ def _decide(call: CallState, score: Score | None) -> Generator[Work, Any, Outcom
                 return replace(call.fail(error), assessment=assessment)
         else:
             replacement = result
-        assessment = call.assess(score, decision=verdict.decision, **promised)
+    if score is not None and verdict.delivery == "answer":
+        yield from _score_spans(call)
+    assessment = call.assess(score, decision=verdict.decision, **promised)
     return Outcome(
         assessment=assessment,
         delivery=verdict.delivery,
@@ -305,6 +315,58 @@ def _decide(call: CallState, score: Score | None) -> Generator[Work, Any, Outcom
         error=_error(call, assessment) if verdict.delivery == "nothing" else None,
         replacement=replacement,
     )
+
+
+def _score_spans(call: CallState) -> Generator[Draws | Work, Any, None]:
+    """Give each part of a text that is delivered its own uncertainty, if wanted."""
+    request, members, compare = (
+        call.request,
+        call.members,
+        call.settings.span_similarity,
+    )
+    answer = call.answer
+    assert answer is not None and members is not None  # noqa: S101, PT018 - it is scored
+    is_text = not (request.structured or request.schema or members.calls)
+    if compare is None or not is_text or not members.samples:
+        return
+    text, samples = answer.first.text, [sample.text for sample in members.samples]
+    if compare == "judge":
+        compare = yield from _judge(call, text, samples)
+    result: Any = yield Work(
+        function=partial(
+            score_spans,
+            text,
+            samples,
+            question=request.question,
+            context=request.context,
+            similarity=compare,
+        ),
+        deadline=call.deadline,
+    )
+    if isinstance(result, Failure):
+        kind = type(result.error).__name__
+        _log.warning("scoring spans failed: %s", kind)  # its message may hold an answer
+        call.note("spans_failed")
+    else:
+        call.spans = tuple(result)
+
+
+def _judge(
+    call: CallState, text: str, samples: Sequence[str]
+) -> Generator[Draws | Work, Any, SpanSimilarity]:
+    """Ask the guarded model which samples bear out the parts of its answer."""
+    context, question = call.request.context, call.request.question
+    texts = [*samples] if context is None else [*samples, context]
+
+    def prompt() -> str:
+        parts = [text[start:end] for start, end in cut(text)]
+        return judge_prompt(parts, texts, question)
+
+    asked = yield Work(function=prompt, deadline=call.deadline)
+    if isinstance(asked, str) and not _is_late(call):
+        yield from _send(call, (Draw(role="judge", turns=(text, asked)),))
+    replies = () if call.judgement is None else call.judgement.samples
+    return partial(read_verdicts, replies[0].text if replies else "")
 
 
 def _promises(call: CallState, score: Score) -> dict[str, Any]:

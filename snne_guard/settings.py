@@ -18,6 +18,7 @@ from snne_guard.observers import Observers
 from snne_guard.scorers import Method, resolve_method
 from snne_guard.self_check import SelfCheck
 from snne_guard.similarity import resolve_similarity
+from snne_guard.spans import cutters, resolve_span_similarity
 from snne_guard.types import (
     Assessment,
     Observer,
@@ -26,6 +27,7 @@ from snne_guard.types import (
     Prices,
     Schedule,
     Similarity,
+    SpanSimilarity,
     ToolCalls,
 )
 from snne_guard.views import View, resolve_views
@@ -55,6 +57,8 @@ class GuardSettings:
             are drawn besides it, as in the paper.
         tau: Temperature of the similarity's softmax, above 0.
         check: The self-check, None where there is none.
+        span_similarity: What compares parts of the answer with the samples: a function,
+            or ``"judge"`` for the guarded model; None without spans.
         drawn_views: The views that samples are drawn in, in turn.
         policy: What the options make of an uncertainty.
         notified: The observers, as drivers hand assessments to them.
@@ -87,9 +91,13 @@ class GuardSettings:
     observers: Sequence[Observer] = ()
     self_check: bool | SelfCheck = False
     views: Sequence[str | View] = ()
+    spans: bool | str | SpanSimilarity = False
+    span_threshold: Limit | None = None
+    context: str | Callable[[Any], str | None] | None = None
     include_answer: bool = True
     tau: float = 1.0
     check: SelfCheck | None = field(init=False, repr=False)
+    span_similarity: SpanSimilarity | str | None = field(init=False, repr=False)
     drawn_views: tuple[View, ...] = field(init=False, repr=False)
     policy: Policy = field(init=False, repr=False)
     notified: Observers = field(init=False, repr=False)
@@ -109,6 +117,7 @@ class GuardSettings:
             self._settle("calibration", Calibration.load(self.calibration))
         self._settle("drawn_views", resolve_views(self.views))
         self._settle_policy()
+        self._settle_spans()
         if isinstance(self.calibration, Calibration) and self.method == "auto":
             self._settle("method", self.calibration.settings.get("method", "auto"))
         if len(self.drawn_views) > self.n_samples:
@@ -141,6 +150,27 @@ class GuardSettings:
     def n_samples(self) -> int:
         """Samples that are drawn besides the answer."""
         return self.n_members - 1 if self.include_answer else self.n_members
+
+    @property
+    def minds_schema(self) -> bool:
+        """Whether it matters that an answer is to fit a schema."""
+        return bool(self.drawn_views) or self.span_similarity is not None
+
+    def context_of(self, messages: Sequence[Any], /) -> str | None:
+        """Return what the model was given to answer from, None where nobody says.
+
+        Raises:
+            ConfigurationError: The user's function returned no text.
+        """
+        given = self.context(messages) if callable(self.context) else self.context
+        _check_kind(given, str, NoneType, what="the context as a text")
+        return given
+
+    @property
+    def span_limit(self) -> float | None:
+        """Largest uncertainty of a part that is not marked, None where none is set."""
+        limit = self.span_threshold
+        return None if limit is None else _limit(limit)
 
     def check_calibration(self, known: Mapping[str, Any], /) -> None:
         """Refuse to start with a calibration that was made for something else.
@@ -225,6 +255,22 @@ class GuardSettings:
                 f"{method.name!r}, which has no u"
             )
             raise ConfigurationError(msg)
+
+    def _settle_spans(self) -> None:
+        if self.spans is False:
+            if self.span_threshold is not None or self.context is not None:
+                msg = "span_threshold and context need spans=True, or what compares"
+                raise ConfigurationError(msg)
+            self._settle("span_similarity", None)
+            return
+        cutters()  # so that a missing extra is an error here and not in a call
+        if self.span_limit is not None:
+            Threshold.fixed(self.span_limit)
+        if self.context is not None and not isinstance(self.context, str):
+            _check_function(self.context, what="context, unless it is a text,")
+        given = None if self.spans is True else self.spans
+        chosen = given if given == "judge" else resolve_span_similarity(given)
+        self._settle("span_similarity", chosen)
 
     def _settle_policy(self) -> None:
         limit: Any = self.threshold

@@ -28,6 +28,8 @@ __all__ = [
     "Schedule",
     "Score",
     "Similarity",
+    "Span",
+    "SpanSimilarity",
     "ToolCalls",
 ]
 
@@ -74,6 +76,7 @@ REASONS: dict[str, str] = {
     "self_check_unknown": "the self-check failed or says neither Yes nor No: it is 0.5",
     "suspect_agreement": "replies agree that are too unlikely to agree by chance",
     "logprobs_missing": "log-probabilities were missing, so another method ran",
+    "spans_failed": "the parts of the answer could not be compared with the samples",
     "scoring_failed": "the similarity or method failed, ran out of time or has no u",
     "uncalibrated": "the call is not like those that the calibration was made from",
 }
@@ -95,6 +98,25 @@ class Similarity(Protocol):
         self, texts: Sequence[str], /, *, question: str | None = None
     ) -> FloatArray:
         """Compare every text with every other one."""
+        ...
+
+
+class SpanSimilarity(Protocol):
+    """How far texts say what parts of an answer say.
+
+    Takes ``m`` parts and ``k`` texts. Returns ``(m, k)`` float64 in [0, 1]: 1 where the
+    text says the same, 0 where it says something else or nothing of it.
+    """
+
+    def __call__(
+        self,
+        parts: Sequence[str],
+        texts: Sequence[str],
+        /,
+        *,
+        question: str | None = None,
+    ) -> FloatArray:
+        """Compare every part with every text."""
         ...
 
 
@@ -186,12 +208,13 @@ class DrawCost(Cost):
     """What one request of a guarded call took; its ``seconds`` are not measured.
 
     Attributes:
-        role: What it asked for: the answer, samples or the self-check.
+        role: What it asked for: the answer, samples, the self-check, or a judgement of
+            the parts of the answer.
         view: Name of the view of its samples, None without views.
         samples: Replies that it brought.
     """
 
-    role: Literal["answer", "sample", "check"]
+    role: Literal["answer", "sample", "check", "judge"]
     view: str | None = None
     samples: int = 0
 
@@ -262,6 +285,30 @@ class Score:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Span:
+    """A part of an answer, and how far the samples bear it out.
+
+    Attributes:
+        start: Where it begins in the delivered text, in characters.
+        end: Where it ends; ``text[start:end]`` is the part.
+        uncertainty: In [0, 1]. 0: every sample says it; 1: none does.
+        supported: How many samples say it, rather than not.
+        grounded: How far the context says it, in [0, 1]; None without a context.
+    """
+
+    start: int
+    end: int
+    uncertainty: float
+    supported: int
+    grounded: float | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return a plain dict for metadata and JSON."""
+        record = asdict(self)
+        return {name: value for name, value in record.items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Assessment:
     """The record of one guarded call.
 
@@ -292,6 +339,10 @@ class Assessment:
         draws: What each of its requests took, in the order in which they were sent.
         question: What the user asked, as similarities were told.
         run_id: The LangChain run of the guarded call, None outside LangChain.
+        spans: The parts of a delivered text, each with its own uncertainty; None
+            unless they were asked for and could be compared.
+        span_threshold: Largest uncertainty of a part that is not marked, None when none
+            is set.
     """
 
     id: str
@@ -315,9 +366,15 @@ class Assessment:
     draws: tuple[DrawCost, ...] = field(default=(), repr=False)
     question: str | None = field(default=None, repr=False)
     run_id: str | None = None
+    spans: tuple[Span, ...] | None = None
+    span_threshold: float | None = None
 
     def to_metadata(self) -> dict[str, Any]:
         """Return the plain dict that a delivered message carries; no text is in it."""
+        spans: dict[str, Any] = {}
+        if self.spans is not None:
+            spans["spans"] = [span.to_dict() for span in self.spans]
+            spans["span_threshold"] = self.span_threshold
         return {
             "id": self.id,
             "method": self.method,
@@ -334,6 +391,7 @@ class Assessment:
             "reasons": list(self.reasons),
             "cost": self.cost.to_dict(),
             "version": __version__,
+            **spans,
         }
 
 

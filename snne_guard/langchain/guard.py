@@ -43,6 +43,7 @@ from snne_guard.types import (
     Prices,
     Schedule,
     Similarity,
+    SpanSimilarity,
     ToolCalls,
 )
 from snne_guard.views import View
@@ -113,6 +114,13 @@ class SNNEGuard(BaseChatModel):
             there, if it is correct; a ``SelfCheck`` has another prompt or weight.
         views: Ways of putting the question that samples are drawn in, in turn:
             ``"plain"``, ``"examples"``, ``"reasoning"``, or a ``View`` of your own.
+        spans: Whether each sentence of a delivered text gets an uncertainty of its own.
+            True compares by words, ``"nli:MODEL"`` by a model, ``"judge"`` asks the
+            guarded model in one more call; or a ``SpanSimilarity`` of your own.
+        span_threshold: Largest uncertainty of a sentence that is not to be marked. The
+            assessment carries it; nothing is withheld by it.
+        context: What the model was given to answer from, or a function of the messages
+            that returns it: how far it says each sentence is ``grounded``.
 
     Raises:
         ConfigurationError: An option makes no sense, or differs from what the
@@ -153,6 +161,9 @@ class SNNEGuard(BaseChatModel):
     observers: Frozen
     self_check: Frozen
     views: Frozen
+    spans: Frozen
+    span_threshold: Frozen
+    context: Frozen
     # Not options: ``paper`` sets the first two, ``with_structured_output`` the third,
     # and the copies of a guard have the fourth in common.
     include_answer: Frozen = True
@@ -191,6 +202,9 @@ class SNNEGuard(BaseChatModel):
         observers: Sequence[Observer] = (),
         self_check: bool | SelfCheck = False,
         views: Sequence[str | View] = (),
+        spans: bool | str | SpanSimilarity = False,
+        span_threshold: float | Threshold | None = None,
+        context: str | Callable[[list[BaseMessage]], str | None] | None = None,
         **fields: Any,
     ) -> None:
         named = {**locals(), **fields}

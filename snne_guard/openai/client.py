@@ -31,6 +31,7 @@ from snne_guard.types import (
     Prices,
     Schedule,
     Similarity,
+    SpanSimilarity,
     ToolCalls,
 )
 from snne_guard.views import View
@@ -65,6 +66,9 @@ class GuardOptions(TypedDict, total=False):
     observers: Sequence[Observer]
     self_check: bool | SelfCheck
     views: Sequence[str | View]
+    spans: bool | str | SpanSimilarity
+    span_threshold: Limit | None
+    context: str | Callable[[list[Any]], str | None] | None
 
 
 class _Guarded:
@@ -199,8 +203,9 @@ def guard_client(
         **options: Those of ``SNNEGuard``; the most important are ``n``, ``threshold``
             and ``on_uncertain``. Different here: ``fallback`` is the name of another
             model, another client, or a function from the body of the request to a text
-            or an answer; ``question`` gets the request's list of messages; a function
-            as ``on_uncertain`` returns one of the words, or an answer of the package.
+            or an answer; ``question`` and ``context`` get the request's list of
+            messages; a function as ``on_uncertain`` returns one of the words, or an
+            answer of the package.
 
     Raises:
         ConfigurationError: An option makes no sense, or the client is none of the

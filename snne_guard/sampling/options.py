@@ -129,7 +129,7 @@ _FORMS = frozenset(
         "tools",
     }
 )
-"""Options that a self-check leaves out: it asks for a word, by no tool or schema."""
+"""Options that questions about an answer leave out, for a reply in plain words."""
 
 FIELDS = _NESTED | _SEEDS | _FORMS | {*LIMITS, "n", "store"}
 """Fields of a LangChain model that a draw treats as options."""
@@ -157,8 +157,9 @@ def options_for(
     """Return the user's options as a draw takes them over.
 
     The answer keeps them. A sample has another temperature, no seed, and is not stored.
-    A self-check has neither tools, schema nor stop texts. A sample of which only a part
-    is compared has more tokens, and no stop texts that could cut it short.
+    A question about the answer has neither tools, schema nor stop texts. A sample of
+    which only a part is compared has more tokens, and no stop texts that could cut it
+    short.
 
     Args:
         draw: What is wanted.
@@ -181,7 +182,7 @@ def options_for(
 
 
 def _left_out(draw: Draw) -> Collection[str]:
-    if draw.role == "check":
+    if draw.turns:
         return _NOT_FOR_SAMPLES | _FORMS
     return _NOT_FOR_SAMPLES.union(STOPS) if draw.extracts else _NOT_FOR_SAMPLES
 

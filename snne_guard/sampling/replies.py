@@ -32,14 +32,15 @@ class Draw:
     """One request to the model.
 
     Attributes:
-        role: The answer, drawn with the user's own settings; samples; or a self-check.
+        role: The answer, drawn with the user's own settings; samples; a self-check; or
+            a judgement of which samples bear out the parts of the answer.
         n: Replies asked for in this one request.
-        turns: What a self-check adds to the conversation: the answer, and the question
-            about it.
+        turns: What a self-check or a judgement adds to the conversation: the answer,
+            and the question about it.
         view: The view that samples are drawn in, None without views.
     """
 
-    role: Literal["answer", "sample", "check"]
+    role: Literal["answer", "sample", "check", "judge"]
     n: int = 1
     turns: tuple[str, ...] = field(default=(), repr=False)
     view: View | None = None

@@ -29,7 +29,14 @@ from snne_guard.similarity.words import (
 )
 from snne_guard.types import FloatArray
 
-__all__ = ["CONTENT_WEIGHT", "LONG_QUESTION", "content_f1"]
+__all__ = [
+    "ASKED",
+    "CONTENT_WEIGHT",
+    "LONG_QUESTION",
+    "WeighedWords",
+    "asked_words",
+    "content_f1",
+]
 
 LONG_QUESTION = 1_000
 """A question of this many characters or more is ignored: it probably holds the text to
@@ -39,7 +46,10 @@ CONTENT_WEIGHT = 5_000
 """The order of words is compared up to this weight, some 5,000 words of a long answer.
 After it common words count in any order, which keeps time linear."""
 
-_FUNCTION, _ASKED, _WORD, _HEAVY = 1, 2, 8, 24
+ASKED = 2
+"""Weight of a word of the question."""
+
+_FUNCTION, _WORD, _HEAVY = 1, 8, 24
 _HALF = 0.5
 _COARSE, _MANY = 8, 200  # weights in pairs of more than 200 tokens are divided by 8
 _NONE = frozenset[str]()
@@ -128,17 +138,22 @@ def content_f1(texts: Sequence[str], /, *, question: str | None = None) -> Float
     return spread(matrix, distinct, texts)
 
 
-class _Answer:
-    """What is compared of one text, whatever the others and the question are."""
+class WeighedWords:
+    """The words of a text and what each weighs, whatever it is compared with.
+
+    Attributes:
+        tokens: Its words in order.
+        words: Those that are different.
+        content: Those that are no function words.
+        heavy: Names, numbers, symbols and negations.
+        numbers: Numbers, and capitals that tell things apart as numbers do.
+        negated: Whether it has a negation.
+        weights: What each word weighs.
+    """
 
     def __init__(self, text: str) -> None:
-        self.text = text
         self.tokens = _words(text)
         self.words = frozenset(self.tokens)
-        self.value = (
-            read_json(text) if text.lstrip()[:1] in {"{", "[", "`"} else NOT_JSON
-        )
-        self.notation = _exactly(text) if is_notation(text) else None
         words = self.words
         self.content = words - FUNCTION_WORDS
         pattern = _ASCII_CAPITALISED if text.isascii() else _CAPITALISED
@@ -156,6 +171,18 @@ class _Answer:
         self.weights.update(dict.fromkeys(self.content, _WORD))
         self.weights.update(dict.fromkeys(self.heavy, _HEAVY))
 
+
+class _Answer(WeighedWords):
+    """What is compared of one text, whatever the others and the question are."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.text = text
+        self.value = (
+            read_json(text) if text.lstrip()[:1] in {"{", "[", "`"} else NOT_JSON
+        )
+        self.notation = _exactly(text) if is_notation(text) else None
+
     def signs(self) -> list[str]:
         """Return the signs, then the numbers in the order of their first mention."""
         numbers = dict.fromkeys(word for word in self.tokens if word in self.numbers)
@@ -167,7 +194,7 @@ class _Pairs:
 
     def __init__(self, answers: Sequence[_Answer], question: str | None) -> None:
         self._question = question
-        self._asked = _asked(question or "")
+        self._asked = asked_words(question or "")
         self._character = characters(_NONE.union(*[each.words for each in answers]))
 
     def similarity(self, a: _Answer, b: _Answer) -> float:
@@ -198,7 +225,7 @@ class _Pairs:
         changed = dict.fromkeys((a.heavy ^ b.heavy) & common, _HEAVY)
         for label in (a.numbers & b.numbers) - _PRONOUN:  # "A", where it is no article
             changed[label.rstrip("'").lower()] = _HEAVY
-        changed.update(dict.fromkeys(self._asked & common, _ASKED))
+        changed.update(dict.fromkeys(self._asked & common, ASKED))
         scale = _COARSE if len(a.tokens) + len(b.tokens) > _MANY else 1
         sides = [self._encode(answer, changed, scale) for answer in (a, b)]
         if not all(sides):  # of function words alone
@@ -232,7 +259,7 @@ def _contradict(a: _Answer, b: _Answer) -> bool:
 
 
 @lru_cache(maxsize=4)  # for the many texts within JSON
-def _asked(question: str) -> frozenset[str]:
+def asked_words(question: str) -> frozenset[str]:
     """Return the words of a question that hardly count in an answer."""
     if len(question) >= LONG_QUESTION:  # a text to answer from
         return _NONE

@@ -162,6 +162,30 @@ class NLI:
             shared.run(lambda model: self._fill(table, model, distinct, asked))
         return spread(table, distinct, texts)
 
+    def of_pairs(self, pairs: Sequence[tuple[str, str]], /) -> FloatArray:
+        """Return what the model says of pairs of a premise and a hypothesis.
+
+        Returns:
+            ``(m, 3)`` float64: the probabilities of contradiction, neutral, entailment.
+        """
+        if not pairs:
+            return np.zeros((0, 3))
+        shared = LocalModel.of("CrossEncoder", self.model, device=self.device)
+        return shared.run(lambda model: self._predict(model, _Reader(model, ()), pairs))
+
+    def _predict(
+        self,
+        model: Any,  # noqa: ANN401 - of torch
+        reader: _Reader,
+        pairs: Sequence[Sequence[str]],
+    ) -> FloatArray:
+        """Return the classes' probabilities of pairs."""
+        columns = _columns(model, self.name)
+        read = [[reader.without_marks(text) for text in pair] for pair in pairs]
+        outputs = model.predict(read, apply_softmax=True, show_progress_bar=False)
+        probabilities: FloatArray = outputs[:, columns].astype(np.float64)
+        return probabilities
+
     def _fill(
         self,
         table: FloatArray,
@@ -170,7 +194,6 @@ class NLI:
         question: str | None,
     ) -> None:
         """Write what the model says of distinct texts into their table."""
-        columns = _columns(model, self.name)
         reader = _Reader(model, distinct)
         asked = 0 if question is None else len(reader.tokens(question))
         places, pairs = [], []
@@ -182,11 +205,10 @@ class NLI:
             fits = reader.length(a, b) + 2 * asked <= reader.room
             before = f"{question} " if question is not None and fits else ""
             places.append((i, j))
-            pairs.append([reader.without_marks(f"{before}{text}") for text in (a, b)])
+            pairs.append([f"{before}{text}" for text in (a, b)])
         if pairs:
             rows, across = zip(*places, strict=True)
-            outputs = model.predict(pairs, apply_softmax=True, show_progress_bar=False)
-            table[rows, across] = outputs[:, columns]
+            table[rows, across] = self._predict(model, reader, pairs)
 
 
 class _Reader:

@@ -1,0 +1,155 @@
+"""Cuts an answer into sentences, list items, table rows and blocks of code."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from itertools import accumulate
+from typing import Any, NamedTuple
+
+from snne_guard.errors import MissingExtraError
+
+__all__ = ["Part", "cut", "cutters", "plain"]
+
+_LONGEST = 1_000
+"""Characters of a part of prose; longer ones, without a full stop, are cut at a space,
+so that time grows with the length of a text and not with its square."""
+
+_WINDOW = 8_000
+"""Characters that are cut into sentences at once: the time that takes is quadratic."""
+
+_LEAVES = frozenset({"inline", "fence", "code_block", "tr_open"})
+_CODE = frozenset({"fence", "code_block"})
+_LINE_ENDS = re.compile(r"\r\n?")
+_QUOTING = re.compile(r"[\s>]*")
+_WRAPPED = re.compile(r"\n[\s>]*")
+_LINK = re.compile(r"!?\[([^\[\]\n]*)\]\([^()\n]*\)")
+_MARKUP = re.compile(r"[*_~]{2,}|^[\s>#]+|\n[\s>]*")
+
+
+class Part(NamedTuple):
+    """Where a part of a text begins, and where it ends."""
+
+    start: int
+    end: int
+
+
+def cut(text: str, /) -> list[Part]:
+    r"""Cut a text in Markdown, or in none, into what can be right or wrong by itself.
+
+    Sentences, list items, headings and rows of tables are parts; a block of code is
+    one. A part without a full stop is cut at a space after 1,000 characters.
+
+    Args:
+        text: In any script.
+
+    Returns:
+        Parts in order, which do not overlap. Every letter and digit of the text is in
+        one, the numbers of list items excepted.
+
+    Raises:
+        MissingExtraError: The extra ``spans`` is not installed.
+
+    Example:
+        >>> text = "He was born in 1564. He wrote:\n\n1. Hamlet\n2. Macbeth"
+        >>> [text[start:end] for start, end in cut(text)]
+        ['He was born in 1564.', 'He wrote:', 'Hamlet', 'Macbeth']
+    """
+    parser, segment = cutters()
+    # Of the same length, for the parser would shorten line ends.
+    text = _LINE_ENDS.sub(lambda end: " \n"[-len(end[0]) :], text)
+    lines = text.split("\n")
+    starts = [0, *accumulate(len(line) + 1 for line in lines)]
+    parts: list[Part] = []
+    for first, last, kind, content in _blocks(parser.parse(text), lines):
+        start, end = starts[first], min(starts[last], len(text))
+        if kind == "inline":
+            # Behind the bullet or number.
+            start = max(start, text.find(content, start, end))
+        whole = _trimmed(text, start, end)
+        if kind in _CODE:
+            parts.append(whole)
+        else:
+            pieces = [whole] if kind == "tr_open" else _sentences(text, whole, segment)
+            parts += [part for piece in pieces for part in _bounded(text, piece)]
+    return [part for part in parts if any(map(str.isalnum, text[slice(*part)]))]
+
+
+@cache
+def cutters() -> tuple[Any, Any]:
+    """Return what reads blocks of Markdown, and what cuts a paragraph into sentences.
+
+    Raises:
+        MissingExtraError: One of them is not installed.
+    """
+    try:
+        from markdown_it import MarkdownIt
+        from sentencex import segment
+    except ImportError as error:
+        needed = f"{error.name} (for spans)"
+        raise MissingExtraError(needed, extra="spans") from error
+    parser = MarkdownIt("commonmark").enable("table")
+    # What is disabled would hide text, or become a paragraph's mere underline.
+    parser.disable(["reference", "html_block", "lheading"])
+    parser.core.ruler.enableOnly(["block"])
+    return parser, segment
+
+
+def plain(text: str, /) -> str:
+    """Return what a part says without its Markdown; code stays as it is.
+
+    Example:
+        >>> plain("> **Paris** is [the capital](https://example.com)")
+        'Paris is the capital'
+    """
+    if text.startswith(("```", "~~~")):
+        return text
+    bare = _LINK.sub(r"\1", text).replace("|", " ")
+    return _MARKUP.sub(lambda mark: " " if "\n" in mark[0] else "", bare)
+
+
+def _blocks(tokens: list[Any], lines: list[str]) -> Iterator[tuple[int, int, str, str]]:
+    """Yield the first line, the line after the last, the kind and the first words."""
+    done = 0
+    for token in tokens:
+        if token.type not in _LEAVES or token.map[0] < done:  # a cell of a row
+            continue
+        first, last = token.map
+        # Lines that the parser passes over, as where quotes are nested too deeply.
+        yield from ((place, place + 1, "line", "") for place in range(done, first))
+        yield first, last, token.type, token.content.partition("\n")[0]
+        done = last
+    yield from ((place, place + 1, "line", "") for place in range(done, len(lines)))
+
+
+def _sentences(text: str, whole: Part, segment: Any) -> Iterator[Part]:  # noqa: ANN401 - untyped
+    """Yield the sentences of a paragraph, whose lines may be quoted."""
+    view = _WRAPPED.sub(lambda end: " " * len(end[0]), text[slice(*whole)])
+    place = 0
+    while place < len(view):
+        # "en" for its abbreviations; other scripts have full stops of their own.
+        sentences = segment("en", view[place : place + _WINDOW])
+        if place + _WINDOW < len(view):  # the last one may go on behind the window
+            sentences = sentences[:-1] or sentences
+        for sentence in sentences:
+            start = whole.start + place
+            place += len(sentence)
+            yield _trimmed(text, start, whole.start + place)
+
+
+def _trimmed(text: str, start: int, end: int) -> Part:
+    end = start + len(text[start:end].rstrip())
+    opening = _QUOTING.match(text, start, end)
+    return Part(opening.end() if opening else start, end)
+
+
+def _bounded(text: str, part: Part) -> Iterator[Part]:
+    """Yield a part in pieces that are not too long, cut at a space where one is."""
+    start, end = part
+    while end - start > _LONGEST:
+        space = text.rfind(" ", start + 1, start + _LONGEST)
+        middle = space if space > 0 else start + _LONGEST
+        yield _trimmed(text, start, middle)
+        start = middle
+    yield _trimmed(text, start, end)

@@ -1,0 +1,169 @@
+"""How far texts say what the parts of an answer say: by words, or by an NLI model."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Mapping, Sequence
+
+import numpy as np
+
+from snne_guard.similarity import NLI
+from snne_guard.similarity.content import ASKED, WeighedWords, asked_words
+from snne_guard.spans.cutting import cut, plain
+from snne_guard.types import FloatArray
+
+__all__ = ["NLIMatch", "word_match"]
+
+_COMMON = 100
+"""A word that is in more parts of a text counts as in all of them, so that time grows
+with the length of the texts and not with its square."""
+
+_WINDOW = 1_000
+"""Characters of a text that an NLI model reads at once, as whole sentences."""
+_WINDOWS = 4
+"""Windows of a long text that are read: those that share most with the part."""
+
+
+def word_match(
+    parts: Sequence[str], texts: Sequence[str], /, *, question: str | None = None
+) -> FloatArray:
+    """Compare parts with the one sentence of each text that has most of their words.
+
+    Words weigh as for ``content_f1``: 24 a name, number, symbol or negation, 8 other
+    content, 1 a function word, 2 a word of the question. The match is the share of the
+    part's weight that the sentence has, halved where it lacks a number of the part, and
+    where only one of the two is negated.
+
+    Args:
+        parts: The ``m`` parts.
+        texts: The ``k`` texts, each cut into sentences as answers are.
+        question: What was asked, ignored where ``content_f1`` ignores it.
+
+    Returns:
+        ``(m, k)`` float64 in [0, 1].
+
+    Source:
+        This library.
+
+    Example:
+        >>> text = "Ida Frick was born in Bern. She died in 1907."
+        >>> word_match(["She was born in Bern.", "She died in 1911."], [text]).round(2)
+        array([[0.97],
+               [0.15]])
+    """
+    asked = asked_words(question or "")
+    wanted = [WeighedWords(plain(part)) for part in parts]
+    matrix: FloatArray = np.zeros((len(parts), len(texts)))
+    for column, text in enumerate(texts):
+        pieces = _Pieces([text[start:end] for start, end in cut(text)])
+        matrix[:, column] = [pieces.best_match(words, asked) for words in wanted]
+    return matrix
+
+
+class NLIMatch:
+    """Compares by a model of natural language inference.
+
+    A text is read in windows of whole sentences. With the highest probability of
+    entailment e and of contradiction c in any of them, the match is (1 + e - c) / 2: a
+    part that is not mentioned counts half, as for a judge.
+    """
+
+    def __init__(self, nli: NLI) -> None:
+        self.name = nli.name
+        self._nli = nli
+
+    def __call__(
+        self,
+        parts: Sequence[str],
+        texts: Sequence[str],
+        /,
+        *,
+        question: str | None = None,
+    ) -> FloatArray:
+        """Return the ``(m, k)`` matches."""
+        asked = asked_words(question or "")
+        hypotheses = [plain(part) for part in parts]
+        pairs: list[tuple[str, str]] = []
+        places: list[tuple[int, int]] = []
+        for column, text in enumerate(texts):
+            windows = _windows(text)
+            pieces = _Pieces(windows)
+            for row, hypothesis in enumerate(hypotheses):
+                for near in pieces.nearest(WeighedWords(hypothesis), asked):
+                    pairs.append((windows[near], hypothesis))
+                    places.append((row, column))
+        probabilities = self._nli.of_pairs(pairs)
+        highest: FloatArray = np.zeros((2, len(parts), len(texts)))
+        for place, (against, _, entailed) in zip(places, probabilities, strict=True):
+            highest[:, *place] = np.maximum(highest[:, *place], (entailed, against))
+        matrix: FloatArray = ((1 + highest[0] - highest[1]) / 2).clip(0.0, 1.0)
+        return matrix
+
+
+class _Pieces:
+    """Finds those pieces of a text that share most words with a part of an answer."""
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        self._pieces = [WeighedWords(plain(text)) for text in texts]
+        self._places: defaultdict[str, list[int]] = defaultdict(list)
+        for place, piece in enumerate(self._pieces):
+            for word in piece.words:
+                self._places[word].append(place)
+
+    def best_match(self, wanted: WeighedWords, asked: Collection[str]) -> float:
+        """Return the largest share of a part's weight that a piece has."""
+        weights = _weights(wanted, asked)
+        total, best = sum(weights.values()), 0.0
+        numbers = wanted.numbers.difference(asked)
+        for place, weight in self._shared(weights).items():
+            piece, value = self._pieces[place], weight / total
+            if value <= best:
+                continue
+            if numbers - piece.numbers:
+                value /= 2
+            if wanted.negated != piece.negated:
+                value /= 2
+            best = max(best, value)
+        return best
+
+    def nearest(self, wanted: WeighedWords, asked: Collection[str]) -> Sequence[int]:
+        """Return the places of the few pieces that share most with a part."""
+        if len(self._pieces) <= _WINDOWS:
+            return range(len(self._pieces))
+        shared = self._shared(_weights(wanted, asked))
+        return [place for place, _ in shared.most_common(_WINDOWS)] or range(_WINDOWS)
+
+    def _shared(self, weights: Mapping[str, int]) -> Counter[int]:
+        """Return what the words weigh that each piece shares, where it shares any."""
+        shared: Counter[int] = Counter()
+        everywhere = 0
+        for word, weight in weights.items():
+            places = self._places.get(word, ())
+            if len(places) > _COMMON:
+                everywhere += weight
+                continue
+            for place in places:
+                shared[place] += weight
+        if everywhere:
+            for place in shared or [0]:
+                shared[place] += everywhere
+        return shared
+
+
+def _weights(wanted: WeighedWords, asked: Collection[str]) -> dict[str, int]:
+    return {
+        word: min(weight, ASKED) if word in asked else weight
+        for word, weight in wanted.weights.items()
+    }
+
+
+def _windows(text: str) -> list[str]:
+    """Return a text in windows of whole sentences."""
+    windows: list[str] = []
+    begin = None
+    for start, end in cut(text):
+        if begin is None or end - begin > _WINDOW:
+            begin = start
+            windows.append("")
+        windows[-1] = text[begin:end]
+    return windows

@@ -1,0 +1,92 @@
+"""An answer with its uncertain parts marked."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Literal, get_args
+
+from snne_guard.checks import check_choice, check_number
+from snne_guard.decision import Threshold
+from snne_guard.errors import InputError
+from snne_guard.text import printable
+from snne_guard.types import Span
+
+__all__ = ["MarkedForm", "is_marked", "render_marks"]
+
+MarkedForm = Literal["plain", "markdown", "html", "terminal"]
+
+_YELLOW, _RESET = "\x1b[30;43m", "\x1b[0m"
+
+
+def render_marks(
+    text: str,
+    spans: Sequence[Span],
+    *,
+    threshold: float | Threshold,
+    form: MarkedForm = "plain",
+) -> str:
+    """Return a copy of an answer in which uncertain parts are marked.
+
+    Args:
+        text: The delivered text that the spans belong to.
+        spans: Its parts, in order.
+        threshold: Largest uncertainty of a part that is not marked.
+        form: ``"plain"`` and ``"markdown"`` put ``[?]`` behind a part, and into the
+            last cell of a table's row. ``"html"`` escapes the text and puts a part into
+            ``<mark>``; show it with ``white-space: pre-wrap``. ``"terminal"`` has a
+            yellow ground, and control characters of the text as pictures.
+
+    Raises:
+        InputError: A span is not in the text, or not behind the one before it.
+        ConfigurationError: The threshold or the form makes no sense.
+
+    Example:
+        >>> spans = [Span(start=0, end=4, uncertainty=0.9, supported=0)]
+        >>> render_marks("Oak. Elm.", spans, threshold=0.5)
+        'Oak. [?] Elm.'
+    """
+    check_choice(form, get_args(MarkedForm), what="form")
+    escapes: dict[str, Callable[[str], str]] = {
+        "html": html.escape,
+        "terminal": partial(printable, lines=True),
+    }
+    escape = escapes.get(form, str)
+    pieces: list[str] = []
+    done = 0
+    for span in spans:
+        if not done <= span.start <= span.end <= len(text):
+            msg = f"expected spans of this text in order, got {span}"
+            raise InputError(msg)
+        pieces.append(escape(text[done : span.start]))
+        part, done = text[span.start : span.end], span.end
+        if not is_marked(span, threshold):
+            pieces.append(escape(part))
+        elif form == "html":
+            title = f"uncertainty {span.uncertainty:.2f}"
+            pieces.append(f'<mark title="{title}">{escape(part)}</mark>')
+        elif form == "terminal":
+            # Line by line, for some terminals colour the rest of a line.
+            lines = escape(part).split("\n")
+            pieces.append("\n".join(f"{_YELLOW}{line}{_RESET}" for line in lines))
+        else:
+            pieces.append(_noted(part, r"\[?\]" if form == "markdown" else "[?]"))
+    return "".join([*pieces, escape(text[done:])])
+
+
+def is_marked(span: Span, threshold: float | Threshold, /) -> bool:
+    """Return whether a part is more uncertain than a threshold allows."""
+    given = threshold.value if isinstance(threshold, Threshold) else threshold
+    if given != -1.0:  # the threshold of a calibration that allows nothing
+        check_number(given, what="threshold", least=0, most=1)
+    return span.uncertainty > given
+
+
+def _noted(part: str, note: str) -> str:
+    """Return a part with a note that does not break a table or a block of code."""
+    if part.startswith(("```", "~~~")):
+        return f"{part}\n{note}"
+    if part.startswith("|") and part.endswith("|"):
+        return f"{part[:-1].rstrip()} {note} |"
+    return f"{part} {note}"

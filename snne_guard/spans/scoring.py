@@ -1,0 +1,204 @@
+"""The uncertainty of each part of an answer."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from random import Random
+from typing import Any
+
+from snne_guard.checks import as_floats
+from snne_guard.decision import Threshold
+from snne_guard.errors import ConfigurationError, InputError
+from snne_guard.similarity import NLI
+from snne_guard.similarity.lexical import check_texts
+from snne_guard.spans.cutting import Part, cut
+from snne_guard.spans.matching import NLIMatch, word_match
+from snne_guard.types import FloatArray, Span, SpanSimilarity
+
+__all__ = ["calibrate_spans", "resolve_span_similarity", "score_spans"]
+
+_HALF = 0.5
+
+
+def score_spans(
+    answer: str,
+    samples: Sequence[str],
+    *,
+    sentences: Sequence[str] | None = None,
+    question: str | None = None,
+    context: str | None = None,
+    similarity: str | SpanSimilarity | None = None,
+) -> list[Span]:
+    r"""Return the uncertainty of each sentence of an answer; never calls the model.
+
+    It is the anchored SNNE of a part: with :math:`f_j` for how far sample j says it,
+
+    .. math:: SNNE = -\log\Big(e + \sum_{j=1}^k \exp(f_j)\Big)
+
+    mapped to [0, 1] as for whole answers: the mean of :math:`(e - e^{f_j}) / (e - 1)`.
+
+    Args:
+        answer: The answer, in Markdown or in none.
+        samples: The ``k`` further draws, at least one.
+        sentences: Its parts, in order; None: sentences, list items, rows of tables and
+            blocks of code.
+        question: What was asked; its words count for little.
+        context: What the model was given to answer from. How far it says a part is
+            ``grounded``, and never enters the uncertainty.
+        similarity: What compares parts with texts: None for their words,
+            ``"nli:MODEL"``, a ``SpanJudge``, or any ``SpanSimilarity``.
+
+    Returns:
+        The parts in order; they do not overlap. None for a blank answer.
+
+    Raises:
+        InputError: There are no samples, something is no text, or a sentence is not in
+            the answer behind the one before it.
+        ConfigurationError: The similarity makes no sense.
+        MissingExtraError: The extra ``spans``, or ``nli``, is not installed.
+        ScoringError: A model that compares failed.
+
+    Example:
+        >>> answer = "Ida Frick was born in Bern. She won a medal in 1907."
+        >>> samples = ["Ida Frick was born in Bern.", "She was born in Bern in 1880."]
+        >>> for span in score_spans(answer, samples):
+        ...     print(answer[span.start : span.end], round(span.uncertainty, 2))
+        Ida Frick was born in Bern. 0.32
+        She won a medal in 1907. 0.99
+    """
+    check_texts([answer, *([] if context is None else [context])])
+    check_texts(samples)
+    if not samples:
+        msg = "expected at least one sample, got none"
+        raise InputError(msg)
+    compare = resolve_span_similarity(similarity)
+    parts = cut(answer) if sentences is None else _located(answer, sentences)
+    if not parts:
+        return []
+    texts = [*samples] if context is None else [*samples, context]
+    pieces = [answer[start:end] for start, end in parts]
+    matrix = as_floats(compare(pieces, texts, question=question), what="matches")
+    expected = (len(parts), len(texts))
+    if matrix.shape != expected or not ((matrix >= 0) & (matrix <= 1)).all():
+        msg = f"expected matches in [0, 1] of shape {expected}, got {matrix.shape}"
+        raise InputError(msg)
+    k = len(samples)
+    return [
+        Span(
+            start=part.start,
+            end=part.end,
+            uncertainty=_uncertainty(row[:k]),
+            supported=int((row[:k] > _HALF).sum()),
+            grounded=None if context is None else float(row[k]),
+        )
+        for part, row in zip(parts, matrix, strict=True)
+    ]
+
+
+def resolve_span_similarity(similarity: object, /) -> SpanSimilarity:
+    """Return what a similarity option of ``score_spans`` means.
+
+    Raises:
+        ConfigurationError: It is no such option.
+    """
+    if similarity is None:
+        return word_match
+    if isinstance(similarity, str) and similarity.partition(":")[0] == "nli":
+        model = similarity.partition(":")[2]
+        return NLIMatch(NLI(model) if model else NLI())
+    if not callable(similarity):
+        msg = (
+            'expected what compares parts to be "nli:MODEL" or a function of parts and '
+            f"texts, got {similarity!r}"
+        )
+        raise ConfigurationError(msg)
+    compare: SpanSimilarity = similarity
+    return compare
+
+
+def calibrate_spans(
+    rows: Iterable[Mapping[str, Any]],
+    *,
+    alpha: float,
+    delta: float = 0.1,
+    similarity: str | SpanSimilarity | None = None,
+) -> Threshold:
+    """Return a threshold for parts that carries a promise.
+
+    The sentences of one answer are right or wrong together more often than by chance,
+    so one of each answer is used, chosen by the answer's id. The promise is about a
+    sentence that is chosen in the same way: at most the share ``alpha`` of those with
+    an uncertainty up to the threshold is wrong, with confidence 1 - ``delta``.
+
+    Args:
+        rows: Recordings that are labelled by sentence, each with ``id``,
+            ``main_answer``, ``samples``, ``sentences`` and, for each of these, a 1
+            (right) or 0 (wrong) in ``sentence_labels``; ``question`` where known.
+        alpha: Largest share of wrong sentences among those that are not marked.
+        delta: Probability that the promise fails.
+        similarity: As for ``score_spans``.
+
+    Raises:
+        InputError: A field is missing, or labels do not fit the sentences; as for
+            ``Threshold.for_error_rate``, too.
+
+    Example:
+        >>> rows = [
+        ...     {
+        ...         "id": str(number),
+        ...         "main_answer": "It is oak.",
+        ...         "sentences": ["It is oak."],
+        ...         "sentence_labels": [number % 2],
+        ...         "samples": ["It is oak." if number % 2 else "It is elm."],
+        ...     }
+        ...     for number in range(100)
+        ... ]
+        >>> calibrate_spans(rows, alpha=0.1).status
+        'certified'
+    """
+    us: list[float] = []
+    labels: list[Any] = []
+    for row in rows:
+        try:
+            sentences, known = row["sentences"], row["sentence_labels"]
+            if len(known) != len(sentences):
+                msg = f"expected {len(sentences)} sentence_labels, got {len(known)}"
+                raise InputError(msg)
+            spans = score_spans(
+                row["main_answer"],
+                row["samples"],
+                sentences=sentences,
+                question=row.get("question"),
+                similarity=similarity,
+            )
+        except KeyError as error:
+            msg = f"expected the field {error} in every recording"
+            raise InputError(msg) from None
+        if spans:
+            # By the id, so that nobody can draw until a threshold is to their liking.
+            place = Random(str(row["id"])).randrange(len(spans))  # noqa: S311 - no secret
+            us.append(spans[place].uncertainty)
+            labels.append(known[place])
+    return Threshold.for_error_rate(us, labels, alpha=alpha, delta=delta)
+
+
+def _uncertainty(row: FloatArray) -> float:
+    """Return the anchored SNNE of the row (1, f_1, ..., f_k), mapped to [0, 1]."""
+    # Of the mean of exp(f) alone: e, the part itself, is in every sum.
+    return 1.0 - math.fsum(map(math.expm1, row.tolist())) / len(row) / math.expm1(1)
+
+
+def _located(answer: str, sentences: Sequence[str]) -> list[Part]:
+    """Return where given sentences are."""
+    check_texts(sentences)
+    parts: list[Part] = []
+    end = 0
+    for number, sentence in enumerate(sentences, 1):
+        start = answer.find(sentence, end)
+        if start < 0:
+            msg = f"sentence {number} is not in the answer, or not in this order"
+            raise InputError(msg)
+        end = start + len(sentence)
+        parts.append(Part(start, end))
+    return parts
