@@ -18,6 +18,9 @@ from snne_guard.types import Assessment
 
 __all__ = ["HELD_BACK", "ask"]
 
+_LONG = {"max_tokens": 160, "stop": ()}
+"""The embedded model answers in a word otherwise."""
+
 HELD_BACK = 3
 """Exit status where the answer was refused."""
 
@@ -48,6 +51,9 @@ def ask(
     method: Annotated[str | None, typer.Option(help="auto, snne, wsnne, ...")] = None,
     similarity: options.SimilarityName = None,
     self_check: options.SelfCheck = False,
+    spans: Annotated[
+        bool, typer.Option("--spans", help="Show the uncertainty of each sentence.")
+    ] = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Ask a model and see how uncertain its answer is.
@@ -68,6 +74,7 @@ def ask(
         raise ConfigurationError(msg)
     stored = None if calibration is None else Calibration.load(calibration)
     bound = {} if stored is None else stored.settings
+    bound = bound or (_LONG if spans and model == "embedded" else {})
     chat = chat_model(
         model,
         base_url=base_url,
@@ -83,12 +90,15 @@ def ask(
         "method": method,
         "similarity": similarity,
         "self_check": self_check or None,
+        "spans": spans or None,
     }
     chosen: dict[str, Any] = {} if stored is None else stored.guard_settings()
     chosen |= {name: value for name, value in given.items() if value is not None}
     guard = SNNEGuard(chat, on_uncertain=on_uncertain, **chosen)
     progress = Console(stderr=True)
     with provider_errors(), progress.status(f"asking for {guard.n} replies"):
+        if bound is _LONG and system is None:
+            system = "Answer in a few short sentences."
         assessment = guard.assess(messages_for(question, model=model, system=system))
     held_back = assessment.decision == "refuse"
     if as_json:

@@ -22,6 +22,9 @@ _SHADES = "·░▒▓█"
 _LEVELS = (0.05, 0.35, 0.65, 0.95)
 _COLOURS = ("#30343f", "#3b528b", "#21918c", "#5ec962", "#fde725")
 
+_SHADED = ((-1, ""), (0.35, "black on yellow"), (0.65, "white on red"))
+"""Above which uncertainty a sentence is shaded how."""
+
 _DECISIONS: dict[Decision | None, tuple[str, str, str]] = {
     "accept": ("ACCEPTED", "green", "the answer is delivered"),
     "flag": ("FLAGGED", "yellow", "the answer is delivered, marked as uncertain"),
@@ -45,6 +48,8 @@ def assessment_page(assessment: Assessment, *, delivered: str | None = None) -> 
     page.add_column(style="bold", no_wrap=True, min_width=len("Similarity"))
     page.add_column(overflow="fold")
     page.add_row("Answer", _answer(assessment))
+    if assessment.spans and assessment.answer is not None:
+        page.add_row("Sentences", _sentences(assessment.answer.text, assessment))
     page.add_row("Replies", _replies(assessment, groups))
     matrix, p_wrong = assessment.matrix, assessment.p_wrong
     if matrix is not None and len(matrix) <= len(_LETTERS):
@@ -68,6 +73,23 @@ def _answer(assessment: Assessment) -> Text:
         text.stylize("dim")
         text.append("  (withheld)", style="red")
     return text
+
+
+def _sentences(answer: str, assessment: Assessment) -> Table:
+    """Return each sentence with its uncertainty, shaded by it."""
+    table = Table.grid(padding=(0, 1))
+    table.add_column(style="cyan")
+    table.add_column(style="cyan")
+    table.add_column(overflow="fold")
+    table.add_row("u", "said by", "")
+    for span in assessment.spans or ():
+        shade = [style for level, style in _SHADED if span.uncertainty > level][-1]
+        table.add_row(
+            f"{span.uncertainty:.2f}",
+            str(span.supported),
+            Text(_cut(_one_line(answer[span.start : span.end])), style=shade),
+        )
+    return table
 
 
 def _self_check(assessment: Assessment) -> str:

@@ -134,8 +134,10 @@ def _sentences(text: str, whole: Part, segment: Any) -> Iterator[Part]:  # noqa:
             sentences = sentences[:-1] or sentences
         for sentence in sentences:
             start = whole.start + place
+            # The view has spaces where the text has marks of quoting.
+            first = start + len(sentence) - len(sentence.lstrip())
+            yield Part(first, max(first, start + len(sentence.rstrip())))
             place += len(sentence)
-            yield _trimmed(text, start, whole.start + place)
 
 
 def _trimmed(text: str, start: int, end: int) -> Part:

@@ -64,7 +64,7 @@ def score_spans(
         >>> samples = ["Ida Frick was born in Bern.", "She was born in Bern in 1880."]
         >>> for span in score_spans(answer, samples):
         ...     print(answer[span.start : span.end], round(span.uncertainty, 2))
-        Ida Frick was born in Bern. 0.32
+        Ida Frick was born in Bern. 0.35
         She won a medal in 1907. 0.99
     """
     check_texts([answer, *([] if context is None else [context])])
@@ -152,7 +152,7 @@ def calibrate_spans(
         ...         "sentence_labels": [number % 2],
         ...         "samples": ["It is oak." if number % 2 else "It is elm."],
         ...     }
-        ...     for number in range(100)
+        ...     for number in range(200)
         ... ]
         >>> calibrate_spans(rows, alpha=0.1).status
         'certified'

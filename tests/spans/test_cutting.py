@@ -1,0 +1,135 @@
+"""Cutting an answer into parts: every script, every block, hostile text."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from snne_guard.spans import cut
+
+MARKDOWN = """# What it is
+
+An oak. A tall
+one (approx. 20 m).
+> Quoted text.
+> It goes on here.
+
+1. First item. It has two.
+2. *Second*
+
+| tree | height |
+|---|---|
+| oak | 20 m |
+
+```python
+a = 1. + b
+
+c = 2
+```
+
+[note]: https://example.com
+<b>HTML</b>
+Under
+---
+"""
+
+
+def parts_of(text: str) -> list[str]:
+    return [text[start:end] for start, end in cut(text)]
+
+
+def test_markdown_is_cut_by_its_blocks() -> None:
+    assert parts_of(MARKDOWN) == [
+        "What it is",
+        "An oak.",
+        "A tall\none (approx. 20 m).",
+        "Quoted text.",
+        "It goes on here.",
+        "First item.",
+        "It has two.",
+        "*Second*",
+        "| tree | height |",
+        "| oak | 20 m |",
+        "```python\na = 1. + b\n\nc = 2\n```",
+        "[note]: https://example.com\n<b>HTML</b>\nUnder",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("", []),
+        (" \n\t ", []),
+        ("...\n\n---\n", []),
+        ("Paris", ["Paris"]),
+        ("Dr. Frick lives in the U.S. today. She is 80.", 2),
+        ("She said “Go!” He went.", 2),
+        ("مرحبا بك. كيف حالك؟ أنا بخير.", 3),  # right to left
+        ("你好。我是谁？好！", ["你好。", "我是谁？", "好！"]),
+        ("東京は首都です。人口は1400万人です。", 2),
+        ("हाँ। नहीं।", 2),
+        ("One.\r\n\r\nTwo.\rThree", ["One.", "Two.", "Three"]),
+        ("> " * 40 + "deep\n\nNext", ["deep", "Next"]),
+        ("- a\n\n      code()\n", ["a", "code()"]),
+    ],
+)
+def test_every_script_and_every_line_end(text: str, parts: Any) -> None:
+    found = parts_of(text)
+    assert len(found) == parts if isinstance(parts, int) else found == parts
+
+
+def test_a_text_without_a_full_stop_is_cut_at_spaces() -> None:
+    parts = parts_of("word " * 1_000)
+    assert max(map(len, parts)) <= 1_000
+    assert " ".join(parts).split() == ["word"] * 1_000
+    assert list(map(len, parts_of("a" * 2_500))) == [1_000, 1_000, 500]
+
+
+MARKUP = st.sampled_from(
+    ["# ", "> ", "- ", "1. ", "```", "~~~\n", "|", "\n", "\r\n", "\n\n", "    ", "\t"]
+    + ["|---|\n", "[x](y)", "[x]: y", "<b>", "**", "。", ". ", "! ", "\0", "\u2028"]
+)
+
+
+@given(st.lists(MARKUP | st.text(max_size=6), max_size=30).map("".join))
+def test_parts_cover_all_words_in_order_and_never_overlap(text: str) -> None:
+    done = 0
+    left_out = ""
+    for start, end in cut(text):
+        assert done <= start < end <= len(text)
+        assert text[start:end] == text[start:end].strip()
+        left_out += text[done:start] + "\n"
+        done = end
+    left_out += text[done:]
+    # But for the numbers of list items.
+    assert not any(char.isalpha() for char in left_out)
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        "Word here. ",
+        "word ",
+        "你好。",
+        "- a\n",
+        "> ",
+        "[](",
+        "**",
+        "| a ",
+        "```\n",
+        "x\n",
+    ],
+)
+def test_time_is_linear_in_the_text(unit: str) -> None:
+    def seconds(length: int) -> float:
+        text = unit * (length // len(unit))
+        begin = time.perf_counter()
+        cut(text)
+        return time.perf_counter() - begin
+
+    seconds(1_000)
+    assert seconds(200_000) < 40 * seconds(20_000) + 0.5
