@@ -16,11 +16,11 @@ PASSAGE = (
     "It has 12,000 books."
 )
 ASK = (
-    "Read this: {context}\nTell in four short sentences when the library opens, when "
-    "it was built, who designed it, and who leads it today."
+    "Answer from this: {context}\n"
+    "Write a short list: opening hours, year, books, architect, director."
 )
 
-model = embedded_model(temperature=0, seed=1, max_tokens=120)
+model = embedded_model(temperature=0, seed=1, max_tokens=160)
 guard = SNNEGuard(
     model, spans=True, span_threshold=0.5, context=PASSAGE, question=lambda _: None
 )

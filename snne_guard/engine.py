@@ -358,9 +358,9 @@ def _judge(
     context, question = call.request.context, call.request.question
     texts = [*samples] if context is None else [*samples, context]
 
-    def prompt() -> str:
+    def prompt() -> str | None:
         parts = [text[start:end] for start, end in cut(text)]
-        return judge_prompt(parts, texts, question)
+        return judge_prompt(parts, texts, question) if parts else None
 
     asked = yield Work(function=prompt, deadline=call.deadline)
     if isinstance(asked, str) and not _is_late(call):

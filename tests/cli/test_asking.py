@@ -54,6 +54,21 @@ def test_ask_shows_the_self_check(serve: Any) -> None:
     assert "A ×4 Paris" in result.output  # noqa: RUF001 - the sign
 
 
+def test_ask_shows_each_sentence(serve: Any) -> None:
+    answer = "It is oak. It was made\x1b[2J in 1907."
+    at = serve(split(answer, "It is oak."))
+    result = run("ask", "x?", *at, "--spans")
+    lines = [" ".join(line.split()) for line in result.output.splitlines()]
+    assert "Sentences u said by" in lines
+    assert "0.00 4 It is oak." in lines
+    assert [line for line in lines if line.endswith("0 It was made␛[2J in 1907.")]
+    refused = run(
+        *("ask", "x?", *at, "--spans", "--threshold", "0.0", "--on-uncertain", "refuse")
+    )
+    assert refused.exit_code == 3
+    assert "Sentences" not in refused.output
+
+
 def test_ask_holds_an_uncertain_answer_back(serve: Any) -> None:
     at = serve(split("Paris", *APART))
     result = run(

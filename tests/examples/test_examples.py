@@ -20,6 +20,7 @@ SHOWN = {
     "observer.py": ("my-app: u=", "Au"),
     "openai_client.py": ("'decision': 'accept'", "'decision': 'refuse'"),
     "rag.py": ("sources: library.txt", "searches: 1", "replies compared: 5"),
+    "spans.py": ("said by", "grounded", "[?]"),
     "streaming.py": ("flag: The| chemical", "refuse: The chemical symbol"),
     "integrations/with_callback.py": ("at once: ", "assessed 2 of 2 runs"),
     "integrations/with_langchain_agent.py": ("a person is asked", "Nobody knows."),

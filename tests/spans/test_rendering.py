@@ -28,11 +28,10 @@ def test_plain_marks_break_no_table_and_no_code() -> None:
 
 
 def test_html_is_escaped() -> None:
-    text = 'Is <script> & "this".'
-    assert marked(text, "html") == (
-        '<mark title="uncertainty 0.90">Is &lt;script&gt; &amp; &quot;this&quot;.</mark>'
-    )
-    assert marked(text, "html", u=0.1) == "Is &lt;script&gt; &amp; &quot;this&quot;."
+    text, escaped = 'A <b> & "c".', "A &lt;b&gt; &amp; &quot;c&quot;."
+    shown = marked(text, "html")
+    assert shown == f'<mark title="uncertainty 0.90">{escaped}</mark>'
+    assert marked(text, "html", u=0.1) == escaped
 
 
 def test_a_terminal_is_not_steered() -> None:

@@ -94,7 +94,7 @@ def test_the_context_grounds_and_never_enters_the_uncertainty() -> None:
         ("| oak | 20 m |", "The oak has 20 m.", 1.0),
         ("```\na = 1\n```", "```python\na = 1\n```", 1.0),
         ("```\na = 1\n```", "a = 2", 0.0),
-        ("你好吗", "我很好。你好吗？", 1.0),
+        ("你好吗", "我很好。你好吗。", 1.0),
         ("شجرة البلوط", "هذه شجرة البلوط.", 1.0),
     ],
 )

@@ -1,0 +1,313 @@
+"""Spans of a guarded call: what is delivered has them, and they lose nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+from langchain_core.language_models import FakeListChatModel
+from pydantic import BaseModel
+
+from snne_guard import SNNEGuard, Span, render_marks
+from snne_guard.call import GuardState, Outcome, Request
+from snne_guard.decision import Threshold
+from snne_guard.errors import ConfigurationError
+from snne_guard.sampling.replies import Draw, Reply
+from snne_guard.settings import GuardSettings
+from snne_guard.types import Prices, Sample
+from tests.langchain.support import CALLS, ask, metadata_of
+from tests.langchain.support import guarded as guarded_chat
+from tests.openai.guarded import PATHS, guarded, text_of
+from tests.support.openai_clients import WAYS
+from tests.support.openai_server import Answer, Asked, Server, always
+from tests.support.senders import feed
+
+ANSWER = "It is oak. It was made in 1907."
+SAMPLES = ("It is oak. It was made in 1910.", "It is oak.", ANSWER, "Oak, I think.")
+WHERE = [(0, 10), (11, 31)]
+
+
+def mixed(asked: Asked) -> Answer:
+    """An answer whose second sentence only one sample bears out."""
+    if "one letter for each text" in json.dumps(asked.body):
+        return Answer(texts=["1: S S S S\n2: C N S N"])
+    return Answer(texts=[*SAMPLES[: asked.n]] if asked.is_sample else [ANSWER])
+
+
+def run(script: Any = None, *, request: Any = (), **options: Any) -> Outcome:
+    """Return how a call ends, and what a judge of it would say."""
+
+    def come_of(draw: Draw, place: int) -> Any:
+        if script is not None and (found := script(draw)) is not None:
+            return found
+        return ANSWER if draw.role == "answer" else SAMPLES[place]
+
+    settings = GuardSettings(**{"spans": True, **options})
+    given = Request(settings=settings, state=GuardState(), **dict(request))
+    return feed(given, come_of)
+
+
+def where(spans: Any) -> list[tuple[int, int]]:
+    return [(span.start, span.end) for span in spans]
+
+
+# -- The engine ------------------------------------------------------------------------
+
+
+def test_each_sentence_has_an_uncertainty_and_the_answer_keeps_its_own() -> None:
+    made = run().assessment
+    assert made.spans is not None
+    assert where(made.spans) == WHERE
+    first, second = made.spans
+    assert first.uncertainty < 0.1 < second.uncertainty
+    assert (first.supported, second.supported) == (4, 1)
+    assert made.uncertainty == run(spans=False).assessment.uncertainty
+    record = made.to_metadata()
+    assert record["spans"][0] == {**first.to_dict()}
+    assert record["span_threshold"] is None
+    assert "oak" not in json.dumps(record)
+    plain = run(spans=False).assessment
+    assert plain.spans is None
+    assert not {"spans", "span_threshold"} & plain.to_metadata().keys()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"threshold": 0.0, "on_uncertain": "refuse"},
+        {"threshold": 0.0, "on_uncertain": "raise"},
+        {"threshold": 0.0, "on_uncertain": "fallback", "fallback": "other"},
+        {"threshold": 0.0, "on_uncertain": lambda _: "refuse"},
+        {"threshold": 0.0, "on_uncertain": lambda _: {"another": "answer"}},
+    ],
+)
+def test_an_answer_that_is_not_delivered_has_none(options: Any) -> None:
+    seen: list[Any] = []
+    outcome = run(similarity="exact", spans=lambda *_, **__: seen.append(1), **options)
+    assert (outcome.assessment.spans, seen) == (None, [])
+
+
+def test_a_function_that_delivers_the_answer_keeps_its_spans() -> None:
+    seen: list[Any] = []
+    outcome = run(
+        threshold=0.0,
+        on_uncertain=lambda assessment: seen.append(assessment.spans) or "flag",
+    )
+    assert (outcome.assessment.decision, seen) == ("flag", [None])
+    assert where(outcome.assessment.spans) == WHERE
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"request": {"structured": True}},
+        {"request": {"schema": True}},
+        {"request": {"side_effects": True}},
+        {"sample_rate": 0.0},
+        {
+            "script": lambda _: Sample(text="", tool_calls="[]", finish_reason="stop"),
+            "tool_calls": "score",
+            "request": {"tools_bound": True},
+        },
+        {"script": lambda draw: None if draw.role == "answer" else ValueError("no")},
+    ],
+)
+def test_what_is_no_scored_text_has_none(change: Any) -> None:
+    outcome = run(**change)
+    assert outcome.delivery == "answer"
+    assert outcome.assessment.spans is None
+    assert "spans_failed" not in outcome.assessment.reasons
+
+
+def test_a_failure_loses_the_spans_alone(caplog: pytest.LogCaptureFixture) -> None:
+    def broken(parts: Any, texts: Any, /, *, question: Any = None) -> Any:
+        raise RuntimeError(parts[0])
+
+    outcome = run(spans=broken, threshold=1.0)
+    made = outcome.assessment
+    assert (outcome.delivery, made.decision, made.spans) == ("answer", "accept", None)
+    assert made.reasons == ("spans_failed",)
+    assert caplog.messages == ["scoring spans failed: RuntimeError"]
+
+
+def test_the_context_is_the_users() -> None:
+    made = run(request={"context": "It was made in 1907."}).assessment
+    assert [span.grounded for span in made.spans or ()] == pytest.approx([0.1, 1.0])
+
+
+# -- The guarded model as judge --------------------------------------------------------
+
+
+def judging(reply: Any, asked: list[Draw] | None = None) -> Any:
+    def script(draw: Draw) -> Any:
+        if draw.role != "judge":
+            return None
+        if asked is not None:
+            asked.append(draw)
+        return reply
+
+    return script
+
+
+def test_the_guarded_model_judges_in_one_call_that_is_counted() -> None:
+    asked: list[Draw] = []
+    prices = Prices(prompt=1.0, completion=1.0)
+    options = {"spans": "judge", "prices": prices}
+    made = run(judging("1: S S S S\n2: C N S N", asked), **options).assessment
+    [draw] = asked
+    assert draw.turns[0] == ANSWER
+    assert 'Statement 2: "It was made in 1907."' in draw.turns[1]
+    assert 'Text 4: "Oak, I think."' in draw.turns[1]
+    assert [span.supported for span in made.spans or ()] == [4, 1]
+    assert made.draws[-1].role == "judge"
+    assert made.cost.prompt_tokens == 60
+    assert made.n_requested == 5
+
+
+@pytest.mark.parametrize(
+    "reply", ["I cannot.", ConnectionError("oak"), TimeoutError(), Reply(samples=())]
+)
+def test_a_judge_that_fails_loses_the_spans_alone(reply: Any) -> None:
+    outcome = run(judging(reply), spans="judge", threshold=1.0)
+    assert (outcome.delivery, outcome.assessment.spans) == ("answer", None)
+    assert outcome.assessment.reasons == ("spans_failed",)
+
+
+def test_a_judge_is_not_asked_too_late_or_about_nothing() -> None:
+    asked: list[Draw] = []
+    run(judging("1: S", asked), spans="judge", sample_timeout=1e-9)
+    blank = run(lambda draw: "!!!", spans="judge").assessment
+    assert (asked, blank.spans) == ([], ())
+    assert [draw.role for draw in blank.draws].count("judge") == 0
+
+
+# -- The doors -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("way", CALLS)
+def test_a_langchain_message_carries_them(way: str) -> None:
+    with Server(mixed) as server:
+        guard = guarded_chat(
+            server,
+            spans=True,
+            span_threshold=0.3,
+            context=lambda messages: f"{messages[-1].text} It is oak.",
+        )
+        message = ask(guard, way)
+    record = metadata_of(message)
+    spans = [Span(**span) for span in record["spans"]]
+    assert [message.text[span.start : span.end] for span in spans] == [
+        "It is oak.",
+        "It was made in 1907.",
+    ]
+    assert spans[0].grounded == 1.0
+    marked = render_marks(message.text, spans, threshold=record["span_threshold"])
+    assert marked == "It is oak. It was made in 1907. [?]"
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("path", PATHS)
+def test_a_client_s_answer_carries_them(path: str, way: str, stream: bool) -> None:
+    options = {"spans": "judge", "context": lambda messages: messages[-1]["content"]}
+    with guarded(mixed, way, **options) as (server, call):
+        answer = call(path, stream=stream)
+        record = (call.parts(answer)[-1] if stream else answer).snne_guard
+        (judge,) = [
+            asked for asked in server.requests if "one letter" in str(asked.body)
+        ]
+        text = ANSWER if stream else text_of(answer)
+    # Five letters are due, for the context too, so none of the lines is clear.
+    assert record["reasons"] == ["no_threshold", "spans_failed"]
+    assert text == ANSWER
+    assert not judge.body.get("stream")
+    assert not judge.body.keys() & {"temperature", "n"}
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_a_client_s_answer_is_judged_in_a_request_of_its_own(path: str) -> None:
+    tool = {"type": "function", "name": "f", "parameters": {}}
+    tools = {
+        "chat.completions.create": [{"type": "function", "function": tool}],
+        "responses.create": [tool],
+    }
+    with guarded(mixed, "threads", spans="judge", tool_calls="score") as (server, call):
+        record = call(path, tools=tools[path]).snne_guard
+        judge = server.requests[-1]
+    assert "tools" not in judge.body
+    assert [span["supported"] for span in record["spans"]] == [4, 1]
+    assert record["cost"]["calls"] == len(server.requests)
+
+
+def test_structured_output_has_none() -> None:
+    class Wood(BaseModel):
+        wood: str
+
+    with Server(always('{"wood": "oak"}')) as server:
+        guard = guarded_chat(server, spans=True)
+        chain = guard.with_structured_output(
+            Wood, include_raw=True, method="json_schema"
+        )
+        found = chain.invoke("x?")
+    assert "spans" not in metadata_of(found["raw"])
+
+
+def test_the_event_loop_is_not_held() -> None:
+    threads: list[Any] = []
+
+    def slow(parts: Any, texts: Any, /, *, question: Any = None) -> Any:
+        threads.append(threading.current_thread())
+        time.sleep(0.3)
+        return np.ones((len(parts), len(texts)))
+
+    async def longest_pause() -> float:
+        guard = SNNEGuard(FakeListChatModel(responses=[ANSWER]), n=2, spans=slow)
+        call = asyncio.ensure_future(guard.ainvoke("x?"))
+        longest = 0.0
+        while not call.done():
+            begin = time.perf_counter()
+            await asyncio.sleep(0.01)
+            longest = max(longest, time.perf_counter() - begin)
+        assert "spans" in metadata_of(call.result())
+        return longest
+
+    assert asyncio.run(longest_pause()) < 0.2
+    assert threads
+    assert threading.main_thread() not in threads
+
+
+# -- Options ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"spans": "words"},
+        {"spans": 5},
+        {"spans": True, "span_threshold": 1.5},
+        {"spans": True, "span_threshold": "low"},
+        {"spans": True, "context": 5},
+        {"span_threshold": 0.5},
+        {"context": "text"},
+    ],
+)
+def test_options_that_make_no_sense_are_refused(options: Any) -> None:
+    with pytest.raises(ConfigurationError):
+        GuardSettings(**options)
+
+
+def test_a_threshold_of_a_calibration_is_taken() -> None:
+    made = run(span_threshold=Threshold.fixed(0.4)).assessment
+    assert made.span_threshold == 0.4
+
+
+def test_a_context_that_is_no_text_is_refused() -> None:
+    model = FakeListChatModel(responses=[ANSWER])
+    wrong: Any = lambda messages: messages  # noqa: E731
+    with pytest.raises(ConfigurationError, match="the context as a text"):
+        SNNEGuard(model, spans=True, context=wrong).invoke("x?")
