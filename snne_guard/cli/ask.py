@@ -18,7 +18,7 @@ from snne_guard.types import Assessment
 
 __all__ = ["HELD_BACK", "ask"]
 
-_LONG = {"max_tokens": 160, "stop": ()}
+_LONG: dict[str, Any] = {"max_tokens": 160, "stop": ()}
 """The embedded model answers in a word otherwise."""
 
 HELD_BACK = 3

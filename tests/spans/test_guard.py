@@ -19,7 +19,7 @@ from snne_guard.decision import Threshold
 from snne_guard.errors import ConfigurationError
 from snne_guard.sampling.replies import Draw, Reply
 from snne_guard.settings import GuardSettings
-from snne_guard.types import Prices, Sample
+from snne_guard.types import Assessment, Prices, Sample
 from tests.langchain.support import CALLS, ask, metadata_of
 from tests.langchain.support import guarded as guarded_chat
 from tests.openai.guarded import PATHS, guarded, text_of
@@ -94,10 +94,12 @@ def test_an_answer_that_is_not_delivered_has_none(options: Any) -> None:
 
 def test_a_function_that_delivers_the_answer_keeps_its_spans() -> None:
     seen: list[Any] = []
-    outcome = run(
-        threshold=0.0,
-        on_uncertain=lambda assessment: seen.append(assessment.spans) or "flag",
-    )
+
+    def deliver(assessment: Assessment) -> str:
+        seen.append(assessment.spans)
+        return "flag"
+
+    outcome = run(threshold=0.0, on_uncertain=deliver)
     assert (outcome.assessment.decision, seen) == ("flag", [None])
     assert where(outcome.assessment.spans) == WHERE
 
