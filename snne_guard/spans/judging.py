@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from snne_guard.errors import ConfigurationError, ScoringError, SnneGuardError
-from snne_guard.similarity.judge import quoted
+from snne_guard.errors import ScoringError
+from snne_guard.similarity.judge import JudgeModel, quoted
 from snne_guard.types import FloatArray
 
 __all__ = ["SpanJudge", "judge_prompt", "read_verdicts"]
@@ -55,13 +55,8 @@ class SpanJudge:
     def __init__(
         self, generate: Callable[[str], str], *, name: str | None = None
     ) -> None:
-        given: object = generate
-        if not callable(given):
-            msg = f"expected generate to be callable, got {type(generate).__name__}"
-            raise ConfigurationError(msg)
-        own = getattr(generate, "__qualname__", type(generate).__qualname__)
-        self.name = f"judge:{own if name is None else name}"
-        self._generate = generate
+        self._model = JudgeModel(generate, name)
+        self.name = self._model.name
 
     def __call__(
         self,
@@ -76,16 +71,7 @@ class SpanJudge:
         Raises:
             ScoringError: The request failed, or no verdict is in the reply.
         """
-        try:
-            reply: object = self._generate(judge_prompt(parts, texts, question))
-        except SnneGuardError:
-            raise
-        except Exception as error:
-            msg = f"{self.name} failed with {type(error).__name__}"
-            raise ScoringError(msg) from error
-        if not isinstance(reply, str):
-            msg = f"expected a text from {self.name}, got {type(reply).__name__}"
-            raise ScoringError(msg)
+        reply = self._model.reply(judge_prompt(parts, texts, question))
         return read_verdicts(reply, parts, texts)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 import threading
 import time
 from typing import Any
@@ -16,9 +17,10 @@ from pydantic import BaseModel
 from snne_guard import SNNEGuard, Span, render_marks
 from snne_guard.call import GuardState, Outcome, Request
 from snne_guard.decision import Threshold
-from snne_guard.errors import ConfigurationError
+from snne_guard.errors import ConfigurationError, MissingExtraError
 from snne_guard.sampling.replies import Draw, Reply
 from snne_guard.settings import GuardSettings
+from snne_guard.spans import cutters
 from snne_guard.types import Assessment, Prices, Sample
 from tests.langchain.support import CALLS, ask, metadata_of
 from tests.langchain.support import guarded as guarded_chat
@@ -301,6 +303,14 @@ def test_the_event_loop_is_not_held() -> None:
 def test_options_that_make_no_sense_are_refused(options: Any) -> None:
     with pytest.raises(ConfigurationError):
         GuardSettings(**options)
+
+
+def test_a_missing_extra_is_an_error_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "sentencex", None)
+    cutters.cache_clear()
+    with pytest.raises(MissingExtraError, match=r"snne-guard\[spans\]"):
+        GuardSettings(spans=True)
+    GuardSettings()
 
 
 def test_a_threshold_of_a_calibration_is_taken() -> None:

@@ -1,0 +1,32 @@
+"""The figures of the benchmark of spans, on passages whose ranking is known."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmarks import spans
+
+
+def test_sentences_are_ranked_pooled_and_within_passages() -> None:
+    rows = [
+        {"labels": ["accurate", "minor_inaccurate", "major_inaccurate"]},
+        {"labels": ["accurate", "accurate"]},
+        {"labels": ["accurate", "major_inaccurate"]},
+    ]
+    ranked = spans.Ranked([[0.1, 0.9, 0.1], [0.8, 0.2], [0.5, 0.4]], rows)
+    # Wrong .9, .1, .4 against right .1, .8, .2, .5: 4 + .5 + 2 of 12 pairs.
+    # Within the first passage 1.5 of 2, within the last 0 of 1.
+    assert ranked.auroc(np.ones(3)) == pytest.approx((6.5 / 12, 0.375))
+    twice = np.array([1.0, 0.0, 2.0])
+    assert ranked.auroc(twice)[1] == pytest.approx((0.75 + 0 + 0) / 3)
+
+
+def test_without_the_data_nothing_fails(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(spans, "FILE", tmp_path / "missing.jsonl")
+    assert spans.main() == 0
+    assert "skipped" in capsys.readouterr().out
