@@ -155,6 +155,8 @@ def _attributes(assessment: Assessment) -> Attributes:
     cost: dict[str, Any] = fields.pop("cost")
     del fields["version"]  # the tracer's own version says it
     fields["reasons"] = assessment.reasons
+    if "spans" in fields:
+        fields["spans"] = json.dumps(fields["spans"])  # no attribute holds objects
     fields |= {f"cost.{name}": value for name, value in cost.items()}
     return _present({f"snne_guard.{name}": value for name, value in fields.items()})
 

@@ -17,6 +17,7 @@ from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
+from snne_guard import Span
 from snne_guard_integrations.otel import OpenTelemetryObserver
 from tests.integrations.support import ASSESSMENT, SECRETS, SUMMARY, UNSCORED
 
@@ -204,3 +205,13 @@ def test_without_an_sdk_it_does_nothing() -> None:
 
 def test_a_missing_package_names_the_extra(missing: Any) -> None:
     missing("opentelemetry", "otel", extra="otel")
+
+
+def test_uncertain_sentences_are_an_attribute_without_text() -> None:
+    telemetry = Telemetry()
+    part = Span(start=0, end=4, uncertainty=0.9, supported=1)
+    assessment = replace(ASSESSMENT, spans=(part,), span_threshold=0.5)
+    telemetry.observer().on_assessment(assessment)
+    found = attributes(telemetry.spans["snne_guard"])
+    assert json.loads(found["snne_guard.spans"]) == [part.to_dict()]
+    assert found["snne_guard.span_threshold"] == 0.5
