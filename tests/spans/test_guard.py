@@ -22,7 +22,7 @@ from snne_guard.sampling.replies import Draw, Reply
 from snne_guard.settings import GuardSettings
 from snne_guard.spans import cutters
 from snne_guard.types import Assessment, Prices, Sample
-from tests.langchain.support import CALLS, ask, metadata_of
+from tests.langchain.support import CALLS, WHOLE, ask, chat_openai, metadata_of
 from tests.langchain.support import guarded as guarded_chat
 from tests.openai.guarded import PATHS, guarded, text_of
 from tests.support.openai_clients import WAYS
@@ -212,6 +212,20 @@ def test_a_langchain_message_carries_them(way: str) -> None:
     assert spans[0].grounded == 1.0
     marked = render_marks(message.text, spans, threshold=record["span_threshold"])
     assert marked == "It is oak. It was made in 1907. [?]"
+
+
+@pytest.mark.parametrize("way", WHOLE)
+def test_a_langchain_model_judges_its_own_answer(way: str) -> None:
+    with Server(mixed) as server:
+        guard = SNNEGuard(chat_openai(server, stop=["x"]), spans="judge")
+        record = metadata_of(ask(guard, way))
+        judge = server.requests[-1].body
+    assert [span["supported"] for span in record["spans"]] == [4, 1]
+    assert [message["role"] for message in judge["messages"]][-2:] == [
+        "assistant",
+        "user",
+    ]
+    assert not judge.keys() & {"stop", "temperature", "n"}
 
 
 @pytest.mark.parametrize("stream", [False, True])
