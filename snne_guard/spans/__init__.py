@@ -7,7 +7,7 @@
 from snne_guard.spans.cutting import cut, cutters
 from snne_guard.spans.judging import SpanJudge, judge_prompt, read_verdicts
 from snne_guard.spans.matching import NLIMatch, word_match
-from snne_guard.spans.rendering import MarkedForm, is_marked, render_marks
+from snne_guard.spans.rendering import MarkedForm, render_marks
 from snne_guard.spans.scoring import (
     calibrate_spans,
     resolve_span_similarity,
@@ -21,7 +21,6 @@ __all__ = [
     "calibrate_spans",
     "cut",
     "cutters",
-    "is_marked",
     "judge_prompt",
     "read_verdicts",
     "render_marks",

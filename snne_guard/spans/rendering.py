@@ -13,7 +13,7 @@ from snne_guard.errors import InputError
 from snne_guard.text import printable
 from snne_guard.types import Span
 
-__all__ = ["MarkedForm", "is_marked", "render_marks"]
+__all__ = ["MarkedForm", "render_marks"]
 
 MarkedForm = Literal["plain", "markdown", "html", "terminal"]
 
@@ -61,7 +61,7 @@ def render_marks(
             raise InputError(msg)
         pieces.append(escape(text[done : span.start]))
         part, done = text[span.start : span.end], span.end
-        if not is_marked(span, threshold):
+        if not _is_marked(span, threshold):
             pieces.append(escape(part))
         elif form == "html":
             title = f"uncertainty {span.uncertainty:.2f}"
@@ -75,7 +75,7 @@ def render_marks(
     return "".join([*pieces, escape(text[done:])])
 
 
-def is_marked(span: Span, threshold: float | Threshold, /) -> bool:
+def _is_marked(span: Span, threshold: float | Threshold, /) -> bool:
     """Return whether a part is more uncertain than a threshold allows."""
     given = threshold.value if isinstance(threshold, Threshold) else threshold
     if given != -1.0:  # the threshold of a calibration that allows nothing
