@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 
 from snne_guard.cli import options
-from snne_guard.cli.console import check_outputs, note, source
+from snne_guard.cli.console import check_outputs, in_shard, note, source
 from snne_guard.cli.models import chat_model, messages_for
 from snne_guard.cli.render import cost_in_words
 from snne_guard.evaluation.record import RecordingFile, Tally
@@ -45,6 +45,7 @@ def record(
     limit: Annotated[
         int | None, typer.Option(min=0, help="Take only the first so many questions.")
     ] = None,
+    shard: options.Shard = None,
     temperature: Annotated[
         float, typer.Option(help="Sampling temperature of the samples.")
     ] = 1.0,
@@ -97,7 +98,8 @@ def record(
 
     check_outputs([] if questions == "-" else [questions], {"--output": output})
     # All are read first: a bad line must not end a run that has cost something.
-    asked = list(islice(read_questions(source(questions)), limit))
+    taken = islice(read_questions(source(questions)), limit)
+    asked = list(in_shard(taken, shard))
     view_names = [*VIEWS] if views == "all" else views.split(",") if views else []
     ends = None if stop is None else [_unescaped(text) for text in stop]
     chat = chat_model(
@@ -136,7 +138,7 @@ def record(
         messages = messages_for(question.prompt, model=model, system=system)
         return await guard.aassess(messages)
 
-    with RecordingFile(output, settings=settings) as file:
+    with RecordingFile(output, settings=settings, shard=shard) as file:
         run = draw(
             asked,
             ask,

@@ -18,6 +18,7 @@ from snne_guard.evaluation.label import (
     read_labels,
     with_labels,
 )
+from snne_guard.evaluation.merge import Merged, merge_recordings
 from snne_guard.evaluation.metrics import auarc, auroc, prr, risk_coverage
 from snne_guard.evaluation.model_graders import BertScoreGrader, JudgeGrader
 from snne_guard.evaluation.numeric import numeric_match
@@ -44,6 +45,7 @@ __all__ = [
     "JudgeGrader",
     "Label",
     "LabelFile",
+    "Merged",
     "MethodResult",
     "Question",
     "Recording",
@@ -54,6 +56,7 @@ __all__ = [
     "compare_recipes",
     "evaluate",
     "grade_all",
+    "merge_recordings",
     "numeric_match",
     "prr",
     "read_labelled",

@@ -12,6 +12,7 @@ import os
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from snne_guard.errors import ConfigurationError
@@ -21,7 +22,14 @@ from snne_guard.files import replace_file
 from snne_guard.text import without_secrets
 from snne_guard.types import Assessment, Cost, DrawCost, Sample
 
-__all__ = ["Ask", "RecordingFile", "Tally", "record"]
+__all__ = [
+    "Ask",
+    "RecordingFile",
+    "Tally",
+    "check_same_settings",
+    "failures_path",
+    "record",
+]
 
 Ask = Callable[[Question], Awaitable[Assessment]]
 """Draws the answer to a question and its samples."""
@@ -59,6 +67,36 @@ class Tally:
     stopped: str | None = None
 
 
+def failures_path(recording: str | os.PathLike[str], /) -> Path:
+    """Return where the questions that failed are kept: a file beside the recording.
+
+    Example:
+        >>> failures_path("answers.jsonl").name
+        'answers.failed.jsonl'
+    """
+    return Path(recording).with_suffix(".failed.jsonl")
+
+
+def check_same_settings(
+    before: object, now: object, *, path: str | os.PathLike[str]
+) -> None:
+    """Check that a file goes on with the settings of what was recorded before.
+
+    Raises:
+        ConfigurationError: They differ; the message names the file and how.
+    """
+    first = before if isinstance(before, dict) else {}
+    second = now if isinstance(now, dict) else {}
+    differ = [
+        f"{name} was {first.get(name)!r}, here it is {second.get(name)!r}"
+        for name in sorted({*first, *second})
+        if first.get(name) != second.get(name)
+    ]
+    if differ:
+        msg = f"{os.fspath(path)} was drawn with other settings: {'; '.join(differ)}"
+        raise ConfigurationError(msg)
+
+
 class RecordingFile(AppendFile):
     """A recording that is written line by line.
 
@@ -68,6 +106,8 @@ class RecordingFile(AppendFile):
     Args:
         path: The recording; it is appended to.
         settings: How the answers are drawn; each line has them.
+        shard: The part of the questions that it is for, such as ``"3/16"``; each line
+            has it.
 
     Attributes:
         ids: Of the questions that it has.
@@ -81,16 +121,22 @@ class RecordingFile(AppendFile):
     """
 
     def __init__(
-        self, path: str | os.PathLike[str], *, settings: Mapping[str, Any]
+        self,
+        path: str | os.PathLike[str],
+        *,
+        settings: Mapping[str, Any],
+        shard: str | None = None,
     ) -> None:
         super().__init__(path)
-        self.failures = self.path.with_suffix(".failed.jsonl")
+        self.failures = failures_path(self.path)
         self.settings = dict(settings)
+        self.shard = shard
         self.ids: set[str] = set()
         try:
             for row in self.read(dict):
                 if not self.ids:
-                    self._check_settings(row.get("settings"))
+                    wanted = json.loads(json.dumps(self.settings))
+                    check_same_settings(row.get("settings"), wanted, path=self.path)
                 self.ids.add(str(row.get("id")))
         except BaseException:
             self.close()
@@ -150,6 +196,7 @@ class RecordingFile(AppendFile):
             **({} if assessment.self_check is None else {"self_check": check}),
             "settings": self.settings,
             "drawn": {
+                **({} if self.shard is None else {"shard": self.shard}),
                 "at": datetime.now(UTC).isoformat(timespec="seconds"),
                 "models": sorted({reply.model for reply in replies if reply.model}),
                 "finish_reasons": [reply.finish_reason for reply in replies],
@@ -159,18 +206,6 @@ class RecordingFile(AppendFile):
                 "draws": [_known(draw) for draw in assessment.draws],
             },
         }
-
-    def _check_settings(self, recorded: object) -> None:
-        before = recorded if isinstance(recorded, dict) else {}
-        wanted = json.loads(json.dumps(self.settings))
-        differ = [
-            f"{name} was {before.get(name)!r}, here it is {wanted.get(name)!r}"
-            for name in sorted({*before, *wanted})
-            if before.get(name) != wanted.get(name)
-        ]
-        if differ:
-            msg = f"{self.path} was drawn with other settings: {'; '.join(differ)}"
-            raise ConfigurationError(msg)
 
 
 async def record(

@@ -1,0 +1,149 @@
+"""Recordings of shards, joined into one file."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from snne_guard.errors import ConfigurationError, InputError
+from snne_guard.evaluation.jsonl import json_line, read_objects
+from snne_guard.evaluation.label import labels_path
+from snne_guard.evaluation.record import check_same_settings, failures_path
+from snne_guard.evaluation.recordings import Question, Recording, shard_of
+from snne_guard.files import replace_file
+
+__all__ = ["Merged", "merge_recordings"]
+
+_SHARD = re.compile(r"(\d+)/(\d+)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Merged:
+    """What a merge has joined, and what it has not found.
+
+    Attributes:
+        n: Questions that were written.
+        n_parts: Files that were read.
+        shards: How many shards the recording was drawn in, None without shards.
+        missing_shards: Those of which no question is recorded, such as ``"3/16"``. If
+            the questions are known, only shards that have one are missing.
+        missing_ids: Ids of the questions that are not recorded; empty where the
+            questions are not known.
+        failures: Files of failed questions beside those that were read.
+    """
+
+    n: int
+    n_parts: int
+    shards: int | None
+    missing_shards: tuple[str, ...]
+    missing_ids: tuple[str, ...]
+    failures: tuple[Path, ...]
+
+
+def merge_recordings(
+    parts: Sequence[str | os.PathLike[str]],
+    output: str | os.PathLike[str],
+    *,
+    questions: Iterable[Question] | None = None,
+) -> Merged:
+    """Join recordings of different questions, drawn with the same settings.
+
+    Lines are copied one by one, so only the ids have to fit in memory. The output is
+    written whole or not at all.
+
+    Args:
+        parts: The recordings. Files of failures and labels that stand beside another
+            part are passed over.
+        output: The file to write; what was there is replaced.
+        questions: What was to be recorded, to name what is missing.
+
+    Returns:
+        What was joined, and what is missing.
+
+    Raises:
+        InputError: A line is no recording, an unfinished one included, or an id or a
+            shard is in two files.
+        ConfigurationError: The parts were drawn with different settings, or in
+            different numbers of shards.
+        OSError: A file cannot be read or written.
+
+    Example:
+        >>> import tempfile
+        >>> from snne_guard.evaluation import write_recordings
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     paths = [Path(folder) / name for name in ("1.jsonl", "2.jsonl")]
+        ...     for path in paths:
+        ...         row = Recording(
+        ...             id=path.stem, question="?", main_answer="a", samples=("b",)
+        ...         )
+        ...         _ = write_recordings(path, [row])
+        ...     merge_recordings(paths, Path(folder) / "all.jsonl").n
+        2
+    """
+    paths = [*dict.fromkeys(map(Path, parts))]
+    beside = {*map(failures_path, paths), *map(labels_path, paths)}
+    paths = [path for path in paths if path not in beside]
+    wanted = None if questions is None else [question.id for question in questions]
+    settings: object = None
+    ids: dict[str, Path] = {}
+    shards: dict[tuple[int, int], Path] = {}
+    with replace_file(output) as stream:
+        for path in paths:
+            for row in read_objects(path, _recording):
+                if ids:
+                    check_same_settings(settings, row.get("settings"), path=path)
+                settings = row.get("settings")
+                _add_shard(shards, row, path)
+                key = str(row["id"])
+                if key in ids:
+                    msg = f"id {key!r} is in {ids[key]} and again in {path}"
+                    raise InputError(msg)
+                ids[key] = path
+                stream.write(json_line(row))
+    n_shards = next((n for _, n in shards), None)
+    missing: list[str] = []
+    if n_shards is not None:
+        numbers = range(1, n_shards + 1)
+        asked = numbers if wanted is None else {shard_of(w, n_shards) for w in wanted}
+        missing = [
+            f"{number}/{n_shards}"
+            for number in sorted(asked)
+            if (number, n_shards) not in shards
+        ]
+    return Merged(
+        n=len(ids),
+        n_parts=len(paths),
+        shards=n_shards,
+        missing_shards=tuple(missing),
+        missing_ids=tuple(each for each in wanted or () if each not in ids),
+        failures=tuple(filter(Path.exists, map(failures_path, paths))),
+    )
+
+
+def _recording(row: dict[str, Any]) -> dict[str, Any]:
+    """Check that a line is a recording, and return it untouched."""
+    Recording.from_dict(row)
+    return row
+
+
+def _add_shard(
+    shards: dict[tuple[int, int], Path], row: Mapping[str, Any], path: Path
+) -> None:
+    drawn = row.get("drawn")
+    name = drawn.get("shard") if isinstance(drawn, Mapping) else None
+    match = _SHARD.fullmatch(name) if isinstance(name, str) else None
+    if match is None:
+        return
+    shard = (int(match[1]), int(match[2]))
+    other = next(iter(shards), shard)
+    if other[1] != shard[1]:
+        msg = f"{path} is one of {shard[1]} shards, {shards[other]} one of {other[1]}"
+        raise ConfigurationError(msg)
+    first = shards.setdefault(shard, path)
+    if first != path:
+        msg = f"shard {name} is in {first} and again in {path}; leave one out"
+        raise InputError(msg)

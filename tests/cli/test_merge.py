@@ -1,0 +1,233 @@
+"""Shards: each drawn by itself, whatever ends it, and joined into one recording."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.support import run
+from tests.evaluation.support import write_jsonl
+from tests.support.openai_server import Server, always
+
+N = 24
+
+
+@pytest.fixture(scope="module")
+def at() -> Iterator[list[str]]:
+    with Server(always("Paris", delay=0.01)) as server:
+        yield ["--model", "openai:test-model", "--base-url", server.url]
+
+
+@pytest.fixture
+def questions(tmp_path: Path) -> Path:
+    rows = [{"id": str(n), "question": f"{n}?"} for n in range(N)]
+    return write_jsonl(tmp_path / "questions.jsonl", rows)
+
+
+@pytest.fixture(scope="module")
+def made(at: list[str], tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Return the three parts, drawn once."""
+    folder = tmp_path_factory.mktemp("parts")
+    rows = [{"id": str(n), "question": f"{n}?"} for n in range(N)]
+    asked = write_jsonl(folder / "questions.jsonl", rows)
+    for number in (1, 2, 3):
+        done = apart(*command(asked, number, at))
+        assert done.returncode == 0, done.stderr
+    return [part(folder, number) for number in (1, 2, 3)]
+
+
+@pytest.fixture
+def parts(made: list[Path], questions: Path) -> list[Path]:
+    return [Path(shutil.copy(path, questions.parent)) for path in made]
+
+
+@pytest.fixture
+def output(tmp_path: Path) -> Path:
+    return tmp_path / "all.jsonl"
+
+
+def part(folder: Path, number: int) -> Path:
+    return folder / f"part-{number}-of-3.jsonl"
+
+
+def command(questions: Path, number: int, at: list[str]) -> list[str]:
+    output = part(questions.parent, number)
+    shard = ["--shard", f"{number}/3", "--output", str(output)]
+    return ["record", str(questions), *shard, *at, "--samples", "2"]
+
+
+def apart(
+    *arguments: str, program: str = "from snne_guard.cli import main; main()"
+) -> subprocess.CompletedProcess[str]:
+    """Run a command in a process of its own, as each shard does."""
+    return subprocess.run(  # noqa: S603 - our own program
+        [sys.executable, "-c", program, *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def read(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def test_shards_are_joined(parts: list[Path], output: Path, questions: Path) -> None:
+    result = run("merge", *parts, "--output", output, "--questions", questions)
+    assert result.exit_code == 0, result.output
+    assert "24 questions from 3 files" in result.stdout
+    assert read(output) == [row for path in parts for row in read(path)]
+    assert {row["id"] for row in read(output)} == {str(n) for n in range(N)}
+
+
+def test_what_fails_and_labels_beside_a_part_are_passed_over(
+    parts: list[Path], output: Path, questions: Path
+) -> None:
+    failed = parts[0].with_suffix(".failed.jsonl")
+    failed.write_text(json.dumps(read(parts[0])[0] | {"error": "too few"}) + "\n")
+    labels = parts[0].with_suffix(".labels.jsonl")
+    labels.write_text('{"id": "1", "label": 1, "answer": "0123"}\n')
+    result = run("merge", *parts, failed, labels, "--output", output)
+    assert result.exit_code == 1
+    assert f"questions that failed are in {failed}" in result.stderr
+    assert len(read(output)) == N
+
+
+def test_a_missing_shard_is_named_and_the_rest_written(
+    parts: list[Path], output: Path, questions: Path
+) -> None:
+    result = run("merge", *parts[1:], "--output", output)
+    assert result.exit_code == 1
+    assert "nothing is recorded of shards 1/3" in result.stderr
+    assert len(read(output)) == N - len(read(parts[0]))
+    lost = read(parts[0])[0]["id"]
+    parts[0].write_text("".join(parts[0].read_text().splitlines(keepends=True)[1:]))
+    result = run("merge", *parts, "-o", output, "--questions", questions)
+    assert result.exit_code == 1
+    assert f"1 questions are missing: '{lost}' of shard 1/3" in result.stderr
+    assert "nothing is recorded" not in result.stderr
+
+
+def test_a_shard_without_questions_is_not_missing(
+    parts: list[Path], output: Path, questions: Path
+) -> None:
+    others = {row["id"] for path in parts[1:] for row in read(path)}
+    rows = [{"id": one, "question": "?"} for one in sorted(others)]
+    asked = write_jsonl(questions.with_name("fewer.jsonl"), rows)
+    result = run("merge", *parts[1:], "-o", output, "--questions", asked)
+    assert result.exit_code == 0, result.stderr
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (lambda row: row | {"id": "new"}, "shard 1/3 is in"),
+        (lambda row: row | {"drawn": {}}, "is in"),
+        (lambda row: row | {"id": "new", "drawn": {"shard": "1/4"}}, "one of 4 shards"),
+        (
+            lambda row: row | {"settings": row["settings"] | {"temperature": 2}},
+            "other settings: temperature was 1.0, here it is 2",
+        ),
+        (lambda row: row | {"samples": "none"}, "other.jsonl, line 1: samples"),
+    ],
+    ids=["shard twice", "id twice", "other number", "other settings", "no recording"],
+)
+def test_parts_that_do_not_fit_leave_everything_as_it_was(
+    parts: list[Path], output: Path, questions: Path, change: Any, why: str
+) -> None:
+    other = questions.with_name("other.jsonl")
+    write_jsonl(other, [change(read(parts[0])[0])])
+    output.write_text("as it was")
+    before = {path: path.read_bytes() for path in questions.parent.iterdir()}
+    result = run("merge", *parts, other, "--output", output)
+    assert result.exit_code == 2
+    assert why in result.stderr
+    assert "other.jsonl" in result.stderr
+    assert {path: path.read_bytes() for path in questions.parent.iterdir()} == before
+
+
+def test_a_part_is_not_written_over(parts: list[Path]) -> None:
+    result = run("merge", *parts, "--output", parts[0])
+    assert result.exit_code == 2
+    assert "used for another file" in result.stderr
+
+
+@pytest.mark.parametrize("shard", ["0/3", "4/3", "1", "a/b"])
+def test_a_shard_that_cannot_be_is_refused(
+    questions: Path, at: list[str], shard: str
+) -> None:
+    output = questions.with_name("part.jsonl")
+    result = run("record", questions, *at, "--shard", shard, "--output", output)
+    assert result.exit_code == 2
+    assert "expected --shard K/N with K from 1 to N" in result.stderr
+    assert not output.exists()
+
+
+def test_a_killed_shard_is_named_and_goes_on_alone(
+    parts: list[Path], output: Path, questions: Path, at: list[str]
+) -> None:
+    expected = {row["id"] for row in read(parts[1])}
+    parts[1].unlink()
+    process = subprocess.Popen(  # noqa: S603 - our own program
+        [sys.executable, "-m", "snne_guard", *command(questions, 2, at)],
+        stderr=subprocess.DEVNULL,
+    )
+    until = time.monotonic() + 60
+    while not parts[1].exists() or not parts[1].stat().st_size:
+        assert time.monotonic() < until
+        time.sleep(0.005)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    with parts[1].open("ab") as stream:
+        stream.write(b'{"id": "torn", "que')
+    torn = run("merge", *parts, "--output", output)
+    assert torn.exit_code == 2
+    assert "part-2-of-3.jsonl, line" in torn.stderr
+    others = {path: path.read_bytes() for path in (parts[0], parts[2])}
+    again = apart(*command(questions, 2, at))
+    assert again.returncode == 0, again.stderr
+    assert {row["id"] for row in read(parts[1])} == expected
+    assert {path: path.read_bytes() for path in others} == others
+    merged = run("merge", *parts, "-o", output, "--questions", questions)
+    assert merged.exit_code == 0, merged.stderr
+
+
+_SMALL_DISK = """
+import resource
+from snne_guard.cli import main
+resource.setrlimit(resource.RLIMIT_FSIZE, (3000, 3000))
+main()
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows limits no file's size")
+def test_a_full_disk_ends_a_shard_and_a_merge_and_nothing_is_lost(
+    parts: list[Path], output: Path, questions: Path, at: list[str]
+) -> None:
+    # A file that may not grow stands in for a disk that is full.
+    parts[0].unlink()
+    full = apart(*command(questions, 1, at), program=_SMALL_DISK)
+    assert full.returncode == 2, full.stderr
+    assert "File too large" in full.stderr
+    kept = read(parts[0])
+    assert kept
+    again = apart(*command(questions, 1, at))
+    assert again.returncode == 0, again.stderr
+    assert read(parts[0])[: len(kept)] == kept
+    merging = ["merge", *map(str, parts), "--output", str(output)]
+    full = apart(*merging, program=_SMALL_DISK)
+    assert full.returncode == 2, full.stderr
+    assert "File too large" in full.stderr
+    assert not output.exists()
+    assert not list(questions.parent.glob(".all*"))
+    assert run(*merging).exit_code == 0
