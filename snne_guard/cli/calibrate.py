@@ -17,9 +17,10 @@ from rich.text import Text
 from snne_guard.cli import options
 from snne_guard.cli.console import check_outputs, in_shard, note, progress
 from snne_guard.cli.models import named_grader
-from snne_guard.evaluation import read_labelled
+from snne_guard.evaluation import Recording, read_labelled
 from snne_guard.evaluation.calibrate import CalibrationResult
 from snne_guard.evaluation.calibrate import calibrate as make_calibration
+from snne_guard.evaluation.jsonl import Rereadable
 from snne_guard.evaluation.label import labels_path
 from snne_guard.evaluation.rescore import in_views
 from snne_guard.self_check import SelfCheck
@@ -87,9 +88,14 @@ def calibrate(
     """
     recordings = [*dict.fromkeys(recordings)]
     check_outputs([*recordings, *map(labels_path, recordings)], {"--out": out})
-    rows = in_shard(chain.from_iterable(map(read_labelled, recordings)), shard)
+    sources = [read_labelled(path) for path in recordings]
+
+    def rows() -> Iterator[Recording]:
+        for row in in_shard(chain.from_iterable(sources), shard):
+            yield row if views is None else in_views(row, views.split(","))
+
     result = make_calibration(
-        rows if views is None else (in_views(row, views.split(",")) for row in rows),
+        Rereadable(rows),
         error_rate=error_rate,
         coverage=coverage,
         delta=delta,

@@ -20,8 +20,6 @@ from snne_guard.cli.models import named_grader
 from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.evaluation import (
     Evaluation,
-    Grade,
-    Recording,
     compare_recipes,
     grade_all,
     read_labelled,
@@ -139,15 +137,13 @@ def evaluate(
     weights = None if cross_encoder is None else CrossEncoder(cross_encoder)
     evaluations: list[Evaluation] = []
     for file in files:
-        rows = list(read_labelled(file))
-        if weights is not None:
+        rows = read_labelled(file)
+        if weights is not None:  # what takes long is done once, and kept in memory
             rows = list(with_token_importance(rows, weights))
-        graded = zip(rows, grade_all(rows, judge), strict=True)
-        given = [grade for row, grade in graded if row.label is None]
-        known = partial(_remembered, given)  # a judge is asked once
+        grades = grade_all(rows, judge)
         try:
-            evaluation = rank(rows, grader=known, name=str(file))
-            recipes = compare(rows, grader=known)
+            evaluation = rank(rows, grader=grades, name=str(file))
+            recipes = compare(rows, grader=grades)
         except InputError as error:
             note(f"{file}: {error}")
             continue
@@ -156,14 +152,6 @@ def evaluate(
     if not evaluations:
         raise typer.Exit(2)
     _write(evaluations, csv=csv, json_file=json_file, html=html)
-
-
-def _remembered(
-    grades: list[Grade | None], recordings: Sequence[Recording], /
-) -> list[Grade | None]:
-    """Return grades that are known in place of a grader's."""
-    del recordings
-    return grades
 
 
 def _write(

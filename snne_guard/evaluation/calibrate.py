@@ -13,6 +13,7 @@ from snne_guard.decision import Calibration, ErrorProbability, Threshold
 from snne_guard.decision.error_probability import FEWEST_LABELS
 from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.evaluation.grade import Grade, Grader, grade_all
+from snne_guard.evaluation.jsonl import Rereadable, paired, rereadable
 from snne_guard.evaluation.recordings import Recording
 from snne_guard.evaluation.rescore import ScoringOptions, score_recordings
 from snne_guard.types import FloatArray, IntArray
@@ -96,15 +97,18 @@ def calibrate(
             f"{error_rate!r} and {coverage!r}"
         )
         raise ConfigurationError(msg)
-    rows = list(recordings)
+    rows = kept = rereadable(recordings)
     grades: list[Grade] = []
-    kept = rows
+    n_ungraded = 0
     if coverage is None:
-        pairs = zip(rows, grade_all(rows, grader), strict=True)
-        graded = [(row, grade) for row, grade in pairs if grade is not None]
-        kept, grades = [row for row, _ in graded], [grade for _, grade in graded]
-    if not kept:
-        msg = f"expected graded recordings, got {len(rows)} without a grade"
+        known = grade_all(rows, grader)
+        grades = [grade for grade in known if grade is not None]
+        n_ungraded = len(known) - len(grades)
+        kept = Rereadable(
+            lambda: (row for row, grade in paired(rows, known) if grade is not None)
+        )
+    if not any(True for _ in kept):
+        msg = f"expected graded recordings, got {n_ungraded} without a grade"
         raise InputError(msg)
     correct = _labels(grades)
     scores = score_recordings(kept, **scoring)
@@ -129,7 +133,7 @@ def calibrate(
         uncertainty=u,
         correct=correct,
         unscored=scores.unscored,
-        n_ungraded=len(rows) - len(kept),
+        n_ungraded=n_ungraded,
         warnings=tuple(_warnings(kept, calibration)),
     )
 
@@ -154,15 +158,20 @@ def _probability(u: FloatArray, correct: IntArray) -> ErrorProbability | None:
     return ErrorProbability.fit(u, correct) if enough else None
 
 
-def _warnings(rows: Sequence[Recording], calibration: Calibration) -> Iterator[str]:
+def _warnings(rows: Iterable[Recording], calibration: Calibration) -> Iterator[str]:
     programs = [name for name in calibration.graders if name not in {"label", "hand"}]
     if programs:
         yield (
             f"a program graded ({', '.join(programs)}): what is promised is how often "
             "it calls an answer wrong"
         )
-    asked = Counter((_words(row.question), _words(row.context)) for row in rows)
-    again = sum(n - 1 for (question, _), n in asked.items() if question)
+    # Hashes stand in for the texts, which need not fit in memory.
+    asked = Counter(
+        hash((_words(row.question), _words(row.context)))
+        for row in rows
+        if _words(row.question)
+    )
+    again = asked.total() - len(asked)
     if again:
         yield (
             f"{again} questions were asked before among these recordings; answers to "

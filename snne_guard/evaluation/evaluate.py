@@ -11,7 +11,8 @@ import numpy as np
 
 from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.evaluation.bootstrap import Bootstrap, bootstrap
-from snne_guard.evaluation.grade import Grade, Grader, grade_all
+from snne_guard.evaluation.grade import Grade, Grader, Grades, grade_all
+from snne_guard.evaluation.jsonl import paired, rereadable
 from snne_guard.evaluation.plan import Row, plan_rows
 from snne_guard.evaluation.recordings import Recording
 from snne_guard.evaluation.results import TITLES, Evaluation, MethodResult
@@ -35,7 +36,7 @@ def evaluate(
     include_answer: bool = True,
     samples: int | None = None,
     tau: float = 1.0,
-    grader: Grader | None = None,
+    grader: Grader | Grades | None = None,
     draws: int = 1000,
     name: str = "recordings",
     track: Track = iter,
@@ -45,7 +46,8 @@ def evaluate(
     Every ranked method ranks the same questions. A method that cannot score nearly all
     of them is skipped and says why; questions that a ranked method could not score are
     left out for all, and counted. The length of the answer is always among the methods:
-    one that does not beat it has not earned its samples.
+    one that does not beat it has not earned its samples. Recordings are gone over three
+    times and only numbers are kept of them; those of an iterator are kept in memory.
 
     Args:
         recordings: Of one set; figures of different sets should not be pooled. Methods
@@ -62,10 +64,10 @@ def evaluate(
             have. Questions with fewer are left out and counted.
         tau: Temperature of the similarity's softmax.
         grader: Says which of the answers without a label are right; None leaves them
-            out.
+            out. Grades that are known already, one a recording, do as well.
         draws: Bootstrap draws behind the 90 % intervals.
         name: What the set is called.
-        track: Takes the questions and yields them, for a progress bar.
+        track: Takes the places of the questions and yields them, for a progress bar.
 
     Raises:
         ConfigurationError: An unknown method or similarity, or options that do not fit.
@@ -86,17 +88,27 @@ def evaluate(
         [('snne[rouge_l]', 1.0), ('answer_length', 0.5)]
     """
     rows = plan_rows(methods, similarity=similarity)
-    read = list(recordings)
+    read = rereadable(recordings)
+    grades = grade_all(read, grader)
     left_out: Counter[str] = Counter()
-    questions = _graded_questions(
-        read, grade_all(read, grader), samples=samples, left_out=left_out
+    kept, n = _kept(read, grades, samples=samples, left_out=left_out)
+    seen = _Seen()
+    questions = (
+        seen.add(_question(recording, n))
+        for recording, keep in paired(read, kept)
+        if keep
     )
     scores, problems = _scores(
-        rows, questions, include_answer=include_answer, tau=tau, track=track
+        rows,
+        paired(questions, track(range(int(kept.sum())))),
+        shape=(len(rows), int(kept.sum())),
+        include_answer=include_answer,
+        tau=tau,
     )
     ranked_rows, complete = _comparable(scores)
     left_out["not scored by every ranked method"] += int((~complete).sum())
-    ranked = [each for each, keep in zip(questions, complete, strict=True) if keep]
+    places = np.flatnonzero(kept)[complete]
+    ranked = [grade for at in places if (grade := grades[at]) is not None]
     quality, correct = _truth(ranked)
     uncertainties = {rows[at].name: scores[at, complete] for at in ranked_rows}
     metrics = tuple(TITLES)
@@ -108,15 +120,15 @@ def evaluate(
     )
     return Evaluation(
         name=name,
-        grader=", ".join(dict.fromkeys(each.grade.grader for each in ranked)),
-        n_read=len(read),
+        grader=", ".join(dict.fromkeys(grade.grader for grade in ranked)),
+        n_read=len(grades),
         left_out={why: count for why, count in left_out.items() if count},
-        n_samples=len(questions[0].texts) - 1,
+        n_samples=n,
         include_answer=include_answer,
         tau=tau,
         rows=tuple(_results(rows, figures, problems=problems)),
-        warnings=tuple(_warnings(ranked)),
-        ids=tuple(each.recording.id for each in ranked),
+        warnings=tuple(seen.warnings()),
+        ids=tuple(seen.ids[at] for at in np.flatnonzero(complete)),
         quality=quality,
         correct=correct,
         uncertainties=uncertainties,
@@ -124,63 +136,60 @@ def evaluate(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Graded:
-    """A graded question with the texts that count, the delivered answer first."""
+class _Question:
+    """A question with the texts that count, the delivered answer first."""
 
     recording: Recording
-    grade: Grade
     texts: list[str]
     logprobs: list[tuple[float, ...] | None]
     known: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
 
-def _graded_questions(
-    recordings: Sequence[Recording],
-    grades: Sequence[Grade | None],
+def _kept(
+    recordings: Iterable[Recording],
+    grades: Grades,
     *,
     samples: int | None,
     left_out: Counter[str],
-) -> list[_Graded]:
-    """Return the questions with an answer, a grade and enough samples; count the rest.
+) -> tuple[BoolArray, int]:
+    """Return which have an answer, a grade and enough samples; count the rest.
 
-    Without ``samples``, enough is the number that most questions have.
+    Without ``samples``, enough is the number that most questions have; it comes second.
     """
-    graded: list[tuple[Recording, Grade, list[int]]] = []
-    for recording, grade in zip(recordings, grades, strict=True):
+    sizes = np.full(len(grades), -1)
+    for at, (recording, grade) in enumerate(paired(recordings, grades)):
         if grade is None:
             left_out["no label and nothing to grade by"] += 1
         elif not recording.main_answer.strip():
             left_out["an empty answer"] += 1
         else:
-            visible = [at for at, text in enumerate(recording.samples) if text.strip()]
-            graded.append((recording, grade, visible))
-    sizes = Counter(len(visible) for *_, visible in graded)
-    n = samples or max(sizes, key=lambda size: (sizes[size], size), default=0)
-    questions = [
-        _graded_question(recording, grade, visible[:n])
-        for recording, grade, visible in graded
-        if len(visible) >= n
-    ]
-    left_out[f"fewer than {n} samples"] += len(graded) - len(questions)
-    if not questions:
+            sizes[at] = len(_visible(recording))
+    counts = Counter(sizes[sizes >= 0].tolist())
+    n = samples or max(counts, key=lambda size: (counts[size], size), default=0)
+    kept: BoolArray = sizes >= n
+    left_out[f"fewer than {n} samples"] += counts.total() - int(kept.sum())
+    if not kept.any():
         whys = [f"{why}: {count}" for why, count in left_out.items() if count]
         msg = f"expected questions to rank, got none ({'; '.join(whys) or 'no lines'})"
         raise InputError(msg)
-    return questions
+    return kept, n
 
 
-def _graded_question(
-    recording: Recording, grade: Grade, places: Sequence[int]
-) -> _Graded:
+def _visible(recording: Recording) -> list[int]:
+    return [at for at, text in enumerate(recording.samples) if text.strip()]
+
+
+def _question(recording: Recording, n: int) -> _Question:
+    """Return a recording with the first ``n`` of its samples that are not empty."""
+    places = _visible(recording)[:n]
     logprobs = recording.token_logprobs or (None,) * len(recording.samples)
     known = {"p_true_logprob": recording.extra.get("p_true_logprob")}
     for need in ("hidden_states", "token_importance"):
         values = recording.extra.get(need)
         if isinstance(values, list) and len(values) == 1 + len(recording.samples):
             known[need] = [values[0], *(values[1 + at] for at in places)]
-    return _Graded(
+    return _Question(
         recording=recording,
-        grade=grade,
         texts=[recording.main_answer, *(recording.samples[at] for at in places)],
         logprobs=[recording.main_logprobs, *(logprobs[at] for at in places)],
         known={need: value for need, value in known.items() if value is not None},
@@ -207,16 +216,16 @@ def with_token_importance(
 
 def _scores(
     rows: Sequence[Row],
-    questions: Sequence[_Graded],
+    questions: Iterable[tuple[_Question, int]],
     *,
+    shape: tuple[int, int],
     include_answer: bool,
     tau: float,
-    track: Track,
 ) -> tuple[FloatArray, dict[str, str]]:
     """Return ``(rows, questions)`` raw values, NaN for none, and why there is none."""
-    scores = np.full((len(rows), len(questions)), np.nan)
+    scores = np.full(shape, np.nan)
     problems: dict[str, str] = {}
-    for at, asked in enumerate(track(questions)):
+    for asked, at in questions:
         sets: dict[str, ResponseSet] = {}
         for number, row in enumerate(rows):
             if row.skipped is not None:
@@ -254,10 +263,10 @@ def _comparable(scores: FloatArray) -> tuple[IntArray, BoolArray]:
     return ranked, complete
 
 
-def _truth(ranked: Sequence[_Graded]) -> tuple[FloatArray, FloatArray | None]:
+def _truth(ranked: Sequence[Grade]) -> tuple[FloatArray, FloatArray | None]:
     """Return the qualities, and right and wrong if every grade draws that line."""
-    quality = np.array([each.grade.quality for each in ranked], dtype=np.float64)
-    correct = [each.grade.correct for each in ranked]
+    quality = np.array([grade.quality for grade in ranked], dtype=np.float64)
+    correct = [grade.correct for grade in ranked]
     if None in correct:
         return quality, None
     return quality, np.array(correct, dtype=np.float64)
@@ -283,19 +292,35 @@ def _results(
         )
 
 
-def _warnings(ranked: Sequence[_Graded]) -> Iterator[str]:
-    names = {str(each.recording.extra.get("dataset")) for each in ranked}
-    if len(names) > 1:
-        yield (
-            f"the questions have {len(names)} values of 'dataset'; figures over all of "
-            "them partly measure which one a question is from"
-        )
-    differing = [each.texts for each in ranked if len(set(each.texts[1:])) > 1]
-    for place in range(1, len(ranked[0].texts)):
-        if len(differing) < _FEWEST_TO_WARN:
-            return
-        if all(texts[place] == texts[0] for texts in differing):
+class _Seen:
+    """What is kept of the questions that are scored: no text of an answer."""
+
+    def __init__(self) -> None:
+        self.ids: list[str] = []
+        self._sets: set[str] = set()
+        self._differing = 0
+        self._repeated: set[int] | None = None
+
+    def add(self, asked: _Question) -> _Question:
+        self.ids.append(asked.recording.id)
+        self._sets.add(str(asked.recording.extra.get("dataset")))
+        answer, *samples = asked.texts
+        if len(set(samples)) > 1:
+            self._differing += 1
+            same = {at for at, text in enumerate(samples) if text == answer}
+            self._repeated = same if self._repeated is None else self._repeated & same
+        return asked
+
+    def warnings(self) -> Iterator[str]:
+        """Yield what a reader of the figures must know."""
+        if len(self._sets) > 1:
             yield (
-                f"main_answer is samples[{place - 1}] in every question, so it counts "
-                "twice and agrees with itself"
+                f"the questions have {len(self._sets)} values of 'dataset'; figures "
+                "over all of them partly measure which one a question is from"
             )
+        if self._differing >= _FEWEST_TO_WARN:
+            for place in sorted(self._repeated or ()):
+                yield (
+                    f"main_answer is samples[{place}] in every question, so it counts "
+                    "twice and agrees with itself"
+                )

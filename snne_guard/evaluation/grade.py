@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import string
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Protocol
@@ -18,6 +18,7 @@ __all__ = [
     "GRADERS",
     "Grade",
     "Grader",
+    "Grades",
     "ReferenceGrader",
     "contains",
     "grade_all",
@@ -55,12 +56,20 @@ class Grade:
 
 
 class Grader(Protocol):
-    """Recordings to the grades of their delivered answers."""
+    """Recordings to the grades of their delivered answers.
+
+    Many recordings come in several calls, of a thousand or more each.
+    """
 
     def __call__(self, recordings: Sequence[Recording], /) -> list[Grade | None]:
         """Return one grade a recording, None where there is nothing to grade by."""
         ...
 
+
+Grades = Sequence[Grade | None]
+"""One grade a recording, None where there is nothing to grade by."""
+
+_AT_ONCE = 1000
 
 Measure = Callable[[str, Sequence[str]], float | None]
 
@@ -227,13 +236,14 @@ def resolve_grader(name: str, /) -> Grader:
 
 
 def grade_all(
-    recordings: Sequence[Recording], grader: Grader | None = None, /
-) -> list[Grade | None]:
+    recordings: Iterable[Recording], grader: Grader | Grades | None = None, /
+) -> Grades:
     """Return one grade a recording, None where there is nothing to grade by.
 
     Args:
         recordings: Whose delivered answers are graded; a label goes before the grader.
-        grader: Grades those without a label, all at once; None leaves them ungraded.
+        grader: Grades those without a label; None leaves them ungraded. Grades that
+            are known already are returned as they are.
 
     Example:
         >>> rows = [
@@ -243,21 +253,37 @@ def grade_all(
         >>> grade_all(rows)
         [Grade(quality=1.0, correct=1, grader='label'), None]
     """
-    grades = [_by_label(row) for row in recordings]
-    if grader is None:
-        return grades
-    open_places = [place for place, grade in enumerate(grades) if grade is None]
-    given = grader([recordings[place] for place in open_places])
-    for place, grade in zip(open_places, given, strict=True):
-        grades[place] = grade
+    if isinstance(grader, Sequence):
+        return grader
+    grades: list[Grade | None] = []
+    waiting: dict[int, Recording] = {}
+    for place, row in enumerate(recordings):
+        grades.append(_by_label(row))
+        if grader is not None and row.label is None:
+            waiting[place] = row
+            if len(waiting) == 2 * _AT_ONCE:
+                # The last call is no small one, for a judge raises where all fails.
+                _grade_first(waiting, _AT_ONCE, grades, grader)
+    if grader is not None and waiting:
+        _grade_first(waiting, len(waiting), grades, grader)
     return grades
 
 
+def _grade_first(
+    waiting: dict[int, Recording], n: int, grades: list[Grade | None], grader: Grader
+) -> None:
+    """Fill in the grades of the first recordings that wait, which then wait no more."""
+    places = [*waiting][:n]
+    given = grader([waiting.pop(place) for place in places])
+    for place, grade in zip(places, given, strict=True):
+        grades[place] = grade
+
+
+_LABELLED = [Grade(quality=float(n), correct=n, grader="label") for n in (0, 1)]
+
+
 def _by_label(recording: Recording) -> Grade | None:
-    label = recording.label
-    if label is None:
-        return None
-    return Grade(quality=float(label), correct=label, grader="label")
+    return None if recording.label is None else _LABELLED[recording.label]
 
 
 _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)

@@ -15,7 +15,8 @@ from pydantic import TypeAdapter, ValidationError
 
 from snne_guard.checks import check_whole
 from snne_guard.evaluation.bootstrap import Bootstrap, bootstrap
-from snne_guard.evaluation.grade import Grader, grade_all
+from snne_guard.evaluation.grade import Grader, Grades, grade_all
+from snne_guard.evaluation.jsonl import paired, rereadable
 from snne_guard.evaluation.metrics import auroc
 from snne_guard.evaluation.recordings import Recording, shard_of
 from snne_guard.evaluation.rescore import (
@@ -36,6 +37,9 @@ _CALLS = (3, 4, 5, 7, 11)
 _DRAWS = TypeAdapter(tuple[DrawCost, ...])
 
 
+_Layout = tuple[tuple[str, ...], bool]
+
+
 class _Plan(NamedTuple):
     """A recipe before it is measured: which of the recorded samples it takes."""
 
@@ -47,11 +51,11 @@ class _Plan(NamedTuple):
 
 
 def compare_recipes(
-    recordings: Sequence[Recording],
+    recordings: Iterable[Recording],
     *,
     calls: int = 5,
     prices: Prices | None = None,
-    grader: Grader | None = None,
+    grader: Grader | Grades | None = None,
     draws: int = 1000,
     track: Track = iter,
 ) -> RecipeComparison | None:
@@ -65,12 +69,14 @@ def compare_recipes(
     Args:
         recordings: Of one set, drawn with ``record --self-check``, ``--views`` or both.
             Those without a grade or an answer are left out, and those that were drawn
-            in another way than most.
+            in another way than most. They are gone over three times, and those of an
+            iterator are kept in memory.
         calls: Of the plain recipe that the best ones are compared with.
         prices: Of tokens, for the money.
-        grader: Grades answers without a label; None leaves them out.
+        grader: Grades answers without a label; None leaves them out. Grades that are
+            known already, one a recording, do as well.
         draws: Bootstrap draws behind the 90 % intervals.
-        track: Takes the questions and yields them, for a progress bar.
+        track: Takes the places of the questions and yields them, for a progress bar.
 
     Returns:
         The recipes of 3, 4, 5, 7, 11 and ``calls`` calls for which there are samples.
@@ -103,38 +109,49 @@ def compare_recipes(
         ('plain + check', 0.5)
     """
     check_whole(calls, what="calls", least=2)
-    pairs = zip(recordings, grade_all(recordings, grader), strict=True)
-    graded = [
-        (row, grade.correct, _layout(row))
-        for row, grade in pairs
-        if grade is not None and grade.correct is not None and row.main_answer.strip()
-    ]
-    layouts = Counter(layout for *_, layout in graded)
-    usual = max(layouts, key=layouts.__getitem__, default=None)
-    rows = [row for row, _, layout in graded if layout == usual]
-    correct = np.array([right for _, right, layout in graded if layout == usual])
-    if usual is None or len(set(correct)) == 1:
+    read = rereadable(recordings)
+    grades = grade_all(read, grader)
+    places: dict[_Layout, list[int]] = {}
+    for at, (row, grade) in enumerate(paired(read, grades)):
+        if grade and grade.correct is not None and row.main_answer.strip():
+            places.setdefault(_layout(row), []).append(at)
+    usual = max(places, key=lambda layout: len(places[layout]), default=None)
+    if usual is None:
+        return None
+    kept = np.zeros(len(grades), dtype=bool)
+    kept[places[usual]] = True
+    known = [grade for grade, keep in zip(grades, kept, strict=True) if grade and keep]
+    correct = np.array([grade.correct for grade in known])
+    if len(set(correct)) == 1:
         return None
     turns, checked = usual
     plans = {_key(plan): plan for plan in _plans(turns, calls, checked=checked)}
     if {plan.name for plan in plans.values()} <= {PLAIN}:
         return None
-    us = _uncertainties(track(rows), plans)
+    us = {key: np.empty(len(correct)) for key in plans}
+    costs: dict[str, Cost | None] = dict.fromkeys(plans, Cost())
+    thirds = np.empty(len(correct), dtype=np.intp)
+    rows = (row for row, keep in paired(read, kept) if keep)
+    for row, at in paired(rows, track(range(len(correct)))):
+        thirds[at] = shard_of(row.id, 3)
+        drawn = _draws(row)
+        for key, u in _uncertainties(row, plans):
+            us[key][at] = u
+            before, cost = costs[key], _cost(drawn, plans[key])
+            costs[key] = None if before is None or cost is None else before + cost
     draw_again = partial(bootstrap, metrics=("auroc",), draws=draws)
     figures = draw_again(us, correct)
-    drawn = [_draws(row) for row in rows]
     recipes = [
         Recipe(
             name=plan.name,
             calls=plan.calls,
             rounds=1 + plan.check,
             auroc=figures.interval(key, "auroc"),
-            cost=_cost(drawn, plan, prices),
+            cost=_priced(costs[key], prices),
         )
         for key, plan in plans.items()
     ]
     plain = next((each for each in recipes if _key(each) == f"{calls} {PLAIN}"), None)
-    thirds = np.array([shard_of(row.id, 3) for row in rows])
     best = partial(
         _best, plain=plain, us=us, correct=correct, thirds=thirds, draw_again=draw_again
     )
@@ -156,7 +173,7 @@ def _costs_no_more(recipe: Recipe, plain: Recipe | None) -> bool:
     return price is not None and limit is not None and price <= limit
 
 
-def _layout(row: Recording) -> tuple[tuple[str, ...], bool]:
+def _layout(row: Recording) -> _Layout:
     """Return the view of each sample, and whether there is a self-check."""
     # A check that says neither Yes nor No is recorded in the settings alone.
     asked = (row.settings or {}).get("self_check")
@@ -190,23 +207,20 @@ def _key(recipe: _Plan | Recipe) -> str:
 
 
 def _uncertainties(
-    rows: Iterable[Recording], plans: Mapping[str, _Plan]
-) -> dict[str, FloatArray]:
-    """Return for each recipe ``u`` of every question, 1 where a guard has none."""
-    us: dict[str, list[float]] = {key: [] for key in plans}
-    for row in rows:
-        answer, *samples = recorded_replies(row)
-        p_correct = UNKNOWN if row.self_check is None else row.self_check
-        scored = {
-            places: _disagreement(row, answer, [samples[at] for at in places])
-            for places in {plan.places for plan in plans.values()}
-        }
-        for key, plan in plans.items():
-            u = scored[plan.places]
-            if u is not None and plan.check:
-                u = SelfCheck().uncertainty(disagreement=u, p_correct=p_correct)
-            us[key].append(1.0 if u is None else u)
-    return {key: np.array(values) for key, values in us.items()}
+    row: Recording, plans: Mapping[str, _Plan]
+) -> Iterator[tuple[str, float]]:
+    """Yield ``u`` of a question for each recipe, 1 where a guard has none."""
+    answer, *samples = recorded_replies(row)
+    p_correct = UNKNOWN if row.self_check is None else row.self_check
+    scored = {
+        places: _disagreement(row, answer, [samples[at] for at in places])
+        for places in {plan.places for plan in plans.values()}
+    }
+    for key, plan in plans.items():
+        u = scored[plan.places]
+        if u is not None and plan.check:
+            u = SelfCheck().uncertainty(disagreement=u, p_correct=p_correct)
+        yield key, 1.0 if u is None else u
 
 
 def _disagreement(
@@ -259,26 +273,27 @@ def _draws(row: Recording) -> tuple[DrawCost, ...]:
         return ()
 
 
-def _cost(
-    drawn: Sequence[Sequence[DrawCost]], plan: _Plan, prices: Prices | None
-) -> Cost | None:
-    """Return what a recipe takes for all questions, None if one does not tell."""
+def _cost(draws: Sequence[DrawCost], plan: _Plan) -> Cost | None:
+    """Return what a recipe takes for a question, None if its recording does not say."""
     total = Cost()
-    for draws in drawn:
-        left = Counter([("answer", PLAIN), *(("sample", view) for view in plan.views)])
-        for draw in draws:
-            kind = (draw.role, draw.view or PLAIN)
-            taken = min(left[kind], draw.samples)
-            left[kind] -= taken
-            if taken:
-                share = taken / draw.samples
-                total += replace(
-                    draw,
-                    completion_tokens=round(share * draw.completion_tokens),
-                    reasoning_tokens=round(share * draw.reasoning_tokens),
-                )
-            elif draw.role == "check" and plan.check:
-                total += draw
-        if any(left.values()):
-            return None
-    return replace(total, money=None if prices is None else prices.of(total))
+    left = Counter([("answer", PLAIN), *(("sample", view) for view in plan.views)])
+    for draw in draws:
+        kind = (draw.role, draw.view or PLAIN)
+        taken = min(left[kind], draw.samples)
+        left[kind] -= taken
+        if taken:
+            share = taken / draw.samples
+            total += replace(
+                draw,
+                completion_tokens=round(share * draw.completion_tokens),
+                reasoning_tokens=round(share * draw.reasoning_tokens),
+            )
+        elif draw.role == "check" and plan.check:
+            total += draw
+    return None if any(left.values()) else total
+
+
+def _priced(cost: Cost | None, prices: Prices | None) -> Cost | None:
+    if cost is None:
+        return None
+    return replace(cost, money=None if prices is None else prices.of(cost))

@@ -7,7 +7,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, TypedDict
 
 import numpy as np
@@ -20,6 +20,7 @@ from snne_guard.errors import (
     ScoringError,
     SnneGuardError,
 )
+from snne_guard.evaluation.jsonl import paired, rereadable
 from snne_guard.evaluation.recordings import Question, Recording
 from snne_guard.sampling.members import Members, agree_suspiciously, select_members
 from snne_guard.sampling.reading import is_complete, is_refused
@@ -53,7 +54,7 @@ differ."""
 _DETAILS = ("finish_reasons", "kinds")
 """What ``record`` keeps of the answer and each sample."""
 
-Track = Callable[[Sequence[Recording]], Iterable[Recording]]
+Track = Callable[[Sequence[int]], Iterable[int]]
 
 
 class ScoringOptions(TypedDict, total=False):
@@ -91,7 +92,7 @@ class RecordedScores:
 
 
 def score_recordings(
-    recordings: Sequence[Recording],
+    recordings: Iterable[Recording],
     /,
     *,
     method: str | Method = "snne",
@@ -107,7 +108,8 @@ def score_recordings(
     """Score recordings as a guard with these options would have scored them.
 
     Args:
-        recordings: At least one, all drawn in one way.
+        recordings: At least one, all drawn in one way. They are gone over twice, and
+            those of an iterator are kept in memory.
         method: As the guard has it. ``"auto"``: WSNNE where every recording has all
             log-probabilities, else SNNE.
         similarity: As the guard has it; None for the method's default.
@@ -119,7 +121,7 @@ def score_recordings(
         bare_question: Whether the guard is told the question without its context, by
             its option ``question``.
         model: Name of the model, where the recordings do not say it.
-        track: Takes the recordings and yields them, for a progress bar.
+        track: Takes the places of the recordings and yields them, for a progress bar.
 
     Raises:
         ConfigurationError: If an option makes no sense.
@@ -127,13 +129,15 @@ def score_recordings(
             were recorded, or none can be scored.
         ScoringError: If the similarity or the method failed.
     """
-    settings = _common_settings(recordings, model=model)
-    chosen = _method(method, recordings)
+    recordings = rereadable(recordings)
+    overview = _overview(recordings)
+    settings = _common_settings(overview, model=model)
+    chosen = resolve_method(method, logprobs=method != "auto" or overview.logprobs)
     name, compare = resolve_similarity(similarity or chosen.default_similarity)
     if n is not None:
         check_whole(n, what="n", least=3 if self_check else 2)
         n -= self_check is not None
-    size = _set_size(recordings, n=n, include_answer=include_answer)
+    size = _set_size(overview, n=n, include_answer=include_answer)
 
     def scored(row: Recording) -> float | str:
         """Return ``u``, or the reason code that says why there is none."""
@@ -162,13 +166,13 @@ def score_recordings(
             raise ScoringError(msg) from error
         return "scoring_failed" if score.uncertainty is None else score.uncertainty
 
-    scores = [scored(row) for row in track(recordings)]
+    places = track(range(overview.sizes.total()))
+    scores = [scored(row) for row, _ in paired(recordings, places)]
     unscored = Counter(each for each in scores if isinstance(each, str))
     if unscored.total() == len(scores):
         why = ", ".join(f"{code} {count}" for code, count in unscored.most_common())
         msg = f"no recording can be scored as a guard would score it: {why}"
         raise InputError(msg)
-    models = [each for row in recordings for each in _drawn(row, "models") if each]
     return RecordedScores(
         settings=settings
         | {
@@ -180,8 +184,8 @@ def score_recordings(
             "tau": float(tau),
             "anchor": chosen.anchor(name) if include_answer else 0.0,
         },
-        reply_models=tuple(dict.fromkeys(models)),
-        temperature_set=_takes_temperature(recordings[0]),
+        reply_models=tuple(overview.models),
+        temperature_set=_takes_temperature(overview.first),
         uncertainty=np.array(
             [math.inf if isinstance(each, str) else each for each in scores],
             dtype=np.float64,
@@ -246,19 +250,58 @@ def _prompt(recording: Recording) -> str | None:
     ).prompt
 
 
-def _common_settings(
-    recordings: Sequence[Recording], *, model: str | None
-) -> dict[str, Any]:
+@dataclass(slots=True, kw_only=True)
+class _Overview:
+    """How recordings were drawn, as far as they say.
+
+    Attributes:
+        first: The first of them.
+        settings: How often each setting has which value, as JSON.
+        temperatures: Whether the temperature could be set, for some or for others.
+        sizes: How many have how many samples.
+        examples: The first id with so many samples.
+        logprobs: Whether all log-probabilities of all replies are known.
+        models: Names of the model that the replies carried.
+    """
+
+    first: Recording
+    settings: dict[str, Counter[str]]
+    temperatures: set[bool] = field(default_factory=set[bool])
+    sizes: Counter[int] = field(default_factory=Counter[int])
+    examples: dict[int, str] = field(default_factory=dict[int, str])
+    logprobs: bool = True
+    models: dict[str, None] = field(default_factory=dict[str, None])
+
+
+def _overview(recordings: Iterable[Recording]) -> _Overview:
+    first = next(iter(recordings), None)
+    if first is None:
+        msg = "expected recordings, got none"
+        raise InputError(msg)
+    settings = {name: Counter[str]() for name in _DRAWN_ALIKE}
+    overview = _Overview(first=first, settings=settings)
+    for row in recordings:
+        for name, values in settings.items():
+            values[json.dumps((row.settings or {}).get(name))] += 1
+        overview.temperatures.add(_takes_temperature(row))
+        overview.sizes[len(row.samples)] += 1
+        overview.examples.setdefault(len(row.samples), row.id)
+        overview.logprobs = overview.logprobs and bool(
+            row.main_logprobs and row.token_logprobs and all(row.token_logprobs)
+        )
+        models = (each for each in _drawn(row, "models") if each)
+        overview.models.update(dict.fromkeys(models))
+    return overview
+
+
+def _common_settings(overview: _Overview, *, model: str | None) -> dict[str, Any]:
     """Return the settings that all recordings were drawn with, as far as they say."""
     differ: list[str] = []
-    for name in _DRAWN_ALIKE:
-        values = Counter(
-            json.dumps((row.settings or {}).get(name)) for row in recordings
-        )
+    for name, values in overview.settings.items():
         if len(values) > 1:
             counts = (f"{value} ({count})" for value, count in values.most_common())
             differ.append(f"{name}: {', '.join(counts)}")
-    if len({_takes_temperature(row) for row in recordings}) > 1:
+    if len(overview.temperatures) > 1:
         differ.append("whether the temperature could be set")
     if differ:
         msg = (
@@ -266,7 +309,7 @@ def _common_settings(
             f"{'; '.join(differ)}"
         )
         raise InputError(msg)
-    common = recordings[0].settings or {}
+    common = overview.first.settings or {}
     recorded = common.get("model")
     if model is not None and recorded not in {None, model}:
         msg = f"expected the recorded model {recorded!r}, got {model!r}"
@@ -276,7 +319,7 @@ def _common_settings(
         msg = f"expected the recorded temperature to be a number, got {temperature!r}"
         raise InputError(msg)
     known = {name: common[name] for name in ANSWER_SETTINGS if name in common}
-    if (views := _views(recordings[0])) != [PLAIN]:
+    if (views := _views(overview.first)) != [PLAIN]:
         known["views"] = views
     return {"model": recorded or model, "temperature": float(temperature), **known}
 
@@ -331,32 +374,21 @@ def in_views(recording: Recording, views: Sequence[str]) -> Recording:
     )
 
 
-def _set_size(
-    recordings: Sequence[Recording], *, n: int | None, include_answer: bool
-) -> int:
+def _set_size(overview: _Overview, *, n: int | None, include_answer: bool) -> int:
     """Return how many members each set has; every recording must have as many."""
-    counts = Counter(len(row.samples) for row in recordings)
-    needed = max(counts) if n is None else n - int(include_answer)
-    few = [row for row in recordings if len(row.samples) < needed]
+    needed = max(overview.sizes) if n is None else n - int(include_answer)
+    few = [size for size in overview.examples if size < needed]
     if few:
+        count = sum(overview.sizes[size] for size in few)
         msg = (
-            f"expected at least {needed} samples of each question; {len(few)} have "
-            f"fewer, such as {few[0].id!r} with {len(few[0].samples)}. Give a smaller n"
+            f"expected at least {needed} samples of each question; {count} have fewer, "
+            f"such as {overview.examples[few[0]]!r} with {few[0]}. Give a smaller n"
         )
         raise InputError(msg)
     if needed + int(include_answer) < 2:  # noqa: PLR2004 - a pair
         msg = "expected at least 2 members of each set, got 1"
         raise InputError(msg)
     return needed + int(include_answer)
-
-
-def _method(method: str | Method, recordings: Sequence[Recording]) -> Method:
-    """Return the method; ``"auto"`` is WSNNE where all log-probabilities are known."""
-    known = all(
-        row.main_logprobs and row.token_logprobs and all(row.token_logprobs)
-        for row in recordings
-    )
-    return resolve_method(method, logprobs=method != "auto" or known)
 
 
 def recorded_replies(recording: Recording) -> list[Sample]:
