@@ -34,7 +34,6 @@ from snne_guard.evaluation.results import TITLES, BestRecipe, RecipeComparison
 from snne_guard.files import replace_file
 from snne_guard.similarity import CrossEncoder
 from snne_guard.text import printable
-from snne_guard.types import Prices
 
 __all__ = ["evaluate"]
 
@@ -83,12 +82,7 @@ def evaluate(
     calls: Annotated[
         int, typer.Option(min=2, help="Calls at which recipes are compared.")
     ] = 5,
-    prices: Annotated[
-        tuple[float, float, float] | None,
-        typer.Option(
-            metavar="READ WRITTEN CACHED", help="Of a million tokens, for recipes."
-        ),
-    ] = None,
+    prices: options.TokenPrices = None,
     csv: Annotated[Path | None, typer.Option(help="Write the table to a file.")] = None,
     json_file: Annotated[
         Path | None, typer.Option("--json", help="Write all figures to a file.")
@@ -125,11 +119,10 @@ def evaluate(
         draws=draws,
         track=partial(progress, what="scoring"),
     )
-    names = ("prompt", "completion", "cached")
     compare = partial(
         compare_recipes,
         calls=calls,
-        prices=prices and Prices(**dict(zip(names, prices, strict=True))),
+        prices=options.prices_of(prices),
         draws=draws,
         track=partial(progress, what="comparing recipes"),
     )

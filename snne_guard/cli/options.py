@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from snne_guard.types import Prices
+
 Model = Annotated[
     str, typer.Option(help="provider:name, hf:NAME, or the embedded model.")
 ]
@@ -39,6 +41,13 @@ RecordedModel = Annotated[
     str | None, typer.Option(help="The model, where the recording names none.")
 ]
 
+TokenPrices = Annotated[
+    tuple[float, float, float] | None,
+    typer.Option(
+        "--prices", metavar="READ WRITTEN CACHED", help="Of a million tokens."
+    ),
+]
+
 GraderName = Annotated[
     str,
     typer.Option(
@@ -49,3 +58,11 @@ GraderName = Annotated[
 JudgeUrl = Annotated[
     str | None, typer.Option(help="Address of the server of judge:MODEL.")
 ]
+
+
+def prices_of(values: tuple[float, float, float] | None) -> Prices | None:
+    """Return the prices that ``--prices`` gives."""
+    if values is None:
+        return None
+    read, written, cached = values
+    return Prices(prompt=read, completion=written, cached=cached)

@@ -8,13 +8,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 
 from snne_guard.cli import options
 from snne_guard.cli.console import check_outputs, in_shard, note, source
 from snne_guard.cli.models import chat_model, messages_for
+from snne_guard.cli.recording import (
+    counted,
+    dry_run_lines,
+    name_failures,
+    progress_shown,
+    sample_requests,
+)
 from snne_guard.cli.render import cost_in_words
-from snne_guard.evaluation.record import RecordingFile, Tally
+from snne_guard.evaluation.record import RecordingFile
 from snne_guard.evaluation.record import record as draw
 from snne_guard.evaluation.recordings import Question, read_questions
 from snne_guard.self_check import SelfCheck
@@ -78,6 +84,13 @@ def record(
     retry_failed: Annotated[
         bool, typer.Option("--retry-failed", help="Draw again what failed before.")
     ] = False,
+    prices: options.TokenPrices = None,
+    max_requests: Annotated[
+        int | None, typer.Option(min=1, help="Stop in good order after so many.")
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Ask nothing, print what it would take.")
+    ] = False,
 ) -> None:
     """Ask a model a file of questions and keep its replies.
 
@@ -93,6 +106,7 @@ def record(
     from snne_guard.langchain import SNNEGuard
     from snne_guard.sampling.langchain.providers import (
         answer_settings_of,
+        capabilities,
         model_name_of,
     )
 
@@ -132,41 +146,58 @@ def record(
         temperature=temperature,
         timeout=timeout,
         max_concurrency=max_concurrency,
+        prices=options.prices_of(prices),
     )
+    sampling = sample_requests(
+        view_names, samples=samples, takes_n=capabilities(chat).n
+    )
+    if dry_run:
+        known: set[str] = set()
+        if output.exists():
+            with RecordingFile(output, settings=settings) as file:
+                known = file.ids if retry_failed else file.ids | file.failed_ids()
+        left = (question for question in asked if question.id not in known)
+        prompts = (messages_for(q.prompt, model=model, system=system) for q in left)
+        lines = dry_run_lines(
+            prompts,
+            sampling=sampling,
+            self_check=self_check,
+            max_tokens=settings.get("max_tokens"),
+            # Other models' counters may fetch a tokenizer from the network.
+            count=guard.get_num_tokens if model.startswith("hf:") else None,
+            prices=options.prices_of(prices),
+        )
+        typer.echo("\n".join(lines))
+        return
 
     async def ask(question: Question) -> Assessment:
         messages = messages_for(question.prompt, model=model, system=system)
         return await guard.aassess(messages)
 
     with RecordingFile(output, settings=settings, shard=shard) as file:
-        run = draw(
-            asked,
-            ask,
-            file,
-            n_samples=samples,
-            max_concurrency=max_concurrency,
-            retry_failed=retry_failed,
-            on_done=lambda tally: shown.update(f"asking: {_counted(tally)}"),
-        )
         try:
-            with Console(stderr=True).status("asking") as shown:
+            with progress_shown() as show:
+                run = draw(
+                    asked,
+                    ask,
+                    file,
+                    n_samples=samples,
+                    max_concurrency=max_concurrency,
+                    retry_failed=retry_failed,
+                    max_requests=max_requests,
+                    requests_each=1 + len(sampling) + self_check,
+                    on_done=show,
+                )
                 tally = asyncio.run(run)
         except KeyboardInterrupt:
             note("interrupted; the same command goes on")
             raise typer.Exit(INTERRUPTED) from None
-        failures = file.failures
-    note(f"{_counted(tally)}; {cost_in_words(tally.cost)}")
-    if tally.stopped:
-        note(tally.stopped)
-    if failures.exists():
-        note(f"what failed is in {failures}; --retry-failed draws it again")
-    raise typer.Exit(1 if tally.failed or failures.exists() else 0)
-
-
-def _counted(tally: Tally) -> str:
-    return (
-        f"{tally.recorded} recorded, {tally.known} already there, {tally.failed} failed"
-    )
+        note(f"{counted(tally)}; {cost_in_words(tally.cost)}")
+        if tally.stopped:
+            note(tally.stopped)
+        name_failures(file)
+        complete = not (tally.stopped or tally.failed or file.failures.exists())
+    raise typer.Exit(0 if complete else 1)
 
 
 def _unescaped(text: str) -> str:

@@ -146,6 +146,10 @@ class RecordingFile(AppendFile):
         """Return the questions that failed in this run or an earlier one."""
         return {str(row.get("id")) for row in self._failed()}
 
+    def errors(self) -> list[str]:
+        """Return why questions failed in this run or an earlier one."""
+        return [str(row.get("error")) for row in self._failed()]
+
     def write(self, question: Question, assessment: Assessment) -> None:
         """Append a complete question."""
         self.append(self._row(question, assessment))
@@ -208,6 +212,29 @@ class RecordingFile(AppendFile):
         }
 
 
+@dataclass(slots=True, kw_only=True)
+class _Budget:
+    """How many requests a run may make, and how many it has made."""
+
+    most: int | None
+    each: int
+    spent: int = 0
+
+    def exhausted(self, running: Iterable[asyncio.Task[None]]) -> str | None:
+        """Return why no question fits beside those in flight, None if one does."""
+        n = 1 + sum(not task.done() for task in running)
+        if self.most is None or self.spent + n * self.each <= self.most:
+            return None
+        return (
+            f"stopped at the limit of {self.most} requests, where a question takes "
+            f"{self.each}; the same command goes on"
+        )
+
+    def take(self, assessment: Assessment | None) -> None:
+        """Count the requests of a question; of one that raised they are not known."""
+        self.spent += self.each if assessment is None else assessment.cost.attempts
+
+
 async def record(
     questions: Iterable[Question],
     ask: Ask,
@@ -216,6 +243,8 @@ async def record(
     n_samples: int,
     max_concurrency: int = 4,
     retry_failed: bool = False,
+    max_requests: int | None = None,
+    requests_each: int = 1,
     on_done: Callable[[Tally], object] = lambda _: None,
 ) -> Tally:
     """Draw what the file does not have yet.
@@ -228,13 +257,18 @@ async def record(
         n_samples: Samples besides the answer.
         max_concurrency: Questions in flight at once.
         retry_failed: Whether to draw again what failed in an earlier run.
+        max_requests: No question is begun that would need more requests than these;
+            None: no limit. Retries can exceed it, and a server that ignores ``n``.
+        requests_each: Requests that a question takes if none fails.
         on_done: Called after each question.
 
     Returns:
-        How the run went. It stops early where one question after another fails.
+        How the run went. It stops early where one question after another fails, and
+        where ``max_requests`` are reached.
     """
     tally = Tally()
     failed_in_a_row = 0
+    budget = _Budget(most=max_requests, each=requests_each)
 
     async def draw(question: Question) -> None:
         nonlocal failed_in_a_row
@@ -244,6 +278,7 @@ async def record(
             tally.cost += assessment.cost
         except Exception as error:  # noqa: BLE001 - the next question may succeed
             why = _described(error)
+        budget.take(assessment)
         if assessment and assessment.answer and len(assessment.samples) >= n_samples:
             file.write(question, assessment)
             tally.recorded += 1
@@ -263,6 +298,7 @@ async def record(
             if question.id in passed_over:
                 tally.known += question.id in file.ids
                 continue
+            tally.stopped = tally.stopped or budget.exhausted(running)
             if tally.stopped:
                 break
             running.add(asyncio.create_task(draw(question)))

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.support import run
+from tests.cli.support import apart, run
 from tests.evaluation.support import write_jsonl
 from tests.support.openai_server import Server, always
 
@@ -64,18 +64,6 @@ def command(questions: Path, number: int, at: list[str]) -> list[str]:
     output = part(questions.parent, number)
     shard = ["--shard", f"{number}/3", "--output", str(output)]
     return ["record", str(questions), *shard, *at, "--samples", "2"]
-
-
-def apart(
-    *arguments: str, program: str = "from snne_guard.cli import main; main()"
-) -> subprocess.CompletedProcess[str]:
-    """Run a command in a process of its own, as each shard does."""
-    return subprocess.run(  # noqa: S603 - our own program
-        [sys.executable, "-c", program, *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
 
 
 def read(path: Path) -> list[dict[str, Any]]:

@@ -44,6 +44,8 @@ NOT_RUN = {
     ("frameworks.md", "needs the framework"),
     ("frameworks.md", "needs a LiteLLM proxy"),
     ("local-models.md", "needs the weights of a model"),
+    ("scale.md", "needs a SLURM cluster"),
+    ("scale.md", "needs a Kubernetes cluster"),
 }
 """Blocks that are not run: page and reason."""
 

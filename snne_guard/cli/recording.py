@@ -1,0 +1,142 @@
+"""What ``snne-guard record`` costs: beforehand, while it runs, at the end."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+
+from rich.console import Console
+
+from snne_guard.cli.console import note
+from snne_guard.evaluation.record import RecordingFile, Tally
+from snne_guard.self_check import SelfCheck
+from snne_guard.types import Cost, Prices
+from snne_guard.views import EXTRA_TOKENS, VIEWS, View, views_of_samples
+
+__all__ = [
+    "SECONDS_BETWEEN_LINES",
+    "counted",
+    "dry_run_lines",
+    "name_failures",
+    "progress_shown",
+    "sample_requests",
+]
+
+SECONDS_BETWEEN_LINES = 60.0
+"""How often a run that writes to a log says how far it is."""
+
+_LONGEST = 200
+_CHARACTERS = 4  # of a token, roughly
+
+
+def sample_requests(
+    views: Sequence[str], *, samples: int, takes_n: bool
+) -> list[tuple[View | None, int]]:
+    """Return the view of each request for samples, and how many replies it brings."""
+    drawn = views_of_samples([VIEWS[name] for name in views], n=samples)
+    return [*Counter(drawn).items()] if takes_n else [(view, 1) for view in drawn]
+
+
+def dry_run_lines(
+    conversations: Iterable[Sequence[tuple[str, str]]],
+    *,
+    sampling: Sequence[tuple[View | None, int]],
+    self_check: bool,
+    max_tokens: int | None,
+    count: Callable[[str], int] | None,
+    prices: Prices | None,
+) -> Iterator[str]:
+    """Yield the requests, tokens and money that conversations will take.
+
+    Args:
+        conversations: The messages of each question, as role and text.
+        sampling: What ``sample_requests`` returns.
+        self_check: Whether each answer gets one.
+        max_tokens: Token limit of a reply, None where there is none.
+        count: Counts the tokens of a text, None where the model cannot do that here.
+        prices: Of tokens, for the money.
+    """
+
+    def tokens(messages: Sequence[dict[str, str]]) -> int:
+        text = "\n".join(message["content"] for message in messages)
+        return -(-len(text) // _CHARACTERS) if count is None else count(text)
+
+    limit, n, read = max_tokens or 0, 0, 0
+    for conversation in conversations:
+        messages = [{"role": role, "content": text} for role, text in conversation]
+        n += 1
+        read += tokens(messages)
+        read += sum(
+            tokens(view.rewritten(messages) if view else messages)
+            for view, _ in sampling
+        )
+        if self_check:
+            asked = [*messages, {"role": "user", "content": SelfCheck().prompt}]
+            read += tokens(asked) + limit
+    each = 1 + len(sampling) + self_check
+    replies = 1 + sum(replies for _, replies in sampling) + self_check
+    longer = sum(replies for view, replies in sampling if view and view.extract)
+    written = n * (replies * limit + longer * EXTRA_TOKENS)
+    how = "characters / 4" if count is None else "the model's tokenizer"
+    yield f"questions to ask  {n}"
+    yield f"requests          {n * each} ({each} a question)"
+    yield f"tokens read       about {read} ({how})"
+    if max_tokens is None:
+        bound, written = "at least", 0
+        yield "tokens written    unknown without --max-tokens"
+    else:
+        bound = "at most about"
+        yield f"tokens written    at most {written}"
+    if prices is None:
+        yield "money             unknown without --prices"
+    else:
+        money = prices.of(Cost(prompt_tokens=read, completion_tokens=written))
+        yield f"money             {bound} {money:.6f}, nothing read from a cache"
+
+
+@contextmanager
+def progress_shown() -> Iterator[Callable[[Tally], None]]:
+    """Yield what shows how far a run is: in place on a terminal, at times in a log."""
+    console = Console(stderr=True)
+    start = last = time.monotonic()
+
+    def show(tally: Tally) -> None:
+        nonlocal last
+        now, cost = time.monotonic(), tally.cost
+        seconds = max(now - start, 1e-9)
+        tokens = cost.prompt_tokens + cost.completion_tokens
+        money = "" if cost.money is None else f", price {cost.money:.6f} so far"
+        line = (
+            f"{counted(tally)}; {tally.recorded / seconds:.2f} questions and "
+            f"{tokens / seconds:.0f} tokens a second{money}"
+        )
+        status.update(line)
+        if not console.is_terminal and now - last >= SECONDS_BETWEEN_LINES:
+            last = now
+            note(line)
+
+    with console.status("asking") as status:
+        yield show
+
+
+def counted(tally: Tally) -> str:
+    """Return how many questions were recorded, known and failed."""
+    return (
+        f"{tally.recorded} recorded, {tally.known} already there, {tally.failed} failed"
+    )
+
+
+def name_failures(file: RecordingFile) -> None:
+    """Say what has failed and why, equal kinds of errors together."""
+    first: dict[str, str] = {}
+    counts: Counter[str] = Counter()
+    for error in file.errors():
+        kind = error.partition(":")[0]
+        counts[kind] += 1
+        first.setdefault(kind, error[:_LONGEST])
+    for kind, count in counts.most_common():
+        note(f"{count} failed: {first[kind]}")
+    if counts:
+        note(f"what failed is in {file.failures}; --retry-failed draws it again")

@@ -1,0 +1,172 @@
+"""What a recording costs is known beforehand, limited, and shown while it runs."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from snne_guard.cli import recording
+from tests.cli.support import apart, run
+from tests.evaluation.support import write_jsonl
+from tests.support.openai_server import Answer, Asked, Server, split
+
+MAX = ("--max-tokens", "10")
+PRICES = ("--prices", "1", "4", "0.5")
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    with Server(split("Paris", "Paris", "Rome")) as server:
+        yield server
+
+
+def command(folder: Path, server: Server, *more: str, n: int = 8) -> list[Any]:
+    rows = [{"id": str(i), "question": f"{i:040}"} for i in range(n)]
+    asked = write_jsonl(folder / "q.jsonl", rows)
+    at = ["--model", "openai:test-model", "--base-url", server.url]
+    output = ["--output", folder / "r.jsonl"]
+    return ["record", asked, *at, *output, "--samples", "4", *more]
+
+
+def fields(text: str) -> dict[str, str]:
+    lines = (line.split("  ", 1) for line in text.splitlines())
+    return {name: value.strip() for name, value in lines}
+
+
+def test_a_dry_run_asks_nothing_and_prints_what_it_would_take(
+    tmp_path: Path, server: Server
+) -> None:
+    result = run(*command(tmp_path, server, "--dry-run", *MAX, *PRICES))
+    assert result.exit_code == 0, result.output
+    assert not server.requests
+    assert not (tmp_path / "r.jsonl").exists()
+    assert fields(result.stdout) == {
+        "questions to ask": "8",
+        "requests": "16 (2 a question)",
+        "tokens read": "about 160 (characters / 4)",
+        "tokens written": "at most 400",
+        "money": "at most about 0.001760, nothing read from a cache",
+    }
+
+
+def test_a_dry_run_without_limit_and_prices_says_what_it_does_not_know(
+    tmp_path: Path, server: Server
+) -> None:
+    found = fields(run(*command(tmp_path, server, "--dry-run")).stdout)
+    assert found["tokens written"] == "unknown without --max-tokens"
+    assert found["money"] == "unknown without --prices"
+    found = fields(run(*command(tmp_path, server, "--dry-run", *PRICES)).stdout)
+    assert found["money"] == "at least 0.000160, nothing read from a cache"
+
+
+@pytest.mark.parametrize(
+    ("options", "requests"),
+    [
+        ((), 2),
+        (("--self-check",), 3),
+        (("--views", "all"), 4),
+        (("--views", "all", "--self-check"), 5),
+    ],
+)
+def test_a_dry_run_counts_what_a_run_requests(
+    tmp_path: Path, server: Server, options: tuple[str, ...], requests: int
+) -> None:
+    arguments = command(tmp_path, server, *options, *MAX, n=1)
+    planned = fields(run(*arguments, "--dry-run").stdout)
+    assert planned["requests"] == f"{requests} ({requests} a question)"
+    assert run(*arguments).exit_code == 0
+    assert len(server.requests) == requests
+    left = fields(run(*arguments, "--dry-run").stdout)
+    assert left["questions to ask"] == "0"
+
+
+def test_a_dry_run_reads_what_the_views_and_the_check_add(
+    tmp_path: Path, server: Server
+) -> None:
+    def read(*options: str) -> int:
+        dry = run(*command(tmp_path, server, *options, "--dry-run", *MAX))
+        return int(fields(dry.stdout)["tokens read"].split()[1])
+
+    assert read("--self-check") > read() * 1.5
+    assert read("--views", "examples") > read("--views", "plain") == read()
+
+
+def test_a_model_that_can_count_does_so() -> None:
+    lines = recording.dry_run_lines(
+        [[("human", "one two three")]],
+        sampling=recording.sample_requests([], samples=2, takes_n=False),
+        self_check=False,
+        max_tokens=None,
+        count=lambda text: len(text.split()),
+        prices=None,
+    )
+    assert "tokens read       about 9 (the model's tokenizer)" in [*lines]
+
+
+@pytest.mark.parametrize("concurrency", ["1", "4"])
+def test_a_limit_of_requests_is_kept_and_gone_on_from(
+    tmp_path: Path, server: Server, concurrency: str
+) -> None:
+    arguments = command(
+        tmp_path, server, "--max-requests", "5", "--max-concurrency", concurrency
+    )
+    first = run(*arguments)
+    assert first.exit_code == 1
+    assert len(server.requests) == 4
+    assert "stopped at the limit of 5 requests, where a question takes 2" in (
+        first.stderr
+    )
+    rows = (tmp_path / "r.jsonl").read_text().splitlines()
+    assert len(rows) == 2
+    assert not (tmp_path / "r.failed.jsonl").exists()
+    second = apart(*map(str, arguments))
+    assert second.returncode == 1, second.stderr
+    assert "2 recorded, 2 already there, 0 failed" in second.stderr
+    assert len(server.requests) == 8
+
+
+def test_a_limit_that_no_question_fits_in_asks_nothing(
+    tmp_path: Path, server: Server
+) -> None:
+    result = run(*command(tmp_path, server, "--max-requests", "1"))
+    assert result.exit_code == 1
+    assert "a question takes 2" in result.stderr
+    assert not server.requests
+
+
+def test_pace_and_money_are_shown_while_it_runs(
+    tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recording, "SECONDS_BETWEEN_LINES", 0.0)
+    result = run(*command(tmp_path, server, *PRICES, n=2))
+    assert result.exit_code == 0, result.output
+    first, _, last = result.stderr.splitlines()
+    assert "1 recorded, 0 already there, 0 failed; " in first
+    assert " questions and " in first
+    assert " tokens a second, price 0.0000" in first
+    assert ", price 0.0000" in last
+    assert json.loads((tmp_path / "r.jsonl").read_text().splitlines()[0])["drawn"][
+        "cost"
+    ]["money"]
+
+
+def test_what_failed_and_why_is_said_at_the_end(tmp_path: Path) -> None:
+    statuses = {"1": 400, "2": 400, "3": 403}
+
+    def script(asked: Asked) -> Answer:
+        last = asked.body["messages"][-1]["content"][-1]
+        return Answer(texts=["Paris"] * asked.n, status=statuses.get(last, 200))
+
+    with Server(script) as server:
+        result = run(*command(tmp_path, server, "--max-concurrency", "1", n=4))
+    assert result.exit_code == 1
+    assert "1 recorded, 0 already there, 3 failed" in result.stderr
+    assert re.search(r"2 failed: \w+Error: Error code: 400", result.stderr)
+    assert re.search(r"1 failed: \w+Error: Error code: 403", result.stderr)
+    assert "r.failed.jsonl; --retry-failed draws it again" in result.stderr
