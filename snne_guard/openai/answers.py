@@ -19,10 +19,11 @@ Fields = Mapping[str, Any]
 RefusalAs = Literal["content", "refusal"]
 """Where a refusal stands: it is what the message says, or its ``refusal``."""
 
-_KEPT_OF_COMPLETION = ("id", "created", "model", "usage", "service_tier")
+# Not its id, by which the provider may give out what it has stored.
+_KEPT_OF_COMPLETION = ("created", "model", "usage", "service_tier")
 """Fields of a completion that do not tell what it says."""
 _KEPT_OF_RESPONSE = (
-    *("id", "created_at", "model", "usage", "service_tier", "instructions"),
+    *("created_at", "model", "usage", "service_tier", "instructions"),
     *("tools", "tool_choice", "parallel_tool_calls", "temperature", "top_p"),
 )
 """Fields of a response that do not."""
@@ -57,13 +58,14 @@ def refusal_of(
         place: Where it stands if no JSON was asked for.
     """
     fields = raw.to_dict(warnings=False) if isinstance(raw, BaseModel) else {}
+    head = {"id": f"snne-guard-{uuid.uuid4().hex}"}
     # Where JSON was asked for, the text would not fit.
     refuses = place == "refusal" or asks_for_schema(request.body)
     if request.api.name == "chat":
         kept = {name: fields[name] for name in _KEPT_OF_COMPLETION if name in fields}
-        return _completion(request, text, kept, refuses=refuses)
+        return _completion(request, text, head | kept, refuses=refuses)
     kept = {name: fields[name] for name in _KEPT_OF_RESPONSE if name in fields}
-    return _response(request, text, kept, refuses=refuses)
+    return _response(request, text, head | kept, refuses=refuses)
 
 
 def answer_of(request: ApiRequest, given: object) -> ApiObject:

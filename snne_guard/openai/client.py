@@ -192,8 +192,8 @@ def guard_client(
     ``with_streaming_response`` is too, unless it is asked for a stream.
     Where tools run at the provider, or a conversation or stored prompt is named, no
     sample is drawn and the answer counts as not scored (``side_effects``). Samples are
-    not stored; an answer that the request stores can be read at the provider by its id,
-    also if it was refused.
+    not stored. A refused answer that the request stores stays at the provider; the
+    refusal has another id.
 
     Args:
         client: ``OpenAI``, ``AsyncOpenAI``, or a subclass such as ``AzureOpenAI``.

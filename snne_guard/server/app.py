@@ -50,7 +50,12 @@ def create_app(config: ServerConfig, *, metrics: Metrics | None = None) -> Starl
     if not config.keys:
         routes += live_routes(service.metrics, show_texts=config.show_texts)
     middleware = [
-        Middleware(Gate, local=not config.keys, limit=config.max_requests_at_once)
+        Middleware(
+            Gate,
+            local=not config.keys,
+            limit=config.max_requests_at_once,
+            origins=config.cors_origins,
+        )
     ]
     if config.cors_origins:
         cors = Middleware(

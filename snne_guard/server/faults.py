@@ -6,6 +6,7 @@ import json
 import logging
 import traceback
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 import httpx2
@@ -22,7 +23,7 @@ from snne_guard.errors import (
 )
 from snne_guard.server.wire import json_response, read_object
 
-__all__ = ["Fault", "fault_of", "upstream_status"]
+__all__ = ["Fault", "fault_of", "of_status", "upstream_status"]
 
 _log = logging.getLogger(__name__)
 
@@ -31,6 +32,13 @@ _PASSED_ON = ("retry-after", "retry-after-ms", "x-should-retry")
 
 _CODES = {400: "invalid_request", 404: "unknown_url"}
 _TYPES = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
+
+
+_OF_REQUESTS: dict[type[Exception], tuple[int, str]] = {
+    UnicodeError: (400, "a text in the request cannot be sent on"),
+    httpx2.InvalidURL: (400, "this address cannot be sent on"),
+    TimeoutError: (408, "the body of the request did not come in time"),
+}
 
 
 class Fault(Exception):  # noqa: N818 - an answer of the API as well as an error
@@ -78,19 +86,19 @@ def upstream_status(error: BaseException) -> int | str | None:
     return "unreadable" if unreadable else None
 
 
-def fault_of(error: Exception, *, own_key: bool = False) -> Fault:
+def fault_of(error: Exception, *, secret: str | None = None) -> Fault:
     """Return what the client is told of an error.
 
     Args:
         error: What was raised.
-        own_key: Whether the upstream's key is the server's: what the upstream says of
-            that key is then not for the client.
+        secret: The upstream's key where it is the server's, which the client must not
+            learn; None where it is the client's.
     """
     if isinstance(error, Fault):
         return error
     if isinstance(error, HTTPException):
         return _of_route(error)
-    fault = _of_guard(error) or _of_upstream(error, own_key=own_key)
+    fault = _of_guard(error) or _of_upstream(error, secret=secret)
     if fault is None:
         last = traceback.extract_tb(error.__traceback__)[-1:]
         place = "".join(f" at {frame.filename}:{frame.lineno}" for frame in last)
@@ -111,8 +119,9 @@ def _of_guard(error: Exception) -> Fault | None:
         return Fault(504, str(error), code="guard_timeout")
     if isinstance(error, ConfigurationError | InputError):
         return Fault(400, str(error))
-    if isinstance(error, UnicodeError):
-        return Fault(400, "a text in the request cannot be written as UTF-8")
+    for kind, (status, message) in _OF_REQUESTS.items():
+        if isinstance(error, kind):
+            return Fault(status, message)
     if not isinstance(error, UncertainAnswerError):
         return None
     fault = Fault(422, str(error), code="uncertain_answer")
@@ -126,9 +135,9 @@ def _of_guard(error: Exception) -> Fault | None:
     return fault
 
 
-def _of_upstream(error: Exception, *, own_key: bool) -> Fault | None:
+def _of_upstream(error: Exception, *, secret: str | None) -> Fault | None:
     if isinstance(error, openai.APIStatusError):
-        return _of_status(error, own_key=own_key)
+        return of_status(error.response, secret=secret)
     status = upstream_status(error)
     if status == "timeout":
         return Fault(504, "the upstream took too long", code="upstream_timeout")
@@ -138,18 +147,21 @@ def _of_upstream(error: Exception, *, own_key: bool) -> Fault | None:
     return Fault(502, message, code="upstream_failed")
 
 
-def _of_status(error: openai.APIStatusError, *, own_key: bool) -> Fault:
-    status, given = error.status_code, error.response.headers
+def of_status(response: httpx2.Response, *, secret: str | None) -> Fault:
+    """Return what the client is told of an upstream's error."""
+    status, given = response.status_code, response.headers
     headers = {name: given[name] for name in _PASSED_ON if name in given}
-    if own_key and status in {401, 403}:
+    if secret is not None and status in {401, 403}:
         message = "the upstream does not take this server's key"
         return Fault(502, message, code="upstream_failed")
-    if status < 400:  # noqa: PLR2004 - redirects are not followed
-        message = f"the upstream answered with status {status}"
+    message = f"the upstream answered with status {status}"
+    if not 400 <= status < 600:  # noqa: PLR2004 - redirects are not followed
         return Fault(502, message, code="upstream_failed")
-    try:
-        body = read_object(error.response.content)
-    except (ValueError, openai.OpenAIError, RuntimeError):  # no JSON, or not read
-        body = None
-    message = f"the upstream answered with status {status} and no JSON"
+    body = None
+    with suppress(ValueError, openai.OpenAIError, RuntimeError):  # no JSON, or not read
+        content = response.content
+        if secret:
+            content = content.replace(secret.encode(), b"***")
+        body = read_object(content)
+    message += " and no JSON"
     return Fault(status, message, code="upstream_failed", headers=headers, body=body)

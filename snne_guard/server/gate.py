@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import uuid
+from collections.abc import Collection
+from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import ClientDisconnect
@@ -29,10 +31,14 @@ class Gate:
         local: Whether only this machine may call. The name that it is called by counts
             too, or a web page could reach it by a name of its own that leads here.
         limit: How many calls may be in flight at once.
+        origins: Of web pages from elsewhere that may call; ``*``: all.
     """
 
-    def __init__(self, app: ASGIApp, *, local: bool, limit: int) -> None:
+    def __init__(
+        self, app: ASGIApp, *, local: bool, limit: int, origins: Collection[str] = ()
+    ) -> None:
         self._app, self._local, self._limit = app, local, limit
+        self._origins = origins
         self._in_flight = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -83,6 +89,15 @@ class Gate:
         if self._local and not (_here(scope.get("server")) and _named_here(scope)):
             message = "without keys, only this machine may call by its own name"
             raise Fault(403, message, code="local_only")
+        if self._local and not self._known_origin(scope):
+            message = "a web page from elsewhere may call only by --cors-origin"
+            raise Fault(403, message, code="local_only")
+
+    def _known_origin(self, scope: Scope) -> bool:
+        origin = Headers(scope=scope).get("origin")
+        if origin is None or {origin, "*"} & {*self._origins}:
+            return True
+        return not requires_keys(urlsplit(origin).hostname or "")
 
 
 def _is_call(scope: Scope) -> bool:

@@ -11,6 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from snne_guard.server.faults import of_status
 from snne_guard.server.policies import Access
 from snne_guard.server.streams import ClientGoneError, until_gone
 
@@ -33,6 +34,9 @@ PASSED: tuple[tuple[str, tuple[str, ...]], ...] = (
 )
 """What is passed through: places, and the methods that they take."""
 
+_SECONDS_A_CHUNK = 60.0
+"""How long a part of a request's body may take; it holds a slot meanwhile."""
+
 _OF_ONE_HOP = frozenset(
     {
         *("connection", "keep-alive", "proxy-authenticate", "proxy-authorization"),
@@ -40,10 +44,14 @@ _OF_ONE_HOP = frozenset(
     }
 )
 _NOT_SENT_UP = frozenset({"authorization", "expect", "host"})
-_OF_AN_ACCOUNT = frozenset(
-    {"api-key", "cookie", "openai-organization", "openai-project", "x-api-key"}
+_SENT_WITH_OWN_KEY = frozenset(
+    {
+        *("accept", "accept-encoding", "content-encoding", "content-length"),
+        *("content-type", "idempotency-key", "openai-beta", "range", "user-agent"),
+        *("x-client-request-id", "x-request-id"),
+    }
 )
-"""Headers that would choose among what the server's own upstream key opens."""
+"""Headers that choose nothing among what the server's own upstream key opens."""
 
 
 async def forward(
@@ -63,8 +71,15 @@ async def forward(
         upstream: Where to, ``/v1`` included.
         failed: Is told of each failure of the upstream.
     """
-    dropped = _NOT_SENT_UP | (_OF_AN_ACCOUNT if access.own_key else frozenset())
-    headers = _kept(request.headers.raw, dropped, prefix="x-snne-guard")
+    headers = _kept(request.headers.raw, _NOT_SENT_UP, prefix="x-snne-guard")
+    if access.own_key:
+        headers = [
+            (name, value)
+            for name, value in headers
+            if name.decode("latin-1").lower() in _SENT_WITH_OWN_KEY
+        ]
+    if "transfer-encoding" in request.headers:
+        headers = [each for each in headers if each[0].lower() != b"content-length"]
     if access.authorization is not None:
         headers.append((b"authorization", access.authorization.encode("latin-1")))
     place = upstream + request.scope["path"].removeprefix("/v1")
@@ -86,9 +101,14 @@ async def forward(
         return {**await request.receive()}
 
     response = await until_gone(receive, client.send(outgoing, stream=True))
+    status = response.status_code
     if response.is_error:
-        failed(response.status_code)
-    return _Passed(response, failed)
+        failed(status)
+    inner = access.own_key and (status in {401, 403} or response.is_redirect)
+    if inner or not 200 <= status < 600:  # noqa: PLR2004 - what HTTP knows
+        await response.aclose()
+        raise of_status(response, secret=access.secret)
+    return _Passed(response, failed, own_key=access.own_key)
 
 
 def _has_body(request: Request) -> bool:
@@ -96,7 +116,12 @@ def _has_body(request: Request) -> bool:
 
 
 async def _body(request: Request, sent: asyncio.Event) -> AsyncIterator[bytes]:
-    async for chunk in request.stream():
+    chunks = aiter(request.stream())
+    while True:
+        async with asyncio.timeout(_SECONDS_A_CHUNK):
+            chunk = await anext(chunks, None)
+        if chunk is None:
+            break
         yield chunk
     sent.set()
 
@@ -124,10 +149,16 @@ class _Passed(Response):
     """An answer of the upstream, byte for byte."""
 
     def __init__(
-        self, response: httpx2.Response, failed: Callable[[int | str], None]
+        self,
+        response: httpx2.Response,
+        failed: Callable[[int | str], None],
+        *,
+        own_key: bool,
     ) -> None:
         self.status_code = response.status_code
-        self.raw_headers = _kept(response.headers.raw, ("date",), prefix="x-snne-guard")
+        account = ("set-cookie", "openai-organization", "openai-project")
+        dropped = ("date", *(account if own_key else ()))
+        self.raw_headers = _kept(response.headers.raw, dropped, prefix="x-snne-guard")
         self.raw_headers.append((b"x-snne-guard", b"passthrough"))
         self.background = None
         self._response, self._failed = response, failed

@@ -113,7 +113,7 @@ class ServerConfig(_Table):
         folder: Where relative paths start.
     """
 
-    upstream: Annotated[str, Field(pattern=r"^https?://[^/?#]+[^?#]*$")]
+    upstream: Annotated[str, Field(pattern=r"^https?://[^/?#@]+[^?#@]*$")]
     host: str = "127.0.0.1"
     port: Annotated[int, Field(ge=0, le=65535)] = 8484
     admin_port: Annotated[int, Field(ge=0, le=65535)] | None = None
@@ -182,6 +182,9 @@ def _check_keys(config: ServerConfig) -> None:
         if unknown:
             msg = f"key {name} names a policy that there is not: {', '.join(unknown)}"
             raise ConfigurationError(msg)
+        if key.sha256.lower() == hashlib.sha256().hexdigest():
+            msg = f"key {name} has the sha256 of nothing: was the key there?"
+            raise ConfigurationError(msg)
         other = hashes.setdefault(key.sha256.lower(), name)
         if other != name:
             msg = f"keys {other} and {name} have the same sha256"
@@ -213,6 +216,13 @@ class Access:
     files: bool = True
     authorization: str | None = field(default=None, repr=False)
     own_key: bool = False
+
+    @property
+    def secret(self) -> str | None:
+        """The server's own key of the upstream, None where the client's goes up."""
+        if not self.own_key:
+            return None
+        return (self.authorization or "").removeprefix("Bearer ")
 
 
 class KeyTable:
@@ -252,7 +262,8 @@ class KeyTable:
         if self._anyone is not None:
             return Access(policies=self._anyone, authorization=given)
         scheme, _, key = (given or "").partition(" ")
-        digest = hashlib.sha256(key.strip().encode("utf-8", "replace")).digest()
+        # As it came: headers are read as Latin-1.
+        digest = hashlib.sha256(key.strip().encode("latin-1", "replace")).digest()
         # All are compared, so that the time tells nothing of which one it is.
         matching = [
             access

@@ -22,6 +22,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from snne_guard.drivers.threads import in_daemon_thread
 from snne_guard.openai import AsyncGuardedOpenAI, guard_client
 from snne_guard.scorers import score
 from snne_guard.server.faults import Fault, fault_of, upstream_status
@@ -36,13 +37,19 @@ from snne_guard.server.streams import (
 )
 from snne_guard.server.wire import json_response, read_object
 from snne_guard.settings import GuardSettings
+from snne_guard.types import Score
 
-__all__ = ["Service"]
+__all__ = ["SECONDS_TO_SEND", "Service"]
 
 _SENT_UP = ("idempotency-key", "x-client-request-id", "x-request-id")
 _OF_AN_ACCOUNT = ("OpenAI-Organization", "OpenAI-Project")
 _LONGEST = 20_000
 """Characters of an answer that a client may have compared: the time grows with them."""
+
+_LONGEST_TOGETHER = 60_000
+_LONGEST_NAME = 256
+SECONDS_TO_SEND = 30.0
+"""How long the body of a request may take; it holds a slot meanwhile."""
 
 _Answer = Annotated[str, Field(max_length=_LONGEST)]
 
@@ -101,6 +108,7 @@ class Service:
             api_key="set for each request",
             http_client=self._http,
         )
+        self._scoring = asyncio.Semaphore(2)
         self._guards: dict[str, AsyncGuardedOpenAI] = {}
         self._settings: dict[str, GuardSettings] = {}
         for name, policy in config.policies.items():
@@ -210,15 +218,25 @@ class Service:
             first = error.errors(include_input=False, include_url=False)[0]
             place = ".".join(map(str, first["loc"]))
             raise Fault(400, f"{place}: {first['msg']}") from None
-        result = await asyncio.to_thread(
-            score,
-            given.answers,
-            question=given.question,
-            token_logprobs=given.token_logprobs,
-            self_check=given.self_check,
-            method=settings.method,
-            similarity=settings.similarity,
-        )
+        if sum(map(len, given.answers)) > _LONGEST_TOGETHER:
+            message = f"expected at most {_LONGEST_TOGETHER} characters of answers"
+            raise Fault(400, message)
+
+        async def scored() -> Score:
+            async with self._scoring:  # in a daemon, which does not hold up an exit
+                work = partial(
+                    score,
+                    given.answers,
+                    question=given.question,
+                    token_logprobs=given.token_logprobs,
+                    self_check=given.self_check,
+                    method=settings.method,
+                    similarity=settings.similarity,
+                )
+                made: Score = await asyncio.wrap_future(in_daemon_thread(work))
+                return made
+
+        result = await until_gone(request.receive, scored())
         return json_response(
             {
                 "value": result.value if math.isfinite(result.value) else None,
@@ -242,8 +260,8 @@ class Service:
         if len(answer or "") > _LONGEST:
             raise Fault(400, f"expected at most {_LONGEST} characters of answer")
         names = [name for name in ("messages", "input") if name in body]
-        if len(names) != 1 or not isinstance(body.get("model"), str):
-            raise Fault(400, "expected a model, and either messages or an input")
+        if len(names) != 1:
+            raise Fault(400, "expected either messages or an input")
         rest = {k: v for k, v in body.items() if k not in {*names, "model", "stream"}}
         assess = self._guards[policy].assess(
             answer=answer,
@@ -263,7 +281,10 @@ class Service:
         if access is None:
             message = "the key is missing or unknown"
             raise Fault(401, message, code="invalid_api_key")
-        policy = request.headers.get("x-snne-guard-policy") or access.policies[0]
+        named = request.headers.getlist("x-snne-guard-policy")
+        if len(named) > 1:
+            raise Fault(400, "expected one x-snne-guard-policy, got several")
+        policy = next(filter(None, named), access.policies[0])
         if policy not in access.policies:
             message = "this key may not use that policy, or there is none of the name"
             raise Fault(403, message, code="policy_not_allowed")
@@ -277,10 +298,11 @@ class Service:
         length = request.headers.get("content-length", "0")
         body = bytearray()
         if int(length) <= most:
-            async for chunk in request.stream():
-                body += chunk
-                if len(body) > most:
-                    break
+            async with asyncio.timeout(SECONDS_TO_SEND):
+                async for chunk in request.stream():
+                    body += chunk
+                    if len(body) > most:
+                        break
         if int(length) > most or len(body) > most:
             message = f"the body has more than {most} bytes"
             raise Fault(413, message, code="request_too_large")
@@ -309,13 +331,17 @@ class Service:
         status = upstream_status(error)
         if status is not None:
             self.metrics.upstream_error(status)
-        return fault_of(error, own_key=access.own_key)
+        return fault_of(error, secret=access.secret)
 
 
-def _check(body: Mapping[str, Any]) -> bool:
+def _check(body: dict[str, Any]) -> bool:
     """Refuse what no guarded answer can have; return whether it is to be streamed."""
-    if body.get("n") not in (None, 1):
-        raise Fault(400, "n above 1 asks for several answers, of which one is guarded")
+    if body.pop("n", None) not in (None, 1):
+        raise Fault(400, "expected n to be 1: of several answers only one is guarded")
+    model = body.get("model")
+    if not isinstance(model, str) or len(model) > _LONGEST_NAME:
+        message = f"expected model to be a name of at most {_LONGEST_NAME} characters"
+        raise Fault(400, message)
     streamed = body.get("stream")
     if not (streamed is None or isinstance(streamed, bool)):
         raise Fault(400, "expected stream to be true or false")
@@ -359,10 +385,10 @@ def _sum_up(usage: Any, record: Mapping[str, Any]) -> None:  # noqa: ANN401 - up
         (usage, "completion_tokens", tokens[1]),
         (usage, "output_tokens", tokens[1]),
         (usage, "total_tokens", sum(tokens)),
-        (read or {}, "cached_tokens", cost["cached_tokens"]),
-        (written or {}, "reasoning_tokens", cost["reasoning_tokens"]),
+        (read, "cached_tokens", cost["cached_tokens"]),
+        (written, "reasoning_tokens", cost["reasoning_tokens"]),
     ]
     for place, name, count in counts:
-        if isinstance(place.get(name), int):
+        if isinstance(place, dict) and isinstance(place.get(name), int):
             # The usage on a fallback's answer is its own, which is no part of the cost.
             place[name] = count + (place[name] if fallback else 0)

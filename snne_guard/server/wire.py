@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
@@ -23,7 +24,7 @@ def read_object(body: bytes) -> dict[str, Any]:
         ValueError: It holds something else.
     """
     try:
-        value = json.loads(body, parse_constant=_refuse)
+        value = json.loads(body, parse_constant=_refuse, parse_float=_finite)
     except RecursionError:
         value = None
     if not isinstance(value, dict):
@@ -39,6 +40,11 @@ def json_response(
     return Response(
         to_bytes(value), status, headers=headers, media_type="application/json"
     )
+
+
+def _finite(number: str) -> float:
+    value = float(number)
+    return value if math.isfinite(value) else _refuse(number)
 
 
 def _refuse(constant: str) -> NoReturn:

@@ -66,7 +66,8 @@ def test_a_refused_completion_is_an_ordinary_one(way: str) -> None:
     (choice,) = answer.choices
     assert (choice.message.content, choice.finish_reason) == (REFUSAL, "stop")
     assert choice.message.refusal is None
-    assert (answer.id, answer.model) == ("chatcmpl-1", "test-model")
+    # By its own id the provider might give out what it has stored.
+    assert (answer.id[:11], answer.model) == ("snne-guard-", "test-model")
     assert answer.usage is not None
     assert answer.usage.prompt_tokens == 5
     assert answer.snne_guard["decision"] == "refuse"  # type: ignore[attr-defined]  # an extra field
@@ -80,11 +81,8 @@ def test_a_refused_response_is_an_ordinary_one(way: str) -> None:
     with guarded(script, way, **options) as (_, call):
         answer = call(PATHS[1])
     assert isinstance(answer, Response)
-    assert (answer.output_text, answer.status, answer.id) == (
-        "No.",
-        "completed",
-        "resp_1",
-    )
+    assert (answer.output_text, answer.status) == ("No.", "completed")
+    assert answer.id != "resp_1"  # or "previous_response_id" could ask for it
     assert "Paris" not in answer.to_json()
 
 

@@ -137,7 +137,7 @@ def test_a_refused_stream_says_the_refusal_alone(path: str, way: str) -> None:
     if path == PATHS[0]:
         assert all(isinstance(part, ChatCompletionChunk) for part in parts)
         assert [part.choices[0].finish_reason for part in parts] == [None, "stop"]
-        assert {part.id for part in parts} == {"chatcmpl-1"}
+        assert len({part.id for part in parts}) == 1
     else:
         assert isinstance(parts[-1], ResponseCompletedEvent)
         assert [part.sequence_number for part in parts] == list(range(len(parts)))

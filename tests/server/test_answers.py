@@ -228,6 +228,7 @@ def test_answers_that_exist_are_scored(refusing: Running) -> None:
     empty = httpx.post(url, json={"answers": ["", "Paris"]}).json()
     assert (empty["value"], empty["uncertainty"]) == (None, None)
     wrongs: list[dict[str, Any]] = [{}, {"answers": []}, {"answers": ["a"], "n": 1}]
+    wrongs.append({"answers": ["a" * 20_000] * 4})  # too long together
     for wrong in wrongs:
         assert httpx.post(url, json=wrong).status_code == 400
 

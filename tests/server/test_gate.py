@@ -131,6 +131,9 @@ def test_a_request_of_two_lengths_is_no_two_requests(
         ("[" * 1_900, 400),
         ('{"model": NaN}', 400),
         (f'{{"model": {"1" * 1_900}', 400),
+        ('{"model": "m", "messages": [], "temperature": 1e999}', 400),
+        ('{"messages": []}', 400),
+        (json.dumps({"model": "m" * 300, "messages": []}), 400),
         ('{"model": "m", "messages": [], "n": 2}', 400),
         ('{"model": "m", "messages": [], "n": [1]}', 400),
         ('{"model": "m", "messages": [], "n": 0}', 400),
@@ -194,6 +197,27 @@ def test_a_web_page_cannot_post_without_being_asked(
     got = httpx.post(url, content=BODY, headers={"content-type": "text/plain"})
     assert got.status_code == 400
     assert not upstream.requests
+
+
+@pytest.mark.parametrize("origin", ["https://evil.example", "null"])
+def test_without_keys_pages_from_elsewhere_reach_nothing(
+    running: Running, upstream: Server, origin: str
+) -> None:
+    url = f"{running.url}/v1/embeddings"
+    head = {"origin": origin, "content-type": "text/plain"}
+    assert httpx.post(url, content=b"{}", headers=head).status_code == 403
+    assert not upstream.requests
+
+
+def test_a_body_that_does_not_come_gives_its_slot_back(
+    upstream: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("snne_guard.server.service.SECONDS_TO_SEND", 0.2)
+    with serving(upstream.url, max_requests_at_once=1) as running:
+        head = "Host: localhost\nContent-Type: application/json\nContent-Length: 99\n"
+        late = raw(running, f"POST /v1/chat/completions HTTP/1.1\n{head}\n{{")
+        assert " 408 " in late.partition("\n")[0]
+        assert running.client().chat.completions.create(**CHAT).choices
 
 
 @pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example", "10.0.0.1"])

@@ -127,6 +127,35 @@ def test_an_upstream_that_is_not_there_is_an_error_of_the_api() -> None:
     assert got.json()["error"]["code"] == "upstream_failed"
 
 
+@pytest.mark.parametrize("status", [401, 302])
+def test_what_is_the_servers_own_stays_there(
+    upstream: Echo, monkeypatch: pytest.MonkeyPatch, status: int
+) -> None:
+    monkeypatch.setenv("UP", "up-secret")
+    upstream.headers = {"openai-organization": "o", "set-cookie": "s=1"}
+    sent = {"authorization": "Bearer a", "x-goog-api-key": "g"}
+    keys = {"a": key("a", upstream_key="UP")}
+    with serving(upstream.url, keys=keys) as running:
+        given = httpx.get(f"{running.url}/v1/models", headers=sent)
+        upstream.status, upstream.body = status, b"bad key up-secret"
+        upstream.headers |= {"location": "http://inside/"}
+        refused = httpx.get(f"{running.url}/v1/models", headers=sent)
+    assert not {"openai-organization", "set-cookie"} & {*given.headers}
+    assert "x-goog-api-key" not in dict(upstream.seen[0]["headers"])
+    assert refused.status_code == 502
+    assert "secret" not in refused.text
+    assert "location" not in refused.headers
+
+
+def test_addresses_that_cannot_be_sent_on_are_refused(
+    running: Running, upstream: Echo
+) -> None:
+    got = raw(
+        running, "GET /v1/models?a#b HTTP/1.1\nHost: localhost\nConnection: close\n\n"
+    )
+    assert " 500 " not in got.partition("\n")[0]
+
+
 def test_with_keys_nothing_chooses_another_account(
     upstream: Echo, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -101,6 +101,8 @@ def test_options_and_the_environment_go_before_the_file(
         (key("a")["sha256"], key("b")["sha256"], "team-a and team-b have the same"),
         (key("a")["sha256"], "sk-my-own-key", "keys.team-a.sha256: String should"),
         ("upstream =", "upstream", "is no TOML"),
+        ("http://127", "http://me:secret@127", "upstream: String should match"),
+        (key("a")["sha256"], key("")["sha256"], "team-a has the sha256 of nothing"),
     ],
 )
 def test_a_file_that_makes_no_sense_is_refused(
@@ -220,6 +222,37 @@ def test_what_the_upstream_says_of_the_servers_key_is_not_passed_on(
                 running.client("mine").chat.completions.create(**CHAT)
     assert caught.value.status_code == 502
     assert "sk-up" not in caught.value.response.text
+
+
+@pytest.mark.parametrize("status", [400, 500])
+def test_errors_of_the_upstream_do_not_show_the_servers_key(
+    status: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("UP", "up-secret")
+    told = {"error": {"message": "bad request by Bearer up-secret"}}
+    with Server(always(status=status, body=told)) as upstream:
+        keys = {"a": key("a", upstream_key="UP")}
+        with serving(upstream.url, keys=keys) as running:
+            with pytest.raises(openai.APIStatusError) as caught:
+                running.client("a").chat.completions.create(**CHAT)
+    assert caught.value.status_code == status
+    assert "bad request" in caught.value.response.text
+    assert "up-secret" not in caught.value.response.text
+
+
+def test_two_policies_at_once_are_refused(upstream: Server) -> None:
+    with serving(upstream.url) as running:
+        chosen = [("x-snne-guard-policy", "default")] * 2
+        url = f"{running.url}/v1/chat/completions"
+        assert httpx.post(url, json=CHAT, headers=chosen).status_code == 400
+    assert not upstream.requests
+
+
+def test_a_key_may_have_any_letters(upstream: Server) -> None:
+    keys = {"a": key("schlüssel")}
+    with serving(upstream.url, keys=keys) as running:
+        sent = {b"authorization": "Bearer schlüssel".encode()}
+        assert httpx.get(f"{running.url}/v1/models", headers=sent).status_code != 401
 
 
 def test_without_keys_the_clients_key_goes_up_unchanged(upstream: Server) -> None:
