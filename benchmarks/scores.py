@@ -13,6 +13,9 @@ interval from 1,000 draws of the questions within each set.
 - ``length``: the number of words of the answer.
 
     python -m benchmarks.scores [--sets] [--json FILE]
+    python -m benchmarks.scores --calls [--sets]
+
+With ``--calls``, numbers of calls are compared, with a self-check and without.
 
 The 2,280 questions in `benchmarks/recordings` come with the project. "Near greedy"
 answers were drawn at temperature 0.1; for "drawn" the last sample takes the answer's
@@ -287,7 +290,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sets", action="store_true", help="print every set too")
     parser.add_argument("--json", type=Path, help="write the AUROC of every set")
+    parser.add_argument(
+        "--calls", action="store_true", help="3 to 7 calls, with a self-check and not"
+    )
     options = parser.parse_args()
+    if options.calls:
+        from benchmarks.self_check import main as compare_calls
+
+        return compare_calls(["--sets"] if options.sets else [])
     found: defaultdict[str, dict[str, Bootstrap]] = defaultdict(dict)
     sizes: defaultdict[str, int] = defaultdict(int)
     for questions in (*own_sets(), *shared_sets()):

@@ -217,12 +217,12 @@ def gain(sets: Sequence[Ranked], name: str, over: str) -> str:
     return f"{point:+.3f} [{low:+.3f}, {high:+.3f}]"
 
 
-def main() -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Print the tables; return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sets", action="store_true", help="print every set too")
     parser.add_argument("--weight", type=float, default=SelfCheck().weight)
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     check = SelfCheck(weight=options.weight)
     groups: defaultdict[str, list[CheckedSet]] = defaultdict(list)
     for checked in checked_sets():

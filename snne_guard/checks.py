@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from contextlib import suppress
 from numbers import Real
@@ -13,7 +14,14 @@ from numpy.typing import ArrayLike, NDArray
 from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.types import FloatArray
 
-__all__ = ["as_array", "as_floats", "check_choice", "check_number", "check_whole"]
+__all__ = [
+    "as_array",
+    "as_floats",
+    "check_choice",
+    "check_function",
+    "check_number",
+    "check_whole",
+]
 
 
 def as_array(values: ArrayLike, /, *, what: str) -> NDArray[Any]:
@@ -123,4 +131,15 @@ def check_choice(value: object, choices: tuple[str, ...], /, *, what: str) -> No
     if value not in choices:
         words = ", ".join(map(repr, choices))
         msg = f"expected {what} to be one of {words}, got {value!r}"
+        raise ConfigurationError(msg)
+
+
+def check_function(value: object, /, *, what: str) -> None:
+    """Refuse an option that cannot be called, or that would have to be awaited.
+
+    Raises:
+        ConfigurationError: It is one of these.
+    """
+    if not callable(value) or inspect.iscoroutinefunction(value):
+        msg = f"expected {what} to be a plain function, got {value!r}"
         raise ConfigurationError(msg)

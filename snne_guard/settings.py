@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -11,7 +10,12 @@ from os import PathLike
 from types import NoneType
 from typing import Any, get_args
 
-from snne_guard.checks import check_choice, check_number, check_whole
+from snne_guard.checks import (
+    check_choice,
+    check_function,
+    check_number,
+    check_whole,
+)
 from snne_guard.decision import Calibration, Policy, Threshold
 from snne_guard.errors import ConfigurationError
 from snne_guard.observers import Observers
@@ -234,9 +238,9 @@ class GuardSettings:
         what = "calibration to be a Calibration or its path"
         _check_kind(self.calibration, *kinds, what=what)
         if self.question is not None:
-            _check_function(self.question, what="question")
+            check_function(self.question, what="question")
         if not isinstance(self.on_uncertain, str):
-            _check_function(self.on_uncertain, what="on_uncertain")
+            check_function(self.on_uncertain, what="on_uncertain")
 
     def _check_method(self) -> None:
         method = resolve_method(self.method, logprobs=True)
@@ -267,7 +271,7 @@ class GuardSettings:
         if self.span_limit is not None:
             Threshold.fixed(self.span_limit)
         if self.context is not None and not isinstance(self.context, str):
-            _check_function(self.context, what="context, unless it is a text,")
+            check_function(self.context, what="context, unless it is a text,")
         given = None if self.spans is True else self.spans
         chosen = given if given == "judge" else resolve_span_similarity(given)
         self._settle("span_similarity", chosen)
@@ -303,12 +307,6 @@ class GuardSettings:
 
 def _limit(value: float | Threshold) -> float:
     return value.value if isinstance(value, Threshold) else value
-
-
-def _check_function(value: object, *, what: str) -> None:
-    if not callable(value) or inspect.iscoroutinefunction(value):
-        msg = f"expected {what} to be a plain function, got {value!r}"
-        raise ConfigurationError(msg)
 
 
 def _check_kind(value: object, *kinds: type, what: str) -> None:

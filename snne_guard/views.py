@@ -7,7 +7,6 @@ wrong answers differ more. The answer itself is never drawn in a view.
 from __future__ import annotations
 
 import copy
-import inspect
 import logging
 import re
 from collections import defaultdict
@@ -15,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from snne_guard.checks import check_function
 from snne_guard.errors import ConfigurationError, SamplingError
 from snne_guard.types import Sample
 
@@ -71,9 +71,9 @@ class View:
         if not isinstance(name, str) or not name.strip():
             msg = f"expected the name of a view as a text, got {self.name!r}"
             raise ConfigurationError(msg)
-        _check_function(self.rewrite, what=f"rewrite of the view {name!r}")
+        check_function(self.rewrite, what=f"rewrite of the view {name!r}")
         if self.extract is not None:
-            _check_function(self.extract, what=f"extract of the view {name!r}")
+            check_function(self.extract, what=f"extract of the view {name!r}")
 
     def rewritten(self, messages: Sequence[Any], /) -> Messages:
         """Return the conversation in this view; the given one is not changed.
@@ -120,12 +120,6 @@ class View:
         msg = f"the view {self.name!r} {why}"
         _log.warning(msg)
         return SamplingError(msg)
-
-
-def _check_function(value: object, *, what: str) -> None:
-    if not callable(value) or inspect.iscoroutinefunction(value):
-        msg = f"expected {what} to be a plain function, got {value!r}"
-        raise ConfigurationError(msg)
 
 
 def final_answer(reply: str, /) -> str | None:

@@ -220,9 +220,10 @@ class _Sender:
     temperature: float
     positions: Iterator[int] = field(default_factory=lambda: count(1))
 
-    def send(self, draw: Draw, /) -> Reply:
-        """Fail: models of Pydantic AI are asynchronous."""
-        raise NotImplementedError
+    def send(self, _: Draw, /) -> Reply:
+        """Fail: only tasks send, since models of Pydantic AI are asynchronous."""
+        msg = "a model of Pydantic AI is asked from a task"
+        raise RuntimeError(msg)
 
     async def asend(self, draw: Draw, /) -> Reply:
         """Send one request and wait for its reply."""

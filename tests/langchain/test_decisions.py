@@ -13,7 +13,6 @@ from langchain_core.outputs import ChatResult
 from langchain_core.runnables import RunnableLambda
 
 from snne_guard import Assessment, SamplingError, SNNEGuard, UncertainAnswerError
-from snne_guard.decision import Threshold
 from snne_guard.langchain import is_refusal
 from tests.langchain.support import (
     CALLS,
@@ -25,6 +24,7 @@ from tests.langchain.support import (
     in_loop,
     metadata_of,
 )
+from tests.support.calibrations import CERTIFIED
 from tests.support.observers import Watcher
 from tests.support.openai_server import APART, Answer, Asked, Server, always, split
 
@@ -194,16 +194,7 @@ def test_nor_is_that_of_its_fallback() -> None:
 
 
 def test_a_threshold_without_its_calibration_certifies_nothing() -> None:
-    limit = Threshold(
-        value=0.4,
-        status="certified",
-        alpha=0.1,
-        delta=0.1,
-        n_labels=300,
-        n_accepted=120,
-        n_wrong=5,
-    )
-    record = metadata_of(SNNEGuard(MODEL, threshold=limit).invoke("Where?"))
+    record = metadata_of(SNNEGuard(MODEL, threshold=CERTIFIED).invoke("Where?"))
     assert (record["decision"], record["certified"]) == ("accept", False)
 
 
