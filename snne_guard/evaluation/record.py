@@ -20,14 +20,20 @@ from snne_guard.evaluation.jsonl import AppendFile, json_line
 from snne_guard.evaluation.recordings import Question
 from snne_guard.files import replace_file
 from snne_guard.text import without_secrets
-from snne_guard.types import Assessment, Cost, DrawCost, Sample
+from snne_guard.types import Assessment, Cost, Sample
 
 __all__ = [
+    "DRAWN",
     "Ask",
     "RecordingFile",
     "Tally",
+    "asked_fields",
     "check_same_settings",
+    "drawn_fields",
+    "failure",
     "failures_path",
+    "keep",
+    "known",
     "record",
 ]
 
@@ -39,13 +45,13 @@ _GIVING_UP = 5
 
 _LONGEST_ERROR = 1_000
 
-# What belongs to other draws of the same question.
-_DRAWN = frozenset(
+DRAWN = frozenset(
     {
         *("main_answer", "samples", "main_logprobs", "token_logprobs", "main_tokens"),
         *("tokens", "self_check", "label", "settings", "drawn"),
     }
 )
+"""Fields of a recording that belong to its draws; not asked with the question."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -58,6 +64,7 @@ class Tally:
         failed: Questions that failed, kept aside in a file of their own.
         cost: Requests, tokens and money of the run.
         stopped: Why it ended early, None where it did not.
+        failed_in_a_row: Questions that failed since the last that was recorded.
     """
 
     recorded: int = 0
@@ -65,6 +72,19 @@ class Tally:
     failed: int = 0
     cost: Cost = field(default_factory=lambda: Cost(money=0.0))
     stopped: str | None = None
+    failed_in_a_row: int = 0
+
+    def count(self, cost: Cost | None, *, error: str | None) -> None:
+        """Count a question; ``error`` says why it failed."""
+        self.cost += cost or Cost(money=0.0)
+        self.recorded += error is None
+        self.failed += error is not None
+        self.failed_in_a_row = 0 if error is None else self.failed_in_a_row + 1
+
+    def stop_if_down(self, error: str | None) -> None:
+        """Stop where one question after another has failed, the last with an error."""
+        if self.failed_in_a_row >= _GIVING_UP:
+            self.stopped = f"{_GIVING_UP} questions failed in a row: {error}"
 
 
 def failures_path(recording: str | os.PathLike[str], /) -> Path:
@@ -150,18 +170,21 @@ class RecordingFile(AppendFile):
         """Return why questions failed in this run or an earlier one."""
         return [str(row.get("error")) for row in self._failed()]
 
-    def write(self, question: Question, assessment: Assessment) -> None:
-        """Append a complete question."""
-        self.append(self._row(question, assessment))
-        self.ids.add(question.id)
+    def write(
+        self, question: Question, drawn: Mapping[str, Any], *, error: str | None
+    ) -> None:
+        """Append a question with its ``drawn_fields``.
 
-    def fail(self, question: Question, why: str, assessment: Assessment | None) -> None:
-        """Keep a question that failed, with what was drawn for it."""
-        row = {"id": question.id, "question": question.question}
-        if assessment is not None and assessment.answer is not None:
-            row = self._row(question, assessment)
+        Where an ``error`` says why it failed, it is kept aside with what was drawn.
+        """
+        if error is None:
+            self.append({**asked_fields(question), **drawn})
+            self.ids.add(question.id)
+            return
+        bare = {"id": question.id, "question": question.question}
+        row = {**asked_fields(question), **drawn} if drawn else bare
         with AppendFile(self.failures) as file:
-            file.append({**row, "error": why})
+            file.append({**row, "error": error})
 
     def forget_recorded_failures(self) -> None:
         """Take out of the failures what has been recorded since."""
@@ -177,39 +200,6 @@ class RecordingFile(AppendFile):
             return []
         with AppendFile(self.failures) as file:
             return list(file.read(dict))
-
-    def _row(self, question: Question, assessment: Assessment) -> dict[str, Any]:
-        answer, samples = assessment.answer, assessment.samples
-        assert answer is not None  # noqa: S101 - without one a question has failed
-        replies = (answer, *samples)
-        given = {"context": question.context, "answers": question.answers}
-        extra = {k: v for k, v in question.extra.items() if k not in _DRAWN}
-        unknown = "self_check_unknown" in assessment.reasons
-        check = None if unknown else assessment.self_check
-        return {
-            "id": question.id,
-            "question": question.question,
-            **{name: value for name, value in given.items() if value is not None},
-            **extra,
-            "main_answer": _text(answer),
-            "samples": [_text(sample) for sample in samples],
-            "main_logprobs": answer.token_logprobs,
-            "token_logprobs": [sample.token_logprobs for sample in samples],
-            "main_tokens": answer.tokens,
-            "tokens": [sample.tokens for sample in samples],
-            **({} if assessment.self_check is None else {"self_check": check}),
-            "settings": self.settings,
-            "drawn": {
-                **({} if self.shard is None else {"shard": self.shard}),
-                "at": datetime.now(UTC).isoformat(timespec="seconds"),
-                "models": sorted({reply.model for reply in replies if reply.model}),
-                "finish_reasons": [reply.finish_reason for reply in replies],
-                "kinds": [_kind(reply) for reply in replies],
-                "reasons": [why for why in assessment.reasons if why != "no_threshold"],
-                "cost": assessment.cost.to_dict(),
-                "draws": [_known(draw) for draw in assessment.draws],
-            },
-        }
 
 
 @dataclass(slots=True, kw_only=True)
@@ -267,28 +257,17 @@ async def record(
         where ``max_requests`` are reached.
     """
     tally = Tally()
-    failed_in_a_row = 0
     budget = _Budget(most=max_requests, each=requests_each)
 
     async def draw(question: Question) -> None:
-        nonlocal failed_in_a_row
-        assessment, why = None, "the answer or samples are missing"
+        drawn: Assessment | Exception
         try:
-            assessment = await ask(question)
-            tally.cost += assessment.cost
-        except Exception as error:  # noqa: BLE001 - the next question may succeed
-            why = _described(error)
-        budget.take(assessment)
-        if assessment and assessment.answer and len(assessment.samples) >= n_samples:
-            file.write(question, assessment)
-            tally.recorded += 1
-            failed_in_a_row = 0
-        else:
-            file.fail(question, why, assessment)
-            tally.failed += 1
-            failed_in_a_row += 1
-        if failed_in_a_row >= _GIVING_UP:
-            tally.stopped = f"{_GIVING_UP} questions failed in a row: {why}"
+            drawn = await ask(question)
+        except Exception as raised:  # noqa: BLE001 - the next question may succeed
+            drawn = raised
+        budget.take(None if isinstance(drawn, Exception) else drawn)
+        error = keep(question, drawn, file, tally, n_samples=n_samples)
+        tally.stop_if_down(error)
         on_done(tally)
 
     passed_over = file.ids if retry_failed else file.ids | file.failed_ids()
@@ -315,6 +294,88 @@ async def record(
     return tally
 
 
+def keep(
+    question: Question,
+    drawn: Assessment | Exception,
+    file: RecordingFile,
+    tally: Tally,
+    *,
+    n_samples: int,
+) -> str | None:
+    """Write a question, or keep it aside as failed, and count it.
+
+    Args:
+        question: What was asked.
+        drawn: What came of it, or why nothing did.
+        file: Where to write.
+        tally: Where to count.
+        n_samples: Samples that a complete question has.
+
+    Returns:
+        Why it failed, None where it is recorded.
+    """
+    error = failure(drawn, n_samples=n_samples)
+    assessment = None if isinstance(drawn, Exception) else drawn
+    fields = drawn_fields(assessment, settings=file.settings, shard=file.shard)
+    file.write(question, fields, error=error)
+    tally.count(None if assessment is None else assessment.cost, error=error)
+    return error
+
+
+def failure(drawn: Assessment | Exception, *, n_samples: int) -> str | None:
+    """Return why a question has failed, None if it has its answer and samples."""
+    if isinstance(drawn, Exception):
+        return _described(drawn)
+    enough = drawn.answer and len(drawn.samples) >= n_samples
+    return None if enough else "the answer or samples are missing"
+
+
+def asked_fields(question: Question) -> dict[str, Any]:
+    """Return the fields of a recording that its question brings."""
+    given = {"context": question.context, "answers": question.answers}
+    return {
+        "id": question.id,
+        "question": question.question,
+        **{name: value for name, value in given.items() if value is not None},
+        **{k: v for k, v in question.extra.items() if k not in DRAWN},
+    }
+
+
+def drawn_fields(
+    assessment: Assessment | None,
+    *,
+    settings: Mapping[str, Any],
+    shard: str | None = None,
+) -> dict[str, Any]:
+    """Return the fields of a recording that its draws bring; none without an answer."""
+    if assessment is None or assessment.answer is None:
+        return {}
+    answer, samples = assessment.answer, assessment.samples
+    replies = (answer, *samples)
+    unknown = "self_check_unknown" in assessment.reasons
+    check = None if unknown else assessment.self_check
+    return {
+        "main_answer": _text(answer),
+        "samples": [_text(sample) for sample in samples],
+        "main_logprobs": answer.token_logprobs,
+        "token_logprobs": [sample.token_logprobs for sample in samples],
+        "main_tokens": answer.tokens,
+        "tokens": [sample.tokens for sample in samples],
+        **({} if assessment.self_check is None else {"self_check": check}),
+        "settings": settings,
+        "drawn": {
+            **({} if shard is None else {"shard": shard}),
+            "at": datetime.now(UTC).isoformat(timespec="seconds"),
+            "models": sorted({reply.model for reply in replies if reply.model}),
+            "finish_reasons": [reply.finish_reason for reply in replies],
+            "kinds": [_kind(reply) for reply in replies],
+            "reasons": [why for why in assessment.reasons if why != "no_threshold"],
+            "cost": assessment.cost.to_dict(),
+            "draws": [known(draw.to_dict()) for draw in assessment.draws],
+        },
+    }
+
+
 def _text(sample: Sample) -> str:
     return sample.text if sample.tool_calls is None else sample.tool_calls
 
@@ -328,10 +389,9 @@ def _kind(sample: Sample) -> str | None:
     return "unreadable" if sample.unreadable else None
 
 
-def _known(draw: DrawCost) -> dict[str, Any]:
+def known(draw: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a request took, as far as it is known and not nothing."""
-    known = {"role": draw.role, **draw.to_dict()}
-    return {k: v for k, v in known.items() if v or (k == "money" and v is not None)}
+    return {k: v for k, v in draw.items() if v or (k == "money" and v is not None)}
 
 
 def _described(error: BaseException) -> str:
