@@ -123,11 +123,17 @@ class _InFlight:
         self._ended.set()
 
     def start(self, wanted: Draws) -> list[Future[Reply | Failure]]:
-        """Send each request in a thread of its own."""
-        futures = [in_daemon_thread(partial(self._send, d)) for d in wanted.draws]
+        """Send each request in a thread of its own.
+
+        Without deadlines and limit the answer needs none: it is sent from this one.
+        """
+        free = set(wanted.deadlines) == {None} and self.options.limiter.size is None
+        here = wanted.draws[: wanted.with_answer and free]
+        away = wanted.draws[len(here) :]
+        futures = [in_daemon_thread(partial(self._send, draw)) for draw in away]
         for future in futures:
             future.add_done_callback(self._wake)
-        return futures
+        return [*map(self._send_here, here), *futures]
 
     def wait(
         self, wanted: Draws, futures: Sequence[Future[Reply | Failure]]
@@ -151,6 +157,11 @@ class _InFlight:
     def _wake(self, _: Future[Any]) -> None:
         with self._changed:
             self._changed.notify_all()
+
+    def _send_here(self, draw: Draw) -> Future[Reply | Failure]:
+        sent: Future[Reply | Failure] = Future()
+        sent.set_result(self._send(draw))
+        return sent
 
     def _send(self, draw: Draw) -> Reply | Failure:
         attempts = 0
