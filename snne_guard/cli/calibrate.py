@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Annotated
@@ -17,12 +16,10 @@ from rich.text import Text
 from snne_guard.cli import options
 from snne_guard.cli.console import check_outputs, in_shard, note, progress
 from snne_guard.cli.models import named_grader
-from snne_guard.evaluation import Recording, read_labelled
+from snne_guard.evaluation import read_labelled
 from snne_guard.evaluation.calibrate import CalibrationResult
 from snne_guard.evaluation.calibrate import calibrate as make_calibration
-from snne_guard.evaluation.jsonl import Rereadable
 from snne_guard.evaluation.label import labels_path
-from snne_guard.evaluation.rescore import in_views
 from snne_guard.self_check import SelfCheck
 from snne_guard.text import printable
 
@@ -88,14 +85,9 @@ def calibrate(
     """
     recordings = [*dict.fromkeys(recordings)]
     check_outputs([*recordings, *map(labels_path, recordings)], {"--out": out})
-    sources = [read_labelled(path) for path in recordings]
-
-    def rows() -> Iterator[Recording]:
-        for row in in_shard(chain.from_iterable(sources), shard):
-            yield row if views is None else in_views(row, views.split(","))
-
+    rows = chain.from_iterable(map(read_labelled, recordings))
     result = make_calibration(
-        Rereadable(rows),
+        progress(in_shard(rows, shard), what="scoring"),
         error_rate=error_rate,
         coverage=coverage,
         delta=delta,
@@ -106,9 +98,9 @@ def calibrate(
         n=n,
         include_answer=not without_answer,
         self_check=SelfCheck() if self_check else None,
+        views=None if views is None else views.split(","),
         bare_question=bare_question,
         model=model,
-        track=partial(progress, what="scoring"),
     )
     result.calibration.save(out)
     _show(result)

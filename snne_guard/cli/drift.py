@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -12,9 +11,8 @@ from snne_guard.cli import options
 from snne_guard.cli.console import progress
 from snne_guard.decision import Calibration
 from snne_guard.decision import drift as find_drift
-from snne_guard.errors import InputError
 from snne_guard.evaluation.recordings import read_recordings
-from snne_guard.evaluation.rescore import PLAIN, in_views, score_recordings
+from snne_guard.evaluation.rescore import PLAIN, score_recordings
 
 __all__ = ["drift"]
 
@@ -43,19 +41,14 @@ def drift(
     or a recording that was drawn in another way.
     """
     stored = Calibration.load(calibration)
-    views = stored.settings.get("views") or [PLAIN]
-    rows = [in_views(row, views) for row in read_recordings(recording)]
-    if not rows:
-        msg = f"expected recordings in {recording}, got none"
-        raise InputError(msg)
     as_made = stored.guard_settings()
-    for name in ("calibration", "temperature", "views"):
+    for name in ("calibration", "temperature"):
         as_made.pop(name, None)
+    as_made["views"] = stored.settings.get("views") or [PLAIN]
     scores = score_recordings(
-        rows,
+        progress(read_recordings(recording), what="scoring"),
         bare_question=bare_question,
         model=model,
-        track=partial(progress, what="scoring"),
         **as_made,
     )
     stored.check(scores.settings)

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from functools import partial
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -18,14 +16,7 @@ from snne_guard.cli import options
 from snne_guard.cli.console import check_outputs, note, progress
 from snne_guard.cli.models import named_grader
 from snne_guard.errors import ConfigurationError, InputError
-from snne_guard.evaluation import (
-    Evaluation,
-    compare_recipes,
-    grade_all,
-    read_labelled,
-    to_csv,
-    to_html,
-)
+from snne_guard.evaluation import Evaluation, read_labelled, to_html
 from snne_guard.evaluation import evaluate as evaluate_recordings
 from snne_guard.evaluation.evaluate import with_token_importance
 from snne_guard.evaluation.label import labels_path
@@ -83,7 +74,6 @@ def evaluate(
         int, typer.Option(min=2, help="Calls at which recipes are compared.")
     ] = 5,
     prices: options.TokenPrices = None,
-    csv: Annotated[Path | None, typer.Option(help="Write the table to a file.")] = None,
     json_file: Annotated[
         Path | None, typer.Option("--json", help="Write all figures to a file.")
     ] = None,
@@ -107,60 +97,44 @@ def evaluate(
         msg = "--paper compares by rouge_l_paper; leave --similarity off"
         raise ConfigurationError(msg)
     files = [*dict.fromkeys(files)]
-    outputs = {"--csv": csv, "--json": json_file, "--html": html}
+    outputs = {"--json": json_file, "--html": html}
     check_outputs([*files, *map(labels_path, files)], outputs)
     chosen = "rouge_l_paper" if paper else similarity
-    rank = partial(
-        evaluate_recordings,
-        methods=methods,
-        similarity=None if chosen is None else chosen.split(","),
-        include_answer=not paper,
-        samples=samples,
-        draws=draws,
-        track=partial(progress, what="scoring"),
-    )
-    compare = partial(
-        compare_recipes,
-        calls=calls,
-        prices=options.prices_of(prices),
-        draws=draws,
-        track=partial(progress, what="comparing recipes"),
-    )
     judge = named_grader(grader, base_url=base_url)
     weights = None if cross_encoder is None else CrossEncoder(cross_encoder)
     evaluations: list[Evaluation] = []
     for file in files:
-        rows = read_labelled(file)
-        if weights is not None:  # what takes long is done once, and kept in memory
-            rows = list(with_token_importance(rows, weights))
-        grades = grade_all(rows, judge)
+        rows = progress(read_labelled(file), what="scoring")
         try:
-            evaluation = rank(rows, grader=grades, name=str(file))
-            recipes = compare(rows, grader=grades)
+            evaluation = evaluate_recordings(
+                rows if weights is None else with_token_importance(rows, weights),
+                methods=methods,
+                similarity=None if chosen is None else chosen.split(","),
+                include_answer=not paper,
+                samples=samples,
+                grader=judge,
+                draws=draws,
+                name=str(file),
+                calls=calls,
+                prices=options.prices_of(prices),
+            )
         except InputError as error:
             note(f"{file}: {error}")
             continue
-        evaluations.append(replace(evaluation, recipes=recipes))
-        _print(evaluations[-1])
+        evaluations.append(evaluation)
+        _print(evaluation)
     if not evaluations:
         raise typer.Exit(2)
-    _write(evaluations, csv=csv, json_file=json_file, html=html)
+    if json_file is not None:
+        figures = [evaluation.to_dict() for evaluation in evaluations]
+        _write(json_file, json.dumps(figures, allow_nan=False))
+    if html is not None:
+        _write(html, to_html(evaluations))
 
 
-def _write(
-    evaluations: Sequence[Evaluation],
-    *,
-    csv: Path | None,
-    json_file: Path | None,
-    html: Path | None,
-) -> None:
-    def to_json(rows: Sequence[Evaluation]) -> str:
-        return json.dumps([row.to_dict() for row in rows], allow_nan=False)
-
-    for path, write in ((csv, to_csv), (json_file, to_json), (html, to_html)):
-        if path is not None:
-            with replace_file(path) as stream:
-                stream.write(write(evaluations).encode("utf-8", "replace"))
+def _write(path: Path, text: str) -> None:
+    with replace_file(path) as stream:
+        stream.write(text.encode("utf-8", "replace"))
 
 
 def _print(evaluation: Evaluation) -> None:
@@ -179,8 +153,6 @@ def _print(evaluation: Evaluation) -> None:
     )
     for why, count in evaluation.left_out.items():
         _print_line(console, f"left out, {why}: {count}")
-    for warning in evaluation.warnings:
-        _print_line(console, f"beware: {warning}")
     console.print(_table(evaluation))
     for why, names in evaluation.skipped.items():
         _print_line(console, f"not ranked: {', '.join(names)}: {why}")

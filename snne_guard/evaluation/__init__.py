@@ -7,7 +7,7 @@ from snne_guard.evaluation.grade import (
     Grade,
     Grader,
     ReferenceGrader,
-    grade_all,
+    graded,
     resolve_grader,
     squad_f1,
 )
@@ -22,7 +22,6 @@ from snne_guard.evaluation.merge import Merged, merge_recordings
 from snne_guard.evaluation.metrics import auarc, auroc, prr, risk_coverage
 from snne_guard.evaluation.model_graders import BertScoreGrader, JudgeGrader
 from snne_guard.evaluation.numeric import numeric_match
-from snne_guard.evaluation.recipes import compare_recipes
 from snne_guard.evaluation.recordings import (
     Question,
     Recording,
@@ -32,7 +31,7 @@ from snne_guard.evaluation.recordings import (
     write_recordings,
 )
 from snne_guard.evaluation.report import to_html
-from snne_guard.evaluation.results import Evaluation, MethodResult, to_csv
+from snne_guard.evaluation.results import Evaluation, MethodResult
 
 __all__ = [
     "GRADERS",
@@ -53,9 +52,8 @@ __all__ = [
     "auarc",
     "auroc",
     "bootstrap",
-    "compare_recipes",
     "evaluate",
-    "grade_all",
+    "graded",
     "merge_recordings",
     "numeric_match",
     "prr",
@@ -67,7 +65,6 @@ __all__ = [
     "risk_coverage",
     "shard_of",
     "squad_f1",
-    "to_csv",
     "to_html",
     "with_labels",
     "write_recordings",

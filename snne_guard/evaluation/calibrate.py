@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from typing import Unpack
 
 import numpy as np
@@ -12,8 +13,7 @@ import numpy as np
 from snne_guard.decision import Calibration, ErrorProbability, Threshold
 from snne_guard.decision.error_probability import FEWEST_LABELS
 from snne_guard.errors import ConfigurationError, InputError
-from snne_guard.evaluation.grade import Grade, Grader, grade_all
-from snne_guard.evaluation.jsonl import Rereadable, paired, rereadable
+from snne_guard.evaluation.grade import Grade, Grader, graded
 from snne_guard.evaluation.recordings import Recording
 from snne_guard.evaluation.rescore import ScoringOptions, score_recordings
 from snne_guard.types import FloatArray, IntArray
@@ -60,7 +60,8 @@ def calibrate(
     best voids the promise.
 
     Args:
-        recordings: All drawn in one way, of questions like those to come.
+        recordings: All drawn in one way, of questions like those to come. They are
+            taken one by one, and only numbers are kept of them.
         error_rate: Largest share of wrong answers among the accepted ones, in (0, 1).
         coverage: Instead of it: the share of answers to accept, in (0, 1). It needs no
             grades and promises nothing about errors.
@@ -70,9 +71,10 @@ def calibrate(
         **scoring: Options of ``score_recordings``, as the guard will have them.
 
     Raises:
-        ConfigurationError: If an option makes no sense.
-        InputError: If the recordings were not all drawn in one way, too few samples
-            were recorded, or the grades cannot carry a promise.
+        ConfigurationError: If an option makes no sense, or the recordings were not all
+            drawn in one way.
+        InputError: If too few samples were recorded, or the grades cannot carry a
+            promise.
         ScoringError: If the similarity or the method failed.
         MissingExtraError: If scipy or scikit-learn is not installed.
 
@@ -97,21 +99,30 @@ def calibrate(
             f"{error_rate!r} and {coverage!r}"
         )
         raise ConfigurationError(msg)
-    rows = kept = rereadable(recordings)
     grades: list[Grade] = []
+    asked: Counter[int] = Counter()
     n_ungraded = 0
-    if coverage is None:
-        known = grade_all(rows, grader)
-        grades = [grade for grade in known if grade is not None]
-        n_ungraded = len(known) - len(grades)
-        kept = Rereadable(
-            lambda: (row for row, grade in paired(rows, known) if grade is not None)
-        )
-    if not any(True for _ in kept):
+
+    def kept() -> Iterator[Recording]:
+        nonlocal n_ungraded
+        for row, grade in graded(recordings, grader if coverage is None else None):
+            if coverage is None:
+                if grade is None:
+                    n_ungraded += 1
+                    continue
+                grades.append(_with_verdict(grade))
+            if _words(row.question):
+                # A hash stands in for the texts, which need not fit in memory.
+                asked[hash((_words(row.question), _words(row.context)))] += 1
+            yield row
+
+    rows = kept()
+    first = next(rows, None)
+    if first is None:
         msg = f"expected graded recordings, got {n_ungraded} without a grade"
         raise InputError(msg)
-    correct = _labels(grades)
-    scores = score_recordings(kept, **scoring)
+    scores = score_recordings(chain([first], rows), **scoring)
+    correct = np.array([grade.correct for grade in grades], dtype=np.intp)
     u = scores.uncertainty
     if coverage is not None:
         threshold = Threshold.for_coverage(u, coverage)
@@ -134,21 +145,18 @@ def calibrate(
         correct=correct,
         unscored=scores.unscored,
         n_ungraded=n_ungraded,
-        warnings=tuple(_warnings(kept, calibration)),
+        warnings=tuple(_warnings(asked, calibration)),
     )
 
 
-def _labels(grades: Sequence[Grade]) -> IntArray:
-    labels: list[int] = []
-    for grade in grades:
-        if grade.correct is None:
-            msg = (
-                f"the grader {grade.grader!r} says how good answers are, not which are "
-                "right; take another one"
-            )
-            raise ConfigurationError(msg)
-        labels.append(grade.correct)
-    return np.array(labels, dtype=np.intp)
+def _with_verdict(grade: Grade) -> Grade:
+    if grade.correct is None:
+        msg = (
+            f"the grader {grade.grader!r} says how good answers are, not which are "
+            "right; take another one"
+        )
+        raise ConfigurationError(msg)
+    return grade
 
 
 def _probability(u: FloatArray, correct: IntArray) -> ErrorProbability | None:
@@ -158,19 +166,13 @@ def _probability(u: FloatArray, correct: IntArray) -> ErrorProbability | None:
     return ErrorProbability.fit(u, correct) if enough else None
 
 
-def _warnings(rows: Iterable[Recording], calibration: Calibration) -> Iterator[str]:
+def _warnings(asked: Counter[int], calibration: Calibration) -> Iterator[str]:
     programs = [name for name in calibration.graders if name not in {"label", "hand"}]
     if programs:
         yield (
             f"a program graded ({', '.join(programs)}): what is promised is how often "
             "it calls an answer wrong"
         )
-    # Hashes stand in for the texts, which need not fit in memory.
-    asked = Counter(
-        hash((_words(row.question), _words(row.context)))
-        for row in rows
-        if _words(row.question)
-    )
     again = asked.total() - len(asked)
     if again:
         yield (

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 import string
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import islice
 from typing import Any, Protocol
 
 from snne_guard.errors import ConfigurationError, InputError, MissingExtraError
@@ -18,10 +19,9 @@ __all__ = [
     "GRADERS",
     "Grade",
     "Grader",
-    "Grades",
     "ReferenceGrader",
     "contains",
-    "grade_all",
+    "graded",
     "is_abstention",
     "is_unanswerable",
     "make_grade",
@@ -58,7 +58,7 @@ class Grade:
 class Grader(Protocol):
     """Recordings to the grades of their delivered answers.
 
-    Many recordings come in several calls, of a thousand or more each.
+    Many recordings come in several calls, of at most 64 each.
     """
 
     def __call__(self, recordings: Sequence[Recording], /) -> list[Grade | None]:
@@ -66,10 +66,7 @@ class Grader(Protocol):
         ...
 
 
-Grades = Sequence[Grade | None]
-"""One grade a recording, None where there is nothing to grade by."""
-
-_AT_ONCE = 1000
+_AT_ONCE = 64
 
 Measure = Callable[[str, Sequence[str]], float | None]
 
@@ -235,55 +232,38 @@ def resolve_grader(name: str, /) -> Grader:
     raise ConfigurationError(msg)
 
 
-def grade_all(
-    recordings: Iterable[Recording], grader: Grader | Grades | None = None, /
-) -> Grades:
-    """Return one grade a recording, None where there is nothing to grade by.
+def graded(
+    recordings: Iterable[Recording], grader: Grader | None = None, /
+) -> Iterator[tuple[Recording, Grade | None]]:
+    """Yield each recording with the grade of its delivered answer.
 
     Args:
-        recordings: Whose delivered answers are graded; a label goes before the grader.
-        grader: Grades those without a label; None leaves them ungraded. Grades that
-            are known already are returned as they are.
+        recordings: They are taken a few at a time, so they need not fit in memory.
+        grader: Grades those without a label; None leaves them ungraded.
+
+    Yields:
+        The recordings in their order, with None where there is nothing to grade by.
 
     Example:
         >>> rows = [
         ...     Recording(id="1", question="?", main_answer="a", samples=(), label=1),
         ...     Recording(id="2", question="?", main_answer="a", samples=()),
         ... ]
-        >>> grade_all(rows)
+        >>> [grade for _, grade in graded(rows)]
         [Grade(quality=1.0, correct=1, grader='label'), None]
     """
-    if isinstance(grader, Sequence):
-        return grader
-    grades: list[Grade | None] = []
-    waiting: dict[int, Recording] = {}
-    for place, row in enumerate(recordings):
-        grades.append(_by_label(row))
-        if grader is not None and row.label is None:
-            waiting[place] = row
-            if len(waiting) == 2 * _AT_ONCE:
-                # The last call is no small one, for a judge raises where all fails.
-                _grade_first(waiting, _AT_ONCE, grades, grader)
-    if grader is not None and waiting:
-        _grade_first(waiting, len(waiting), grades, grader)
-    return grades
-
-
-def _grade_first(
-    waiting: dict[int, Recording], n: int, grades: list[Grade | None], grader: Grader
-) -> None:
-    """Fill in the grades of the first recordings that wait, which then wait no more."""
-    places = [*waiting][:n]
-    given = grader([waiting.pop(place) for place in places])
-    for place, grade in zip(places, given, strict=True):
-        grades[place] = grade
+    rows = iter(recordings)
+    while taken := list(islice(rows, _AT_ONCE)):
+        grades = [None if row.label is None else _LABELLED[row.label] for row in taken]
+        left = [at for at, row in enumerate(taken) if row.label is None]
+        if grader is not None and left:
+            given = grader([taken[at] for at in left])
+            for at, grade in zip(left, given, strict=True):
+                grades[at] = grade
+        yield from zip(taken, grades, strict=True)
 
 
 _LABELLED = [Grade(quality=float(n), correct=n, grader="label") for n in (0, 1)]
-
-
-def _by_label(recording: Recording) -> Grade | None:
-    return None if recording.label is None else _LABELLED[recording.label]
 
 
 _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)

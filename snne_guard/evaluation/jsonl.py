@@ -17,17 +17,13 @@ if sys.platform != "win32":
 
 __all__ = [
     "AppendFile",
-    "Rereadable",
     "Source",
     "json_line",
-    "paired",
     "read_objects",
-    "rereadable",
     "whole_lines",
 ]
 
 T = TypeVar("T")
-V = TypeVar("V")
 Source = str | os.PathLike[str] | Iterable[bytes]
 
 
@@ -91,41 +87,6 @@ def _is_object(line: bytes) -> bool:
     except InputError:
         return False
     return True
-
-
-class Rereadable(Iterable[T]):
-    """Items that are read anew each time one goes over them, so that none is kept.
-
-    Args:
-        read: Opens the source again and yields its items.
-    """
-
-    def __init__(self, read: Callable[[], Iterable[T]]) -> None:
-        self._read = read
-
-    def __iter__(self) -> Iterator[T]:
-        """Read the items from the first to the last."""
-        return iter(self._read())
-
-
-def rereadable(items: Iterable[T]) -> Iterable[T]:
-    """Return items that one can go over twice; those of an iterator go into a list."""
-    return list(items) if isinstance(items, Iterator) else items
-
-
-def paired(items: Iterable[T], values: Iterable[V]) -> Iterator[tuple[T, V]]:
-    """Yield each item of a source with what an earlier reading has found of it.
-
-    Raises:
-        InputError: There are not as many values as items.
-    """
-    try:
-        yield from zip(items, values, strict=True)
-    except InputError:
-        raise
-    except ValueError as error:
-        msg = "expected a value for each recording; a file has changed while being read"
-        raise InputError(msg) from error
 
 
 class AppendFile:

@@ -13,12 +13,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from snne_guard.errors import InputError
-from snne_guard.evaluation.jsonl import (
-    AppendFile,
-    Rereadable,
-    read_objects,
-    whole_lines,
-)
+from snne_guard.evaluation.jsonl import AppendFile, read_objects, whole_lines
 from snne_guard.evaluation.recordings import Recording, Verdict, read_recordings
 from snne_guard.files import first_problem
 
@@ -123,36 +118,14 @@ def with_labels(
             yield recording
 
 
-def read_labelled(path: str | os.PathLike[str], /) -> Iterable[Recording]:
+def read_labelled(path: str | os.PathLike[str], /) -> Iterator[Recording]:
     """Read recordings with the labels from the file beside them, if there is one.
 
-    Returns:
-        The recordings, which need not fit in memory: the file is read anew each time
-        one goes over them. What comes from a pipe is kept in a list.
-
     Raises:
-        InputError: A line is no recording or no label, or the file has changed since
-            it was first read; on going over the recordings.
+        InputError: A line is no recording or no label.
         OSError: A file cannot be read.
     """
-    path = Path(path)
-    labels = read_labels(labels_path(path))
-    if not path.is_file():
-        return list(with_labels(read_recordings(path), labels))
-    first = _version(path)
-
-    def read() -> Iterator[Recording]:
-        if _version(path) != first:
-            msg = f"{path} has changed while it was read; run the command again"
-            raise InputError(msg)
-        return with_labels(read_recordings(path), labels)
-
-    return Rereadable(read)
-
-
-def _version(path: Path) -> tuple[int, int, int]:
-    stat = path.stat()
-    return stat.st_ino, stat.st_size, stat.st_mtime_ns
+    return with_labels(read_recordings(path), read_labels(labels_path(path)))
 
 
 def random_order(recordings: Iterable[Recording], /) -> list[Recording]:

@@ -110,12 +110,13 @@ class JudgeGrader:
         self.name = name
         self._generate = generate
         self._width = max_concurrency
+        self._has_answered = False
 
     def __call__(self, recordings: Sequence[Recording], /) -> list[Grade | None]:
         """Return one grade a recording, None without references or a clear verdict.
 
         Raises:
-            ScoringError: Every request failed.
+            ScoringError: Every request since the first call failed.
         """
         prompts = [_prompt(row) for row in recordings]
         asked = list(dict.fromkeys(prompt for prompt in prompts if prompt is not None))
@@ -144,7 +145,8 @@ class JudgeGrader:
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise
         failed = [error for error in errors if error is not None]
-        if failed and len(failed) == len(sent):
+        self._has_answered = self._has_answered or len(failed) < len(sent)
+        if failed and not self._has_answered:
             kind = type(failed[0]).__name__
             msg = (
                 f"{self.name} failed in all of {len(sent)} requests, first with {kind}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
@@ -15,29 +15,19 @@ from pydantic import TypeAdapter, ValidationError
 
 from snne_guard.checks import check_whole
 from snne_guard.evaluation.bootstrap import Bootstrap, bootstrap
-from snne_guard.evaluation.grade import Grader, Grades, grade_all
-from snne_guard.evaluation.jsonl import paired, rereadable
 from snne_guard.evaluation.metrics import auroc
 from snne_guard.evaluation.recordings import Recording, shard_of
-from snne_guard.evaluation.rescore import (
-    PLAIN,
-    Track,
-    recorded_replies,
-    recorded_turns,
-)
+from snne_guard.evaluation.rescore import PLAIN, recorded_replies
 from snne_guard.evaluation.results import BestRecipe, Recipe, RecipeComparison
 from snne_guard.sampling.members import select_members
 from snne_guard.scorers import score
 from snne_guard.self_check import UNKNOWN, SelfCheck
 from snne_guard.types import Cost, DrawCost, FloatArray, IntArray, Prices, Sample
 
-__all__ = ["compare_recipes"]
+__all__ = ["RecipeTable"]
 
 _CALLS = (3, 4, 5, 7, 11)
 _DRAWS = TypeAdapter(tuple[DrawCost, ...])
-
-
-_Layout = tuple[tuple[str, ...], bool]
 
 
 class _Plan(NamedTuple):
@@ -50,16 +40,8 @@ class _Plan(NamedTuple):
     check: bool
 
 
-def compare_recipes(
-    recordings: Iterable[Recording],
-    *,
-    calls: int = 5,
-    prices: Prices | None = None,
-    grader: Grader | Grades | None = None,
-    draws: int = 1000,
-    track: Track = iter,
-) -> RecipeComparison | None:
-    """Compare plain samples, other views and a self-check at equal calls and money.
+class RecipeTable:
+    """Plain samples, other views and a self-check, compared at equal calls and money.
 
     The score is the default one, without log-probabilities. An answer whose set cannot
     be scored counts as wholly uncertain. The best recipe is chosen on the first third
@@ -67,102 +49,93 @@ def compare_recipes(
     it is where it was chosen. The last third is left for a threshold.
 
     Args:
-        recordings: Of one set, drawn with ``record --self-check``, ``--views`` or both.
-            Those without a grade or an answer are left out, and those that were drawn
-            in another way than most. They are gone over three times, and those of an
-            iterator are kept in memory.
         calls: Of the plain recipe that the best ones are compared with.
         prices: Of tokens, for the money.
-        grader: Grades answers without a label; None leaves them out. Grades that are
-            known already, one a recording, do as well.
-        draws: Bootstrap draws behind the 90 % intervals.
-        track: Takes the places of the questions and yields them, for a progress bar.
-
-    Returns:
-        The recipes of 3, 4, 5, 7, 11 and ``calls`` calls for which there are samples.
-        None where there is nothing to compare: no self-check and no view but the plain
-        one, or no right and wrong answers.
 
     Raises:
         ConfigurationError: ``calls`` is no whole number of at least 2.
-        InputError: What a recording tells of its draws does not fit together.
-
-    Example:
-        >>> rows = [
-        ...     Recording(
-        ...         id=str(n),
-        ...         question=f"What is {n}?",
-        ...         main_answer="a",
-        ...         samples=("a", "b"),
-        ...         label=n % 2,
-        ...         self_check=0.9 if n % 2 else 0.2,
-        ...     )
-        ...     for n in range(40)
-        ... ]
-        >>> compared = compare_recipes(rows, calls=3, draws=10)
-        >>> for recipe in compared.recipes:
-        ...     print(recipe.calls, recipe.name, recipe.auroc.value)
-        3 plain 0.5
-        3 plain + check 1.0
-        4 plain + check 1.0
-        >>> compared.at_equal_calls.name, compared.at_equal_calls.gain.value
-        ('plain + check', 0.5)
     """
-    check_whole(calls, what="calls", least=2)
-    read = rereadable(recordings)
-    grades = grade_all(read, grader)
-    places: dict[_Layout, list[int]] = {}
-    for at, (row, grade) in enumerate(paired(read, grades)):
-        if grade and grade.correct is not None and row.main_answer.strip():
-            places.setdefault(_layout(row), []).append(at)
-    usual = max(places, key=lambda layout: len(places[layout]), default=None)
-    if usual is None:
-        return None
-    kept = np.zeros(len(grades), dtype=bool)
-    kept[places[usual]] = True
-    known = [grade for grade, keep in zip(grades, kept, strict=True) if grade and keep]
-    correct = np.array([grade.correct for grade in known])
-    if len(set(correct)) == 1:
-        return None
-    turns, checked = usual
-    plans = {_key(plan): plan for plan in _plans(turns, calls, checked=checked)}
-    if {plan.name for plan in plans.values()} <= {PLAIN}:
-        return None
-    us = {key: np.empty(len(correct)) for key in plans}
-    costs: dict[str, Cost | None] = dict.fromkeys(plans, Cost())
-    thirds = np.empty(len(correct), dtype=np.intp)
-    rows = (row for row, keep in paired(read, kept) if keep)
-    for row, at in paired(rows, track(range(len(correct)))):
-        thirds[at] = shard_of(row.id, 3)
+
+    def __init__(self, *, calls: int = 5, prices: Prices | None = None) -> None:
+        check_whole(calls, what="calls", least=2)
+        self._calls = calls
+        self._prices = prices
+        self._layout: tuple[tuple[str, ...], bool] | None = None
+        self._plans: dict[str, _Plan] = {}
+        self._us: dict[str, list[float]] = {}
+        self._costs: dict[str, Cost | None] = {}
+        self._thirds: list[int] = []
+        self._correct: list[int] = []
+
+    def add(self, row: Recording, correct: int | None) -> None:
+        """Take a question in, unless it has no verdict or was drawn in another way.
+
+        Raises:
+            InputError: What it tells of its draws does not fit together.
+        """
+        if correct is None:
+            return
+        answer, *samples = recorded_replies(row)
+        # A check that says neither Yes nor No is recorded in the settings alone.
+        asked = (row.settings or {}).get("self_check")
+        checked = row.self_check is not None or asked is not None
+        layout = tuple(each.view or PLAIN for each in samples), checked
+        if self._layout is None:
+            self._layout = layout
+            plans = _plans(layout[0], self._calls, checked=checked)
+            self._plans = {_key(plan): plan for plan in plans}
+            self._us = {key: [] for key in self._plans}
+            self._costs = dict.fromkeys(self._plans, Cost())
+        if layout != self._layout or {p.name for p in self._plans.values()} <= {PLAIN}:
+            return
+        self._thirds.append(shard_of(row.id, 3))
+        self._correct.append(correct)
         drawn = _draws(row)
-        for key, u in _uncertainties(row, plans):
-            us[key][at] = u
-            before, cost = costs[key], _cost(drawn, plans[key])
-            costs[key] = None if before is None or cost is None else before + cost
-    draw_again = partial(bootstrap, metrics=("auroc",), draws=draws)
-    figures = draw_again(us, correct)
-    recipes = [
-        Recipe(
-            name=plan.name,
-            calls=plan.calls,
-            rounds=1 + plan.check,
-            auroc=figures.interval(key, "auroc"),
-            cost=_priced(costs[key], prices),
+        for key, u in _uncertainties(row, answer, samples, self._plans):
+            self._us[key].append(u)
+            before, cost = self._costs[key], _cost(drawn, self._plans[key])
+            self._costs[key] = None if before is None or cost is None else before + cost
+
+    def compared(self, *, draws: int) -> RecipeComparison | None:
+        """Return what the recipes are worth, None where there is nothing to compare.
+
+        Args:
+            draws: Bootstrap draws behind the 90 % intervals.
+        """
+        if len(set(self._correct)) <= 1:
+            return None
+        us = {key: np.array(values) for key, values in self._us.items()}
+        thirds, correct = np.array(self._thirds), np.array(self._correct)
+        draw_again = partial(bootstrap, metrics=("auroc",), draws=draws)
+        figures = draw_again(us, correct)
+        recipes = [
+            Recipe(
+                name=plan.name,
+                calls=plan.calls,
+                rounds=1 + plan.check,
+                auroc=figures.interval(key, "auroc"),
+                cost=_priced(self._costs[key], self._prices),
+            )
+            for key, plan in self._plans.items()
+        ]
+        usual = f"{self._calls} {PLAIN}"
+        plain = next((each for each in recipes if _key(each) == usual), None)
+        best = partial(
+            _best,
+            plain=plain,
+            us=us,
+            correct=correct,
+            thirds=thirds,
+            draw_again=draw_again,
         )
-        for key, plan in plans.items()
-    ]
-    plain = next((each for each in recipes if _key(each) == f"{calls} {PLAIN}"), None)
-    best = partial(
-        _best, plain=plain, us=us, correct=correct, thirds=thirds, draw_again=draw_again
-    )
-    first, second, third = (int((thirds == part).sum()) for part in (1, 2, 3))
-    return RecipeComparison(
-        calls=calls,
-        thirds=(first, second, third),
-        recipes=tuple(recipes),
-        at_equal_calls=best([each for each in recipes if each.calls == calls]),
-        at_equal_money=best([each for each in recipes if _costs_no_more(each, plain)]),
-    )
+        first, second, third = (int((thirds == part).sum()) for part in (1, 2, 3))
+        return RecipeComparison(
+            calls=self._calls,
+            thirds=(first, second, third),
+            recipes=tuple(recipes),
+            at_equal_calls=best([r for r in recipes if r.calls == self._calls]),
+            at_equal_money=best([r for r in recipes if _costs_no_more(r, plain)]),
+        )
 
 
 def _costs_no_more(recipe: Recipe, plain: Recipe | None) -> bool:
@@ -171,13 +144,6 @@ def _costs_no_more(recipe: Recipe, plain: Recipe | None) -> bool:
         return False
     price, limit = recipe.cost.money, plain.cost.money
     return price is not None and limit is not None and price <= limit
-
-
-def _layout(row: Recording) -> _Layout:
-    """Return the view of each sample, and whether there is a self-check."""
-    # A check that says neither Yes nor No is recorded in the settings alone.
-    asked = (row.settings or {}).get("self_check")
-    return recorded_turns(row), row.self_check is not None or asked is not None
 
 
 def _plans(turns: Sequence[str], calls: int, *, checked: bool) -> Iterator[_Plan]:
@@ -207,10 +173,9 @@ def _key(recipe: _Plan | Recipe) -> str:
 
 
 def _uncertainties(
-    row: Recording, plans: Mapping[str, _Plan]
+    row: Recording, answer: Sample, samples: list[Sample], plans: Mapping[str, _Plan]
 ) -> Iterator[tuple[str, float]]:
     """Yield ``u`` of a question for each recipe, 1 where a guard has none."""
-    answer, *samples = recorded_replies(row)
     p_correct = UNKNOWN if row.self_check is None else row.self_check
     scored = {
         places: _disagreement(row, answer, [samples[at] for at in places])

@@ -1,19 +1,15 @@
-"""What an evaluation found, and how it is written to JSON and CSV."""
+"""What an evaluation found, and how it is written to JSON."""
 
 from __future__ import annotations
 
-import csv
-import io
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
-from unicodedata import normalize
 
 import numpy as np
 
 from snne_guard.evaluation.bootstrap import Interval
-from snne_guard.text import printable
 from snne_guard.types import Cost, FloatArray
 
 __all__ = [
@@ -23,7 +19,6 @@ __all__ = [
     "MethodResult",
     "Recipe",
     "RecipeComparison",
-    "to_csv",
 ]
 
 TITLES = {
@@ -129,12 +124,12 @@ class Evaluation:
         include_answer: Whether the delivered answer was scored with them.
         tau: Temperature of the similarity's softmax.
         rows: The methods, in the order in which they were asked for.
-        warnings: What a reader of the figures must know.
         ids: Ids of the ``n`` ranked questions.
         quality: ``(n,)`` quality of their answers in [0, 1].
         correct: ``(n,)`` 1 right and 0 wrong, None where the grader draws no such line.
         uncertainties: For each ranked method ``(n,)`` raw values.
-        recipes: Of ``compare_recipes``, where they were compared.
+        recipes: What the recipes are worth; None where there is nothing to compare: no
+            self-check and no view but the plain one, or no right and wrong answers.
     """
 
     name: str
@@ -145,7 +140,6 @@ class Evaluation:
     include_answer: bool
     tau: float
     rows: tuple[MethodResult, ...]
-    warnings: tuple[str, ...]
     ids: tuple[str, ...] = field(repr=False)
     quality: FloatArray = field(repr=False)
     correct: FloatArray | None = field(repr=False)
@@ -192,34 +186,6 @@ class Evaluation:
         derived = {"n_ranked": len(self.ids), "accuracy": self.accuracy}
         plain: dict[str, Any] = _plain(asdict(self) | derived)
         return plain
-
-
-def to_csv(evaluations: Iterable[Evaluation], /) -> str:
-    """Return one line a method, ranked or not.
-
-    Fields that a spreadsheet would take for a formula begin with an apostrophe, and
-    control characters are pictures of themselves.
-    """
-    stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
-    parts = {"value": "", "low": "_low", "high": "_high"}
-    figures = [f"{metric}{end}" for metric in TITLES for end in parts.values()]
-    writer.writerow(["set", "method", "white_box", "n", *figures, "skipped"])
-    for each in evaluations:
-        for row in each.rows:
-            intervals = [row.metrics.get(metric) for metric in TITLES]
-            values = [getattr(one, part, None) for one in intervals for part in parts]
-            name, method, why = map(_harmless, (each.name, row.name, row.skipped or ""))
-            known = (name, method, int(row.white_box), len(each.ids))
-            writer.writerow([*known, *_plain(values), why])
-    return stream.getvalue()
-
-
-def _harmless(text: str) -> str:
-    shown = printable(text)
-    # Spreadsheets take full-width signs for the plain ones.
-    first = normalize("NFKC", shown.lstrip()[:1])
-    return f"'{shown}" if first in {"=", "+", "-", "@"} else shown
 
 
 def _plain(value: Any) -> Any:  # noqa: ANN401 - any JSON

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import csv
 import json
 from pathlib import Path
 from typing import Any
@@ -10,13 +9,7 @@ import pytest
 from langchain_core.messages import AIMessage
 from langchain_core.runnables import RunnableLambda
 
-from snne_guard.evaluation import (
-    Label,
-    LabelFile,
-    compare_recipes,
-    evaluate,
-    read_recordings,
-)
+from snne_guard.evaluation import Label, LabelFile, evaluate, read_recordings
 from snne_guard.evaluation.grade import resolve_grader
 from snne_guard.evaluation.label import answer_digest, labels_path
 from tests.cli.support import run
@@ -38,7 +31,6 @@ def recording(tmp_path: Path) -> Path:
                 "samples": samples[1:],
                 "answers": [samples[0] if right else "other"],
                 "label": int(right),
-                "dataset": "ab"[number % 2],
             }
         )
     return write_jsonl(tmp_path / "r.jsonl", rows)
@@ -65,20 +57,15 @@ def test_the_table_is_that_of_the_library(tmp_path: Path) -> None:
 
 
 def test_all_that_is_written(recording: Path, tmp_path: Path) -> None:
-    paths = [tmp_path / name for name in ("t.csv", "t.json", "t.html")]
+    figures, page = tmp_path / "t.json", tmp_path / "t.html"
     found = run(
-        *("evaluate", recording, "--draws", "5", "--csv", paths[0]),
-        *("--json", paths[1], "--html", paths[2]),
+        "evaluate", recording, "--draws", "5", "--json", figures, "--html", page
     )
     assert found.exit_code == 0, found.output
-    with paths[0].open() as stream:
-        names = [row["method"] for row in csv.DictReader(stream)]
-    assert names[0] == "snne[content_f1]"
-    (one,) = json.loads(paths[1].read_text())
-    assert [row["name"] for row in one["rows"]] == names
-    assert paths[2].read_text().startswith("<!DOCTYPE html>")
+    (one,) = json.loads(figures.read_text())
+    assert one["rows"][0]["name"] == "snne[content_f1]"
+    assert page.read_text().startswith("<!DOCTYPE html>")
     assert "needs a similarity such as nli:MODEL" in found.stdout
-    assert "2 values of 'dataset'" in found.stdout
 
 
 def test_recipes_are_compared_where_there_is_a_self_check(
@@ -94,7 +81,9 @@ def test_recipes_are_compared_where_there_is_a_self_check(
     write_jsonl(recording, checked)
     found = run("evaluate", recording, *options, "--calls", "3")
     assert found.exit_code == 0, found.output
-    compared = compare_recipes(list(read_recordings(recording)), calls=3, draws=5)
+    compared = evaluate(
+        read_recordings(recording), methods="snne", calls=3, draws=5
+    ).recipes
     assert compared is not None
     for recipe in compared.recipes:
         assert f"{recipe.auroc:.3f}" in found.stdout
@@ -198,9 +187,9 @@ def test_a_set_that_cannot_be_ranked_leaves_the_others(
     assert found.exit_code == 0
     assert f"{other}: expected questions to rank, got none" in found.stderr
     assert "40 of 40 questions" in found.stdout
-    alone = run("evaluate", other, "--csv", tmp_path / "t.csv")
+    alone = run("evaluate", other, "--json", tmp_path / "t.json")
     assert alone.exit_code == 2
-    assert not (tmp_path / "t.csv").exists()
+    assert not (tmp_path / "t.json").exists()
 
 
 def test_a_bad_line_is_named(recording: Path) -> None:
@@ -214,14 +203,14 @@ def test_a_bad_line_is_named(recording: Path) -> None:
 def test_a_hostile_recording_does_nothing_to_a_terminal(tmp_path: Path) -> None:
     hostile = "\x1b[2J\x07[bold]\u202e"
     rows = [
-        {**row, "id": f"{n}{hostile}", "main_answer": hostile, "dataset": hostile}
+        {**row, "id": f"{n}{hostile}", "main_answer": hostile}
         for n, row in enumerate(ROWS)
     ]
     path = write_jsonl(tmp_path / f"r{hostile}.jsonl", rows)
     page = tmp_path / "r.html"
     found = run(
         *("evaluate", path, "--methods", "snne,dse"),
-        *("--draws", "5", "--html", page, "--csv", tmp_path / "r.csv"),
+        *("--draws", "5", "--html", page),
     )
     assert found.exit_code == 0, found.output
     assert not set("\x1b\x07\u202e") & set(found.output)
@@ -237,7 +226,7 @@ def test_a_hostile_recording_does_nothing_to_a_terminal(tmp_path: Path) -> None:
         ["--grader", "nonsense"],
         ["--samples", "0"],
         ["--draws", "0"],
-        ["--csv", "none/t.csv"],
+        ["--json", "none/t.json"],
     ],
 )
 def test_wrong_usage_is_status_two(recording: Path, options: list[str]) -> None:
@@ -246,7 +235,7 @@ def test_wrong_usage_is_status_two(recording: Path, options: list[str]) -> None:
     assert found.stderr
 
 
-@pytest.mark.parametrize("option", ["--csv", "--json", "--html"])
+@pytest.mark.parametrize("option", ["--json", "--html"])
 def test_neither_recording_nor_labels_are_overwritten(
     recording: Path, option: str
 ) -> None:
@@ -257,9 +246,9 @@ def test_neither_recording_nor_labels_are_overwritten(
 
 def test_outputs_are_checked_before_anything_is_computed(tmp_path: Path) -> None:
     same = tmp_path / "t"
-    found = run("evaluate", tmp_path / "none", "--csv", same, "--json", same)
+    found = run("evaluate", tmp_path / "none", "--json", same, "--html", same)
     assert found.exit_code == 2
-    assert "--json" in found.stderr
+    assert "--html" in found.stderr
 
 
 def test_a_cross_encoder_weighs_recorded_tokens(

@@ -12,7 +12,7 @@ from snne_guard.evaluation import (
     GRADERS,
     Grade,
     ReferenceGrader,
-    grade_all,
+    graded,
     numeric_match,
     resolve_grader,
     squad_f1,
@@ -240,7 +240,7 @@ def test_labels_go_before_a_grader() -> None:
         recording(main_answer="x", answers=["x"], label=0),
         recording(main_answer="x", answers=["x"]),
     ]
-    grades = grade_all(rows, resolve_grader("squad_f1"))
+    grades = [grade for _, grade in graded(rows, resolve_grader("squad_f1"))]
     assert grades == [
         Grade(quality=0.0, correct=0, grader="label"),
         Grade(quality=1.0, correct=1, grader="squad_f1"),
@@ -255,7 +255,7 @@ def test_a_grader_sees_only_what_has_no_label() -> None:
         return [None for _ in rows]
 
     rows = [recording(id="a", label=1), recording(id="b"), recording(id="c", label=0)]
-    assert grade_all(rows, grader)[1] is None
+    assert [*graded(rows, grader)][1] == (rows[1], None)
     assert seen == ["b"]
 
 

@@ -88,10 +88,11 @@ def test_failed_requests_leave_answers_without_a_grade() -> None:
     judge = JudgeGrader(generate)
     rows = [recording(main_answer=text, answers=["x"]) for text in ("bad", "good")]
     assert judge(rows) == [None, RIGHT]
+    assert judge(rows[:1]) == [None]  # it has answered before
     with pytest.raises(
         ScoringError, match="all of 1 requests, first with TimeoutError"
     ):
-        judge(rows[:1])
+        JudgeGrader(generate)(rows[:1])
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from snne_guard.evaluation import (
     Grade,
     Recording,
     auroc,
-    compare_recipes,
+    evaluate,
     shard_of,
 )
 from snne_guard.evaluation.results import Recipe, RecipeComparison
@@ -84,7 +84,7 @@ def third(part: int, *, swapped: bool = False, **fields: Any) -> list[Recording]
 
 def compared(rows: list[Recording], **options: Any) -> RecipeComparison:
     usual: dict[str, Any] = {"calls": 3, "draws": 20, "prices": PRICES}
-    found = compare_recipes(rows, **usual | options)
+    found = evaluate(rows, methods="answer_length", **usual | options).recipes
     assert found is not None
     return found
 
@@ -236,7 +236,7 @@ def test_questions_that_were_drawn_in_another_way_are_left_out() -> None:
         Recording.from_dict(rows[0].to_dict() | {"id": f"odd {n}"} | fields)
         for n, fields in enumerate(others)
     ]
-    assert compared(odd + rows) == compared(rows)
+    assert compared(rows + odd) == compared(rows)
     assert compared(rows).thirds == (4, 4, 4)
 
 
@@ -256,24 +256,31 @@ def test_a_grader_grades_those_without_a_label() -> None:
 @pytest.mark.parametrize(
     "rows",
     [
-        [],
         [recorded(str(n), n % 2, AGREE, settings={"views": None}) for n in range(9)],
         [recorded(str(n), n % 2, AGREE) for n in range(9)],
         [recorded(str(n), 1, AGREE, DIFFER, self_check=0.5) for n in range(9)],
-        [recorded(str(n), None, AGREE, DIFFER) for n in range(9)],
         [recorded(str(n), n % 2, (), (), self_check=0.5) for n in range(9)],
     ],
-    ids=["no rows", "no views", "plain alone", "all right", "no labels", "no samples"],
+    ids=["no views", "plain alone", "all right", "no samples"],
 )
 def test_there_may_be_nothing_to_compare(rows: list[Recording]) -> None:
-    assert compare_recipes(rows) is None
+    assert evaluate(rows, methods="answer_length", draws=2).recipes is None
+
+
+def test_a_grader_without_verdicts_compares_no_recipes() -> None:
+    def half(given: Sequence[Recording], /) -> list[Grade | None]:
+        return [Grade(quality=0.5, correct=None, grader="half") for _ in given]
+
+    bare = [Recording.from_dict(row.to_dict() | {"label": None}) for row in third(1)]
+    found = evaluate(bare, methods="answer_length", grader=half, draws=2)
+    assert found.recipes is None
 
 
 def test_what_makes_no_sense_is_refused() -> None:
     with pytest.raises(ConfigurationError, match="calls to be a whole number of at"):
-        compare_recipes(third(1), calls=1)
+        compared(third(1), calls=1)
     with pytest.raises(InputError, match="recorded views to be a list of names, got 5"):
-        compare_recipes(third(1, settings={"views": 5}))
+        compared(third(1, settings={"views": 5}))
 
 
 # -- The best one ----------------------------------------------------------------------

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import csv
-import io
 import json
 import re
 import sys
@@ -18,7 +16,6 @@ from snne_guard.evaluation import (
     Evaluation,
     Grade,
     evaluate,
-    to_csv,
     to_html,
 )
 from snne_guard.evaluation.report import check_report_packages
@@ -170,55 +167,14 @@ def test_the_packages_are_looked_for_first(monkeypatch: pytest.MonkeyPatch) -> N
         check_report_packages()
 
 
-def test_csv_fields_are_no_formulas() -> None:
+def test_json_has_every_figure() -> None:
     found = evaluation()
-    object.__setattr__(found, "name", "=HYPERLINK(1)")
-    object.__setattr__(found.rows[0], "name", ' +cmd|"x"\n')
-    object.__setattr__(found.rows[1], "name", "@SUM(1)")
-    object.__setattr__(found.rows[2], "name", "-1+1")
-    lines = list(csv.DictReader(io.StringIO(to_csv([found]))))
-    assert {line["set"] for line in lines} == {"'=HYPERLINK(1)"}
-    assert [line["method"] for line in lines[:3]] == [
-        '\' +cmd|"x"\u240a',
-        "'@SUM(1)",
-        "'-1+1",
-    ]
-
-
-@pytest.mark.parametrize(
-    ("name", "shown"),
-    [
-        ("\uff1d1+1", "'\uff1d1+1"),
-        ("\uff0b1", "'\uff0b1"),
-        (" \uff0d1", "' \uff0d1"),
-        ("\uff20SUM(1)", "'\uff20SUM(1)"),
-        ("\t=1", "\u2409=1"),
-        ("a\r=1", "a\u240d=1"),
-    ],
-)
-def test_csv_fields_are_no_formulas_by_other_signs_either(
-    name: str, shown: str
-) -> None:
-    found = evaluation()
-    object.__setattr__(found, "name", name)
-    (line, *_) = csv.DictReader(io.StringIO(to_csv([found])))
-    assert line["set"] == shown
-
-
-def test_csv_and_json_have_every_figure() -> None:
-    found = evaluation()
-    lines = list(csv.DictReader(io.StringIO(to_csv([found, found]))))
-    assert len(lines) == 2 * len(found.rows)
     kept = json.loads(json.dumps(found.to_dict(), allow_nan=False))
-    for row, line, entry in zip(found.rows, lines, kept["rows"], strict=False):
-        assert line["method"] == entry["name"] == row.name
-        if row.skipped is not None:
-            assert line["skipped"] == row.skipped
-            assert line["auroc"] == ""
-            continue
+    for row, entry in zip(found.rows, kept["rows"], strict=True):
+        assert entry["name"] == row.name
+        assert entry["skipped"] == row.skipped
         for metric, interval in row.metrics.items():
-            assert float(line[metric]) == interval.value
-            assert float(line[f"{metric}_low"]) == interval.low
+            assert entry["metrics"][metric]["value"] == interval.value
             assert entry["metrics"][metric]["high"] == interval.high
     assert kept["uncertainties"]["answer_length"] == [1.0] * 30
     assert "Who?" not in json.dumps(kept)

@@ -12,7 +12,7 @@ import pytest
 
 from snne_guard.errors import ConfigurationError, InputError, ScoringError
 from snne_guard.evaluation import Recording
-from snne_guard.evaluation.rescore import in_views, score_recordings
+from snne_guard.evaluation.rescore import score_recordings
 from snne_guard.scorers import score
 from snne_guard.self_check import SelfCheck
 from snne_guard.types import FloatArray
@@ -124,7 +124,7 @@ def test_a_guard_may_have_some_of_the_views_that_were_recorded() -> None:
             ["plain", "examples"],
         ),
     ):
-        found = score_recordings([in_views(row(**first.to_dict() | kinds), chosen)])
+        found = score_recordings([row(**first.to_dict() | kinds)], views=chosen)
         alone = score_recordings([row(samples=samples)])
         assert found.uncertainty == alone.uncertainty
         added = {"views": views} if views else {}
@@ -132,9 +132,9 @@ def test_a_guard_may_have_some_of_the_views_that_were_recorded() -> None:
     with pytest.raises(
         InputError, match="views among plain, examples, reasoning, got mine"
     ):
-        in_views(first, ["plain", "mine"])
-    with pytest.raises(InputError, match=r"at least 3 samples .* such as '0' with 2"):
-        score_recordings([in_views(first, ["plain"])], n=4)
+        score_recordings([first], views=["plain", "mine"])
+    with pytest.raises(InputError, match=r"at least 3 samples .* '0' has 2"):
+        score_recordings([first], views=["plain"], n=4)
 
 
 @pytest.mark.parametrize("views", ["plain", [1], 5])
@@ -231,12 +231,14 @@ def test_samples_that_agree_too_well_are_suspect_where_a_guard_would_see_it() ->
     assert not score_recordings(rows, method="snne").unscored
 
 
-def test_auto_is_wsnne_where_every_recording_has_log_probabilities() -> None:
+def test_auto_is_settled_by_the_first_recording_as_a_guard_settles_it() -> None:
     logprobs = {"main_logprobs": LIKELY, "token_logprobs": [LIKELY] * 3}
-    known = score_recordings([row(0, **logprobs), row(1, **logprobs)], method="auto")
+    known = score_recordings([row(0, **logprobs), row(1)], method="auto")
     assert known.settings["method"] == "wsnne"
-    some = score_recordings([row(0, **logprobs), row(1)], method="auto")
-    assert some.settings["method"] == "snne"
+    assert known.unscored == {"logprobs_missing": 1}
+    for some in ({}, logprobs | {"token_logprobs": [LIKELY, None, LIKELY]}):
+        plain = score_recordings([row(0, **some), row(1, **logprobs)], method="auto")
+        assert plain.settings["method"] == "snne"
 
 
 def test_what_record_keeps_of_the_draws_is_passed_on() -> None:
@@ -267,17 +269,30 @@ def test_recordings_of_other_programs_need_no_settings() -> None:
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
-        ({"settings": SETTINGS | {"model": "k"}}, r'model: "m" \(2\), "k" \(1\)'),
-        ({"settings": SETTINGS | {"temperature": 1.0}}, r"temperature: 0.5 \(2\)"),
-        ({"settings": SETTINGS | {"stop": ["."]}}, r'stop: null \(2\), \["."\]'),
-        ({"settings": SETTINGS | {"system": "Be brief."}}, "system: null"),
-        ({"settings": None}, "model: .*; temperature"),
-        ({"drawn": {"reasons": ["temperature_unset"]}}, "the temperature could be set"),
-        ({"samples": ["Paris"]}, "at least 3 samples .* 1 have fewer, such as '2'"),
-        ({"drawn": {"finish_reasons": ["stop"]}}, "recording '2' to be lists of 4"),
+        ({"settings": SETTINGS | {"model": "k"}}, "model was 'm', here it is 'k'"),
+        ({"settings": SETTINGS | {"temperature": 1.0}}, "temperature was 0.5, here"),
+        ({"settings": SETTINGS | {"stop": ["."]}}, r"stop was None, .* is \['.'\]"),
+        ({"settings": SETTINGS | {"system": "Be brief."}}, "system was None"),
+        ({"settings": None}, "model was 'm', here it is None; temperature"),
+        ({"drawn": {"reasons": ["temperature_unset"]}}, "temperature_set was True"),
     ],
 )
 def test_recordings_must_be_drawn_in_one_way(
+    changes: dict[str, Any], told: str
+) -> None:
+    told = rf"recording '2' was drawn with other settings: {told}"
+    with pytest.raises(ConfigurationError, match=told):
+        score_recordings([row(0), row(1), row(2, **changes)])
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"samples": ["Paris"]}, "at least 3 samples .* '2' has 1. Give a smaller n"),
+        ({"drawn": {"finish_reasons": ["stop"]}}, "recording '2' to be lists of 4"),
+    ],
+)
+def test_recordings_must_have_what_the_first_has(
     changes: dict[str, Any], told: str
 ) -> None:
     with pytest.raises(InputError, match=told):
