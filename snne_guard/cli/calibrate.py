@@ -10,8 +10,6 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from snne_guard.cli import options
 from snne_guard.cli.console import check_outputs, in_shard, note, progress
@@ -121,12 +119,9 @@ def _show(result: CalibrationResult) -> None:
     calibration = result.calibration
     console.print(calibration.threshold.status.replace("_", " ").upper(), style="bold")
     console.print(calibration.statement, markup=False)
-    facts = Table.grid(padding=(0, 2))
-    facts.add_column(style="dim", no_wrap=True)
-    for name, value in _facts(result):
-        facts.add_row(name, Text(printable(value)))
     console.print()
-    console.print(facts)
+    for name, value in _facts(result):
+        console.print(f"{name:<14} {printable(value)}", markup=False)
     if calibration.probability is not None:
         console.print()
         console.print("Estimated probability that an answer is wrong:")
@@ -151,13 +146,6 @@ def _facts(result: CalibrationResult) -> Iterator[tuple[str, str]]:
     if result.unscored:
         never = result.unscored.total()
         yield "never accepted", f"{never} ({_counts(result.unscored)})"
-    replies = ", ".join(calibration.reply_models) or None
-    for name, value in {**calibration.settings, "replies from": replies}.items():
-        if value is not None:
-            yield (
-                name.replace("_", " "),
-                value if isinstance(value, str) else repr(value),
-            )
 
 
 def _counts(counts: Mapping[str, int]) -> str:

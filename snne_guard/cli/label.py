@@ -26,7 +26,6 @@ __all__ = ["label"]
 
 _VERDICTS = {"r": 1, "w": 0}
 _WORDS = {1: "right", 0: "wrong"}
-_CONTEXT_SHOWN = 1200
 _INTERRUPTED = 130
 
 
@@ -53,9 +52,6 @@ def label(
     path, status = labels_path(recording), 0
     with LabelFile(path) as file:
         left = [row for row in rows if not is_labelled(row, file.labels)]
-        outdated = sum(row.id in file.labels for row in left)
-        if outdated:
-            note(f"{outdated} labels are of other answers to the same questions")
         try:
             _ask(Console(), file, random_order(left), rows)
         except KeyboardInterrupt:
@@ -89,8 +85,6 @@ def _ask(
             at += 1
         elif key == "b":
             at = max(0, at - 1)
-        elif key == "c":
-            console.print(Text(_lines(current.context or "(no context)")))
         else:
             verdict, digest = _VERDICTS[key], answer_digest(current)
             file.add(Label(id=current.id, label=verdict, answer=digest))
@@ -101,8 +95,8 @@ def _ask(
 def _key(console: Console) -> str:
     try:
         return Prompt.ask(
-            "[dim]r right, w wrong, s skip, b back, c whole context, q quit[/]",
-            choices=["r", "w", "s", "b", "c", "q"],
+            "[dim]r right, w wrong, s skip, b back, q quit[/]",
+            choices=["r", "w", "s", "b", "q"],
             show_choices=False,
             case_sensitive=False,
             console=console,
@@ -113,7 +107,7 @@ def _key(console: Console) -> str:
 
 def _show(console: Console, row: Recording, label: Label | None) -> None:
     parts = {
-        "Context": _clipped(row.context) if row.context else None,
+        "Context": _lines(row.context) if row.context else None,
         "Question": _lines(row.question or "(there was none)"),
         "Reference": _references(row),
         "Answer": _lines(row.main_answer) or "(empty)",
@@ -129,13 +123,6 @@ def _references(row: Recording) -> str | None:
     if row.answers is None:
         return None
     return "\n".join(map(_lines, row.answers)) or "(it has no answer)"
-
-
-def _clipped(text: str) -> str:
-    shown = _lines(text)
-    if len(shown) <= _CONTEXT_SHOWN:
-        return shown
-    return f"{shown[:_CONTEXT_SHOWN]}… (c shows all of it)"
 
 
 def _lines(text: str) -> str:

@@ -9,7 +9,7 @@ import typer
 
 from snne_guard.cli.console import check_outputs, note
 from snne_guard.evaluation.merge import merge_recordings
-from snne_guard.evaluation.recordings import read_questions, shard_of
+from snne_guard.evaluation.recordings import read_questions
 
 __all__ = ["merge"]
 
@@ -48,7 +48,7 @@ def merge(
     if merged.missing_shards:
         note(f"nothing is recorded of shards {', '.join(merged.missing_shards)}")
     if merged.missing_ids:
-        named = [_named(each, merged.shards) for each in merged.missing_ids[:_SHOWN]]
+        named = map(repr, merged.missing_ids[:_SHOWN])
         more = ", ..." if len(merged.missing_ids) > _SHOWN else ""
         note(
             f"{len(merged.missing_ids)} questions are missing: {', '.join(named)}{more}"
@@ -57,9 +57,3 @@ def merge(
         note(f"questions that failed are in {path}")
     if merged.missing_shards or merged.missing_ids or merged.failures:
         raise typer.Exit(1)
-
-
-def _named(question_id: str, shards: int | None) -> str:
-    if shards is None:
-        return repr(question_id)
-    return f"{question_id!r} of shard {shard_of(question_id, shards)}/{shards}"

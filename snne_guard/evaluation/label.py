@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from datetime import UTC, datetime
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -38,13 +37,11 @@ class Label:
         id: Of the recording.
         label: 1 right, 0 wrong.
         answer: ``answer_digest`` of what was shown.
-        at: When, in ISO 8601.
     """
 
     id: str
     label: Verdict
     answer: str
-    at: str = ""
 
 
 _LABEL = TypeAdapter(Label)
@@ -180,8 +177,6 @@ class LabelFile(AppendFile):
         Raises:
             OSError: It cannot be written.
         """
-        now = datetime.now(UTC).isoformat(timespec="seconds")
-        label = replace(label, at=label.at or now)
         self.append(asdict(label))
         self.labels[label.id] = label
 

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from snne_guard.errors import ConfigurationError, InputError
+from snne_guard.errors import InputError
 from snne_guard.evaluation.jsonl import json_line, read_objects
 from snne_guard.evaluation.label import labels_path
 from snne_guard.evaluation.record import check_same_settings, failures_path
-from snne_guard.evaluation.recordings import Question, Recording, shard_of
+from snne_guard.evaluation.recordings import Question, Recording
 from snne_guard.files import replace_file
 
 __all__ = ["Merged", "merge_recordings"]
 
-_SHARD = re.compile(r"(\d+)/(\d+)")
+_SHARD = re.compile(r"[1-9]\d{0,5}/[1-9]\d{0,5}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,9 +28,8 @@ class Merged:
     Attributes:
         n: Questions that were written.
         n_parts: Files that were read.
-        shards: How many shards the recording was drawn in, None without shards.
-        missing_shards: Those of which no question is recorded, such as ``"3/16"``. If
-            the questions are known, only shards that have one are missing.
+        missing_shards: Those of which no question is recorded, such as ``"3/16"``;
+            empty where the questions are known.
         missing_ids: Ids of the questions that are not recorded; empty where the
             questions are not known.
         failures: Files of failed questions beside those that were read.
@@ -38,7 +37,6 @@ class Merged:
 
     n: int
     n_parts: int
-    shards: int | None
     missing_shards: tuple[str, ...]
     missing_ids: tuple[str, ...]
     failures: tuple[Path, ...]
@@ -65,10 +63,9 @@ def merge_recordings(
         What was joined, and what is missing.
 
     Raises:
-        InputError: A line is no recording, an unfinished one included, or an id or a
-            shard is in two files.
-        ConfigurationError: The parts were drawn with different settings, or in
-            different numbers of shards.
+        InputError: A line is no recording, an unfinished one included, or an id is in
+            two files.
+        ConfigurationError: The parts were drawn with different settings.
         OSError: A file cannot be read or written.
 
     Example:
@@ -90,35 +87,25 @@ def merge_recordings(
     wanted = None if questions is None else [question.id for question in questions]
     settings: object = None
     ids: dict[str, Path] = {}
-    shards: dict[tuple[int, int], Path] = {}
+    shards: set[str] = set()
     with replace_file(output) as stream:
         for path in paths:
             for row in read_objects(path, _recording):
                 if ids:
                     check_same_settings(settings, row.get("settings"), path=path)
                 settings = row.get("settings")
-                _add_shard(shards, row, path)
+                drawn = row.get("drawn")
+                shards.add(str(drawn.get("shard") if isinstance(drawn, dict) else None))
                 key = str(row["id"])
                 if key in ids:
                     msg = f"id {key!r} is in {ids[key]} and again in {path}"
                     raise InputError(msg)
                 ids[key] = path
                 stream.write(json_line(row))
-    n_shards = next((n for _, n in shards), None)
-    missing: list[str] = []
-    if n_shards is not None:
-        numbers = range(1, n_shards + 1)
-        asked = numbers if wanted is None else {shard_of(w, n_shards) for w in wanted}
-        missing = [
-            f"{number}/{n_shards}"
-            for number in sorted(asked)
-            if (number, n_shards) not in shards
-        ]
     return Merged(
         n=len(ids),
         n_parts=len(paths),
-        shards=n_shards,
-        missing_shards=tuple(missing),
+        missing_shards=_missing(shards) if wanted is None else (),
         missing_ids=tuple(each for each in wanted or () if each not in ids),
         failures=tuple(filter(Path.exists, map(failures_path, paths))),
     )
@@ -130,20 +117,7 @@ def _recording(row: dict[str, Any]) -> dict[str, Any]:
     return row
 
 
-def _add_shard(
-    shards: dict[tuple[int, int], Path], row: Mapping[str, Any], path: Path
-) -> None:
-    drawn = row.get("drawn")
-    name = drawn.get("shard") if isinstance(drawn, Mapping) else None
-    match = _SHARD.fullmatch(name) if isinstance(name, str) else None
-    if match is None:
-        return
-    shard = (int(match[1]), int(match[2]))
-    other = next(iter(shards), shard)
-    if other[1] != shard[1]:
-        msg = f"{path} is one of {shard[1]} shards, {shards[other]} one of {other[1]}"
-        raise ConfigurationError(msg)
-    first = shards.setdefault(shard, path)
-    if first != path:
-        msg = f"shard {name} is in {first} and again in {path}; leave one out"
-        raise InputError(msg)
+def _missing(shards: set[str]) -> tuple[str, ...]:
+    totals = {int(name.partition("/")[2]) for name in shards if _SHARD.fullmatch(name)}
+    named = (f"{k}/{n}" for n in sorted(totals) for k in range(1, n + 1))
+    return tuple(name for name in named if name not in shards)

@@ -134,28 +134,27 @@ class JudgeGrader:
         return make_grade(float(verdict), grader=self.name, threshold=0.5)
 
     def _ask(self, prompts: Sequence[str]) -> list[bool | None]:
+        context = copy_context()
         with ThreadPoolExecutor(self._width) as pool:
-            sent = [
-                pool.submit(copy_context().run, self._generate, prompt)
-                for prompt in prompts
+            replies = [
+                *pool.map(lambda each: context.copy().run(self._reply, each), prompts)
             ]
-            try:
-                errors = [future.exception() for future in sent]
-            except BaseException:
-                pool.shutdown(wait=False, cancel_futures=True)
-                raise
-        failed = [error for error in errors if error is not None]
-        self._has_answered = self._has_answered or len(failed) < len(sent)
+        failed = [each for each in replies if isinstance(each, Exception)]
+        self._has_answered = self._has_answered or len(failed) < len(replies)
         if failed and not self._has_answered:
             kind = type(failed[0]).__name__
             msg = (
-                f"{self.name} failed in all of {len(sent)} requests, first with {kind}"
+                f"{self.name} failed in all of {len(replies)} requests, first with "
+                f"{kind}"
             )
             raise ScoringError(msg) from failed[0]
-        return [
-            None if error is not None else _verdict(future.result())
-            for future, error in zip(sent, errors, strict=True)
-        ]
+        return [_verdict(reply) for reply in replies]
+
+    def _reply(self, prompt: str) -> object:
+        try:
+            return self._generate(prompt)
+        except Exception as error:  # noqa: BLE001 - the next request may succeed
+            return error
 
 
 _TASK = """\

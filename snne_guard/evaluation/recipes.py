@@ -6,9 +6,8 @@ import itertools
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 from pydantic import TypeAdapter, ValidationError
@@ -30,14 +29,25 @@ _CALLS = (3, 4, 5, 7, 11)
 _DRAWS = TypeAdapter(tuple[DrawCost, ...])
 
 
-class _Plan(NamedTuple):
-    """A recipe before it is measured: which of the recorded samples it takes."""
+@dataclass(slots=True, kw_only=True)
+class _Plan:
+    """A recipe while it is measured.
+
+    Attributes:
+        places: Which of the recorded samples it takes.
+        views: Their views.
+        check: Whether its last call is a self-check.
+        us: ``u`` of each question, 1 where a guard has none.
+        cost: Of all of them, None as soon as one does not tell it.
+    """
 
     name: str
     calls: int
-    views: tuple[str, ...]
     places: tuple[int, ...]
+    views: tuple[str, ...]
     check: bool
+    us: list[float] = field(default_factory=list[float])
+    cost: Cost | None = field(default_factory=Cost)
 
 
 class RecipeTable:
@@ -61,9 +71,7 @@ class RecipeTable:
         self._calls = calls
         self._prices = prices
         self._layout: tuple[tuple[str, ...], bool] | None = None
-        self._plans: dict[str, _Plan] = {}
-        self._us: dict[str, list[float]] = {}
-        self._costs: dict[str, Cost | None] = {}
+        self._plans: list[_Plan] = []
         self._thirds: list[int] = []
         self._correct: list[int] = []
 
@@ -82,19 +90,25 @@ class RecipeTable:
         layout = tuple(each.view or PLAIN for each in samples), checked
         if self._layout is None:
             self._layout = layout
-            plans = _plans(layout[0], self._calls, checked=checked)
-            self._plans = {_key(plan): plan for plan in plans}
-            self._us = {key: [] for key in self._plans}
-            self._costs = dict.fromkeys(self._plans, Cost())
-        if layout != self._layout or {p.name for p in self._plans.values()} <= {PLAIN}:
+            plans = [*_plans(layout[0], self._calls, checked=checked)]
+            self._plans = [] if {plan.name for plan in plans} <= {PLAIN} else plans
+        if layout != self._layout or not self._plans:
             return
         self._thirds.append(shard_of(row.id, 3))
         self._correct.append(correct)
         drawn = _draws(row)
-        for key, u in _uncertainties(row, answer, samples, self._plans):
-            self._us[key].append(u)
-            before, cost = self._costs[key], _cost(drawn, self._plans[key])
-            self._costs[key] = None if before is None or cost is None else before + cost
+        p_correct = UNKNOWN if row.self_check is None else row.self_check
+        scored = {
+            places: _disagreement(row, answer, [samples[at] for at in places])
+            for places in {plan.places for plan in self._plans}
+        }
+        for plan in self._plans:
+            u = scored[plan.places]
+            if u is not None and plan.check:
+                u = SelfCheck().uncertainty(disagreement=u, p_correct=p_correct)
+            plan.us.append(1.0 if u is None else u)
+            cost = _cost(drawn, plan)
+            plan.cost = plan.cost and cost and plan.cost + cost
 
     def compared(self, *, draws: int) -> RecipeComparison | None:
         """Return what the recipes are worth, None where there is nothing to compare.
@@ -104,7 +118,7 @@ class RecipeTable:
         """
         if len(set(self._correct)) <= 1:
             return None
-        us = {key: np.array(values) for key, values in self._us.items()}
+        us = {_key(plan): np.array(plan.us) for plan in self._plans}
         thirds, correct = np.array(self._thirds), np.array(self._correct)
         draw_again = partial(bootstrap, metrics=("auroc",), draws=draws)
         figures = draw_again(us, correct)
@@ -113,10 +127,10 @@ class RecipeTable:
                 name=plan.name,
                 calls=plan.calls,
                 rounds=1 + plan.check,
-                auroc=figures.interval(key, "auroc"),
-                cost=_priced(self._costs[key], self._prices),
+                auroc=figures.interval(_key(plan), "auroc"),
+                cost=_priced(plan.cost, self._prices),
             )
-            for key, plan in self._plans.items()
+            for plan in self._plans
         ]
         usual = f"{self._calls} {PLAIN}"
         plain = next((each for each in recipes if _key(each) == usual), None)
@@ -170,22 +184,6 @@ def _key(recipe: _Plan | Recipe) -> str:
 
 
 # -- What a recipe finds ---------------------------------------------------------------
-
-
-def _uncertainties(
-    row: Recording, answer: Sample, samples: list[Sample], plans: Mapping[str, _Plan]
-) -> Iterator[tuple[str, float]]:
-    """Yield ``u`` of a question for each recipe, 1 where a guard has none."""
-    p_correct = UNKNOWN if row.self_check is None else row.self_check
-    scored = {
-        places: _disagreement(row, answer, [samples[at] for at in places])
-        for places in {plan.places for plan in plans.values()}
-    }
-    for key, plan in plans.items():
-        u = scored[plan.places]
-        if u is not None and plan.check:
-            u = SelfCheck().uncertainty(disagreement=u, p_correct=p_correct)
-        yield key, 1.0 if u is None else u
 
 
 def _disagreement(

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from snne_guard.errors import MissingExtraError
-from snne_guard.evaluation.metrics import dense_ranks, risk_coverage
+from snne_guard.evaluation.metrics import risk_coverage
 from snne_guard.evaluation.plan import BASELINE
 from snne_guard.evaluation.results import TITLES, Evaluation
 from snne_guard.text import printable
@@ -76,9 +76,6 @@ def _charts(evaluation: Evaluation) -> dict[str, str]:
     plotted = _plotted(evaluation)
     first = evaluation.first
     return {
-        "ROC: share of wrong answers found, by share of right answers flagged": _roc(
-            plotted, correct
-        ),
         "Risk and coverage: error rate among the most certain answers": _risk(
             plotted, correct
         ),
@@ -94,23 +91,6 @@ def _plotted(evaluation: Evaluation) -> dict[str, FloatArray]:
     best = [row.name for row in evaluation.ranked if row.name not in {first, BASELINE}]
     names = [first, *best[: _CURVES - 2], BASELINE]
     return {name: evaluation.uncertainties[name] for name in names}
-
-
-def _roc(plotted: Mapping[str, FloatArray], correct: FloatArray) -> str:
-    figure, axes = _figure("right answers flagged", "wrong answers found")
-    axes.plot([0, 1], [0, 1], color="0.6", linewidth=0.8)
-    for name, values in plotted.items():
-        # One point a distinct value, the most uncertain answers first.
-        ranks = dense_ranks(values, correct)
-        wrong = np.bincount(ranks, weights=1 - correct)[::-1].cumsum()
-        right = np.bincount(ranks, weights=correct)[::-1].cumsum()
-        _line(
-            axes,
-            np.append(0, right / right[-1]),
-            np.append(0, wrong / wrong[-1]),
-            name,
-        )
-    return _picture(figure, axes)
 
 
 def _risk(plotted: Mapping[str, FloatArray], correct: FloatArray) -> str:

@@ -188,8 +188,9 @@ def test_drift_refuses_recordings_that_were_drawn_in_another_way(
 def test_names_from_a_recording_cannot_drive_the_terminal(
     tmp_path: Path, out: Path
 ) -> None:
-    recording = write(tmp_path / "a.jsonl", settings={"model": "m\x1b[2J[red]"})
+    drawn = {"models": ["m\x1b[2J[red]", "k"]}
+    recording = write(tmp_path / "a.jsonl", drawn=drawn)
     found = run("calibrate", recording, "--error-rate", 0.1, "-o", out)
     assert found.exit_code == 0, found.output
     assert "\x1b" not in found.output
-    assert "[red]" in found.stdout
+    assert "[red]" in found.stderr

@@ -24,7 +24,6 @@ def test_labels_are_read_back_the_last_one_of_each(tmp_path: Path) -> None:
         assert file.counts([row, other]) == {"right": 1, "wrong": 0, "left": 1}
     labels = read_labels(path)
     assert [one.label for one in with_labels([row, other], labels)] == [1, None]
-    assert labels["1"].at
     assert "hidden" not in path.read_text()
 
 

@@ -93,7 +93,7 @@ def test_pictures_are_whole_svg_files() -> None:
     sources = re.findall(
         r'src="data:image/svg\+xml;base64,([^"]*)"', to_html([evaluation()])
     )
-    assert len(sources) == 3
+    assert len(sources) == 2
     for source in sources:
         root = ET.fromstring(b64decode(source))  # noqa: S314 - our own
         assert root.tag == "{http://www.w3.org/2000/svg}svg"
