@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import BinaryIO, TypeVar
 
+import typer
 from rich.console import Console
 from rich.progress import Progress
 
@@ -22,9 +23,7 @@ Row = TypeVar("Row", Question, Recording)
 
 def note(message: str) -> None:
     """Write one message to standard error."""
-    console = Console(stderr=True, soft_wrap=True)
-    shown = f"snne-guard: {printable(message, lines=True)}"
-    console.print(shown, markup=False, highlight=False, emoji=False)
+    typer.echo(f"snne-guard: {printable(message, lines=True)}", err=True)
 
 
 def source(name: str) -> str | BinaryIO:

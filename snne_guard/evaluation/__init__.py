@@ -20,7 +20,7 @@ from snne_guard.evaluation.label import (
 )
 from snne_guard.evaluation.merge import Merged, merge_recordings
 from snne_guard.evaluation.metrics import auarc, auroc, prr, risk_coverage
-from snne_guard.evaluation.model_graders import BertScoreGrader, JudgeGrader
+from snne_guard.evaluation.model_graders import JudgeGrader, bert_score
 from snne_guard.evaluation.numeric import numeric_match
 from snne_guard.evaluation.recordings import (
     Question,
@@ -35,7 +35,6 @@ from snne_guard.evaluation.results import Evaluation, MethodResult
 
 __all__ = [
     "GRADERS",
-    "BertScoreGrader",
     "Bootstrap",
     "Evaluation",
     "Grade",
@@ -51,6 +50,7 @@ __all__ = [
     "ReferenceGrader",
     "auarc",
     "auroc",
+    "bert_score",
     "bootstrap",
     "evaluate",
     "graded",

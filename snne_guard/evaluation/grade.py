@@ -19,6 +19,7 @@ __all__ = [
     "GRADERS",
     "Grade",
     "Grader",
+    "Measure",
     "ReferenceGrader",
     "contains",
     "graded",
@@ -225,9 +226,9 @@ def resolve_grader(name: str, /) -> Grader:
         _rouge_scorer()  # missing now rather than at the first recording
         return ReferenceGrader(name=name, measure=rouge_l_f1)
     if name == "bert_score":
-        from snne_guard.evaluation.model_graders import BertScoreGrader
+        from snne_guard.evaluation.model_graders import bert_score
 
-        return BertScoreGrader()
+        return ReferenceGrader(name=name, measure=bert_score())
     msg = f"expected a grader among {GRADERS}, got {name!r}"
     raise ConfigurationError(msg)
 

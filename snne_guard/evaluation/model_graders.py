@@ -9,25 +9,22 @@ from contextvars import copy_context
 from typing import Any
 
 from snne_guard.errors import ConfigurationError, MissingExtraError, ScoringError
-from snne_guard.evaluation.grade import (
-    Grade,
-    is_abstention,
-    is_unanswerable,
-    make_grade,
-)
+from snne_guard.evaluation.grade import Grade, Measure, is_unanswerable, make_grade
 from snne_guard.evaluation.recordings import Recording
 
-__all__ = ["BertScoreGrader", "JudgeGrader"]
+__all__ = ["JudgeGrader", "bert_score"]
 
 _PAPER_MODEL = "microsoft/deberta-v2-xlarge-mnli"
 _LONGEST = 512  # tokens; some tokenizers state no limit, which overflows
 
 
-class BertScoreGrader:
-    """F1 of BERTScore with the best reference, without idf and without rescaling.
+def bert_score(
+    model: str = _PAPER_MODEL, /, *, num_layers: int | None = None
+) -> Measure:
+    """Return a measure for ``ReferenceGrader``: BERTScore's F1 with the best reference.
 
-    It draws no line between right and wrong. Unrelated texts score well above 0. An
-    empty answer scores 0, and empty references are left out.
+    It is computed without idf and without rescaling, so unrelated texts score well
+    above 0. An empty answer scores 0, and empty references are left out.
 
     Args:
         model: Name on the Hugging Face Hub, or a folder; the paper's by default.
@@ -41,42 +38,19 @@ class BertScoreGrader:
     Source:
         Zhang et al. 2020, "BERTScore"; bert-score 0.3.13.
     """
+    scorer = _bert_scorer(model, num_layers)
 
-    name = "bert_score"
-
-    def __init__(
-        self, model: str = _PAPER_MODEL, *, num_layers: int | None = None
-    ) -> None:
-        self._scorer = _bert_scorer(model, num_layers)
-
-    def __call__(self, recordings: Sequence[Recording], /) -> list[Grade | None]:
-        """Return one grade a recording, None for those without references."""
-        pairs = [
-            (place, row.main_answer, reference)
-            for place, row in enumerate(recordings)
-            if row.main_answer.strip() and not is_unanswerable(row)
-            for reference in _references(row)
-        ]
-        best: dict[int, float] = {}
-        for (place, _, _), f1 in zip(pairs, self._f1(pairs), strict=True):
-            best[place] = max(best.get(place, 0.0), f1)
-        return [self._grade(row, best.get(at)) for at, row in enumerate(recordings)]
-
-    def _f1(self, pairs: Sequence[tuple[int, str, str]]) -> list[float]:
-        if not pairs:
-            return []
-        answers = [answer for _, answer, _ in pairs]
-        references = [reference for _, _, reference in pairs]
-        _, _, f1 = self._scorer.score(answers, references)
-        # A cosine can be a little below 0, and above 1 in its last digits.
-        return [min(max(value, 0.0), 1.0) for value in f1.tolist()]
-
-    def _grade(self, recording: Recording, f1: float | None) -> Grade | None:
-        if is_unanswerable(recording):
-            f1 = float(is_abstention(recording.main_answer))
-        elif not _references(recording):
+    def measure(answer: str, references: Sequence[str]) -> float | None:
+        usable = [text for text in references if text.strip()]
+        if not usable:
             return None
-        return make_grade(f1 or 0.0, grader=self.name, threshold=None)
+        if not answer.strip():
+            return 0.0
+        _, _, f1 = scorer.score([answer], [usable])
+        # A cosine can be a little below 0, and above 1 in its last digits.
+        return min(max(float(f1[0]), 0.0), 1.0)
+
+    return measure
 
 
 class JudgeGrader:
@@ -204,10 +178,6 @@ _VERDICT = re.compile(
 def _verdict(reply: object) -> bool | None:
     verdict = _VERDICT.match(reply) if isinstance(reply, str) else None
     return None if verdict is None else verdict[1].lower() == "yes"
-
-
-def _references(recording: Recording) -> list[str]:
-    return [text for text in recording.answers or () if text.strip()]
 
 
 def _bert_scorer(model: str, num_layers: int | None) -> Any:  # noqa: ANN401 - no types

@@ -168,7 +168,7 @@ def score_recordings(
         settings=settings
         | {
             "n": size + (self_check is not None),
-            **_check_settings(self_check),
+            **({} if self_check is None else _check_settings(self_check)),
             "include_answer": include_answer,
             "method": chosen.name,
             "similarity": name if chosen.compares_answers else None,
@@ -240,9 +240,7 @@ def _self_check(recording: Recording, check: SelfCheck | None) -> float | None:
     return UNKNOWN if recording.self_check is None else recording.self_check
 
 
-def _check_settings(check: SelfCheck | None) -> dict[str, Any]:
-    if check is None:
-        return {}
+def _check_settings(check: SelfCheck) -> dict[str, Any]:
     return {"self_check": check.prompt, "self_check_weight": check.weight}
 
 

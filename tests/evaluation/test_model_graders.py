@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from snne_guard.errors import ConfigurationError, ScoringError
-from snne_guard.evaluation import BertScoreGrader, Grade, JudgeGrader
+from snne_guard.evaluation import Grade, JudgeGrader, ReferenceGrader, bert_score
 from tests.evaluation.support import recording
 
 RIGHT = Grade(quality=1.0, correct=1, grader="judge")
@@ -119,7 +119,8 @@ def tiny_bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.slow
 def test_bert_score_takes_the_best_reference(tiny_bert: Path) -> None:
-    grader = BertScoreGrader(str(tiny_bert), num_layers=2)
+    measure = bert_score(str(tiny_bert), num_layers=2)
+    grader = ReferenceGrader(name="bert_score", measure=measure)
     same, other, empty, none, impossible = grader(
         [
             recording(
@@ -149,13 +150,11 @@ def test_bert_score_agrees_with_the_package(tiny_bert: Path) -> None:
     scorer._tokenizer.model_max_length = 64  # without a limit bert-score overflows
     answer, reference = "the cat sat", "the dog ran"
     _, _, f1 = scorer.score([answer], [reference])
-    grader = BertScoreGrader(str(tiny_bert), num_layers=2)
-    (grade,) = grader([recording(main_answer=answer, answers=[reference])])
-    assert grade is not None
-    assert grade.quality == pytest.approx(float(f1[0]), abs=1e-6)
+    measure = bert_score(str(tiny_bert), num_layers=2)
+    assert measure(answer, [reference]) == pytest.approx(float(f1[0]), abs=1e-6)
 
 
 @pytest.mark.slow
 def test_bert_score_wants_a_layer_of_unknown_models() -> None:
     with pytest.raises(ConfigurationError, match="num_layers"):
-        BertScoreGrader("some/model")
+        bert_score("some/model")
