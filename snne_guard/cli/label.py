@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -13,7 +14,8 @@ from rich.rule import Rule
 from rich.text import Text
 
 from snne_guard.cli.console import note
-from snne_guard.evaluation import Label, LabelFile, Recording, read_recordings
+from snne_guard.evaluation import Label, Recording, read_labels, read_recordings
+from snne_guard.evaluation.jsonl import AppendFile
 from snne_guard.evaluation.label import (
     answer_digest,
     is_labelled,
@@ -50,46 +52,43 @@ def label(
     if len(rows) < len(recorded):
         note(f"{len(recorded) - len(rows)} answers have a label in the recording")
     path, status = labels_path(recording), 0
-    with LabelFile(path) as file:
-        left = [row for row in rows if not is_labelled(row, file.labels)]
+    with AppendFile(path) as file:
+        labels = read_labels(path)
+        left = [row for row in rows if not is_labelled(row, labels)]
         try:
-            _ask(Console(), file, random_order(left), rows)
+            _ask(Console(), file, labels, random_order(left))
         except KeyboardInterrupt:
             status = _INTERRUPTED
-        counts = file.counts(rows)
-    for word, count in counts.items():
-        typer.echo(f"{word:<12} {count}")
+    given = [labels[row.id].label for row in rows if is_labelled(row, labels)]
+    typer.echo(f"right        {sum(given)}")
+    typer.echo(f"wrong        {len(given) - sum(given)}")
+    typer.echo(f"left         {len(rows) - len(given)}")
     typer.echo(f"labels       {path}")
     raise typer.Exit(status)
 
 
 def _ask(
-    console: Console, file: LabelFile, asked: Sequence[Recording], rows: list[Recording]
+    console: Console,
+    file: AppendFile,
+    labels: dict[str, Label],
+    asked: Sequence[Recording],
 ) -> None:
     """Show answer after answer and write the label of each, until ``q``."""
     at = 0
-    shown: Recording | None = None
     while at < len(asked):
-        current = asked[at]
-        if current is not shown:
-            counts = file.counts(rows)
-            title = ", ".join(f"{n} {word}" for word, n in counts.items())
-            console.print(Rule(Text(title), align="left", style="dim"))
-            labelled = is_labelled(current, file.labels)
-            _show(console, current, file.labels[current.id] if labelled else None)
-            shown = current
+        row = asked[at]
+        title = Text(f"{at + 1} of {len(asked)}")
+        console.print(Rule(title, align="left", style="dim"))
+        _show(console, row, labels[row.id] if is_labelled(row, labels) else None)
         key = _key(console)
         if key == "q":
             return
-        if key == "s":
-            at += 1
-        elif key == "b":
-            at = max(0, at - 1)
-        else:
-            verdict, digest = _VERDICTS[key], answer_digest(current)
-            file.add(Label(id=current.id, label=verdict, answer=digest))
+        if key in _VERDICTS:
+            verdict = _VERDICTS[key]
+            labels[row.id] = Label(id=row.id, label=verdict, answer=answer_digest(row))
+            file.append(asdict(labels[row.id]))
             console.print(Text(_WORDS[verdict], style="bold"))
-            at += 1
+        at = max(0, at - 1) if key == "b" else at + 1
 
 
 def _key(console: Console) -> str:

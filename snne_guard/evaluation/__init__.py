@@ -13,7 +13,6 @@ from snne_guard.evaluation.grade import (
 )
 from snne_guard.evaluation.label import (
     Label,
-    LabelFile,
     read_labelled,
     read_labels,
     with_labels,
@@ -42,7 +41,6 @@ __all__ = [
     "Interval",
     "JudgeGrader",
     "Label",
-    "LabelFile",
     "Merged",
     "MethodResult",
     "Question",

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -12,13 +12,12 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from snne_guard.errors import InputError
-from snne_guard.evaluation.jsonl import AppendFile, read_objects, whole_lines
+from snne_guard.evaluation.jsonl import read_objects, whole_lines
 from snne_guard.evaluation.recordings import Recording, Verdict, read_recordings
 from snne_guard.files import first_problem
 
 __all__ = [
     "Label",
-    "LabelFile",
     "answer_digest",
     "is_labelled",
     "labels_path",
@@ -137,58 +136,6 @@ def random_order(recordings: Iterable[Recording], /) -> list[Recording]:
         return blake2b(recording.id.encode(), digest_size=16).digest()
 
     return sorted(recordings, key=place)
-
-
-class LabelFile(AppendFile):
-    """A file of labels that one process appends to.
-
-    Args:
-        path: Created where there is none.
-
-    Attributes:
-        labels: The last label of each id.
-
-    Raises:
-        ConfigurationError: Another process writes the file.
-        InputError: A line is no label.
-        OSError: It cannot be read or written.
-
-    Example:
-        >>> import tempfile
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     path = Path(folder) / "a.labels.jsonl"
-        ...     with LabelFile(path) as file:
-        ...         file.add(Label(id="1", label=1, answer="0123"))
-        ...     read_labels(path)["1"].label
-        1
-    """
-
-    def __init__(self, path: str | os.PathLike[str], /) -> None:
-        super().__init__(path)
-        try:
-            self.labels = {label.id: label for label in self.read(_label)}
-        except BaseException:
-            self.close()
-            raise
-
-    def add(self, label: Label, /) -> None:
-        """Write a label; it replaces the one that its answer had before.
-
-        Raises:
-            OSError: It cannot be written.
-        """
-        self.append(asdict(label))
-        self.labels[label.id] = label
-
-    def counts(self, recordings: Sequence[Recording], /) -> dict[str, int]:
-        """Return how many answers are right, wrong and not yet labelled."""
-        known = [row for row in recordings if is_labelled(row, self.labels)]
-        right = sum(self.labels[row.id].label for row in known)
-        return {
-            "right": right,
-            "wrong": len(known) - right,
-            "left": len(recordings) - len(known),
-        }
 
 
 def _label(row: Mapping[str, Any]) -> Label:

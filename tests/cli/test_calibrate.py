@@ -10,10 +10,9 @@ import pytest
 
 from snne_guard.decision import Calibration
 from snne_guard.evaluation import Recording, read_recordings, shard_of
-from snne_guard.evaluation.label import Label, LabelFile, answer_digest, labels_path
 from snne_guard.self_check import SelfCheck
 from tests.cli.support import run
-from tests.evaluation.support import EXAMPLE
+from tests.evaluation.support import EXAMPLE, write_labels
 
 
 def write(path: Path, n: int = 120, *, shift: int = 0, **fields: Any) -> Path:
@@ -71,9 +70,7 @@ def test_labels_that_allow_nothing_end_with_status_3(
 
 def test_labels_beside_the_recording_win(recording: Path, out: Path) -> None:
     rows = [Recording.from_dict(json.loads(x)) for x in recording.open()]
-    with LabelFile(labels_path(recording)) as file:
-        for row in rows[:10]:
-            file.add(Label(id=row.id, label=0, answer=answer_digest(row)))
+    write_labels(recording, 0, rows[:10])
     result = run("calibrate", recording, "--error-rate", 0.3, "--out", out)
     assert "120 answers, 46 of them wrong" in result.stdout
 

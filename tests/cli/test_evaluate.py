@@ -9,11 +9,11 @@ import pytest
 from langchain_core.messages import AIMessage
 from langchain_core.runnables import RunnableLambda
 
-from snne_guard.evaluation import Label, LabelFile, evaluate, read_recordings
+from snne_guard.evaluation import evaluate, read_recordings
 from snne_guard.evaluation.grade import resolve_grader
-from snne_guard.evaluation.label import answer_digest, labels_path
+from snne_guard.evaluation.label import labels_path
 from tests.cli.support import run
-from tests.evaluation.support import EXAMPLE, ROWS, write_jsonl
+from tests.evaluation.support import EXAMPLE, ROWS, write_jsonl, write_labels
 
 
 @pytest.fixture
@@ -121,8 +121,7 @@ def test_files_are_ranked_apart(recording: Path, tmp_path: Path) -> None:
 def test_labels_beside_the_file_win(recording: Path) -> None:
     (row, *_) = read_recordings(recording)
     flipped = 1 - int(row.label or 0)
-    with LabelFile(labels_path(recording)) as file:
-        file.add(Label(id=row.id, label=flipped, answer=answer_digest(row)))
+    write_labels(recording, flipped, [row])
     before = sum(one.label or 0 for one in read_recordings(recording))
     share = (before + (1 if flipped else -1)) / 40
     found = run("evaluate", recording, "--methods", "snne", "--draws", "5")

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from snne_guard.evaluation import Recording
+from snne_guard.evaluation.label import answer_digest, labels_path
 
 PROJECT = Path(__file__).parents[2]
 EXAMPLE = PROJECT / "examples" / "calibration" / "recording.jsonl"
@@ -63,3 +64,11 @@ def write_jsonl(path: Path, rows: list[dict[str, Any]] = ROWS) -> Path:
     """Write the rows to a file and return its path."""
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     return path
+
+
+def write_labels(path: Path, label: int, rows: list[Recording]) -> None:
+    """Give the answers of a recording a label, as ``snne-guard label`` does."""
+    lines: list[dict[str, Any]] = [
+        {"id": row.id, "label": label, "answer": answer_digest(row)} for row in rows
+    ]
+    write_jsonl(labels_path(path), lines)

@@ -9,19 +9,17 @@ from pathlib import Path
 import pytest
 
 from snne_guard.errors import ConfigurationError, InputError
-from snne_guard.evaluation import Label, LabelFile, read_labels, with_labels
+from snne_guard.evaluation import Label, read_labels, with_labels
 from snne_guard.evaluation.jsonl import AppendFile
 from snne_guard.evaluation.label import answer_digest, is_labelled, random_order
-from tests.evaluation.support import recording
+from tests.evaluation.support import recording, write_jsonl
 
 
 def test_labels_are_read_back_the_last_one_of_each(tmp_path: Path) -> None:
     path = tmp_path / "a.labels.jsonl"
     row, other = recording(id="1", main_answer="hidden"), recording(id="2")
-    with LabelFile(path) as file:
-        file.add(Label(id="1", label=0, answer=answer_digest(row)))
-        file.add(Label(id="1", label=1, answer=answer_digest(row)))
-        assert file.counts([row, other]) == {"right": 1, "wrong": 0, "left": 1}
+    digest = answer_digest(row)
+    write_jsonl(path, [{"id": "1", "label": n, "answer": digest} for n in (0, 1)])
     labels = read_labels(path)
     assert [one.label for one in with_labels([row, other], labels)] == [1, None]
     assert "hidden" not in path.read_text()
@@ -61,9 +59,8 @@ def test_there_are_no_labels_where_there_is_no_file(tmp_path: Path) -> None:
 def test_a_line_that_is_no_label_is_named(tmp_path: Path, line: str) -> None:
     path = tmp_path / "a.labels.jsonl"
     path.write_text('{"id": "0", "label": 1, "answer": "x"}\n' + line + "\n")
-    for read in (read_labels, LabelFile):
-        with pytest.raises(InputError, match=r"a\.labels\.jsonl, line 2: expected a "):
-            read(path)
+    with pytest.raises(InputError, match=r"a\.labels\.jsonl, line 2: expected a "):
+        read_labels(path)
 
 
 def test_an_unfinished_line_is_cut_off_and_a_finished_one_is_kept(
@@ -73,15 +70,15 @@ def test_an_unfinished_line_is_cut_off_and_a_finished_one_is_kept(
     whole = '{"id": "0", "label": 1, "answer": "x"}'
     path.write_text(f'{whole}\n{{"id": "1", "la')
     assert list(read_labels(path)) == ["0"]
-    with LabelFile(path) as file:
-        assert list(file.labels) == ["0"]
+    more = {"id": "2", "label": 0, "answer": "y"}
+    with AppendFile(path) as file:
         assert path.read_text() != f"{whole}\n"  # nothing is lost before a label comes
-        file.add(Label(id="2", label=0, answer="y"))
+        file.append(more)
     assert list(read_labels(path)) == ["0", "2"]
     path.write_text(f"{whole}\n{whole.replace('0', '1')}")
     assert list(read_labels(path)) == ["0", "1"]
-    with LabelFile(path) as file:
-        file.add(Label(id="2", label=0, answer="y"))
+    with AppendFile(path) as file:
+        file.append(more)
     assert list(read_labels(path)) == ["0", "1", "2"]
 
 

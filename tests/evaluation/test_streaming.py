@@ -94,9 +94,11 @@ def test_many_recordings_are_graded_a_few_at_a_time() -> None:
 
 
 def test_a_grader_grades_each_recording() -> None:
-    bare = [recording(id="1"), recording(id="2")]
+    def short(recordings: Sequence[Recording], /) -> list[Grade | None]:
+        return [None for _ in recordings[1:]]
+
     with pytest.raises(ValueError, match="shorter"):
-        [*graded(bare, lambda _: [None])]
+        [*graded([recording(id="1"), recording(id="2")], short)]
 
 
 _MEASURED = """
