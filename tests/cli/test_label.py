@@ -72,7 +72,7 @@ def test_keys_may_be_capital_and_others_are_asked_for_again(recording: Path) -> 
 
 def test_back_replaces_a_label(recording: Path) -> None:
     found = run("label", recording, keys="b\nr\nb\nw\nq\n")
-    assert shown(found.stdout) == ["c", "i", "c", "i"]
+    assert shown(found.stdout) == ["c", "c", "i", "c", "i"]
     assert "Label      right" in found.stdout
     assert labels(recording) == {"c": 0}
 
