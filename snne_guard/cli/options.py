@@ -37,6 +37,15 @@ Shard = Annotated[
         metavar="K/N", help="Take part K of N of the questions, by their ids."
     ),
 ]
+Ray = Annotated[
+    int | None,
+    typer.Option(
+        "--ray",
+        min=1,
+        metavar="WORKERS",
+        help="Ask by workers on Ray, here or on the cluster at RAY_ADDRESS.",
+    ),
+]
 RecordedModel = Annotated[
     str | None, typer.Option(help="The model, where the recording names none.")
 ]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -20,6 +21,7 @@ from snne_guard.cli.recording import (
     sample_requests,
 )
 from snne_guard.cli.render import cost_in_words
+from snne_guard.distributed import record_file
 from snne_guard.evaluation.record import RecordingFile
 from snne_guard.evaluation.record import record as draw
 from snne_guard.evaluation.recordings import Question, read_questions
@@ -88,6 +90,7 @@ def record(
     max_requests: Annotated[
         int | None, typer.Option(min=1, help="Stop in good order after so many.")
     ] = None,
+    ray: options.Ray = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Ask nothing, print what it would take.")
     ] = False,
@@ -116,7 +119,8 @@ def record(
     asked = list(in_shard(taken, shard))
     view_names = [*VIEWS] if views == "all" else views.split(",") if views else []
     ends = None if stop is None else [_unescaped(text) for text in stop]
-    chat = chat_model(
+    make = partial(
+        chat_model,
         model,
         base_url=base_url,
         stop=ends,
@@ -124,6 +128,7 @@ def record(
         max_tokens=max_tokens,
         seed=seed,
     )
+    chat = make()
     # A model is called as the user named it; the embedded one has a name of its own.
     named = model_name_of(chat) if model == "embedded" else {}
     settings = {
@@ -136,18 +141,17 @@ def record(
         "views": view_names or None,
         **answer_settings_of(chat),
     }
-    guard = SNNEGuard(
-        chat,
+    guarding: dict[str, Any] = {
         # Nothing is paid for samples of an answer that fails.
-        schedule="answer_first",
-        n=1 + samples + self_check,
-        self_check=self_check,
-        views=view_names,
-        temperature=temperature,
-        timeout=timeout,
-        max_concurrency=max_concurrency,
-        prices=options.prices_of(prices),
-    )
+        "schedule": "answer_first",
+        "self_check": self_check,
+        "views": view_names,
+        "temperature": temperature,
+        "timeout": timeout,
+        "max_concurrency": max_concurrency,
+        "prices": options.prices_of(prices),
+    }
+    guard = SNNEGuard(chat, n=1 + samples + self_check, **guarding)
     sampling = sample_requests(
         view_names, samples=samples, takes_n=capabilities(chat).n
     )
@@ -177,18 +181,20 @@ def record(
     with RecordingFile(output, settings=settings, shard=shard) as file:
         try:
             with progress_shown() as show:
-                run = draw(
-                    asked,
-                    ask,
-                    file,
-                    n_samples=samples,
-                    max_concurrency=max_concurrency,
-                    retry_failed=retry_failed,
-                    max_requests=max_requests,
-                    requests_each=1 + len(sampling) + self_check,
-                    on_done=show,
-                )
-                tally = asyncio.run(run)
+                limits: dict[str, Any] = {
+                    "n_samples": samples,
+                    "retry_failed": retry_failed,
+                    "max_requests": max_requests,
+                    "requests_each": 1 + len(sampling) + self_check,
+                    "on_done": show,
+                }
+                if ray:
+                    before = messages_for("", model=model, system=system)[:-1]
+                    asking = {"model": make, "messages": before, "workers": ray}
+                    tally = record_file(asked, file, **asking, **guarding, **limits)
+                else:
+                    limits["max_concurrency"] = max_concurrency
+                    tally = asyncio.run(draw(asked, ask, file, **limits))
         except KeyboardInterrupt:
             note("interrupted; the same command goes on")
             raise typer.Exit(INTERRUPTED) from None

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 import typer
 
-from snne_guard import __version__
 from snne_guard.cli import options
 from snne_guard.cli.console import check_outputs, note, progress, source
-from snne_guard.errors import InputError
 from snne_guard.evaluation import Recording, read_recordings, write_recordings
-from snne_guard.scorers import score as score_answers
+from snne_guard.evaluation.scored import score_fields, score_recording
 from snne_guard.types import Score
 
 __all__ = ["score"]
@@ -52,14 +49,14 @@ def score(
 
     def scored() -> Iterator[Recording]:
         for row in progress(read_recordings(source(file)), what=file):
-            result = _score(
+            result = score_recording(
                 row,
                 method=method,
                 similarity=similarity,
                 include_answer=not without_answer,
             )
             scores.append(replace(result, matrix=None))
-            yield replace(row, extra={**row.extra, "snne_guard": _record(result)})
+            yield replace(row, extra={**row.extra, "snne_guard": score_fields(result)})
 
     if output is None:
         deque(scored(), maxlen=0)
@@ -70,44 +67,6 @@ def score(
     methods = {score.method for score in scores if score.uncertainty is not None}
     if len(methods) > 1:
         note(f"u of {' and '.join(sorted(methods))} is not comparable; use --method")
-
-
-def _score(
-    recording: Recording,
-    *,
-    include_answer: bool,
-    **options: Any,  # noqa: ANN401 - of score
-) -> Score:
-    answers = recording.samples
-    logprobs = recording.token_logprobs or (None,) * len(answers)
-    if include_answer:
-        answers = (recording.main_answer, *answers)
-        logprobs = (recording.main_logprobs, *logprobs)
-    try:
-        return score_answers(
-            answers,
-            token_logprobs=logprobs,
-            question=recording.question,
-            include_answer=include_answer,
-            **options,
-        )
-    except InputError as error:
-        msg = f"recording {recording.id!r}: {error}"
-        raise InputError(msg) from error
-
-
-def _record(score: Score) -> dict[str, Any]:
-    return {
-        "method": score.method,
-        "similarity": score.similarity,
-        "tau": score.tau,
-        # JSON has no word for infinity.
-        "score": score.value if math.isfinite(score.value) else None,
-        "uncertainty": score.uncertainty,
-        "n": score.n,
-        "reasons": list(score.reasons),
-        "version": __version__,
-    }
 
 
 def _summary(scores: Sequence[Score]) -> Iterator[str]:

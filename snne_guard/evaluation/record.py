@@ -34,6 +34,7 @@ __all__ = [
     "failures_path",
     "keep",
     "known",
+    "over_limit",
     "record",
 ]
 
@@ -215,10 +216,7 @@ class _Budget:
         n = 1 + sum(not task.done() for task in running)
         if self.most is None or self.spent + n * self.each <= self.most:
             return None
-        return (
-            f"stopped at the limit of {self.most} requests, where a question takes "
-            f"{self.each}; the same command goes on"
-        )
+        return over_limit(self.most, self.each)
 
     def take(self, assessment: Assessment | None) -> None:
         """Count the requests of a question; of one that raised they are not known."""
@@ -315,11 +313,18 @@ def keep(
         Why it failed, None where it is recorded.
     """
     error = failure(drawn, n_samples=n_samples)
-    assessment = None if isinstance(drawn, Exception) else drawn
-    fields = drawn_fields(assessment, settings=file.settings, shard=file.shard)
+    fields = drawn_fields(drawn, settings=file.settings, shard=file.shard)
     file.write(question, fields, error=error)
-    tally.count(None if assessment is None else assessment.cost, error=error)
+    tally.count(None if isinstance(drawn, Exception) else drawn.cost, error=error)
     return error
+
+
+def over_limit(most: int, each: int, /) -> str:
+    """Return that a run ends where no question fits within its requests any more."""
+    return (
+        f"stopped at the limit of {most} requests, where a question takes {each}; "
+        "the same command goes on"
+    )
 
 
 def failure(drawn: Assessment | Exception, *, n_samples: int) -> str | None:
@@ -342,18 +347,17 @@ def asked_fields(question: Question) -> dict[str, Any]:
 
 
 def drawn_fields(
-    assessment: Assessment | None,
+    drawn: Assessment | Exception,
     *,
     settings: Mapping[str, Any],
     shard: str | None = None,
 ) -> dict[str, Any]:
     """Return the fields of a recording that its draws bring; none without an answer."""
-    if assessment is None or assessment.answer is None:
+    if isinstance(drawn, Exception) or drawn.answer is None:
         return {}
-    answer, samples = assessment.answer, assessment.samples
+    answer, samples = drawn.answer, drawn.samples
     replies = (answer, *samples)
-    unknown = "self_check_unknown" in assessment.reasons
-    check = None if unknown else assessment.self_check
+    check = None if "self_check_unknown" in drawn.reasons else drawn.self_check
     return {
         "main_answer": _text(answer),
         "samples": [_text(sample) for sample in samples],
@@ -361,7 +365,7 @@ def drawn_fields(
         "token_logprobs": [sample.token_logprobs for sample in samples],
         "main_tokens": answer.tokens,
         "tokens": [sample.tokens for sample in samples],
-        **({} if assessment.self_check is None else {"self_check": check}),
+        **({} if drawn.self_check is None else {"self_check": check}),
         "settings": settings,
         "drawn": {
             **({} if shard is None else {"shard": shard}),
@@ -369,9 +373,9 @@ def drawn_fields(
             "models": sorted({reply.model for reply in replies if reply.model}),
             "finish_reasons": [reply.finish_reason for reply in replies],
             "kinds": [_kind(reply) for reply in replies],
-            "reasons": [why for why in assessment.reasons if why != "no_threshold"],
-            "cost": assessment.cost.to_dict(),
-            "draws": [known(draw.to_dict()) for draw in assessment.draws],
+            "reasons": [why for why in drawn.reasons if why != "no_threshold"],
+            "cost": drawn.cost.to_dict(),
+            "draws": [known(draw.to_dict()) for draw in drawn.draws],
         },
     }
 

@@ -1,0 +1,365 @@
+"""Recording and scoring on Ray Data: workers on this machine or on a cluster.
+
+Ray is imported where it is used. A worker is an actor around a guard's ``aassess``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from snne_guard.checks import check_whole
+from snne_guard.errors import MissingExtraError
+from snne_guard.evaluation.record import (
+    DRAWN,
+    RecordingFile,
+    Tally,
+    drawn_fields,
+    failure,
+    known,
+    over_limit,
+)
+from snne_guard.evaluation.recordings import Question, Recording
+from snne_guard.evaluation.scored import score_fields, score_recording
+from snne_guard.settings import GuardSettings
+from snne_guard.types import Assessment, Cost, DrawCost, Sample, Score, Similarity
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from ray.data import Dataset
+
+    from snne_guard.sampling.langchain import ChatRunnable
+    from snne_guard.scorers import Method
+
+__all__ = ["record", "record_file", "score"]
+
+_SCORE = "snne_guard"
+_SCORED_AT_ONCE = 1_000  # rows that a task turns into Python objects
+
+
+def record(
+    dataset: Dataset,
+    *,
+    model: Callable[[], ChatRunnable],
+    samples: int = 10,
+    messages: Sequence[tuple[str, str]] = (),
+    settings: Mapping[str, Any] | None = None,
+    workers: int = 2,
+    num_cpus: float = 0.25,
+    num_gpus: float = 0.0,
+    max_concurrency: int = 4,
+    **options: Any,  # noqa: ANN401 - of SNNEGuard
+) -> Dataset:
+    """Draw an answer and samples to each question of a data set.
+
+    A worker that dies is started anew and asks again what it had in hand, at most
+    ``2 * max_concurrency`` questions; what it has handed over is not asked again.
+
+    Args:
+        dataset: Rows as ``read_questions`` takes them: ``question``, and where known
+            ``id``, ``context``, ``answers`` and anything else.
+        model: Returns the chat model; called once in each worker, which reads keys from
+            its own environment.
+        samples: Samples besides the answer.
+        messages: Sent before each question, as ``[("system", "Answer briefly.")]``.
+        settings: What the rows say of how they were drawn; None: as far as the model
+            and the options tell it.
+        workers: Processes that ask.
+        num_cpus: CPUs that Ray reserves for each, a fraction for a model that is
+            served.
+        num_gpus: GPUs for each, for a model that runs in the worker.
+        max_concurrency: Questions, and requests, in flight at once in each worker.
+        **options: Of ``SNNEGuard``, such as ``temperature``, ``self_check`` and
+            ``prices``.
+
+    Returns:
+        The rows, lazily, with the columns of a recording. ``error`` says why a question
+        failed, and is null where it did not.
+
+    Raises:
+        MissingExtraError: Ray is not installed.
+        ConfigurationError: An option makes no sense.
+
+    Example:
+        >>> questions = ray.data.read_json("questions.jsonl")  # doctest: +SKIP
+        >>> rows = record(questions, model=lambda: ChatOpenAI())  # doctest: +SKIP
+        >>> rows.write_parquet("recording")  # doctest: +SKIP
+    """
+    ray = _ray()
+    check_whole(samples, what="samples", least=1)
+    check_whole(workers, what="workers", least=1)
+    n = 1 + samples + bool(options.get("self_check"))
+    guarding = {"schedule": "answer_first", "n": n, **options}
+    # Here a wrong option is named once; in the workers it would be one of many errors.
+    GuardSettings(**guarding, max_concurrency=max_concurrency)
+    return dataset.repartition(
+        target_num_rows_per_block=max_concurrency, strict=True
+    ).map_batches(
+        _Recorder,
+        fn_constructor_args=(model,),
+        fn_constructor_kwargs={
+            "messages": messages,
+            "settings": settings,
+            "max_concurrency": max_concurrency,
+            "guarding": guarding,
+        },
+        # While the last questions of one block are open, the next one is begun.
+        compute=ray.data.ActorPoolStrategy(
+            size=workers, max_concurrent_calls_per_actor=2
+        ),
+        num_cpus=num_cpus,
+        num_gpus=num_gpus,
+        batch_format="pyarrow",
+    )
+
+
+def score(
+    dataset: Dataset,
+    *,
+    method: str | Method = "auto",
+    similarity: str | Similarity | None = None,
+    include_answer: bool = True,
+    num_cpus: float = 1.0,
+    num_gpus: float = 0.0,
+) -> Dataset:
+    """Score how far the recorded answers to each question differ.
+
+    Args:
+        dataset: Rows of a recording, as ``record`` returns them.
+        method: As for ``snne_guard.score``.
+        similarity: Likewise; the model of a name such as ``"nli:MODEL"`` is loaded once
+            in each process.
+        include_answer: Whether the answer is scored beside its samples.
+        num_cpus: CPUs for a task.
+        num_gpus: GPUs for a task.
+
+    Returns:
+        The rows, lazily, with a column ``snne_guard``: ``uncertainty``, ``method``,
+        ``reasons`` and the like; null for a question that failed.
+
+    Raises:
+        MissingExtraError: Ray is not installed.
+
+    Example:
+        >>> rows = score(ray.data.read_parquet("recording"))  # doctest: +SKIP
+        >>> rows.take(1)[0]["snne_guard"]["uncertainty"]  # doctest: +SKIP
+        0.31
+    """
+    _ray()
+    options = {
+        "method": method,
+        "similarity": similarity,
+        "include_answer": include_answer,
+    }
+    return dataset.map_batches(
+        _scored,
+        fn_kwargs=options,
+        num_cpus=num_cpus,
+        num_gpus=num_gpus,
+        batch_format="pyarrow",
+    )
+
+
+def record_file(
+    questions: Sequence[Question],
+    file: RecordingFile,
+    *,
+    n_samples: int,
+    retry_failed: bool = False,
+    max_requests: int | None = None,
+    requests_each: int = 1,
+    on_done: Callable[[Tally], object] = lambda _: None,
+    **options: Any,  # noqa: ANN401 - of record
+) -> Tally:
+    """Draw on Ray what a file does not have yet, a line as each question arrives.
+
+    The options are those of ``snne_guard.evaluation.record.record``, and those of
+    ``record`` above. Workers hand over what they have in hand where a run stops early;
+    it is drawn again.
+    """
+    ray = _ray()
+    import pyarrow as pa
+
+    passed_over = file.ids if retry_failed else file.ids | file.failed_ids()
+    left = {each.id: each for each in questions if each.id not in passed_over}
+    tally = Tally(known=sum(each.id in file.ids for each in questions))
+    stopped = None
+    if max_requests is not None and len(left) * requests_each > max_requests:
+        stopped = over_limit(max_requests, requests_each)
+        left = dict(islice(left.items(), max_requests // requests_each))
+    if left:
+        if not ray.is_initialized():
+            ray.init(log_to_driver=False, logging_level="error")
+        logging.getLogger("ray.data").setLevel(logging.ERROR)
+        ray.data.DataContext.get_current().enable_progress_bars = False
+        asked = pa.table(
+            {
+                "id": list(left),
+                "question": [each.question for each in left.values()],
+                "context": pa.array([q.context for q in left.values()], pa.string()),
+            }
+        )
+        rows = record(
+            ray.data.from_arrow(asked),
+            samples=n_samples,
+            settings=file.settings,
+            **options,
+        )
+        for row in rows.iter_rows():
+            drawn, error = _as_written(row, file), row["error"]
+            file.write(left[row["id"]], drawn, error=error)
+            cost = Cost(**drawn["drawn"]["cost"]) if drawn else None
+            tally.count(cost, error=error)
+            tally.stop_if_down(error)
+            on_done(tally)
+            if tally.stopped:
+                break
+    tally.stopped = tally.stopped or stopped
+    file.forget_recorded_failures()
+    return tally
+
+
+class _Recorder:
+    """A worker: a guard, and the loop that Ray runs its questions in."""
+
+    def __init__(
+        self,
+        model: Callable[[], ChatRunnable],
+        *,
+        messages: Sequence[tuple[str, str]],
+        settings: Mapping[str, Any] | None,
+        max_concurrency: int,
+        guarding: Mapping[str, Any],
+    ) -> None:
+        from snne_guard.langchain import SNNEGuard
+        from snne_guard.sampling.langchain import answer_settings_of, model_name_of
+
+        chat = model()
+        self._guard = SNNEGuard(chat, max_concurrency=max_concurrency, **guarding)
+        self._messages = messages
+        drawn = self._guard.settings
+        self._settings = settings or {
+            **model_name_of(chat),
+            "temperature": drawn.temperature,
+            "samples": drawn.n_samples,
+            "system": next((text for role, text in messages if role == "system"), None),
+            "self_check": drawn.check and drawn.check.prompt,
+            "views": [view.name for view in drawn.drawn_views] or None,
+            **answer_settings_of(chat),
+        }
+        self._types = _types(self._settings)
+        self._limit = asyncio.Semaphore(max_concurrency)
+
+    async def __call__(self, table: pa.Table) -> pa.Table:
+        rows = await asyncio.gather(*map(self._row, table.to_pylist()))
+        other_draws = [name for name in table.column_names if name in DRAWN]
+        return _with_columns(table.drop_columns(other_draws), rows, self._types)
+
+    async def _row(self, given: dict[str, Any]) -> dict[str, Any]:
+        key = given.get("id")
+        drawn: Assessment | Exception
+        async with self._limit:
+            try:
+                question = Question.from_dict(given)
+                key = question.id
+                prompt = [*self._messages, ("human", question.prompt)]
+                drawn = await self._guard.aassess(prompt)
+            except Exception as raised:  # noqa: BLE001 - the next question may succeed
+                drawn = raised
+        fields = drawn_fields(drawn, settings=self._settings)
+        error = failure(drawn, n_samples=self._guard.settings.n_samples)
+        return {"id": None if key is None else str(key), **fields, "error": error}
+
+
+def _types(settings: Mapping[str, Any]) -> dict[str, pa.DataType]:
+    """Return the type of each column that a recorder adds: those of a full row.
+
+    Types found in each block by itself would differ where a block knows less.
+    """
+    import pyarrow as pa
+
+    counts = ("samples", "calls", "attempts", "prompt_tokens", "cached_tokens")
+    counts = (*counts, "completion_tokens", "reasoning_tokens")
+    cost: dict[str, Any] = {**dict.fromkeys(counts, 1), "seconds": 1.0, "money": 1.0}
+    draw = DrawCost(role="answer", view="plain", lower_bound=True, **cost)
+    reply = Sample(
+        text="",
+        token_logprobs=(-1.0,),
+        tokens=("",),
+        finish_reason="stop",
+        model="name",
+        refused=True,
+    )
+    full = Assessment(
+        id="",
+        answer=reply,
+        samples=(reply,),
+        self_check=0.5,
+        reasons=("reason",),
+        cost=Cost(money=1.0),
+        draws=(draw,),
+    )
+    row = {"id": "", **drawn_fields(full, settings=settings), "error": ""}
+    return {name: pa.infer_type([value]) for name, value in row.items()}
+
+
+def _with_columns(
+    table: pa.Table,
+    rows: Sequence[Mapping[str, Any]],
+    types: Mapping[str, pa.DataType],
+) -> pa.Table:
+    import pyarrow as pa
+
+    table = table.drop_columns([name for name in table.column_names if name in types])
+    for name, kind in types.items():
+        column = pa.array([row.get(name) for row in rows], kind)
+        table = table.append_column(pa.field(name, kind), column)
+    return table
+
+
+def _as_written(row: Mapping[str, Any], file: RecordingFile) -> dict[str, Any]:
+    """Return the ``drawn_fields`` of a row: a table has nulls for what is not there."""
+    if row["main_answer"] is None:
+        return {}
+    fields = {name: row[name] for name in row if name in DRAWN}
+    drawn = {**fields["drawn"], "draws": [*map(known, fields["drawn"]["draws"])]}
+    if fields["self_check"] is None:
+        del fields["self_check"]
+    shard = {} if file.shard is None else {"shard": file.shard}
+    return {**fields, "settings": file.settings, "drawn": {**shard, **drawn}}
+
+
+def _scored(table: pa.Table, **options: Any) -> pa.Table:  # noqa: ANN401 - of score
+    import pyarrow as pa
+
+    rows = [
+        {_SCORE: None if row.get("main_answer") is None else _score(row, **options)}
+        for batch in table.to_batches(max_chunksize=_SCORED_AT_ONCE)
+        for row in batch.to_pylist()
+    ]
+    full = Score(
+        value=1.0,
+        uncertainty=0.5,
+        method="",
+        similarity="",
+        tau=1.0,
+        n=2,
+        reasons=("reason",),
+    )
+    return _with_columns(table, rows, {_SCORE: pa.infer_type([score_fields(full)])})
+
+
+def _score(row: Mapping[str, Any], **options: Any) -> dict[str, Any]:  # noqa: ANN401 - likewise
+    return score_fields(score_recording(Recording.from_dict(row), **options))
+
+
+def _ray() -> Any:  # noqa: ANN401 - the module
+    try:
+        import ray
+        import ray.data
+    except ModuleNotFoundError as error:
+        raise MissingExtraError(error.name or "ray", extra="ray") from error
+    return ray

@@ -1,0 +1,69 @@
+"""The score of a recorded question, and how a recording keeps it."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from snne_guard._version import __version__
+from snne_guard.errors import InputError
+from snne_guard.evaluation.recordings import Recording
+from snne_guard.scorers import score
+from snne_guard.types import Score
+
+__all__ = ["score_fields", "score_recording"]
+
+
+def score_recording(
+    recording: Recording,
+    /,
+    *,
+    include_answer: bool = True,
+    **options: Any,  # noqa: ANN401 - of score
+) -> Score:
+    """Score how far the recorded answers to a question differ.
+
+    Args:
+        recording: The question.
+        include_answer: Whether the answer is scored beside its samples.
+        **options: ``method``, ``similarity`` and ``tau`` of ``snne_guard.score``.
+
+    Raises:
+        InputError: It cannot be scored; the message names its id.
+
+    Example:
+        >>> row = {"id": "1", "question": "2+2?", "main_answer": "4", "samples": ["4"]}
+        >>> score_recording(Recording.from_dict(row)).uncertainty
+        0.0
+    """
+    answers = recording.samples
+    logprobs = recording.token_logprobs or (None,) * len(answers)
+    if include_answer:
+        answers = (recording.main_answer, *answers)
+        logprobs = (recording.main_logprobs, *logprobs)
+    try:
+        return score(
+            answers,
+            token_logprobs=logprobs,
+            question=recording.question,
+            include_answer=include_answer,
+            **options,
+        )
+    except InputError as error:
+        msg = f"recording {recording.id!r}: {error}"
+        raise InputError(msg) from error
+
+
+def score_fields(score: Score, /) -> dict[str, Any]:
+    """Return a score as the field ``snne_guard`` of a recording has it."""
+    return {
+        "method": score.method,
+        "similarity": score.similarity,
+        "tau": score.tau,
+        # JSON has no word for infinity.
+        "score": score.value if math.isfinite(score.value) else None,
+        "uncertainty": score.uncertainty,
+        "n": score.n,
+        "reasons": list(score.reasons),
+        "version": __version__,
+    }
