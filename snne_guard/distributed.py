@@ -281,10 +281,20 @@ def _types(settings: Mapping[str, Any]) -> dict[str, pa.DataType]:
     """
     import pyarrow as pa
 
-    counts = ("samples", "calls", "attempts", "prompt_tokens", "cached_tokens")
-    counts = (*counts, "completion_tokens", "reasoning_tokens")
-    cost: dict[str, Any] = {**dict.fromkeys(counts, 1), "seconds": 1.0, "money": 1.0}
-    draw = DrawCost(role="answer", view="plain", lower_bound=True, **cost)
+    draw = DrawCost(
+        role="answer",
+        view="plain",
+        samples=1,
+        calls=1,
+        attempts=1,
+        prompt_tokens=1,
+        cached_tokens=1,
+        completion_tokens=1,
+        reasoning_tokens=1,
+        seconds=1.0,
+        lower_bound=True,
+        money=1.0,
+    )
     reply = Sample(
         text="",
         token_logprobs=(-1.0,),

@@ -15,7 +15,7 @@ from benchmarks.paper.questions import Chosen
 from snne_guard.cli.models import chat_model
 from snne_guard.errors import InputError
 from snne_guard.evaluation import Question, squad_f1
-from snne_guard.evaluation.record import RecordingFile, Tally, record
+from snne_guard.evaluation.record import RecordingFile, Tally, keep, record
 from snne_guard.sampling.huggingface import (
     Completion,
     GenerationSettings,
@@ -159,8 +159,9 @@ def draw_here(
         if _fits(model, question):
             fitting.append(question)
         else:
-            file.fail(question, "the prompt is too long for the model", None)
-            tally.failed += 1
+            why = "the prompt is too long for the model"
+            file.write(question, {}, error=why)
+            tally.count(None, error=why)
     few_shot = _p_true_examples(run, model, chosen.for_p_true) if fitting else ""
     for question, replies in _replies(run, model, fitting):
         extra = {
@@ -176,9 +177,8 @@ def draw_here(
             samples=(*samples,),
             cost=_cost(replies),
         )
-        file.write(replace(question, extra=extra), made)
-        tally.recorded += 1
-        tally.cost += made.cost
+        asked = replace(question, extra=extra)
+        keep(asked, made, file, tally, n_samples=len(samples))
     return tally
 
 

@@ -190,8 +190,8 @@ def record(
                 }
                 if ray:
                     before = messages_for("", model=model, system=system)[:-1]
-                    asking = {"model": make, "messages": before, "workers": ray}
-                    tally = record_file(asked, file, **asking, **guarding, **limits)
+                    limits |= {"model": make, "messages": before, "workers": ray}
+                    tally = record_file(asked, file, **guarding, **limits)
                 else:
                     limits["max_concurrency"] = max_concurrency
                     tally = asyncio.run(draw(asked, ask, file, **limits))

@@ -165,11 +165,13 @@ def test_a_question_that_fails_says_why_and_has_no_score(
 
 
 @pytest.mark.slow
-def test_a_wrong_option_is_named_before_anything_starts(data: Any) -> None:
+def test_a_wrong_option_is_named_before_anything_starts(
+    data: Any, tmp_path: Path
+) -> None:
     with pytest.raises(ConfigurationError, match="temperature"):
-        distributed.record(data.range(1), model=Stub, temperature=-1)
+        distributed.record(data.range(1), model=stub(tmp_path), temperature=-1)
     with pytest.raises(ConfigurationError, match="workers"):
-        distributed.record(data.range(1), model=Stub, workers=0)
+        distributed.record(data.range(1), model=stub(tmp_path), workers=0)
 
 
 def test_without_ray_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
