@@ -46,6 +46,10 @@ Ray = Annotated[
         help="Ask by workers on Ray, here or on the cluster at RAY_ADDRESS.",
     ),
 ]
+Batch = Annotated[
+    str | None,
+    typer.Option(metavar="openai", help="Ask through batches, at half the price."),
+]
 RecordedModel = Annotated[
     str | None, typer.Option(help="The model, where the recording names none.")
 ]

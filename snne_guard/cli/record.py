@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from snne_guard.cli import options
+from snne_guard.cli.batch import check_batch, record_by_batch
 from snne_guard.cli.console import check_outputs, in_shard, note, source
 from snne_guard.cli.models import chat_model, messages_for
 from snne_guard.cli.recording import (
@@ -91,6 +92,7 @@ def record(
         int | None, typer.Option(min=1, help="Stop in good order after so many.")
     ] = None,
     ray: options.Ray = None,
+    batch: options.Batch = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Ask nothing, print what it would take.")
     ] = False,
@@ -113,6 +115,7 @@ def record(
         model_name_of,
     )
 
+    check_batch(batch, model=model, timeout=timeout, ray=ray)
     check_outputs([] if questions == "-" else [questions], {"--output": output})
     # All are read first: a bad line must not end a run that has cost something.
     taken = islice(read_questions(source(questions)), limit)
@@ -188,7 +191,11 @@ def record(
                     "requests_each": 1 + len(sampling) + self_check,
                     "on_done": show,
                 }
-                if ray:
+                if batch:
+                    tally = record_by_batch(
+                        guard, asked, file, model=model, system=system, **limits
+                    )
+                elif ray:
                     before = messages_for("", model=model, system=system)[:-1]
                     limits |= {"model": make, "messages": before, "workers": ray}
                     tally = record_file(asked, file, **guarding, **limits)

@@ -26,6 +26,7 @@ __all__ = [
     "ATTEMPTS",
     "asynchronous_retrying",
     "is_transient",
+    "is_transient_status",
     "retrying",
     "status_of",
 ]
@@ -64,10 +65,15 @@ def is_transient(error: BaseException, /) -> bool:
         return False
     code = status_of(error)
     if code is not None:
-        return code in _TRANSIENT_CODES or code >= _SERVER_ERROR
+        return is_transient_status(code)
     if isinstance(error, ConnectionError | TimeoutError):
         return True
     return any(kind.__name__ in _TRANSIENT_NAMES for kind in type(error).__mro__)
+
+
+def is_transient_status(code: int, /) -> bool:
+    """Return whether a request with this HTTP status may succeed a moment later."""
+    return code in _TRANSIENT_CODES or code >= _SERVER_ERROR
 
 
 def retrying(ended: threading.Event, /) -> Retrying:

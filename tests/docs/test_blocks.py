@@ -30,6 +30,7 @@ from langchain_openai import ChatOpenAI
 from snne_guard.types import REASONS
 from tests.docs.pages import DOCS, ROOT, Block, anchors, blocks, links
 from tests.docs.provider import knowledgeable
+from tests.support.batch_server import BatchServer
 from tests.support.openai_server import Server
 
 NAVIGATION = re.findall(
@@ -60,7 +61,7 @@ def cases() -> list[Any]:
 
 @pytest.fixture
 def provider(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
-    with Server(knowledgeable()) as server:
+    with BatchServer(knowledgeable()) as server:
         monkeypatch.setenv("OPENAI_API_KEY", "test")
         monkeypatch.setenv("OPENAI_BASE_URL", server.url)
         yield server

@@ -21,11 +21,13 @@ __all__ = [
     "RESPONSES",
     "Answer",
     "Asked",
+    "Handler",
     "Scripted",
     "Server",
     "always",
     "rejecting",
     "split",
+    "whole",
 ]
 
 JSON = dict[str, Any]
@@ -125,12 +127,14 @@ def rejecting(name: str, then: Scripted, *, named: bool = True) -> Scripted:
 class Server:
     """Serves a script; ``requests`` has what came, in order."""
 
-    def __init__(self, script: Scripted) -> None:
+    def __init__(
+        self, script: Scripted, *, handler: type[BaseHTTPRequestHandler] | None = None
+    ) -> None:
         self.script = script
         self.requests: list[Asked] = []
         self.abandoned = 0
         self.closing = threading.Event()
-        self._http = _HTTP(("127.0.0.1", 0), _Handler)
+        self._http = _HTTP(("127.0.0.1", 0), handler or Handler)
         self._http.owner = self
         self.url = f"http://127.0.0.1:{self._http.server_port}/v1"
 
@@ -181,7 +185,7 @@ class _HTTP(ThreadingHTTPServer):
         """Say nothing of clients that leave."""
 
 
-class _Handler(BaseHTTPRequestHandler):
+class Handler(BaseHTTPRequestHandler):
     server: _HTTP
     protocol_version = "HTTP/1.1"
 
@@ -205,7 +209,7 @@ class _Handler(BaseHTTPRequestHandler):
         elif asked.body.get("stream"):
             self._stream(asked, answer)
         else:
-            self._json(answer, _whole(asked, answer))
+            self._json(answer, whole(asked, answer))
 
     def _json(self, answer: Answer, body: Any) -> None:
         data = (body if isinstance(body, str) else json.dumps(body)).encode()
@@ -255,7 +259,7 @@ class _Handler(BaseHTTPRequestHandler):
         pass
 
 
-def _whole(asked: Asked, answer: Answer) -> JSON:
+def whole(asked: Asked, answer: Answer) -> JSON:
     if asked.path.endswith("/responses"):
         return _response(asked, answer)
     count = asked.n if answer.choices is None else answer.choices
@@ -351,9 +355,9 @@ def _events(asked: Asked, answer: Answer) -> Iterator[JSON]:
         for number, event in enumerate(_response_events(asked, answer)):
             yield {**event, "sequence_number": number}
         return
-    whole = _whole(asked, answer)
-    usage, (choice, *_) = whole.pop("usage", None), whole.pop("choices")
-    head = {**whole, "object": "chat.completion.chunk"}
+    found = whole(asked, answer)
+    usage, (choice, *_) = found.pop("usage", None), found.pop("choices")
+    head = {**found, "object": "chat.completion.chunk"}
     message = choice["message"]
     entries = (choice["logprobs"] or {}).get("content") or []
     deltas: list[JSON] = [{"role": "assistant", "content": ""}]

@@ -1,0 +1,146 @@
+"""``snne-guard record --batch``: through a provider's batches, at half the price."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from tempfile import TemporaryFile
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from snne_guard.cli.console import note
+from snne_guard.cli.models import messages_for
+from snne_guard.errors import ConfigurationError, MissingExtraError
+from snne_guard.evaluation.batch import Exchanges, digest, record_in_batches, replay
+from snne_guard.evaluation.record import RecordingFile, Tally
+from snne_guard.evaluation.recordings import Question
+from snne_guard.text import without_secrets
+from snne_guard.types import Assessment
+
+if TYPE_CHECKING:
+    import openai
+
+    from snne_guard.langchain import SNNEGuard
+
+__all__ = ["check_batch", "record_by_batch"]
+
+
+def check_batch(batch: str | None, *, model: str, **others: object) -> None:
+    """Check that the options fit batches, where they are wanted.
+
+    Args:
+        batch: The option ``--batch``.
+        model: The option ``--model``.
+        **others: Options that have no meaning with it, None where they are not given.
+
+    Raises:
+        ConfigurationError: They do not.
+    """
+    if batch is None:
+        return
+    if batch != "openai" or not model.startswith("openai:"):
+        msg = (
+            "expected --batch openai and --model openai:NAME, got "
+            f"--batch {batch} and --model {model}"
+        )
+        raise ConfigurationError(msg)
+    for name, value in others.items():
+        if value is not None:
+            msg = f"--{name} has no meaning with --batch; leave one of them out"
+            raise ConfigurationError(msg)
+
+
+def record_by_batch(
+    guard: SNNEGuard,
+    questions: Iterable[Question],
+    file: RecordingFile,
+    *,
+    model: str,
+    system: str | None,
+    **limits: Any,  # noqa: ANN401 - passed on
+) -> Tally:
+    """Record what a file does not have yet through OpenAI's batches.
+
+    Args:
+        guard: Stands around a ``ChatOpenAI``.
+        questions: What to ask.
+        file: Where to write; its settings, path and shard tell one run from another.
+        model: The model's name, as the option has it.
+        system: The system prompt.
+        **limits: Options of ``record_in_batches``.
+
+    Raises:
+        ConfigurationError: No key is set.
+        MissingExtraError: The openai package is older than version 3.
+    """
+    from snne_guard.sampling.langchain import models_in
+
+    try:
+        import httpx2
+        import openai
+
+        from snne_guard.evaluation.batch_api import BatchApi, ReplayTransport
+    except ModuleNotFoundError as error:
+        # What batches need came with version 3 of the openai package.
+        name, newer = error.name or "openai", 'pip install "openai>=3"'
+        raise MissingExtraError(name, extra="openai", command=newer) from error
+
+    chat: Any = models_in(guard.guarded)[0]
+    client: openai.OpenAI | None = chat.root_client
+    if client is None:
+        msg = "expected a key in OPENAI_API_KEY, but it is not set"
+        raise ConfigurationError(msg)
+    place = str(file.path.resolve())
+    run = digest(json.dumps([file.settings, place, file.shard], sort_keys=True))
+    with TemporaryFile() as stream:
+        exchanges = Exchanges(stream)
+        http = openai.DefaultHttpxClient(transport=ReplayTransport(exchanges))
+        replaying = client.with_options(http_client=http, max_retries=0)
+        try:
+            return record_in_batches(
+                questions,
+                _assess_with(replaying, guard, exchanges, model=model, system=system),
+                file,
+                exchanges=exchanges,
+                batches=BatchApi(client, run=run, tell=note),
+                **limits,
+            )
+        except (openai.OpenAIError, httpx2.HTTPError) as error:
+            kind, why = type(error).__name__, without_secrets(str(error))
+            note(f"the provider failed: {kind}: {why}; the same command goes on")
+            raise typer.Exit(1) from None
+
+
+def _assess_with(
+    client: openai.OpenAI,
+    guard: SNNEGuard,
+    exchanges: Exchanges,
+    *,
+    model: str,
+    system: str | None,
+) -> Callable[[Question], Assessment | None]:
+    """Return what draws a question by a client whose replies come from batches."""
+    from langchain_core.messages import convert_to_messages
+
+    from snne_guard.langchain.calls import assessment_of, prepare
+    from snne_guard.sampling.langchain import rebuild
+
+    clients = {"root_client": client, "client": client.chat.completions}
+    options = {
+        "guarded": rebuild(guard.guarded, lambda chat: chat.model_copy(update=clients)),
+        # In a batch nothing is saved by samples that wait for the answer.
+        "schedule": "concurrent",
+        # What one call learns of the provider would change what the next one asks.
+        "shared": None,
+    }
+
+    def assess(question: Question) -> Assessment | None:
+        messages = messages_for(question.prompt, model=model, system=system)
+        call, sender, _ = prepare(
+            guard.model_copy(update=options), convert_to_messages(messages)
+        )
+        outcome = replay(call, sender, exchanges)
+        return None if outcome is None else assessment_of(outcome)
+
+    return assess

@@ -1,0 +1,254 @@
+"""Record through batches: what is asked, matched, and asked again.
+
+A batch is a slow way to send requests, nothing else. The call of each question is
+carried out with the replies that are there; what it asks and nothing has answered goes
+into the next batch, and then the call is carried out anew. So requests, readings and
+reasons are those of the ordinary way.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from hashlib import blake2b
+from os import SEEK_END
+from typing import IO, TYPE_CHECKING, Any
+
+from snne_guard.call import Call, Draws, Outcome, Sender
+from snne_guard.drivers.threads import with_attempts
+from snne_guard.evaluation.jsonl import json_line
+from snne_guard.evaluation.record import RecordingFile, Tally, keep, over_limit
+from snne_guard.evaluation.recordings import Question
+from snne_guard.sampling.replies import Draw, Failure, Reply
+from snne_guard.sampling.retrying import ATTEMPTS, is_transient_status
+from snne_guard.types import Assessment
+
+if TYPE_CHECKING:
+    from snne_guard.evaluation.batch_api import BatchApi
+
+__all__ = ["Exchanges", "digest", "record_in_batches", "replay"]
+
+_OK, _NO_REPLY = 200, 504
+_NOTHING = "no batch had a reply to this request"
+_STRAYS = (
+    "replies in batch {} are to requests that this run does not make; the questions "
+    "may have changed"
+)
+_DOUBLES = (
+    "replies in batch {} are to requests that another batch has answered too; two "
+    "processes may have submitted them"
+)
+
+
+class Exchanges:
+    """The requests of a run, and the replies that batches have brought.
+
+    The id of a request follows from its question, what it asks, and how many equal ones
+    came before it, so that another process finds its reply again.
+
+    Args:
+        stream: A temporary file for the replies, which memory may not hold.
+
+    Attributes:
+        missing: Requests of the open question without a reply, as lines of a file.
+    """
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self.missing: list[dict[str, Any]] = []
+        self._wanted: set[str] = set()
+        self._known: set[str] = set()
+        self._question = ""
+        self._equal: Counter[str] = Counter()
+        self._tries: Counter[str] = Counter()  # of all requests that were made
+        self._offsets: dict[str, int] = {}
+        self._stream = stream
+        self._odd: Counter[str] = Counter()
+
+    def expect(self, wanted: Iterable[str], known: Iterable[str]) -> None:
+        """Say which questions are asked, and which need no replies, by ids."""
+        self._wanted, self._known = {*map(digest, wanted)}, {*map(digest, known)}
+
+    def take(self, batch: str, line: Mapping[str, Any], *, failures: bool) -> None:
+        """Keep a line of a batch's output, one that is no success only if wanted."""
+        custom_id = str(line.get("custom_id"))
+        question = custom_id.partition("-")[0]
+        if question not in self._wanted:
+            self._odd[_STRAYS.format(batch)] += question not in self._known
+            return
+        response = line.get("response") or {}
+        status = int(response.get("status_code") or _NO_REPLY)
+        before = self._reply(custom_id)
+        if before["status"] == _OK:
+            self._odd[_DOUBLES.format(batch)] += status == _OK
+        elif status == _OK or failures:
+            body = response.get("body") or {"error": line.get("error")}
+            reply = {"batch": batch, "status": status, "body": body}
+            self._offsets[custom_id] = self._stream.seek(0, SEEK_END)
+            self._stream.write(json_line(reply))
+
+    def open(self, question_id: str, /) -> None:
+        """Begin the requests of a question, from the first one on."""
+        self._question = digest(question_id)
+        self._equal.clear()
+        self.missing = []
+
+    def ask(self, url: str, body: Mapping[str, Any]) -> tuple[int, Any] | None:
+        """Return the status and body of the reply to a request, None without one.
+
+        What failed for a moment, and what a batch did not come to, is missing until it
+        was sent as often as any request is.
+        """
+        content = digest(url + json.dumps(body, sort_keys=True))
+        custom_id = f"{self._question}-{content}-{self._equal[content]}"
+        self._equal[content] += 1
+        tries = self._tries.setdefault(custom_id, 0)
+        reply = self._reply(custom_id)
+        if is_transient_status(reply["status"]) and tries < ATTEMPTS:
+            line = {"custom_id": custom_id, "method": "POST", "url": url, "body": body}
+            self.missing.append(line)
+            return None
+        return reply["status"], reply["body"]
+
+    def _reply(self, custom_id: str) -> dict[str, Any]:
+        offset = self._offsets.get(custom_id)
+        if offset is None:
+            return {"status": _NO_REPLY, "body": {"error": {"message": _NOTHING}}}
+        self._stream.seek(offset)
+        reply: dict[str, Any] = json.loads(self._stream.readline())
+        return reply
+
+    def post(self, batches: BatchApi) -> None:
+        """Put what is missing into the next batch."""
+        batches.add(self.missing)
+        self._tries.update(line["custom_id"] for line in self.missing)
+
+    def oddities(self) -> Iterator[str]:
+        """Yield what cannot be made sense of in the batches of the run."""
+        unasked = self._offsets.keys() - self._tries.keys()
+        odd = self._odd + Counter(
+            _STRAYS.format(self._reply(custom_id)["batch"]) for custom_id in unasked
+        )
+        for what, count in odd.items():
+            yield f"{count} {what}"
+
+
+def digest(text: str, /) -> str:
+    """Return a short name for a text, the same in every process."""
+    data = text.encode("utf-8", "surrogatepass")
+    return blake2b(data, digest_size=12).hexdigest()
+
+
+def replay(call: Call, sender: Sender, exchanges: Exchanges) -> Outcome | None:
+    """Carry out a call with the replies that are there; None where one is missing.
+
+    Args:
+        call: What ``guarded_call`` returned.
+        sender: Sends requests to a client that gets its replies from ``exchanges``.
+        exchanges: The replies.
+    """
+    result: Any = None
+    try:
+        while True:
+            wanted = call.send(result)
+            if isinstance(wanted, Draws):
+                result = [_sent(sender, draw) for draw in wanted.draws]
+                if exchanges.missing:
+                    call.close()
+                    return None
+            else:
+                try:
+                    result = wanted.function()
+                except Exception as error:  # noqa: BLE001 - a failure is an outcome
+                    result = Failure(error=error)
+    except StopIteration as end:
+        outcome: Outcome = end.value
+        return outcome
+
+
+def _sent(sender: Sender, draw: Draw) -> Reply | Failure:
+    try:
+        return with_attempts(sender.send(draw), 1)
+    except Exception as error:  # noqa: BLE001 - a failure is an outcome
+        return Failure(error=error)
+
+
+def record_in_batches(
+    questions: Iterable[Question],
+    assess: Callable[[Question], Assessment | None],
+    file: RecordingFile,
+    *,
+    exchanges: Exchanges,
+    batches: BatchApi,
+    n_samples: int,
+    retry_failed: bool = False,
+    max_requests: int | None = None,
+    requests_each: int = 1,
+    on_done: Callable[[Tally], object] = lambda _: None,
+) -> Tally:
+    """Draw in batches what the file does not have yet, as ``record`` does one by one.
+
+    Args:
+        questions: What to ask; an id that the file has is passed over.
+        assess: Draws by ``replay``; None where replies are missing.
+        file: Where to write.
+        exchanges: The requests and replies.
+        batches: The batches of this run at the provider. Those of an earlier process
+            are waited for before anything is submitted.
+        n_samples: Samples besides the answer.
+        retry_failed: Whether to draw again what failed in an earlier run.
+        max_requests: Only so many questions are taken as need no more than these.
+        requests_each: Requests that a question takes if none fails.
+        on_done: Called after each question.
+
+    Returns:
+        How the run went. It stops early where a batch failed or was cancelled.
+    """
+    tally = Tally()
+    known = file.ids if retry_failed else file.ids | file.failed_ids()
+    left = []
+    for question in questions:
+        tally.known += question.id in file.ids
+        if question.id not in known:
+            left.append(question)
+    most = len(left) if max_requests is None else max_requests // requests_each
+    left, later = left[:most], left[most:]
+    later_ids = {question.id for question in later}
+    exchanges.expect((question.id for question in left), known | later_ids)
+    failures = not retry_failed
+    while left and batches.problem is None:
+        for batch, line in batches.replies():
+            exchanges.take(batch, line, failures=failures)
+        failures = True
+        waiting = []
+        for question in left:
+            drawn = _draw(question, assess, exchanges)
+            if drawn is None:
+                waiting.append(question)
+                exchanges.post(batches)
+            else:
+                keep(question, drawn, file, tally, n_samples=n_samples)
+                on_done(tally)
+        batches.submit()
+        left = waiting
+    tally.stopped = batches.problem
+    if max_requests is not None and later and tally.stopped is None:
+        tally.stopped = over_limit(max_requests, requests_each)
+    for oddity in exchanges.oddities():
+        batches.tell(oddity)
+    file.forget_recorded_failures()
+    return tally
+
+
+def _draw(
+    question: Question,
+    assess: Callable[[Question], Assessment | None],
+    exchanges: Exchanges,
+) -> Assessment | Exception | None:
+    """Return what came of a question, or why nothing did; None while it is open."""
+    exchanges.open(question.id)
+    try:
+        drawn: Assessment | Exception | None = assess(question)
+    except Exception as error:  # noqa: BLE001 - the next question may succeed
+        drawn = error
+    return None if exchanges.missing else drawn
