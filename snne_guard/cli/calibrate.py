@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from snne_guard.cli import options
 from snne_guard.cli.console import check_outputs, in_shard, note, progress
@@ -115,37 +114,28 @@ def calibrate(
 
 
 def _show(result: CalibrationResult) -> None:
-    console = Console(highlight=False, soft_wrap=True)
     calibration = result.calibration
-    console.print(calibration.threshold.status.replace("_", " ").upper(), style="bold")
-    console.print(calibration.statement, markup=False)
-    console.print()
-    for name, value in _facts(result):
-        console.print(f"{name:<14} {printable(value)}", markup=False)
+    typer.echo(calibration.threshold.status.replace("_", " ").upper())
+    for line in (calibration.statement, "", *_facts(result)):
+        typer.echo(printable(line))
     if calibration.probability is not None:
-        console.print()
-        console.print("Estimated probability that an answer is wrong:")
+        typer.echo("\nEstimated probability that an answer is wrong:")
         steps = (0.0, 0.25, 0.5, 0.75, 1.0)
-        console.print(
+        typer.echo(
             "   ".join(f"u = {u:g}: {calibration.probability(u):.1%}" for u in steps)
         )
 
 
-def _facts(result: CalibrationResult) -> Iterator[tuple[str, str]]:
-    calibration, n = result.calibration, len(result.uncertainty)
-    if len(result.correct):
-        wrong = int((result.correct == 0).sum())
-        yield (
-            "graded",
-            f"{n} answers, {wrong} of them wrong ({_counts(calibration.graders)})",
-        )
-    else:
-        yield "scored", f"{n} answers"
+def _facts(result: CalibrationResult) -> Iterator[str]:
+    n, wrong = len(result.uncertainty), int((result.correct == 0).sum())
+    graders = _counts(result.calibration.graders)
+    how = f", {wrong} of them wrong ({graders})" if len(result.correct) else ""
+    yield f"scored          {n} answers{how}"
     if result.n_ungraded:
-        yield "left out", f"{result.n_ungraded} without a grade"
+        yield f"left out        {result.n_ungraded} without a grade"
     if result.unscored:
         never = result.unscored.total()
-        yield "never accepted", f"{never} ({_counts(result.unscored)})"
+        yield f"never accepted  {never} ({_counts(result.unscored)})"
 
 
 def _counts(counts: Mapping[str, int]) -> str:

@@ -296,9 +296,6 @@ def _prompt(recording: Recording) -> str | None:
     """Return what the model was asked, as a guard takes it for the question."""
     if recording.question is None:
         return None
-    prompt = recording.extra.get("prompt")
-    if isinstance(prompt, str):
-        return prompt
     return Question(
         id=recording.id, question=recording.question, context=recording.context
     ).prompt

@@ -168,7 +168,6 @@ def test_the_set_is_the_first_members(
         ({}, False, "What is 0?"),
         ({"context": "Zero."}, False, "Context: Zero.\n\nQuestion: What is 0?"),
         ({"context": "Zero."}, True, "What is 0?"),
-        ({"prompt": "Q: What is 0? A:"}, False, "Q: What is 0? A:"),
         ({"question": None}, False, None),
     ],
 )
