@@ -61,7 +61,7 @@ def calibrate(
 
     Args:
         recordings: All drawn in one way, of questions like those to come. They are
-            taken one by one, and only numbers are kept of them.
+            read one by one, and only numbers are kept.
         error_rate: Largest share of wrong answers among the accepted ones, in (0, 1).
         coverage: Instead of it: the share of answers to accept, in (0, 1). It needs no
             grades and promises nothing about errors.

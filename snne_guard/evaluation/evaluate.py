@@ -46,12 +46,12 @@ def evaluate(
     Every ranked method ranks the same questions. A method that cannot score nearly all
     of them is skipped and says why; questions that a ranked method could not score are
     left out for all, and counted. The length of the answer is always among the methods:
-    one that does not beat it has not earned its samples. Recordings with self-checks or
-    views also say which recipe, which way to spend the calls of a guard, finds most.
+    one that does not beat it has not earned its samples. Where recordings have
+    self-checks or views, recipes are compared as well: ways to spend a guard's calls.
 
     Args:
         recordings: Of one set; figures of different sets should not be pooled. They are
-            taken one by one, and only numbers are kept of them. Methods that need them
+            read one by one, and only ids and numbers are kept. Methods that need them
             find ``hidden_states`` and ``token_importance`` of the delivered answer and
             each sample, and ``p_true_logprob``, in fields of these names.
         methods: ``"all"``, or names of ``METHODS`` and methods of your own. A name may
@@ -67,8 +67,8 @@ def evaluate(
             out.
         draws: Bootstrap draws behind the 90 % intervals.
         name: What the set is called.
-        calls: Of the plain recipe that the best recipes are compared with.
-        prices: Of tokens, for the money that recipes cost.
+        calls: How many calls the plain recipe has that the others are compared with.
+        prices: Of tokens, for what the recipes cost.
 
     Raises:
         ConfigurationError: An unknown method or similarity, or options that do not fit.

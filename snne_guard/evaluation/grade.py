@@ -59,7 +59,7 @@ class Grade:
 class Grader(Protocol):
     """Recordings to the grades of their delivered answers.
 
-    Many recordings come in several calls, of at most 64 each.
+    It is called with at most 64 recordings at a time.
     """
 
     def __call__(self, recordings: Sequence[Recording], /) -> list[Grade | None]:

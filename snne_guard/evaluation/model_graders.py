@@ -90,7 +90,7 @@ class JudgeGrader:
         """Return one grade a recording, None without references or a clear verdict.
 
         Raises:
-            ScoringError: Every request since the first call failed.
+            ScoringError: No request has succeeded so far.
         """
         prompts = [_prompt(row) for row in recordings]
         asked = list(dict.fromkeys(prompt for prompt in prompts if prompt is not None))

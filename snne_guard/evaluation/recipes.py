@@ -76,7 +76,7 @@ class RecipeTable:
         self._correct: list[int] = []
 
     def add(self, row: Recording, correct: int | None) -> None:
-        """Take a question in, unless it has no verdict or was drawn in another way.
+        """Add a question; one without a verdict, or drawn in another way, is left out.
 
         Raises:
             InputError: What it tells of its draws does not fit together.

@@ -103,8 +103,8 @@ def score_recordings(
     """Score recordings as a guard with these options would have scored them.
 
     Args:
-        recordings: At least one, all drawn in the way of the first. They are taken one
-            by one, and only numbers are kept of them.
+        recordings: At least one, all drawn as the first was. They are read one by one,
+            and only numbers are kept.
         method: As the guard has it. ``"auto"``: WSNNE where the first recording has all
             log-probabilities, else SNNE.
         similarity: As the guard has it; None for the method's default.
