@@ -278,7 +278,7 @@ async def test_closing_a_stream_ends_the_samples() -> None:
     def script(asked: Asked) -> Answer:
         if asked.is_sample:
             return Answer(hang=True)
-        return Answer(texts=["Paris it is"], chunk_delay=0.02)
+        return Answer(texts=["Paris it is, " * 1000], chunk_delay=0.02)
 
     with Server(script) as server:
         given: Any = {"base_url": server.url, "api_key": "x", "max_retries": 0}
