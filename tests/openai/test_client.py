@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import importlib
-import subprocess
 import sys
 from typing import Any
 
@@ -140,8 +139,6 @@ def test_a_reply_of_a_class_of_one_s_own_is_refused() -> None:
         ({"refusal_as": "both"}, "expected refusal_as to be one of 'content'"),
         ({"fallback": ""}, "expected fallback to be"),
         ({"fallback": openai.AsyncOpenAI(api_key="x")}, "another OpenAI client"),
-        ({"on_uncertain": "fallback", "threshold": 0.4}, "needs a fallback"),
-        ({"on_uncertain": "refuse"}, "needs a threshold"),
     ],
 )
 def test_options_that_make_no_sense_are_refused(
@@ -161,18 +158,6 @@ def test_without_the_openai_package_it_says_what_to_install(
     monkeypatch.delitem(sys.modules, "snne_guard.openai")
     with pytest.raises(MissingExtraError, match=r"snne-guard\[openai\]"):
         importlib.import_module("snne_guard.openai")
-
-
-def test_the_package_loads_neither_langchain_nor_torch() -> None:
-    program = """
-import sys
-from snne_guard import guard_client
-print({"langchain_core", "torch"} & sys.modules.keys())
-"""
-    found = subprocess.run(  # noqa: S603 - the program above
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
-    )
-    assert found.stdout.strip() == "set()"
 
 
 def test_what_is_no_client_or_guarded_already_is_refused() -> None:

@@ -45,13 +45,3 @@ def test_the_model_is_asked_about_its_own_answer(
     # The server gives No a log-probability of -0.1, and Yes the rest.
     assert record["self_check"] == pytest.approx(1 - math.exp(-0.1))
     assert (record["n_used"], record["disagreement"]) == (2, 0.0)
-
-
-def test_the_check_has_neither_tools_nor_stop_texts() -> None:
-    tool = {"type": "function", "function": {"name": "f", "parameters": {}}}
-    options = {"tool_calls": "score", "self_check": True}
-    with guarded(checking("Yes"), "threads", **options) as (server, call):
-        call(tools=[tool], stop=["."], tool_choice="auto", temperature=0.3)
-        (check,) = [asked for asked in server.requests if turns(asked)[-1] == PROMPT]
-    assert not check.body.keys() & {"tools", "tool_choice", "stop"}
-    assert check.body["temperature"] == 0.3

@@ -6,13 +6,11 @@ from typing import Any
 
 import pytest
 
-from snne_guard.views import View
-from tests.openai.guarded import PATHS, guarded, text_of
+from tests.openai.guarded import PATHS, guarded
 from tests.support.openai_clients import WAYS
 from tests.support.openai_server import Answer, Asked
 
 ALL = ["plain", "examples", "reasoning"]
-SYSTEM = {"role": "developer", "content": "Be brief."}
 QUESTION = "Capital of France?"
 
 
@@ -52,25 +50,6 @@ def test_the_server_gets_each_view_once(path: str, way: str, stream: bool) -> No
     assert (record["method"], record["decision"]) == ("snne", "accept")
 
 
-@pytest.mark.parametrize(
-    ("path", "limit"),
-    [
-        (PATHS[0], "max_tokens"),
-        (PATHS[0], "max_completion_tokens"),
-        (PATHS[1], "max_output_tokens"),
-    ],
-)
-def test_reasoning_has_room_and_no_stop_texts(path: str, limit: str) -> None:
-    stop = {} if limit == "max_output_tokens" else {"stop": ["\n"]}
-    with guarded(script, "threads", n=4, views=ALL) as (server, call):
-        call(path, **{limit: 20}, **stop)
-        bodies = {view_of(asked): asked.body for asked in server.samples}
-    limits = {name: body[limit] for name, body in bodies.items()}
-    assert limits == {"plain": 20, "examples": 20, "reasoning": 532}
-    assert "stop" not in bodies["reasoning"]
-    assert bodies["plain"].get("stop") == stop.get("stop")
-
-
 @pytest.mark.parametrize("path", PATHS)
 def test_samples_with_tools_or_a_schema_are_plain(path: str) -> None:
     chat = path == PATHS[0]
@@ -81,15 +60,3 @@ def test_samples_with_tools_or_a_schema_are_plain(path: str) -> None:
         call(path, tools=[tool if chat else {"type": "function", **function}])
         call(path, **(form if chat else {"text": {"format": {"type": "json_object"}}}))
         assert {view_of(asked) for asked in server.requests} == {"plain"}
-
-
-@pytest.mark.parametrize("way", WAYS)
-def test_a_broken_view_loses_its_samples_alone(way: str) -> None:
-    views = ["plain", View("broken", lambda messages: messages.clear())]  # type: ignore[arg-type,return-value]
-    with guarded(script, way, n=5, threshold=0.4, views=views) as (server, call):
-        answer = call()
-        assert {view_of(asked) for asked in server.requests} == {"plain"}
-    assert text_of(answer) == "Paris"
-    record = answer.snne_guard
-    assert (record["n_used"], record["reasons"]) == (3, ["samples_failed"])
-    assert record["decision"] == "accept"

@@ -139,8 +139,6 @@ def test_the_package_s_own_objects_are_read_like_their_fields() -> None:
     ("content", "text"),
     [
         ("<think>hm</think>\nParis", "Paris"),
-        ("Paris</think>Rome", "Paris</think>Rome"),
-        ("<think>Paris", "<think>Paris"),
         ([{"type": "text", "text": "Par"}, {"type": "text", "text": "is"}], "Paris"),
         ([{"type": "thinking"}, {"type": "text", "text": "Paris"}], "Paris"),
         (None, ""),
@@ -209,9 +207,6 @@ def test_arguments_that_are_no_text_and_too_deep_are_unreadable() -> None:
         ({"finish_reason": "content_filter"}, True, False, False),
         ({"message": {"content": None, "refusal": "No."}}, True, False, False),
         ({"message": {"content": None}}, False, False, True),
-        ({"message": {"content": " \u200b\n"}}, False, False, True),
-        ({"message": {"content": "\ufffc"}}, False, False, True),
-        ({"message": {"content": "\u0301 \ufe0f"}}, False, False, True),
         ({"message": {"audio": {"id": "a"}}}, False, False, True),
         ({"message": {"images": [{}]}}, False, False, True),
         ({"message": {"content": [{"type": "image_url"}]}}, False, False, True),

@@ -91,6 +91,8 @@ def test_a_sample_that_reasons_has_room() -> None:
         "max_tokens": 521,
         "options": {"num_predict": -1, "temperature": 0.7},
     }
+    for name in ("max_completion_tokens", "max_output_tokens"):
+        assert options_for(REASONING, {name: 9}, temperature=None) == {name: 521}
 
 
 def test_a_large_limit_may_be_the_model_s_largest_and_stays() -> None:
