@@ -57,6 +57,11 @@ def test_the_last_word_is_read(text: str, p: float | None) -> None:
     assert read_self_check(Sample(text=text)) == p
 
 
+@pytest.mark.parametrize("word", ["Ja", "Oui", "Sí", "是", "はい", "نعم", "हाँ"])
+def test_the_words_of_other_languages_say_nothing(word: str) -> None:
+    assert read_self_check(Sample(text=word)) is None
+
+
 @pytest.mark.parametrize(
     "fields",
     [

@@ -48,7 +48,16 @@ def test_a_missed_target_fails(
     assert capsys.readouterr().out.splitlines()[-1].endswith("MISSED")
 
 
-def test_importing_loads_nothing_heavy() -> None:
-    seconds, heavy = import_time.imported("import snne_guard")
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "import snne_guard",
+        "from snne_guard import guard_client",
+        "from snne_guard.similarity import content_f1; content_f1(['a', 'b'])",
+        "import snne_guard.sampling.huggingface",
+    ],
+)
+def test_importing_loads_nothing_heavy(statement: str) -> None:
+    seconds, heavy = import_time.imported(statement)
     assert seconds > 0
     assert heavy == []

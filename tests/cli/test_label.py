@@ -139,17 +139,3 @@ def test_empty_parts_are_named(tmp_path: Path) -> None:
     found = run("label", write_jsonl(tmp_path / "r.jsonl", [row]), keys="q\n")
     for part in ("(there was none)", "(it has no answer)", "(empty)"):
         assert part in found.stdout
-
-
-def test_a_bad_line_is_named(recording: Path) -> None:
-    with recording.open("a") as stream:
-        stream.write("{}\n")
-    found = run("label", recording, keys="q\n")
-    assert found.exit_code == 2
-    assert "line 4: id: Field required" in found.stderr
-
-
-def test_a_missing_recording_is_told(tmp_path: Path) -> None:
-    found = run("label", tmp_path / "none.jsonl")
-    assert found.exit_code == 2
-    assert "No such file" in found.stderr

@@ -102,30 +102,7 @@ def test_empty_files_have_an_empty_summary(tmp_path: Path) -> None:
     assert found.stdout == "recordings   0\nscored       0\n"
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        ["--method", "nonsense"],
-        ["--similarity", "cosine"],
-        ["--nonsense"],
-        ["--output", "none/out.jsonl"],
-        ["--method", "dse", "--similarity", "rouge_l"],
-    ],
-)
-def test_wrong_usage_is_status_two(recording: Path, options: list[str]) -> None:
-    found = run("score", recording, *options)
-    assert found.exit_code == 2
-    assert found.stderr
-
-
 def test_the_recording_is_not_overwritten(recording: Path) -> None:
     before = recording.read_bytes()
     assert run("score", recording, "--output", recording).exit_code == 2
     assert recording.read_bytes() == before
-
-
-def test_a_missing_file_is_told(tmp_path: Path) -> None:
-    found = run("score", tmp_path / "none.jsonl")
-    assert found.exit_code == 2
-    assert found.stderr.count("\n") == 1
-    assert "No such file" in found.stderr

@@ -36,19 +36,12 @@ def test_it_keeps_what_it_was_given() -> None:
         ({"n": "5"}, "setting n to be None or int, got '5'"),
         ({"n": -5}, "setting n to be .* got -5"),
         ({"n": 1}, "setting n to be .* got 1"),
-        ({"max_tokens": 0}, "setting max_tokens to be .* got 0"),
-        ({"temperature": -1.0}, "setting temperature to be .* got -1.0"),
         ({"temperature": math.inf}, "setting temperature to be a finite number"),
         ({"tau": 10**400}, "setting tau to be a finite number"),
-        ({"include_answer": 1}, "setting include_answer to be None or bool"),
-        ({"model": 5}, "setting model to be None or str, got 5"),
         ({"views": "plain"}, "views to be None or list of texts, got 'plain'"),
         ({"stop": [1]}, r"stop to be None or list of texts, got \[1\]"),
         ({"refuse": 0.3}, "refuse to be .* of at least 0.4 and at most 1, got 0.3"),
-        ({"refuse": 10**400}, "beyond the range of a float"),
-        ({"refuse": math.nan}, "got nan"),
         ({"reference": (0.5, math.nan)}, "u of the reference to be .*, got nan"),
-        ({"reference": (10**400,)}, "u of the reference to be .* beyond the range"),
     ],
 )
 def test_parts_that_make_no_sense_are_refused(
@@ -113,16 +106,12 @@ def test_everything_that_differs_is_named() -> None:
     [
         ({}, {"top_p": 0.5}, True),  # nobody knows how the graded ones were drawn
         ({"top_p": 0.9}, {}, True),
-        ({"top_p": 1}, {"top_p": 1.0}, True),
         ({"top_p": None}, {"top_p": None}, True),
         ({"top_p": None}, {"top_p": 1.0}, False),  # servers have their own defaults
         ({"top_p": 0.9}, {"top_p": None}, False),
         ({"stop": None}, {"stop": []}, True),
         ({"stop": ["\n\n"]}, {"stop": "\n\n"}, True),
         ({"stop": ["."]}, {"stop": object()}, False),
-        ({"top_p": 0.9}, {"top_p": "0.9"}, False),
-        ({"stop": ["."]}, {"stop": None}, False),
-        ({"max_tokens": 48}, {"max_tokens": 64}, False),
         ({"anchor": None}, {"anchor": 0.0}, True),
         ({"anchor": None}, {"anchor": 0.7}, False),
     ],
@@ -138,10 +127,8 @@ def test_settings_of_the_answer_are_compared_where_both_know_them(
     [
         ({}, True),
         ({"n_used": 4}, False),
-        ({"n_used": 6}, False),
         ({"method": "wsnne"}, False),
         ({"similarity": "rouge_l"}, False),
-        ({"similarity": None}, False),
         ({"temperature_set": False}, False),
         ({"models": {"m", None}}, True),
         ({"models": {"m", "other"}}, False),

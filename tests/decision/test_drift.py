@@ -60,10 +60,7 @@ def test_false_alarms_are_as_rare_as_the_level() -> None:
         ((), [0.5], "a reference in the calibration"),
         ((0.5,), [math.inf], "a scored answer"),
         ((0.5,), [], "at least one uncertainty"),
-        ((0.5,), [math.nan], "got nan"),
         ((0.5,), [1.5], "got 1.5"),
-        ((0.5,), [10**400], "every uncertainty to be .* range of a float"),
-        ((0.5,), np.ma.masked_array([0.5]), "without a mask"),
     ],
 )
 def test_nothing_to_compare_is_refused(

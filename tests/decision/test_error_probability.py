@@ -91,14 +91,6 @@ def test_what_it_says_is_about_as_often_so() -> None:
             assert said[inside].mean() == pytest.approx(wrong[inside].mean(), abs=0.07)
 
 
-def test_it_survives_a_shuffle() -> None:
-    u, correct = graded(60, 4)
-    found = ErrorProbability.fit(u, correct)
-    order = np.random.default_rng(0).permutation(60)
-    shuffled = ErrorProbability.fit(u[order], correct[order])
-    assert shuffled(0.3) == pytest.approx(found(0.3), abs=1e-9)
-
-
 def test_odds_of_any_size_are_a_probability() -> None:
     for c in (-1e308, 1e308):
         found = ErrorProbability(a=1e308, b=1e308, c=c, n_labels=98)

@@ -157,11 +157,6 @@ def test_another_word_is_an_error_that_quotes_nothing(word: object) -> None:
     ("options", "message"),
     [
         ({"threshold": 1.5}, r"threshold \(-1.0 accepts nothing\) to be .* got 1.5"),
-        ({"threshold": -(10**400)}, "beyond the range of a float"),
-        ({"threshold": 1j}, "got 1j"),
-        ({"threshold": math.nan}, "got nan"),
-        ({"threshold": True}, "got True"),
-        ({"threshold": "0.4"}, "got '0.4'"),
         ({"threshold": 0.5, "refuse_above": -1.0}, "refuse_above to be .* got -1.0"),
         ({"threshold": 0.5, "refuse_above": 0.4}, r"ascending order, got \(0.5, 0.4\)"),
         ({"refuse_above": 0.4}, "needs a threshold; got None"),

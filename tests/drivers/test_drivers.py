@@ -6,8 +6,7 @@ import asyncio
 import contextvars
 import threading
 import time
-from collections.abc import Iterator, Sequence
-from types import SimpleNamespace
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -37,13 +36,6 @@ def test_draws_are_made_at_once(run: Run) -> None:
 
 
 # -- Limits ----------------------------------------------------------------------------
-
-
-def test_no_more_requests_are_in_flight_than_the_limit(run: Run) -> None:
-    sender = ScriptedSender(paris, seconds=0.01)
-    outcome = run(guarding(n=10), sender, limiter=Limiter(3))
-    assert outcome.assessment.n_used == 10
-    assert sender.most_open == 3
 
 
 def test_answers_go_before_samples_and_in_their_order() -> None:
@@ -135,29 +127,6 @@ def test_a_similarity_that_hangs_holds_up_no_other_call(run: Run) -> None:
 
 
 # -- Failures --------------------------------------------------------------------------
-
-
-def test_transient_failures_are_sent_again_three_times_in_all(run: Run) -> None:
-    class TooManyError(Exception):
-        status_code = 429
-        response = SimpleNamespace(headers={"retry-after": "0"})
-
-    turns: Iterator[Scripted]
-    turns = iter([TooManyError(), TooManyError(), "Paris", "Paris"])
-    request = guarding(n=2, schedule="answer_first")
-    sender = ScriptedSender(lambda *_: next(turns))
-    assessment = run(request, sender, retry=True).assessment
-    assert assessment.n_used == 2
-    assert (assessment.cost.calls, assessment.cost.attempts) == (2, 4)
-
-
-def test_what_is_not_transient_is_sent_once(run: Run) -> None:
-    def script(draw: Draw, _: int) -> Scripted:
-        return ValueError("400") if draw.role == "sample" else "Paris"
-
-    assessment = run(guarding(), ScriptedSender(script), retry=True).assessment
-    assert assessment.cost.attempts == 5
-    assert {"samples_failed", "too_few_samples"} <= set(assessment.reasons)
 
 
 def test_a_function_that_raises_stop_iteration_does_not_hang(run: Run) -> None:

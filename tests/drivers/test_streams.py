@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-import pytest
-
 from snne_guard.drivers import tasks, threads
 from snne_guard.drivers.limits import Limiter
 from snne_guard.engine import guarded_call
@@ -52,15 +50,6 @@ async def test_chunks_flow_in_tasks_too() -> None:
     assert (outcome.assessment.decision, outcome.assessment.n_used) == ("accept", 5)
 
 
-async def test_a_stream_that_is_left_cancels_the_samples() -> None:
-    sender, watcher = ScriptedSender(words, seconds=slow_samples), Watcher()
-    stream = in_task(sender, observers=[watcher])
-    assert await anext(stream) == "It"
-    await stream.aclose()
-    assert (sender.cancelled, sender.open) == (4, 0)
-    assert [each.reasons for each in watcher.assessments] == [("cancelled",)]
-
-
 def test_a_stream_that_is_left_in_a_thread_ends() -> None:
     watcher = Watcher()
     sender = ScriptedSender(words, seconds=slow_samples)
@@ -80,25 +69,6 @@ def test_a_streamed_answer_holds_a_slot() -> None:
     waiting.result(timeout=5)
 
 
-async def test_cancelling_a_task_cancels_its_draws_and_tells_observers() -> None:
-    sender, watcher = ScriptedSender(paris, seconds=NEVER), Watcher()
-
-    async def guarded() -> None:
-        options = driver_options(observers=[watcher])
-        outcome = await tasks.run(guarded_call(guarding()), sender, options)
-        assert outcome.error is not None
-        raise outcome.error
-
-    task = asyncio.create_task(guarded())
-    while sender.open < 5:  # noqa: ASYNC110 - the sender is used from threads as well
-        await asyncio.sleep(0.001)
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-    assert (sender.cancelled, sender.open) == (5, 0)
-    assert [each.reasons for each in watcher.assessments] == [("cancelled",)]
-
-
 async def test_a_model_that_cancels_itself_does_not_cancel_the_caller() -> None:
     class Cancelling(ScriptedSender):
         async def asend(self, draw: Draw) -> Reply:
@@ -107,20 +77,3 @@ async def test_a_model_that_cancels_itself_does_not_cancel_the_caller() -> None:
     call = guarded_call(guarding())
     outcome = await tasks.run(call, Cancelling(paris), driver_options())
     assert isinstance(outcome.error, ConnectionAbortedError)
-
-
-async def test_cancelled_waiters_leave_the_limit_free() -> None:
-    limiter = Limiter(1)
-    sender = ScriptedSender(paris, seconds=0.01)
-
-    async def guarded() -> None:
-        options = driver_options(limiter=limiter)
-        await tasks.run(guarded_call(guarding(n=3)), sender, options)
-
-    running = [asyncio.create_task(guarded()) for _ in range(20)]
-    await asyncio.sleep(0.05)
-    for task in running[::2]:
-        task.cancel()
-    await asyncio.gather(*running, return_exceptions=True)
-    assert limiter.acquire().done()
-    assert sender.most_open == 1

@@ -11,10 +11,9 @@ import pytest
 
 from snne_guard.decision import Calibration
 from snne_guard.errors import ConfigurationError, InputError
-from snne_guard.evaluation import Recording, read_recordings
+from snne_guard.evaluation import Recording
 from snne_guard.evaluation.calibrate import calibrate
 from snne_guard.evaluation.grade import resolve_grader
-from tests.evaluation.support import EXAMPLE
 
 
 def rows(n: int = 120, **fields: Any) -> list[Recording]:
@@ -51,20 +50,6 @@ def test_a_clear_case_is_certified_and_survives_its_file(tmp_path: Path) -> None
     assert Calibration.load(tmp_path / "guard.json") == made
 
 
-def test_the_example_is_certified_at_the_rate_that_was_declared() -> None:
-    result = calibrate(
-        read_recordings(EXAMPLE), error_rate=0.2, grader=resolve_grader("contains")
-    )
-    made = result.calibration
-    assert made.threshold.certified
-    assert (result.correct == 0).sum() == 97
-    assert result.unscored == {"truncated_samples": 2}
-    assert made.settings["stop"] == ["\n", "."]
-    assert made.reply_models == ("SmolLM2-135M-Instruct",)
-    [warning] = result.warnings
-    assert warning.startswith("a program graded (contains): what is promised is how")
-
-
 def test_labels_win_over_a_grader_and_the_ungraded_are_left_out() -> None:
     known: dict[str, Any] = {
         "question": "Why?",
@@ -82,13 +67,6 @@ def test_labels_win_over_a_grader_and_the_ungraded_are_left_out() -> None:
     assert graded.calibration.graders == {"label": 60, "contains": 1}
 
 
-def test_a_coverage_needs_no_grades() -> None:
-    result = calibrate(rows(label=None), coverage=0.6)
-    made = result.calibration
-    assert (made.threshold.status, made.threshold.value) == ("coverage", 0.0)
-    assert (made.probability, made.graders, len(result.correct)) == (None, {}, 0)
-
-
 def test_few_or_one_sided_labels_give_no_probability() -> None:
     assert calibrate(rows(45), error_rate=0.2).calibration.probability is None
     # The wrong answers are those that cannot be scored.
@@ -100,11 +78,6 @@ def test_few_or_one_sided_labels_give_no_probability() -> None:
     assert result.unscored == {"answer_unreadable": 30}
     assert result.calibration.probability is None
     assert all(map(math.isfinite, result.calibration.reference))
-
-
-def test_labels_that_allow_nothing_are_no_error() -> None:
-    made = calibrate(rows(), error_rate=0.001).calibration
-    assert (made.threshold.status, made.threshold.value) == ("too_few_labels", -1.0)
 
 
 @pytest.mark.parametrize(

@@ -187,7 +187,6 @@ LIKELY = [-0.1, -0.1]
     [
         ({"main_answer": " "}, {}, "answer_unreadable"),
         ({"samples": ["Paris", "", "Lyon"]}, {}, "unreadable_samples"),
-        ({"samples": ["Paris", "\u200b", "Lyon"]}, {}, "unreadable_samples"),
         ({"drawn": {"finish_reasons": ["stop", "stop", "length", "stop"]}}, {},
          "truncated_samples"),
         ({"drawn": {"finish_reasons": ["stop", "stop", "safety", "stop"]}}, {},
@@ -304,10 +303,7 @@ def test_recordings_must_have_what_the_first_has(
         ({"model": "k"}, "expected the recorded model 'm', got 'k'"),
         ({"n": 1}, "expected n to be a whole number of at least 2, got 1"),
         ({"n": 2, "self_check": SelfCheck()}, "at least 3, got 2"),
-        ({"n": 0}, "got 0"),
-        ({"tau": 0.0}, "tau"),
         ({"method": "best"}, "'best'"),
-        ({"similarity": "best"}, "best"),
     ],
 )
 def test_options_that_make_no_sense_are_refused(

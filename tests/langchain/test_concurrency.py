@@ -19,8 +19,6 @@ from typing import Any
 import numpy as np
 import openai
 import pytest
-from langchain_core.messages import HumanMessage
-from langchain_core.runnables import RunnableLambda
 
 from snne_guard import Assessment, SNNEGuard
 from snne_guard.scorers import Method
@@ -347,14 +345,3 @@ def test_a_batch_keeps_its_order_and_its_failures() -> None:
         results: list[Any] = guard.batch([*QUESTIONS[:10]], return_exceptions=True)
     assert isinstance(results.pop(3), openai.APIError)
     assert [message.text for message in results] == [*QUESTIONS[:3], *QUESTIONS[4:10]]
-
-
-async def test_guards_run_side_by_side_in_a_chain() -> None:
-    with Server(echo) as server:
-        guard = guarded(server, n=2, threshold=0.4)
-        both: Any = RunnableLambda(lambda text: [HumanMessage(text)]) | {
-            "first": guard,
-            "second": guard.bind(stop=["!"]),
-        }
-        messages = await both.ainvoke("number 1")
-    assert {message.text for message in messages.values()} == {"number 1"}

@@ -125,11 +125,6 @@ def test_a_configurable_model_is_refused_with_what_to_do(model: Any) -> None:
     assert "Paris" not in str(caught.value)
 
 
-def test_a_model_that_init_chat_model_leaves_open_is_refused() -> None:
-    with pytest.raises(ConfigurationError, match="give init_chat_model a model"):
-        SNNEGuard(init_chat_model())
-
-
 @pytest.mark.parametrize("way", WHOLE)
 @pytest.mark.parametrize(
     ("options", "message"),

@@ -57,6 +57,17 @@ def test_a_seed_that_is_a_class_s_default_is_not_the_samples() -> None:
     assert ["seed" in asked.body for asked in server.samples] == [False]
 
 
+@pytest.mark.parametrize("way", CALLS)
+def test_log_probabilities_go_to_those_alone_who_asked_for_them(way: str) -> None:
+    with Server(always()) as server:
+        model = chat_openai(server)
+        bare = ask(SNNEGuard(model), way)
+        asked = ask(SNNEGuard(model.bind(logprobs=True)), way)
+    assert metadata_of(bare)["method"] == metadata_of(asked)["method"] == "wsnne"
+    assert "logprobs" not in bare.response_metadata
+    assert asked.response_metadata["logprobs"]["content"][0]["logprob"] == -0.1
+
+
 def test_paper_draws_ten_samples_and_leaves_the_answer_out() -> None:
     watcher = Watcher()
     with Server(split("Paris", *APART)) as server:

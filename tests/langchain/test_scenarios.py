@@ -7,7 +7,6 @@ times and well: one request for the answer, one for four samples, and WSNNE acce
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -27,8 +26,6 @@ from tests.langchain.support import (
 from tests.support.openai_server import Answer, Asked, Scripted, Server, rejecting
 
 PARIS = Answer()
-FUNCTION = {"name": "pay", "parameters": {"type": "object", "properties": {}}}
-TOOL = {"type": "function", "function": FUNCTION}
 NOW = {"retry-after": "0"}
 
 
@@ -122,10 +119,6 @@ def logprobs(*values: float | None, tokens: Sequence[str] = ("Paris",)) -> Any:
     return Answer(body=choices(*[{"text": text, "logprobs": {"content": content}}] * 4))
 
 
-def usage(**fields: int) -> Answer:
-    return Answer(body=choices(*["Paris"] * 4, usage={"total_tokens": 9, **fields}))
-
-
 def cut(_: Asked) -> Answer:
     raise ConnectionAbortedError
 
@@ -195,16 +188,6 @@ ROWS: dict[str, Row] = {
         method="snne",
         reasons=("logprobs_missing",),
     ),
-    "an answer that calls a bound tool": Row(
-        answer=PAYING,
-        says="",
-        bound={"tools": [TOOL]},
-        decision="unscored",
-        reasons=("tool_calls",),
-        n_used=0,
-        method=None,
-        calls=(1, 1),
-    ),
     "an answer with a call that is no JSON": Row(
         answer=Answer(texts=[None], message={"tool_calls": [INVALID]}),
         says=REFUSAL,
@@ -219,16 +202,10 @@ ROWS: dict[str, Row] = {
         answer=Answer(model="other"), reasons=("mixed_models",)
     ),
     "a sample that is empty": alone(Answer(texts=[""]), "unreadable_samples"),
-    "a sample that is invisible": alone(
-        Answer(texts=["\u200b\u2800"]), "unreadable_samples"
-    ),
-    "a sample that is null": alone(Answer(texts=[None]), "unreadable_samples"),
-    "a sample of reasoning alone": alone(Answer(texts=[THOUGHT]), "unreadable_samples"),
     "a sample that is cut off": alone(Answer(finish="length"), "truncated_samples"),
     "a sample that does not say how it ended": alone(
         Answer(finish=None), "truncated_samples"
     ),
-    "a sample of unknown end": alone(Answer(finish="tired"), "truncated_samples"),
     "a sample that the provider filters": alone(
         Answer(finish="content_filter"), "refused_samples"
     ),
@@ -236,7 +213,6 @@ ROWS: dict[str, Row] = {
         Answer(message={"content": None, "refusal": "No."}), "refused_samples"
     ),
     "a sample that calls a tool": alone(PAYING, "tool_call_samples"),
-    "a sample that is an image": alone(Answer(message=IMAGE), "unreadable_samples"),
     "a sample of another model": alone(Answer(model="other"), "mixed_models", n_used=5),
     "samples that are all empty": no_sample(
         "unreadable_samples", samples=Answer(texts=[""])
@@ -247,7 +223,6 @@ ROWS: dict[str, Row] = {
     "n is rejected without a word": Row(
         script=rejecting("n", lambda _: PARIS, named=False), calls=(5, 6)
     ),
-    "more choices than asked for": Row(samples=Answer(choices=9)),
     "fewer choices than asked for": Row(
         samples=[Answer(choices=3), PARIS], calls=(3, 3)
     ),
@@ -276,12 +251,6 @@ ROWS: dict[str, Row] = {
     "log-probabilities above zero": Row(
         samples=logprobs(0.5), method="snne", reasons=("logprobs_missing",)
     ),
-    "log-probabilities that are no numbers": Row(
-        samples=logprobs(math.nan), method="snne", reasons=("logprobs_missing",)
-    ),
-    "log-probabilities that are null": Row(
-        samples=logprobs(None), method="snne", reasons=("logprobs_missing",)
-    ),
     "the same unlikely words again and again": refused(
         "suspect_agreement",
         answer=Answer(texts=["one two three"]),
@@ -300,39 +269,19 @@ ROWS: dict[str, Row] = {
     ),
     # -- What it costs
     "no usage": Row(script=lambda _: Answer(usage=False), lower_bound=True),
-    "usage of one choice only": Row(
-        samples=usage(prompt_tokens=5, completion_tokens=1),
-        method="snne",
-        reasons=("logprobs_missing",),
-        lower_bound=True,
-    ),
-    "usage below zero": Row(
-        samples=usage(prompt_tokens=-5, completion_tokens=-4),
-        method="snne",
-        reasons=("logprobs_missing",),
-        lower_bound=True,
-    ),
     # -- Requests that fail
     "an HTML page for the answer": raised(Exception, answer=HTML),
     "an HTML page for samples": no_sample("samples_failed", samples=HTML, calls=(1, 6)),
-    "truncated JSON for samples": no_sample(
-        "samples_failed", samples=Answer(body='{"id": "c", "choic'), calls=(1, 6)
-    ),
     "an error in a body of status 200": no_sample(
         "samples_failed",
         samples=Answer(body={"error": {"message": "overloaded"}}),
         calls=(1, 6),
     ),
     "401 for the answer": raised(openai.AuthenticationError, answer=Answer(status=401)),
-    "401 for samples": no_sample(
-        "samples_failed", samples=Answer(status=401), calls=(1, 6)
-    ),
     "429 once, with Retry-After": Row(samples=[LIMITED, PARIS], calls=(2, 3)),
     "429 for ever": no_sample("samples_failed", samples=LIMITED, calls=(1, 4)),
-    "429 for ever for the answer": raised(openai.RateLimitError, answer=LIMITED),
     "500 once for the answer": Row(answer=[DOWN, PARIS], calls=(2, 3)),
     "500 once for samples": Row(samples=[DOWN, PARIS], calls=(2, 3)),
-    "500 for ever for samples": no_sample("samples_failed", samples=DOWN, calls=(1, 4)),
     "500 for ever for the answer": raised(openai.InternalServerError, answer=DOWN),
     "403 for one sample of four": alone(
         Answer(status=403), "samples_failed", calls=(4, 6)

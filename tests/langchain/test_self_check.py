@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 from langchain_core.messages import HumanMessage, SystemMessage
-from pydantic import BaseModel
 
 from snne_guard import SNNEGuard
 from snne_guard.self_check import SelfCheck
@@ -72,47 +71,6 @@ def test_a_check_that_says_nothing_is_named(word: str, fields: Any) -> None:
         found = metadata_of(guarded(server, self_check=True).invoke("Where?"))
     assert (found["self_check"], found["n_used"]) == (0.5, 4)
     assert "self_check_unknown" in found["reasons"]
-
-
-LANGUAGES = {
-    "Stimmt deine Antwort? Antworte nur mit dem Wort Yes oder No.": ("Ja", "Nein."),
-    "Ta réponse est-elle juste ? Réponds seulement Yes ou No.": ("Oui", "Non."),
-    "¿Es correcta tu respuesta? Responde solo Yes o No.": ("Sí", "Si\u0301, lo es."),
-    "你的回答正确吗？只回答 Yes 或 No。": ("是", "不是。"),  # noqa: RUF001 - as written
-    "答えは正しいですか。Yes か No だけで答えてください。": ("はい", "いいえ。"),
-    "هل إجابتك صحيحة؟ أجب بكلمة واحدة: Yes أو No.": ("نعم", "لا."),
-    "क्या आपका उत्तर सही है? केवल Yes या No लिखें।": ("हाँ", "नहीं।"),
-}
-
-
-@pytest.mark.parametrize("prompt", LANGUAGES)
-def test_a_prompt_in_any_language_asks_for_the_english_words(prompt: str) -> None:
-    own = LANGUAGES[prompt]
-    p = {"Yes": 1.0, "No.": 0.0, f"{own[0]}: Yes": 1.0, **dict.fromkeys(own, 0.5)}
-    check = SelfCheck(prompt=prompt)
-    for word, expected in p.items():
-        script = checking(word, prompt=prompt, logprobs=False)
-        with Server(script) as server:
-            record = metadata_of(guarded(server, self_check=check).invoke("Where?"))
-        assert record["self_check"] == expected
-        assert ("self_check_unknown" in record["reasons"]) is (word in own)
-
-
-def test_the_check_has_neither_tools_nor_stop_texts() -> None:
-    class Place(BaseModel):
-        city: str
-
-    with Server(checking("Yes", '{"city": "Paris"}')) as server:
-        model = chat_openai(server, stop=["."])
-        tools = guarded(server, tool_calls="score", self_check=True)
-        tools.bind_tools([Place]).invoke("Where?", stop=["!"])
-        structured = type(tools)(model, self_check=True).with_structured_output(Place)
-        assert structured.invoke("Where?") == Place(city="Paris")
-        checks = [asked.body for asked in server.requests if asks_check(asked)]
-    assert len(checks) == 2
-    for body in checks:
-        assert not body.keys() & {"tools", "response_format", "stop", "tool_choice"}
-        assert body["messages"][-2]["content"] == '{"city": "Paris"}'
 
 
 @pytest.mark.parametrize("bound", [False, True])

@@ -109,14 +109,6 @@ def test_one_field_of_seven_that_differs_is_a_difference(field: str) -> None:
     assert record["uncertainty"] > 0.5
 
 
-def test_equal_calls_in_another_order_of_fields_are_alike() -> None:
-    turned = dict(reversed(TRANSFER.items()))
-    with Server(calls(TRANSFER, *[turned] * 4)) as server:
-        guard = guarded(server, threshold=0.0, tool_calls="score")
-        record = metadata_of(guard.bind_tools([transfer]).invoke("Pay."))
-    assert (record["decision"], record["uncertainty"]) == ("accept", 0.0)
-
-
 def test_text_among_calls_is_a_difference_and_calls_among_text_leave_the_set() -> None:
     def script(asked: Asked) -> Answer:
         return calling(*[{"amount": 5}] * 4) if asked.is_sample else Answer()

@@ -10,17 +10,14 @@ from langchain_core.tools import tool
 from pydantic import BaseModel
 
 from snne_guard import SNNEGuard
-from snne_guard.errors import ConfigurationError
 from snne_guard.views import View
 from tests.langchain.support import (
-    MODEL,
     WHOLE,
     ask,
     chat_openai,
     guarded,
     metadata_of,
 )
-from tests.support.calibrations import calibration
 from tests.support.openai_server import Answer, Asked, Server, rejecting
 
 ALL = ["plain", "examples", "reasoning"]
@@ -148,11 +145,3 @@ def test_a_server_without_a_temperature_is_asked_without_it_in_each_view() -> No
         record = metadata_of(guarded(server, n=4, views=ALL).invoke(TALK))
     assert record["n_used"] == 4
     assert "temperature_unset" in record["reasons"]
-
-
-def test_a_calibration_brings_its_views() -> None:
-    made = calibration(model=None, views=ALL)
-    guard = SNNEGuard.from_calibration(MODEL, made)
-    assert [view.name for view in guard.settings.drawn_views] == ALL
-    with pytest.raises(ConfigurationError, match="here views="):
-        SNNEGuard.from_calibration(MODEL, made, views=["plain"])

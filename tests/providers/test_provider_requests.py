@@ -14,13 +14,12 @@ from pydantic import BaseModel
 
 from snne_guard.sampling.langchain import (
     LangChainSender,
-    RejectedParameters,
     capabilities,
     has_side_effects,
     retries_itself,
     wants_schema,
 )
-from snne_guard.sampling.replies import Draw, Reply
+from snne_guard.sampling.replies import Draw
 from tests.providers.conftest import SentError, Wire, bedrock
 
 KEY = {"model": "m", "api_key": "test"}
@@ -178,18 +177,6 @@ async def test_samples_are_asked_for_as_the_table_says(
     assert "'.'" in str(sample)
 
 
-@EVERY
-async def test_nothing_is_sent_that_only_the_guard_wants(
-    name: str, way: str, wire: Wire
-) -> None:
-    asking = draws(chat(name), logprobs=False)
-    answer = await body(wire, asking, Draw(role="answer"), way)
-    sample = await body(wire, asking, Draw(role="sample"), way)
-    for request in (answer, sample):
-        assert not at(request, CASES[name].logprobs)
-        assert at(request, CASES[name].n) in (None, 1)
-
-
 @pytest.mark.parametrize("name", CASES)
 def test_side_effects_and_retries_of_every_class(name: str) -> None:
     case, model = CASES[name], chat(name)
@@ -336,87 +323,6 @@ class City(BaseModel):
     name: str
 
 
-def completion(texts: list[str], finish: str = "stop") -> dict[str, Any]:
-    """Return a body of OpenAI's API."""
-    token: dict[str, Any] = {"logprob": -0.5, "bytes": None, "top_logprobs": []}
-    return {
-        "id": "chatcmpl-1",
-        "object": "chat.completion",
-        "created": 1,
-        "model": "m-2026",
-        "choices": [
-            {
-                "index": index,
-                "finish_reason": finish,
-                "message": {"role": "assistant", "content": text},
-                "logprobs": {"content": [{"token": text, **token}]},
-            }
-            for index, text in enumerate(texts)
-        ],
-        "usage": {"prompt_tokens": 9, "completion_tokens": 6, "total_tokens": 15},
-    }
-
-
-async def ask(asking: LangChainSender, draw: Draw, way: str) -> Reply:
-    return asking.send(draw) if way == "send" else await asking.asend(draw)
-
-
-WAYS = pytest.mark.parametrize("way", ["send", "asend"])
-
-
-@WAYS
-async def test_replies_of_a_real_client_are_read(way: str, wire: Wire) -> None:
-    wire.respond = lambda sent: completion(["Paris", "Rome"][: sent.get("n") or 1])
-    asking = draws(chat("langchain_openai.ChatOpenAI"), logprobs=True)
-    reply = await ask(asking, Draw(role="sample", n=2), way)
-    assert [sample.text for sample in reply.samples] == ["Paris", "Rome"]
-    assert {sample.model for sample in reply.samples} == {"m-2026"}
-    assert {sample.finish_reason for sample in reply.samples} == {"stop"}
-    assert {sample.token_logprobs for sample in reply.samples} == {(-0.5,)}
-    assert (reply.cost.prompt_tokens, reply.cost.completion_tokens) == (9, 6)
-    answer = await ask(asking, Draw(role="answer"), way)
-    assert answer.raw.content == "Paris"
-    assert answer.first.response_id == "chatcmpl-1"
-    assert "logprobs" not in answer.raw.response_metadata
-
-
-@WAYS
-@pytest.mark.parametrize(
-    ("text", "finish", "fits"),
-    [
-        ('{"name": "Paris"}', "stop", True),
-        ('{"town": "Paris"}', "stop", False),
-        ('{"name": "Pa', "length", False),
-    ],
-)
-async def test_a_structured_reply_that_does_not_fit_is_no_error(
-    way: str, text: str, finish: str, wire: Wire, *, fits: bool
-) -> None:
-    wire.respond = lambda sent: completion([text] * (sent.get("n") or 1), finish)
-    model: Any = chat("langchain_openai.ChatOpenAI")
-    chain = model.with_structured_output(City, method="json_schema")
-    asking = draws(chain.first)
-    answer = await ask(asking, Draw(role="answer"), way)
-    samples = await ask(asking, Draw(role="sample", n=3), way)
-    assert [sample.text for sample in samples.samples] == [text] * 3
-    assert answer.first.truncated is (finish == "length")
-    sent = wire.bodies[0]["response_format"]
-    assert sent == wire.bodies[1]["response_format"]
-    assert sent["json_schema"]["name"] == "City"
-    assert sent["json_schema"]["strict"] is True
-    if way == "send":
-        chunks = list(asking.stream())
-    else:
-        chunks = [chunk async for chunk in asking.astream()]
-    assert asking.streamed().raw.content == text
-    if fits:
-        assert chain.last.invoke(answer.raw) == City(name="Paris")
-        assert chain.last.invoke(chunks[0].message) == City(name="Paris")
-    else:
-        with pytest.raises(ValueError, match="parsed"):
-            chain.last.invoke(answer.raw)
-
-
 async def test_a_structured_sample_is_hot_beside_options_of_the_body(
     wire: Wire,
 ) -> None:
@@ -428,14 +334,3 @@ async def test_a_structured_sample_is_hot_beside_options_of_the_body(
     assert (answer["temperature"], sample["temperature"]) == (0.0, 1.0)
     assert answer["response_format"] == sample["response_format"]
     assert answer["top_k"] == sample["top_k"] == 5
-
-
-def test_what_one_model_rejects_another_is_still_asked() -> None:
-    rejected = RejectedParameters()
-    rejected.of(chat("langchain_openai.ChatOpenAI")).add("temperature")
-    for model, able in (
-        (chat("langchain_openai.ChatOpenAI"), False),
-        (chat("langchain_openai.ChatOpenAI", model="other"), True),
-        (chat("langchain_anthropic.ChatAnthropic"), True),
-    ):
-        assert capabilities(model, rejected=rejected).temperature is able

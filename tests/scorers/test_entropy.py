@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from snne_guard.errors import InputError
 from snne_guard.scorers import (
     discrete_semantic_entropy,
     greedy_clusters,
@@ -101,33 +100,3 @@ def test_clusters_of_the_first_answers_never_change(
                     slow[j] = founded
             founded += 1
     assert ids.tolist() == slow
-
-
-@pytest.mark.parametrize(
-    "relation",
-    [
-        np.eye(2),
-        np.zeros((0, 0), dtype=bool),
-        np.zeros((2, 3), dtype=bool),
-        np.array([[True, True], [False, True]]),
-        np.array(1),
-    ],
-)
-def test_no_equivalence(relation: np.ndarray) -> None:
-    with pytest.raises(InputError, match="expected"):
-        greedy_clusters(relation)
-
-
-@pytest.mark.parametrize("ids", [[], [0.5], [[0]], ["a"], 3])
-def test_no_clusters(ids: list[int]) -> None:
-    for function in (discrete_semantic_entropy, semantic_set_count, vote_share):
-        with pytest.raises(InputError, match="cluster ids as whole numbers"):
-            function(ids)
-
-
-def test_lengths_that_differ() -> None:
-    with pytest.raises(InputError, match="expected 2 mean_logprobs"):
-        semantic_entropy([0, 1], [-0.1])
-    for logprobs in ([], [0.5], [math.nan], [[0.0]]):
-        with pytest.raises(InputError, match="mean_logprobs"):
-            naive_entropy(logprobs)

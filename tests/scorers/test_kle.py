@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.scorers import (
     edge_weights,
     heat_kernel,
@@ -118,46 +117,5 @@ def test_edges_of_entailment() -> None:
     assert edge_weights(ENTAILMENT).tolist() == GRAPH
 
 
-@pytest.mark.parametrize(
-    ("entailment", "says"),
-    [
-        ([], "shape"),
-        (np.zeros((2, 2, 2)), "shape"),
-        (np.zeros((2, 2, 3)), "add up to 1"),
-        (np.full((2, 2, 3), math.nan), "NaN"),
-    ],
-)
-def test_no_entailment(entailment: FloatArray, says: str) -> None:
-    with pytest.raises(InputError, match=says):
-        edge_weights(entailment)
-
-
-@pytest.mark.parametrize(
-    ("weights", "says"),
-    [
-        ([[0, -1], [-1, 0]], "at least 0, got -1"),
-        ([[0, math.nan], [0, 0]], "NaN"),
-        ([], "shape"),
-    ],
-)
-def test_no_graph(weights: list[list[float]], says: str) -> None:
-    for kernel in (heat_kernel, matern_kernel):
-        with pytest.raises(InputError, match=says):
-            kle(weights, kernel=kernel)
-
-
 def test_both_directions_of_an_edge_count_by_their_mean() -> None:
     assert kle([[0, 1], [2, 0]]) == kle([[0, 1.5], [1.5, 0]])
-
-
-def test_options_that_make_no_sense() -> None:
-    with pytest.raises(ConfigurationError, match="t to be"):
-        heat_kernel(GRAPH, t=-1)
-    with pytest.raises(ConfigurationError, match="kappa"):
-        matern_kernel(GRAPH, kappa=0)
-    with pytest.raises(ConfigurationError, match="nu"):
-        matern_kernel(GRAPH, nu=math.inf)
-    with pytest.raises(ConfigurationError, match="alpha"):
-        kle_full(GRAPH, CLUSTERS, MEANS, alpha=2)
-    with pytest.raises(InputError, match="expected 4 cluster ids, got 3"):
-        kle_full(GRAPH, [0, 0, 1], MEANS[:3])

@@ -1,13 +1,10 @@
 """LUQ and LUQ-Pair."""
 
-import math
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from snne_guard.errors import InputError
 from snne_guard.scorers import entailment_ratio, luq, luq_pair
 from snne_guard.types import FloatArray
 
@@ -37,12 +34,3 @@ def test_support_of_entailment() -> None:
         np.array([[[0, 0, 1], [0.1, 0.6, 0.3]], [[0, 1, 0], [0, 0, 1]]])
     )
     assert ratio.tolist() == [[1, pytest.approx(0.75)], [0.5, 1]]
-
-
-@pytest.mark.parametrize(
-    "s", [[], [[1, 2], [0, 1]], [[1, -0.1], [0, 1]], [[math.nan]], [[1, 0]]]
-)
-def test_no_support(s: list[list[float]]) -> None:
-    for function in (luq, luq_pair):
-        with pytest.raises(InputError, match="support"):
-            function(s)

@@ -70,14 +70,6 @@ def test_what_a_method_declares_is_what_it_takes(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_white_box_methods_need_what_only_the_owner_sees(name: str) -> None:
-    seen = {"hidden_states", "p_true_logprob"}
-    method = METHODS[name]
-    owners = method.needs_logprobs or bool(seen & method.needs)
-    assert method.white_box == owners
-
-
-@pytest.mark.parametrize("name", METHODS)
 def test_limits_are_met_by_answers_all_alike_and_all_different(name: str) -> None:
     method = METHODS[name]
     for n in (2, 3, 10):

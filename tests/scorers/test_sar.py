@@ -7,10 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.scorers import sar, sent_sar, token_sar
 from snne_guard.types import FloatArray
-from tests.scorers.support import IMPORTANCE, SIMILARITY, TOKENS, similarities
+from tests.scorers.support import similarities
 
 
 def slow_entropy(tokens: list[float], weights: list[float]) -> float:
@@ -59,33 +58,3 @@ def test_probabilities_that_are_0_as_floats() -> None:
     assert got == pytest.approx(2000.5)
     assert sent_sar([[-math.inf], [-1.0]], np.eye(2)) == math.inf
     assert token_sar([[-math.inf, -1.0]], [[0.0, 0.5]]) == 1.0
-
-
-@pytest.mark.parametrize(
-    ("tokens", "weights", "says"),
-    [
-        ([], [], "at least one answer"),
-        ([[]], [[]], "token_logprobs of answer 0"),
-        ([[-1.0]], [], "token_importance of 1 answers, got 0"),
-        ([[-1.0]], [[0.1, 0.2]], "token_importance of answer 0 for 1 tokens"),
-        ([[-1.0], [0.5]], [[0.1], [0.1]], "token_logprobs of answer 1"),
-        ([[-1.0]], [[1.5]], "token_importance of answer 0 in"),
-        ([[-1.0]], [[math.nan]], "token_importance of answer 0"),
-    ],
-)
-def test_no_tokens(
-    tokens: list[list[float]], weights: list[list[float]], says: str
-) -> None:
-    with pytest.raises(InputError, match=says):
-        token_sar(tokens, weights)
-
-
-def test_no_similarity() -> None:
-    with pytest.raises(InputError, match="similarity of 4 answers, got 2"):
-        sent_sar(TOKENS, np.eye(2))
-    with pytest.raises(InputError, match="at least 0, got -1"):
-        sar(TOKENS, IMPORTANCE, -np.eye(4))
-    with pytest.raises(ConfigurationError, match="expected t to be"):
-        sent_sar(TOKENS, SIMILARITY, t=0)
-    with pytest.raises(ConfigurationError, match="similarity / t"):
-        sent_sar(TOKENS, SIMILARITY, t=1e-320)

@@ -34,39 +34,17 @@ PAIRS: list[tuple[str, str, float]] = [
     ("", "", 1.0),
     ("", " \n", 1.0),
     ("", "Paris", 0.0),
-    ("...", "", 0.0),
-    ("?", "!", 0.0),
     ("Paris.", "paris", 1.0),
     ("the cat sat", "the cat ran", 2 / 3),
     ("the cat sat on the mat", "the cat", 0.5),
     ("\u6771\u4eac", "\u4eac\u90fd", 0.5),
-    ("\u041c\u043e\u0441\u043a\u0432\u0430", "\u041a\u0438\u0435\u0432", 0.0),
     ("S\u00e3o Paulo", "Sa\u0303o Paulo", 1.0),
-    ("S\u00e3o Paulo", "Sao Paulo", 0.5),
     ("STRASSE", "Stra\u00dfe", 1.0),
     ("1,200", "1200", 1.0),
-    ("1\u00a0200", "1200", 1.0),
     ("1.5", "1,5", 1.0),
-    ("1.5", "15", 0.0),
-    ("-5", "5", 0.0),
     ("\u22125", "-5", 1.0),
-    ("it is -5", "it is 5", 2 / 3),
-    ("3-5", "3\u20135", 1.0),
-    ("50%", "50", 0.0),
-    ("50%", "50 %", 1.0),
     ("C++", "C#", 0.0),
-    ("$5", "5 \u20ac", 0.5),
-    ("5 \u20ac", "\u20ac5", 1.0),
-    ("x \u2265 5", "x \u2264 5", 2 / 3),
-    ("x \u2265 5", "x >= 5", 1.0),
-    ("5 kg", "5kg", 1.0),
-    ("10\u00b2", "102", 0.0),
-    ("10\u00b2", "10^2", 1.0),
     ("2024-05-01", "2024-05-02", 2 / 3),
-    ("12:30", "12:45", 0.0),
-    ("\u2705", "\u274c", 0.0),
-    ("**Paris**", "Paris", 1.0),
-    ("f(x)", "f x", 0.0),
 ]
 
 
@@ -74,27 +52,6 @@ PAIRS: list[tuple[str, str, float]] = [
 def test_pairs(one: str, other: str, expected: float) -> None:
     for pair in ([one, other], [other, one]):
         assert rouge_l(pair) == pytest.approx(np.array([[1, expected], [expected, 1]]))
-
-
-@pytest.mark.parametrize(
-    ("one", "other", "expected"),
-    [
-        ("\u6771\u4eac", "\u6771\u4eac", 0.0),
-        ("", "", 0.0),
-        ("", "a", 0.0),
-        ("-5", "5", 1.0),
-        ("C++", "C#", 1.0),
-        ("$1,200.50", "1 200 50", 1.0),
-        ("don't", "don", 2 / 3),
-        ("S\u00e3o", "s o", 1.0),
-        ("\u212aelvin", "kelvin", 1.0),
-    ],
-)
-def test_pairs_with_rouge_scores_tokens(one: str, other: str, expected: float) -> None:
-    for pair in ([one, other], [other, one]):
-        assert rouge_l(pair, tokens="rouge") == pytest.approx(
-            np.array([[1, expected], [expected, 1]])
-        )
 
 
 SCORER = RougeScorer(["rougeL"])
@@ -158,14 +115,6 @@ def test_matrix_is_the_oracles(texts: list[str], tokens: Tokens) -> None:
     assert (matrix == matrix.T).all()
     assert ((matrix >= 0) & (matrix <= 1)).all()
     assert (matrix.diagonal() == 1).all()
-
-
-@given(TEXTS, st.sampled_from(["unicode", "rouge"]))
-def test_a_pair_does_not_depend_on_the_rest(texts: list[str], tokens: Tokens) -> None:
-    matrix = rouge_l(texts, tokens=tokens)
-    for column in range(1, len(texts)):
-        pair = rouge_l([texts[0], texts[column]], tokens=tokens)
-        assert pair[0, 1] == matrix[0, column]
 
 
 def test_long_texts_are_compared_by_what_fits() -> None:

@@ -53,12 +53,6 @@ def test_literal_values(one: Any, other: Any, expected: float) -> None:
     assert alike(other, one) == alike(one, other)
 
 
-def test_one_field_of_seven_is_a_difference() -> None:
-    call = {"name": "pay", "args": dict.fromkeys("abcdefg", 1)}
-    for key in "abcdefg":
-        assert alike(call, {"name": "pay", "args": {**call["args"], key: 2}}) <= 0.5  # type: ignore[dict-item] # of JSON
-
-
 @pytest.mark.parametrize(
     ("one", "other"),
     [

@@ -64,13 +64,6 @@ def test_a_temperature_by_another_name(table: Provider) -> None:
     assert (model.calls[0].model.heat, model.heat) == (1.0, 0.0)
 
 
-@pytest.mark.parametrize(
-    ("wanted", "taken"), [(-1.0, 0.0), (0.7, 0.7), (1.0, 1.0), (9.0, 2.0)]
-)
-def test_a_temperature_is_moved_into_the_range(wanted: float, taken: float) -> None:
-    assert Provider().clamped(wanted) == taken
-
-
 def test_rejections_are_kept_for_a_model_by_its_name() -> None:
     rejected = RejectedParameters()
     rejected.of(Scripted(model_name="a")).add("n")

@@ -15,14 +15,10 @@ from langchain_core.rate_limiters import BaseRateLimiter
 from snne_guard.errors import SamplingError
 from snne_guard.sampling.langchain import (
     LangChainSender,
-    RejectedParameters,
-    capabilities,
 )
-from snne_guard.sampling.replies import Draw, ProviderCapabilities
-from snne_guard.types import Cost
+from snne_guard.sampling.replies import Draw
 from tests.sampling.langchain.support import (
     ANSWER,
-    LOGPROBS,
     SAMPLE,
     Call,
     RejectedError,
@@ -41,24 +37,6 @@ pytestmark = pytest.mark.usefixtures("table")
 
 def draws(model: Any, **options: Any) -> LangChainSender:
     return LangChainSender(model, QUESTION, **options)
-
-
-@WAYS
-async def test_the_answer_keeps_the_users_settings(way: str) -> None:
-    model = ScriptedAsync(seed=7, extra_body={"temperature": 0.3})
-    reply = await sent(draws(model, kwargs={"top_p": 0.9, "stop": ["."]}), ANSWER, way)
-    (call,) = model.calls
-    assert call.hook == ("_generate" if way == "send" else "_agenerate")
-    assert (call.messages, call.stop, call.options) == (QUESTION, ["."], {"top_p": 0.9})
-    assert (call.temperature, call.model.seed) == (0.2, 7)
-    assert call.model.extra_body == {"temperature": 0.3}
-    assert isinstance(reply.raw, AIMessage)
-    assert reply.raw.content == reply.first.text == "Paris"
-    assert reply.raw.response_metadata == {
-        "model_name": "scripted-1",
-        "finish_reason": "stop",
-    }
-    assert reply.cost == Cost(prompt_tokens=9, completion_tokens=4)
 
 
 @WAYS
@@ -86,36 +64,6 @@ async def test_samples_are_hot_unseeded_and_unstored(way: str) -> None:
     assert reply.raw is None
 
 
-@WAYS
-@pytest.mark.parametrize("ignored", [False, True])
-async def test_n_asks_one_request_and_counts_it_once(
-    way: str, *, ignored: bool
-) -> None:
-    model = ScriptedAsync(script=(lambda _call: ["Rome"]) if ignored else None)
-    reply = await sent(draws(model), Draw(role="sample", n=4), way)
-    (call,) = model.calls
-    assert call.options == {"n": 4}
-    assert len(reply.samples) == (1 if ignored else 4)
-    assert {sample.model for sample in reply.samples} == {"scripted-1"}
-    assert reply.cost == Cost(prompt_tokens=9, completion_tokens=4)
-
-
-@WAYS
-async def test_log_probabilities_that_only_the_guard_wants_are_not_delivered(
-    way: str,
-) -> None:
-    model = ScriptedAsync()
-    asking = draws(model, logprobs=True)
-    answer, sample = [await sent(asking, draw, way) for draw in (ANSWER, SAMPLE)]
-    assert [call.options for call in model.calls] == [{"logprobs": True}] * 2
-    assert answer.first.token_logprobs == (-0.5,)
-    assert sample.first.token_logprobs == (-0.5,)
-    assert "logprobs" not in answer.raw.response_metadata
-    asked_for = draws(model.bind(logprobs=True), logprobs=True)
-    delivered = await sent(asked_for, ANSWER, way)
-    assert delivered.raw.response_metadata["logprobs"] == LOGPROBS
-
-
 def rejecting(*names: str) -> Any:
     def script(call: Call) -> Any:
         values = {**call.options, "temperature": call.temperature}
@@ -125,50 +73,6 @@ def rejecting(*names: str) -> Any:
         return "Paris"
 
     return script
-
-
-@WAYS
-@pytest.mark.parametrize("name", ["temperature", "n", "logprobs"])
-async def test_a_rejected_parameter_is_left_out_and_remembered(
-    way: str, name: str
-) -> None:
-    model = ScriptedAsync(script=rejecting(name))
-    rejected = RejectedParameters()
-    asking = draws(model, logprobs=True, rejected=rejected)
-    reply = await sent(asking, Draw(role="sample", n=3), way)
-    assert len(model.calls) == 2
-    assert reply.cost.attempts == 1
-    assert len(reply.samples) == (1 if name == "n" else 3)
-    assert reply.temperature_set is (name != "temperature")
-    assert (reply.first.token_logprobs is None) is (name == "logprobs")
-    able = {"n": True, "logprobs": True, "temperature": True, name: False}
-    assert capabilities(model, rejected=rejected) == ProviderCapabilities(**able)
-    model.calls.clear()
-    again = draws(model, logprobs=True, rejected=rejected)
-    await sent(again, Draw(role="sample", n=3), way)
-    await sent(again, ANSWER, way)
-    assert len(model.calls) == 2
-
-
-def raising(error: Exception) -> Any:
-    return lambda _call: error
-
-
-@WAYS
-async def test_all_three_may_be_rejected_and_other_errors_are_raised(way: str) -> None:
-    model = ScriptedAsync(script=rejecting("logprobs", "n", "temperature"))
-    reply = await sent(draws(model, logprobs=True), Draw(role="sample", n=3), way)
-    assert (len(model.calls), len(reply.samples)) == (4, 1)
-    for error in (
-        RejectedError("messages: too long"),
-        ConnectionResetError("n"),
-        TypeError("'NoneType' object is not iterable"),
-    ):
-        broken = ScriptedAsync(script=raising(error))
-        with pytest.raises(type(error)) as raised:
-            await sent(draws(broken), Draw(role="sample", n=3), way)
-        assert raised.value is error
-        assert len(broken.calls) == 1
 
 
 @WAYS
@@ -248,26 +152,6 @@ async def test_a_stream_that_breaks_off_without_a_word_is_cut_off(way: str) -> N
     asking = draws(Cut())
     await streamed(asking, way)
     assert asking.streamed().first.truncated
-
-
-@WAYS
-@pytest.mark.parametrize("draw", [ANSWER, SAMPLE])
-async def test_a_rejection_without_a_name_is_for_the_log_probabilities(
-    way: str, draw: Draw
-) -> None:
-    def script(call: Call) -> Any:
-        bad = "logprobs" in call.options or call.stop
-        return RejectedError("Bad request.") if bad else "Paris"
-
-    model, rejected = ScriptedAsync(script=script), RejectedParameters()
-    asking = draws(model, logprobs=True, rejected=rejected)
-    assert (await sent(asking, draw, way)).samples[0].text == "Paris"
-    assert rejected.of(model) == {"logprobs"}
-    rejected = RejectedParameters()
-    asking = draws(model, logprobs=True, rejected=rejected, kwargs={"stop": ["."]})
-    with pytest.raises(RejectedError):
-        await sent(asking, draw, way)
-    assert rejected.of(model) == set()  # nothing is learnt where nothing helps
 
 
 @WAYS

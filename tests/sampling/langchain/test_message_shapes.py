@@ -74,18 +74,6 @@ SHAPES: dict[str, tuple[AIMessage, Sample]] = {
         ),
         Sample(text="", finish_reason="completed", refused=True),
     ),
-    "OpenAI, a call": (
-        AIMessage(
-            "",
-            tool_calls=[{"name": "pay", "args": {"to": "A", "n": 5}, "id": "call_1"}],
-            response_metadata={"finish_reason": "tool_calls"},
-        ),
-        Sample(
-            text="",
-            finish_reason="tool_calls",
-            tool_calls='[{"args":{"n":5,"to":"A"},"name":"pay"}]',
-        ),
-    ),
     "OpenAI, a call with broken JSON": (
         AIMessage(
             "",
@@ -109,10 +97,6 @@ SHAPES: dict[str, tuple[AIMessage, Sample]] = {
         ),
         Sample(text="", finish_reason="stop", unreadable=True),
     ),
-    "Azure, filtered": (
-        AIMessage("", response_metadata={"finish_reason": "content_filter"}),
-        Sample(text="", finish_reason="content_filter", refused=True),
-    ),
     "Anthropic": (
         AIMessage(
             [
@@ -132,18 +116,6 @@ SHAPES: dict[str, tuple[AIMessage, Sample]] = {
             finish_reason="end_turn",
             model="claude-4",
             response_id="msg_1",
-        ),
-    ),
-    "Anthropic, a call": (
-        AIMessage(
-            [{"type": "tool_use", "id": "t", "name": "pay", "input": {"n": 5}}],
-            tool_calls=[{"name": "pay", "args": {"n": 5}, "id": "t"}],
-            response_metadata={"stop_reason": "tool_use"},
-        ),
-        Sample(
-            text="",
-            finish_reason="tool_use",
-            tool_calls='[{"args":{"n":5},"name":"pay"}]',
         ),
     ),
     "Anthropic, refusal": (
@@ -210,14 +182,6 @@ SHAPES: dict[str, tuple[AIMessage, Sample]] = {
             tokens=("Pa", "ris"),
         ),
     ),
-    "DeepSeek": (
-        AIMessage(
-            "Paris",
-            additional_kwargs={"reasoning_content": "France?"},
-            response_metadata={"finish_reason": "stop"},
-        ),
-        Sample(text="Paris", finish_reason="stop"),
-    ),
     "a function call of old": (
         AIMessage(
             "",
@@ -229,13 +193,6 @@ SHAPES: dict[str, tuple[AIMessage, Sample]] = {
             finish_reason="function_call",
             tool_calls='[{"args":{},"name":"pay"}]',
         ),
-    ),
-    "an image": (
-        AIMessage(
-            [{"type": "text", "text": "Look:"}, {"type": "image", "base64": "AAAA"}],
-            response_metadata={"finish_reason": "STOP"},
-        ),
-        Sample(text="Look:", finish_reason="STOP", unreadable=True),
     ),
     "a fake model": (AIMessage("Paris"), Sample(text="Paris")),
 }

@@ -107,14 +107,6 @@ async def test_with_retry_is_carried_out_as_its_user_set_it(
 
 
 @WAYS
-async def test_with_retry_waits_between_attempts(way: str) -> None:
-    model = ScriptedStream(script=failing(1, ConnectionError()))
-    jitter: Any = {"initial": 0.01, "jitter": 0.01, "max": 0.02}
-    retried = model.with_retry(exponential_jitter_params=jitter)
-    assert (await sent(draws(retried), SAMPLE, way)).samples[0].text == "Paris"
-
-
-@WAYS
 @pytest.mark.parametrize("draw", [ANSWER, SAMPLE])
 async def test_with_fallbacks_asks_the_next_after_an_error(way: str, draw: Any) -> None:
     first = ScriptedStream(script=failing(9, ConnectionError("first")))
