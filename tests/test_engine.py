@@ -15,7 +15,7 @@ import pytest
 
 from snne_guard.call import Call, Draws, GuardState, Outcome, Request
 from snne_guard.engine import guarded_call, wants_logprobs
-from snne_guard.errors import ConfigurationError, GuardTimeoutError
+from snne_guard.errors import GuardTimeoutError
 from snne_guard.sampling.replies import Draw, ProviderCapabilities
 from snne_guard.settings import GuardSettings
 from snne_guard.types import Assessment, Sample
@@ -68,33 +68,6 @@ def draws_of(call: Call, results: Any = None) -> Sequence[Draw]:
 
 
 # -- Decisions -------------------------------------------------------------------------
-
-
-def test_an_answer_that_all_samples_repeat_is_accepted_by_any_threshold() -> None:
-    assessment = assess(guarding(threshold=0.0), "Paris", ALIKE)
-    assert (assessment.uncertainty, assessment.decision) == (0.0, "accept")
-    assert (assessment.n_used, assessment.reasons) == (5, ())
-    assert assessment.matrix is not None
-    assert np.array_equal(assessment.matrix, np.ones((5, 5)))
-
-
-def test_what_the_users_function_raises_comes_through() -> None:
-    def broken(_: object) -> str:
-        raise KeyError("mine")
-
-    outcome = run(guarding(threshold=0.4, on_uncertain=broken), "Paris", APART)
-    assert isinstance(outcome.error, KeyError)
-    assert outcome.delivery == "nothing"
-    assert outcome.assessment.uncertainty == pytest.approx(1.0)
-
-
-def test_an_unknown_word_of_the_users_function_is_refused() -> None:
-    request = guarding(threshold=0.4, on_uncertain=lambda _: "maybe")
-    outcome = run(request, "Paris", APART)
-    assert isinstance(outcome.error, ConfigurationError)
-    assert outcome.delivery == "nothing"
-    assert outcome.assessment.uncertainty == pytest.approx(1.0)
-    assert outcome.assessment.reasons == ()
 
 
 # -- Drawing ---------------------------------------------------------------------------
@@ -159,28 +132,12 @@ def test_log_probabilities_make_it_wsnne_and_settle_it() -> None:
     assert (second.method, second.reasons[0]) == ("snne", "logprobs_missing")
 
 
-def test_without_log_probabilities_it_is_snne_and_none_are_asked_for_again() -> None:
-    asking = request(logprobs=True)
-    assert wants_logprobs(asking)
-    assert assess(asking, "Paris", ALIKE).method == "snne"
-    assert not wants_logprobs(asking)
-
-
 def test_one_reply_without_log_probabilities_settles_nothing() -> None:
     asking = request(logprobs=True)
     samples = [likely("Paris"), sample("Paris"), likely("Paris"), likely("Paris")]
     assert assess(asking, likely("Paris"), samples).method == "snne"
     assert asking.state.method is None
     assert wants_logprobs(asking)
-
-
-def test_a_similarity_that_fails_is_no_confidence() -> None:
-    def broken(texts: Sequence[str], *, question: str | None = None) -> Any:
-        raise RuntimeError(texts[0])
-
-    assessment = assess(guarding(threshold=0.4, similarity=broken), "Paris", ALIKE)
-    assert (assessment.decision, assessment.uncertainty) == ("flag", None)
-    assert "scoring_failed" in assessment.reasons
 
 
 def test_a_similarity_of_the_users_own_gets_texts_and_question() -> None:

@@ -88,12 +88,6 @@ def test_tool_turns_after_the_question_stay_behind_it() -> None:
     assert "Answer:" in rewritten[0]["content"]
 
 
-def test_turns_of_both_kinds_end_alike() -> None:
-    talk = [HumanMessage("Where?"), AIMessage("In")]
-    again = View("mine", lambda _: [turn("user", "Where?"), turn("assistant", "In")])
-    assert len(again.rewritten(talk)) == 2
-
-
 def test_examples_need_a_question_to_stand_before() -> None:
     with pytest.raises(SamplingError, match="the user's last turn"):
         VIEWS["examples"].rewritten([turn("system", "Name a river.")])
@@ -301,12 +295,6 @@ def test_the_same_text_in_two_views_is_no_sign_of_a_cache() -> None:
     options: dict[str, Any] = {"views": views, "method": "wsnne", "replies": replies}
     assert "suspect_agreement" not in viewed(n=3, **options).assessment.reasons
     assert "suspect_agreement" in viewed(n=4, **options).assessment.reasons
-
-
-def test_a_check_may_follow() -> None:
-    made = viewed(n=5, self_check=True).assessment
-    assert names_of(made.samples) == ALL
-    assert made.n_used == 4
 
 
 def test_the_cost_of_each_request_is_known() -> None:

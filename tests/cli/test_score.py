@@ -8,7 +8,7 @@ import pytest
 
 from snne_guard.scorers import score
 from tests.cli.support import run
-from tests.evaluation.support import EXAMPLE, ROWS, write_jsonl
+from tests.evaluation.support import ROWS, write_jsonl
 
 
 @pytest.fixture
@@ -27,12 +27,6 @@ def test_a_summary_is_printed(recording: Path) -> None:
     assert lines[:2] == ["recordings   4", "scored       4"]
     assert "methods      snne 4" in lines
     assert "u = 0        25.0%" in lines
-
-
-def test_the_shipped_recording_is_scored() -> None:
-    found = run("score", EXAMPLE, "--method", "dse", "--similarity", "exact")
-    assert "scored       200" in found.stdout
-    assert "methods      dse 200" in found.stdout
 
 
 def test_output_has_the_scores_and_all_else(recording: Path, tmp_path: Path) -> None:

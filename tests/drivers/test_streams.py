@@ -32,24 +32,6 @@ def in_thread(sender: Any, **options: Any) -> Any:
     return threads.stream(call, sender, driver_options(**options))
 
 
-def in_task(sender: Any, **options: Any) -> Any:
-    """Return the stream of a call in tasks."""
-    call = guarded_call(guarding(threshold=0.4))
-    return tasks.stream(call, sender, driver_options(**options))
-
-
-def test_chunks_flow_and_the_outcome_comes_last() -> None:
-    *chunks, outcome = in_thread(ScriptedSender(words))
-    assert chunks == ["It", "is", "Paris"]
-    assert (outcome.assessment.decision, outcome.assessment.n_used) == ("accept", 5)
-
-
-async def test_chunks_flow_in_tasks_too() -> None:
-    *chunks, outcome = [item async for item in in_task(ScriptedSender(words))]
-    assert chunks == ["It", "is", "Paris"]
-    assert (outcome.assessment.decision, outcome.assessment.n_used) == ("accept", 5)
-
-
 def test_a_stream_that_is_left_in_a_thread_ends() -> None:
     watcher = Watcher()
     sender = ScriptedSender(words, seconds=slow_samples)

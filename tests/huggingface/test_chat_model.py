@@ -114,19 +114,6 @@ def test_a_call_may_set_what_the_fields_set(chat: TransformersChatModel) -> None
     assert stopping.invoke(QUESTION, stop=[]).content == whole
 
 
-def test_without_a_temperature_the_generation_config_holds() -> None:
-    greedy = TransformersChatModel(LOCAL, max_tokens=12)
-    assert [greedy.invoke(QUESTION).content] == drawn(temperature=0.0)
-    model = make_model()
-    model.generation_config.update(do_sample=True, temperature=0.6, top_p=0.9)
-    sampling = TransformersChatModel(model, TOKENIZER, max_tokens=12, seed=1)
-    # transformers itself takes the likeliest 50 where a config says nothing.
-    expected = drawn(temperature=0.6, top_k=50, top_p=0.9)
-    assert [sampling.invoke(QUESTION).content] == expected
-    plain = sampling.bind(temperature=1.0)
-    assert [plain.invoke(QUESTION).content] == drawn()
-
-
 async def test_the_async_twin(chat: TransformersChatModel) -> None:
     assert [(await chat.ainvoke(QUESTION)).content] == drawn()
 
@@ -185,14 +172,6 @@ def test_handlers_hear_the_tokens_of_a_stream(chat: TransformersChatModel) -> No
     listening = Listening()
     chunks = list(chat.stream(QUESTION, config={"callbacks": [listening]}))
     assert listening.tokens == [chunk.text for chunk in chunks]
-
-
-def test_handlers_hear_the_tokens_of_an_invoke_that_streams() -> None:
-    listening = Listening()
-    chat = TransformersChatModel(LOCAL, streaming=True, **OPTIONS)
-    answer = chat.invoke(QUESTION, config={"callbacks": [listening]})
-    assert "".join(listening.tokens) == answer.content
-    assert [answer.content] == drawn()
 
 
 def test_a_stream_shows_nothing_of_a_stop_text(chat: TransformersChatModel) -> None:

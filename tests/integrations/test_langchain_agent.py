@@ -277,7 +277,3 @@ def test_what_a_guard_has_learnt_is_kept(caplog: pytest.LogCaptureFixture) -> No
         ask(agent, "invoke", {"messages": [HumanMessage("Where? " * 200)]})
     warnings = [each for each in caplog.messages if "over 1000 characters" in each]
     assert len(warnings) == 1  # a guard warns once
-
-
-def test_a_missing_package_names_the_extra(missing: Any) -> None:
-    missing("langchain.agents", "langchain_agent", extra="agents")

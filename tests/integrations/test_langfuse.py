@@ -153,7 +153,3 @@ def test_texts_are_sent_only_if_asked_for(content: bool, project: Project) -> No
         observer.on_assessment(ASSESSMENT)
     sent = json.dumps(project.scores)
     assert [secret in sent for secret in SECRETS] == [content] * 3
-
-
-def test_a_missing_package_names_the_extra(missing: Any) -> None:
-    missing("langfuse", "langfuse", extra="langfuse")

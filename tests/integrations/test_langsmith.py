@@ -248,7 +248,3 @@ def test_texts_are_sent_only_if_asked_for(
         )
     sent = json.dumps(server.feedback)
     assert [secret in sent for secret in SECRETS] == [content] * 3
-
-
-def test_a_missing_package_names_the_extra(missing: Any) -> None:
-    missing("langsmith.run_helpers", "langsmith", extra="langsmith")

@@ -124,10 +124,6 @@ def test_texts_are_sent_only_if_asked_for(content: bool, server: Server) -> None
     assert [secret in sent for secret in SECRETS] == [content] * 3
 
 
-def test_a_missing_package_names_the_extra(missing: Any) -> None:
-    missing("mlflow", "mlflow", extra="mlflow")
-
-
 @pytest.mark.slow
 def test_a_real_server_shows_the_feedback_on_its_trace(tmp_path: Path) -> None:
     pytest.importorskip("mlflow.server", reason="needs MLflow's server")

@@ -203,10 +203,6 @@ def test_without_an_sdk_it_does_nothing() -> None:
     OpenTelemetryObserver(content=True).on_assessment(replace(ASSESSMENT, answer=None))
 
 
-def test_a_missing_package_names_the_extra(missing: Any) -> None:
-    missing("opentelemetry", "otel", extra="otel")
-
-
 def test_uncertain_sentences_are_an_attribute_without_text() -> None:
     telemetry = Telemetry()
     part = Span(start=0, end=4, uncertainty=0.9, supported=1)

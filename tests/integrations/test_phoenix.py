@@ -146,10 +146,6 @@ def test_texts_are_sent_only_if_asked_for(content: bool, server: Server) -> None
     assert [secret in sent for secret in SECRETS] == [content] * 3
 
 
-def test_a_missing_package_names_the_extra(missing: Any) -> None:
-    missing("phoenix", "phoenix", extra="phoenix")
-
-
 @pytest.mark.slow
 def test_a_real_server_shows_the_annotation_on_its_span(tmp_path: Path) -> None:
     # Its server cannot share an environment with MLflow's, so it may be elsewhere.

@@ -14,7 +14,7 @@ from importlib.machinery import ModuleSpec
 from pathlib import Path
 
 import pytest
-from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.messages import AIMessage
 from langchain_openai import ChatOpenAI
 from pydantic import SecretStr
 
@@ -50,37 +50,6 @@ class TestServer:
         assert message.usage_metadata is not None
         assert message.usage_metadata["output_tokens"] == 4
         assert embedded_server_url().startswith("http://127.0.0.1:")
-
-    def test_honours_n_and_logprobs_in_one_request(self, embedded: ChatOpenAI) -> None:
-        result = embedded.generate(
-            [[HumanMessage("Name a colour.")]],
-            n=10,
-            logprobs=True,
-            temperature=1,
-            max_tokens=3,
-        )
-        choices = result.generations[0]
-        assert len(choices) == 10
-        for choice in choices:
-            assert choice.generation_info is not None
-            tokens = choice.generation_info["logprobs"]["content"]
-            assert 1 <= len(tokens) <= 3
-            assert all(token["logprob"] <= 0 for token in tokens)
-
-    def test_the_same_seed_draws_the_same_answer(self, embedded: ChatOpenAI) -> None:
-        texts = [
-            embedded.invoke(
-                "Tell a story.", temperature=1, seed=seed, max_tokens=12
-            ).content
-            for seed in (1, 1, 2)
-        ]
-        assert texts[0] == texts[1] != texts[2]
-
-    def test_streams_with_usage(self, embedded: ChatOpenAI) -> None:
-        chunks = list(embedded.stream("Count to three.", max_tokens=4))
-        usages = [chunk.usage_metadata for chunk in chunks if chunk.usage_metadata]
-        assert len(chunks) > 2
-        assert sum(usage["output_tokens"] for usage in usages) == 4
 
     def test_works_in_one_event_loop_after_another(self, embedded: ChatOpenAI) -> None:
         for _ in range(3):

@@ -11,9 +11,7 @@ from typing import Any
 import pytest
 from langchain.agents import create_agent
 from langchain.agents.structured_output import ToolStrategy
-from langchain_core.language_models import FakeListChatModel
 from langchain_core.messages import AIMessage
-from langchain_core.output_parsers import PydanticOutputParser
 from langchain_core.runnables import RunnableLambda
 from pydantic import BaseModel
 
@@ -200,12 +198,6 @@ def test_a_wrapped_model_has_structured_output_too() -> None:
         chain = guard.with_structured_output(City)
         assert parsed(chain, "invoke") == City.model_validate(PARIS)
         assert parsed(chain, "ainvoke") == City.model_validate(PARIS)
-
-
-def test_a_parser_behind_the_guard_reads_what_it_delivers() -> None:
-    model = FakeListChatModel(responses=[json.dumps(PARIS)])
-    chain = SNNEGuard(model, n=3) | PydanticOutputParser(pydantic_object=City)
-    assert chain.invoke("Where?") == City.model_validate(PARIS)
 
 
 def test_prose_stays_prose_after_a_schema_was_made_of_the_guard() -> None:

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from openai.types.chat import (
     ChatCompletion,
-    ChatCompletionChunk,
     ChatCompletionMessage,
 )
 from openai.types.responses import Response
@@ -19,7 +18,6 @@ from snne_guard.sampling.openai import (
     ApiRequest,
     ChatApi,
     ResponsesApi,
-    keep_first_choice,
 )
 from snne_guard.sampling.reading import read_cost, read_sample
 from snne_guard.types import Cost, Sample
@@ -92,47 +90,7 @@ def test_the_question_is_the_user_s_last_message() -> None:
         assert request.question == question
 
 
-def test_log_probabilities_are_asked_for_in_each_api_s_way() -> None:
-    assert CHAT.with_logprobs({"a": 1}) == {"a": 1, "logprobs": True}
-    asked = RESPONSES.with_logprobs({"include": ["x"]})
-    assert asked == {"include": ["x", "message.output_text.logprobs"]}
-    assert RESPONSES.with_logprobs(asked) == asked
-    for api in (CHAT, RESPONSES):
-        assert not api.asks_logprobs({})
-        assert api.asks_logprobs(api.with_logprobs({}))
-
-
 # -- Chat completions ------------------------------------------------------------------
-
-
-def test_choices_are_read_as_they_are_delivered() -> None:
-    reply = CHAT.read(completion(choice("b", 1), choice("c", 2), choice("a", 0)))
-    assert [sample.text for sample in reply.samples] == ["b", "c", "a"]
-
-
-def test_only_the_choice_that_is_assessed_is_kept() -> None:
-    unasked = completion(choice("b", 1), choice("a", 0), id="c-1", object="x")
-    kept = ChatCompletion.construct(**unasked)
-    keep_first_choice(kept)
-    assert [(one.index, one.message.content) for one in kept.choices] == [(1, "b")]
-    for choices in (
-        [{"index": 1, "delta": {}}],
-        [{"delta": {}}, {"index": 2, "delta": {}}],
-    ):
-        chunk: Any = ChatCompletionChunk.construct(choices=choices)
-        with pytest.raises(SamplingError, match="several choices"):
-            keep_first_choice(chunk)
-    for whole in (ChatCompletionChunk.construct(choices=[]), Response.construct()):
-        keep_first_choice(whole)
-
-
-def test_the_package_s_own_objects_are_read_like_their_fields() -> None:
-    fields = completion(choice(), object="x", id="c-1")
-    made = ChatCompletion.construct(**fields)  # as the package does, unchecked
-    assert CHAT.read(made) == CHAT.read(fields)
-    sample = only(made)
-    assert (sample.text, sample.model, sample.finish_reason) == ("Paris", "m", "stop")
-    assert sample.response_id == "c-1"
 
 
 @pytest.mark.parametrize(
@@ -147,14 +105,6 @@ def test_the_package_s_own_objects_are_read_like_their_fields() -> None:
 )
 def test_the_text_is_what_the_application_gets(content: Any, text: str) -> None:
     assert only(completion(choice(content))).text == text
-
-
-def test_log_probabilities_are_the_text_s_own() -> None:
-    listed = {"content": entries("<think>", "hm", "</think>", "Par", "is")}
-    sample = only(completion(choice("<think>hm</think>Paris", logprobs=listed)))
-    assert (sample.token_logprobs, sample.tokens) == ((-1.0, -1.0), ("Par", "is"))
-    assert only(completion(choice("Rome", logprobs=listed))).token_logprobs is None
-    assert only(completion(choice("Rome", logprobs=None))).token_logprobs is None
 
 
 def test_calls_of_tools_are_canonical() -> None:
@@ -230,14 +180,6 @@ def test_usage_is_counted_once_for_all_choices() -> None:
     assert reply.cost == Cost(
         prompt_tokens=5, cached_tokens=3, completion_tokens=9, reasoning_tokens=7
     )
-
-
-def test_a_count_that_cannot_be_right_is_a_lower_bound() -> None:
-    listed = {"content": entries("Par", "is")}
-    drawn = [choice(logprobs=listed), choice(logprobs=listed)]
-    assert CHAT.read(completion(*drawn)).cost.lower_bound
-    unknown = CHAT.read(completion(*drawn, usage=None)).cost
-    assert unknown == Cost(completion_tokens=4, lower_bound=True)
 
 
 @pytest.mark.parametrize("absurd", [10**400, -(10**400), 1e300, "5", None])

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from snne_guard.sampling.options import (
     answer_settings,
     asks_for_schema,
-    may_act,
     options_for,
 )
 from snne_guard.sampling.replies import Draw
@@ -49,25 +46,6 @@ def test_a_sample_is_the_user_s_request_at_another_temperature() -> None:
 def test_a_sample_is_not_stored() -> None:
     for body in ({"store": True}, {"store": None}):
         assert options_for(SAMPLE, body, temperature=None) == {"store": False}
-
-
-@pytest.mark.parametrize(
-    ("body", "acts"),
-    [
-        ({"tools": [{"type": "function"}, {"type": "custom"}]}, False),
-        ({"tools": [{"type": "function"}, {"type": "web_search"}]}, True),
-        ({"tools": [{"type": "mcp", "server_url": "x"}]}, True),
-        ({"tools": ["odd"]}, True),
-        ({"conversation": "conv_1"}, True),
-        ({"conversation": None, "background": False}, False),
-        ({"prompt": {"id": "pmpt_1"}}, True),
-        ({"web_search_options": {}}, True),
-        ({"previous_response_id": "resp_1"}, False),
-        ({"store": True}, False),
-    ],
-)
-def test_what_could_act_on_the_world(body: dict[str, Any], *, acts: bool) -> None:
-    assert may_act(body) is acts
 
 
 def test_a_self_check_has_neither_tools_nor_schema_nor_stop_texts() -> None:

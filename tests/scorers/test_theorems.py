@@ -49,17 +49,6 @@ def test_semantic_entropy_is_wsnne(
     assert got == pytest.approx(semantic_entropy(partition, logprobs), abs=1e-9)
 
 
-@pytest.mark.parametrize("tau", [0.1, 1.0])
-def test_known_partitions(tau: float) -> None:
-    partition = [0, 1, 0, 1, 2]
-    logprobs = [-0.3704, -0.298, -0.6722, -0.8414, -0.7681]
-    likely = np.exp(logprobs).tolist()
-    equal = of_clusters(partition, [1.0] * 5, tau)
-    assert snne(equal, tau=tau) == pytest.approx(1.0549201679861442)
-    got = wsnne(of_clusters(partition, likely, tau), logprobs, tau=tau)
-    assert got == pytest.approx(1.025131220496194)
-
-
 def test_without_the_diagonal_a_cluster_of_one_makes_it_infinite() -> None:
     matrix = of_clusters([0, 0, 1], [1.0] * 3, 1.0)
     assert snne(matrix, include_self=False) == math.inf

@@ -221,6 +221,6 @@ def test_log_probabilities_are_taken_off_a_copy(kind: Any) -> None:
     "text", ["<think>" * 150_000, "<think>" + "</thin" * 170_000, "\u200b" * 10**6]
 )
 def test_a_text_of_a_megabyte_is_read_in_time_linear_in_it(text: str) -> None:
-    start = time.perf_counter()
+    start = time.thread_time()  # however busy the machine is
     sample_of(AIMessage(text))
-    assert time.perf_counter() - start < 2
+    assert time.thread_time() - start < 2

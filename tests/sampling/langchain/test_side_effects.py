@@ -55,6 +55,7 @@ ACTING: dict[str, Any] = {
     "Bedrock, system": {"toolConfig": {"tools": [{"systemTool": {"name": "nova"}}]}},
     "nested": {"extra_body": {"tools": [{"type": "web_search"}]}},
     "a conversation": {"conversation": "conv_1"},
+    "a stored prompt": {"prompt": {"id": "pmpt_1"}},
     "in the background": {"background": True},
     "by an option": {"web_search_options": {}},
 }
