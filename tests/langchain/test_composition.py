@@ -59,6 +59,19 @@ def test_a_wrapper_stands_around_a_guard(way: str, wrapper: str) -> None:
     assert metadata_of(message)["decision"] == "refuse"
 
 
+@pytest.mark.parametrize(
+    "wrapper", ["bind", "with_config", "with_retry", "all of them"]
+)
+def test_tools_reach_every_model_inside(wrapper: str) -> None:
+    tool = {"type": "function", "function": {"name": "f", "parameters": {}}}
+    with Server(always()) as server:
+        model = WRAPPERS[wrapper](chat_openai(server))
+        before = repr(model)
+        SNNEGuard(model).bind_tools([tool]).invoke("Where?")
+        assert [asked.body["tools"] for asked in server.requests] == [[tool]] * 2
+    assert repr(model) == before
+
+
 @pytest.mark.parametrize("way", WHOLE)
 def test_with_fallbacks_takes_over_after_raise(way: str) -> None:
     with Server(split("Paris", *APART)) as server:

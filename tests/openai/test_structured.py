@@ -152,10 +152,12 @@ def test_calls_are_compared_where_that_is_asked_for(
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_what_could_act_is_drawn_once(way: str) -> None:
-    tools = [{"type": "web_search"}]
+@pytest.mark.parametrize(
+    "body", [{"tools": [{"type": "web_search"}]}, {"prompt": {"id": "pmpt_1"}}]
+)
+def test_what_could_act_is_drawn_once(body: dict[str, Any], way: str) -> None:
     with guarded(always("Paris"), way, **REFUSING) as (server, call):
-        answer = call("responses.create", tools=tools)
+        answer = call("responses.create", **body)
     assert len(server.requests) == 1
     assert answer.output_text == REFUSAL
     assert answer.snne_guard["reasons"][0] == "side_effects"

@@ -21,9 +21,8 @@ from snne_guard.sampling.langchain.messages import (
     without_logprobs,
 )
 from snne_guard.types import Cost, Sample
-from tests.sampling.langchain.support import tokens
 
-PARIS = tokens(("Pa", -0.5), ("ris", -0.25))
+PARIS = [{"token": "Pa", "logprob": -0.5}, {"token": "ris", "logprob": -0.25}]
 
 
 @pytest.mark.parametrize(
@@ -124,7 +123,9 @@ def test_calls_are_compared_without_their_ids() -> None:
 def test_log_probabilities_of_other_tokens_are_not_used() -> None:
     message = AIMessage("Rome", response_metadata={"logprobs": {"content": PARIS}})
     assert sample_of(message).token_logprobs is None
-    thought = tokens(("<think>", -9.0), ("hm", -9.0), ("</think>", -9.0))
+    thought = [
+        {"token": each, "logprob": -9.0} for each in ("<think>", "hm", "</think>")
+    ]
     message = AIMessage(
         "<think>hm</think>Paris",
         response_metadata={"logprobs": {"content": [*thought, *PARIS]}},

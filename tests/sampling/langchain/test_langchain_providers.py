@@ -3,20 +3,40 @@
 from __future__ import annotations
 
 import importlib
+from typing import Any
 
 import pytest
 from langchain_core.language_models import FakeListChatModel
+from pydantic import Field
 
+from snne_guard import SNNEGuard
 from snne_guard.sampling.langchain import (
-    LangChainSender,
     Provider,
     RejectedParameters,
     capabilities,
+    providers,
     register_provider,
 )
-from snne_guard.sampling.langchain.providers import DEFAULT, PROVIDERS, provider_of
+from snne_guard.sampling.langchain.providers import PROVIDERS
 from snne_guard.sampling.replies import ProviderCapabilities
-from tests.sampling.langchain.support import SAMPLE, Scripted, ScriptedStream
+from tests.langchain.support import metadata_of
+
+
+class Heated(FakeListChatModel):
+    """Has a temperature by another name, and notes it; copies share the list."""
+
+    model_name: str = "a"
+    temperature: float | None = None
+    heat: float = 0.0
+    heats: list[float] = Field(default_factory=list)
+
+    def _generate(self, *args: Any, **kwargs: Any) -> Any:
+        self.heats.append(self.heat)
+        return super()._generate(*args, **kwargs)
+
+
+class Mild(Heated):
+    """A subclass with a row of its own."""
 
 
 @pytest.mark.parametrize(
@@ -33,39 +53,33 @@ def test_every_row_names_a_class_that_is_there(name: str) -> None:
 
 
 def test_a_class_in_no_row_is_asked_in_the_safe_way() -> None:
-    assert provider_of(Scripted()) is DEFAULT
-    assert capabilities(Scripted()) == ProviderCapabilities(temperature=True)
+    assert capabilities(Heated(responses=["x"])) == ProviderCapabilities(
+        temperature=True
+    )
     fake = FakeListChatModel(responses=["Paris"])
     assert capabilities(fake) == ProviderCapabilities(temperature=False)
     # A temperature that a call sets by itself can be set for samples too.
     assert capabilities(fake, {"temperature": 0}).temperature
 
 
-def test_a_row_of_the_users_own_counts_for_subclasses(table: Provider) -> None:
-    assert provider_of(ScriptedStream()) is table
-    nearer = Provider(classes=("tests.ScriptedStream",), temperature_range=(0.0, 0.5))
-    register_provider(nearer)
-    assert provider_of(ScriptedStream()) is nearer
-    assert provider_of(Scripted()) is table
-    model = ScriptedStream()
-    reply = LangChainSender(model, []).send(SAMPLE)
-    assert (model.calls[0].temperature, reply.temperature_set) == (0.5, False)
-
-
-def test_a_temperature_by_another_name(table: Provider) -> None:
-    assert table.temperature == "temperature"
-
-    class Heated(Scripted):
-        heat: float = 0.0
-
-    register_provider(Provider(classes=("tests.Heated",), temperature="heat"))
-    model = Heated()
-    assert LangChainSender(model, []).send(SAMPLE).temperature_set
-    assert (model.calls[0].model.heat, model.heat) == (1.0, 0.0)
+def test_a_row_of_the_users_own_counts_for_subclasses(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(providers, "PROVIDERS", [*PROVIDERS])
+    row: dict[str, Any] = {"temperature": "heat"}
+    register_provider(Provider(classes=("tests.Heated",), **row))
+    for kind, heat in ((Heated, 1.0), (Mild, 1.0), (Mild, 0.5)):
+        if heat == 0.5:
+            row["temperature_range"] = (0.0, heat)
+            register_provider(Provider(classes=("tests.Mild",), **row))
+        model = kind(responses=["Paris"])
+        record = metadata_of(SNNEGuard(model, n=2).invoke("x"))
+        assert (sorted(model.heats), model.heat) == ([0.0, heat], 0.0)
+        assert ("temperature_unset" in record["reasons"]) is (heat == 0.5)
 
 
 def test_rejections_are_kept_for_a_model_by_its_name() -> None:
     rejected = RejectedParameters()
-    rejected.of(Scripted(model_name="a")).add("n")
-    assert rejected.of(Scripted(model_name="a", text="x")) == {"n"}
-    assert rejected.of(Scripted(model_name="b")) == set()
+    rejected.of(Heated(responses=["x"])).add("n")
+    assert rejected.of(Heated(responses=["y"])) == {"n"}
+    assert rejected.of(Heated(responses=["x"], model_name="b")) == set()

@@ -7,9 +7,8 @@ from langchain_core.messages import AIMessage
 
 from snne_guard.sampling.langchain.messages import sample_of
 from snne_guard.types import Sample
-from tests.sampling.langchain.support import tokens
 
-PARIS = tokens(("Pa", -0.5), ("ris", -0.25))
+PARIS = [{"token": "Pa", "logprob": -0.5}, {"token": "ris", "logprob": -0.25}]
 
 SHAPES: dict[str, tuple[AIMessage, Sample]] = {
     "OpenAI": (

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 from langchain_core.tools import tool
-from pydantic import BaseModel
+from langchain_openai import ChatOpenAI
+from pydantic import BaseModel, SecretStr
 
 from snne_guard.sampling.langchain import has_side_effects
-from tests.sampling.langchain.support import Scripted
+from tests.langchain.support import MODEL
 
 
 @tool
@@ -55,7 +56,6 @@ ACTING: dict[str, Any] = {
     "Bedrock, system": {"toolConfig": {"tools": [{"systemTool": {"name": "nova"}}]}},
     "nested": {"extra_body": {"tools": [{"type": "web_search"}]}},
     "a conversation": {"conversation": "conv_1"},
-    "a stored prompt": {"prompt": {"id": "pmpt_1"}},
     "in the background": {"background": True},
     "by an option": {"web_search_options": {}},
 }
@@ -65,23 +65,23 @@ ACTING: dict[str, Any] = {
 def test_calls_that_act_on_the_world_are_known(name: str) -> None:
     options = {**HARMLESS, **ACTING}[name]
     acts = name in ACTING
-    model = Scripted()
-    assert has_side_effects(model, options) is acts
-    assert has_side_effects(model.bind(**options).with_retry()) is acts
-    both = model.with_fallbacks([model.bind(**options)])
+    assert has_side_effects(MODEL, options) is acts
+    assert has_side_effects(MODEL.bind(**options).with_retry()) is acts
+    both = MODEL.with_fallbacks([MODEL.bind(**options)])
     assert has_side_effects(both) is acts
 
 
 def test_what_is_set_on_the_model_itself_counts() -> None:
     body = {"tools": [{"type": "web_search"}]}
-    assert has_side_effects(Scripted(extra_body=body))
-    assert not has_side_effects(Scripted(extra_body={"top_k": 5}))
+    for extra, acts in ((body, True), ({"top_k": 5}, False)):
+        model = ChatOpenAI(model="m", api_key=SecretStr("k"), extra_body=extra)
+        assert has_side_effects(model) is acts
 
 
 def test_googles_own_tool_types_are_read() -> None:
     types: Any = pytest.importorskip("google.genai.types")
     search = types.Tool(google_search=types.GoogleSearch())
     declared = types.Tool(function_declarations=[{"name": "add"}])
-    assert has_side_effects(Scripted(), {"tools": [search]})
-    assert not has_side_effects(Scripted(), {"tools": [declared]})
-    assert not has_side_effects(Scripted(), {"tools": [SimpleNamespace()]})
+    assert has_side_effects(MODEL, {"tools": [search]})
+    assert not has_side_effects(MODEL, {"tools": [declared]})
+    assert not has_side_effects(MODEL, {"tools": [SimpleNamespace()]})
