@@ -111,12 +111,6 @@ def test_a_larger_limit_adds_questions(tmp_path: Path) -> None:
     assert other != few
 
 
-def test_too_few_examples(tmp_path: Path) -> None:
-    file = lines(tmp_path / "a.jsonl", 4)
-    with pytest.raises(InputError, match="at least 5 questions with answers"):
-        choose("squad", file=file)
-
-
 ROWS: dict[str, list[dict[str, Any]]] = {
     "svamp": [
         {"ID": f"{n}", "Body": f"He has {n}", "Question": "How many?", "Answer": n}
@@ -174,23 +168,3 @@ def test_the_hub_is_asked_for_one_split(monkeypatch: pytest.MonkeyPatch) -> None
     [only] = choose("wmt14_de_en").questions
     assert asked == [("wmt/wmt14", "de-en", "test", True)]
     assert (only.question, only.answers) == ("Satz.", ("Sentence.",))
-
-
-@pytest.mark.slow
-def test_a_split_is_divided_as_datasets_does(tmp_path: Path) -> None:
-    library = pytest.importorskip("datasets")
-    rows = [
-        {"id": f"{n}", "question": f"Q{n}?", "answers": {"text": [f"A{n}"]}}
-        for n in range(33)
-    ]
-    file = tmp_path / "triviaqa.json"
-    file.write_text(json.dumps({"unmodified": rows}))
-    found = choose("triviaqa", file=file).questions
-    parts = library.Dataset.from_list(rows).train_test_split(test_size=0.2, seed=10)
-    assert {one.id for one in found} == {*parts["test"]["id"]}
-    shots = random.Random(10).sample(range(26), 5)  # noqa: S311 - as the authors draw
-    shown = "".join(
-        f"Question: Q{n}?\nAnswer: A{n}\n\n"
-        for n in (parts["train"][place]["id"] for place in shots)
-    )
-    assert shown in str(found[0].extra["prompt"])

@@ -29,15 +29,3 @@ def test_a_search_without_a_promise_is_found_out(
     monkeypatch.setattr(promises, "search", careless)
     assert promises.main(["--draws", "40"]) == 1
     assert "BROKEN" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize("questions", [*promises.kinds()], ids=lambda one: one.name)
-def test_the_truth_of_each_kind_is_a_probability(
-    questions: promises.Questions,
-) -> None:
-    assert (questions.u[1:] >= questions.u[:-1]).all()
-    assert 0 <= questions.p_wrong.min() <= questions.p_wrong.max() <= 1
-    share, error = questions.accepted(1.0)
-    assert share == 1.0
-    assert error == pytest.approx(questions.p_wrong.mean())
-    assert questions.accepted(-1.0) == (0.0, 0.0)

@@ -1,4 +1,4 @@
-"""The search for a threshold: a slow oracle, every outcome, MAPIE, simulations."""
+"""The search for a threshold: a slow oracle, every outcome, MAPIE."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from mapie.risk_control import BinaryClassificationController, BinaryRisk
 from numpy.typing import NDArray
 from scipy.stats import binom
 
-from snne_guard.decision import Threshold
 from snne_guard.decision.risk_control import Accepted, least_labels, search
 from tests.decision.support import answers
 
@@ -166,21 +165,6 @@ def test_the_promise_holds_exactly_whatever_the_truth() -> None:
     found = worst(search)
     assert DELTA / 2 < found <= DELTA  # above the half: the truths were hard
     assert worst(naive) > 0.5
-
-
-def test_the_promise_holds_in_a_simulation() -> None:
-    rng = np.random.default_rng(12)
-    alpha, edge = 0.1, 0.5
-    broken = certified = 0
-    for _ in range(300):
-        u = rng.random(250)
-        # The error up to u is u / 5: alpha is reached at u = 0.5.
-        correct = rng.random(250) >= 0.4 * u
-        found = Threshold.for_error_rate(u, correct, alpha=alpha)
-        broken += found.value > edge
-        certified += found.certified
-    assert broken <= 30
-    assert certified > 100
 
 
 # --- MAPIE ----------------------------------------------------------------------------

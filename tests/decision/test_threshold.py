@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import math
 import sys
-from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 import pytest
-from pydantic import TypeAdapter
 
 from snne_guard.decision import Threshold
 from snne_guard.errors import ConfigurationError, InputError, MissingExtraError
@@ -153,21 +150,6 @@ def test_parts_that_contradict_each_other_are_refused(
 ) -> None:
     with pytest.raises(ConfigurationError, match=message):
         Threshold(**fields)
-
-
-@pytest.mark.parametrize(
-    "made",
-    [
-        Threshold.fixed(0),
-        CERTIFIED,
-        Threshold.for_coverage([0.1, 0.2], 0.5),
-        Threshold.for_error_rate(*answers(5), alpha=0.2),
-        Threshold.for_error_rate(*answers(150), alpha=0.05),
-    ],
-)
-def test_it_survives_json(made: Threshold) -> None:
-    text = json.dumps(asdict(made))
-    assert TypeAdapter(Threshold).validate_json(text) == made
 
 
 def test_making_one_without_scipy_names_the_extra(

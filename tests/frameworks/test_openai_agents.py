@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 from snne_guard.openai import guard_client
 from tests.frameworks.support import CALLS, QUESTION, REFUSAL, framework
-from tests.support.openai_server import Answer, Scripted, Server, always, split
+from tests.support.openai_server import Answer, Scripted, Server, split
 
 agents: Any = framework("agents")
 agents.set_tracing_disabled(True)
@@ -91,14 +91,6 @@ async def test_a_tool_runs_once(model: str) -> None:
 
 class City(BaseModel):
     name: str
-
-
-@pytest.mark.parametrize("model", MODELS)
-async def test_structured_output(model: str) -> None:
-    script = always('{"name": "Paris"}')
-    async with agent(script, "refuse", model, output_type=City) as (_, asks):
-        result = await agents.Runner.run(asks, QUESTION)
-    assert result.final_output == City(name="Paris")
 
 
 @pytest.mark.parametrize("model", MODELS)

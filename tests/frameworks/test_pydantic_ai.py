@@ -15,7 +15,7 @@ from pydantic import BaseModel
 
 from snne_guard.openai import guard_client
 from tests.frameworks.support import CALLS, QUESTION, framework
-from tests.support.openai_server import Scripted, Server, always, split
+from tests.support.openai_server import Scripted, Server, split
 
 pydantic_ai: Any = framework("pydantic_ai")
 
@@ -68,21 +68,6 @@ async def test_a_stream(
 
 class City(BaseModel):
     name: str
-
-
-@pytest.mark.parametrize("model", MODELS)
-async def test_native_output_is_compared(model: str) -> None:
-    output = pydantic_ai.NativeOutput(City)
-    async with agent(
-        always('{"name": "Paris"}'), "refuse", model, output_type=output
-    ) as (
-        client,
-        asks,
-    ):
-        with client.assessments() as seen:
-            result = await asks.run(QUESTION)
-    assert result.output == City(name="Paris")
-    assert [one.decision for one in seen] == ["accept"]
 
 
 @pytest.mark.parametrize("model", MODELS)

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
-from langchain_core.caches import InMemoryCache
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import (
@@ -254,17 +253,6 @@ def test_tokens_are_counted_as_the_model_counts_them(
     chat: TransformersChatModel,
 ) -> None:
     assert chat.get_num_tokens("h\u00e9") == 3
-
-
-def test_a_cache_tells_models_and_settings_apart(chat: TransformersChatModel) -> None:
-    other = TransformersChatModel(HuggingFaceModel(make_model(seed=1), TOKENIZER))
-    other.local.name = "other"
-    cooler = TransformersChatModel(LOCAL, temperature=0.5)
-    cache = InMemoryCache()
-    caching = [
-        each.model_copy(update={"cache": cache}) for each in (chat, other, cooler)
-    ]
-    assert len({each.invoke(QUESTION).content for each in caching}) == 3
 
 
 def test_a_model_from_a_folder(tmp_path: Any) -> None:

@@ -27,7 +27,7 @@ from transformers import (
     PreTrainedTokenizerFast,
 )
 
-from snne_guard.errors import ConfigurationError, InputError
+from snne_guard.errors import InputError
 from snne_guard.sampling.huggingface import (
     Completion,
     GenerationSettings,
@@ -293,36 +293,6 @@ def test_an_empty_reply_has_no_hidden_state() -> None:
     settings = GenerationSettings(hidden_layer=-1)
     ((reply,),) = HuggingFaceModel(model, TOKENIZER).generate(["ab"], settings=settings)
     assert (reply.text, reply.tokens, reply.hidden_state) == ("", (), None)
-
-
-def test_a_layer_that_is_not_there(tiny: HuggingFaceModel) -> None:
-    with pytest.raises(IndexError):
-        tiny.generate(["ab"], settings=GenerationSettings(hidden_layer=3))
-
-
-def test_the_number_of_replies(tiny: HuggingFaceModel) -> None:
-    with pytest.raises(ConfigurationError, match=r"n to be .* at least 1, got 0"):
-        tiny.generate(["ab"], n=0)
-    assert tiny.generate([]) == []
-
-
-def test_on_token_hears_each_token_once(tiny: HuggingFaceModel) -> None:
-    heard: list[int] = []
-    ((reply,),) = tiny.generate(["ab"], settings=TWENTY, on_token=heard.append)
-    assert heard[: len(reply.tokens)] == [token.id for token in reply.tokens]
-    assert len(heard) == reply.completion_tokens
-
-
-def test_on_token_ends_the_draw(tiny: HuggingFaceModel) -> None:
-    heard: list[int] = []
-
-    def hear(token: int) -> bool:
-        heard.append(token)
-        return len(heard) == 3
-
-    settings = GenerationSettings(max_tokens=400, seed=1)
-    tiny.generate(["ab"], n=2, settings=settings, on_token=hear)
-    assert len(heard) == 3
 
 
 @pytest.mark.parametrize("n", [1, 2, 6])

@@ -172,19 +172,6 @@ def test_a_failure_is_counted_and_the_next_answer_is_assessed(
     assert "zanzibar" not in caplog.text
 
 
-def test_an_observer_that_fails_keeps_no_other_from_its_assessment() -> None:
-    class Failing:
-        def on_assessment(self, assessment: Assessment) -> None:
-            del assessment
-            raise ValueError
-
-    model, watcher = ScriptedModel(answer="Paris", samples=("Paris",)), Watcher()
-    with handler_on(model, Failing(), watcher) as handler:
-        model.invoke("Where?", {"callbacks": [handler]})
-    assert handler.counts == {"seen": 1, "assessed": 1}
-    assert len(watcher.assessments) == 1
-
-
 @pytest.mark.parametrize(
     ("rate", "counts"), [(0.0, {}), (1.0, {"seen": 4, "assessed": 4})]
 )

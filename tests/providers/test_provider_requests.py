@@ -257,17 +257,6 @@ async def test_a_self_check_has_no_schema_wherever_the_user_set_it(
         assert not at(await body(wire, draws(model), check, "send"), path)
 
 
-@pytest.mark.parametrize("name", CASES)
-async def test_a_model_that_streams_is_asked_for_whole_replies(
-    name: str, wire: Wire
-) -> None:
-    if "streaming" not in type(chat(name)).model_fields:
-        pytest.skip("the class has no such field")
-    asking = draws(chat(name, streaming=True), kwargs={"stream": True})
-    for draw in (Draw(role="answer"), Draw(role="sample")):
-        assert not (await body(wire, asking, draw, "send")).get("stream")
-
-
 @pytest.mark.parametrize(
     ("name", "wanted", "sent"),
     [
@@ -300,21 +289,6 @@ async def test_the_responses_api_is_asked_one_by_one_and_stores_nothing(
     assert has_side_effects(model, {"background": True})
     assert has_side_effects(model, {"prompt": {"id": "pmpt_1"}})
     assert not has_side_effects(model, {"previous_response_id": "resp_1"})
-
-
-async def test_what_the_user_stores_is_not_stored_for_samples(wire: Wire) -> None:
-    kept = {"metadata": {"user": "7"}}
-    name = "langchain_openai.ChatOpenAI"
-    for model in (
-        chat(name, store=True, extra_body=kept),
-        chat(name).bind(store=True, extra_body=kept),
-        chat(name, extra_body={"store": True, **kept}),
-    ):
-        answer = await body(wire, draws(model), Draw(role="answer"), "send")
-        sample = await body(wire, draws(model), Draw(role="sample"), "send")
-        assert (answer["store"], answer["metadata"]) == (True, {"user": "7"})
-        assert sample["store"] is False
-        assert "metadata" not in sample
 
 
 class City(BaseModel):

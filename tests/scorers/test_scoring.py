@@ -23,8 +23,6 @@ from snne_guard.similarity import content_f1, rouge_l
 from snne_guard.types import FloatArray
 from tests.scorers.support import (
     CLUSTERS,
-    MEANS,
-    SIMILARITY,
     TEXTS,
     TOKENS,
     Recorded,
@@ -69,11 +67,6 @@ def test_samples_alone_have_no_anchor() -> None:
     paper = score(PARIS, include_answer=False, similarity="rouge_l", tau=0.1)
     assert paper.value == snne(rouge_l(PARIS), tau=0.1)
     assert paper.tau == 0.1
-
-
-def test_an_explicit_similarity_has_no_anchor_but_content_f1() -> None:
-    assert score(PARIS, similarity="rouge_l").value == snne(rouge_l(PARIS))
-    assert score(PARIS, similarity="content_f1") == score(PARIS)
 
 
 @given(st.lists(st.sampled_from(["Paris", "Lyon", "It is Paris.", "7"]), min_size=2))
@@ -135,17 +128,6 @@ def test_a_method_that_compares_nothing_calls_no_similarity() -> None:
     )
     assert (found.similarity, found.matrix, compare.calls) == (None, None, 0)
     assert score(["Neil Armstrong"], method="answer_length").value == 2
-
-
-def test_members() -> None:
-    found = members(token_logprobs=TOKENS, method=METHODS["wsnne"], tau=0.5)
-    assert found.value == pytest.approx(wsnne(SIMILARITY, MEANS, tau=0.5))
-    assert (found.similarity, found.tau, found.n) == ("recorded", 0.5, 4)
-    assert found.matrix.tolist() == SIMILARITY
-    anchored = members(similarity_name="content_f1")
-    assert anchored.value == pytest.approx(snne(SIMILARITY, anchor=0.7))
-    drawn = members(similarity_name="content_f1", include_answer=False)
-    assert drawn.value == pytest.approx(snne(SIMILARITY))
 
 
 def test_a_method_on_clusters_shows_what_it_compared() -> None:
