@@ -179,7 +179,7 @@ def test_a_stream_without_chunks_is_no_answer(way: str) -> None:
             return iter(())
 
         async def _astream(self, *_: Any, **__: Any) -> Any:
-            for chunk in ():
+            for chunk in self._stream():
                 yield chunk
 
     with pytest.raises(SamplingError, match="no reply"):
