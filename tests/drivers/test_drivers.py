@@ -27,7 +27,7 @@ NEVER = 60.0
 
 
 def test_draws_are_made_at_once(run: Run) -> None:
-    sender = ScriptedSender(paris, seconds=0.05)
+    sender = ScriptedSender(paris, seconds=0.3)
     assessment = run(guarding(threshold=0.4), sender).assessment
     assert (assessment.decision, assessment.n_used) == ("accept", 5)
     assert sender.most_open == 5
