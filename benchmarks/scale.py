@@ -1,29 +1,48 @@
-"""CPU time and memory of evaluate and calibrate as a recording grows.
+"""Does the cost stay linear up to a million rows, and do two workers of Ray help?
 
-Generated recordings of two sizes, the larger one with ten times the rows, are evaluated
-by three methods and calibrated on, each in a process of its own. Compared are the CPU
-time a row and the peaks of memory of one run; what 500 rows take is subtracted.
+Generated recordings of 10,000 rows and of a million are evaluated by three methods and
+calibrated on, both at once, each in a process of its own. Compared are the CPU time a
+row and the peaks of memory; what 500 rows take is subtracted.
 
-    python -m benchmarks.scale                   # 10,000 and 100,000 rows
-    python -m benchmarks.scale --rows 1000000    # 100,000 and a million
+Then questions are recorded and scored in this process, by one worker of Ray, and by
+two. The model answers at once, so what is measured is the work of the guard; the time
+of a few questions, in which workers start, is subtracted. This wants two free cores.
+
+    python -m benchmarks.scale                  # about 6 minutes, 1.6 GB on the disk
+    python -m benchmarks.scale --rows 100000    # a tenth of the rows
 
 The exit status is 1 where the time a row grows by more than 30 %, memory by more than
-600 bytes a row (a generated line has 1,500), or the peak is above 1 GB.
+600 bytes a row (a generated line has 1,500), the peak is above 1 GB, one worker takes
+more than 1.15 times as long as this process, or two are less than 1.4 times as fast.
 """
 
 from __future__ import annotations
 
 import argparse
+import asyncio
 import json
+import os
 import subprocess
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
 
+from benchmarks._upstream import Upstream
+from snne_guard import SNNEGuard
+from snne_guard.distributed import record_file
+from snne_guard.evaluation.record import RecordingFile, record
+from snne_guard.evaluation.recordings import Question
+from snne_guard.types import Assessment
+
 MOST_TIME, MOST_BYTES, MOST_PEAK = 1.3, 600.0, 1e9
 FEW = 500
+SMALL = 10_000
+MOST_ONE, LEAST_TWO = 1.15, 1.4
+QUESTIONS, FEW_QUESTIONS, SAMPLES, IN_FLIGHT = 1_500, 64, 10, 16
 NO_PROMISE = 3  # exit status of calibrate where few rows certify nothing
 SHARE_RIGHT = 0.7
 WORDS = 200  # of the context, which nothing compares
@@ -83,38 +102,103 @@ def measured(command: str, path: Path) -> tuple[float, float]:
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--rows", type=int, default=100_000, help="of the larger file")
+    parser.add_argument("--rows", type=int, default=1_000_000, help="of the large file")
     large = parser.parse_args(arguments).rows
-    small = large // 10
+    met = cost_of_rows(min(SMALL, large // 10), large)
+    return 0 if workers() and met else 1
+
+
+def cost_of_rows(small: int, large: int) -> bool:
     print(f"{'command':<10} {'rows':>9} {'CPU s':>8} {'ms a row':>8} {'peak MB':>8}")
-    met = True
-    with TemporaryDirectory() as folder:
+    found: dict[int, list[tuple[float, float]]] = {}
+    with TemporaryDirectory() as folder, ThreadPoolExecutor() as together:
         path = Path(folder) / "recording.jsonl"
-        write(path, FEW)
-        base = {command: measured(command, path)[0] for command in COMMANDS}
-        found: dict[tuple[str, int], tuple[float, float]] = {}
-        for rows in (small, large):
+        for rows in (FEW, small, large):
             write(path, rows)
-            for command in COMMANDS:
-                seconds, peak = found[command, rows] = measured(command, path)
-                each = 1000 * (seconds - base[command]) / (rows - FEW)
+            paths = [path] * len(COMMANDS)
+            found[rows] = [*together.map(measured, COMMANDS, paths)]
+            for command, (start, _), (seconds, peak) in zip(
+                COMMANDS, found[FEW], found[rows], strict=True
+            ):
+                each = 1000 * (seconds - start) / max(1, rows - FEW)
                 print(
                     f"{command:<10} {rows:>9} {seconds:>8.1f} {each:>8.3f} "
                     f"{peak / 1e6:>8.0f}"
                 )
-    for command in COMMANDS:
-        (first, low), (second, high) = found[command, small], found[command, large]
-        start = base[command]
+    met = True
+    for command, (start, _), (first, low), (second, high) in zip(
+        COMMANDS, found[FEW], found[small], found[large], strict=True
+    ):
         ratio = (second - start) / (first - start) * (small - FEW) / (large - FEW)
         growth = (high - low) / (large - small)
         fits = ratio <= MOST_TIME and growth <= MOST_BYTES and high <= MOST_PEAK
         met &= fits
         print(
-            f"{command}: time a row x {ratio:.2f} (at most {MOST_TIME}), "
-            f"{growth:.0f} bytes a row more (at most {MOST_BYTES:.0f}): "
-            f"{'ok' if fits else 'MISSED'}"
+            f"{command}: cost linear from {small:,} to {large:,} generated rows: time "
+            f"a row x {ratio:.2f} (at most {MOST_TIME}); memory flat: {growth:.0f} "
+            f"bytes a row more (at most {MOST_BYTES:.0f}): {'ok' if fits else 'MISSED'}"
         )
-    return 0 if met else 1
+    return met
+
+
+def workers() -> bool:
+    """Print how one and two workers of Ray compare with this process."""
+    if (os.cpu_count() or 1) < 2:  # noqa: PLR2004 - a core for each worker
+        print("Ray: not measured, for want of two cores")
+        return True
+    plain, one, two = (
+        recorded(QUESTIONS, n) - recorded(FEW_QUESTIONS, n) for n in (0, 1, 2)
+    )
+    fits = one <= MOST_ONE * plain and two * LEAST_TWO <= one
+    print(
+        f"{QUESTIONS} questions: this process {plain:.1f} s; one worker of Ray "
+        f"{one:.1f} s, x {one / plain:.2f} (at most {MOST_ONE}); two {two:.1f} s, "
+        f"{one / two:.2f} times as fast (at least {LEAST_TWO}): "
+        f"{'ok' if fits else 'MISSED'}"
+    )
+    return fits
+
+
+def recorded(n: int, n_workers: int) -> float:
+    """Return the seconds in which questions are recorded, by no worker: in here."""
+    questions = [
+        Question.from_dict({"id": str(number), "question": f"{number}?"})
+        for number in range(n)
+    ]
+    guard = SNNEGuard(
+        Upstream(), n=1 + SAMPLES, schedule="answer_first", max_concurrency=IN_FLIGHT
+    )
+
+    async def ask(question: Question) -> Assessment:
+        return await guard.aassess(question.prompt)
+
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "recording.jsonl"
+        with RecordingFile(path, settings=SETTINGS) as file:
+            start = time.perf_counter()
+            if n_workers:
+                tally = record_file(
+                    questions,
+                    file,
+                    n_samples=SAMPLES,
+                    model=Upstream,
+                    workers=n_workers,
+                    max_concurrency=IN_FLIGHT,
+                )
+            else:
+                run = record(
+                    questions,
+                    ask,
+                    file,
+                    n_samples=SAMPLES,
+                    max_concurrency=IN_FLIGHT,
+                )
+                tally = asyncio.run(run)
+            seconds = time.perf_counter() - start
+    if tally.recorded != n:
+        msg = f"expected {n} questions to be recorded, got {tally}"
+        raise RuntimeError(msg)
+    return seconds
 
 
 if __name__ == "__main__":
