@@ -6,8 +6,8 @@ VENV := .venv
 INTEGRATIONS := .venv-integrations
 # Phoenix's server cannot share an environment with MLflow's.
 PHOENIX := .venv-phoenix
-# Frameworks pin one another's dependencies apart: an environment each.
-FRAMEWORKS := agents dspy haystack llama_index pydantic_ai
+# Frameworks pin one another's dependencies apart: an environment each. Spark needs Java.
+FRAMEWORKS := agents dask dspy haystack llama_index pydantic_ai pyspark
 BIN := $(VENV)/bin
 PIP := $(BIN)/pip --disable-pip-version-check --quiet
 INPUTS := pyproject.toml constraints.txt

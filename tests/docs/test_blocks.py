@@ -39,7 +39,7 @@ NAVIGATION = re.findall(
 PAGES = [ROOT / "README.md", *(DOCS / name for name in NAVIGATION)]
 EMBEDDED = {"README.md", "tutorial.md"}
 """Pages whose blocks ask the embedded model."""
-SLOW = {"tutorial.md", "local-models.md"}
+SLOW = {"tutorial.md", "local-models.md", "scale.md"}
 
 NOT_RUN = {
     ("frameworks.md", "needs the framework"),
@@ -47,6 +47,7 @@ NOT_RUN = {
     ("local-models.md", "needs the weights of a model"),
     ("scale.md", "needs a SLURM cluster"),
     ("scale.md", "needs a Kubernetes cluster"),
+    ("scale.md", "needs a cluster"),
 }
 """Blocks that are not run: page and reason."""
 

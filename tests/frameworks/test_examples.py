@@ -18,12 +18,15 @@ from tests.frameworks.support import EXAMPLES, framework
 ANSWER = "The chemical symbol for gold|I am not certain enough of the answer"
 DECIDED = r"^(accept|refuse) \d"
 RECORD = "'decision': '(accept|refuse)'"
+SCORED = (r"^1 0\.00$", r"^2 1\.00$")
 SHOWN = {
+    "with_dask.py": ("dask", SCORED),
     "with_dspy.py": ("dspy", (DECIDED,)),
     "with_haystack.py": ("haystack", (ANSWER, DECIDED)),
     "with_llama_index.py": ("llama_index", (ANSWER, RECORD)),
     "with_openai_agents.py": ("agents", (ANSWER, DECIDED)),
     "with_pydantic_ai.py": ("pydantic_ai", (ANSWER, RECORD)),
+    "with_pyspark.py": ("pyspark", SCORED),
 }
 
 
