@@ -198,7 +198,8 @@ class Handler(BaseHTTPRequestHandler):
         answer = self.server.owner.script(asked)
         try:
             self._send(asked, answer)
-        except OSError:
+        except OSError:  # the client has left, or the test has ended
+            self.server.owner.abandoned += 1
             self.close_connection = True
 
     def _send(self, asked: Asked, answer: Answer) -> None:
@@ -243,7 +244,7 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(f"{len(data):x}\r\n".encode() + data + b"\r\n")
 
     def _wait(self, seconds: float | None) -> None:
-        """Wait; a client that leaves meanwhile is counted."""
+        """Wait, or raise where the client leaves meanwhile."""
         until = None if seconds is None else time.monotonic() + seconds
         poll = select.poll()  # select() fails where over 1,024 files are open
         poll.register(self.connection, select.POLLIN)
@@ -251,7 +252,6 @@ class Handler(BaseHTTPRequestHandler):
             if until is not None and time.monotonic() >= until:
                 return
             if poll.poll(10) and not self.connection.recv(1, socket.MSG_PEEK):
-                self.server.owner.abandoned += 1
                 break
         raise ConnectionAbortedError
 
