@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -30,3 +31,29 @@ def test_without_the_data_nothing_fails(
     monkeypatch.setattr(spans, "FILE", tmp_path / "missing.jsonl")
     assert spans.main() == 0
     assert "skipped" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("sentence", "label"),
+    [
+        ("The Orla Bridge was opened in 1896.", "accurate"),
+        ("It cost 3,000 crowns, and Magnus Rydell built it.", "accurate"),
+        ("It was built by Magnus Holm.", "invented"),
+        ("It was opened in 1897.", "invented"),
+        ("It cost 3,001 crowns.", "invented"),
+        ("Opened by a king, the Orla Bridge is long.", None),
+        ("Length: It is long.", None),
+    ],
+)
+def test_a_sentence_that_names_what_is_not_known_is_invented(
+    sentence: str, label: Any
+) -> None:
+    row = {
+        "context": "Opened in 1896. Its engineer was Magnus Rydell. It cost 3,000.",
+        "question": "Write a profile of the Orla Bridge in six sentences: Length.",
+        "main_answer": f"{sentence} It is old.",
+        "samples": ["It is old."],
+    }
+    found = spans.own(row)
+    assert found["labels"] == ([] if label is None else [label])
+    assert found["sentences"] == ([] if label is None else [sentence])
