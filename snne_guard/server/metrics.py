@@ -30,6 +30,9 @@ DECISIONS = (*get_args(Decision), "none")
 HELD_BACK = ("refuse", "fallback")
 """Decisions for which the application does not get the answer."""
 
+SPAN_THRESHOLD = 0.5
+"""Above which a sentence counts as uncertain where the guard has no threshold for it."""
+
 _UNCERTAINTY_BOUNDS = tuple(tenth / 10 for tenth in range(1, 11))
 _SECONDS_BOUNDS = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 20.0, 40.0, 80.0, 160.0)
 _TOKENS = ("prompt", "cached", "completion", "reasoning")
@@ -274,11 +277,25 @@ def _call(policy: str, assessment: Assessment, *, texts: bool) -> dict[str, Any]
         "money": cost.money,
         "reasons": list(assessment.reasons),
     }
+    marks = _marks(assessment)
+    if assessment.spans is not None:
+        call["sentences"] = len(assessment.spans)
+        call["uncertain_sentences"] = len(marks)
     if texts:
         answer = assessment.answer
         call["question"] = _cut(assessment.question)
         call["answer"] = _cut(None if answer is None else answer.text)
+        shown = [(start, min(end, TEXT_KEPT)) for start, end in marks]
+        call["marks"] = [mark for mark in shown if mark[0] < TEXT_KEPT]
     return call
+
+
+def _marks(assessment: Assessment) -> list[tuple[int, int]]:
+    """Return where the uncertain sentences of an answer begin and end."""
+    given = assessment.span_threshold
+    limit = SPAN_THRESHOLD if given is None else given
+    spans = assessment.spans or ()
+    return [(each.start, each.end) for each in spans if each.uncertainty > limit]
 
 
 def _cut(text: str | None) -> str | None:

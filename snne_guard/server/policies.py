@@ -59,6 +59,8 @@ class PolicyOptions(_Table):
     prices: PriceOptions | None = None
     self_check: bool = False
     views: list[str] = []
+    spans: bool | str = False
+    span_threshold: float | None = None
 
     def guard_options(self, folder: Path) -> GuardOptions:
         """Return what ``guard_client`` takes.

@@ -18,7 +18,7 @@ from starlette.applications import Starlette
 
 from snne_guard.server.live import live_routes
 from snne_guard.server.metrics import Metrics
-from snne_guard.types import Assessment, Cost, Sample
+from snne_guard.types import Assessment, Cost, Sample, Span
 
 HIDDEN = "a text that nobody may see"
 
@@ -233,6 +233,27 @@ def test_texts_are_kept_where_they_are_shown_and_cut() -> None:
     assert withheld["question"] == HIDDEN
     assert withheld["answer"] == "y" * 10_000 + "… (1,000,000 characters)"
     assert broken_off["question"] is broken_off["answer"] is None
+
+
+def test_uncertain_sentences_are_numbers_and_marks_where_texts_are_shown() -> None:
+    metrics = Metrics()
+    observer = metrics.observer("p")
+    places = [(0, 9, 0.4), (10, 19, 0.6), (9_990, 10_100, 0.9), (10_200, 10_300, 0.9)]
+    spans = tuple(
+        Span(start=start, end=end, uncertainty=u, supported=0)
+        for start, end, u in places
+    )
+    observer.on_assessment(assessment(0, spans=spans))
+    metrics.show_texts = True
+    observer.on_assessment(assessment(1, spans=spans, span_threshold=0.3))
+    observer.on_assessment(assessment(2))
+    numbers, texts, without = metrics.since(0)["calls"]
+    assert (numbers["sentences"], numbers["uncertain_sentences"]) == (4, 3)
+    assert "marks" not in numbers
+    assert texts["uncertain_sentences"] == 4
+    assert texts["marks"] == [(0, 9), (10, 19), (9_990, 10_000)]  # as far as is kept
+    assert "sentences" not in without
+    assert without["marks"] == []
 
 
 def test_a_reader_gets_what_is_new_and_everything_where_it_lost_some() -> None:

@@ -21,7 +21,7 @@ from starlette.applications import Starlette
 
 from snne_guard.server.live import live_routes
 from snne_guard.server.metrics import Metrics
-from snne_guard.types import Assessment, Cost, Sample
+from snne_guard.types import Assessment, Cost, Sample, Span
 
 pytestmark = pytest.mark.slow
 
@@ -317,6 +317,26 @@ def test_hostile_texts_are_shown_and_do_nothing(
     assert browser.ask("document.title") == "snne-guard live"
     assert browser.ask("document.documentElement.scrollWidth") == width
     browser.keep(f"live-hostile-{width}")
+    assert browser.console() == []
+
+
+def test_uncertain_sentences_are_shaded(
+    browser: Browser, metrics: Metrics, url_with_texts: str
+) -> None:
+    answer = f"\U0001f333 It is oak. {HOSTILE} It is tall."
+    start = answer.index("<")
+    places = [(2, 12, 0.1), (start, start + len(HOSTILE), 0.9)]
+    spans = [Span(start=a, end=b, uncertainty=u, supported=0) for a, b, u in places]
+    observer = metrics.observer("default")
+    observer.on_assessment(
+        assessment(1, answer=Sample(text=answer), spans=tuple(spans), reasons=("x",))
+    )
+    browser.open(url_with_texts)
+    until(lambda: len(browser.rows()) == 1)
+    assert browser.rows()[0][9] == "x, 1 of 2 sentences uncertain"
+    marks = "[...document.querySelectorAll('mark')].map((each) => each.textContent)"
+    assert browser.ask(marks) == [HOSTILE]
+    assert answer in browser.ask("document.querySelector('details').textContent")
     assert browser.console() == []
 
 

@@ -157,6 +157,19 @@ def test_this_machine_needs_no_keys(host: str) -> None:
     create_app(load_config(upstream=UPSTREAM, host=host))
 
 
+def test_a_policy_can_ask_for_sentences(write: Write) -> None:
+    text = "It is oak. It was made in 1907."
+    options = "spans = true\nspan_threshold = 0.5"
+    with Server(split(text, "It is oak.")) as upstream:
+        file = write(f'upstream = "{upstream.url}"\n[policies.a]\n{options}')
+        with serving(upstream.url, file=file) as running:
+            answer = running.client("k").chat.completions.create(**CHAT).to_dict()
+    record: Any = answer["snne_guard"]
+    assert record["span_threshold"] == 0.5
+    found = [(text[s["start"] : s["end"]], s["supported"]) for s in record["spans"]]
+    assert found == [("It is oak.", 4), ("It was made in 1907.", 0)]
+
+
 @pytest.mark.parametrize(
     "authorization", [None, "Bearer", "Bearer b", "a", "Basic a", "Bearer a a", ""]
 )
