@@ -88,6 +88,8 @@ def evaluate(
     token_logprobs. Labels of `snne-guard label` are found beside each file and win over
     the field. Each file is ranked apart. Where it has self-checks or views, a second
     table compares recipes: plain samples, views and the self-check at equal calls.
+    Where it has sentences and sentence_labels (1 or 0 for each), a line says how well
+    their uncertainty finds the wrong ones.
 
     Exit status: 0 a file was ranked; 2 wrong usage, or no file can be ranked.
     """
@@ -156,6 +158,8 @@ def _print(evaluation: Evaluation) -> None:
     console.print(_table(evaluation))
     for why, names in evaluation.skipped.items():
         _print_line(console, f"not ranked: {', '.join(names)}: {why}")
+    if evaluation.sentences is not None:
+        _print_line(console, str(evaluation.sentences))
     console.print()
     if evaluation.recipes is not None:
         _print_recipes(console, evaluation.recipes)

@@ -30,7 +30,7 @@ from snne_guard.evaluation.recordings import (
     write_recordings,
 )
 from snne_guard.evaluation.report import to_html
-from snne_guard.evaluation.results import Evaluation, MethodResult
+from snne_guard.evaluation.results import Evaluation, MethodResult, SentenceRanking
 
 __all__ = [
     "GRADERS",
@@ -46,6 +46,7 @@ __all__ = [
     "Question",
     "Recording",
     "ReferenceGrader",
+    "SentenceRanking",
     "auarc",
     "auroc",
     "bert_score",

@@ -18,6 +18,7 @@ from snne_guard.evaluation.plan import Row, plan_rows
 from snne_guard.evaluation.recipes import RecipeTable
 from snne_guard.evaluation.recordings import Recording
 from snne_guard.evaluation.results import TITLES, Evaluation, MethodResult
+from snne_guard.evaluation.sentences import SentenceTable
 from snne_guard.scorers import Method, ResponseSet
 from snne_guard.similarity import CrossEncoder
 from snne_guard.types import BoolArray, FloatArray, IntArray, Prices, Similarity
@@ -48,6 +49,7 @@ def evaluate(
     left out for all, and counted. The length of the answer is always among the methods:
     one that does not beat it has not earned its samples. Where recordings have
     self-checks or views, recipes are compared as well: ways to spend a guard's calls.
+    Where they have ``sentence_labels``, sentences are ranked too.
 
     Args:
         recordings: Of one set; figures of different sets should not be pooled. They are
@@ -90,6 +92,7 @@ def evaluate(
     """
     rows = plan_rows(methods, similarity=similarity)
     recipes = RecipeTable(calls=calls, prices=prices)
+    sentences = SentenceTable()
     left_out: Counter[str] = Counter()
     problems: dict[str, str] = {}
     columns = [array("d") for _ in rows]
@@ -98,6 +101,7 @@ def evaluate(
     n_read = 0
     for recording, grade in graded(recordings, grader):
         n_read += 1
+        sentences.add(recording)
         if grade is None:
             left_out["no label and nothing to grade by"] += 1
             continue
@@ -145,6 +149,7 @@ def evaluate(
         correct=correct,
         uncertainties=uncertainties,
         recipes=recipes.compared(draws=draws),
+        sentences=sentences.ranking(),
     )
 
 

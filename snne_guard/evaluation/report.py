@@ -70,19 +70,24 @@ def _shown(value: Any) -> Any:  # noqa: ANN401 - whatever stands in the template
 
 def _charts(evaluation: Evaluation) -> dict[str, str]:
     """Return pictures, as data URIs, by what they show."""
+    charts: dict[str, str] = {}
     correct = evaluation.correct
-    if correct is None or correct.all() or not correct.any():
-        return {}
-    plotted = _plotted(evaluation)
-    first = evaluation.first
-    return {
-        "Risk and coverage: error rate among the most certain answers": _risk(
-            plotted, correct
-        ),
-        f"Scores of {first}, right and wrong answers": _histogram(
-            plotted[first], correct
-        ),
-    }
+    if correct is not None and correct.any() and not correct.all():
+        plotted = _plotted(evaluation)
+        first = evaluation.first
+        charts = {
+            "Risk and coverage: error rate among the most certain answers": _risk(
+                plotted, correct
+            ),
+            f"Scores of {first}, right and wrong answers": _histogram(
+                plotted[first], correct
+            ),
+        }
+    if (found := evaluation.sentences) is not None:
+        charts["Uncertainty of sentences, right and wrong ones"] = _histogram(
+            found.uncertainty, found.correct, x="uncertainty", y="sentences"
+        )
+    return charts
 
 
 def _plotted(evaluation: Evaluation) -> dict[str, FloatArray]:
@@ -102,8 +107,10 @@ def _risk(plotted: Mapping[str, FloatArray], correct: FloatArray) -> str:
     return _picture(figure, axes)
 
 
-def _histogram(values: FloatArray, correct: FloatArray) -> str:
-    figure, axes = _figure("score", "answers")
+def _histogram(
+    values: FloatArray, correct: FloatArray, *, x: str = "score", y: str = "answers"
+) -> str:
+    figure, axes = _figure(x, y)
     finite = np.isfinite(values)
     groups = [values[finite & (correct == 1)], values[finite & (correct == 0)]]
     if finite.any():

@@ -19,6 +19,7 @@ __all__ = [
     "MethodResult",
     "Recipe",
     "RecipeComparison",
+    "SentenceRanking",
 ]
 
 TITLES = {
@@ -112,6 +113,33 @@ class RecipeComparison:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SentenceRanking:
+    """How well the uncertainty of sentences finds the wrong ones.
+
+    Attributes:
+        answers: Answers that are labelled by sentence.
+        auroc: Of all their sentences; NaN where all are right, or all wrong.
+        within: Mean over the answers that have right and wrong ones; NaN without any.
+        uncertainty: ``(n,)`` of the sentences.
+        correct: ``(n,)`` 1 right and 0 wrong.
+    """
+
+    answers: int
+    auroc: float
+    within: float
+    uncertainty: FloatArray = field(repr=False)
+    correct: FloatArray = field(repr=False)
+
+    def __str__(self) -> str:
+        """Return the figures in one sentence."""
+        return (
+            f"{len(self.correct)} sentences of {self.answers} answers, "
+            f"{self.correct.mean():.1%} right; AUROC {self.auroc:.3f} of all, "
+            f"{self.within:.3f} as the mean within answers"
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Evaluation:
     """What was found on one set of recordings.
 
@@ -130,6 +158,7 @@ class Evaluation:
         uncertainties: For each ranked method ``(n,)`` raw values.
         recipes: What the recipes are worth; None where there is nothing to compare: no
             self-check and no view but the plain one, or no right and wrong answers.
+        sentences: How well sentences are ranked; None where none are labelled.
     """
 
     name: str
@@ -145,6 +174,7 @@ class Evaluation:
     correct: FloatArray | None = field(repr=False)
     uncertainties: Mapping[str, FloatArray] = field(repr=False)
     recipes: RecipeComparison | None = None
+    sentences: SentenceRanking | None = None
 
     @property
     def accuracy(self) -> float | None:

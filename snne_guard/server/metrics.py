@@ -31,7 +31,7 @@ HELD_BACK = ("refuse", "fallback")
 """Decisions for which the application does not get the answer."""
 
 SPAN_THRESHOLD = 0.5
-"""Above which a sentence counts as uncertain where the guard has no threshold for it."""
+"""Above which a sentence counts as uncertain where no threshold is set for it."""
 
 _UNCERTAINTY_BOUNDS = tuple(tenth / 10 for tenth in range(1, 11))
 _SECONDS_BOUNDS = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 20.0, 40.0, 80.0, 160.0)

@@ -10,6 +10,7 @@ from snne_guard.spans.matching import NLIMatch, word_match
 from snne_guard.spans.rendering import MarkedForm, render_marks
 from snne_guard.spans.scoring import (
     calibrate_spans,
+    labelled_spans,
     resolve_span_similarity,
     score_spans,
 )
@@ -22,6 +23,7 @@ __all__ = [
     "cut",
     "cutters",
     "judge_prompt",
+    "labelled_spans",
     "read_verdicts",
     "render_marks",
     "resolve_span_similarity",

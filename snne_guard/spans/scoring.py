@@ -16,9 +16,15 @@ from snne_guard.spans.cutting import Part, cut
 from snne_guard.spans.matching import NLIMatch, word_match
 from snne_guard.types import FloatArray, Span, SpanSimilarity
 
-__all__ = ["calibrate_spans", "resolve_span_similarity", "score_spans"]
+__all__ = [
+    "calibrate_spans",
+    "labelled_spans",
+    "resolve_span_similarity",
+    "score_spans",
+]
 
 _HALF = 0.5
+_FIELDS = ("id", "main_answer", "samples", "sentences", "sentence_labels")
 
 
 def score_spans(
@@ -160,27 +166,39 @@ def calibrate_spans(
     us: list[float] = []
     labels: list[Any] = []
     for row in rows:
-        try:
-            sentences, known = row["sentences"], row["sentence_labels"]
-            if len(known) != len(sentences):
-                msg = f"expected {len(sentences)} sentence_labels, got {len(known)}"
-                raise InputError(msg)
-            spans = score_spans(
-                row["main_answer"],
-                row["samples"],
-                sentences=sentences,
-                question=row.get("question"),
-                similarity=similarity,
-            )
-        except KeyError as error:
-            msg = f"expected the field {error} in every recording"
-            raise InputError(msg) from None
+        spans, known = labelled_spans(row, similarity=similarity)
         if spans:
             # By the id, so that nobody can draw until a threshold is to their liking.
             place = Random(str(row["id"])).randrange(len(spans))  # noqa: S311 - no secret
             us.append(spans[place].uncertainty)
             labels.append(known[place])
     return Threshold.for_error_rate(us, labels, alpha=alpha, delta=delta)
+
+
+def labelled_spans(
+    row: Mapping[str, Any], *, similarity: str | SpanSimilarity | None = None
+) -> tuple[list[Span], Sequence[Any]]:
+    """Return the sentences of a recording that is labelled by sentence, and the labels.
+
+    Raises:
+        InputError: A field is missing, or labels do not fit the sentences.
+    """
+    missing = [name for name in _FIELDS if name not in row]
+    if missing:
+        msg = f"expected the field {missing[0]!r} in every recording"
+        raise InputError(msg)
+    sentences, labels = row["sentences"], row["sentence_labels"]
+    if len(labels) != len(sentences):
+        msg = f"expected {len(sentences)} sentence_labels, got {len(labels)}"
+        raise InputError(msg)
+    spans = score_spans(
+        row["main_answer"],
+        row["samples"],
+        sentences=sentences,
+        question=row.get("question"),
+        similarity=similarity,
+    )
+    return spans, labels
 
 
 def _uncertainty(row: FloatArray) -> float:

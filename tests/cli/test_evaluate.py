@@ -68,6 +68,44 @@ def test_all_that_is_written(recording: Path, tmp_path: Path) -> None:
     assert "needs a similarity such as nli:MODEL" in found.stdout
 
 
+def test_sentences_are_ranked_where_they_are_labelled(
+    recording: Path, tmp_path: Path
+) -> None:
+    rows = [json.loads(line) for line in recording.read_text().splitlines()]
+    hidden = "It was a secret tree of the year"
+    answers = [
+        (["It is oak.", f"{hidden} 1907."], [1, 0], [f"It is oak. {hidden} 1911."]),
+        ([f"{hidden} 1920."], [1], [f"{hidden} 1921."]),
+        (["It is oak."], [1], ["It is oak."]),
+    ]
+    for row, (sentences, labels, samples) in zip(rows, answers, strict=False):
+        row |= {"sentences": sentences, "sentence_labels": labels}
+        row |= {"main_answer": " ".join(sentences), "samples": samples * 2}
+    write_jsonl(recording, rows)
+    paths = [tmp_path / name for name in ("t.json", "t.html")]
+    found = run(
+        *("evaluate", recording, "--draws", "5", "--methods", "snne"),
+        *("--json", paths[0], "--html", paths[1]),
+    )
+    # The wrong one is above two right ones and as high as the third.
+    told = (
+        "4 sentences of 3 answers, 75.0% right; AUROC 0.833 of all, "
+        "1.000 as the mean within answers"
+    )
+    assert told in found.stdout
+    (one,) = json.loads(paths[0].read_text())
+    assert one["sentences"]["correct"] == [1, 0, 1, 1]
+    page = paths[1].read_text()
+    assert told in page
+    assert "Uncertainty of sentences" in page
+    assert "secret" not in page + paths[0].read_text()
+    rows[0]["sentence_labels"] = [1]
+    write_jsonl(recording, rows)
+    refused = run("evaluate", recording, "--draws", "5", "--methods", "snne")
+    assert refused.exit_code == 2
+    assert "expected 2 sentence_labels, got 1" in refused.stderr
+
+
 def test_recipes_are_compared_where_there_is_a_self_check(
     recording: Path, tmp_path: Path
 ) -> None:
