@@ -10,6 +10,7 @@ import typer
 from rich.console import Console
 
 from snne_guard.cli import options
+from snne_guard.cli.console import page_console, save_picture
 from snne_guard.cli.models import chat_model, messages_for, provider_errors
 from snne_guard.cli.render import assessment_page
 from snne_guard.decision import Calibration
@@ -55,6 +56,7 @@ def ask(
         bool, typer.Option("--spans", help="Show the uncertainty of each sentence.")
     ] = False,
     as_json: options.AsJson = False,
+    save_svg: options.Picture = None,
 ) -> None:
     """Ask a model and see how uncertain its answer is.
 
@@ -106,7 +108,9 @@ def ask(
     else:
         delivered = guard.refusal if held_back else None
         page = assessment_page(assessment, delivered=delivered)
-        Console(highlight=False).print(page)
+        console = page_console(save_svg)
+        console.print(page)
+        save_picture(console, save_svg, title=f'snne-guard ask "{question}"')
     if held_back:
         raise typer.Exit(HELD_BACK)
 

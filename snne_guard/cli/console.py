@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -15,7 +16,17 @@ from snne_guard.errors import ConfigurationError
 from snne_guard.evaluation.recordings import Question, Recording, shard_of
 from snne_guard.text import printable
 
-__all__ = ["check_outputs", "in_shard", "note", "progress", "source"]
+__all__ = [
+    "check_outputs",
+    "in_shard",
+    "note",
+    "page_console",
+    "progress",
+    "save_picture",
+    "source",
+]
+
+_PICTURE_WIDTH = 86
 
 T = TypeVar("T")
 Row = TypeVar("Row", Question, Recording)
@@ -24,6 +35,23 @@ Row = TypeVar("Row", Question, Recording)
 def note(message: str) -> None:
     """Write one message to standard error."""
     typer.echo(f"snne-guard: {printable(message, lines=True)}", err=True)
+
+
+def page_console(picture: Path | None) -> Console:
+    """Return a console for a page, which keeps it where a picture is wanted."""
+    if picture is None:
+        return Console(highlight=False)
+    return Console(highlight=False, record=True, width=_PICTURE_WIDTH)
+
+
+def save_picture(console: Console, path: Path | None, *, title: str) -> None:
+    """Write what a console has kept as an SVG, if a picture is wanted."""
+    if path is None:
+        return
+    page = console.export_svg(title=printable(title))
+    # Without the fonts that the picture would load from elsewhere.
+    page = re.sub(r"@font-face \{[^}]*\}\s*", "", page)
+    path.write_text(page, encoding="utf-8")
 
 
 def source(name: str) -> str | BinaryIO:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -12,6 +10,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.rule import Rule
 
+from snne_guard.cli import options
+from snne_guard.cli.console import page_console, save_picture
 from snne_guard.cli.models import chat_model, messages_for, provider_errors
 from snne_guard.cli.render import assessment_page
 from snne_guard.text import printable
@@ -43,7 +43,6 @@ QUESTIONS = (
 
 _N = 10
 _THRESHOLD = 0.5
-_WIDTH = 86  # of the recorded picture
 
 _BEFORE = (
     f"[bold]snne-guard[/bold] asks a model the same thing {_N} times and measures how "
@@ -67,9 +66,7 @@ def demo(
         str | None, typer.Argument(help="A question of your own, in place of the four.")
     ] = None,
     *,
-    save_svg: Annotated[
-        Path | None, typer.Option(help="Also save what is shown as a picture.")
-    ] = None,
+    save_svg: options.Picture = None,
 ) -> None:
     """Watch the guard at work, offline, on a small model.
 
@@ -77,9 +74,7 @@ def demo(
     """
     from snne_guard.langchain import SNNEGuard
 
-    recording = save_svg is not None
-    width = _WIDTH if recording else None
-    console = Console(highlight=False, record=recording, width=width)
+    console = page_console(save_svg)
     progress = Console(stderr=True)
     yours = () if question is None else (Question("your question", question),)
     guard = SNNEGuard(
@@ -100,8 +95,4 @@ def demo(
         console.print(assessment_page(assessment, delivered=delivered))
         console.print()
     console.print(_AFTER)
-    if save_svg is not None:
-        page = console.export_svg(title="snne-guard demo")
-        # Without the fonts that the picture would load from elsewhere.
-        page = re.sub(r"@font-face \{[^}]*\}\s*", "", page)
-        save_svg.write_text(page, encoding="utf-8")
+    save_picture(console, save_svg, title="snne-guard demo")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -13,6 +14,10 @@ Model = Annotated[
 ]
 BaseUrl = Annotated[str | None, typer.Option(help="Address of a server of your own.")]
 System = Annotated[str | None, typer.Option(help="System prompt.")]
+
+Picture = Annotated[
+    Path | None, typer.Option(help="Also save what is shown as a picture.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one object.")]
 
 SimilarityName = Annotated[

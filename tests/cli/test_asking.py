@@ -54,10 +54,12 @@ def test_ask_shows_the_self_check(serve: Any) -> None:
     assert "A ×4 Paris" in result.output  # noqa: RUF001 - the sign
 
 
-def test_ask_shows_each_sentence(serve: Any) -> None:
+def test_ask_shows_each_sentence(serve: Any, tmp_path: Path) -> None:
     answer = "It is oak. It was made\x1b[2J in 1907."
     at = serve(split(answer, "It is oak."))
-    result = run("ask", "x?", *at, "--spans")
+    picture = tmp_path / "ask.svg"
+    result = run("ask", "x?", *at, "--spans", "--save-svg", picture)
+    assert "in&#160;1907." in picture.read_text()
     lines = [" ".join(line.split()) for line in result.output.splitlines()]
     assert "Sentences u said by" in lines
     assert "0.00 4 It is oak." in lines
