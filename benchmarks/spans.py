@@ -70,8 +70,13 @@ def by_best_sentence(match: Match) -> Callable[[Row], list[float]]:
     def uncertainties(row: Row) -> list[float]:
         pieces = [[text[a:b] for a, b in cut(text)] for text in row["samples"]]
         return [
-            snne([max(match(sentence, each) for each in sample) for sample in pieces])
-            for sentence in row["sentences"]
+            snne(
+                [
+                    max((match(s, each) for each in sample), default=0)
+                    for sample in pieces
+                ]
+            )
+            for s in row["sentences"]
         ]
 
     return uncertainties

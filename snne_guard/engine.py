@@ -366,7 +366,8 @@ def _judge(
     if isinstance(asked, str) and not _is_late(call):
         yield from _send(call, (Draw(role="judge", turns=(text, asked)),))
     replies = () if call.judgement is None else call.judgement.samples
-    return partial(read_verdicts, replies[0].text if replies else "")
+    reply = replies[0].text if replies else ""
+    return lambda parts, texts, /, *, question: read_verdicts(reply, parts, texts)  # noqa: ARG005 - whoever replied was told
 
 
 def _promises(call: CallState, score: Score) -> dict[str, Any]:

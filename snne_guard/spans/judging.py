@@ -88,19 +88,13 @@ def judge_prompt(
 
 
 def read_verdicts(
-    reply: str,
-    parts: Sequence[str],
-    texts: Sequence[str],
-    /,
-    *,
-    question: str | None = None,
+    reply: str, parts: Sequence[str], texts: Sequence[str], /
 ) -> FloatArray:
     """Return the verdicts of a reply: 1 supports, 0.5 not mentioned, 0 contradicts.
 
     Raises:
         ScoringError: There is no verdict in it.
     """
-    del question  # whoever replied was told
     matrix: FloatArray = np.full((len(parts), len(texts)), _VALUES["N"])
     read = 0
     for line in reply.rpartition("</think>")[2].splitlines():

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Literal, get_args
 
-from snne_guard.checks import check_choice, check_number
+from snne_guard.checks import check_choice
 from snne_guard.decision import Threshold
 from snne_guard.errors import InputError
 from snne_guard.text import printable
@@ -53,6 +53,8 @@ def render_marks(
         "terminal": partial(printable, lines=True),
     }
     escape = escapes.get(form, str)
+    given = threshold.value if isinstance(threshold, Threshold) else threshold
+    limit = Threshold.fixed(given).value
     pieces: list[str] = []
     done = 0
     for span in spans:
@@ -61,7 +63,7 @@ def render_marks(
             raise InputError(msg)
         pieces.append(escape(text[done : span.start]))
         part, done = text[span.start : span.end], span.end
-        if not _is_marked(span, threshold):
+        if span.uncertainty <= limit:
             pieces.append(escape(part))
         elif form == "html":
             title = f"uncertainty {span.uncertainty:.2f}"
@@ -73,14 +75,6 @@ def render_marks(
         else:
             pieces.append(_noted(part, r"\[?\]" if form == "markdown" else "[?]"))
     return "".join([*pieces, escape(text[done:])])
-
-
-def _is_marked(span: Span, threshold: float | Threshold, /) -> bool:
-    """Return whether a part is more uncertain than a threshold allows."""
-    given = threshold.value if isinstance(threshold, Threshold) else threshold
-    if given != -1.0:  # the threshold of a calibration that allows nothing
-        check_number(given, what="threshold", least=0, most=1)
-    return span.uncertainty > given
 
 
 def _noted(part: str, note: str) -> str:
