@@ -24,7 +24,7 @@ __all__ = [
 ]
 
 _HALF = 0.5
-_FIELDS = ("id", "main_answer", "samples", "sentences", "sentence_labels")
+_FIELDS = ("main_answer", "samples", "sentences", "sentence_labels", "id")
 
 
 def score_spans(
