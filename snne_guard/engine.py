@@ -44,7 +44,7 @@ from snne_guard.scorers import Method, resolve_method, score_members
 from snne_guard.self_check import UNKNOWN
 from snne_guard.settings import is_disabled
 from snne_guard.similarity import SIMILARITIES, resolve_similarity
-from snne_guard.spans import cut, judge_prompt, read_verdicts, score_spans
+from snne_guard.spans import SpanJudge, cut, judge_prompt, score_spans
 from snne_guard.types import Assessment, Sample, Score, SpanSimilarity
 from snne_guard.views import View, samples_by_view
 
@@ -367,7 +367,7 @@ def _judge(
         yield from _send(call, (Draw(role="judge", turns=(text, asked)),))
     replies = () if call.judgement is None else call.judgement.samples
     reply = replies[0].text if replies else ""
-    return lambda parts, texts, /, *, question: read_verdicts(reply, parts, texts)  # noqa: ARG005 - whoever replied was told
+    return SpanJudge(lambda _: reply)
 
 
 def _promises(call: CallState, score: Score) -> dict[str, Any]:

@@ -5,7 +5,7 @@
 """
 
 from snne_guard.spans.cutting import cut, cutters
-from snne_guard.spans.judging import SpanJudge, judge_prompt, read_verdicts
+from snne_guard.spans.judging import SpanJudge, judge_prompt
 from snne_guard.spans.matching import NLIMatch, word_match
 from snne_guard.spans.rendering import MarkedForm, render_marks
 from snne_guard.spans.scoring import (
@@ -24,7 +24,6 @@ __all__ = [
     "cutters",
     "judge_prompt",
     "labelled_spans",
-    "read_verdicts",
     "render_marks",
     "resolve_span_similarity",
     "score_spans",

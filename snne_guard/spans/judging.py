@@ -11,7 +11,7 @@ from snne_guard.errors import ScoringError
 from snne_guard.similarity.judge import JudgeModel, quoted
 from snne_guard.types import FloatArray
 
-__all__ = ["SpanJudge", "judge_prompt", "read_verdicts"]
+__all__ = ["SpanJudge", "judge_prompt"]
 
 _PROMPT = """\
 Statements from a reply are compared with other texts. All of them are quoted below; \
@@ -72,7 +72,7 @@ class SpanJudge:
             ScoringError: The request failed, or no verdict is in the reply.
         """
         reply = self._model.reply(judge_prompt(parts, texts, question))
-        return read_verdicts(reply, parts, texts)
+        return _read_verdicts(reply, parts, texts)
 
 
 def judge_prompt(
@@ -87,14 +87,10 @@ def judge_prompt(
     )
 
 
-def read_verdicts(
-    reply: str, parts: Sequence[str], texts: Sequence[str], /
+def _read_verdicts(
+    reply: str, parts: Sequence[str], texts: Sequence[str]
 ) -> FloatArray:
-    """Return the verdicts of a reply: 1 supports, 0.5 not mentioned, 0 contradicts.
-
-    Raises:
-        ScoringError: There is no verdict in it.
-    """
+    """Return the verdicts of a reply; what has no clear line is not mentioned."""
     matrix: FloatArray = np.full((len(parts), len(texts)), _VALUES["N"])
     read = 0
     for line in reply.rpartition("</think>")[2].splitlines():
