@@ -270,6 +270,9 @@ class _Recorder:
             except Exception as raised:  # noqa: BLE001 - the next question may succeed
                 drawn = raised
         fields = drawn_fields(drawn, settings=self._settings)
+        if fields and not isinstance(drawn, Exception):
+            # All counts: where one is left out, a table has a null, which is no 0.
+            fields["drawn"]["draws"] = [draw.to_dict() for draw in drawn.draws]
         error = failure(drawn, n_samples=self._guard.settings.n_samples)
         return {"id": None if key is None else str(key), **fields, "error": error}
 
