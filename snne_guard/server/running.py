@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import signal
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -46,6 +47,7 @@ def run(config: ServerConfig, *, started: Callable[[str], None]) -> None:
 
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, stop)
+    gc.freeze()  # modules stay, so no collection has to look at them
     asyncio.run(_serve(servers))
 
 

@@ -7,7 +7,6 @@ import math
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from functools import partial
-from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Annotated, Any, Literal
 
 import httpx2
@@ -35,6 +34,7 @@ from snne_guard.server.streams import (
     event_of,
     until_gone,
 )
+from snne_guard.server.upstream import UpstreamClient
 from snne_guard.server.wire import json_response, read_object
 from snne_guard.settings import GuardSettings
 from snne_guard.types import Score
@@ -97,12 +97,7 @@ class Service:
         self._config = config
         self._keys = KeyTable(config)
         self._upstream = config.upstream.rstrip("/")
-        self._http = httpx2.AsyncClient(
-            limits=httpx2.Limits(max_connections=None, max_keepalive_connections=1000),
-            timeout=httpx2.Timeout(600, connect=30),
-            # Cookies that came for one client must not go up with another's request.
-            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
-        )
+        self._http = UpstreamClient()
         self._client = openai.AsyncOpenAI(
             base_url=self._upstream,
             api_key="set for each request",

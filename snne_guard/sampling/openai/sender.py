@@ -155,7 +155,8 @@ class OpenAISender:
             "path": request.path,
             "body": body,
             "options": options,
-            "cast_to": request.cast_to,
+            # Nobody gets a sample, and objects of the package take long to make.
+            "cast_to": request.cast_to if answer else object,
         }
         if request.stream_cls is not None and answer:
             arguments |= {"stream": True, "stream_cls": request.stream_cls}
