@@ -7,9 +7,11 @@ import threading
 import time
 from bisect import bisect_left
 from collections import Counter, deque
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, get_args
+
+import prometheus_client as prometheus
+from prometheus_client import CollectorRegistry
 
 from snne_guard.types import Assessment, Decision, Observer
 
@@ -33,62 +35,56 @@ HELD_BACK = ("refuse", "fallback")
 SPAN_THRESHOLD = 0.5
 """Above which a sentence counts as uncertain where no threshold is set for it."""
 
-_UNCERTAINTY_BOUNDS = tuple(tenth / 10 for tenth in range(1, 11))
-_SECONDS_BOUNDS = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 20.0, 40.0, 80.0, 160.0)
+_TENTHS = tuple(tenth / 10 for tenth in range(1, 11))
+_SECONDS = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 20.0, 40.0, 80.0, 160.0)
 _TOKENS = ("prompt", "cached", "completion", "reasoning")
 
 
-class _Histogram:
-    """Counts values by the least bound that they do not exceed."""
+class _Families:
+    """What Prometheus reads, in a registry of its own: several servers count apart."""
 
-    def __init__(self, bounds: tuple[float, ...]) -> None:
-        self.bounds = bounds
-        self.counts = [0] * (len(bounds) + 1)
-        self.total = 0.0
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        counter = partial(prometheus.Counter, registry=self.registry)
+        histogram = partial(prometheus.Histogram, registry=self.registry)
+        meaning = "Guarded calls by what was decided."
+        self.calls = counter("snne_guard_calls", meaning, ["policy", "decision"])
+        meaning = "Uncertainty u of the scored calls."
+        name = "snne_guard_uncertainty"
+        self.uncertainty = histogram(name, meaning, ["policy"], buckets=_TENTHS)
+        meaning = "Wall time from the first request to the decision."
+        name = "snne_guard_call_seconds"
+        self.seconds = histogram(name, meaning, ["policy"], buckets=_SECONDS)
+        meaning = "Tokens of all draws; prompt includes cached, completion reasoning."
+        self.tokens = counter("snne_guard_tokens", meaning, ["policy", "kind"])
+        meaning = "What the tokens cost at the given prices."
+        self.money = counter("snne_guard_money", meaning, ["policy"])
+        meaning = "Calls in which something was not as usual."
+        self.reasons = counter("snne_guard_reasons", meaning, ["policy", "reason"])
+        meaning = "Requests that the upstream failed."
+        self.failures = counter("snne_guard_upstream_errors", meaning, ["status"])
 
-    def add(self, value: float) -> None:
-        self.counts[bisect_left(self.bounds, value)] += 1
-        self.total += value
-
-    def lines(self, name: str, **labels: str) -> Iterator[str]:
-        reached = 0
-        for bound, count in zip((*self.bounds, "+Inf"), self.counts, strict=True):
-            reached += count
-            yield _line(f"{name}_bucket", reached, **labels, le=str(bound))
-        yield _line(f"{name}_sum", self.total, **labels)
-        yield _line(f"{name}_count", reached, **labels)
-
-
-@dataclass(kw_only=True)
-class _PolicyCounts:
-    """What is counted for one policy, since the process started."""
-
-    decisions: Counter[str] = field(
-        default_factory=lambda: Counter(dict.fromkeys(DECISIONS, 0))
-    )
-    uncertainty: _Histogram = field(
-        default_factory=lambda: _Histogram(_UNCERTAINTY_BOUNDS)
-    )
-    seconds: _Histogram = field(default_factory=lambda: _Histogram(_SECONDS_BOUNDS))
-    tokens: Counter[str] = field(
-        default_factory=lambda: Counter(dict.fromkeys(_TOKENS, 0))
-    )
-    money: float | None = None
-    reasons: Counter[str] = field(default_factory=Counter)
-    threshold: float | None = None
-
-    def add(self, assessment: Assessment) -> None:
-        cost = assessment.cost
-        self.decisions[assessment.decision or "none"] += 1
-        if assessment.uncertainty is not None:
-            self.uncertainty.add(assessment.uncertainty)
-        self.seconds.add(cost.seconds)
+    def show(self, policy: str) -> None:
+        """Show a policy with zeros until its first call."""
+        self.uncertainty.labels(policy)
+        self.seconds.labels(policy)
+        for decision in DECISIONS:
+            self.calls.labels(policy, decision)
         for kind in _TOKENS:
-            self.tokens[kind] += getattr(cost, f"{kind}_tokens")
+            self.tokens.labels(policy, kind)
+
+    def count(self, policy: str, assessment: Assessment) -> None:
+        cost = assessment.cost
+        self.calls.labels(policy, assessment.decision or "none").inc()
+        if assessment.uncertainty is not None:
+            self.uncertainty.labels(policy).observe(assessment.uncertainty)
+        self.seconds.labels(policy).observe(cost.seconds)
+        for kind in _TOKENS:
+            self.tokens.labels(policy, kind).inc(getattr(cost, f"{kind}_tokens"))
         if cost.money is not None:
-            self.money = (self.money or 0.0) + cost.money
-        self.reasons.update(assessment.reasons)
-        self.threshold = assessment.threshold
+            self.money.labels(policy).inc(cost.money)
+        for reason in assessment.reasons:
+            self.reasons.labels(policy, reason).inc()
 
 
 class Metrics:
@@ -120,19 +116,22 @@ class Metrics:
         self.number = 0
         self.closed = False
         self._lock = threading.Lock()
+        self._families = _Families()
         self._started = time.time()
-        self._policies: dict[str, _PolicyCounts] = {}
-        self._upstream_errors: Counter[str] = Counter()
         self._calls: deque[dict[str, Any]] = deque(maxlen=CALLS_KEPT)
         self._minutes: deque[tuple[int, Counter[str]]] = deque(maxlen=MINUTES_KEPT)
+        self._tenths = [0] * len(_TENTHS)
+        self._thresholds: dict[str, float] = {}
+        self._tokens = 0
+        self._money: float | None = None
+        self._failures: Counter[str] = Counter()
 
     def observer(self, policy: str, /) -> Observer:
         """Return an observer that counts the calls of one policy.
 
         The policy is in ``text`` from now on, with zeros until its first call.
         """
-        with self._lock:
-            self._policies.setdefault(policy, _PolicyCounts())
+        self._families.show(policy)
         return _PolicyObserver(self, policy)
 
     def upstream_error(self, status: int | str, /) -> None:
@@ -141,24 +140,32 @@ class Metrics:
         Args:
             status: Its HTTP status, or one word such as ``"timeout"``.
         """
+        self._families.failures.labels(status).inc()
         with self._lock:
-            self._upstream_errors[str(status)] += 1
+            self._failures[str(status)] += 1
 
     def close(self) -> None:
         """Let every open stream of events end, so that the server can."""
         self.closed = True
 
     def count(self, policy: str, assessment: Assessment, /) -> None:
-        """Count a call of a policy that ``observer`` was asked for."""
+        """Count a call of a policy."""
         call = _call(policy, assessment, texts=self.show_texts)
-        minute = int(call["at"] // 60)
+        cost, minute = assessment.cost, int(call["at"] // 60)
+        self._families.count(policy, assessment)
         with self._lock:
             self.number += 1
             self._calls.append(call)
-            self._policies[policy].add(assessment)
             if not self._minutes or self._minutes[-1][0] != minute:
                 self._minutes.append((minute, Counter()))
             self._minutes[-1][1][call["decision"]] += 1
+            if assessment.uncertainty is not None:
+                self._tenths[bisect_left(_TENTHS, assessment.uncertainty)] += 1
+            if assessment.threshold is not None:
+                self._thresholds[policy] = assessment.threshold
+            self._tokens += cost.prompt_tokens + cost.completion_tokens
+            if cost.money is not None:
+                self._money = (self._money or 0.0) + cost.money
 
     def since(self, number: int, /) -> dict[str, Any]:
         """Return the figures as they are, and the calls that came after another state.
@@ -187,70 +194,25 @@ class Metrics:
         oldest = int(now // 60) - MINUTES_KEPT + 1
         minutes = [minute for minute in self._minutes if minute[0] >= oldest]
         hour = sum((counts for _, counts in minutes), Counter[str]())
-        policies = self._policies.values()
         seconds = sorted(call["seconds"] for call in calls)
-        money = [each.money for each in policies if each.money is not None]
         return {
             "now": now,
             "started": self._started,
             "minutes": [[60 * minute, dict(counts)] for minute, counts in minutes],
             "hour": hour.total(),
             "held_back": sum(hour[each] for each in HELD_BACK),
-            "uncertainty": [
-                sum(each.uncertainty.counts[tenth] for each in policies)
-                for tenth in range(10)
-            ],
-            "thresholds": {
-                name: each.threshold
-                for name, each in self._policies.items()
-                if each.threshold is not None
-            },
+            "uncertainty": [*self._tenths],
+            "thresholds": {**self._thresholds},
             "median_seconds": _quantile(seconds, 0.5),
             "p95_seconds": _quantile(seconds, 0.95),
-            "tokens": sum(
-                each.tokens["prompt"] + each.tokens["completion"] for each in policies
-            ),
-            "money": sum(money) if money else None,
-            "upstream_errors": dict(self._upstream_errors),
+            "tokens": self._tokens,
+            "money": self._money,
+            "upstream_errors": dict(self._failures),
         }
 
     def text(self) -> str:
         """Return every counter in Prometheus' text format, version 0.0.4."""
-        with self._lock:
-            return "\n".join(self._lines()) + "\n"
-
-    def _lines(self) -> Iterator[str]:
-        policies = self._policies.items()
-        name = "snne_guard_calls_total"
-        yield from _head(name, "counter", "Guarded calls by what was decided.")
-        for policy, each in policies:
-            yield from _counters(name, "decision", each.decisions, policy=policy)
-        name = "snne_guard_uncertainty"
-        yield from _head(name, "histogram", "Uncertainty u of the scored calls.")
-        for policy, each in policies:
-            yield from each.uncertainty.lines(name, policy=policy)
-        name = "snne_guard_call_seconds"
-        meaning = "Wall time from the first request to the decision."
-        yield from _head(name, "histogram", meaning)
-        for policy, each in policies:
-            yield from each.seconds.lines(name, policy=policy)
-        name = "snne_guard_tokens_total"
-        meaning = "Tokens of all draws; prompt includes cached, completion reasoning."
-        yield from _head(name, "counter", meaning)
-        for policy, each in policies:
-            yield from _counters(name, "kind", each.tokens, policy=policy)
-        name = "snne_guard_money_total"
-        yield from _head(name, "counter", "What the tokens cost at the given prices.")
-        for policy, each in policies:
-            if each.money is not None:
-                yield _line(name, each.money, policy=policy)
-        name = "snne_guard_reasons_total"
-        yield from _head(name, "counter", "Calls in which something was not as usual.")
-        for policy, each in policies:
-            yield from _counters(name, "reason", each.reasons, policy=policy)
-        name = "snne_guard_upstream_errors_total"
-        yield from _head(name, "counter", "Requests that the upstream failed.")
-        yield from _counters(name, "status", self._upstream_errors)
+        return prometheus.generate_latest(self._families.registry).decode()
 
 
 class _PolicyObserver:
@@ -307,24 +269,3 @@ def _cut(text: str | None) -> str | None:
 def _quantile(values: list[float], share: float) -> float | None:
     """Return the least of the sorted values that this share of them do not exceed."""
     return values[math.ceil(share * len(values)) - 1] if values else None
-
-
-def _head(name: str, kind: str, meaning: str) -> Iterator[str]:
-    yield f"# HELP {name} {meaning}"
-    yield f"# TYPE {name} {kind}"
-
-
-def _counters(
-    name: str, label: str, counts: Mapping[str, int], **labels: str
-) -> Iterator[str]:
-    for value, count in counts.items():
-        yield _line(name, count, **labels, **{label: value})
-
-
-def _line(name: str, value: float, **labels: str) -> str:
-    pairs = ",".join(f'{label}="{_escaped(text)}"' for label, text in labels.items())
-    return f"{name}{{{pairs}}} {value}"
-
-
-def _escaped(text: str) -> str:
-    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
