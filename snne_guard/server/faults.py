@@ -27,7 +27,7 @@ __all__ = ["Fault", "fault_of", "of_status", "upstream_status"]
 
 _log = logging.getLogger(__name__)
 
-_PASSED_ON = ("retry-after", "retry-after-ms", "x-should-retry")
+_PASSED_ON = ("retry-after", "retry-after-ms")
 """Headers of an upstream's error that clients act on."""
 
 _CODES = {400: "invalid_request", 404: "unknown_url"}

@@ -200,7 +200,7 @@ class Service:
                 failed=self.metrics.upstream_error,
             )
         except httpx2.HTTPError as error:
-            raise self._told(error, access=access) from None
+            raise self._told(error, access=access, retried=False) from None
 
     # -- Answers that exist already ----------------------------------------------------
 
@@ -321,12 +321,15 @@ class Service:
         except Exception as error:  # noqa: BLE001 - it has a place in the API
             raise self._told(error, access=access) from None
 
-    def _told(self, error: Exception, *, access: Access) -> Fault:
+    def _told(self, error: Exception, *, access: Access, retried: bool = True) -> Fault:
         """Return what a client is told of an error; count it where it is upstream's."""
         status = upstream_status(error)
         if status is not None:
             self.metrics.upstream_error(status)
-        return fault_of(error, secret=access.secret)
+        fault = fault_of(error, secret=access.secret)
+        if retried:  # one layer retries, and a client's would send all draws again
+            fault.headers["x-should-retry"] = "false"
+        return fault
 
 
 def _check(body: dict[str, Any]) -> bool:

@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -145,6 +145,29 @@ def test_a_failure_that_may_pass_is_tried_again() -> None:
             assert call(running, "chat/completions", CHAT).status_code == 200
 
 
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("status", [429, 500])
+def test_the_server_retries_and_tells_clients_not_to(
+    status: int, *, stream: bool
+) -> None:
+    soon = {"retry-after-ms": "1"}
+    with Server(always(status=status, headers=soon)) as upstream:
+        with serving(upstream.url, policy={"n": 2}) as running:
+            create = running.client(max_retries=2).chat.completions.create
+            with pytest.raises(openai.APIStatusError):
+                create(**CHAT, stream=stream)
+        answers = [asked for asked in upstream.requests if not asked.is_sample]
+    assert len(answers) == 3
+
+
+def test_clients_retry_what_passes_through() -> None:
+    with echo() as upstream, serving(upstream.url) as running:
+        upstream.status, upstream.headers = 500, {"retry-after-ms": "1"}
+        with pytest.raises(openai.InternalServerError):
+            running.client(max_retries=2).models.list()
+    assert len(upstream.seen) == 3
+
+
 def test_what_breaks_here_is_no_traceback(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -161,10 +184,11 @@ def test_what_breaks_here_is_no_traceback(
     assert "secret" not in got.text + caplog.text
 
 
+@pytest.mark.parametrize("half", [False, True])
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize("on_uncertain", ["flag", "refuse"])
 def test_a_client_that_goes_away_ends_its_draws(
-    on_uncertain: str, *, stream: bool
+    on_uncertain: str, *, stream: bool, half: bool
 ) -> None:
     policy = {"threshold": 0.4, "on_uncertain": on_uncertain, "n": 3}
     with Server(always(hang=True)) as upstream:
@@ -177,6 +201,9 @@ def test_a_client_that_goes_away_ends_its_draws(
                 client.sendall((head + kind + length + body).encode())
                 upstream.wait_for_requests(3)
                 assert upstream.abandoned == 0
+                if half:  # it says that it sends no more, which counts as going away
+                    client.shutdown(socket.SHUT_WR)
+                    upstream.wait_for_abandoned(3)
             upstream.wait_for_abandoned(3)
 
 
@@ -214,9 +241,11 @@ def test_nothing_that_was_asked_or_answered_is_logged(
 
 
 @contextmanager
-def process(*options: str) -> Iterator[tuple[subprocess.Popen[str], Running]]:
+def process(
+    *options: str, program: Sequence[str] = ("-m", "snne_guard")
+) -> Iterator[tuple[subprocess.Popen[str], Running]]:
     """Run the command; its first line says where it listens."""
-    command = [sys.executable, "-m", "snne_guard", "serve", "--port", "0", *options]
+    command = [sys.executable, *program, "serve", "--port", "0", *options]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as running:  # noqa: S603 - our own
         assert running.stderr is not None
         line = running.stderr.readline()
@@ -247,6 +276,40 @@ def test_sigterm_lets_calls_in_flight_end() -> None:
             assert server.stderr is not None
             assert server.stderr.read().strip() == ""
     assert answers[0].json()["choices"][0]["message"]["content"] == "Paris"
+
+
+SCORES_FOREVER = """
+import sys, threading
+from snne_guard import scorers
+from snne_guard.cli import main
+
+def forever(answers, **options):
+    print("scoring", file=sys.stderr, flush=True)
+    threading.Event().wait()
+
+scorers.score = forever
+main()
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals")
+def test_scoring_holds_up_neither_other_calls_nor_the_end() -> None:
+    with (
+        Server(always("Paris")) as upstream,
+        process("--upstream", upstream.url, program=("-c", SCORES_FOREVER)) as both,
+    ):
+        server, running = both
+        assert server.stderr is not None
+        body = json.dumps({"answers": ["Paris", "Rome"]})
+        with socket.create_connection(("127.0.0.1", running.port)) as client:
+            head = "POST /snne/score HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+            kind = "Content-Type: application/json\r\n"
+            length = f"Content-Length: {len(body)}\r\n\r\n"
+            client.sendall((head + kind + length + body).encode())
+            assert server.stderr.readline() == "scoring\n"
+            assert httpx.get(f"{running.url}/health", timeout=30).status_code == 200
+        server.send_signal(signal.SIGTERM)
+        assert server.wait(30) == 0
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals")
