@@ -43,7 +43,7 @@ SLOW = {"tutorial.md", "local-models.md", "scale.md"}
 
 NOT_RUN = {
     ("frameworks.md", "needs the framework"),
-    ("frameworks.md", "needs a LiteLLM proxy"),
+    ("frameworks.md", "needs LiteLLM"),
     ("local-models.md", "needs the weights of a model"),
     ("scale.md", "needs a SLURM cluster"),
     ("scale.md", "needs a Kubernetes cluster"),
