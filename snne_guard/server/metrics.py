@@ -105,9 +105,7 @@ class Metrics:
         >>> metrics = Metrics()
         >>> observer = metrics.observer("default")
         >>> observer.on_assessment(Assessment(id="a", answer=None, decision="flag"))
-        >>> 'snne_guard_calls_total{policy="default",decision="flag"} 1' in (
-        ...     metrics.text().splitlines()
-        ... )
+        >>> 'calls_total{decision="flag",policy="default"} 1.0' in metrics.text()
         True
     """
 
