@@ -164,9 +164,9 @@ def test_long_texts_take_time_in_proportion(unit: str) -> None:
             "".join(unit.format(number + shift) for number in range(count))
             for shift in (0, 3)
         )
-        begin = time.perf_counter()
+        begin = time.process_time()
         score_spans(answer, [sample])
-        return time.perf_counter() - begin
+        return time.process_time() - begin
 
     seconds(1_000)
     assert seconds(200_000) < 40 * seconds(20_000) + 0.5
