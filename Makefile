@@ -6,6 +6,7 @@ VENV := .venv
 INTEGRATIONS := .venv-integrations
 # Phoenix's server cannot share an environment with MLflow's.
 PHOENIX := .venv-phoenix
+DOCS := .venv-docs
 # Frameworks pin one another's dependencies apart: an environment each. Spark needs Java.
 FRAMEWORKS := agents dask dspy haystack llama_index pydantic_ai pyspark
 BIN := $(VENV)/bin
@@ -28,7 +29,7 @@ PYTHON ?= $(shell for python in python3.11 python3 python3.12 python3.13 python3
 export SNNE_GUARD_QUESTION := $(value Q)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-integrations test-frameworks lint format bench clean
+.PHONY: help demo test test-slow test-integrations test-frameworks lint format docs bench clean
 
 help: ## Show this
 	@echo "snne-guard: know when a language model is making it up."
@@ -81,6 +82,9 @@ format: $(VENV)/.lint ## Format the code and mend what can be mended
 	$(BIN)/ruff format
 	$(BIN)/ruff check --fix
 
+docs: $(DOCS)/.docs ## Build the site into site/; a warning is an error
+	@$(DOCS)/bin/mkdocs build --strict --quiet
+
 bench: $(VENV)/.test ## Run every benchmark; fails where a target is missed
 	@status=0; \
 	for script in benchmarks/[a-z]*.py; do \
@@ -90,7 +94,7 @@ bench: $(VENV)/.test ## Run every benchmark; fails where a target is missed
 	exit $$status
 
 clean: ## Remove .venv and what the tools keep
-	rm -rf $(VENV) $(INTEGRATIONS) $(PHOENIX) .venv-frameworks .coverage .hypothesis .import_linter_cache .mypy_cache \
+	rm -rf $(VENV) $(INTEGRATIONS) $(PHOENIX) $(DOCS) .venv-frameworks site .coverage .hypothesis .import_linter_cache .mypy_cache \
 		.pytest_cache .ruff_cache build dist
 
 # A second run starts at once: each step leaves a mark that is older than its inputs
@@ -124,6 +128,12 @@ $(VENV)/.test: $(VENV)/.demo $(INPUTS)
 $(VENV)/.lint: $(VENV)/.test $(INPUTS)
 	@echo "installing what the checks need"
 	@$(PIP) install --constraint constraints.txt --group lint
+	@touch $@
+
+$(DOCS)/.docs: $(INPUTS)
+	@$(MAKE) --no-print-directory VENV=$(DOCS) $(DOCS)/.base
+	@$(DOCS)/bin/pip --disable-pip-version-check --quiet install \
+		--constraint constraints.txt --group docs
 	@touch $@
 
 $(INTEGRATIONS)/.all: $(INPUTS)
