@@ -160,7 +160,7 @@ def test_every_page_is_in_the_navigation() -> None:
 
 
 def test_every_reason_is_explained() -> None:
-    page = (DOCS / "decisions.md").read_text(encoding="utf-8")
+    page = (DOCS / "metadata.md").read_text(encoding="utf-8")
     section = page.partition("\n## Reasons\n")[2].partition("\n## ")[0]
     rows = re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE)
     assert sorted(rows) == sorted(REASONS)
