@@ -33,23 +33,25 @@ def ask(
     base_url: options.BaseUrl = None,
     n: Annotated[
         int | None,
-        typer.Option(help="Replies compared, the answer included; 5 by default."),
+        typer.Option(help="Calls to the model, the answer included; 5 by default."),
     ] = None,
     threshold: Annotated[
-        float | None, typer.Option(help="Largest u that is accepted, in [0, 1].")
+        float | None, typer.Option(help="Largest u to accept, in [0, 1].")
     ] = None,
     calibration: Annotated[
-        Path | None, typer.Option(help="What snne-guard calibrate made.")
+        Path | None, typer.Option(help="File that snne-guard calibrate wrote.")
     ] = None,
     on_uncertain: Annotated[
         Literal["flag", "refuse"],
-        typer.Option(help="What is done above the threshold."),
+        typer.Option(help="What to do with an answer above the threshold."),
     ] = "flag",
     temperature: Annotated[
-        float | None, typer.Option(help="Sampling temperature; 1 by default.")
+        float | None, typer.Option(help="Temperature of the samples; 1 by default.")
     ] = None,
     system: options.System = None,
-    method: Annotated[str | None, typer.Option(help="auto, snne, wsnne, ...")] = None,
+    method: Annotated[
+        str | None, typer.Option(help="Scoring method: auto, snne, wsnne, ...")
+    ] = None,
     similarity: options.SimilarityName = None,
     self_check: options.SelfCheck = False,
     spans: Annotated[
@@ -58,16 +60,16 @@ def ask(
     as_json: options.AsJson = False,
     save_svg: options.Picture = None,
 ) -> None:
-    """Ask a model and see how uncertain its answer is.
+    """Ask a model one question and show how uncertain its answer is.
 
-    Without --model the small embedded model answers, on this machine. Keys are read
-    from the environment (OPENAI_API_KEY, ...), never from the command line.
+    Without --model, a small model answers on this machine. API keys come from the
+    environment (OPENAI_API_KEY, ...).
 
-    With --calibration everything that it was made for is taken from its file; an
-    option that differs from it is refused.
+    With --calibration, all settings come from its file. An option that contradicts
+    the file is an error.
 
-    Exit status: 0 accepted, flagged or only measured; 1 the model failed; 2 wrong
-    usage; 3 the answer was held back.
+    Exit status: 0 the answer was accepted, flagged or only measured; 1 the model
+    failed; 2 wrong usage; 3 the answer was withheld.
     """
     from snne_guard.langchain import SNNEGuard
 

@@ -28,42 +28,47 @@ _NO_PROMISE = 3
 
 def calibrate(
     recordings: Annotated[
-        list[Path], typer.Argument(metavar="RECORDING...", help="Graded answers.")
+        list[Path],
+        typer.Argument(metavar="RECORDING...", help="Recordings with graded answers."),
     ],
     *,
     out: Annotated[
-        Path, typer.Option("--out", "-o", help="Where to write the calibration.")
+        Path, typer.Option("--out", "-o", help="File to write the calibration to.")
     ],
     error_rate: Annotated[
         float | None,
-        typer.Option(help="Largest share of wrong answers among accepted ones."),
+        typer.Option(
+            help="Largest share of wrong answers to allow among the accepted."
+        ),
     ] = None,
     coverage: Annotated[
         float | None,
         typer.Option(
-            help="Instead: share of answers to accept. Needs no grades and promises "
+            help="Accept this share of answers instead. Needs no grades and promises "
             "nothing about errors."
         ),
     ] = None,
     delta: Annotated[
-        float, typer.Option(help="Probability that the error rate is higher after all.")
+        float, typer.Option(help="Probability that the promise fails.")
     ] = 0.1,
     refuse_above: Annotated[
         float | None, typer.Option(help="Always refuse answers with a larger u.")
     ] = None,
     grader: options.GraderName = "label",
     base_url: options.JudgeUrl = None,
-    method: Annotated[str, typer.Option(help="As the guard will have it.")] = "snne",
+    method: Annotated[str, typer.Option(help="Scoring method of the guard.")] = "snne",
     similarity: options.SimilarityName = None,
     n: Annotated[
         int | None,
-        typer.Option(help="Calls of the guard; as many as were recorded by default."),
+        typer.Option(
+            help="Calls that the guard makes; by default as many as were recorded."
+        ),
     ] = None,
     without_answer: options.WithoutAnswer = False,
     self_check: options.SelfCheck = False,
     views: Annotated[
         str | None,
-        typer.Option(help="Take only the samples of these views, names with commas."),
+        typer.Option(help="Use only the samples of these views, separated by commas."),
     ] = None,
     shard: options.Shard = None,
     bare_question: options.BareQuestion = False,
@@ -71,14 +76,14 @@ def calibrate(
 ) -> None:
     """Choose a threshold from graded answers.
 
-    It comes with a promise about the errors among accepted answers. Declare the error
-    rate before you look at the labels. Labels of `snne-guard label` are found beside
-    each recording and win over --grader. --shard 3/3 takes the third of the questions
-    that `snne-guard evaluate` leaves for the threshold.
+    With --error-rate, the threshold limits the share of wrong answers among the
+    accepted. Choose the rate before you look at the labels. Labels that `snne-guard
+    label` wrote beside a recording take precedence over --grader. --shard 3/3 takes
+    the third of the questions that `snne-guard evaluate` leaves for the threshold.
 
-    Exit status: 0 the calibration was written; 3 it was written, but these labels do
-    not allow the error rate, and a guard with it accepts nothing; 2 wrong usage, and
-    nothing was written.
+    Exit status: 0 the calibration was written; 2 wrong usage, nothing was written; 3
+    the calibration was written, but these labels do not allow the error rate, so a
+    guard with it accepts nothing.
     """
     recordings = [*dict.fromkeys(recordings)]
     check_outputs([*recordings, *map(labels_path, recordings)], {"--out": out})

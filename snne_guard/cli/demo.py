@@ -63,14 +63,15 @@ _AFTER = (
 
 def demo(
     question: Annotated[
-        str | None, typer.Argument(help="A question of your own, in place of the four.")
+        str | None,
+        typer.Argument(help="Your own question, in place of the prepared ones."),
     ] = None,
     *,
     save_svg: options.Picture = None,
 ) -> None:
-    """Watch the guard at work, offline, on a small model.
+    """Watch the guard at work on a small model, offline.
 
-    Ten replies to each question; the threshold is uncalibrated.
+    It draws ten replies to each of four questions. The threshold is uncalibrated.
     """
     from snne_guard.langchain import SNNEGuard
 

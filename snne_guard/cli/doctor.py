@@ -27,21 +27,21 @@ def doctor(
     model: options.Model = "embedded",
     base_url: options.BaseUrl = None,
     temperature: Annotated[
-        float, typer.Option(help="Sampling temperature to examine.")
+        float, typer.Option(help="Sampling temperature to test.")
     ] = 1.0,
     max_tokens: Annotated[
-        int, typer.Option(min=8, help="Token limit of a reply.")
+        int, typer.Option(min=8, help="Token limit of each reply.")
     ] = 200,
     as_json: options.AsJson = False,
 ) -> None:
-    """Check whether the samples of a model can be trusted.
+    """Check whether a model's samples can be trusted.
 
-    Five short requests show whether temperature, n and log-probabilities behave, and
-    whether a cache or a fixed seed answers. Keys are read from the environment
-    (OPENAI_API_KEY, ...), never from the command line.
+    Up to seven short requests show whether temperature, n, log-probabilities and the
+    self-check work, and whether a cache or a fixed seed answers in the model's place.
+    API keys come from the environment (OPENAI_API_KEY, ...).
 
-    Exit status: 0 samples can be trusted; 1 they cannot, or the model does not answer;
-    2 wrong usage.
+    Exit status: 0 the samples can be trusted; 1 they cannot, or the model does not
+    answer; 2 wrong usage.
     """
     from langchain_core.messages import HumanMessage
 

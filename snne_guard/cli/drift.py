@@ -22,7 +22,7 @@ _DRIFTED = 3
 
 def drift(
     calibration: Annotated[
-        Path, typer.Argument(help="Made by `snne-guard calibrate`.")
+        Path, typer.Argument(help="File that snne-guard calibrate wrote.")
     ],
     recording: Annotated[
         Path, typer.Argument(help="New answers; they need no grades.")
@@ -32,13 +32,13 @@ def drift(
     bare_question: options.BareQuestion = False,
     model: options.RecordedModel = None,
 ) -> None:
-    """Test whether uncertainties have changed since the calibration.
+    """Test whether the uncertainty has changed since the calibration.
 
-    It sees questions that have become easier or harder; it does not see a model that
-    errs more often at the same uncertainty.
+    It notices questions that have become easier or harder. It cannot notice a model
+    that errs more often at the same uncertainty.
 
-    Exit status: 0 no change was found; 3 the uncertainties have changed; 2 wrong usage,
-    or a recording that was drawn in another way.
+    Exit status: 0 no change was found; 2 wrong usage, or a recording that was drawn
+    with other settings; 3 the uncertainty has changed.
     """
     stored = Calibration.load(calibration)
     as_made = stored.guard_settings()

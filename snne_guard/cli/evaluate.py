@@ -33,63 +33,66 @@ _WIDE = 130
 
 def evaluate(
     files: Annotated[
-        list[Path], typer.Argument(metavar="RECORDING...", help="Graded answers.")
+        list[Path],
+        typer.Argument(metavar="RECORDING...", help="Recordings with graded answers."),
     ],
     *,
     methods: Annotated[
         str,
         typer.Option(
-            help="all, or names with commas: dse on all it can run on, dse[exact] on "
-            "that."
+            help="all, or names separated by commas; dse[exact] runs dse on one "
+            "similarity."
         ),
     ] = "all",
     similarity: Annotated[
         str | None,
         typer.Option(
-            help="What compares answers, several with commas: content_f1, rouge_l, "
+            help="What compares answers, separated by commas: content_f1, rouge_l, "
             "exact, nli:MODEL, embedding:MODEL, ..."
         ),
     ] = None,
     paper: Annotated[
         bool,
         typer.Option(
-            "--paper", help="As the paper: samples alone, rouge-score's tokens."
+            "--paper", help="Score as the paper does: samples alone, its tokens."
         ),
     ] = False,
     samples: Annotated[
-        int | None, typer.Option(min=1, help="Samples of each question that count.")
+        int | None,
+        typer.Option(min=1, help="Use only so many samples of each question."),
     ] = None,
     cross_encoder: Annotated[
         str | None,
         typer.Option(
-            help="Model that weighs the recorded tokens for TokenSAR and SAR."
+            help="Model that weighs the recorded tokens, for TokenSAR and SAR."
         ),
     ] = None,
     grader: options.GraderName = "label",
     base_url: options.JudgeUrl = None,
     draws: Annotated[
-        int, typer.Option(min=1, help="Bootstrap draws behind the intervals.")
+        int, typer.Option(min=1, help="Bootstrap draws for the intervals.")
     ] = 1000,
     calls: Annotated[
-        int, typer.Option(min=2, help="Calls at which recipes are compared.")
+        int, typer.Option(min=2, help="Number of calls at which recipes are compared.")
     ] = 5,
     prices: options.TokenPrices = None,
     json_file: Annotated[
-        Path | None, typer.Option("--json", help="Write all figures to a file.")
+        Path | None, typer.Option("--json", help="Write all figures to this file.")
     ] = None,
     html: Annotated[
-        Path | None, typer.Option(help="Write a report to look at in a browser.")
+        Path | None, typer.Option(help="Write a report to open in a browser.")
     ] = None,
 ) -> None:
     """Rank uncertainty methods by how well they find wrong answers.
 
-    A recording has one JSON object a line: id, question, main_answer, samples, label (1
-    right, 0 wrong) or answers to grade by, and where known main_logprobs and
-    token_logprobs. Labels of `snne-guard label` are found beside each file and win over
-    the field. Each file is ranked apart. Where it has self-checks or views, a second
-    table compares recipes: plain samples, views and the self-check at equal calls.
-    Where it has sentences and sentence_labels (1 or 0 for each), a line says how well
-    their uncertainty finds the wrong ones.
+    A recording has one JSON object per line: id, question, main_answer, samples, and
+    label (1 right, 0 wrong) or the reference answers to grade by. Labels that
+    `snne-guard label` wrote beside a file take precedence over those in it.
+
+    Each file gets a table of its own. If it has self-checks or views, a second table
+    compares recipes: plain samples, views and the self-check at equal calls. If it has
+    sentences and sentence_labels (1 or 0 for each), a line says how well their
+    uncertainty finds the wrong ones.
 
     Exit status: 0 a file was ranked; 2 wrong usage, or no file can be ranked.
     """

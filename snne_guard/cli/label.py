@@ -33,19 +33,23 @@ _INTERRUPTED = 130
 
 def label(
     recording: Annotated[
-        Path, typer.Argument(metavar="RECORDING.jsonl", help="Whose answers to grade.")
+        Path,
+        typer.Argument(
+            metavar="RECORDING.jsonl", help="Recording whose answers to grade."
+        ),
     ],
 ) -> None:
     """Grade the answers of a recording by hand.
 
-    Each takes one key and Enter. Answers come in a random order, so that those graded
-    when you stop are a random sample, from which `snne-guard calibrate` can promise
-    something. The same command goes on where it ended: each label is on the disk before
-    the next answer is shown, in RECORDING.labels.jsonl; the recording itself never
-    changes. Answers that you skip come again the next time. Neither uncertainty nor
-    samples are shown, since who sees them grades by them.
+    Each answer takes one key and Enter. Answers come in a random order: stop whenever
+    you like, and those you graded are a random sample, as `snne-guard calibrate`
+    needs. The uncertainty and the samples stay hidden, so that you do not grade by
+    them.
 
-    Exit status: 0 ended or quit; 2 wrong usage; 130 interrupted.
+    Each label is saved in RECORDING.labels.jsonl before the next answer is shown; the
+    recording never changes. Run the same command to go on. Skipped answers come again.
+
+    Exit status: 0 finished or quit; 2 wrong usage; 130 interrupted.
     """
     recorded = list(read_recordings(recording))
     rows = [row for row in recorded if row.label is None]

@@ -18,24 +18,23 @@ _SHOWN = 10
 
 def merge(
     parts: Annotated[
-        list[Path], typer.Argument(metavar="PART...", help="Recordings of shards.")
+        list[Path], typer.Argument(metavar="PART...", help="Recordings to join.")
     ],
     *,
-    output: Annotated[
-        Path, typer.Option("--output", "-o", help="The recording to write.")
-    ],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Recording to write.")],
     questions: Annotated[
         Path | None,
         typer.Option(
-            metavar="QUESTIONS.jsonl", help="What was asked, to name what is missing."
+            metavar="QUESTIONS.jsonl",
+            help="The questions that were asked, to name missing ones.",
         ),
     ] = None,
 ) -> None:
     """Join the shards of a recording.
 
-    All must have been drawn with the same settings, and no question may come twice.
-    Nothing is written where they do not fit together. Where something is missing, the
-    rest is written and what is missing is named.
+    All parts must have been drawn with the same settings, and no question may be in
+    two of them; otherwise nothing is written. If something is missing, the rest is
+    written and the missing questions are named.
 
     Exit status: 0 everything is there; 1 something is missing; 2 wrong usage, or parts
     that do not fit together.

@@ -10,36 +10,42 @@ import typer
 from snne_guard.types import Prices
 
 Model = Annotated[
-    str, typer.Option(help="provider:name, hf:NAME, or the embedded model.")
+    str, typer.Option(help="Model to ask: provider:name, hf:NAME or embedded.")
 ]
-BaseUrl = Annotated[str | None, typer.Option(help="Address of a server of your own.")]
+BaseUrl = Annotated[str | None, typer.Option(help="Base URL of your own server.")]
 System = Annotated[str | None, typer.Option(help="System prompt.")]
 
 Picture = Annotated[
-    Path | None, typer.Option(help="Also save what is shown as a picture.")
+    Path | None, typer.Option(help="Also save the output as an SVG picture.")
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one object.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
 SimilarityName = Annotated[
-    str | None, typer.Option(help="Such as content_f1, rouge_l, exact, nli:MODEL.")
+    str | None,
+    typer.Option(
+        help="What compares answers: content_f1, rouge_l, exact, nli:MODEL, ..."
+    ),
 ]
 WithoutAnswer = Annotated[
-    bool, typer.Option("--without-answer", help="Score the samples alone.")
+    bool,
+    typer.Option(
+        "--without-answer", help="Score the samples alone, without the answer."
+    ),
 ]
 BareQuestion = Annotated[
     bool,
     typer.Option(
-        "--bare-question", help="The guard is told the question without context."
+        "--bare-question", help="Tell the similarity the question without its context."
     ),
 ]
 SelfCheck = Annotated[
     bool,
-    typer.Option("--self-check", help="One call asks if the answer is correct."),
+    typer.Option("--self-check", help="Ask the model whether its answer is correct."),
 ]
 Shard = Annotated[
     str | None,
     typer.Option(
-        metavar="K/N", help="Take part K of N of the questions, by their ids."
+        metavar="K/N", help="Take only part K of N of the questions, split by id."
     ),
 ]
 Ray = Annotated[
@@ -48,33 +54,38 @@ Ray = Annotated[
         "--ray",
         min=1,
         metavar="WORKERS",
-        help="Ask by workers on Ray, here or on the cluster at RAY_ADDRESS.",
+        help="Ask with so many Ray workers, here or on the cluster at RAY_ADDRESS.",
     ),
 ]
 Batch = Annotated[
     str | None,
-    typer.Option(metavar="openai", help="Ask through batches, at half the price."),
+    typer.Option(
+        metavar="openai",
+        help="Ask through the provider's batch API, at half the price.",
+    ),
 ]
 RecordedModel = Annotated[
-    str | None, typer.Option(help="The model, where the recording names none.")
+    str | None, typer.Option(help="Model that answered, if the recording names none.")
 ]
 
 TokenPrices = Annotated[
     tuple[float, float, float] | None,
     typer.Option(
-        "--prices", metavar="READ WRITTEN CACHED", help="Of a million tokens."
+        "--prices",
+        metavar="READ WRITTEN CACHED",
+        help="Prices of a million tokens, for the cost in money.",
     ),
 ]
 
 GraderName = Annotated[
     str,
     typer.Option(
-        help="Grades answers without a label: squad_f1, contains, numeric, rouge_l, "
-        "bert_score, judge:MODEL."
+        help="What grades answers that have no label: squad_f1, contains, numeric, "
+        "rouge_l, bert_score, judge:MODEL."
     ),
 ]
 JudgeUrl = Annotated[
-    str | None, typer.Option(help="Address of the server of judge:MODEL.")
+    str | None, typer.Option(help="Base URL of the server that runs judge:MODEL.")
 ]
 
 

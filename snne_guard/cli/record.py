@@ -40,70 +40,77 @@ INTERRUPTED = 130
 
 def record(
     questions: Annotated[
-        str, typer.Argument(metavar="QUESTIONS.jsonl", help="Questions; - is stdin.")
+        str,
+        typer.Argument(
+            metavar="QUESTIONS.jsonl", help="Questions to ask; - reads stdin."
+        ),
     ],
     *,
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="The recording; it is appended to.")
+        Path,
+        typer.Option("--output", "-o", help="Recording to write, or to append to."),
     ],
     model: options.Model = "embedded",
     base_url: options.BaseUrl = None,
     samples: Annotated[
-        int, typer.Option(min=1, help="Samples besides the answer.")
+        int, typer.Option(min=1, help="Samples to draw besides the answer.")
     ] = 10,
     limit: Annotated[
-        int | None, typer.Option(min=0, help="Take only the first so many questions.")
+        int | None, typer.Option(min=0, help="Ask only the first so many questions.")
     ] = None,
     shard: options.Shard = None,
     temperature: Annotated[
-        float, typer.Option(help="Sampling temperature of the samples.")
+        float, typer.Option(help="Temperature of the samples.")
     ] = 1.0,
     answer_temperature: Annotated[
         float | None,
         typer.Option(help="Temperature of the answer; the model's own by default."),
     ] = None,
     max_tokens: Annotated[
-        int | None, typer.Option(min=1, help="Token limit of a reply.")
+        int | None, typer.Option(min=1, help="Token limit of each reply.")
     ] = None,
     stop: Annotated[
         list[str] | None,
-        typer.Option(help=r"Text that ends a reply, \n for a line; may be repeated."),
+        typer.Option(help=r"Text that ends a reply; \n is a line break. Repeatable."),
     ] = None,
     system: options.System = None,
     self_check: options.SelfCheck = False,
     views: Annotated[
         str | None,
-        typer.Option(help="Views of the samples in turn: all, or names with commas."),
+        typer.Option(
+            help="Views to draw the samples in: all, or names separated by commas."
+        ),
     ] = None,
     seed: Annotated[
-        int | None, typer.Option(help="Seed of the answer; samples have none.")
+        int | None, typer.Option(help="Seed of the answer; samples get none.")
     ] = None,
     max_concurrency: Annotated[
-        int, typer.Option(min=1, help="Requests in flight at once.")
+        int, typer.Option(min=1, help="Most requests in flight at once.")
     ] = 4,
     timeout: Annotated[
-        float | None, typer.Option(help="Seconds for one question.")
+        float | None, typer.Option(help="Time limit for each question, in seconds.")
     ] = None,
     retry_failed: Annotated[
-        bool, typer.Option("--retry-failed", help="Draw again what failed before.")
+        bool, typer.Option("--retry-failed", help="Ask again what failed before.")
     ] = False,
     prices: options.TokenPrices = None,
     max_requests: Annotated[
-        int | None, typer.Option(min=1, help="Stop in good order after so many.")
+        int | None, typer.Option(min=1, help="Stop cleanly after so many requests.")
     ] = None,
     ray: options.Ray = None,
     batch: options.Batch = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Ask nothing, print what it would take.")
+        bool,
+        typer.Option("--dry-run", help="Ask nothing; print what the run would take."),
     ] = False,
 ) -> None:
-    """Ask a model a file of questions and keep its replies.
+    """Ask a model the questions in a file and record its replies.
 
-    QUESTIONS.jsonl has one JSON object a line: question, and where known id, context,
-    answers and anything else, which is carried over.
+    QUESTIONS.jsonl has one JSON object per line with a question and, if you have them,
+    id, context and answers. Other fields are carried over.
 
-    The same command goes on where it was ended, in whatever way. Questions that fail
-    are kept in a file beside the output. Keys are read from the environment.
+    Run the same command again to resume, however it ended. Questions that fail go to a
+    file beside the output. API keys come from the environment.
 
     Exit status: 0 every question is recorded; 1 some are not; 2 wrong usage; 130
     interrupted.

@@ -24,23 +24,26 @@ _QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 def score(
     file: Annotated[
-        str, typer.Argument(metavar="FILE.jsonl", help="Recordings; - is stdin.")
+        str,
+        typer.Argument(metavar="FILE.jsonl", help="Recording to score; - reads stdin."),
     ],
     *,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="Write the recordings with their u."),
+        typer.Option(
+            "--output", "-o", help="Also write the recording with u in each line."
+        ),
     ] = None,
     method: Annotated[
-        str, typer.Option(help="auto, or a method such as snne, wsnne or dse.")
+        str, typer.Option(help="Scoring method: auto, snne, wsnne, dse, ...")
     ] = "auto",
     similarity: options.SimilarityName = None,
     without_answer: options.WithoutAnswer = False,
 ) -> None:
-    """Score recorded answers: how far do they differ?
+    """Score how far recorded answers differ; no grades are needed.
 
-    FILE.jsonl has one JSON object a line: id, question, main_answer, samples, and
-    where known main_logprobs and token_logprobs.
+    FILE.jsonl has one JSON object per line: id, question, main_answer, samples, and
+    main_logprobs and token_logprobs if you have them.
 
     Exit status: 0 the file was scored; 2 wrong usage, or a line that cannot be scored.
     """

@@ -28,32 +28,38 @@ def serve(
         Path | None, _variable("CONFIG", "TOML file with policies and keys.")
     ] = None,
     upstream: Annotated[
-        str | None, _variable("UPSTREAM", "Address of the API that answers, with /v1.")
+        str | None,
+        _variable("UPSTREAM", "Base URL of the API behind the guard, with /v1."),
     ] = None,
     host: Annotated[
-        str | None, _variable("HOST", "Address to listen on; 127.0.0.1.")
+        str | None, _variable("HOST", "Address to listen on; 127.0.0.1 by default.")
     ] = None,
-    port: Annotated[int | None, _variable("PORT", "Port to listen on; 8484.")] = None,
+    port: Annotated[
+        int | None, _variable("PORT", "Port to listen on; 8484 by default.")
+    ] = None,
     admin_port: Annotated[
         int | None,
-        _variable("ADMIN_PORT", "Local port of the live page where there are keys."),
+        _variable("ADMIN_PORT", "Local port of the live page, if there are keys."),
     ] = None,
     cors_origin: Annotated[
         list[str] | None,
-        _variable("CORS_ORIGIN", "A web page's origin that may call; repeatable."),
+        _variable("CORS_ORIGIN", "Origin of a web page that may call. Repeatable."),
     ] = None,
     max_requests_at_once: Annotated[
         int | None,
-        _variable("MAX_REQUESTS_AT_ONCE", "Calls in flight before 429; 200."),
+        _variable(
+            "MAX_REQUESTS_AT_ONCE", "Calls in flight before status 429; 200 by default."
+        ),
     ] = None,
     max_body: Annotated[
-        int | None, _variable("MAX_BODY", "Bytes of a guarded request; 32 MiB.")
+        int | None,
+        _variable("MAX_BODY", "Largest request, in bytes; 32 MiB by default."),
     ] = None,
     n: Annotated[
-        int | None, _variable("N", "Replies of a call, in every policy; 5.")
+        int | None, _variable("N", "Calls to the model, in every policy; 5 by default.")
     ] = None,
     threshold: Annotated[
-        float | None, _variable("THRESHOLD", "Largest accepted u, in every policy.")
+        float | None, _variable("THRESHOLD", "Largest u to accept, in every policy.")
     ] = None,
     on_uncertain: Annotated[
         str | None,
@@ -63,14 +69,14 @@ def serve(
         bool, typer.Option("--show-texts", help="Show texts on the live page.")
     ] = False,
     check: Annotated[
-        bool, typer.Option("--check", help="Print what each key may do, and end.")
+        bool, typer.Option("--check", help="Print what each key may do, and exit.")
     ] = False,
 ) -> None:
     """Guard every client of an OpenAI-compatible API.
 
-    It is a server that speaks that API and stands in front of it. Point a client's base
-    URL at http://127.0.0.1:8484/v1. Options and the environment (SNNE_GUARD_UPSTREAM,
-    ...) go before the file.
+    The server speaks that API and stands in front of it. Point a client's base URL at
+    http://127.0.0.1:8484/v1. Options take precedence over the environment
+    (SNNE_GUARD_UPSTREAM, ...), and both over the file.
 
     Exit status: 0 the server was stopped; 2 wrong usage.
     """
