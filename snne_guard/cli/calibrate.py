@@ -65,7 +65,10 @@ def calibrate(
         ),
     ] = None,
     without_answer: options.WithoutAnswer = False,
-    self_check: options.SelfCheck = False,
+    self_check: Annotated[
+        bool,
+        typer.Option("--self-check", help="Count the self-checks of the recording."),
+    ] = False,
     views: Annotated[
         str | None,
         typer.Option(help="Use only the samples of these views, separated by commas."),

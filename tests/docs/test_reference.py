@@ -1,0 +1,71 @@
+"""The reference pages name what there is: every option, key and command."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+from typing import Any
+
+import pytest
+import typer
+
+from snne_guard import SNNEGuard
+from snne_guard.cli.app import COMMANDS, app
+from snne_guard.types import Assessment, Sample, Span
+from tests.docs.pages import DOCS
+
+
+def section(page: str, heading: str) -> str:
+    text = (DOCS / page).read_text(encoding="utf-8")
+    return text.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+
+
+def rows(text: str) -> list[list[str]]:
+    """Return the cells of the rows of a section's tables that begin with code."""
+    lines = re.findall(r"^\| (`.+) \|$", text, re.MULTILINE)
+    return [re.split(r" \| ", line) for line in lines]
+
+
+def codes(cells: list[str]) -> list[str]:
+    return [code for cell in cells for code in re.findall(r"`([^`]+)`", cell)]
+
+
+def test_the_table_of_options_is_that_of_the_guard() -> None:
+    listed = {
+        name.strip("`"): ast.literal_eval(default.strip("`"))
+        for name, _, default, _ in rows(section("options.md", "All options"))
+    }
+    parameters = inspect.signature(SNNEGuard.__init__).parameters.values()
+    options = {
+        option.name: option.default
+        for option in parameters
+        if option.kind is option.KEYWORD_ONLY
+    }
+    assert [*listed.items()] == [*options.items()]
+
+
+def test_every_metadata_key_is_explained() -> None:
+    listed = codes([row[0] for row in rows(section("metadata.md", "Metadata"))])
+    span = Span(start=0, end=1, uncertainty=0.0, supported=1)
+    assessment = Assessment(id="1", answer=Sample(text="a"), spans=(span,))
+    assert sorted(listed) == sorted(assessment.to_metadata())
+
+
+@pytest.mark.parametrize("name", [command.__name__ for command in COMMANDS])
+def test_every_option_of_a_command_is_explained(name: str) -> None:
+    listed = codes([row[0] for row in rows(section("commands.md", name))])
+    group: Any = typer.main.get_command(app)
+    options = [
+        each.opts
+        for each in group.commands[name].params
+        if each.param_type_name == "option"
+    ]
+    named = {spelling for row in listed for spelling in row.split(" ")[:1]}
+    assert named == {spelling for opts in options for spelling in opts}
+
+
+def test_every_command_has_a_section() -> None:
+    page = (DOCS / "commands.md").read_text(encoding="utf-8")
+    found = re.findall(r"^## (\w+)$", page, re.MULTILINE)
+    assert found == [command.__name__ for command in COMMANDS]
