@@ -63,27 +63,27 @@ def _now() -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calibration:
-    """A threshold from graded answers, bound to how these were drawn and scored.
+    """A threshold from graded answers, bound to how they were drawn and scored.
 
-    A guard with other settings refuses to start with it, and accepts an answer only if
-    its set was drawn and scored like the graded ones.
+    A guard with other settings refuses to start with it. At run time the guard accepts
+    an answer only if its replies were drawn and scored like the graded ones.
 
     Attributes:
-        settings: How the graded answers were drawn and scored: plain values by the
-            names in ``SETTINGS``.
-        threshold: Largest accepted ``u``, with its promise.
-        refuse: ``u`` above which an answer is always refused, None for no such limit.
-        probability: Reads the probability of an error from ``u``, None where there were
+        settings: How the graded answers were drawn and scored, as plain values under
+            the names in ``SETTINGS``.
+        threshold: The largest accepted ``u``, with its promise.
+        refuse: ``u`` above which an answer is always refused; None for no such limit.
+        probability: Turns ``u`` into the probability of an error; None if there were
             too few labels to learn it.
-        reference: ``u`` of the graded answers, which ``drift`` compares new ones with.
-        reply_models: Names of the model that the graded replies carried.
-        temperature_set: Whether the provider took the sampling temperature.
-        graders: Who graded, and how many answers.
-        created: When it was made, ISO 8601 in UTC.
+        reference: ``u`` of the graded answers, with which ``drift`` compares new ones.
+        reply_models: Model names that the graded replies carried.
+        temperature_set: Whether the provider accepted the sampling temperature.
+        graders: The graders, and how many answers each has graded.
+        created: Time of its making, ISO 8601 in UTC.
 
     Raises:
-        ConfigurationError: If a setting is unknown or no plain value, or a limit is out
-            of range.
+        ConfigurationError: If a setting is unknown or not a plain value, or a limit is
+            out of range.
 
     Example:
         >>> calibration = Calibration(
@@ -125,11 +125,11 @@ class Calibration:
         return self.threshold.statement
 
     def check(self, settings: Mapping[str, Any], /) -> None:
-        """Refuse a guard whose settings differ from those it was made for.
+        """Raise an error if a guard's settings differ from those it was made for.
 
         Args:
-            settings: The guard's, by the names in ``SETTINGS``. A name that is missing
-                is not compared.
+            settings: The guard's settings, under the names in ``SETTINGS``. Names that
+                are missing are not compared.
 
         Raises:
             ConfigurationError: If some differ; the message names them all.
@@ -179,13 +179,12 @@ class Calibration:
         """Return whether the threshold holds for a set of replies.
 
         Args:
-            n_used: Members that were scored.
+            n_used: Number of replies that were scored.
             method: Name of the method that ran.
-            similarity: Name of the similarity that ran, None where there was none.
-            models: Names of the model that the replies carried, None for a reply that
-                carried none.
-            temperature_set: Whether the samples were drawn at the temperature asked
-                for.
+            similarity: Name of the similarity that ran; None if there was none.
+            models: Model names that the replies carried; None for a reply without one.
+            temperature_set: Whether the samples were drawn at the requested
+                temperature.
         """
         return (
             n_used == self._n_members
@@ -211,13 +210,13 @@ class Calibration:
         return self._is_model(name) or self._is_model(_DATE.sub("", name))
 
     def p_wrong(self, u: float | None, /) -> float | None:
-        """Return the estimated probability that an answer is wrong, None if unknown."""
+        """Return the estimated probability that an answer is wrong; None if unknown."""
         if self.probability is None or u is None:
             return None
         return self.probability(u)
 
     def guard_settings(self) -> dict[str, Any]:
-        """Return the options of the guard that it was made for, itself among them.
+        """Return the options of a guard that uses it, ``calibration`` included.
 
         Example:
             >>> calibration = Calibration(
@@ -240,7 +239,7 @@ class Calibration:
         return {"calibration": self, **options}
 
     def save(self, path: str | os.PathLike[str], /) -> None:
-        """Write it as JSON with a checksum; the file appears whole or not at all.
+        """Write a JSON file with a checksum; it appears whole or not at all.
 
         Raises:
             OSError: If the file cannot be written.
@@ -262,7 +261,7 @@ class Calibration:
 
         Raises:
             InputError: If the file is damaged, was changed since it was written, or
-                holds something else.
+                is not a calibration.
             OSError: If the file cannot be read.
         """
         from pydantic import TypeAdapter, ValidationError

@@ -29,17 +29,18 @@ class Threshold:
     """The largest uncertainty ``u`` that is accepted, and the promise that it carries.
 
     Attributes:
-        value: Largest accepted ``u`` in [0, 1], -1.0 where nothing may be accepted.
+        value: Largest accepted ``u`` in [0, 1]; -1.0 if nothing may be accepted.
         status: Where the value comes from, and whether a promise holds.
-        alpha: The promised error rate among accepted answers, None without one.
+        alpha: The promised error rate among accepted answers; None without a promise.
         delta: Probability, over the draw of the labels, that the promise fails.
-        n_labels: Graded answers that it was made from; scores, for a coverage.
-        n_accepted: Those of them that it accepts.
-        n_wrong: Those of these that are wrong.
-        labels_needed: Where there are too few labels, the fewest that could do.
-        best_alpha: Where alpha cannot be promised, the lowest error rate, in whole per
-            cent, that these labels would have allowed. It promises nothing: declare it
-            and grade new answers.
+        n_labels: Number of graded answers that it was made from; for a coverage,
+            number of scores.
+        n_accepted: How many of them it accepts.
+        n_wrong: How many of the accepted ones are wrong.
+        labels_needed: If there are too few labels, the smallest number that could do.
+        best_alpha: If alpha cannot be promised, the lowest error rate, in whole per
+            cent, that these labels would have allowed. It is no promise: to get one,
+            declare this rate and grade new answers.
 
     Raises:
         ConfigurationError: If the value is neither in [0, 1] nor -1.0, or the parts

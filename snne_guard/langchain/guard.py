@@ -57,70 +57,74 @@ Frozen = Annotated[Any, Field(frozen=True)]
 class SNNEGuard(BaseChatModel):
     """Asks a chat model several times and acts on how far its answers differ.
 
-    It is a chat model itself: put it wherever the model stands, in a chain, an agent
-    or a graph. It delivers what the model would, an ``AIMessage``, with the assessment
-    in ``response_metadata["snne_guard"]`` and the usage of all draws summed.
+    The guard is a chat model itself. Put it wherever the model stands: in a chain, an
+    agent or a graph. It returns what the model would, an ``AIMessage``, with the
+    assessment in ``response_metadata["snne_guard"]`` and the usage of all calls summed.
 
-    Without a threshold it measures only. Where an answer can only be accepted or
-    flagged, its chunks stream as they come and the last one carries the assessment; in
-    every other case there is one chunk, after the decision.
+    Without a threshold the guard only measures. If an answer can only be accepted or
+    flagged, its chunks stream as they come and the last one carries the assessment. In
+    every other case there is a single chunk, after the decision.
 
     Args:
-        model: Any chat model, also inside ``bind``, ``bind_tools``, ``with_config``,
+        model: Any chat model, bare or inside ``bind``, ``bind_tools``, ``with_config``,
             ``with_retry`` or ``with_fallbacks``. It is never changed.
-        n: Calls: the answer, its samples, and a self-check if there is one; at least 2.
-        threshold: Largest ``u`` that is accepted, in [0, 1]; a ``Threshold``; a pair
-            ``(accept, refuse)``, between which ``on_uncertain`` holds and above which
-            is refused; or None, which measures only.
+        n: Calls to the model: the answer, its samples, and the self-check if there is
+            one. At least 2.
+        threshold: Largest ``u`` to accept: a number in [0, 1] or a ``Threshold``. With
+            a pair ``(accept, refuse)``, ``on_uncertain`` decides between the two, and
+            every answer above the second is refused. None only measures.
         calibration: What ``snne-guard calibrate`` made, or the path of its file, in
-            place of a threshold. A guard with other settings or another model refuses
+            place of a threshold. A guard with another model or other settings refuses
             to start.
-        on_uncertain: What happens to an answer that is not accepted: ``"flag"``,
-            ``"refuse"``, ``"fallback"``, ``"raise"``, or a function that gets the
+        on_uncertain: What to do with an answer that is not accepted: ``"flag"``,
+            ``"refuse"``, ``"fallback"`` or ``"raise"``; or a function that gets the
             ``Assessment`` and returns one of these words, or a message to deliver
             instead.
-        fallback: A runnable that takes the same messages. It also steps in where the
+        fallback: A runnable that takes the same messages. It also answers when the
             model raises an error.
-        refusal: Text of the message in place of a refused answer.
-        on_error: What happens where fewer than ``min_samples`` members can be scored:
+        refusal: The text in place of a refused answer.
+        on_error: What to do if fewer than ``min_samples`` replies can be scored:
             ``"uncertain"`` treats the answer like an uncertain one, ``"accept"``
             delivers it, ``"raise"`` raises.
         method: A name in ``METHODS``, a ``Method`` of your own, or ``"auto"``: WSNNE
-            where the provider gives log-probabilities, else SNNE, settled once.
-        similarity: What compares the answers: a name in ``SIMILARITIES``,
-            ``"nli:MODEL"``, ``"embedding:MODEL"``, a function, or None: the method's.
-            Calls and structured answers are compared value by value in any case.
+            if the provider gives log-probabilities, else SNNE. The choice is made once
+            for a guard.
+        similarity: What compares the replies: a name in ``SIMILARITIES``,
+            ``"nli:MODEL"``, ``"embedding:MODEL"`` or a function; None takes the
+            method's own. Tool calls and structured answers are always compared value by
+            value.
         temperature: Sampling temperature of the samples, above 0.
-        question: A function of the messages that returns what the user asks in them,
-            where a prompt holds retrieved text as well. A single call can give it by
-            ``config={"metadata": {"snne_guard_question": "..."}}``. None: the user's
-            last message.
-        tool_calls: ``"skip"`` lets an answer that calls bound tools pass without a
-            score, ``"score"`` compares the calls value by value.
-        min_samples: Members that a scored set must have; None: half of them, at least
+        question: A function that returns the user's question from the messages, for
+            prompts that hold retrieved text as well. For a single call, set it by
+            ``config={"metadata": {"snne_guard_question": "..."}}``. None takes the
+            user's last message.
+        tool_calls: ``"skip"`` delivers an answer that calls bound tools without a
+            score; ``"score"`` compares the calls value by value.
+        min_samples: Fewest replies to score; None: half of those asked for, at least
             two.
-        schedule: ``"concurrent"`` draws samples together with the answer,
-            ``"answer_first"`` after it, when the provider's prompt cache is filled.
-        timeout: Seconds for the whole call, then ``GuardTimeoutError``; not for a
-            fallback, nor for an answer that streams as it comes.
-        sample_timeout: Seconds from the start of the call after which what has arrived
-            is scored.
-        max_concurrency: Requests in flight for this guard, all calls together.
-        sample_rate: Share of calls that are sampled at all, in [0, 1].
-        prices: What the model's tokens cost, for ``cost.money``.
-        observers: Objects with ``on_assessment``, who are told of every call, texts
-            included.
-        self_check: Whether one of the ``n`` calls asks the model, once the answer is
-            there, if it is correct; a ``SelfCheck`` has another prompt or weight.
-        views: Ways of putting the question that samples are drawn in, in turn:
+        schedule: ``"concurrent"`` draws the samples together with the answer,
+            ``"answer_first"`` after it, when it has filled the provider's prompt cache.
+        timeout: Seconds for the whole call, after which ``GuardTimeoutError`` is
+            raised. It covers neither a fallback nor an answer that streams as it comes.
+        sample_timeout: Seconds from the start of the call after which the replies that
+            have arrived are scored.
+        max_concurrency: Most requests in flight for this guard, all calls together.
+        sample_rate: Share of the calls to guard, in [0, 1].
+        prices: Prices of the model's tokens, for ``cost.money``.
+        observers: Objects with ``on_assessment``, which get the assessment of every
+            call, texts included.
+        self_check: Whether to spend one of the ``n`` calls on asking the model if its
+            answer is correct. A ``SelfCheck`` sets another prompt or weight.
+        views: Ways of putting the question that the samples take in turn:
             ``"plain"``, ``"examples"``, ``"reasoning"``, or a ``View`` of your own.
-        spans: Whether each sentence of a delivered text gets an uncertainty of its own.
-            True compares by words, ``"nli:MODEL"`` by a model, ``"judge"`` asks the
-            guarded model in one more call; or a ``SpanSimilarity`` of your own.
-        span_threshold: Largest uncertainty of a sentence that is not to be marked. The
-            assessment carries it; nothing is withheld by it.
-        context: What the model was given to answer from, or a function of the messages
-            that returns it: how far it says each sentence is ``grounded``.
+        spans: Whether to give each sentence of a delivered text an uncertainty of its
+            own. True compares words, ``"nli:MODEL"`` uses a model, and ``"judge"`` asks
+            the guarded model in one more call; or a ``SpanSimilarity`` of your own.
+        span_threshold: Largest uncertainty of a sentence that is not marked. The
+            assessment carries it; it withholds nothing.
+        context: The text that the model was given to answer from, or a function that
+            returns it from the messages. Each sentence then says how far it is
+            ``grounded`` in it.
 
     Raises:
         ConfigurationError: An option makes no sense, or differs from what the
@@ -238,15 +242,14 @@ class SNNEGuard(BaseChatModel):
 
     @classmethod
     def paper(cls, model: ChatRunnable, **options: Any) -> Self:
-        """Return a guard that does what the paper does.
+        """Return a guard with the settings of the paper (arXiv 2506.00245, section 4).
 
-        Ten samples without the answer, SNNE with tau = 1 on ROUGE-L with rouge-score's
-        tokens, which see the letters a to z and digits only (arXiv 2506.00245,
-        section 4).
+        It scores ten samples without the answer, by SNNE with tau = 1 on ROUGE-L with
+        the tokens of rouge-score, which sees only the letters a to z and digits.
 
         Args:
             model: The chat model.
-            **options: Options of ``SNNEGuard`` on which the paper is silent.
+            **options: Further options of ``SNNEGuard``.
         """
         paper = {
             "n": 10,
@@ -266,12 +269,13 @@ class SNNEGuard(BaseChatModel):
         """Return a guard with the settings and the threshold of a calibration.
 
         Args:
-            model: The chat model that it was made for.
+            model: The chat model that the calibration was made for.
             calibration: What ``snne-guard calibrate`` made, or the path of its file.
-            **options: Options of ``SNNEGuard``; one that differs from the calibration
-                is refused, by a ``ConfigurationError`` that names all that differ.
+            **options: Further options of ``SNNEGuard``.
 
         Raises:
+            ConfigurationError: An option differs from the calibration; the message
+                names all that do.
             InputError: The file holds no calibration, or was changed.
         """
         if not isinstance(calibration, Calibration):
@@ -345,8 +349,8 @@ class SNNEGuard(BaseChatModel):
     ) -> Runnable[LanguageModelInput, Any]:
         """Return the model's structured output, guarded before any parser sees it.
 
-        Replies are compared value by value. A refusal would not fit the schema, so an
-        answer that is refused raises ``UncertainAnswerError``.
+        Replies are compared value by value. A refusal would not fit the schema, so a
+        refused answer raises ``UncertainAnswerError``.
         """
         return structured_output(self, schema, include_raw=include_raw, **kwargs)
 
@@ -415,17 +419,17 @@ class SNNEGuard(BaseChatModel):
     def assess(
         self, messages: LanguageModelInput, answer: AIMessage | str | None = None
     ) -> Assessment:
-        """Return everything about one call, samples and matrix too.
+        """Return everything about one call, the samples and the matrix included.
 
-        Nothing is withheld or raised for being uncertain; ``decision`` says what would
-        be done. No callback handler sees the call.
+        It neither withholds an answer nor raises because one is uncertain;
+        ``decision`` says what the guard would do. No callback handler sees the call.
 
         Args:
             messages: What the model takes.
-            answer: An answer that exists already; only samples are drawn then.
+            answer: An answer that you already have; only samples are drawn then.
 
         Raises:
-            Exception: The model's own error, where it fails to answer.
+            Exception: The model's own error, if it fails to answer.
         """
         conversation = self._convert_input(messages).to_messages()
         prepared = prepare(self, conversation, answer=answer)

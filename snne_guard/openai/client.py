@@ -100,11 +100,11 @@ class _Guarded:
     with_options = copy
 
     def assessments(self) -> AbstractContextManager[list[Assessment]]:
-        """Give a list that fills with the assessment of every call as it ends.
+        """Collect the assessment of every call in a list, as the calls end.
 
-        The calls may be made by this client or its copies, in any task or thread: a
-        framework may run the model where no context variable of yours gets. A stream
-        ends with its last part. Lists may be nested; each gets every call.
+        It sees the calls of this client and its copies in any task or thread, so it
+        also works inside a framework. A stream ends with its last part. The context
+        managers may be nested; each list gets every call.
 
         Example:
             >>> client = guard_client(openai.OpenAI(api_key="..."))
@@ -128,18 +128,18 @@ class GuardedOpenAI(_Guarded, openai.OpenAI):
     """An ``OpenAI`` client whose answers are guarded; ``guard_client`` makes it."""
 
     def assess(self, *, answer: str | None = None, **request: object) -> Assessment:
-        """Return everything about one answer, samples and matrix too.
+        """Return everything about one answer, the samples and the matrix included.
 
-        Nothing is withheld or raised for being uncertain; ``decision`` says what would
-        be done.
+        It neither withholds an answer nor raises because one is uncertain;
+        ``decision`` says what the guard would do.
 
         Args:
-            answer: An answer that exists already; only samples are drawn then.
-            **request: What ``chat.completions.create`` takes, or what
-                ``responses.create`` takes where there is an ``input``.
+            answer: An answer that you already have; only samples are drawn then.
+            **request: What ``chat.completions.create`` takes or, with an ``input``,
+                what ``responses.create`` takes.
 
         Raises:
-            Exception: What the answer fails with.
+            Exception: The client's own error, if it gets no answer.
         """
         assessment: Assessment = self._snne_assess(answer, request)
         return assessment
@@ -178,45 +178,46 @@ def guard_client(
 ) -> GuardedOpenAI | AsyncGuardedOpenAI:
     """Return a client of the same class whose answers are guarded.
 
-    ``chat.completions`` and ``responses`` are: ``create``, ``parse`` and ``stream``.
-    What comes back is what the client gives, with the assessment as the dict
-    ``snne_guard``; in a stream it is on the last part. ``assess(...)`` takes what
-    ``create`` takes and returns the whole ``Assessment``. Everything else of the client
-    passes through unguarded: ``responses.retrieve``, realtime connections and what you
-    send by ``request`` too. The client that is given is never changed.
+    It guards ``create``, ``parse`` and ``stream`` of ``chat.completions`` and
+    ``responses``. They return what the client returns, with the assessment as the dict
+    ``snne_guard``; a stream has it on its last part. ``assess(...)`` takes what
+    ``create`` takes and returns the whole ``Assessment``. Everything else passes
+    through unguarded, ``responses.retrieve``, realtime connections and your own calls
+    of ``request`` included. Your client is never changed.
 
-    A refused answer is an ordinary completion with the text of the refusal; where JSON
-    was asked for, it is the message's ``refusal``. Streams flow where an answer can
-    only be flagged; else nothing comes before the decision. ``n`` above 1,
-    ``background`` and ``with_raw_response`` are refused with a ``ConfigurationError``;
-    ``with_streaming_response`` is too, unless it is asked for a stream.
-    Where tools run at the provider, or a conversation or stored prompt is named, no
-    sample is drawn and the answer counts as not scored (``side_effects``). Samples are
-    not stored. A refused answer that the request stores stays at the provider; the
+    A refused answer is an ordinary completion with the text of the refusal; if JSON
+    was requested, the text is the message's ``refusal``. Streams flow if an answer can
+    only be flagged; otherwise nothing comes before the decision. Samples are not
+    stored. A refused answer that the request stores stays at the provider, and the
     refusal has another id.
+
+    ``n`` above 1, ``background`` and ``with_raw_response`` raise a
+    ``ConfigurationError``, and so does ``with_streaming_response`` without a stream. If
+    tools run at the provider, or the request names a conversation or a stored prompt,
+    no sample is drawn and the answer has no score (reason ``side_effects``).
 
     Args:
         client: ``OpenAI``, ``AsyncOpenAI``, or a subclass such as ``AzureOpenAI``.
-        refusal_as: Where the text of a refusal stands: as what the message says
-            (``"content"``), or as its ``refusal``, which many frameworks raise as an
-            error. Where JSON was asked for, it is the ``refusal`` in any case.
+        refusal_as: Where the text of a refusal stands: in the message's content
+            (``"content"``) or in its ``refusal``, which many frameworks raise as an
+            error. If JSON was requested, it is always the ``refusal``.
         **options: Those of ``SNNEGuard``; the most important are ``n``, ``threshold``
-            and ``on_uncertain``. Different here: ``fallback`` is the name of another
+            and ``on_uncertain``. Three differ. ``fallback`` is the name of another
             model, another client, or a function from the body of the request to a text
-            or an answer; ``question`` and ``context`` get the request's list of
-            messages; a function as ``on_uncertain`` returns one of the words, or an
-            answer of the package.
+            or an answer. ``question`` and ``context`` get the messages of the request.
+            A function as ``on_uncertain`` returns one of the words, or an answer of the
+            ``openai`` package.
 
     Raises:
-        ConfigurationError: An option makes no sense, or the client is none of the
-            ``openai`` package, or guarded already.
+        ConfigurationError: An option makes no sense, or the client is not one of the
+            ``openai`` package, or is guarded already.
 
     Example:
         >>> client = guard_client(openai.OpenAI(api_key="..."), n=5, threshold=0.4)
         >>> isinstance(client, openai.OpenAI)
         True
 
-        It is called as the client is::
+        Call it as you would call the client::
 
             completion = client.chat.completions.create(
                 model="gpt-4.1-mini",

@@ -85,31 +85,32 @@ def score(
     """Score how far answers to one question differ; never calls the model.
 
     Answers without a visible character are left out (reason ``unreadable_samples``).
-    If the delivered answer itself is one, the uncertainty is None, the value ``inf``
-    and n 0 (reason ``answer_unreadable``), so that nothing takes it for confidence.
+    If the delivered answer is such a one, there is no uncertainty (reason
+    ``answer_unreadable``): the value is ``inf`` and n is 0, so that nothing takes it
+    for confidence.
 
     Args:
-        answers: The texts, at least one; with ``include_answer`` the delivered answer
-            first.
-        token_logprobs: For each answer the natural log-probabilities of its tokens,
-            None or empty where they are unknown.
-        question: What was asked, for similarities that use it.
-        method: Name in ``METHODS``, a ``Method`` of your own, or ``"auto"``: WSNNE if
+        answers: The texts, at least one. With ``include_answer``, the delivered answer
+            comes first.
+        token_logprobs: For each answer, the natural log-probabilities of its tokens;
+            None or empty if they are unknown.
+        question: The question, for similarities that use it.
+        method: A name in ``METHODS``, a ``Method`` of your own, or ``"auto"``: WSNNE if
             every scored answer has log-probabilities, else SNNE (with the reason
             ``logprobs_missing`` if only some have).
         similarity: What compares the answers: a name in ``SIMILARITIES``,
-            ``"nli:MODEL"``, ``"embedding:MODEL"``, a callable of your own, or None for
-            the method's default. SNNE and WSNNE run on ``content_f1``, with 0.7 of the
+            ``"nli:MODEL"``, ``"embedding:MODEL"`` or a function; None takes the
+            method's own. That of SNNE and WSNNE is ``content_f1``, with 0.7 of the
             weight on the delivered answer.
-        tau: Temperature of the similarity's softmax; None: 1.
+        tau: Temperature of the similarity's softmax; None is 1.
         include_answer: Whether ``answers[0]`` is the delivered answer. If not, all are
             samples, as in the paper. Every answer is scored in either case.
-        self_check: Probability that the model calls the delivered answer correct, in
-            [0, 1], or ``"unknown"``, which counts as 0.5. It weighs half as much as the
-            disagreement of the answers. None: there was no self-check.
+        self_check: Probability in [0, 1] that the model calls the delivered answer
+            correct, or ``"unknown"``, which counts as 0.5. It weighs half as much as
+            the disagreement of the answers. None if there was no self-check.
 
     Returns:
-        The score. Its uncertainty is in [0, 1]; None for fewer than two answers
+        The score. Its uncertainty is in [0, 1], or None for fewer than two answers
         (reason ``too_few_samples``) and for methods without bounds.
 
     Raises:

@@ -38,29 +38,29 @@ def score_spans(
 ) -> list[Span]:
     r"""Return the uncertainty of each sentence of an answer; never calls the model.
 
-    It is the anchored SNNE of a part: with :math:`f_j` for how far sample j says it,
+    It is the anchored SNNE of a sentence. If :math:`f_j` is how far sample j says it,
 
     .. math:: SNNE = -\log\Big(e + \sum_{j=1}^k \exp(f_j)\Big)
 
     mapped to [0, 1] as for whole answers: the mean of :math:`(e - e^{f_j}) / (e - 1)`.
 
     Args:
-        answer: The answer, in Markdown or in none.
-        samples: The ``k`` further draws, at least one.
-        sentences: Its parts, in order; None: sentences, list items, rows of tables and
-            blocks of code.
-        question: What was asked; its words count for little.
-        context: What the model was given to answer from. How far it says a part is
-            ``grounded``, and never enters the uncertainty.
-        similarity: What compares parts with texts: None for their words,
+        answer: The answer, as plain text or Markdown.
+        samples: The ``k`` samples, at least one.
+        sentences: The parts of the answer, in order. None cuts it into sentences, list
+            items, table rows and blocks of code.
+        question: The question; its words count for little.
+        context: The text that the model was given to answer from. Each span then says
+            how far it is ``grounded`` in it; the uncertainty does not depend on it.
+        similarity: What compares the parts with the samples: None compares words;
             ``"nli:MODEL"``, a ``SpanJudge``, or any ``SpanSimilarity``.
 
     Returns:
-        The parts in order; they do not overlap. None for a blank answer.
+        The spans in order, without overlap. An empty list for a blank answer.
 
     Raises:
-        InputError: There are no samples, something is no text, or a sentence is not in
-            the answer behind the one before it.
+        InputError: There are no samples, something is not a text, or a sentence is not
+            in the answer after the one before it.
         ConfigurationError: The similarity makes no sense.
         MissingExtraError: The extra ``spans``, or ``nli``, is not installed.
         ScoringError: A model that compares failed.
