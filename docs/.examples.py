@@ -1,18 +1,31 @@
-"""Has mkdocstrings read ``Example:`` in a docstring as it reads ``Examples:``."""
+"""Has mkdocstrings read docstrings as they are written: their examples and formulas."""
 # ruff: noqa: INP001 - MkDocs loads it by its path
 
 from __future__ import annotations
 
 import re
+from textwrap import dedent
 
 import griffe
+from latex2mathml.converter import convert
+
+_FORMULA = re.compile(
+    r":math:`(?P<inline>[^`]+)`|^\.\. math::(?P<block>.*\n(?:[ ].+\n?)*)", re.MULTILINE
+)
 
 
-class Examples(griffe.Extension):
-    """Renames the section in every docstring."""
+class Docstrings(griffe.Extension):
+    """Renames ``Example:`` and turns LaTeX into MathML, which every browser draws."""
 
     def on_object(self, *, obj: griffe.Object, **_: object) -> None:
-        """Rename it in one docstring."""
+        """Change one docstring."""
         if obj.docstring:
             text = obj.docstring.value
-            obj.docstring.value = re.sub(r"(?m)^Example:$", "Examples:", text)
+            text = re.sub(r"(?m)^Example:$", "Examples:", text)
+            obj.docstring.value = _FORMULA.sub(_as_mathml, text)
+
+
+def _as_mathml(formula: re.Match[str]) -> str:
+    if formula["inline"]:
+        return convert(formula["inline"])
+    return convert(dedent(formula["block"]).strip(), display="block") + "\n"

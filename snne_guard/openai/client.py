@@ -217,7 +217,7 @@ def guard_client(
         >>> isinstance(client, openai.OpenAI)
         True
 
-        Call it as you would call the client::
+        Call it as you would call the client:
 
             completion = client.chat.completions.create(
                 model="gpt-4.1-mini",

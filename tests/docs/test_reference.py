@@ -5,12 +5,15 @@ from __future__ import annotations
 import ast
 import inspect
 import re
+from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 import pytest
 import typer
 
-from snne_guard import SNNEGuard
+import snne_guard
+from snne_guard import SNNEGuard, errors
 from snne_guard.cli.app import COMMANDS, app
 from snne_guard.types import Assessment, Sample, Span
 from tests.docs.pages import DOCS
@@ -69,3 +72,24 @@ def test_every_command_has_a_section() -> None:
     page = (DOCS / "commands.md").read_text(encoding="utf-8")
     found = re.findall(r"^## (\w+)$", page, re.MULTILINE)
     assert found == [command.__name__ for command in COMMANDS]
+
+
+def test_the_api_has_every_name_of_the_package() -> None:
+    page = (DOCS / "api.md").read_text(encoding="utf-8")
+    listed = re.findall(r"^::: snne_guard\.(\w+)$", page, re.MULTILINE)
+    elsewhere = {*errors.__all__, "Decision", "__version__"}
+    assert {*snne_guard.__all__} <= {*listed, *elsewhere}
+
+
+@pytest.mark.parametrize("name", ["scorers", "similarity", "decision", "evaluation"])
+def test_the_api_has_names_that_a_module_hides(name: str) -> None:
+    # mkdocstrings shows all of __all__ but what has the name of a module beside it.
+    page = (DOCS / "api.md").read_text(encoding="utf-8")
+    package = f"snne_guard.{name}"
+    hidden = [
+        f"::: {package}.{each}.{each}\n"
+        for each in import_module(package).__all__
+        if find_spec(f"{package}.{each}")
+    ]
+    assert hidden
+    assert [each for each in hidden if each not in page] == []
