@@ -57,9 +57,22 @@ def search(u: FloatArray, wrong: BoolArray, *, alpha: float, delta: float) -> Ac
     Each test is the exact binomial one of "the error among accepted answers is above
     alpha" (Angelopoulos et al. 2021, "Learn then Test", arXiv 2110.01052, fixed
     sequence testing). The rank at which testing starts depends on the number of labels
-    alone. Given the ``u`` of that rank, the answers below it are draws from all answers
-    with a lower ``u``, so the first test, on these alone, is exact; every larger ``u``
-    follows.
+    alone. The promise fails with a probability of at most delta:
+
+    Let s be the ``u`` above that rank, and R(t) the error of all answers with ``u`` <=
+    t, continuous since ties are broken at random. Call t bad where R(t) > alpha.
+
+    1. s is bad. Given s, the answers below it are independent draws of all such
+       answers, so their errors are binomial with a rate above alpha. The first test
+       passes with a probability of at most delta.
+    2. s is good. The promise fails only if the test at a passes, the upper end of the
+       good stretch around s, where R(a) = alpha. At its lower end b the error is alpha
+       too, or nothing lies below. Given how many answers lie below b and between b and
+       a, the errors of both parts are binomial with rate alpha, and so is their sum.
+       The test at a passes with a probability of at most delta.
+
+    Only one of the two can happen. Answers of one ``u`` are accepted together or not at
+    all; only the first test splits them.
 
     Args:
         u: ``(n,)`` uncertainties, ascending.
