@@ -137,7 +137,7 @@ def cost_in_words(cost: Cost) -> str:
         requests += f" of {cost.attempts} sent"
     least = "at least " if cost.lower_bound else ""
     cached = f" ({cost.cached_tokens} from a cache)" if cost.cached_tokens else ""
-    money = "" if cost.money is None else f", price {least}{cost.money:.6f}"
+    money = f", price {least}{cost.money:.6f}" if cost.money else ""
     return (
         f"{requests}, {least}{cost.prompt_tokens} tokens read{cached}, "
         f"{least}{cost.completion_tokens} written, {cost.seconds:.1f} s{money}"
