@@ -1,4 +1,4 @@
-"""Frozen values that pass between the parts, and protocols for the user's own."""
+"""Values that a guard returns, and protocols for what users write themselves."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
 
 Decision = Literal["accept", "flag", "refuse", "fallback", "unscored"]
-"""What was decided about an answer; None in its place means: no threshold is set."""
+"""What was decided about an answer; None takes its place without a threshold."""
 
 OnUncertain = Literal["flag", "refuse", "fallback", "raise"]
 """What is done with an answer that is not accepted."""
@@ -102,7 +102,7 @@ class Similarity(Protocol):
 
 
 class SpanSimilarity(Protocol):
-    """How far texts say what parts of an answer say.
+    """Compares parts of an answer with whole texts.
 
     Takes ``m`` parts and ``k`` texts. Returns ``(m, k)`` float64 in [0, 1]: 1 where the
     text says the same, 0 where it says something else or nothing of it.
@@ -131,14 +131,14 @@ class Sample:
             unknown or if the provider's are those of other tokens.
         tokens: The text of each of these tokens, None if unknown.
         finish_reason: The provider's word for why the reply ended.
-        truncated: Whether it was cut off, or nobody says how it ended.
+        truncated: Whether it was cut off, or the provider does not say how it ended.
         model: Name of the model that gave it, None if the provider does not say.
         tool_calls: The calls that the reply makes, as canonical JSON, else None.
         refused: Whether the provider marked the reply as a refusal.
         unreadable: Whether it has no visible text, or holds content that is neither
             text nor a call: an image, audio, a file.
-        view: Name of the view that it was drawn in, None without views. Its text is
-            what is compared of the reply then.
+        view: Name of the view that it was drawn in, None without views. In a view,
+            ``text`` is the part of the reply that is compared.
         response_id: The provider's id of the reply, None if it gives none.
     """
 
@@ -163,10 +163,10 @@ class Cost:
         calls: Requests that the provider answered.
         attempts: Requests sent, failed and repeated ones included.
         prompt_tokens: Tokens read, as the provider counts them.
-        cached_tokens: Those of them that came from a prompt cache.
+        cached_tokens: How many of them came from a prompt cache.
         completion_tokens: Tokens written.
-        reasoning_tokens: Those of them that the model thought with and does not show,
-            as far as the provider counts them.
+        reasoning_tokens: How many of them the model spent on hidden reasoning, as far
+            as the provider counts them.
         seconds: Wall time from the first request to the decision.
         lower_bound: Whether a provider left tokens out of its count, so that the true
             figures are higher.
@@ -268,7 +268,7 @@ class Score:
             where the method compares no answers.
         tau: Temperature of the similarity's softmax.
         n: Members that were scored.
-        reasons: What was not as usual, as codes of ``REASONS``.
+        reasons: What was unusual, as codes of ``REASONS``.
         matrix: The ``(n, n)`` similarity matrix, None where there is none.
     """
 
@@ -286,13 +286,13 @@ class Score:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Span:
-    """A part of an answer, and how far the samples bear it out.
+    """A part of an answer, and how far the samples support it.
 
     Attributes:
         start: Where it begins in the delivered text, in characters.
         end: Where it ends; ``text[start:end]`` is the part.
         uncertainty: In [0, 1]. 0: every sample says it; 1: none does.
-        supported: How many samples say it, rather than not.
+        supported: How many samples say it, by a match above 0.5.
         grounded: How far the context says it, in [0, 1]; None without a context.
     """
 
@@ -328,16 +328,16 @@ class Assessment:
             self-check.
         threshold: Largest ``u`` that is accepted, None when none is set.
         certified: Whether that threshold carries a statistical promise that holds for
-            this very call.
-        p_wrong: Calibrated probability that the answer is wrong, in (0, 1); None
-            without a calibration that says so.
+            this call.
+        p_wrong: Estimated probability that the answer is wrong, in (0, 1); None
+            without a calibration that gives one.
         decision: What was decided, None when no threshold is set.
         n_requested: Members of the set that were asked for.
         n_used: Members that could be compared.
-        reasons: What was not as usual, as codes of ``REASONS``.
+        reasons: What was unusual, as codes of ``REASONS``.
         cost: What the call took.
         draws: What each of its requests took, in the order in which they were sent.
-        question: What the user asked, as similarities were told.
+        question: The question that the similarity was given.
         run_id: The LangChain run of the guarded call, None outside LangChain.
         spans: The parts of a delivered text, each with its own uncertainty; None
             unless they were asked for and could be compared.
@@ -396,7 +396,7 @@ class Assessment:
 
 
 class Observer(Protocol):
-    """Whoever is told of assessments, answers and samples with their texts included."""
+    """Gets the assessment of every call, the texts of answer and samples included."""
 
     def on_assessment(self, assessment: Assessment, /) -> object:
         """Take one assessment; may be ``async``. What it raises is swallowed."""

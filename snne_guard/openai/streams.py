@@ -35,7 +35,7 @@ _LAST_EVENTS = frozenset(
 class GuardedStream(openai.Stream[Any]):
     """A stream of a guarded client.
 
-    Nothing of it comes before the decision where the answer may be withheld. Closing it
+    If the answer may be withheld, nothing comes before the decision. Closing the stream
     ends the samples too. Of its HTTP ``response`` only ``close`` is there, and of what
     ``with_streaming_response`` gives only ``parse``.
 

@@ -140,8 +140,8 @@ exact = Match("exact", str.strip)
 """The same text, character for character, but for white space around it."""
 
 normalised = Match("normalised", normalised_text)
-"""The same text after :func:`normalised_text`: case, spacing, outer punctuation."""
+"""The same text after ``normalised_text``: case, spacing, outer punctuation."""
 
 numeric = Match("numeric", _number_or_text)
-"""The same number, by :func:`stated_number`. Texts without a number are compared as by
+"""The same number, by ``stated_number``. Texts without a number are compared as by
 ``exact``, texts with a date as by ``normalised``."""

@@ -143,10 +143,10 @@ class _Structured:
     """Compares JSON texts value by value, and texts that are no JSON as texts.
 
     Numbers are compared by value, booleans and null exactly, strings by
-    :func:`rouge_l`, lists place by place. The result is the mean over all single
+    ``rouge_l``, lists place by place. The result is the mean over all single
     values, and half of it where one of them is at most 0.5, so that one field that
     differs makes a difference, whatever the others say. A pair in which one text is no
-    JSON gets :func:`rouge_l`. A Markdown fence around JSON does not count.
+    JSON gets ``rouge_l``. A Markdown fence around JSON does not count.
 
     Example:
         >>> structured(['{"city": "Paris", "n": 1}', '{"n": 1.0, "city": "Lyon"}'])

@@ -158,7 +158,7 @@ def rouge_tokens(text: str, /) -> list[str]:
 def unicode_tokens(text: str, /) -> list[str]:
     """Cut a text into words of any script, whole numbers, symbols and notation.
 
-    On plain English words it gives what :func:`rouge_tokens` gives. The rules are in
+    On plain English words it gives what ``rouge_tokens`` gives. The rules are in
     the documentation of this module.
 
     Args:
