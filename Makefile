@@ -122,7 +122,7 @@ $(VENV)/.test: $(VENV)/.demo $(INPUTS)
 	@# Alone and first: beside others, pip would take a build for GPUs, of gigabytes.
 	@$(PIP) install $(TORCH)
 	@$(PIP) install --constraint constraints.txt --group test \
-		--editable ".[demo,embeddings,eval,hf,nli,ray,server,spans]"
+		--editable ".[bert-score,demo,embeddings,eval,hf,nli,ray,server]"
 	@touch $@
 
 $(VENV)/.lint: $(VENV)/.test $(INPUTS)

@@ -186,7 +186,7 @@ def _bert_scorer(model: str, num_layers: int | None) -> Any:  # noqa: ANN401 - n
         from bert_score.utils import model2layers
     except ModuleNotFoundError as error:
         needed = f"{error.name or 'bert-score'} (for BERTScore)"
-        raise MissingExtraError(needed, extra="eval") from error
+        raise MissingExtraError(needed, extra="bert-score") from error
     if num_layers is None and model not in model2layers:
         msg = f"expected num_layers for {model!r}, which bert-score does not know"
         raise ConfigurationError(msg)
@@ -194,7 +194,7 @@ def _bert_scorer(model: str, num_layers: int | None) -> Any:  # noqa: ANN401 - n
         scorer = BERTScorer(model_type=model, num_layers=num_layers)
     except OSError as error:
         needed, command = f"the model {model!r}", f"hf download {model}"
-        raise MissingExtraError(needed, extra="eval", command=command) from error
+        raise MissingExtraError(needed, extra="bert-score", command=command) from error
     tokenizer = scorer._tokenizer  # noqa: SLF001 - bert-score offers no other way
     tokenizer.model_max_length = min(tokenizer.model_max_length, _LONGEST)
     return scorer
