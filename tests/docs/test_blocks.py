@@ -37,7 +37,7 @@ NAVIGATION = re.findall(
     r": ([\w-]+\.md)$", (ROOT / "mkdocs.yml").read_text(), re.MULTILINE
 )
 PAGES = [ROOT / "README.md", *(DOCS / name for name in NAVIGATION)]
-EMBEDDED = {"README.md", "tutorial.md"}
+EMBEDDED = {"README.md", "index.md", "tutorial.md"}
 """Pages whose blocks ask the embedded model."""
 SLOW = {"tutorial.md", "local-models.md", "scale.md"}
 
