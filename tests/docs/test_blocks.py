@@ -159,6 +159,13 @@ def test_every_page_is_in_the_navigation() -> None:
     assert {page.name for page in DOCS.glob("*.md")} == set(NAVIGATION)
 
 
+def test_llms_txt_names_every_page_as_the_site_serves_it() -> None:
+    text = (DOCS / "llms.txt").read_text(encoding="utf-8")
+    named = re.findall(r"^- \[[^\]]+\]\(([^)]+)\): \S", text, re.MULTILINE)
+    served = [f"{name.removesuffix('.md')}/" for name in NAVIGATION]
+    assert sorted(named) == sorted("./" if at == "index/" else at for at in served)
+
+
 def test_every_reason_is_explained() -> None:
     page = (DOCS / "metadata.md").read_text(encoding="utf-8")
     section = page.partition("\n## Reasons\n")[2].partition("\n## ")[0]
