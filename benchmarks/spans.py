@@ -19,7 +19,8 @@ The passages are another model's than the samples. What is compared, and how, wa
 on one half of the passages by a hash of their ids, and looked at once on the other.
 
 Below it are answers whose samples are the same model's, as in a guard, about short
-texts that say half of what is asked; docs/long-answers.md says how they are labelled.
+texts that say half of what is asked. recordings/README.md has the rule that labels
+sentences.
 """
 
 from __future__ import annotations
