@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 __all__ = ["record", "record_file", "score"]
 
 _SCORE = "snne_guard"
+_ROUNDS = 4  # of questions in flight to a block: smaller ones cost more than they save
 _SCORED_AT_ONCE = 1_000  # rows that a task turns into Python objects
 
 
@@ -56,7 +57,7 @@ def record(
     """Draw an answer and samples to each question of a data set.
 
     A worker that dies is started anew and asks again what it had in hand, at most
-    ``2 * max_concurrency`` questions; what it has handed over is not asked again.
+    ``8 * max_concurrency`` questions; what it has handed over is not asked again.
 
     Args:
         dataset: Rows as ``read_questions`` takes them: ``question``, and where known
@@ -96,7 +97,7 @@ def record(
     # Here a wrong option is named once; in the workers it would be one of many errors.
     GuardSettings(**guarding, max_concurrency=max_concurrency)
     return dataset.repartition(
-        target_num_rows_per_block=max_concurrency, strict=True
+        target_num_rows_per_block=_ROUNDS * max_concurrency, strict=True
     ).map_batches(
         _Recorder,
         fn_constructor_args=(model,),
