@@ -21,7 +21,7 @@ prompt = ChatPromptTemplate.from_messages(
     [("system", "Answer in one short sentence."), ("user", "{question}")]
 )
 
-guard = SNNEGuard(model, threshold=0.5, on_uncertain="refuse")
+guard = SNNEGuard(model, threshold=0.7, on_uncertain="refuse")
 chain = prompt | guard | StrOutputParser()  # the guard stands where the model stood
 
 for question in QUESTIONS:

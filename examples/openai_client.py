@@ -12,7 +12,7 @@ from snne_guard.langchain.embedded import MODEL_NAME, embedded_server_url
 
 # A server in this process; OpenAI() without arguments asks OpenAI, with your key.
 with OpenAI(base_url=embedded_server_url(), api_key="none-needed") as own:
-    client = guard_client(own, threshold=0.5, on_uncertain="refuse")
+    client = guard_client(own, threshold=0.7, on_uncertain="refuse")
     for question in (
         "What is the chemical symbol for gold?",
         "Who won the 1907 village chess cup of Ebnat?",

@@ -18,7 +18,7 @@ MESSAGES = [
 model = embedded_model(temperature=0, seed=1, max_tokens=64, stop=["\n", "."])
 policies: tuple[Literal["flag", "refuse"], ...] = ("flag", "refuse")
 for policy in policies:
-    guard = SNNEGuard(model, threshold=0.5, on_uncertain=policy)
+    guard = SNNEGuard(model, threshold=0.7, on_uncertain=policy)
     chunks = list(guard.stream(MESSAGES))
     print(f"{policy}: " + "|".join(chunk.text for chunk in chunks if chunk.text))
     carrying = next(

@@ -17,7 +17,7 @@ from snne_guard_integrations.langchain_agent import UncertaintyMiddleware
 agent = create_agent(
     embedded_model(temperature=0, seed=1, max_tokens=64, stop=["\n", "."]),
     system_prompt="Answer in one short sentence.",
-    middleware=[UncertaintyMiddleware(threshold=0.5, on_uncertain="interrupt")],
+    middleware=[UncertaintyMiddleware(threshold=0.7, on_uncertain="interrupt")],
     checkpointer=InMemorySaver(),
 )
 

@@ -27,7 +27,7 @@ def person(state: MessagesState) -> dict[str, Any]:
 
 
 graph = StateGraph(MessagesState)
-graph.add_node("measure", uncertainty_node(SNNEGuard(model, threshold=0.5)))
+graph.add_node("measure", uncertainty_node(SNNEGuard(model, threshold=0.7)))
 graph.add_node("person", person)
 graph.add_edge(START, "measure")
 route = route_on_uncertainty(accept=END, uncertain="person")
