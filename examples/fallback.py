@@ -17,7 +17,7 @@ small = embedded_model(temperature=0, seed=1, max_tokens=64, stop=["\n", "."])
 # Stands in for a larger, more expensive model, which is asked only where needed.
 large = embedded_model(temperature=0, seed=1, max_tokens=64, model="large")
 
-guard = SNNEGuard(small, threshold=0.5, on_uncertain="fallback", fallback=large)
+guard = SNNEGuard(small, threshold=0.7, on_uncertain="fallback", fallback=large)
 
 for question in QUESTIONS:
     message = guard.invoke(

@@ -28,7 +28,7 @@ class Log:
 
 
 model = embedded_model(temperature=0, seed=1, max_tokens=64, stop=["\n", "."])
-guard = SNNEGuard(model, threshold=0.5, observers=[Log()])
+guard = SNNEGuard(model, threshold=0.7, observers=[Log()])
 message = guard.invoke(
     [
         ("system", "Answer in one short sentence."),

@@ -20,7 +20,7 @@ ASK = (
     "Write a short list: opening hours, year, books, architect, director."
 )
 
-model = embedded_model(temperature=0, seed=1, max_tokens=160)
+model = embedded_model(temperature=0, seed=1, max_tokens=400)
 guard = SNNEGuard(
     model, spans=True, span_threshold=0.5, context=PASSAGE, question=lambda _: None
 )
