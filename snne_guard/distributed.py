@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from snne_guard.checks import check_whole
@@ -20,7 +19,7 @@ from snne_guard.evaluation.record import (
     drawn_fields,
     failure,
     known,
-    over_limit,
+    left_to_ask,
 )
 from snne_guard.evaluation.recordings import Question, Recording
 from snne_guard.evaluation.scored import score_fields, score_recording
@@ -184,19 +183,22 @@ def record_file(
     ray = _ray()
     import pyarrow as pa
 
-    passed_over = file.ids if retry_failed else file.ids | file.failed_ids()
-    left = {each.id: each for each in questions if each.id not in passed_over}
-    tally = Tally(known=sum(each.id in file.ids for each in questions))
-    stopped = None
-    if max_requests is not None and len(left) * requests_each > max_requests:
-        stopped = over_limit(max_requests, requests_each)
-        left = dict(islice(left.items(), max_requests // requests_each))
+    tally = Tally()
+    asked, stopped = left_to_ask(
+        questions,
+        file,
+        tally,
+        retry_failed=retry_failed,
+        max_requests=max_requests,
+        requests_each=requests_each,
+    )
+    left = {question.id: question for question in asked}
     if left:
         if not ray.is_initialized():
             ray.init(log_to_driver=False, logging_level="error")
         logging.getLogger("ray.data").setLevel(logging.ERROR)
         ray.data.DataContext.get_current().enable_progress_bars = False
-        asked = pa.table(
+        table = pa.table(
             {
                 "id": list(left),
                 "question": [each.question for each in left.values()],
@@ -204,7 +206,7 @@ def record_file(
             }
         )
         rows = record(
-            ray.data.from_arrow(asked),
+            ray.data.from_arrow(table),
             samples=n_samples,
             settings=file.settings,
             **options,

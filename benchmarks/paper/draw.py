@@ -151,7 +151,7 @@ def draw_here(
     true, after the examples.
     """
     tally = Tally(known=sum(question.id in file.ids for question in chosen.questions))
-    seen = file.ids | file.failed_ids()
+    seen = file.passed_over(retry_failed=False)
     fitting: list[Question] = []
     for question in chosen.questions:
         if question.id in seen:

@@ -169,7 +169,7 @@ def record(
         known: set[str] = set()
         if output.exists():
             with RecordingFile(output, settings=settings) as file:
-                known = file.ids if retry_failed else file.ids | file.failed_ids()
+                known = file.passed_over(retry_failed=retry_failed)
         left = (question for question in asked if question.id not in known)
         prompts = (messages_for(q.prompt, model=model, system=system) for q in left)
         lines = dry_run_lines(

@@ -18,7 +18,7 @@ from typing import IO, TYPE_CHECKING, Any
 from snne_guard.call import Call, Draws, Outcome, Sender
 from snne_guard.drivers.threads import with_attempts
 from snne_guard.evaluation.jsonl import json_line
-from snne_guard.evaluation.record import RecordingFile, Tally, keep, over_limit
+from snne_guard.evaluation.record import RecordingFile, Tally, keep, left_to_ask
 from snne_guard.evaluation.recordings import Question
 from snne_guard.sampling.replies import Draw, Failure, Reply
 from snne_guard.sampling.retrying import ATTEMPTS, is_transient_status
@@ -66,7 +66,7 @@ class Exchanges:
         self._odd: Counter[str] = Counter()
 
     def expect(self, wanted: Iterable[str], known: Iterable[str]) -> None:
-        """Say which questions are asked, and which need no replies, by ids."""
+        """Say by their ids which questions are asked, and which are known at all."""
         self._wanted, self._known = {*map(digest, wanted)}, {*map(digest, known)}
 
     def take(self, batch: str, line: Mapping[str, Any], *, failures: bool) -> None:
@@ -205,16 +205,17 @@ def record_in_batches(
         How the run went. It stops early where a batch failed or was cancelled.
     """
     tally = Tally()
-    known = file.ids if retry_failed else file.ids | file.failed_ids()
-    left = []
-    for question in questions:
-        tally.known += question.id in file.ids
-        if question.id not in known:
-            left.append(question)
-    most = len(left) if max_requests is None else max_requests // requests_each
-    left, later = left[:most], left[most:]
-    later_ids = {question.id for question in later}
-    exchanges.expect((question.id for question in left), known | later_ids)
+    questions = list(questions)
+    left, stopped = left_to_ask(
+        questions,
+        file,
+        tally,
+        retry_failed=retry_failed,
+        max_requests=max_requests,
+        requests_each=requests_each,
+    )
+    known = {question.id for question in questions} | file.ids | file.failed_ids()
+    exchanges.expect((question.id for question in left), known)
     failures = not retry_failed
     while left and batches.problem is None:
         for batch, line in batches.replies():
@@ -231,9 +232,7 @@ def record_in_batches(
                 on_done(tally)
         batches.submit()
         left = waiting
-    tally.stopped = batches.problem
-    if max_requests is not None and later and tally.stopped is None:
-        tally.stopped = over_limit(max_requests, requests_each)
+    tally.stopped = batches.problem or stopped
     for oddity in exchanges.oddities():
         batches.tell(oddity)
     file.forget_recorded_failures()

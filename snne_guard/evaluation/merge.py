@@ -92,7 +92,7 @@ def merge_recordings(
         for path in paths:
             for row in read_objects(path, _recording):
                 if ids:
-                    check_same_settings(settings, row.get("settings"), path=path)
+                    check_same_settings(settings, row.get("settings"), name=path)
                 settings = row.get("settings")
                 drawn = row.get("drawn")
                 shards.add(str(drawn.get("shard") if isinstance(drawn, dict) else None))

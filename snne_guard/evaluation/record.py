@@ -34,7 +34,7 @@ __all__ = [
     "failures_path",
     "keep",
     "known",
-    "over_limit",
+    "left_to_ask",
     "record",
 ]
 
@@ -99,12 +99,17 @@ def failures_path(recording: str | os.PathLike[str], /) -> Path:
 
 
 def check_same_settings(
-    before: object, now: object, *, path: str | os.PathLike[str]
+    before: object, now: object, *, name: str | os.PathLike[str]
 ) -> None:
-    """Check that a file goes on with the settings of what was recorded before.
+    """Check that two parts of a recording were drawn with the same settings.
+
+    Args:
+        before: The settings of the first.
+        now: Those of the second.
+        name: What the second is called, such as the path of its file.
 
     Raises:
-        ConfigurationError: They differ; the message names the file and how.
+        ConfigurationError: They differ; the message has the name and says how.
     """
     first = before if isinstance(before, dict) else {}
     second = now if isinstance(now, dict) else {}
@@ -114,7 +119,7 @@ def check_same_settings(
         if first.get(name) != second.get(name)
     ]
     if differ:
-        msg = f"{os.fspath(path)} was drawn with other settings: {'; '.join(differ)}"
+        msg = f"{os.fspath(name)} was drawn with other settings: {'; '.join(differ)}"
         raise ConfigurationError(msg)
 
 
@@ -157,7 +162,7 @@ class RecordingFile(AppendFile):
             for row in self.read(dict):
                 if not self.ids:
                     wanted = json.loads(json.dumps(self.settings))
-                    check_same_settings(row.get("settings"), wanted, path=self.path)
+                    check_same_settings(row.get("settings"), wanted, name=self.path)
                 self.ids.add(str(row.get("id")))
         except BaseException:
             self.close()
@@ -166,6 +171,10 @@ class RecordingFile(AppendFile):
     def failed_ids(self) -> set[str]:
         """Return the questions that failed in this run or an earlier one."""
         return {str(row.get("id")) for row in self._failed()}
+
+    def passed_over(self, *, retry_failed: bool) -> set[str]:
+        """Return the ids of the questions that a run does not ask."""
+        return set(self.ids) if retry_failed else self.ids | self.failed_ids()
 
     def errors(self) -> list[str]:
         """Return why questions failed in this run or an earlier one."""
@@ -216,7 +225,7 @@ class _Budget:
         n = 1 + sum(not task.done() for task in running)
         if self.most is None or self.spent + n * self.each <= self.most:
             return None
-        return over_limit(self.most, self.each)
+        return _over_limit(self.most, self.each)
 
     def take(self, assessment: Assessment | None) -> None:
         """Count the requests of a question; of one that raised they are not known."""
@@ -268,7 +277,7 @@ async def record(
         tally.stop_if_down(error)
         on_done(tally)
 
-    passed_over = file.ids if retry_failed else file.ids | file.failed_ids()
+    passed_over = file.passed_over(retry_failed=retry_failed)
     running: set[asyncio.Task[None]] = set()
     try:
         for question in questions:
@@ -319,8 +328,32 @@ def keep(
     return error
 
 
-def over_limit(most: int, each: int, /) -> str:
-    """Return that a run ends where no question fits within its requests any more."""
+def left_to_ask(
+    questions: Iterable[Question],
+    file: RecordingFile,
+    tally: Tally,
+    *,
+    retry_failed: bool,
+    max_requests: int | None,
+    requests_each: int,
+) -> tuple[list[Question], str | None]:
+    """Return the questions that a run asks within its limit, and why others are not.
+
+    The options are those of ``record``; what the file has is counted in ``tally``.
+    """
+    passed_over = file.passed_over(retry_failed=retry_failed)
+    left = []
+    for question in questions:
+        tally.known += question.id in file.ids
+        if question.id not in passed_over:
+            left.append(question)
+    if max_requests is None or len(left) * requests_each <= max_requests:
+        return left, None
+    most = max_requests // requests_each
+    return left[:most], _over_limit(max_requests, requests_each)
+
+
+def _over_limit(most: int, each: int) -> str:
     return (
         f"stopped at the limit of {most} requests, where a question takes {each}; "
         "the same command goes on"

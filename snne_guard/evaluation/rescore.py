@@ -148,7 +148,7 @@ def score_recordings(
     models: dict[str, None] = {}
     alike = _drawn_alike(first)
     for row in chain([first], rows):
-        check_same_settings(alike, _drawn_alike(row), path=f"recording {row.id!r}")
+        check_same_settings(alike, _drawn_alike(row), name=f"recording {row.id!r}")
         models.update(dict.fromkeys(each for each in _drawn(row, "models") if each))
         members = _members(row, chosen, views, n=size, include_answer=include_answer)
         u = None
