@@ -5,8 +5,9 @@ calibrated on, both at once, each in a process of its own. Compared are the CPU 
 row and the peaks of memory; what 500 rows take is subtracted.
 
 Then questions are recorded and scored in this process, by one worker of Ray, and by
-two. The model answers at once, so what is measured is the work of the guard; the time
-of a few questions, in which workers start, is subtracted. This wants two free cores.
+two. The model answers at once, so what is measured is the work of the guard. Ray is
+started before, and the time of a few questions, in which its workers start, is
+subtracted; medians of five rounds. This wants two free cores.
 
     python -m benchmarks.scale                  # about 6 minutes, 1.6 GB on the disk
     python -m benchmarks.scale --rows 100000    # a tenth of the rows
@@ -27,6 +28,7 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from statistics import median
 from tempfile import TemporaryDirectory
 
 import numpy as np
@@ -42,7 +44,8 @@ MOST_TIME, MOST_BYTES, MOST_PEAK = 1.3, 600.0, 1e9
 FEW = 500
 SMALL = 10_000
 MOST_ONE, LEAST_TWO = 1.15, 1.4
-QUESTIONS, FEW_QUESTIONS, SAMPLES, IN_FLIGHT = 1_500, 64, 10, 16
+ROUNDS = 5
+QUESTIONS, FEW_QUESTIONS, SAMPLES, IN_FLIGHT = 500, 64, 10, 16
 NO_PROMISE = 3  # exit status of calibrate where few rows certify nothing
 SHARE_RIGHT = 0.7
 WORDS = 200  # of the context, which nothing compares
@@ -146,9 +149,12 @@ def workers() -> bool:
     if (os.cpu_count() or 1) < 2:  # noqa: PLR2004 - a core for each worker
         print("Ray: not measured, for want of two cores")
         return True
-    plain, one, two = (
-        recorded(QUESTIONS, n) - recorded(FEW_QUESTIONS, n) for n in (0, 1, 2)
-    )
+    recorded(FEW_QUESTIONS, 1)  # starts Ray on this machine, once
+    rounds = [
+        [recorded(QUESTIONS, n) - recorded(FEW_QUESTIONS, n) for n in (0, 1, 2)]
+        for _ in range(ROUNDS)
+    ]
+    plain, one, two = map(median, zip(*rounds, strict=True))
     fits = one <= MOST_ONE * plain and two * LEAST_TWO <= one
     print(
         f"{QUESTIONS} questions: this process {plain:.1f} s; one worker of Ray "
