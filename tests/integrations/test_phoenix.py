@@ -8,9 +8,11 @@ import shutil
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from langchain_core.prompts import ChatPromptTemplate
 from openinference.instrumentation.langchain import LangChainInstrumentor
@@ -175,15 +177,19 @@ def test_a_real_server_shows_the_annotation_on_its_span(tmp_path: Path) -> None:
 
 
 def read_annotations(url: str, span_id: str) -> list[dict[str, Any]]:
-    """Return a span's annotations; Phoenix looks for the span every ten seconds."""
+    """Return a span's annotations; Phoenix looks for the span every ten seconds.
+
+    Until it has found one, there is no project, and the client raises.
+    """
     from phoenix.client import Client
 
     client = Client(base_url=url)
     for _ in range(60):
-        found = client.spans.get_span_annotations(
-            span_ids=[span_id], project_identifier="default"
-        )
-        if found:
-            return [dict(each) for each in found]
+        with suppress(httpx.HTTPStatusError):
+            found = client.spans.get_span_annotations(
+                span_ids=[span_id], project_identifier="default"
+            )
+            if found:
+                return [dict(each) for each in found]
         time.sleep(1)
     pytest.fail("no annotation has arrived")
