@@ -39,15 +39,12 @@ NAVIGATION = re.findall(
 PAGES = [ROOT / "README.md", *(DOCS / name for name in NAVIGATION)]
 EMBEDDED = {"README.md", "index.md", "tutorial.md"}
 """Pages whose blocks ask the embedded model."""
-SLOW = {"tutorial.md", "local-models.md", "scale.md"}
+SLOW = {"tutorial.md", "recording.md"}
 
 NOT_RUN = {
-    ("frameworks.md", "needs the framework"),
-    ("frameworks.md", "needs LiteLLM"),
-    ("local-models.md", "needs the weights of a model"),
-    ("scale.md", "needs a SLURM cluster"),
-    ("scale.md", "needs a Kubernetes cluster"),
-    ("scale.md", "needs a cluster"),
+    ("models.md", "needs the weights of a model"),
+    ("recording.md", "needs a SLURM cluster"),
+    ("recording.md", "needs a cluster"),
 }
 """Blocks that are not run: page and reason."""
 
@@ -167,7 +164,7 @@ def test_llms_txt_names_every_page_as_the_site_serves_it() -> None:
 
 
 def test_every_reason_is_explained() -> None:
-    page = (DOCS / "metadata.md").read_text(encoding="utf-8")
+    page = (DOCS / "options.md").read_text(encoding="utf-8")
     section = page.partition("\n## Reasons\n")[2].partition("\n## ")[0]
     rows = re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE)
     assert sorted(rows) == sorted(REASONS)

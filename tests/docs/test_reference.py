@@ -37,7 +37,7 @@ def codes(cells: list[str]) -> list[str]:
 def test_the_table_of_options_is_that_of_the_guard() -> None:
     listed = {
         name.strip("`"): ast.literal_eval(default.strip("`"))
-        for name, _, default, _ in rows(section("options.md", "All options"))
+        for name, default, _ in rows(section("options.md", "All options"))
     }
     parameters = inspect.signature(SNNEGuard.__init__).parameters.values()
     options = {
@@ -49,7 +49,7 @@ def test_the_table_of_options_is_that_of_the_guard() -> None:
 
 
 def test_every_metadata_key_is_explained() -> None:
-    listed = codes([row[0] for row in rows(section("metadata.md", "Metadata"))])
+    listed = codes([row[0] for row in rows(section("options.md", "Metadata"))])
     span = Span(start=0, end=1, uncertainty=0.0, supported=1)
     assessment = Assessment(id="1", answer=Sample(text="a"), spans=(span,))
     assert sorted(listed) == sorted(assessment.to_metadata())
@@ -57,14 +57,16 @@ def test_every_metadata_key_is_explained() -> None:
 
 @pytest.mark.parametrize("name", [command.__name__ for command in COMMANDS])
 def test_every_option_of_a_command_is_explained(name: str) -> None:
-    listed = codes([row[0] for row in rows(section("commands.md", name))])
+    text = section("commands.md", name)
+    prose = [line for line in text.splitlines() if not line.startswith("|")]
+    listed = codes([*prose, *(row[0] for row in rows(text))])
     group: Any = typer.main.get_command(app)
     options = [
         each.opts
         for each in group.commands[name].params
         if each.param_type_name == "option"
     ]
-    named = {spelling for row in listed for spelling in row.split(" ")[:1]}
+    named = {code.split(" ")[0] for code in listed if code.startswith("-")}
     assert named == {spelling for opts in options for spelling in opts}
 
 
