@@ -44,6 +44,7 @@ SLOW = {"tutorial.md", "recording.md"}
 NOT_RUN = {
     ("models.md", "needs the weights of a model"),
     ("recording.md", "needs a SLURM cluster"),
+    ("recording.md", "needs a Kubernetes cluster"),
     ("recording.md", "needs a cluster"),
 }
 """Blocks that are not run: page and reason."""
