@@ -27,27 +27,14 @@ DECISION = "snne_guard.decision"
 
 
 def decision(assessment: Assessment) -> str | None:
-    """Return the decision; ``"unscored"`` where nothing was scored or decided.
-
-    Example:
-        >>> decision(Assessment(id="1", answer=None, uncertainty=0.4, decision="flag"))
-        'flag'
-        >>> decision(Assessment(id="1", answer=None))
-        'unscored'
-    """
+    """Return the decision; ``"unscored"`` where nothing was scored or decided."""
     if assessment.decision is None and assessment.uncertainty is None:
         return "unscored"
     return assessment.decision
 
 
 def summary(assessment: Assessment) -> str:
-    """Return reasons and cost in one line, without any text of the conversation.
-
-    Example:
-        >>> summary(Assessment(id="1", answer=None, reasons=("tool_calls",)))
-        'reasons: tool_calls; 0 of 0 answers compared; cost: 0 requests, 0 + 0 tokens,
-        0.00 s'
-    """
+    """Return reasons and cost in one line, without any text of the conversation."""
     cost = assessment.cost
     method = f" by {assessment.method}" if assessment.method else ""
     money = "" if cost.money is None else f", {cost.money:.6f} in money"

@@ -71,8 +71,7 @@ class SNNECallbackHandler(BaseCallbackHandler):
         self._open: dict[UUID, _Run] = {}
         self._queue: queue.Queue[tuple[_Run, AIMessage]] = queue.Queue(max_queue)
         self._counts: Counter[str] = Counter()
-        self._waiting = 0
-        self._changed = threading.Condition()
+        self._lock = threading.Lock()
         self._worker: threading.Thread | None = None
 
     @property
@@ -83,7 +82,7 @@ class SNNECallbackHandler(BaseCallbackHandler):
         ``skipped``: they failed, gave no message or were guarded already; ``dropped``:
         the queue was full; ``assessed``; ``failed``: the assessment raised.
         """
-        with self._changed:
+        with self._lock:
             return self._counts.copy()
 
     def flush(self, timeout: float = 30.0) -> bool:
@@ -95,8 +94,9 @@ class SNNECallbackHandler(BaseCallbackHandler):
         Returns:
             Whether all were assessed in time.
         """
-        with self._changed:
-            return self._changed.wait_for(lambda: not self._waiting, timeout)
+        done = self._queue.all_tasks_done  # as ``join``, which knows no timeout
+        with done:
+            return done.wait_for(lambda: not self._queue.unfinished_tasks, timeout)
 
     def __enter__(self) -> Self:
         return self
@@ -127,7 +127,7 @@ class SNNECallbackHandler(BaseCallbackHandler):
             context=copy_context(),
             parent=get_current_run_tree(),
         )
-        with self._changed:
+        with self._lock:
             self._counts["seen"] += 1
             if len(self._open) >= _MAX_OPEN:
                 self._open.pop(next(iter(self._open)))
@@ -142,7 +142,7 @@ class SNNECallbackHandler(BaseCallbackHandler):
         **kwargs: Any,  # noqa: ANN401, ARG002 - LangChain's signature
     ) -> None:
         """Put the answer of a run into the queue."""
-        with self._changed:
+        with self._lock:
             run = self._open.pop(run_id, None)
             if run is None:
                 return
@@ -155,7 +155,6 @@ class SNNECallbackHandler(BaseCallbackHandler):
                 return
             # A copy, since whoever gets the answer may change it.
             self._queue.put_nowait((run, answer.model_copy()))
-            self._waiting += 1
             if self._worker is None:
                 self._worker = threading.Thread(
                     target=self._work, name="snne_guard-shadow", daemon=True
@@ -170,7 +169,7 @@ class SNNECallbackHandler(BaseCallbackHandler):
         **kwargs: Any,  # noqa: ANN401, ARG002 - LangChain's signature
     ) -> None:
         """Forget a run that failed."""
-        with self._changed:
+        with self._lock:
             if self._open.pop(run_id, None) is not None:
                 self._counts["skipped"] += 1
 
@@ -184,10 +183,9 @@ class SNNECallbackHandler(BaseCallbackHandler):
                 # Its type alone: the message may hold an answer.
                 _log.warning("assessing an answer raised %s", type(error).__name__)
                 outcome = "failed"
-            with self._changed:
+            with self._lock:
                 self._counts[outcome] += 1
-                self._waiting -= 1
-                self._changed.notify_all()
+            self._queue.task_done()
 
     def _assess(self, run: _Run, answer: AIMessage) -> None:
         guard = self._guard

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
 
-from snne_guard import Assessment, ConfigurationError, InputError, SNNEGuard
+from snne_guard import Assessment, InputError, SNNEGuard
 
 __all__ = ["route_on_uncertainty", "uncertainty_node"]
 
@@ -32,7 +32,6 @@ def uncertainty_node(
             message by one with the same id, as ``add_messages`` does.
 
     Raises:
-        ConfigurationError: ``guard`` is no ``SNNEGuard``.
         InputError: In a run, there is no message, or the model's has no id.
 
     Example:
@@ -47,10 +46,6 @@ def uncertainty_node(
         >>> message.text, message.response_metadata["snne_guard"]["decision"]
         ('Rome', 'accept')
     """
-    given: object = guard
-    if not isinstance(given, SNNEGuard):
-        msg = f"guard must be an SNNEGuard; got {type(given).__name__}"
-        raise ConfigurationError(msg)
 
     def node(state: Any, config: RunnableConfig) -> dict[str, Any]:  # noqa: ANN401 - the graph's
         prompt, answer = _conversation(state, messages)
@@ -84,12 +79,12 @@ def route_on_uncertainty(
         accept: Node to go to with an accepted answer; ``END`` is one.
         uncertain: Node to go to with any other answer.
         unscored: Node to go to with an answer that passed without a score: it calls
-            tools, it was not sampled, or ``on_error="accept"``. None: ``uncertain``.
+            tools, it was not sampled, or ``on_error="accept"``. None: ``uncertain``,
+            where answers of a guard without a threshold go, too.
         messages: Key of the conversation in the state.
 
     Raises:
         InputError: In a run, no guard has measured the model's last message.
-        ConfigurationError: In a run, the guard has no threshold.
 
     Example:
         >>> from langgraph.graph import END
@@ -109,9 +104,6 @@ def route_on_uncertainty(
                 "uncertainty_node before this edge"
             )
             raise InputError(msg)
-        if record["decision"] is None:
-            msg = "the guard has no threshold, so there is no decision to follow"
-            raise ConfigurationError(msg)
         return nodes.get(record["decision"], uncertain)
 
     # LangGraph reads from it where the edge may lead.
@@ -121,9 +113,7 @@ def route_on_uncertainty(
 
 def _messages(state: Any, key: str) -> list[BaseMessage]:  # noqa: ANN401 - the graph's
     """Return the messages of a state: a mapping, or an object with fields."""
-    if isinstance(state, Mapping):
-        return list(state.get(key) or ())
-    return list(getattr(state, key, None) or ())
+    return list(state[key] if isinstance(state, Mapping) else getattr(state, key))
 
 
 def _conversation(

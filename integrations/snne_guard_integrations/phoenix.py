@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import sys
-from functools import cached_property
 
-from snne_guard import Assessment, ConfigurationError, MissingExtraError
+from snne_guard import Assessment, MissingExtraError
 from snne_guard_integrations._report import (
     UNCERTAINTY,
     decision,
@@ -30,14 +29,13 @@ class PhoenixObserver:
     its label, and reasons and cost as its explanation.
 
     It goes to the span of the guarded model where OpenInference instruments LangChain,
-    else to the current span, else to a span of its own. Spans reach Phoenix by
+    else to the current span; calls outside any span get none. Spans reach Phoenix by
     OpenTelemetry, as you have set it up; an annotation that arrives before its span
     waits there for ten minutes.
 
     Args:
-        base_url: Address of Phoenix. None: ``PHOENIX_ENDPOINT`` or
-            ``http://localhost:6006``.
-        api_key: Its key. None: ``PHOENIX_API_KEY``.
+        client: The client to send with. None: ``phoenix.client.Client()``, which reads
+            ``PHOENIX_ENDPOINT`` and ``PHOENIX_API_KEY``.
         content: Whether to add the texts of the question, the answer (a withheld one
             too) and the samples to the metadata.
 
@@ -49,24 +47,18 @@ class PhoenixObserver:
         >>> guard = SNNEGuard(model, observers=[PhoenixObserver()])  # doctest: +SKIP
     """
 
-    def __init__(
-        self,
-        base_url: str | None = None,
-        *,
-        api_key: str | None = None,
-        content: bool = False,
-    ) -> None:
-        self._base_url, self._api_key, self._content = base_url, api_key, content
+    def __init__(self, *, client: Client | None = None, content: bool = False) -> None:
+        self._client, self._content = client or Client(), content
 
     def on_assessment(self, assessment: Assessment) -> None:
-        """Annotate the span of the call.
+        """Annotate the span of the call, if there is one.
 
         Raises:
-            ConfigurationError: If there is no span, and no tracer to make one.
             httpx.HTTPError: If Phoenix does not take the annotation.
         """
-        context = _span_of_call(assessment).get_span_context()
-        # Phoenix would wait in vain for a span that the sampler has dropped.
+        span = _span_of_run(assessment) or trace.get_current_span()
+        context = span.get_span_context()
+        # Phoenix would wait in vain for a span that the sampler has dropped, or none.
         if not context.trace_flags.sampled:
             return
         self._client.spans.add_span_annotation(
@@ -80,24 +72,6 @@ class PhoenixObserver:
             # Without it, the second call within a span would replace the first.
             identifier=assessment.id,
         )
-
-    @cached_property
-    def _client(self) -> Client:
-        return Client(base_url=self._base_url, api_key=self._api_key)
-
-
-def _span_of_call(assessment: Assessment) -> trace.Span:
-    span = _span_of_run(assessment) or trace.get_current_span()
-    if span.get_span_context().is_valid:
-        return span
-    with trace.get_tracer("snne_guard").start_as_current_span("snne_guard") as own:
-        if own.get_span_context().is_valid:
-            return own
-    msg = (
-        "Phoenix annotates spans, and there is none: set up OpenTelemetry, for example "
-        "by phoenix.otel.register(), before calling the guard"
-    )
-    raise ConfigurationError(msg)
 
 
 def _span_of_run(assessment: Assessment) -> trace.Span | None:

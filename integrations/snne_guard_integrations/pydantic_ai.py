@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any, NoReturn
 
@@ -66,6 +66,7 @@ class GuardedModel(WrapperModel):
 
     Raises:
         ConfigurationError: An option makes no sense.
+        TypeError: There is no such option.
 
     Example:
         >>> from pydantic_ai import Agent
@@ -85,8 +86,7 @@ class GuardedModel(WrapperModel):
         **options: Any,  # noqa: ANN401 - GuardSettings checks each
     ) -> None:
         super().__init__(wrapped)
-        known = {one.name for one in fields(GuardSettings) if one.init}
-        for name in options.keys() - (known - {"views", "self_check"}):
+        for name in options.keys() & {"views", "self_check"}:
             msg = f"GuardedModel has no option {name!r}"
             raise ConfigurationError(msg)
         other = None if fallback is None else infer_model(fallback)
@@ -159,9 +159,7 @@ class GuardedModel(WrapperModel):
     ) -> Request:
         ask, asked = self._guard.question, _last_prompt(messages)
         chosen = None if ask is None else ask(messages)
-        given: dict[str, Any] = {
-            **(merge_model_settings(self.wrapped.settings, settings) or {})
-        }
+        given = merge_model_settings(self.wrapped.settings, settings) or {}
         return Request(
             settings=self._guard,
             state=self._state,
@@ -183,13 +181,7 @@ class GuardedModel(WrapperModel):
     ) -> ModelResponse:
         """Return what is delivered in the place of an answer, or the answer."""
         if outcome.delivery == "replacement":
-            given = outcome.replacement
-            if not isinstance(given, ModelResponse):
-                msg = (
-                    "expected a ModelResponse from on_uncertain, got "
-                    f"{type(given).__name__}"
-                )
-                raise ConfigurationError(msg)
+            given: ModelResponse = outcome.replacement
             return given
         if outcome.delivery == "nothing" or outcome.answer is None:
             assert outcome.error is not None  # noqa: S101 - why there is nothing
@@ -231,9 +223,8 @@ class _Sender:
         if draw.role == "sample":
             own = ModelSettings(temperature=self.temperature)
             given = merge_model_settings(self.model.settings, settings) or {}
-            if (
-                seed := given.get("seed")
-            ) is not None:  # samples would be alike with it
+            seed = given.get("seed")
+            if seed is not None:  # samples would be alike with it
                 own["seed"] = seed + next(self.positions)
             settings = merge_model_settings(settings, own)
         return _read(await self.model.request(self.messages, settings, self.params))
@@ -266,12 +257,9 @@ def _read(response: ModelResponse) -> Reply:
 
 def _last_prompt(messages: Sequence[ModelMessage]) -> str | None:
     """Return the text of the user's last prompt."""
-    for message in reversed(messages):
-        for part in reversed(
-            message.parts if isinstance(message, ModelRequest) else ()
-        ):
-            if isinstance(part, UserPromptPart):
-                content = part.content
-                items = [content] if isinstance(content, str) else content
-                return "".join(item for item in items if isinstance(item, str))
-    return None
+    asked = [message for message in messages if isinstance(message, ModelRequest)]
+    parts = [part for message in asked for part in message.parts]
+    prompts = [part.content for part in parts if isinstance(part, UserPromptPart)]
+    if not prompts or isinstance(prompts[-1], str):
+        return prompts[-1] if prompts else None
+    return "".join(item for item in prompts[-1] if isinstance(item, str))

@@ -10,19 +10,19 @@ import typer
 from rich.console import Console
 
 from snne_guard.cli import options
-from snne_guard.cli.console import page_console, save_picture
+from snne_guard.cli.console import page
 from snne_guard.cli.models import chat_model, messages_for, provider_errors
 from snne_guard.cli.render import assessment_page
 from snne_guard.decision import Calibration
 from snne_guard.errors import ConfigurationError
 from snne_guard.types import Assessment
 
-__all__ = ["HELD_BACK", "ask"]
+__all__ = ["ask"]
 
 _LONG: dict[str, Any] = {"max_tokens": 160, "stop": ()}
 """The embedded model answers in a word otherwise."""
 
-HELD_BACK = 3
+_HELD_BACK = 3
 """Exit status where the answer was refused."""
 
 
@@ -109,12 +109,10 @@ def ask(
         typer.echo(json.dumps(_record(question, assessment), allow_nan=False))
     else:
         delivered = guard.refusal if held_back else None
-        page = assessment_page(assessment, delivered=delivered)
-        console = page_console(save_svg)
-        console.print(page)
-        save_picture(console, save_svg, title=f'snne-guard ask "{question}"')
+        with page(save_svg, title=f'snne-guard ask "{question}"') as console:
+            console.print(assessment_page(assessment, delivered=delivered))
     if held_back:
-        raise typer.Exit(HELD_BACK)
+        raise typer.Exit(_HELD_BACK)
 
 
 def _record(question: str, assessment: Assessment) -> dict[str, Any]:

@@ -23,32 +23,7 @@ if TYPE_CHECKING:
 
     from snne_guard.langchain import SNNEGuard
 
-__all__ = ["check_batch", "record_by_batch"]
-
-
-def check_batch(batch: str | None, *, model: str, **others: object) -> None:
-    """Check that the options fit batches, where they are wanted.
-
-    Args:
-        batch: The option ``--batch``.
-        model: The option ``--model``.
-        **others: Options that have no meaning with it, None where they are not given.
-
-    Raises:
-        ConfigurationError: They do not.
-    """
-    if batch is None:
-        return
-    if batch != "openai" or not model.startswith("openai:"):
-        msg = (
-            "expected --batch openai and --model openai:NAME, got "
-            f"--batch {batch} and --model {model}"
-        )
-        raise ConfigurationError(msg)
-    for name, value in others.items():
-        if value is not None:
-            msg = f"--{name} has no meaning with --batch; leave one of them out"
-            raise ConfigurationError(msg)
+__all__ = ["record_by_batch"]
 
 
 def record_by_batch(

@@ -89,7 +89,7 @@ def calibrate(
     guard with it accepts nothing.
     """
     recordings = [*dict.fromkeys(recordings)]
-    check_outputs([*recordings, *map(labels_path, recordings)], {"--out": out})
+    check_outputs([*recordings, *map(labels_path, recordings)], out)
     rows = chain.from_iterable(map(read_labelled, recordings))
     result = make_calibration(
         progress(in_shard(rows, shard), what="scoring"),
@@ -126,12 +126,6 @@ def _show(result: CalibrationResult) -> None:
     typer.echo(calibration.threshold.status.replace("_", " ").upper())
     for line in (calibration.statement, "", *_facts(result)):
         typer.echo(printable(line))
-    if calibration.probability is not None:
-        typer.echo("\nEstimated probability that an answer is wrong:")
-        steps = (0.0, 0.25, 0.5, 0.75, 1.0)
-        typer.echo(
-            "   ".join(f"u = {u:g}: {calibration.probability(u):.1%}" for u in steps)
-        )
 
 
 def _facts(result: CalibrationResult) -> Iterator[str]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, TypeVar
 
 import typer
 from rich.console import Console
-from rich.progress import Progress
+from rich.progress import track
 
 from snne_guard.errors import ConfigurationError
 from snne_guard.evaluation.recordings import Question, Recording, shard_of
@@ -20,9 +21,8 @@ __all__ = [
     "check_outputs",
     "in_shard",
     "note",
-    "page_console",
+    "page",
     "progress",
-    "save_picture",
     "source",
 ]
 
@@ -37,21 +37,18 @@ def note(message: str) -> None:
     typer.echo(f"snne-guard: {printable(message, lines=True)}", err=True)
 
 
-def page_console(picture: Path | None) -> Console:
-    """Return a console for a page, which keeps it where a picture is wanted."""
+@contextmanager
+def page(picture: Path | None, *, title: str) -> Iterator[Console]:
+    """Yield a console for a page; at the end it is saved where a picture is wanted."""
     if picture is None:
-        return Console(highlight=False)
-    return Console(highlight=False, record=True, width=_PICTURE_WIDTH)
-
-
-def save_picture(console: Console, path: Path | None, *, title: str) -> None:
-    """Write what a console has kept as an SVG, if a picture is wanted."""
-    if path is None:
+        yield Console(highlight=False)
         return
-    page = console.export_svg(title=printable(title))
+    console = Console(highlight=False, record=True, width=_PICTURE_WIDTH)
+    yield console
+    svg = console.export_svg(title=printable(title))
     # Without the fonts that the picture would load from elsewhere.
-    page = re.sub(r"@font-face \{[^}]*\}\s*", "", page)
-    path.write_text(page, encoding="utf-8")
+    svg = re.sub(r"@font-face \{[^}]*\}\s*", "", svg)
+    picture.write_text(svg, encoding="utf-8")
 
 
 def source(name: str) -> str | BinaryIO:
@@ -59,30 +56,22 @@ def source(name: str) -> str | BinaryIO:
     return sys.stdin.buffer if name == "-" else name
 
 
-def check_outputs(
-    inputs: Sequence[str | Path], outputs: Mapping[str, Path | None]
-) -> None:
+def check_outputs(inputs: Sequence[str | Path], *outputs: Path | None) -> None:
     """Check that outputs can be written and overwrite neither an input nor another.
-
-    Args:
-        inputs: Files that are read.
-        outputs: Files to be written, by the options that name them.
 
     Raises:
         ConfigurationError: One cannot be written, or is another file as well.
     """
-    taken = [Path(name).resolve() for name in inputs]
-    for option, path in outputs.items():
+    taken = {Path(name).resolve() for name in inputs}
+    for path in outputs:
         if path is None:
             continue
         target = path.resolve()
-        if target in taken:
-            msg = f"{option} {path} is used for another file; give it another name"
+        other = target.exists() and not target.is_file()
+        if target in taken or other or not target.parent.is_dir():
+            msg = f"expected a file of its own in a folder that exists, got {path}"
             raise ConfigurationError(msg)
-        if (target.exists() and not target.is_file()) or not target.parent.is_dir():
-            msg = f"expected {option} to be a file in a folder that exists, got {path}"
-            raise ConfigurationError(msg)
-        taken.append(target)
+        taken.add(target)
 
 
 def in_shard(rows: Iterable[Row], shard: str | None) -> Iterator[Row]:
@@ -101,7 +90,7 @@ def in_shard(rows: Iterable[Row], shard: str | None) -> Iterator[Row]:
 def progress(items: Iterable[T], *, what: str) -> Iterator[T]:
     """Yield items below a bar on standard error, where somebody is looking."""
     console = Console(stderr=True)
-    with Progress(
-        console=console, transient=True, disable=not console.is_terminal
-    ) as bar:
-        yield from bar.track(items, description=printable(what))
+    hidden = not console.is_terminal
+    yield from track(
+        items, printable(what), console=console, transient=True, disable=hidden
+    )

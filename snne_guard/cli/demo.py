@@ -11,12 +11,12 @@ from rich.markup import escape
 from rich.rule import Rule
 
 from snne_guard.cli import options
-from snne_guard.cli.console import page_console, save_picture
+from snne_guard.cli.console import page
 from snne_guard.cli.models import chat_model, messages_for, provider_errors
 from snne_guard.cli.render import assessment_page
 from snne_guard.text import printable
 
-__all__ = ["QUESTIONS", "Question", "demo"]
+__all__ = ["demo"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,25 +75,25 @@ def demo(
     """
     from snne_guard.langchain import SNNEGuard
 
-    console = page_console(save_svg)
+    chat = chat_model("embedded")
     progress = Console(stderr=True)
     yours = () if question is None else (Question("your question", question),)
-    guard = SNNEGuard(
-        chat_model("embedded"),
-        n=_N,
-        threshold=_THRESHOLD,
-        on_uncertain="refuse",
-    )
-    console.print(_BEFORE)
-    for number, asked in enumerate(yours or QUESTIONS, start=1):
-        shown = escape(printable(asked.text))
-        title = f"[bold]{number}. {shown}[/bold]  [dim]{asked.shows}[/dim]"
-        console.print(Rule(title, align="left", style="dim"))
-        with provider_errors(), progress.status(f"asking for {_N} replies"):
-            asking = guard.model_copy(update={"self_check": asked.self_check})
-            assessment = asking.assess(messages_for(asked.text, model="embedded"))
-        delivered = guard.refusal if assessment.decision == "refuse" else None
-        console.print(assessment_page(assessment, delivered=delivered))
-        console.print()
-    console.print(_AFTER)
-    save_picture(console, save_svg, title="snne-guard demo")
+    with page(save_svg, title="snne-guard demo") as console:
+        console.print(_BEFORE)
+        for number, asked in enumerate(yours or QUESTIONS, start=1):
+            shown = escape(printable(asked.text))
+            title = f"[bold]{number}. {shown}[/bold]  [dim]{asked.shows}[/dim]"
+            console.print(Rule(title, align="left", style="dim"))
+            guard = SNNEGuard(
+                chat,
+                n=_N,
+                threshold=_THRESHOLD,
+                on_uncertain="refuse",
+                self_check=asked.self_check,
+            )
+            with provider_errors(), progress.status(f"asking for {_N} replies"):
+                assessment = guard.assess(messages_for(asked.text, model="embedded"))
+            delivered = guard.refusal if assessment.decision == "refuse" else None
+            console.print(assessment_page(assessment, delivered=delivered))
+            console.print()
+        console.print(_AFTER)

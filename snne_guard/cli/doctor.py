@@ -16,9 +16,9 @@ from snne_guard.cli.render import cost_in_words
 from snne_guard.doctor import Report, examine
 from snne_guard.text import printable
 
-__all__ = ["UNTRUSTED", "doctor"]
+__all__ = ["doctor"]
 
-UNTRUSTED = 1
+_UNTRUSTED = 1
 """Exit status where samples of this model cannot be trusted."""
 
 
@@ -65,7 +65,7 @@ def doctor(
     else:
         _print(report)
     if not report.ok:
-        raise typer.Exit(UNTRUSTED)
+        raise typer.Exit(_UNTRUSTED)
 
 
 def _print(report: Report) -> None:

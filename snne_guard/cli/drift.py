@@ -28,7 +28,6 @@ def drift(
         Path, typer.Argument(help="New answers; they need no grades.")
     ],
     *,
-    level: Annotated[float, typer.Option(help="Probability of a false alarm.")] = 0.01,
     bare_question: options.BareQuestion = False,
     model: options.RecordedModel = None,
 ) -> None:
@@ -52,7 +51,7 @@ def drift(
         **as_made,
     )
     stored.check(scores.settings)
-    report = find_drift(stored, scores.uncertainty, level=level)
+    report = find_drift(stored, scores.uncertainty)
     typer.echo(report.statement)
     if scores.unscored:
         typer.echo(f"{scores.unscored.total()} answers without a score were left out.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -13,17 +13,14 @@ from rich.markup import escape
 from rich.table import Table
 
 from snne_guard.cli import options
-from snne_guard.cli.console import check_outputs, note, progress
+from snne_guard.cli.console import check_outputs, progress
 from snne_guard.cli.models import named_grader
-from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.evaluation import Evaluation, read_labelled, to_html
 from snne_guard.evaluation import evaluate as evaluate_recordings
-from snne_guard.evaluation.evaluate import with_token_importance
 from snne_guard.evaluation.label import labels_path
 from snne_guard.evaluation.report import check_report_packages
-from snne_guard.evaluation.results import TITLES, BestRecipe, RecipeComparison
+from snne_guard.evaluation.results import TITLES, RecipeComparison
 from snne_guard.files import replace_file
-from snne_guard.similarity import CrossEncoder
 from snne_guard.text import printable
 
 __all__ = ["evaluate"]
@@ -51,21 +48,10 @@ def evaluate(
             "exact, nli:MODEL, embedding:MODEL, ..."
         ),
     ] = None,
-    paper: Annotated[
-        bool,
-        typer.Option(
-            "--paper", help="Score as the paper does: samples alone, its tokens."
-        ),
-    ] = False,
+    without_answer: options.WithoutAnswer = False,
     samples: Annotated[
         int | None,
         typer.Option(min=1, help="Use only so many samples of each question."),
-    ] = None,
-    cross_encoder: Annotated[
-        str | None,
-        typer.Option(
-            help="Model that weighs the recorded tokens, for TokenSAR and SAR."
-        ),
     ] = None,
     grader: options.GraderName = "label",
     base_url: options.JudgeUrl = None,
@@ -94,42 +80,29 @@ def evaluate(
     sentences and sentence_labels (1 or 0 for each), a line says how well their
     uncertainty finds the wrong ones.
 
-    Exit status: 0 a file was ranked; 2 wrong usage, or no file can be ranked.
+    Exit status: 0 all files were ranked; 2 wrong usage, or a file cannot be ranked.
     """
     if html is not None:
         check_report_packages()
-    if paper and similarity is not None:
-        msg = "--paper compares by rouge_l_paper; leave --similarity off"
-        raise ConfigurationError(msg)
     files = [*dict.fromkeys(files)]
-    outputs = {"--json": json_file, "--html": html}
-    check_outputs([*files, *map(labels_path, files)], outputs)
-    chosen = "rouge_l_paper" if paper else similarity
+    check_outputs([*files, *map(labels_path, files)], json_file, html)
     judge = named_grader(grader, base_url=base_url)
-    weights = None if cross_encoder is None else CrossEncoder(cross_encoder)
     evaluations: list[Evaluation] = []
     for file in files:
-        rows = progress(read_labelled(file), what="scoring")
-        try:
-            evaluation = evaluate_recordings(
-                rows if weights is None else with_token_importance(rows, weights),
-                methods=methods,
-                similarity=None if chosen is None else chosen.split(","),
-                include_answer=not paper,
-                samples=samples,
-                grader=judge,
-                draws=draws,
-                name=str(file),
-                calls=calls,
-                prices=options.prices_of(prices),
-            )
-        except InputError as error:
-            note(f"{file}: {error}")
-            continue
+        evaluation = evaluate_recordings(
+            progress(read_labelled(file), what="scoring"),
+            methods=methods,
+            similarity=None if similarity is None else similarity.split(","),
+            include_answer=not without_answer,
+            samples=samples,
+            grader=judge,
+            draws=draws,
+            name=str(file),
+            calls=calls,
+            prices=options.prices_of(prices),
+        )
         evaluations.append(evaluation)
         _print(evaluation)
-    if not evaluations:
-        raise typer.Exit(2)
     if json_file is not None:
         figures = [evaluation.to_dict() for evaluation in evaluations]
         _write(json_file, json.dumps(figures, allow_nan=False))
@@ -158,14 +131,30 @@ def _print(evaluation: Evaluation) -> None:
     )
     for why, count in evaluation.left_out.items():
         _print_line(console, f"left out, {why}: {count}")
-    console.print(_table(evaluation))
+    titles = ["method", "box", *map(TITLES.__getitem__, evaluation.metrics)]
+    console.print(_table([*titles, "difference"], _method_rows(evaluation)))
     for why, names in evaluation.skipped.items():
         _print_line(console, f"not ranked: {', '.join(names)}: {why}")
     if evaluation.sentences is not None:
         _print_line(console, str(evaluation.sentences))
-    console.print()
     if evaluation.recipes is not None:
+        console.print()
         _print_recipes(console, evaluation.recipes)
+    console.print()
+
+
+def _method_rows(evaluation: Evaluation) -> Iterator[list[str]]:
+    """Yield the figures; only the first has its interval, all are in the files."""
+    first, *others = evaluation.metrics
+    for row in evaluation.ranked:
+        difference = row.differences.get(first)
+        yield [
+            row.name,
+            "white" if row.white_box else "black",
+            f"{row.metrics[first]:.3f}",
+            *(f"{row.metrics[metric].value:.3f}" for metric in others),
+            "" if difference is None else f"{difference:+.3f}",
+        ]
 
 
 _COSTS = {
@@ -183,53 +172,33 @@ def _print_recipes(console: Console, compared: RecipeComparison) -> None:
     """Print what each recipe finds and costs, and which one is best."""
     recipes, questions = compared.recipes, sum(compared.thirds)
     shown = [name for name in _COSTS if any(getattr(r.cost, name, 0) for r in recipes)]
-    table = Table(box=None, pad_edge=False)
-    table.add_column("recipe", no_wrap=True)
-    for title in ("calls", "AUROC", "rounds", *map(_COSTS.__getitem__, shown)):
-        table.add_column(title, justify="right", no_wrap=True)
+    rows = []
     for recipe in recipes:
-        values = [getattr(recipe.cost, name, None) for name in shown]
-        table.add_row(
-            escape(printable(recipe.name)),
-            str(recipe.calls),
-            f"{recipe.auroc:.3f}",
-            str(recipe.rounds),
-            *("" if value is None else f"{value / questions:.4g}" for value in values),
-        )
-    console.print(table)
-    for sentence in _headlines(compared):
-        _print_line(console, sentence)
-    console.print()
-
-
-def _headlines(compared: RecipeComparison) -> Iterator[str]:
-    by_calls, by_money = compared.at_equal_calls, compared.at_equal_money
-    if any(one.cost and one.cost.lower_bound for one in compared.recipes):
-        yield "beware: a provider left tokens out of its count; the costs are higher"
-    if by_calls is None:
-        yield (
-            f"No recipe is chosen: that takes {compared.calls - 1} plain samples of "
-            "each question, and right and wrong answers in the first two thirds."
-        )
-        return
-    yield f"Best at {compared.calls} calls: {_figures(by_calls, compared)}"
-    if by_money is None:
-        yield (
-            "Nothing is compared at equal money: that takes --prices, and a recording "
-            "with the tokens of each request."
-        )
-    else:
-        yield f"Best for no more money: {_figures(by_money, compared)}"
-    yield "Keep the last third for the threshold: snne-guard calibrate --shard 3/3."
-
-
-def _figures(best: BestRecipe, compared: RecipeComparison) -> str:
+        costs = [getattr(recipe.cost, name, None) for name in shown]
+        per_question = ["" if c is None else f"{c / questions:.4g}" for c in costs]
+        figures = [str(recipe.calls), f"{recipe.auroc:.3f}", str(recipe.rounds)]
+        rows.append([recipe.name, *figures, *per_question])
+    titles = ["recipe", "calls", "AUROC", "rounds", *(_COSTS[name] for name in shown)]
+    console.print(_table(titles, rows))
+    if any(recipe.cost and recipe.cost.lower_bound for recipe in recipes):
+        why = "a provider left tokens out of its count; the costs are higher"
+        _print_line(console, f"beware: {why}")
     chosen, measured, _ = compared.thirds
-    return (
-        f"{best.name} with {best.calls} calls, chosen on a third of the questions "
-        f"({chosen}). On the second third ({measured}): AUROC {best.auroc:.3f}, "
-        f"{best.gain:+.3f} over plain with {compared.calls} calls."
-    )
+    for what, best in (
+        (f"at {compared.calls} calls", compared.at_equal_calls),
+        ("for no more money", compared.at_equal_money),
+    ):
+        found = "none, for want of plain samples, grades, or prices and token counts"
+        if best is not None:
+            found = (
+                f"{best.name} with {best.calls} calls, chosen on a third of the "
+                f"questions ({chosen}). On the second third ({measured}): AUROC "
+                f"{best.auroc:.3f}, {best.gain:+.3f} over plain with "
+                f"{compared.calls} calls."
+            )
+        _print_line(console, f"Best {what}: {found}")
+    last = "Keep the last third for the threshold: snne-guard calibrate --shard 3/3."
+    _print_line(console, last)
 
 
 def _print_line(console: Console, text: str, *, style: str | None = None) -> None:
@@ -237,21 +206,11 @@ def _print_line(console: Console, text: str, *, style: str | None = None) -> Non
     console.print(shown, style=style, markup=False, highlight=False, soft_wrap=True)
 
 
-def _table(evaluation: Evaluation) -> Table:
-    """Return the figures; only the first has its interval, all are in the files."""
-    metrics = evaluation.metrics
+def _table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
     table = Table(box=None, pad_edge=False)
-    for title in ("method", "box"):
-        table.add_column(title, no_wrap=True)
-    for title in (*(TITLES[metric] for metric in metrics), "difference"):
-        table.add_column(title, justify="right", no_wrap=True)
-    for row in evaluation.ranked:
-        difference = row.differences.get(metrics[0])
-        table.add_row(
-            escape(printable(row.name)),
-            "white" if row.white_box else "black",
-            f"{row.metrics[metrics[0]]:.3f}",
-            *(f"{row.metrics[metric].value:.3f}" for metric in metrics[1:]),
-            "" if difference is None else f"{difference:+.3f}",
-        )
+    for title in titles:
+        words = title in {"method", "box", "recipe"}
+        table.add_column(title, justify="left" if words else "right", no_wrap=True)
+    for row in rows:
+        table.add_row(*(escape(printable(cell)) for cell in row))
     return table

@@ -40,7 +40,7 @@ def merge(
     that do not fit together.
     """
     inputs = [*parts, *([] if questions is None else [questions])]
-    check_outputs(inputs, {"--output": output})
+    check_outputs(inputs, output)
     asked = None if questions is None else read_questions(questions)
     merged = merge_recordings(parts, output, questions=asked)
     typer.echo(f"{merged.n} questions from {merged.n_parts} files are in {output}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -58,11 +58,8 @@ Ray = Annotated[
     ),
 ]
 Batch = Annotated[
-    str | None,
-    typer.Option(
-        metavar="openai",
-        help="Ask through the provider's batch API, at half the price.",
-    ),
+    Literal["openai"] | None,
+    typer.Option(help="Ask through the provider's batch API, at half the price."),
 ]
 RecordedModel = Annotated[
     str | None, typer.Option(help="Model that answered, if the recording names none.")

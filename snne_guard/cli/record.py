@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from snne_guard.cli import options
-from snne_guard.cli.batch import check_batch, record_by_batch
+from snne_guard.cli.batch import record_by_batch
 from snne_guard.cli.console import check_outputs, in_shard, note, source
 from snne_guard.cli.models import chat_model, messages_for
 from snne_guard.cli.recording import (
@@ -23,6 +22,7 @@ from snne_guard.cli.recording import (
 )
 from snne_guard.cli.render import cost_in_words
 from snne_guard.distributed import record_file
+from snne_guard.errors import ConfigurationError
 from snne_guard.evaluation.record import RecordingFile
 from snne_guard.evaluation.record import record as draw
 from snne_guard.evaluation.recordings import Question, read_questions
@@ -32,9 +32,9 @@ from snne_guard.views import VIEWS
 if TYPE_CHECKING:
     from snne_guard.types import Assessment
 
-__all__ = ["INTERRUPTED", "record"]
+__all__ = ["record"]
 
-INTERRUPTED = 130
+_INTERRUPTED = 130
 """Exit status where the user ended the run."""
 
 
@@ -55,9 +55,6 @@ def record(
     samples: Annotated[
         int, typer.Option(min=1, help="Samples to draw besides the answer.")
     ] = 10,
-    limit: Annotated[
-        int | None, typer.Option(min=0, help="Ask only the first so many questions.")
-    ] = None,
     shard: options.Shard = None,
     temperature: Annotated[
         float, typer.Option(help="Temperature of the samples.")
@@ -87,9 +84,6 @@ def record(
     max_concurrency: Annotated[
         int, typer.Option(min=1, help="Most requests in flight at once.")
     ] = 4,
-    timeout: Annotated[
-        float | None, typer.Option(help="Time limit for each question, in seconds.")
-    ] = None,
     retry_failed: Annotated[
         bool, typer.Option("--retry-failed", help="Ask again what failed before.")
     ] = False,
@@ -122,11 +116,12 @@ def record(
         model_name_of,
     )
 
-    check_batch(batch, model=model, timeout=timeout, ray=ray)
-    check_outputs([] if questions == "-" else [questions], {"--output": output})
+    if batch and (ray or not model.startswith("openai:")):
+        msg = "expected --model openai:NAME and no --ray with --batch openai"
+        raise ConfigurationError(msg)
+    check_outputs([] if questions == "-" else [questions], output)
     # All are read first: a bad line must not end a run that has cost something.
-    taken = islice(read_questions(source(questions)), limit)
-    asked = list(in_shard(taken, shard))
+    asked = list(in_shard(read_questions(source(questions)), shard))
     view_names = [*VIEWS] if views == "all" else views.split(",") if views else []
     ends = None if stop is None else [_unescaped(text) for text in stop]
     make = partial(
@@ -157,7 +152,6 @@ def record(
         "self_check": self_check,
         "views": view_names,
         "temperature": temperature,
-        "timeout": timeout,
         "max_concurrency": max_concurrency,
         "prices": options.prices_of(prices),
     }
@@ -177,8 +171,6 @@ def record(
             sampling=sampling,
             self_check=self_check,
             max_tokens=settings.get("max_tokens"),
-            # Other models' counters may fetch a tokenizer from the network.
-            count=guard.get_num_tokens if model.startswith("hf:") else None,
             prices=options.prices_of(prices),
         )
         typer.echo("\n".join(lines))
@@ -211,7 +203,7 @@ def record(
                     tally = asyncio.run(draw(asked, ask, file, **limits))
         except KeyboardInterrupt:
             note("interrupted; the same command goes on")
-            raise typer.Exit(INTERRUPTED) from None
+            raise typer.Exit(_INTERRUPTED) from None
         note(f"{counted(tally)}; {cost_in_words(tally.cost)}")
         if tally.stopped:
             note(tally.stopped)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from rich.console import Console
@@ -45,7 +45,6 @@ def dry_run_lines(
     sampling: Sequence[tuple[View | None, int]],
     self_check: bool,
     max_tokens: int | None,
-    count: Callable[[str], int] | None,
     prices: Prices | None,
 ) -> Iterator[str]:
     """Yield the requests, tokens and money that conversations will take.
@@ -55,45 +54,35 @@ def dry_run_lines(
         sampling: What ``sample_requests`` returns.
         self_check: Whether each answer gets one.
         max_tokens: Token limit of a reply, None where there is none.
-        count: Counts the tokens of a text, None where the model cannot do that here.
         prices: Of tokens, for the money.
     """
-
-    def tokens(messages: Sequence[dict[str, str]]) -> int:
-        text = "\n".join(message["content"] for message in messages)
-        return -(-len(text) // _CHARACTERS) if count is None else count(text)
-
     limit, n, read = max_tokens or 0, 0, 0
     for conversation in conversations:
         messages = [{"role": role, "content": text} for role, text in conversation]
         n += 1
-        read += tokens(messages)
-        read += sum(
-            tokens(view.rewritten(messages) if view else messages)
-            for view, _ in sampling
-        )
+        asked = [view.rewritten(messages) if view else messages for view, _ in sampling]
         if self_check:
-            asked = [*messages, {"role": "user", "content": SelfCheck().prompt}]
-            read += tokens(asked) + limit
+            asked.append([*messages, {"content": SelfCheck().prompt}])
+            read += limit
+        read += sum(map(_tokens, [messages, *asked]))
     each = 1 + len(sampling) + self_check
     replies = 1 + sum(replies for _, replies in sampling) + self_check
     longer = sum(replies for view, replies in sampling if view and view.extract)
     written = n * (replies * limit + longer * EXTRA_TOKENS)
-    how = "characters / 4" if count is None else "the model's tokenizer"
     yield f"questions to ask  {n}"
     yield f"requests          {n * each} ({each} a question)"
-    yield f"tokens read       about {read} ({how})"
-    if max_tokens is None:
-        bound, written = "at least", 0
-        yield "tokens written    unknown without --max-tokens"
-    else:
-        bound = "at most about"
+    yield f"tokens read       about {read} (characters / {_CHARACTERS})"
+    if max_tokens is None or prices is None:
+        yield "money             unknown without --max-tokens and --prices"
+    if max_tokens is not None:
         yield f"tokens written    at most {written}"
-    if prices is None:
-        yield "money             unknown without --prices"
-    else:
-        money = prices.of(Cost(prompt_tokens=read, completion_tokens=written))
-        yield f"money             {bound} {money:.6f}, nothing read from a cache"
+        if prices is not None:
+            money = prices.of(Cost(prompt_tokens=read, completion_tokens=written))
+            yield f"money             at most about {money:.6f}, nothing read from a cache"
+
+
+def _tokens(messages: Sequence[Mapping[str, str]]) -> int:
+    return -(-len("\n".join(each["content"] for each in messages)) // _CHARACTERS)
 
 
 @contextmanager

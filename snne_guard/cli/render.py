@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 
 from rich.table import Table
 from rich.text import Text
 
 from snne_guard.text import printable
-from snne_guard.types import REASONS, Assessment, Cost, Decision, FloatArray, Sample
+from snne_guard.types import REASONS, Assessment, Cost, Decision, FloatArray
 
 __all__ = ["assessment_page", "cost_in_words"]
 
 _LONGEST = 160  # characters shown of a sample
 _BAR = 40
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+_OTHERS = "*"  # of more groups than there are letters
 _TIMES = "×"  # noqa: RUF001 - the sign
 _SHADES = "·░▒▓█"
 _LEVELS = (0.05, 0.35, 0.65, 0.95)
@@ -43,7 +43,7 @@ def assessment_page(assessment: Assessment, *, delivered: str | None = None) -> 
         assessment: What to show.
         delivered: Text that the application got in place of a withheld answer.
     """
-    groups = _fold(assessment.scored)
+    groups = _fold(assessment)
     page = Table.grid(padding=(0, 2))
     page.add_column(style="bold", no_wrap=True, min_width=len("Similarity"))
     page.add_column(overflow="fold")
@@ -51,83 +51,20 @@ def assessment_page(assessment: Assessment, *, delivered: str | None = None) -> 
     if assessment.spans and assessment.answer is not None:
         page.add_row("Sentences", _sentences(assessment.answer.text, assessment))
     page.add_row("Replies", _replies(assessment, groups))
-    matrix, p_wrong = assessment.matrix, assessment.p_wrong
+    matrix, p_yes = assessment.matrix, assessment.self_check
     if matrix is not None and len(matrix) <= len(_LETTERS):
         page.add_row("Similarity", _heat_map(matrix, groups))
-    if assessment.self_check is not None:
-        page.add_row("Self-check", _self_check(assessment))
+    if p_yes is not None and assessment.disagreement is not None:
+        alone = f"where the replies alone have u = {assessment.disagreement:.2f}"
+        page.add_row("Self-check", f"P(Yes) {p_yes:.2f}, {alone}")
     if assessment.uncertainty is not None:
-        page.add_row("Spread", _bar(assessment))
-    if p_wrong is not None:
-        page.add_row("Reading", f"wrong with a probability of {p_wrong:.1%}")
+        page.add_row("Spread", _bar(assessment, assessment.uncertainty))
+    if assessment.p_wrong is not None:
+        probability = f"wrong with a probability of {assessment.p_wrong:.1%}"
+        page.add_row("Reading", probability)
     page.add_row("Decision", _decision(assessment, delivered))
     page.add_row("Cost", Text(cost_in_words(assessment.cost)))
     return page
-
-
-def _answer(assessment: Assessment) -> Text:
-    if assessment.answer is None:
-        return Text("none came", style="red")
-    text = Text(_reply(assessment.answer), style="bold")
-    if assessment.decision in {"refuse", "fallback"}:
-        text.stylize("dim")
-        text.append("  (withheld)", style="red")
-    return text
-
-
-def _sentences(answer: str, assessment: Assessment) -> Table:
-    """Return each sentence with its uncertainty, shaded by it."""
-    table = Table.grid(padding=(0, 1))
-    table.add_column(style="cyan")
-    table.add_column(style="cyan")
-    table.add_column(overflow="fold")
-    table.add_row("u", "said by", "")
-    for span in assessment.spans or ():
-        shade = [style for level, style in _SHADED if span.uncertainty > level][-1]
-        table.add_row(
-            f"{span.uncertainty:.2f}",
-            str(span.supported),
-            Text(_cut(_one_line(answer[span.start : span.end])), style=shade),
-        )
-    return table
-
-
-def _self_check(assessment: Assessment) -> str:
-    """Return what the model says of its own answer."""
-    if assessment.disagreement is None or assessment.self_check is None:
-        return "the replies were not scored"
-    p, disagreement = assessment.self_check, assessment.disagreement
-    return f"P(Yes) {p:.2f}, where the replies alone have u = {disagreement:.2f}"
-
-
-def _replies(assessment: Assessment, groups: Sequence[_Group]) -> Table:
-    table = Table.grid(padding=(0, 1))
-    table.add_column(style="bold cyan")
-    table.add_column(justify="right", style="cyan")
-    table.add_column(overflow="fold")
-    for group in groups:
-        count = f"{_TIMES}{len(group.members)}"
-        table.add_row(group.letter, count, Text(_cut(group.text)))
-    replies = [each for each in (assessment.answer, *assessment.samples) if each]
-    compared = Counter(map(_one_line, assessment.scored))
-    for text, times in (Counter(map(_reply, replies)) - compared).items():
-        shown = Text(_cut(text), style="dim")
-        shown.append("  (not compared)", style="yellow")
-        table.add_row("-", f"{_TIMES}{times}", shown)
-    return table
-
-
-def _decision(assessment: Assessment, delivered: str | None) -> Text:
-    word, colour, follows = _DECISIONS[assessment.decision]
-    text = Text(word, style=f"bold {colour}")
-    text.append(f"  {_why(assessment)}{follows}.", style="not bold default")
-    notes = "; ".join(REASONS.get(reason, reason) for reason in assessment.reasons)
-    if notes:
-        text.append(f"\nNote: {notes}.", style="not bold yellow")
-    if delivered is not None:
-        text.append("\nDelivered instead: ", style="not bold default")
-        text.append(_one_line(delivered), style="italic")
-    return text
 
 
 def cost_in_words(cost: Cost) -> str:
@@ -144,35 +81,19 @@ def cost_in_words(cost: Cost) -> str:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Group:
-    """Replies with the same text."""
-
-    letter: str
-    text: str
-    members: tuple[int, ...]
-
-
-def _fold(texts: Sequence[str]) -> list[_Group]:
-    """Put equal texts together: the answer's group, then the others by size."""
-    members: dict[str, list[int]] = {}
-    for position, text in enumerate(texts):
-        members.setdefault(_one_line(text), []).append(position)
-    first, *others = [*members.items()] or [("", [])]
-    ordered = [first, *sorted(others, key=lambda group: -len(group[1]))]
-    return [
-        _Group(
-            letter=_LETTERS[i] if i < len(_LETTERS) else "*",
-            text=text,
-            members=tuple(places),
-        )
-        for i, (text, places) in enumerate(ordered)
-        if places
-    ]
+def _fold(assessment: Assessment) -> dict[str, list[int]]:
+    """Return where each text stands: the answer's first, then the others by size."""
+    groups: dict[str, list[int]] = {}
+    for position, text in enumerate(assessment.scored):
+        groups.setdefault(_one_line(text), []).append(position)
+    first = next(iter(groups), None)
+    return dict(
+        sorted(groups.items(), key=lambda group: (group[0] != first, -len(group[1])))
+    )
 
 
-def _reply(sample: Sample) -> str:
-    return _one_line(sample.tool_calls or sample.text)
+def _letters(groups: Mapping[str, list[int]]) -> str:
+    return _LETTERS.ljust(len(groups), _OTHERS)[: len(groups)]
 
 
 def _one_line(text: str) -> str:
@@ -183,18 +104,51 @@ def _cut(text: str) -> str:
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
 
 
-def _why(assessment: Assessment) -> str:
-    u, threshold = assessment.uncertainty, assessment.threshold
-    if u is None:
-        return "There is no u to decide by: "
-    if threshold is None:
-        return f"u = {u:.2f}; "
-    side = "is within" if u <= threshold else "is above"
-    return f"u = {u:.2f} {side} the threshold {threshold:.2f}: "
+def _answer(assessment: Assessment) -> Text:
+    answer = assessment.answer
+    if answer is None:
+        return Text("none came", style="red")
+    text = Text(_one_line(answer.tool_calls or answer.text), style="bold")
+    if assessment.decision in {"refuse", "fallback"}:
+        text.stylize("dim")
+        text.append("  (withheld)", style="red")
+    return text
 
 
-def _heat_map(matrix: FloatArray, groups: Sequence[_Group]) -> Text:
-    order = [(group.letter, place) for group in groups for place in group.members]
+def _sentences(answer: str, assessment: Assessment) -> Table:
+    """Return each sentence with its uncertainty, shaded by it."""
+    table = Table.grid(padding=(0, 1))
+    table.add_column(style="cyan")
+    table.add_column(style="cyan")
+    table.add_column(overflow="fold")
+    table.add_row("u", "said by", "")
+    for span in assessment.spans or ():
+        shade = [style for level, style in _SHADED if span.uncertainty > level][-1]
+        text = Text(_cut(_one_line(answer[span.start : span.end])), style=shade)
+        table.add_row(f"{span.uncertainty:.2f}", str(span.supported), text)
+    return table
+
+
+def _replies(assessment: Assessment, groups: Mapping[str, list[int]]) -> Table:
+    table = Table.grid(padding=(0, 1))
+    table.add_column(style="bold cyan")
+    table.add_column(justify="right", style="cyan")
+    table.add_column(overflow="fold")
+    for letter, (text, members) in zip(_letters(groups), groups.items(), strict=True):
+        table.add_row(letter, f"{_TIMES}{len(members)}", Text(_cut(text)))
+    replies = [each for each in (assessment.answer, *assessment.samples) if each]
+    texts = Counter(_one_line(each.tool_calls or each.text) for each in replies)
+    texts.subtract({text: len(members) for text, members in groups.items()})
+    for text, times in (+texts).items():
+        shown = Text(_cut(text), style="dim")
+        shown.append("  (not compared)", style="yellow")
+        table.add_row("-", f"{_TIMES}{times}", shown)
+    return table
+
+
+def _heat_map(matrix: FloatArray, groups: Mapping[str, list[int]]) -> Text:
+    lettered = zip(_letters(groups), groups.values(), strict=True)
+    order = [(letter, place) for letter, members in lettered for place in members]
     text = Text()
     text.append("  " + " ".join(letter for letter, _ in order) + "\n", style="cyan")
     for letter, row in order:
@@ -210,12 +164,10 @@ def _heat_map(matrix: FloatArray, groups: Sequence[_Group]) -> Text:
     return text
 
 
-def _bar(assessment: Assessment) -> Text:
-    u = assessment.uncertainty or 0.0
+def _bar(assessment: Assessment, u: float) -> Text:
     filled = round(u * _BAR)
-    colour = _DECISIONS[assessment.decision][1]
     text = Text("alike ", style="dim")
-    text.append("█" * filled, style=f"not dim {colour}")
+    text.append("█" * filled, style=f"not dim {_DECISIONS[assessment.decision][1]}")
     text.append("─" * (_BAR - filled))
     text.append(" different   ")
     text.append(f"u = {u:.2f}", style="not dim bold")
@@ -224,4 +176,17 @@ def _bar(assessment: Assessment) -> Text:
         indent = len("alike ") + round(max(0.0, assessment.threshold) * _BAR)
         text.append("\n" + " " * indent + "▲", style="not dim")
         text.append(f" threshold {assessment.threshold:.2f}, {kind}")
+    return text
+
+
+def _decision(assessment: Assessment, delivered: str | None) -> Text:
+    word, colour, follows = _DECISIONS[assessment.decision]
+    text = Text(word, style=f"bold {colour}")
+    text.append(f"  {follows}.", style="not bold default")
+    notes = "; ".join(REASONS.get(reason, reason) for reason in assessment.reasons)
+    if notes:
+        text.append(f"\nNote: {notes}.", style="not bold yellow")
+    if delivered is not None:
+        text.append("\nDelivered instead: ", style="not bold default")
+        text.append(_one_line(delivered), style="italic")
     return text

@@ -47,7 +47,7 @@ def score(
 
     Exit status: 0 the file was scored; 2 wrong usage, or a line that cannot be scored.
     """
-    check_outputs([file], {"--output": output})
+    check_outputs([file], output)
     scores: list[Score] = []
 
     def scored() -> Iterator[Recording]:
@@ -81,11 +81,8 @@ def _summary(scores: Sequence[Score]) -> Iterator[str]:
         quantiles = zip(_QUANTILES, np.quantile(u, _QUANTILES), strict=True)
         yield f"mean u       {u.mean():.4f}"
         yield "quantiles    " + "  ".join(f"{q:.0%} {x:.4f}" for q, x in quantiles)
-        yield f"u = 0        {(u == 0).mean():.1%}"
-    for title, names in (
-        ("methods", (score.method for score in known)),
-        ("reasons", (reason for score in scores for reason in score.reasons)),
-    ):
-        if counts := Counter(names).most_common():
-            listed = ", ".join(f"{name} {count}" for name, count in counts)
-            yield f"{title:<12} {listed}"
+    methods = Counter(score.method for score in known)
+    reasons = Counter(reason for score in scores for reason in score.reasons)
+    for title, counts in (("methods", methods), ("reasons", reasons)):
+        if counts:
+            yield f"{title:<12} {', '.join(f'{k} {v}' for k, v in counts.items())}"

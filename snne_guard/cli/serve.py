@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -45,16 +46,6 @@ def serve(
         list[str] | None,
         _variable("CORS_ORIGIN", "Origin of a web page that may call. Repeatable."),
     ] = None,
-    max_requests_at_once: Annotated[
-        int | None,
-        _variable(
-            "MAX_REQUESTS_AT_ONCE", "Calls in flight before status 429; 200 by default."
-        ),
-    ] = None,
-    max_body: Annotated[
-        int | None,
-        _variable("MAX_BODY", "Largest request, in bytes; 32 MiB by default."),
-    ] = None,
     n: Annotated[
         int | None, _variable("N", "Calls to the model, in every policy; 5 by default.")
     ] = None,
@@ -90,8 +81,6 @@ def serve(
         port=port,
         admin_port=admin_port,
         cors_origins=cors_origin or None,
-        max_requests_at_once=max_requests_at_once,
-        max_body=max_body,
         show_texts=show_texts or None,
     )
     if check:
@@ -104,22 +93,19 @@ def serve(
     run(settings, started=note)
 
 
-def _summary(config: ServerConfig) -> list[str]:
-    lines = [
-        f"upstream {config.upstream}",
-        f"listens on {config.host}:{config.port}",
-    ]
+def _summary(config: ServerConfig) -> Iterator[str]:
+    yield f"upstream {config.upstream}"
+    yield f"listens on {config.host}:{config.port}"
     for name, policy in config.policies.items():
         given = policy.model_dump(exclude_unset=True).items()
         options = ", ".join(f"{option} = {value}" for option, value in given)
-        lines.append(f"policy {name}: {options or 'defaults'}")
+        yield f"policy {name}: {options or 'defaults'}"
     for name, key in config.keys.items():
         first, *others = key.policies
         policies = ", ".join([f"{first} (default)", *others])
         upstream = f"upstream key from {key.upstream_key or 'nowhere'}"
         files = "files" if key.files else "no files"
-        lines.append(f"key {name}: {policies}; {upstream}; {files}")
+        yield f"key {name}: {policies}; {upstream}; {files}"
     if not config.keys:
         every = ", ".join(config.policies)
-        lines.append(f"no keys: everybody on this machine may use {every}")
-    return lines
+        yield f"no keys: everybody on this machine may use {every}"

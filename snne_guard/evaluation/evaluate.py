@@ -120,7 +120,7 @@ def evaluate(
         grades.append(grade)
     if not ids:
         whys = [f"{why}: {count}" for why, count in left_out.items()]
-        msg = f"expected questions to rank, got none ({'; '.join(whys) or 'no lines'})"
+        msg = f"{name}: expected questions to rank, got none ({'; '.join(whys) or 'no lines'})"
         raise InputError(msg)
     scores: FloatArray = np.array(columns)
     ranked_rows, complete = _comparable(scores)
