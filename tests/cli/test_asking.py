@@ -84,18 +84,10 @@ def test_ask_holds_an_uncertain_answer_back(serve: Any) -> None:
     assert "Paris" not in result.stdout
 
 
-def test_ask_neutralises_what_could_steer_a_terminal(serve: Any) -> None:
-    at = serve(always("red \x1b[31m alert"))
-    result = run("ask", "x?", *at)
-    assert "\x1b" not in result.output
-    assert "alert" in result.output
-
-
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
         (["--n", "1"], "n to be a whole number of at least 2"),
-        (["--method", "magic"], "magic"),
         (["--on-uncertain", "refuse"], "needs a threshold"),
         (["--calibration", "missing.json"], "missing.json"),
         (["--model", "nobody:x"], "nobody"),
@@ -214,16 +206,6 @@ def test_what_is_recorded_in_all_views_with_a_check_is_compared(
     assert result.exit_code == 0, result.output
     row = json.loads(output.read_text().splitlines()[0])
     assert row["settings"]["views"] == ["plain", "examples", "reasoning"]
-    draws = row["drawn"]["draws"]
-    assert [(draw["role"], draw.get("view"), draw["samples"]) for draw in draws] == [
-        ("answer", None, 1),
-        ("sample", "plain", 2),
-        ("sample", "examples", 2),
-        ("sample", "reasoning", 2),
-        ("check", None, 1),
-    ]
-    total = sum(draw["completion_tokens"] for draw in draws)
-    assert total == row["drawn"]["cost"]["completion_tokens"]
     options = ("--methods", "snne", "--draws", "9", "--grader", "contains")
     money = ("--prices", "1", "4", "0.5", "--calls", "3")
     found = run("evaluate", output, *options, *money)
@@ -231,7 +213,7 @@ def test_what_is_recorded_in_all_views_with_a_check_is_compared(
     # A wrong answer is repeated in all views but the one that reasons.
     assert "Best at 3 calls: reasoning with 3 calls" in found.stdout
     assert "AUROC 1.000 (1.000 to 1.000), +0.500 (+0.500 to +0.500)" in found.stdout
-    assert "Best for no more money: " in found.stdout
+    assert "Best for no more money: reasoning" in found.stdout
     for title in ("requests", "read", "written", "money"):
         assert title in found.stdout
 
@@ -250,25 +232,6 @@ def test_a_bad_line_is_found_before_anything_is_asked(
     assert not output.exists()
 
 
-def test_record_keeps_failures_aside(serve: Any, tmp_path: Path) -> None:
-    def script(asked: Any) -> Answer:
-        bad = "1?" in json.dumps(asked.body)
-        return Answer(status=400) if bad else Answer()
-
-    file, output = questions(tmp_path, 3), tmp_path / "r.jsonl"
-    result = run("record", file, "--output", output, *serve(script), "--samples", "2")
-    assert result.exit_code == 1
-    assert "2 recorded, 0 already there, 1 failed" in result.stderr
-    assert (tmp_path / "r.failed.jsonl").exists()
-
-
-def test_a_recording_is_not_written_over_its_questions(tmp_path: Path) -> None:
-    file = questions(tmp_path, 1)
-    result = run("record", file, "--output", file)
-    assert result.exit_code == 2
-    assert "used for another file" in result.stderr
-
-
 # -- The embedded model ----------------------------------------------------------------
 
 
@@ -284,16 +247,6 @@ def test_the_demo_guards_prepared_questions(tmp_path: Path) -> None:
     assert "http" not in svg.replace("http://www.w3.org", "").replace(
         "https://www.textualize.io", ""
     )
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("embedded")
-def test_the_demo_shows_a_self_check_beside_the_replies() -> None:
-    result = run("demo")
-    assert result.exit_code == 0, result.output
-    *_, last = result.output.split("What is the capital of")
-    assert "Self-check" in last
-    assert result.output.count("Self-check") == 1
 
 
 @pytest.mark.usefixtures("embedded")

@@ -99,7 +99,6 @@ def test_a_coverage_needs_no_labels(tmp_path: Path, out: Path) -> None:
     [
         ((), "either error_rate or coverage"),
         (("--error-rate", 0.1, "--grader", "best"), "got 'best'"),
-        (("--error-rate", 0.1, "--grader", "judge:hf:x", "--base-url", "y"), "served"),
     ],
 )
 def test_wrong_usage_writes_nothing(
@@ -117,15 +116,6 @@ def test_a_recording_is_not_replaced(recording: Path) -> None:
     assert found.exit_code == 2
     assert "is used for another file" in found.stderr
     assert recording.read_text() == before
-
-
-def test_files_that_are_missing_or_damaged_are_named(recording: Path) -> None:
-    missing = recording.with_name("none.jsonl")
-    found = run("calibrate", missing, "--error-rate", 0.1, "-o", "x.json")
-    assert (found.exit_code, "none.jsonl" in found.stderr) == (2, True)
-    found = run("drift", recording, recording)
-    assert found.exit_code == 2
-    assert "answers.jsonl" in found.stderr
 
 
 def test_a_part_of_the_questions_and_views_is_calibrated(
@@ -151,7 +141,6 @@ def test_drift_is_seen_and_told(recording: Path, out: Path) -> None:
     assert found.exit_code == 3, found.output
     assert "The uncertainties have changed" in found.stdout
     assert "calibrate again" in found.stdout
-    assert run("drift", out, harder, "--level", 1e-9).exit_code == 0
 
 
 def test_drift_refuses_recordings_that_were_drawn_in_another_way(
@@ -162,17 +151,3 @@ def test_drift_refuses_recordings_that_were_drawn_in_another_way(
     found = run("drift", out, other)
     assert found.exit_code == 2
     assert "model='m', here model='k'" in found.stderr
-    empty = recording.with_name("empty.jsonl")
-    empty.write_text("")
-    assert "got none" in run("drift", out, empty).stderr
-
-
-def test_names_from_a_recording_cannot_drive_the_terminal(
-    tmp_path: Path, out: Path
-) -> None:
-    drawn = {"models": ["m\x1b[2J[red]", "k"]}
-    recording = write(tmp_path / "a.jsonl", drawn=drawn)
-    found = run("calibrate", recording, "--error-rate", 0.1, "-o", out)
-    assert found.exit_code == 0, found.output
-    assert "\x1b" not in found.output
-    assert "[red]" in found.stderr

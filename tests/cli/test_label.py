@@ -64,23 +64,11 @@ def test_the_same_command_goes_on(recording: Path) -> None:
     assert shown(run("label", recording).stdout) == []
 
 
-def test_keys_may_be_capital_and_others_are_asked_for_again(recording: Path) -> None:
-    found = run("label", recording, keys="x\n\nR\nq\n")
-    assert found.exit_code == 0
-    assert labels(recording) == {"c": 1}
-
-
 def test_back_replaces_a_label(recording: Path) -> None:
     found = run("label", recording, keys="b\nr\nb\nw\nq\n")
     assert shown(found.stdout) == ["c", "c", "i", "c", "i"]
     assert "Label      right" in found.stdout
     assert labels(recording) == {"c": 0}
-
-
-def test_the_end_of_input_quits(recording: Path) -> None:
-    found = run("label", recording, keys="r\n")
-    assert found.exit_code == 0
-    assert labels(recording) == {"c": 1}
 
 
 def test_an_interrupt_keeps_what_was_said(
@@ -105,12 +93,6 @@ def test_answers_with_a_label_are_not_asked_for(tmp_path: Path) -> None:
     assert "1 answers have a label in the recording" in found.stderr
 
 
-def test_skipped_ones_come_again_the_next_time(recording: Path) -> None:
-    run("label", recording, keys="s\ns\nr\n")
-    assert shown(run("label", recording, keys="r\nr\n").stdout) == ORDER[:2]
-    assert labels(recording) == {"c": 1, "i": 1, "j": 1}
-
-
 def test_another_answer_to_the_same_question_is_asked_again(recording: Path) -> None:
     run("label", recording, keys="r\nr\nr\n")
     write_jsonl(recording, [{**ROWS[0], "main_answer": "another i"}, *ROWS[1:]])
@@ -132,10 +114,3 @@ def test_escape_sequences_do_nothing(tmp_path: Path) -> None:
     assert found.exit_code == 0
     assert not set("\x1b\x07\x9b\u202e\r") & set(found.stdout)
     assert found.stdout.count("[bold red]x[/]") == 4
-
-
-def test_empty_parts_are_named(tmp_path: Path) -> None:
-    row = {**ROWS[0], "question": None, "main_answer": " ", "answers": []}
-    found = run("label", write_jsonl(tmp_path / "r.jsonl", [row]), keys="q\n")
-    for part in ("(there was none)", "(it has no answer)", "(empty)"):
-        assert part in found.stdout

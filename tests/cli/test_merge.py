@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import signal
-import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -106,16 +102,6 @@ def test_a_missing_shard_is_named_and_the_rest_written(
     assert "nothing is recorded" not in result.stderr
 
 
-def test_shards_of_another_number_are_missing_too(
-    parts: list[Path], output: Path
-) -> None:
-    row = read(parts[0])[0] | {"id": "new", "drawn": {"shard": "1/2"}}
-    other = write_jsonl(output.with_name("other.jsonl"), [row])
-    result = run("merge", *parts, other, "--output", output)
-    assert result.exit_code == 1
-    assert "nothing is recorded of shards 2/2\n" in result.stderr
-
-
 def test_a_shard_without_questions_is_not_missing(
     parts: list[Path], output: Path, questions: Path
 ) -> None:
@@ -152,13 +138,7 @@ def test_parts_that_do_not_fit_leave_everything_as_it_was(
     assert {path: path.read_bytes() for path in questions.parent.iterdir()} == before
 
 
-def test_a_part_is_not_written_over(parts: list[Path]) -> None:
-    result = run("merge", *parts, "--output", parts[0])
-    assert result.exit_code == 2
-    assert "used for another file" in result.stderr
-
-
-@pytest.mark.parametrize("shard", ["0/3", "4/3", "1", "a/b"])
+@pytest.mark.parametrize("shard", ["0/3", "4/3", "a/b"])
 def test_a_shard_that_cannot_be_is_refused(
     questions: Path, at: list[str], shard: str
 ) -> None:
@@ -169,31 +149,16 @@ def test_a_shard_that_cannot_be_is_refused(
     assert not output.exists()
 
 
-def test_a_killed_shard_is_named_and_goes_on_alone(
+def test_a_torn_shard_is_named_and_goes_on_alone(
     parts: list[Path], output: Path, questions: Path, at: list[str]
 ) -> None:
-    expected = {row["id"] for row in read(parts[1])}
-    parts[1].unlink()
-    process = subprocess.Popen(  # noqa: S603 - our own program
-        [sys.executable, "-m", "snne_guard", *command(questions, 2, at)],
-        stderr=subprocess.DEVNULL,
-    )
-    until = time.monotonic() + 60
-    while not parts[1].exists() or not parts[1].stat().st_size:
-        assert time.monotonic() < until
-        time.sleep(0.005)
-    os.kill(process.pid, signal.SIGKILL)
-    process.wait()
-    with parts[1].open("ab") as stream:
-        stream.write(b'{"id": "torn", "que')
+    kept = parts[1].read_bytes().splitlines(keepends=True)
+    parts[1].write_bytes(b"".join(kept[:2]) + kept[2][:20])
     torn = run("merge", *parts, "--output", output)
     assert torn.exit_code == 2
-    assert "part-2-of-3.jsonl, line" in torn.stderr
-    others = {path: path.read_bytes() for path in (parts[0], parts[2])}
+    assert "part-2-of-3.jsonl, line 3" in torn.stderr
     again = apart(*command(questions, 2, at))
     assert again.returncode == 0, again.stderr
-    assert {row["id"] for row in read(parts[1])} == expected
-    assert {path: path.read_bytes() for path in others} == others
     merged = run("merge", *parts, "-o", output, "--questions", questions)
     assert merged.exit_code == 0, merged.stderr
 
