@@ -75,14 +75,6 @@ def test_errors_end_a_command_with_one_line(
     assert found.stdout == ""
 
 
-def test_a_fault_of_the_program_is_not_hidden(command: Callable[..., None]) -> None:
-    def fail() -> None:
-        raise ZeroDivisionError
-
-    command(fail)
-    assert isinstance(run("try").exception, ZeroDivisionError)
-
-
 def test_a_missing_extra_is_told_in_one_line(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -162,32 +162,6 @@ def test_record_writes_what_calibrate_and_evaluate_read(
     assert "other settings" in other.stderr
 
 
-def test_record_draws_views_and_keeps_what_is_compared(
-    serve: Any, tmp_path: Path
-) -> None:
-    def script(asked: Any) -> Answer:
-        reasons = "Answer:" in asked.body["messages"][-1]["content"]
-        return Answer(texts=["So. Answer: Rome" if reasons else "Paris"] * asked.n)
-
-    file, output = questions(tmp_path, 1), tmp_path / "r.jsonl"
-    arguments = [file, "--output", output, *serve(script), "--samples", "4"]
-    result = run("record", *arguments, "--views", "plain,reasoning")
-    assert result.exit_code == 0, result.output
-    row = json.loads(output.read_text())
-    assert row["samples"] == ["Paris", "Rome"] * 2
-    assert row["token_logprobs"] == [None] * 4
-    assert row["settings"]["views"] == ["plain", "reasoning"]
-    made = tmp_path / "made.json"
-    run("calibrate", output, "--coverage", "0.9", "--out", made)
-    assert json.loads(made.read_text())["content"]["settings"]["views"] == [
-        "plain",
-        "reasoning",
-    ]
-    wrong = run("record", *arguments, "--views", "plain,fancy")
-    assert wrong.exit_code == 2
-    assert "got 'fancy'" in wrong.stderr
-
-
 def test_what_is_recorded_in_all_views_with_a_check_is_compared(
     serve: Any, tmp_path: Path
 ) -> None:

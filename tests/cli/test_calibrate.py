@@ -75,13 +75,6 @@ def test_labels_beside_the_recording_win(recording: Path, out: Path) -> None:
     assert "120 answers, 46 of them wrong" in result.stdout
 
 
-def test_several_recordings_are_one(recording: Path, out: Path) -> None:
-    more = write(recording.with_name("more.jsonl"), 30)
-    found = run("calibrate", recording, more, "--error-rate", 0.2, "-o", out)
-    assert "150 answers, 50 of them wrong" in found.stdout
-    assert "30 questions were asked before" in found.stderr
-
-
 def test_a_coverage_needs_no_labels(tmp_path: Path, out: Path) -> None:
     recording = write(tmp_path / "bare.jsonl", label=None)
     found = run(
@@ -108,14 +101,6 @@ def test_wrong_usage_writes_nothing(
     assert found.exit_code == 2
     assert told in found.stderr
     assert not out.exists()
-
-
-def test_a_recording_is_not_replaced(recording: Path) -> None:
-    before = recording.read_text()
-    found = run("calibrate", recording, "--error-rate", 0.1, "-o", recording)
-    assert found.exit_code == 2
-    assert "is used for another file" in found.stderr
-    assert recording.read_text() == before
 
 
 def test_a_part_of_the_questions_and_views_is_calibrated(

@@ -152,15 +152,6 @@ def unlabelled(recording: Path) -> Path:
     return write_jsonl(recording, kept)
 
 
-def test_graded_quality_is_ranked_without_auroc(unlabelled: Path) -> None:
-    found = run(
-        *("evaluate", unlabelled, "--grader", "rouge_l"),
-        *("--methods", "snne", "--draws", "5"),
-    )
-    assert "AUROC" not in found.stdout
-    assert "PRR" in found.stdout
-
-
 def test_a_judge_grades_once(unlabelled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
 

@@ -86,21 +86,6 @@ def test_an_interrupt_keeps_what_was_said(
     assert labels(recording) == {"c": 1}
 
 
-def test_answers_with_a_label_are_not_asked_for(tmp_path: Path) -> None:
-    path = write_jsonl(tmp_path / "r.jsonl", [{**ROWS[0], "label": 1}, ROWS[1]])
-    found = run("label", path, keys="q\n")
-    assert shown(found.stdout) == ["j"]
-    assert "1 answers have a label in the recording" in found.stderr
-
-
-def test_another_answer_to_the_same_question_is_asked_again(recording: Path) -> None:
-    run("label", recording, keys="r\nr\nr\n")
-    write_jsonl(recording, [{**ROWS[0], "main_answer": "another i"}, *ROWS[1:]])
-    found = run("label", recording, keys="w\n")
-    assert shown(found.stdout) == ["i"]
-    assert labels(recording) == {"c": 1, "i": 0, "j": 1}
-
-
 def test_escape_sequences_do_nothing(tmp_path: Path) -> None:
     hostile = "\x1b[2J\x1b]52;c;aGk=\x07\x9b1A\u202e[bold red]x[/]"
     row = {

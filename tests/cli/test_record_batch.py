@@ -329,22 +329,6 @@ def test_what_cannot_be_told_apart_is_reported(tmp_path: Path, serve: Any) -> No
     assert len(server.batches) == 2
 
 
-def test_output_that_is_gone_or_no_json_is_named(tmp_path: Path, serve: Any) -> None:
-    server = serve(script)
-    assert by_batch(tmp_path, server).exit_code == 0
-    (tmp_path / "r.jsonl").unlink()
-    name = server.batches["batch_0"].fields["output_file_id"]
-    server.files[name] = b"nonsense\n"
-    result = by_batch(tmp_path, server)
-    assert result.exit_code == 2
-    assert f"file {name}, line 1: expected a JSON object" in result.stderr
-    del server.files[name]
-    result = by_batch(tmp_path, server)
-    assert result.exit_code == 0, result.output
-    assert "batch_0 or its output is lost" in result.stderr
-    assert len(rows_of(tmp_path)) == 4
-
-
 def test_a_batch_of_which_it_is_not_known_whether_it_was_taken(
     tmp_path: Path, serve: Any
 ) -> None:

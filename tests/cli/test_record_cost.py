@@ -82,17 +82,6 @@ def test_a_dry_run_counts_what_a_run_requests(
     assert left["questions to ask"] == "0"
 
 
-def test_a_dry_run_reads_what_the_views_and_the_check_add(
-    tmp_path: Path, server: Server
-) -> None:
-    def read(*options: str) -> int:
-        dry = run(*command(tmp_path, server, *options, "--dry-run", *MAX))
-        return int(fields(dry.stdout)["tokens read"].split()[1])
-
-    assert read("--self-check") > read() * 1.5
-    assert read("--views", "examples") > read("--views", "plain") == read()
-
-
 @pytest.mark.parametrize("concurrency", ["1", "4"])
 def test_a_limit_of_requests_is_kept_and_gone_on_from(
     tmp_path: Path, server: Server, concurrency: str

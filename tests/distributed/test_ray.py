@@ -18,7 +18,6 @@ import pytest
 
 from snne_guard import MissingExtraError, SNNEGuard, distributed
 from snne_guard import score as score_answers
-from snne_guard.errors import ConfigurationError
 from snne_guard.evaluation import read_recordings
 from tests.cli.support import apart, run
 from tests.distributed.stub import Stub
@@ -166,16 +165,6 @@ def test_a_question_that_fails_says_why_and_has_no_score(
     assert good["snne_guard"]["similarity"] == alone.similarity
 
 
-@pytest.mark.slow
-def test_a_wrong_option_is_named_before_anything_starts(
-    data: Any, tmp_path: Path
-) -> None:
-    with pytest.raises(ConfigurationError, match="temperature"):
-        distributed.record(data.range(1), model=stub(tmp_path), temperature=-1)
-    with pytest.raises(ConfigurationError, match="workers"):
-        distributed.record(data.range(1), model=stub(tmp_path), workers=0)
-
-
 def test_without_ray_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(MissingExtraError, match=r"snne-guard\[ray\]"):
@@ -222,13 +211,3 @@ def test_the_command_writes_the_same_file_on_ray(
     assert plain.returncode == 1, plain.stderr
     assert by_id(tmp_path / "ray.jsonl") == by_id(tmp_path / "plain.jsonl")
     assert len(by_id(tmp_path / "ray.jsonl")) == 11
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("data")
-def test_the_command_stops_where_the_provider_is_down(tmp_path: Path) -> None:
-    write_jsonl(tmp_path / "q.jsonl", questions(200))
-    with Server(lambda _: Answer(status=403)) as server:
-        result = run(*command(tmp_path, server, "r.jsonl", "--ray", "2"))
-    assert result.exit_code == 1
-    assert "5 questions failed in a row: OpenAIPermissionDeniedError" in result.stderr

@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 from snne_guard.openai import guard_client
 from tests.frameworks.support import CALLS, QUESTION, REFUSAL, framework
-from tests.support.openai_server import Answer, Scripted, Server, split
+from tests.support.openai_server import Scripted, Server, split
 
 agents: Any = framework("agents")
 agents.set_tracing_disabled(True)
@@ -62,31 +62,6 @@ async def test_a_stream(
     assert "".join(deltas) == result.final_output == text
     assert (len(deltas) > 1) == (on_uncertain == "flag")
     assert [one.decision for one in seen] == [decision]
-
-
-@pytest.mark.parametrize("model", MODELS[:1])
-async def test_a_tool_runs_once(model: str) -> None:
-    ran: list[str] = []
-
-    @agents.function_tool  # type: ignore[untyped-decorator]
-    def look_up(word: str) -> str:
-        """Look a word up."""
-        ran.append(word)
-        return "Paris"
-
-    function = {"name": "look_up", "arguments": '{"word": "France"}'}
-    call = {"id": "call_1", "type": "function", "function": function}
-
-    def script(asked: Any) -> Answer:
-        if asked.body["messages"][-1]["role"] == "tool":
-            return Answer(texts=["Paris it is"])
-        return Answer(texts=[None], message={"tool_calls": [call]}, finish="tool_calls")
-
-    async with agent(script, "refuse", model, tools=[look_up]) as (client, asks):
-        with client.assessments() as seen:
-            result = await agents.Runner.run(asks, QUESTION)
-    assert (result.final_output, ran) == ("Paris it is", ["France"])
-    assert [one.decision for one in seen] == ["unscored", "accept"]
 
 
 class City(BaseModel):

@@ -104,15 +104,6 @@ def test_a_stream_in_a_chain_is_scored_on_the_chain(way: str, project: Project) 
     assert project.places() == both("RunnableSequence")
 
 
-@pytest.mark.parametrize("way", ["invoke", "stream"])
-def test_a_guard_on_its_own_is_scored_when_called_synchronously(
-    way: str, project: Project
-) -> None:
-    model = guarded(LangfuseObserver(client=project.client))
-    ask(model, way, {"callbacks": [project.handler]})
-    assert project.places() == both("SNNEGuard")
-
-
 @pytest.mark.parametrize("way", WHOLE)
 def test_without_a_handler_they_are_on_the_current_observation(
     way: str, project: Project

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from email.parser import BytesParser
@@ -55,9 +54,8 @@ INFO = {
 class LangSmithServer(StubServer):
     """Runs and feedback that the client has sent."""
 
-    def __init__(self, *, has_project: bool = True) -> None:
-        projects = [PROJECT] if has_project else []
-        super().__init__({"/info": INFO, "/sessions": projects})
+    def __init__(self) -> None:
+        super().__init__({"/info": INFO, "/sessions": [PROJECT]})
 
     @property
     def parts(self) -> dict[str, Any]:
@@ -174,24 +172,6 @@ def test_in_shadow_mode_it_is_on_the_run_that_was_watched(
     assert len(begun) == 3  # chain, prompt and model, and no sample
 
 
-def test_outside_langchain_it_is_on_the_traceable_function(
-    server: LangSmithServer,
-) -> None:
-    @traceable(name="inner")
-    def inner() -> None:
-        LangSmithObserver().on_assessment(ASSESSMENT)
-
-    @traceable(name="outer")
-    def outer() -> None:
-        inner()
-
-    with traced(server):
-        outer()
-    (feedback,) = server.feedback
-    assert feedback["run_id"] == server.runs["inner"]["id"]
-    assert feedback["trace_id"] == server.runs["outer"]["id"]
-
-
 @pytest.mark.parametrize("enabled", [False, "local"])
 def test_a_call_that_is_not_traced_gets_no_feedback(
     enabled: Any, server: LangSmithServer
@@ -206,24 +186,6 @@ def test_a_call_that_is_not_traced_gets_no_feedback(
     assert {each.path for each in server.requests} <= {"/info"}
 
 
-def test_the_project_is_looked_up_once(server: LangSmithServer) -> None:
-    model = guarded(LangSmithObserver())
-    with traced(server):
-        for _ in range(3):
-            ask(model, "invoke")
-    assert len(server.feedback) == 3
-    assert [each.path for each in server.requests].count("/sessions") == 1
-
-
-def test_a_project_that_does_not_exist_yet_is_left_out() -> None:
-    with LangSmithServer(has_project=False) as server:
-        with traced(server), warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the client wants a project's id
-            ask(guarded(LangSmithObserver()), "invoke")
-        (feedback,) = server.feedback
-    assert feedback["session_id"] is None
-
-
 def test_an_unscored_answer_has_a_value_and_no_score(server: LangSmithServer) -> None:
     @traceable(name="outer")
     def outer() -> None:
@@ -232,6 +194,7 @@ def test_an_unscored_answer_has_a_value_and_no_score(server: LangSmithServer) ->
     with traced(server):
         outer()
     (feedback,) = server.feedback
+    assert feedback["run_id"] == server.runs["outer"]["id"]
     assert (feedback["score"], feedback["value"]) == (None, "unscored")
     assert feedback["comment"].startswith(
         "reasons: tool_calls; 1 of 2 answers compared;"
