@@ -41,7 +41,6 @@ class UncertaintyMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
     Raises:
         ConfigurationError: An option makes no sense; or, in a run, the model is guarded
             already, or other middleware bypasses the guard.
-        MissingExtraError: On import of this module, if ``langchain`` is missing.
 
     Example:
         >>> from langchain.agents import create_agent

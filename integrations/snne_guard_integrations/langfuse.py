@@ -42,9 +42,6 @@ class LangfuseObserver:
         content: Whether to add the texts of the question, the answer (a withheld one
             too) and the samples to the metadata.
 
-    Raises:
-        MissingExtraError: On import of this module, if ``langfuse`` is missing.
-
     Example:
         >>> from snne_guard import SNNEGuard
         >>> guard = SNNEGuard(model, observers=[LangfuseObserver()])  # doctest: +SKIP

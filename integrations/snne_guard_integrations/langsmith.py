@@ -37,9 +37,6 @@ class LangSmithObserver:
         content: Whether to add the texts of the question, the answer (a withheld one
             too) and the samples.
 
-    Raises:
-        MissingExtraError: On import of this module, if ``langsmith`` is missing.
-
     Example:
         >>> from snne_guard import SNNEGuard
         >>> guard = SNNEGuard(model, observers=[LangSmithObserver()])  # doctest: +SKIP

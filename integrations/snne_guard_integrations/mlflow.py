@@ -40,9 +40,6 @@ class MLflowObserver:
         content: Whether to add the texts of the question, the answer (a withheld one
             too) and the samples to the metadata.
 
-    Raises:
-        MissingExtraError: On import of this module, if MLflow is missing.
-
     Example:
         >>> from snne_guard import SNNEGuard
         >>> guard = SNNEGuard(model, observers=[MLflowObserver()])  # doctest: +SKIP

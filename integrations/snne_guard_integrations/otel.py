@@ -48,10 +48,6 @@ class OpenTelemetryObserver:
         content: Whether to add the texts of the question, the answer (a withheld one
             too) and the samples to the span.
 
-    Raises:
-        MissingExtraError: On import of this module, if ``opentelemetry-api`` is
-            missing.
-
     Example:
         >>> observer = OpenTelemetryObserver()
         >>> observer.on_assessment(Assessment(id="1", answer=None, uncertainty=0.4))

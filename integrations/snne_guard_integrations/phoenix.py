@@ -39,9 +39,6 @@ class PhoenixObserver:
         content: Whether to add the texts of the question, the answer (a withheld one
             too) and the samples to the metadata.
 
-    Raises:
-        MissingExtraError: On import of this module, if a package is missing.
-
     Example:
         >>> from snne_guard import SNNEGuard
         >>> guard = SNNEGuard(model, observers=[PhoenixObserver()])  # doctest: +SKIP

@@ -166,6 +166,7 @@ class GuardedModel(WrapperModel):
             question=self._state.question(chosen, asked),
             tools_bound=bool(params.function_tools or params.output_tools),
             structured=bool(params.output_tools) and not params.function_tools,
+            context=self._guard.context_of(messages),
             side_effects=bool(params.native_tools),
             answer_settings={
                 "model": self.wrapped.model_name,

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 from snne_guard.cli.console import note
-from snne_guard.cli.models import messages_for
 from snne_guard.errors import ConfigurationError, MissingExtraError
 from snne_guard.evaluation.batch import Exchanges, digest, record_in_batches, replay
 from snne_guard.evaluation.record import RecordingFile, Tally
@@ -31,8 +30,7 @@ def record_by_batch(
     questions: Iterable[Question],
     file: RecordingFile,
     *,
-    model: str,
-    system: str | None,
+    messages: Sequence[tuple[str, str]],
     **limits: Any,  # noqa: ANN401 - passed on
 ) -> Tally:
     """Record what a file does not have yet through OpenAI's batches.
@@ -41,8 +39,7 @@ def record_by_batch(
         guard: Stands around a ``ChatOpenAI``.
         questions: What to ask.
         file: Where to write; its settings, path and shard tell one run from another.
-        model: The model's name, as the option has it.
-        system: The system prompt.
+        messages: What is said before each question.
         **limits: Options of ``record_in_batches``.
 
     Raises:
@@ -75,7 +72,7 @@ def record_by_batch(
         try:
             return record_in_batches(
                 questions,
-                _assess_with(replaying, guard, exchanges, model=model, system=system),
+                _assess_with(replaying, guard, exchanges, messages),
                 file,
                 exchanges=exchanges,
                 batches=BatchApi(client, run=run, tell=note),
@@ -91,9 +88,7 @@ def _assess_with(
     client: openai.OpenAI,
     guard: SNNEGuard,
     exchanges: Exchanges,
-    *,
-    model: str,
-    system: str | None,
+    before: Sequence[tuple[str, str]],
 ) -> Callable[[Question], Assessment | None]:
     """Return what draws a question by a client whose replies come from batches."""
     from langchain_core.messages import convert_to_messages
@@ -111,10 +106,8 @@ def _assess_with(
     }
 
     def assess(question: Question) -> Assessment | None:
-        messages = messages_for(question.prompt, model=model, system=system)
-        call, sender, _ = prepare(
-            guard.model_copy(update=options), convert_to_messages(messages)
-        )
+        messages = convert_to_messages([*before, ("human", question.prompt)])
+        call, sender, _ = prepare(guard.model_copy(update=options), messages)
         outcome = replay(call, sender, exchanges)
         return None if outcome is None else assessment_of(outcome)
 

@@ -122,6 +122,7 @@ def record(
     check_outputs([] if questions == "-" else [questions], output)
     # All are read first: a bad line must not end a run that has cost something.
     asked = list(in_shard(read_questions(source(questions)), shard))
+    before = messages_for("", model=model, system=system)[:-1]
     view_names = [*VIEWS] if views == "all" else views.split(",") if views else []
     ends = None if stop is None else [_unescaped(text) for text in stop]
     make = partial(
@@ -165,9 +166,8 @@ def record(
             with RecordingFile(output, settings=settings) as file:
                 known = file.passed_over(retry_failed=retry_failed)
         left = (question for question in asked if question.id not in known)
-        prompts = (messages_for(q.prompt, model=model, system=system) for q in left)
         lines = dry_run_lines(
-            prompts,
+            ([*before, ("human", question.prompt)] for question in left),
             sampling=sampling,
             self_check=self_check,
             max_tokens=settings.get("max_tokens"),
@@ -177,8 +177,7 @@ def record(
         return
 
     async def ask(question: Question) -> Assessment:
-        messages = messages_for(question.prompt, model=model, system=system)
-        return await guard.aassess(messages)
+        return await guard.aassess([*before, ("human", question.prompt)])
 
     with RecordingFile(output, settings=settings, shard=shard) as file:
         try:
@@ -192,10 +191,9 @@ def record(
                 }
                 if batch:
                     tally = record_by_batch(
-                        guard, asked, file, model=model, system=system, **limits
+                        guard, asked, file, messages=before, **limits
                     )
                 elif ray:
-                    before = messages_for("", model=model, system=system)[:-1]
                     limits |= {"model": make, "messages": before, "workers": ray}
                     tally = record_file(asked, file, **guarding, **limits)
                 else:

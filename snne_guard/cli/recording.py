@@ -27,7 +27,8 @@ __all__ = [
 SECONDS_BETWEEN_LINES = 60.0
 """How often a run that writes to a log says how far it is."""
 
-_LONGEST = 200
+_LONGEST = 200  # characters shown of an error
+_KINDS = 5  # of errors that are shown
 _CHARACTERS = 4  # of a token, roughly
 
 
@@ -118,14 +119,9 @@ def counted(tally: Tally) -> str:
 
 
 def name_failures(file: RecordingFile) -> None:
-    """Say what has failed and why, equal kinds of errors together."""
-    first: dict[str, str] = {}
-    counts: Counter[str] = Counter()
-    for error in file.errors():
-        kind = error.partition(":")[0]
-        counts[kind] += 1
-        first.setdefault(kind, error[:_LONGEST])
-    for kind, count in counts.most_common():
-        note(f"{count} failed: {first[kind]}")
+    """Say what has failed and why, equal errors together."""
+    counts = Counter(error[:_LONGEST] for error in file.errors())
+    for error, count in counts.most_common(_KINDS):
+        note(f"{count} failed: {error}")
     if counts:
         note(f"what failed is in {file.failures}; --retry-failed draws it again")
