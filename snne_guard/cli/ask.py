@@ -11,7 +11,7 @@ from rich.console import Console
 
 from snne_guard.cli import options
 from snne_guard.cli.console import page
-from snne_guard.cli.models import chat_model, messages_for, provider_errors
+from snne_guard.cli.models import chat_model, messages_before, provider_errors
 from snne_guard.cli.render import assessment_page
 from snne_guard.decision import Calibration
 from snne_guard.errors import ConfigurationError
@@ -103,7 +103,8 @@ def ask(
     with provider_errors(), progress.status(f"asking for {guard.n} replies"):
         if bound is _LONG and system is None:
             system = "Answer in a few short sentences."
-        assessment = guard.assess(messages_for(question, model=model, system=system))
+        before = messages_before(model=model, system=system)
+        assessment = guard.assess([*before, ("human", question)])
     held_back = assessment.decision == "refuse"
     if as_json:
         typer.echo(json.dumps(_record(question, assessment), allow_nan=False))

@@ -12,7 +12,7 @@ from rich.rule import Rule
 
 from snne_guard.cli import options
 from snne_guard.cli.console import page
-from snne_guard.cli.models import chat_model, messages_for, provider_errors
+from snne_guard.cli.models import chat_model, messages_before, provider_errors
 from snne_guard.cli.render import assessment_page
 from snne_guard.text import printable
 
@@ -92,7 +92,8 @@ def demo(
                 self_check=asked.self_check,
             )
             with provider_errors(), progress.status(f"asking for {_N} replies"):
-                assessment = guard.assess(messages_for(asked.text, model="embedded"))
+                before = messages_before(model="embedded")
+                assessment = guard.assess([*before, ("human", asked.text)])
             delivered = guard.refusal if assessment.decision == "refuse" else None
             console.print(assessment_page(assessment, delivered=delivered))
             console.print()

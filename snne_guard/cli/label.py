@@ -112,7 +112,7 @@ def _show(console: Console, row: Recording, label: Label | None) -> None:
     parts = {
         "Context": _lines(row.context) if row.context else None,
         "Question": _lines(row.question or "(there was none)"),
-        "Reference": _references(row),
+        "Reference": None if row.answers is None else "\n".join(map(_lines, row.answers)),
         "Answer": _lines(row.main_answer) or "(empty)",
         "Label": None if label is None else _WORDS[label.label],
     }
@@ -120,12 +120,6 @@ def _show(console: Console, row: Recording, label: Label | None) -> None:
         if text is not None:
             style = "bold" if name == "Answer" else ""
             console.print(Text.assemble((f"{name:<11}", "dim"), (text, style)))
-
-
-def _references(row: Recording) -> str | None:
-    if row.answers is None:
-        return None
-    return "\n".join(map(_lines, row.answers)) or "(it has no answer)"
 
 
 def _lines(text: str) -> str:

@@ -20,10 +20,12 @@ if TYPE_CHECKING:
 
     from snne_guard.sampling.langchain import ChatRunnable
 
-__all__ = ["chat_model", "messages_for", "named_grader", "provider_errors"]
+__all__ = ["chat_model", "messages_before", "named_grader", "provider_errors"]
+
+Messages = tuple[tuple[str, str], ...]
 
 _EMBEDDED = {"temperature": 0.0, "max_tokens": 32}
-_SHORT = (
+_SHORT: Messages = (
     ("system", "Answer with one word or a name."),
     ("human", "What is the color of the sky?"),
     ("ai", "Blue"),
@@ -97,13 +99,11 @@ def _served(
     return model
 
 
-def messages_for(
-    prompt: str, *, model: str, system: str | None = None
-) -> list[tuple[str, str]]:
-    """Return what the model is sent; the embedded one sees three short answers."""
+def messages_before(*, model: str, system: str | None = None) -> Messages:
+    """Return what is said before a question; the embedded model sees short answers."""
     if system is not None:
-        return [("system", system), ("human", prompt)]
-    return [*(_SHORT if model == "embedded" else ()), ("human", prompt)]
+        return (("system", system),)
+    return _SHORT if model == "embedded" else ()
 
 
 @contextmanager

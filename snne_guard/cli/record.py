@@ -12,7 +12,7 @@ import typer
 from snne_guard.cli import options
 from snne_guard.cli.batch import record_by_batch
 from snne_guard.cli.console import check_outputs, in_shard, note, source
-from snne_guard.cli.models import chat_model, messages_for
+from snne_guard.cli.models import chat_model, messages_before
 from snne_guard.cli.recording import (
     counted,
     dry_run_lines,
@@ -122,7 +122,7 @@ def record(
     check_outputs([] if questions == "-" else [questions], output)
     # All are read first: a bad line must not end a run that has cost something.
     asked = list(in_shard(read_questions(source(questions)), shard))
-    before = messages_for("", model=model, system=system)[:-1]
+    before = messages_before(model=model, system=system)
     view_names = [*VIEWS] if views == "all" else views.split(",") if views else []
     ends = None if stop is None else [_unescaped(text) for text in stop]
     make = partial(
