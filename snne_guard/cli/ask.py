@@ -45,13 +45,7 @@ def ask(
         Literal["flag", "refuse"],
         typer.Option(help="What to do with an answer above the threshold."),
     ] = "flag",
-    temperature: Annotated[
-        float | None, typer.Option(help="Temperature of the samples; 1 by default.")
-    ] = None,
     system: options.System = None,
-    method: Annotated[
-        str | None, typer.Option(help="Scoring method: auto, snne, wsnne, ...")
-    ] = None,
     similarity: options.SimilarityName = None,
     self_check: options.SelfCheck = False,
     spans: Annotated[
@@ -90,8 +84,6 @@ def ask(
     given = {
         "n": n,
         "threshold": threshold,
-        "temperature": temperature,
-        "method": method,
         "similarity": similarity,
         "self_check": self_check or None,
         "spans": spans or None,

@@ -109,10 +109,11 @@ def _key(console: Console) -> str:
 
 
 def _show(console: Console, row: Recording, label: Label | None) -> None:
+    references = "\n".join(map(_lines, row.answers or ())) or "(it has no answer)"
     parts = {
         "Context": _lines(row.context) if row.context else None,
         "Question": _lines(row.question or "(there was none)"),
-        "Reference": None if row.answers is None else "\n".join(map(_lines, row.answers)),
+        "Reference": None if row.answers is None else references,
         "Answer": _lines(row.main_answer) or "(empty)",
         "Label": None if label is None else _WORDS[label.label],
     }
