@@ -13,7 +13,6 @@ from snne_guard import Assessment
 __all__ = [
     "DECISION",
     "UNCERTAINTY",
-    "decision",
     "langchain_run",
     "metadata",
     "summary",
@@ -24,13 +23,6 @@ UNCERTAINTY = "snne_guard.uncertainty"
 
 DECISION = "snne_guard.decision"
 """Name of the decision, for tools in which a score has no label."""
-
-
-def decision(assessment: Assessment) -> str | None:
-    """Return the decision; ``"unscored"`` where nothing was scored or decided."""
-    if assessment.decision is None and assessment.uncertainty is None:
-        return "unscored"
-    return assessment.decision
 
 
 def summary(assessment: Assessment) -> str:

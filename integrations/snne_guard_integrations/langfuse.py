@@ -8,7 +8,6 @@ from snne_guard import Assessment, MissingExtraError
 from snne_guard_integrations._report import (
     DECISION,
     UNCERTAINTY,
-    decision,
     langchain_run,
     metadata,
     summary,
@@ -28,8 +27,8 @@ class LangfuseObserver:
     """Scores the trace and the observation of each guarded call in Langfuse.
 
     The numeric score ``snne_guard.uncertainty`` is ``u``; the categorical score
-    ``snne_guard.decision`` is the decision, or ``unscored`` where nothing was scored or
-    decided. Reasons and cost are their comment.
+    ``snne_guard.decision`` is the decision, if the guard has a threshold. Reasons and
+    cost are their comment.
 
     The observation is that of the guarded model where Langfuse's ``CallbackHandler``
     watches the chain, else the current one (``start_as_current_observation``,
@@ -72,10 +71,10 @@ class LangfuseObserver:
                 score_id=f"{assessment.id}-uncertainty",
                 **shared,
             )
-        if decided := decision(assessment):
+        if assessment.decision is not None:
             client.create_score(
                 name=DECISION,
-                value=decided,
+                value=assessment.decision,
                 data_type="CATEGORICAL",
                 score_id=f"{assessment.id}-decision",
                 **shared,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from uuid import UUID
 
 from snne_guard import Assessment, MissingExtraError
-from snne_guard_integrations._report import UNCERTAINTY, decision, metadata, summary
+from snne_guard_integrations._report import UNCERTAINTY, metadata, summary
 
 try:
     from langsmith import Client
@@ -65,7 +65,7 @@ class LangSmithObserver:
             run_id,
             UNCERTAINTY,
             score=assessment.uncertainty,
-            value=decision(assessment),
+            value=assessment.decision,
             comment=summary(assessment),
             # With the trace's id the client queues feedback rather than posting it.
             trace_id=parent.trace_id if parent else run_id,

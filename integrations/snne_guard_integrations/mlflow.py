@@ -9,7 +9,6 @@ from snne_guard import Assessment, MissingExtraError
 from snne_guard_integrations._report import (
     DECISION,
     UNCERTAINTY,
-    decision,
     langchain_run,
     metadata,
     summary,
@@ -29,8 +28,7 @@ class MLflowObserver:
     """Logs the uncertainty of each guarded call as feedback on its MLflow trace.
 
     The feedback ``snne_guard.uncertainty`` is ``u``; ``snne_guard.decision`` is the
-    decision, or ``unscored`` where nothing was scored or decided. Reasons and cost are
-    their rationale.
+    decision, if the guard has a threshold. Reasons and cost are their rationale.
 
     Feedback goes to the span of the guarded model where ``mlflow.langchain.autolog()``
     traces it, else to the active span (``@mlflow.trace``, ``mlflow.start_span``), else
@@ -73,8 +71,8 @@ class MLflowObserver:
             mlflow.log_feedback(
                 name=UNCERTAINTY, value=assessment.uncertainty, **shared
             )
-        if decided := decision(assessment):
-            mlflow.log_feedback(name=DECISION, value=decided, **shared)
+        if assessment.decision is not None:
+            mlflow.log_feedback(name=DECISION, value=assessment.decision, **shared)
 
 
 def _span_of_run(assessment: Assessment) -> LiveSpan | None:

@@ -11,7 +11,6 @@ from snne_guard import Assessment, MissingExtraError, __version__
 from snne_guard_integrations._report import (
     DECISION,
     UNCERTAINTY,
-    decision,
     metadata,
     summary,
 )
@@ -83,7 +82,7 @@ class OpenTelemetryObserver:
                 # The constant is deprecated: the conventions have moved to
                 # https://github.com/open-telemetry/semantic-conventions-genai.
                 "gen_ai.response.model": answer.model if answer else None,
-                DECISION: decision(assessment) or "none",
+                DECISION: assessment.decision or "none",
             }
         )
         self._assessments.add(1, labels)
@@ -125,7 +124,7 @@ def _evaluation(assessment: Assessment) -> Attributes:
         {
             "gen_ai.evaluation.name": UNCERTAINTY,
             "gen_ai.evaluation.score.value": assessment.uncertainty,
-            "gen_ai.evaluation.score.label": decision(assessment),
+            "gen_ai.evaluation.score.label": assessment.decision,
             "gen_ai.evaluation.explanation": summary(assessment),
             "gen_ai.response.id": answer.response_id if answer else None,
             "snne_guard.id": assessment.id,

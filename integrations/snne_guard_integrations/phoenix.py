@@ -7,7 +7,6 @@ import sys
 from snne_guard import Assessment, MissingExtraError
 from snne_guard_integrations._report import (
     UNCERTAINTY,
-    decision,
     langchain_run,
     metadata,
     summary,
@@ -63,7 +62,7 @@ class PhoenixObserver:
             annotation_name=UNCERTAINTY,
             annotator_kind="CODE",
             score=assessment.uncertainty,
-            label=decision(assessment),
+            label=assessment.decision,
             explanation=summary(assessment),
             metadata=metadata(assessment, content=self._content),
             # Without it, the second call within a span would replace the first.

@@ -172,7 +172,7 @@ def _print_recipes(console: Console, compared: RecipeComparison) -> None:
     """Print what each recipe finds and costs, and which one is best."""
     recipes, questions = compared.recipes, sum(compared.thirds)
     shown = [name for name in _COSTS if any(getattr(r.cost, name, 0) for r in recipes)]
-    rows = []
+    rows: list[list[str]] = []
     for recipe in recipes:
         costs = [getattr(recipe.cost, name, None) for name in shown]
         per_question = ["" if c is None else f"{c / questions:.4g}" for c in costs]
