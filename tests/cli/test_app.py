@@ -36,10 +36,6 @@ def test_the_help_lists_every_command_with_a_whole_sentence() -> None:
     assert "..." not in found.stdout.partition("Commands:")[2]
 
 
-def test_the_version_is_printed() -> None:
-    assert run("--version").stdout == f"snne-guard {__version__}\n"
-
-
 def test_it_is_a_module_too() -> None:
     found = subprocess.run(
         [sys.executable, "-m", "snne_guard", "--version"],

@@ -102,16 +102,6 @@ def test_a_missing_shard_is_named_and_the_rest_written(
     assert "nothing is recorded" not in result.stderr
 
 
-def test_a_shard_without_questions_is_not_missing(
-    parts: list[Path], output: Path, questions: Path
-) -> None:
-    others = {row["id"] for path in parts[1:] for row in read(path)}
-    rows = [{"id": one, "question": "?"} for one in sorted(others)]
-    asked = write_jsonl(questions.with_name("fewer.jsonl"), rows)
-    result = run("merge", *parts[1:], "-o", output, "--questions", asked)
-    assert result.exit_code == 0, result.stderr
-
-
 @pytest.mark.parametrize(
     ("change", "why"),
     [

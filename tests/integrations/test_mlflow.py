@@ -72,11 +72,6 @@ def test_feedback_is_on_the_active_span(server: Server) -> None:
     assert json.loads(score["metadata"]["cost"])["calls"] == 2
 
 
-def test_without_a_trace_it_gets_one_of_its_own(server: Server) -> None:
-    MLflowObserver().on_assessment(ASSESSMENT)
-    assert server.assessments()["snne_guard.uncertainty"]["feedback"]["value"] == 0.75
-
-
 class Tracer(MlflowLangchainTracer):
     """Keeps the spans of runs by name."""
 
