@@ -261,6 +261,7 @@ def _last_prompt(messages: Sequence[ModelMessage]) -> str | None:
     asked = [message for message in messages if isinstance(message, ModelRequest)]
     parts = [part for message in asked for part in message.parts]
     prompts = [part.content for part in parts if isinstance(part, UserPromptPart)]
-    if not prompts or isinstance(prompts[-1], str):
-        return prompts[-1] if prompts else None
-    return "".join(item for item in prompts[-1] if isinstance(item, str))
+    if not prompts:
+        return None
+    content = [prompts[-1]] if isinstance(prompts[-1], str) else prompts[-1]
+    return "".join(item for item in content if isinstance(item, str))

@@ -79,7 +79,7 @@ def dry_run_lines(
         yield f"tokens written    at most {written}"
         if prices is not None:
             money = prices.of(Cost(prompt_tokens=read, completion_tokens=written))
-            yield f"money             at most about {money:.6f}, nothing read from a cache"
+            yield f"money             at most about {money:.6f}, none of it cached"
 
 
 def _tokens(messages: Sequence[Mapping[str, str]]) -> int:

@@ -119,8 +119,8 @@ def evaluate(
         ids.append(recording.id)
         grades.append(grade)
     if not ids:
-        whys = [f"{why}: {count}" for why, count in left_out.items()]
-        msg = f"{name}: expected questions to rank, got none ({'; '.join(whys) or 'no lines'})"
+        whys = "; ".join(f"{why}: {count}" for why, count in left_out.items())
+        msg = f"{name}: expected questions to rank, got none ({whys or 'no lines'})"
         raise InputError(msg)
     scores: FloatArray = np.array(columns)
     ranked_rows, complete = _comparable(scores)

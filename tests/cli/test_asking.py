@@ -187,7 +187,7 @@ def test_what_is_recorded_in_all_views_with_a_check_is_compared(
     # A wrong answer is repeated in all views but the one that reasons.
     assert "Best at 3 calls: reasoning with 3 calls" in found.stdout
     assert "AUROC 1.000 (1.000 to 1.000), +0.500 (+0.500 to +0.500)" in found.stdout
-    assert "Best for no more money: reasoning" in found.stdout
+    assert "Best for no more money: plain" in found.stdout
     for title in ("requests", "read", "written", "money"):
         assert title in found.stdout
 

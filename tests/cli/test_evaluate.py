@@ -13,7 +13,7 @@ from snne_guard.evaluation import evaluate, read_recordings
 from snne_guard.evaluation.grade import resolve_grader
 from snne_guard.evaluation.label import labels_path
 from tests.cli.support import run
-from tests.evaluation.support import EXAMPLE, ROWS, write_jsonl, write_labels
+from tests.evaluation.support import EXAMPLE, ROWS, write_jsonl
 
 
 @pytest.fixture

@@ -51,7 +51,7 @@ def test_a_dry_run_asks_nothing_and_prints_what_it_would_take(
         "requests": "16 (2 a question)",
         "tokens read": "about 160 (characters / 4)",
         "tokens written": "at most 400",
-        "money": "at most about 0.001760, nothing read from a cache",
+        "money": "at most about 0.001760, none of it cached",
     }
 
 

@@ -10,7 +10,6 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from langchain_core.messages import AIMessage
 from langchain_core.prompts import ChatPromptTemplate
 
 from snne_guard import Assessment, SNNEGuard
