@@ -1,7 +1,7 @@
 """Know when a language model is making it up.
 
-The names below are loaded when they are first used, so that importing the package
-loads neither LangChain nor torch.
+Importing the package loads neither LangChain nor torch: what needs more than numpy is
+loaded when it is first used.
 """
 
 from __future__ import annotations
@@ -9,56 +9,32 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from snne_guard._version import __version__
+from snne_guard.errors import (
+    ConfigurationError,
+    GuardTimeoutError,
+    InputError,
+    MissingExtraError,
+    SamplingError,
+    ScoringError,
+    SnneGuardError,
+    UncertainAnswerError,
+)
+from snne_guard.types import (
+    Assessment,
+    Cost,
+    Decision,
+    Prices,
+    Sample,
+    Score,
+    Span,
+)
+
 if TYPE_CHECKING:
-    from snne_guard._version import __version__
-    from snne_guard.errors import (
-        ConfigurationError,
-        GuardTimeoutError,
-        InputError,
-        MissingExtraError,
-        SamplingError,
-        ScoringError,
-        SnneGuardError,
-        UncertainAnswerError,
-    )
     from snne_guard.langchain import SNNEGuard
     from snne_guard.openai import guard_client
     from snne_guard.scorers import score
     from snne_guard.spans import render_marks, score_spans
-    from snne_guard.types import (
-        Assessment,
-        Cost,
-        Decision,
-        Prices,
-        Sample,
-        Score,
-        Span,
-    )
-
-
-_HOMES = {
-    "Assessment": "types",
-    "ConfigurationError": "errors",
-    "Cost": "types",
-    "Decision": "types",
-    "GuardTimeoutError": "errors",
-    "InputError": "errors",
-    "MissingExtraError": "errors",
-    "Prices": "types",
-    "SNNEGuard": "langchain",
-    "Sample": "types",
-    "SamplingError": "errors",
-    "Score": "types",
-    "ScoringError": "errors",
-    "SnneGuardError": "errors",
-    "Span": "types",
-    "UncertainAnswerError": "errors",
-    "__version__": "_version",
-    "guard_client": "openai",
-    "render_marks": "spans",
-    "score": "scorers",
-    "score_spans": "spans",
-}
 
 __all__ = [
     "Assessment",
@@ -84,13 +60,21 @@ __all__ = [
     "score_spans",
 ]
 
+_LATE = {
+    "SNNEGuard": "langchain",
+    "guard_client": "openai",
+    "render_marks": "spans",
+    "score": "scorers",
+    "score_spans": "spans",
+}
+
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - the type follows from the name
-    if name not in _HOMES:
+    if name not in _LATE:
         msg = f"module {__name__!r} has no attribute {name!r}"
         raise AttributeError(msg)
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    return getattr(import_module(f"{__name__}.{_LATE[name]}"), name)
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return __all__

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from contextlib import suppress
+import sys
 from numbers import Real
 from typing import Any
 
@@ -65,56 +65,42 @@ def check_number(
     below: float = math.inf,
     most: float = math.inf,
 ) -> float:
-    """Return an option as a finite float.
+    """Return an option as a finite float within the limits.
 
     Args:
         value: The option.
         what: Its name.
-        above: A limit that the option must exceed.
-        least: The smallest option that is allowed.
-        below: A limit that the option must stay under.
-        most: The largest option that is allowed.
+        above: A limit that it must exceed.
+        least: The smallest value that is allowed.
+        below: A limit that it must stay under.
+        most: The largest value that is allowed.
 
     Raises:
         ConfigurationError: It is no real number, not finite, or beyond a limit.
     """
-    number, shown = math.nan, "a number beyond the range of a float"
-    if isinstance(value, bool) or not isinstance(value, Real):
-        shown = repr(value)
-    else:
-        with suppress(OverflowError):
-            number = float(value)
-            shown = repr(number)
-    if above < number < below and least <= number <= most:
-        return number
+    number: Any = value if isinstance(value, Real) else math.nan
+    in_range = above < number < below and least <= number <= most
+    if in_range and not isinstance(value, bool) and abs(number) <= sys.float_info.max:
+        return float(number)
     words = {"above": above, "of at least": least, "below": below, "at most": most}
     limits = [
         f"{word} {limit:g}" for word, limit in words.items() if math.isfinite(limit)
     ]
     kind = f"a finite number {' and '.join(limits)}".strip()
-    msg = f"expected {what} to be {kind}, got {shown}"
+    msg = f"expected {what} to be {kind}, got {value!r}"
     raise ConfigurationError(msg)
 
 
 def check_whole(
     value: object, /, *, what: str, least: int, most: float = math.inf
 ) -> None:
-    """Refuse an option that is no whole number, or one that is beyond a limit.
-
-    Args:
-        value: The option.
-        what: Its name.
-        least: The smallest option that is allowed.
-        most: The largest option that is allowed.
+    """Refuse an option that is no whole number from ``least`` to ``most``.
 
     Raises:
-        ConfigurationError: It is one of these.
+        ConfigurationError: It is none.
     """
-    if (
-        isinstance(value, int)
-        and not isinstance(value, bool)
-        and least <= value <= most
-    ):
+    is_whole = isinstance(value, int) and not isinstance(value, bool)
+    if is_whole and least <= value <= most:
         return
     upper = f" and at most {most:g}" if math.isfinite(most) else ""
     kind = f"a whole number of at least {least}{upper}"

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 from snne_guard.call import Sender
@@ -17,12 +17,9 @@ from snne_guard.sampling.replies import Draw, ProviderCapabilities, Reply
 from snne_guard.self_check import UNKNOWN, SelfCheck
 from snne_guard.types import Cost, Sample
 
-__all__ = ["CHECKS", "Finding", "Report", "examine"]
+__all__ = ["Finding", "Report", "examine"]
 
 Status = Literal["works", "ignored", "rejected", "missing", "broken"]
-
-CHECKS = ("variation", "temperature", "n", "logprobs", "finish", "usage", "self_check")
-"""What is looked at, in the order of the report."""
 
 _REPLIES = 4
 _CHOICES = 3
@@ -41,7 +38,7 @@ class Finding:
     """How a model behaves in one respect.
 
     Attributes:
-        check: The respect, one of ``CHECKS``.
+        check: The respect, such as ``"variation"`` or ``"n"``.
         status: The model does what it is asked, silently ignores it, rejects it, lacks
             it, or does it wrongly.
         message: The same in words, with the evidence.
@@ -60,7 +57,7 @@ class Report:
 
     Attributes:
         model: Name of the model, None where its replies carry none.
-        findings: One for each of ``CHECKS``.
+        findings: One for each respect.
         cost: Requests, tokens and seconds of the examination.
     """
 
@@ -82,26 +79,6 @@ class Report:
     def to_dict(self) -> dict[str, Any]:
         """Return a plain dict for JSON."""
         return {"ok": self.ok, **asdict(self)}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Evidence:
-    """What came back: replies to single requests, and to one with ``n``."""
-
-    temperature: float
-    capabilities: ProviderCapabilities
-    singles: tuple[Reply, ...]
-    together: Reply | None
-    rejection: BaseException | None
-    checks: tuple[Reply | None, ...]
-
-    @property
-    def replies(self) -> tuple[Reply, ...]:
-        return (*self.singles, self.together) if self.together else self.singles
-
-    @property
-    def samples(self) -> tuple[Sample, ...]:
-        return tuple(sample for reply in self.replies for sample in reply.samples)
 
 
 def examine(
@@ -126,58 +103,50 @@ def examine(
     """
     started = time.monotonic()
     asked = sender(_PROMPT.format(number=secrets.randbelow(10**6)))
-    singles = tuple(asked.send(Draw(role="sample")) for _ in range(_REPLIES))
-    together, rejection = None, None
-    if capabilities.n:
-        try:
-            together = asked.send(Draw(role="sample", n=_CHOICES))
-        except Exception as error:  # noqa: BLE001 - a finding
-            rejection = error
-    evidence = _Evidence(
-        temperature=temperature,
-        capabilities=capabilities,
-        singles=singles,
-        together=together,
-        rejection=rejection,
-        checks=tuple(_checked(sender(_CAPITAL), answer) for answer in _ANSWERS),
-    )
-    checks = [reply for reply in evidence.checks if reply is not None]
-    answered = (*evidence.replies, *checks)
-    failed = len(_ANSWERS) - len(checks) + (rejection is not None)
-    cost = Cost(
-        calls=len(answered),
-        attempts=len(answered) + failed,
-        seconds=time.monotonic() - started,
-    )
-    for reply in answered:
-        cost += reply.cost
+    about = sender(_CAPITAL)
+    singles = [asked.send(Draw(role="sample")) for _ in range(_REPLIES)]
+    several = Draw(role="sample", n=_CHOICES)
+    together = _tried(asked, several) if capabilities.n else None
+    prompt = SelfCheck().prompt
+    checks = [
+        _tried(about, Draw(role="check", turns=(answer, prompt))) for answer in _ANSWERS
+    ]
+    drawn = [*singles, together] if isinstance(together, Reply) else singles
+    samples = [sample for reply in drawn for sample in reply.samples]
+    tried = [*singles, *([together] if together else []), *checks]
+    replies = [reply for reply in tried if isinstance(reply, Reply)]
+    variation = _variation([reply.first for reply in singles], temperature)
     return Report(
-        model=next((each.model for each in evidence.samples if each.model), None),
+        model=next((sample.model for sample in samples if sample.model), None),
         findings=(
-            _variation(evidence),
-            _temperature(evidence),
-            _n(evidence),
-            _logprobs(evidence),
-            _finish(evidence),
-            _usage(evidence),
-            _self_check(evidence),
+            variation,
+            _temperature(singles, temperature),
+            _n(together, vary=not variation.fix),
+            _logprobs(samples, offered=capabilities.logprobs),
+            _finish(samples),
+            _usage(drawn),
+            _self_check(checks),
         ),
-        cost=cost,
+        cost=replace(
+            sum((reply.cost for reply in replies), Cost()),
+            calls=len(replies),
+            attempts=len(tried),
+            seconds=time.monotonic() - started,
+        ),
     )
 
 
-def _checked(sender: Sender, answer: str) -> Reply | None:
-    """Return what the model says to a self-check of an answer, None if it fails."""
+def _tried(sender: Sender, draw: Draw) -> Reply | Exception:
+    """Return what a request brings; that it fails is a finding."""
     try:
-        return sender.send(Draw(role="check", turns=(answer, SelfCheck().prompt)))
-    except Exception:  # noqa: BLE001 - a finding
-        return None
+        return sender.send(draw)
+    except Exception as error:  # noqa: BLE001 - as said above
+        return error
 
 
-def _variation(evidence: _Evidence) -> Finding:
-    samples = [reply.first for reply in evidence.singles]
+def _variation(samples: Sequence[Sample], temperature: float) -> Finding:
     different = len({sample.text for sample in samples})
-    total = f"{len(samples)} separate replies at temperature {evidence.temperature:g}"
+    total = f"{len(samples)} separate replies at temperature {temperature:g}"
     if not any(sample.text.strip() for sample in samples):
         fix = "give the model more tokens, or find out why it says nothing"
         return Finding("variation", "broken", f"{total} have no text", fix)
@@ -197,36 +166,32 @@ def _variation(evidence: _Evidence) -> Finding:
     return Finding("variation", "ignored", f"{total} are the same words", fix)
 
 
-def _temperature(evidence: _Evidence) -> Finding:
-    if all(reply.temperature_set for reply in evidence.singles):
-        message = f"{evidence.temperature:g} was accepted"
-        return Finding("temperature", "works", message)
+def _temperature(replies: Sequence[Reply], temperature: float) -> Finding:
+    if all(reply.temperature_set for reply in replies):
+        return Finding("temperature", "works", f"{temperature:g} was accepted")
     message = "it cannot be set, so samples are drawn at the model's own"
     return Finding("temperature", "rejected", message)
 
 
-def _n(evidence: _Evidence) -> Finding:
+def _n(reply: Reply | Exception | None, *, vary: bool) -> Finding:
     one_by_one = "each sample takes a request of its own"
-    if evidence.rejection is not None:
-        kind = type(evidence.rejection).__name__
-        return Finding("n", "rejected", f"{kind}: {one_by_one}")
-    if evidence.together is None:
+    if reply is None:
         return Finding("n", "missing", f"not offered: {one_by_one}")
-    texts = [sample.text for sample in evidence.together.samples]
+    if isinstance(reply, Exception):
+        return Finding("n", "rejected", f"{type(reply).__name__}: {one_by_one}")
+    texts = [sample.text for sample in reply.samples]
     message = f"asked for {_CHOICES} replies in one request, got {len(texts)}"
     if len(texts) < _CHOICES:
         return Finding("n", "ignored", f"{message}: {one_by_one}")
-    if len(set(texts)) == 1 and not _variation(evidence).fix:
+    if len(set(texts)) == 1 and vary:
         fix = "use a model class that asks for samples one by one"
         return Finding("n", "broken", f"{message} of the same words", fix)
     return Finding("n", "works", message)
 
 
-def _logprobs(evidence: _Evidence) -> Finding:
-    samples = evidence.samples
+def _logprobs(samples: Sequence[Sample], *, offered: bool) -> Finding:
     known = [each.token_logprobs for each in samples if each.token_logprobs]
     if not known:
-        offered = evidence.capabilities.logprobs
         why = "asked for, and left out" if offered else "not offered"
         message = f"{why}: the guard takes SNNE in place of WSNNE"
         return Finding("logprobs", "missing", message)
@@ -241,32 +206,29 @@ def _logprobs(evidence: _Evidence) -> Finding:
     return Finding("logprobs", "works", message)
 
 
-def _finish(evidence: _Evidence) -> Finding:
-    total = len(evidence.samples)
-    cut = sum(sample.truncated for sample in evidence.samples)
+def _finish(samples: Sequence[Sample]) -> Finding:
+    cut = sum(sample.truncated for sample in samples)
     if not cut:
         return Finding("finish", "works", "replies end by themselves")
-    message = f"{cut} of {total} replies were cut off and leave the set"
-    if cut < total:
-        return Finding("finish", "broken", message)
+    message = f"{cut} of {len(samples)} replies were cut off and leave the set"
     fix = "give the model more tokens, or ask for shorter answers"
-    return Finding("finish", "broken", message, fix)
+    return Finding("finish", "broken", message, fix if cut == len(samples) else "")
 
 
-def _usage(evidence: _Evidence) -> Finding:
-    costs = [reply.cost for reply in evidence.replies]
-    if not any(cost.completion_tokens for cost in costs):
+def _usage(replies: Sequence[Reply]) -> Finding:
+    if not any(reply.cost.completion_tokens for reply in replies):
         message = "no tokens are counted, so the cost is not known"
         return Finding("usage", "missing", message)
-    if any(cost.lower_bound for cost in costs):
+    if any(reply.cost.lower_bound for reply in replies):
         message = "not all tokens are counted, so costs are lower bounds"
         return Finding("usage", "broken", message)
     return Finding("usage", "works", "tokens are counted")
 
 
-def _self_check(evidence: _Evidence) -> Finding:
-    said = [None if reply is None else reply.p_correct for reply in evidence.checks]
-    right, wrong = said
+def _self_check(replies: Sequence[Reply | Exception]) -> Finding:
+    right, wrong = (
+        reply.p_correct if isinstance(reply, Reply) else None for reply in replies
+    )
     if right is None or wrong is None:
         message = "the model says neither Yes nor No: a self-check would count as 0.5"
         return Finding("self_check", "missing", message)

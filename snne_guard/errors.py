@@ -9,9 +9,8 @@ SnneGuardError
 ├── GuardTimeoutError (TimeoutError)  no answer within the guard's time limit
 └── UncertainAnswerError              the answer was withheld; only when asked for
 
-``snne_guard.langchain`` raises subclasses of the last three that are also
-langchain-core's ``ModelError``, so that ``with_fallbacks`` and ``with_retry`` treat
-them as a provider's own errors.
+``snne_guard.langchain`` raises subclasses of ``SamplingError`` and
+``UncertainAnswerError`` that are also langchain-core's ``ModelError``.
 """
 
 from __future__ import annotations
@@ -45,21 +44,19 @@ class MissingExtraError(SnneGuardError, ImportError):
 
     Attributes:
         extra: Name of the extra that installs it, for example ``"demo"``.
+        command: What to type to install it.
     """
 
-    def __init__(self, needed: str, *, extra: str, command: str | None = None) -> None:
+    # The defaults are for pickle, which restores the attributes afterwards.
+    def __init__(
+        self, needed: str, *, extra: str = "", command: str | None = None
+    ) -> None:
+        super().__init__(needed)
         self.extra = extra
-        self._arguments = (needed, extra, command)
-        install = command or f'pip install "snne-guard[{extra}]"'
-        super().__init__(f"{needed} is not installed. Install it with: {install}")
+        self.command = command or f'pip install "snne-guard[{extra}]"'
 
-    def __reduce__(self) -> tuple[object, ...]:
-        """Rebuild from the arguments, so that the error survives pickling."""
-        return (_missing_extra, self._arguments)
-
-
-def _missing_extra(needed: str, extra: str, command: str | None) -> MissingExtraError:
-    return MissingExtraError(needed, extra=extra, command=command)
+    def __str__(self) -> str:
+        return f"{self.args[0]} is not installed. Install it with: {self.command}"
 
 
 class ScoringError(SnneGuardError):

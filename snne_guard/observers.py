@@ -6,10 +6,10 @@ import asyncio
 import contextvars
 import inspect
 import logging
-import threading
 from collections.abc import Awaitable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import Any, cast
+from typing import Any
 
 from snne_guard.errors import ConfigurationError
 from snne_guard.types import Assessment, Observer
@@ -63,26 +63,38 @@ class Observers:
         """Hand an assessment to every observer, from a thread."""
         self._collect(assessment)
         for observer in self._observers:
-            try:
-                result = observer.on_assessment(assessment)
-                if inspect.isawaitable(result):
-                    _run_apart(result)
-            except Exception as error:  # noqa: BLE001 - an observer never breaks a call
-                self._failed(observer, error)
+            result = self._call(observer, assessment)
+            if inspect.isawaitable(result):
+                # In a thread of its own: this one may have a running loop.
+                with ThreadPoolExecutor(1) as pool:
+                    run = contextvars.copy_context().run
+                    ended = self._finish(observer, result)
+                    pool.submit(run, asyncio.run, ended).result()
 
     async def anotify(self, assessment: Assessment, /) -> None:
         """Hand an assessment to every observer, from a task."""
         self._collect(assessment)
         for observer in self._observers:
-            try:
-                if inspect.iscoroutinefunction(observer.on_assessment):
-                    await observer.on_assessment(assessment)
-                else:
-                    result = await asyncio.to_thread(_notify, observer, assessment)
-                    if inspect.isawaitable(result):
-                        await result
-            except Exception as error:  # noqa: BLE001 - an observer never breaks a call
-                self._failed(observer, error)
+            if inspect.iscoroutinefunction(observer.on_assessment):
+                result = observer.on_assessment(assessment)
+            else:
+                result = await asyncio.to_thread(self._call, observer, assessment)
+            if inspect.isawaitable(result):
+                await self._finish(observer, result)
+
+    def _call(self, observer: Observer, assessment: Assessment) -> object:
+        """Return what an observer returns, which may have to be awaited."""
+        try:
+            return observer.on_assessment(assessment)
+        except Exception as error:  # noqa: BLE001 - an observer never breaks a call
+            self._failed(observer, error)
+            return None
+
+    async def _finish(self, observer: Observer, result: Awaitable[Any]) -> None:
+        try:
+            await result
+        except Exception as error:  # noqa: BLE001 - as above
+            self._failed(observer, error)
 
     def _collect(self, assessment: Assessment) -> None:
         for seen in list(self._lists.values()):
@@ -93,30 +105,3 @@ class Observers:
         kinds = type(observer).__name__, type(error).__name__
         _log.warning("observer %s raised %s", *kinds)  # no text: it may be an answer's
 
-
-def _notify(observer: Observer, assessment: Assessment) -> object:
-    try:
-        return observer.on_assessment(assessment)
-    except StopIteration as error:  # asyncio's futures cannot hold it
-        msg = "an observer raised StopIteration"
-        raise RuntimeError(msg) from error
-
-
-def _run_apart(awaitable: Awaitable[Any]) -> None:
-    """Run to the end in a thread of its own: this one may have a running loop."""
-    failures: list[BaseException] = []
-
-    async def wait() -> None:
-        await awaitable
-
-    def run() -> None:
-        try:
-            asyncio.run(wait())
-        except BaseException as error:  # noqa: BLE001 - raised again by the caller
-            failures.append(error)
-
-    thread = threading.Thread(target=contextvars.copy_context().run, args=(run,))
-    thread.start()
-    thread.join()
-    if failures:
-        raise cast("Exception", failures[0])

@@ -46,13 +46,10 @@ class SelfCheck:
     weight: float = 0.5
 
     def __post_init__(self) -> None:
-        prompt: object = self.prompt
-        if not isinstance(prompt, str) or not prompt.strip():
-            msg = f"expected the self-check's prompt as a text, got {self.prompt!r}"
-            raise ConfigurationError(msg)
-        if not {"yes", "no"} <= set(_words(prompt)):
+        if not {"yes", "no"} <= {*_words(str(self.prompt))}:
             msg = (
-                f"expected the self-check's prompt to ask for Yes or No, got {prompt!r}"
+                "expected the self-check's prompt to ask for Yes or No, got "
+                f"{self.prompt!r}"
             )
             raise ConfigurationError(msg)
         check_number(self.weight, what="the self-check's weight", above=0)

@@ -43,6 +43,16 @@ REFUSAL = "I am not certain enough of the answer to give one."
 
 Limit = float | Threshold
 
+_KINDS: dict[str, tuple[type, ...]] = {
+    "calibration": (Calibration, str, PathLike, NoneType),
+    "observers": (list, tuple),
+    "prices": (Prices, NoneType),
+    "refusal": (str,),
+    "self_check": (bool, SelfCheck),
+    "views": (list, tuple),
+}
+"""What an option may be that is neither a number, a word nor a function."""
+
 _NOT_IN_REPLIES = frozenset({"hidden_states", "p_true_logprob", "token_importance"})
 """What a method may need that a guard has no way to get."""
 
@@ -66,7 +76,6 @@ class GuardSettings:
         drawn_views: The views that samples are drawn in, in turn.
         policy: What the options make of an uncertainty.
         notified: The observers, as drivers hand assessments to them.
-        certified: Whether the threshold carries a statistical promise.
 
     Raises:
         ConfigurationError: An option makes no sense, alone or with another one.
@@ -105,31 +114,20 @@ class GuardSettings:
     drawn_views: tuple[View, ...] = field(init=False, repr=False)
     policy: Policy = field(init=False, repr=False)
     notified: Observers = field(init=False, repr=False)
-    certified: bool = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         self._check_kinds()
-        self._settle("notified", Observers(self.observers))
-        check = self.self_check
-        standard = SelfCheck() if check else None
-        self._settle("check", check if isinstance(check, SelfCheck) else standard)
+        check = SelfCheck() if self.self_check is True else self.self_check
+        self._settle("check", check or None)
         self._check_numbers()
-        if self.similarity is not None:
-            resolve_similarity(self.similarity)
-        self._settle("observers", tuple(self.observers))
+        self._settle("notified", Observers(self.observers))
         if isinstance(self.calibration, str | PathLike):
             self._settle("calibration", Calibration.load(self.calibration))
         self._settle("drawn_views", resolve_views(self.views))
-        self._settle_policy()
-        self._settle_spans()
+        self._settle("policy", self._policy())
+        self._settle("span_similarity", self._span_similarity())
         if isinstance(self.calibration, Calibration) and self.method == "auto":
             self._settle("method", self.calibration.settings.get("method", "auto"))
-        if len(self.drawn_views) > self.n_samples:
-            msg = (
-                f"expected a sample for each of the {len(self.drawn_views)} views, got "
-                f"n={self.n!r}, which draws {self.n_samples}"
-            )
-            raise ConfigurationError(msg)
         if self.drawn_views and self.method == "auto":
             self._settle("method", "snne")  # some views leave no log-probabilities
         self._check_method()
@@ -167,14 +165,19 @@ class GuardSettings:
             ConfigurationError: The user's function returned no text.
         """
         given = self.context(messages) if callable(self.context) else self.context
-        _check_kind(given, str, NoneType, what="the context as a text")
+        _check_kind(given, str, NoneType, what="the context")
         return given
 
     @property
     def span_limit(self) -> float | None:
         """Largest uncertainty of a part that is not marked, None where none is set."""
-        limit = self.span_threshold
-        return None if limit is None else _limit(limit)
+        return _limit(self.span_threshold)
+
+    @property
+    def certified(self) -> bool:
+        """Whether the threshold carries a statistical promise."""
+        made = self.calibration  # which binds it to model and settings
+        return isinstance(made, Calibration) and made.threshold.certified
 
     def check_calibration(self, known: Mapping[str, Any], /) -> None:
         """Refuse to start with a calibration that was made for something else.
@@ -210,37 +213,30 @@ class GuardSettings:
     def _settle(self, name: str, value: object) -> None:
         object.__setattr__(self, name, value)
 
+    def _check_kinds(self) -> None:
+        for name, kinds in _KINDS.items():
+            _check_kind(getattr(self, name), *kinds, what=name)
+        check_choice(self.tool_calls, get_args(ToolCalls), what="tool_calls")
+        check_choice(self.schedule, get_args(Schedule), what="schedule")
+        if self.question is not None:
+            check_function(self.question, what="question")
+        if not isinstance(self.on_uncertain, str):
+            check_function(self.on_uncertain, what="on_uncertain")
+
     def _check_numbers(self) -> None:
         what = "n, with a self-check," if self.check else "n"
         check_whole(self.n, what=what, least=3 if self.check else 2)
         check_number(self.sample_rate, what="sample_rate", least=0, most=1)
         check_number(self.temperature, what="temperature", above=0)
         check_number(self.tau, what="tau", above=0)
-        if self.timeout is not None:
-            check_number(self.timeout, what="timeout", above=0)
-        if self.sample_timeout is not None:
-            check_number(self.sample_timeout, what="sample_timeout", above=0)
+        for name in ("timeout", "sample_timeout"):
+            if getattr(self, name) is not None:
+                check_number(getattr(self, name), what=name, above=0)
         if self.max_concurrency is not None:
             check_whole(self.max_concurrency, what="max_concurrency", least=1)
         if self.min_samples is not None:
             most = self.n_members
             check_whole(self.min_samples, what="min_samples", least=2, most=most)
-
-    def _check_kinds(self) -> None:
-        check_choice(self.tool_calls, get_args(ToolCalls), what="tool_calls")
-        check_choice(self.schedule, get_args(Schedule), what="schedule")
-        _check_kind(self.refusal, str, what="refusal to be a text")
-        what = "self_check to be a bool or a SelfCheck"
-        _check_kind(self.self_check, bool, SelfCheck, what=what)
-        _check_kind(self.prices, Prices, NoneType, what="prices to be Prices")
-        _check_kind(self.observers, list, tuple, what="observers to be a list")
-        kinds = (Calibration, str, PathLike, NoneType)
-        what = "calibration to be a Calibration or its path"
-        _check_kind(self.calibration, *kinds, what=what)
-        if self.question is not None:
-            check_function(self.question, what="question")
-        if not isinstance(self.on_uncertain, str):
-            check_function(self.on_uncertain, what="on_uncertain")
 
     def _check_method(self) -> None:
         method = resolve_method(self.method, logprobs=True)
@@ -260,56 +256,49 @@ class GuardSettings:
             )
             raise ConfigurationError(msg)
 
-    def _settle_spans(self) -> None:
+    def _span_similarity(self) -> SpanSimilarity | str | None:
         if self.spans is False:
             if self.span_threshold is not None or self.context is not None:
                 msg = "span_threshold and context need spans=True, or what compares"
                 raise ConfigurationError(msg)
-            self._settle("span_similarity", None)
-            return
+            return None
         cutters()  # so that a missing extra is an error here and not in a call
         if self.span_limit is not None:
             Threshold.fixed(self.span_limit)
         if self.context is not None and not isinstance(self.context, str):
             check_function(self.context, what="context, unless it is a text,")
         given = None if self.spans is True else self.spans
-        chosen = given if given == "judge" else resolve_span_similarity(given)
-        self._settle("span_similarity", chosen)
+        return given if given == "judge" else resolve_span_similarity(given)
 
-    def _settle_policy(self) -> None:
+    def _policy(self) -> Policy:
         limit: Any = self.threshold
-        if self.calibration is not None:
+        if isinstance(self.calibration, Calibration):
             if limit is not None:
                 msg = "give either threshold or calibration, not both"
                 raise ConfigurationError(msg)
-            made: Any = self.calibration
-            limit = made.threshold
-            if made.refuse is not None:
-                limit = (made.threshold, made.refuse)
-        if isinstance(limit, tuple) and len(limit) != 2:  # noqa: PLR2004 - a pair
-            msg = f"expected the pair (accept, refuse), got {len(limit)} values"
+            limit = (self.calibration.threshold, self.calibration.refuse)
+        pair = limit if isinstance(limit, tuple) else (limit, None)
+        if len(pair) != 2:  # noqa: PLR2004 - a pair
+            msg = f"expected the pair (accept, refuse), got {len(pair)} values"
             raise ConfigurationError(msg)
-        accept, refuse = limit if isinstance(limit, tuple) else (limit, None)
         policy = Policy(
-            threshold=None if accept is None else _limit(accept),
-            refuse_above=None if refuse is None else _limit(refuse),
+            threshold=_limit(pair[0]),
+            refuse_above=_limit(pair[1]),
             on_uncertain=self.on_uncertain,
             on_error=self.on_error,
         )
         if self.on_uncertain == "fallback" and self.fallback is None:
             msg = 'on_uncertain="fallback" needs a fallback; got none'
             raise ConfigurationError(msg)
-        self._settle("policy", policy)
-        bound = isinstance(self.calibration, Calibration)  # to model and settings
-        certified = bound and isinstance(accept, Threshold) and accept.certified
-        self._settle("certified", certified)
+        return policy
 
 
-def _limit(value: float | Threshold) -> float:
+def _limit(value: Limit | None) -> float | None:
     return value.value if isinstance(value, Threshold) else value
 
 
 def _check_kind(value: object, *kinds: type, what: str) -> None:
     if not isinstance(value, kinds):
-        msg = f"expected {what}, got {type(value).__name__}"
+        words = " or ".join("None" if k is NoneType else k.__name__ for k in kinds)
+        msg = f"expected {what} to be {words}, got {type(value).__name__}"
         raise ConfigurationError(msg)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from snne_guard.doctor import CHECKS, Report, examine
+from snne_guard.doctor import Report, examine
 from snne_guard.sampling.replies import Draw, ProviderCapabilities, Reply
 from snne_guard.types import Cost, Sample
 
@@ -63,7 +63,6 @@ def examined(*, n: bool = True, **odd: Any) -> Report:
 def test_a_sound_model_can_be_trusted() -> None:
     report = examined()
     assert report.ok
-    assert [found.check for found in report.findings] == list(CHECKS)
     assert {found.status for found in report.findings} == {"works"}
     assert (report.model, report.cost.calls, report.fixes) == ("m", 7, ())
 
@@ -93,12 +92,6 @@ def test_a_cache_is_told_from_a_fixed_seed() -> None:
     cache, greedy = (examined(**{odd: True}).findings[0] for odd in ("cache", "greedy"))
     assert "a cache answers" in cache.message
     assert "a cache answers" not in greedy.message
-
-
-def test_n_is_not_asked_for_where_it_is_not_offered() -> None:
-    report = examined(n=False)
-    assert report.findings[2].status == "missing"
-    assert report.cost.calls == 6
 
 
 def test_a_model_that_does_not_answer_raises_its_own_error() -> None:

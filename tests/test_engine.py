@@ -67,9 +67,6 @@ def draws_of(call: Call, results: Any = None) -> Sequence[Draw]:
     return wanted.draws
 
 
-# -- Decisions -------------------------------------------------------------------------
-
-
 # -- Drawing ---------------------------------------------------------------------------
 
 
@@ -87,12 +84,6 @@ def test_what_another_call_learns_meanwhile_loses_no_samples() -> None:
     assert [draw.n for draw in draws_of(call)] == [1, 4]
     state.n_ignored = True
     assert len(draws_of(call, [reply("Paris"), reply("Paris")])) == 3
-
-
-def test_samples_that_do_not_come_after_a_late_answer_are_not_what_failed() -> None:
-    outcome = run(guarding(timeout=2.0), TimeoutError(), [ValueError("500")] * 4)
-    assert isinstance(outcome.error, GuardTimeoutError)
-    assert outcome.error.timeout == 2.0
 
 
 def test_a_disabled_guard_has_no_fallback(monkeypatch: pytest.MonkeyPatch) -> None:

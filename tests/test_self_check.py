@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -119,13 +118,7 @@ def test_the_uncertainty_is_bounded_and_monotone(
 
 @pytest.mark.parametrize(
     "given",
-    [
-        {"weight": 0},
-        {"weight": math.inf},
-        {"prompt": " "},
-        {"prompt": None},
-        {"prompt": "Ist das richtig? Ja oder Nein."},
-    ],
+    [{"weight": 0}, {"weight": math.inf}, {"prompt": "Richtig? Ja oder Nein."}],
 )
 def test_a_check_that_makes_no_sense_is_refused(given: Any) -> None:
     with pytest.raises(ConfigurationError, match=r"expected the self-check's"):
@@ -192,11 +185,7 @@ def test_a_doubted_answer_is_refused_though_all_agree(schedule: Any) -> None:
 
 @pytest.mark.parametrize(
     ("p", "log"),
-    [
-        (None, ""),
-        (ConnectionError("Paris"), "the self-check failed: ConnectionError"),
-        (TimeoutError("Paris"), "the self-check failed: late"),
-    ],
+    [(None, ""), (ConnectionError("Paris"), "ConnectionError"), (TimeoutError(), "")],
 )
 def test_a_check_that_fails_counts_as_half_and_loses_nothing(
     p: Any, log: str, caplog: pytest.LogCaptureFixture
@@ -209,50 +198,11 @@ def test_a_check_that_fails_counts_as_half_and_loses_nothing(
     assert made.uncertainty == pytest.approx(0.5 / 3)
 
 
-def test_prompt_and_weight_are_the_users() -> None:
-    asked: list[Draw] = []
-    check = SelfCheck(prompt="Stimmt das? Yes oder No.", weight=1.0)
-    made = checked(0.5, asked=asked, self_check=check).assessment
-    assert asked[-1].turns == ("Paris", "Stimmt das? Yes oder No.")
-    assert made.uncertainty == 0.25
-
-
-@pytest.mark.parametrize("answer", [Sample(text="no", refused=True), Sample(text="")])
-def test_an_answer_that_is_none_is_not_checked(answer: Sample) -> None:
-    asked: list[Draw] = []
-
-    def script(draw: Draw, _: int) -> Any:
-        asked.append(draw)
-        if draw.role == "answer":
-            return replace(answer, unreadable=not answer.text, finish_reason="stop")
-        return "Paris"
-
-    feed(Request(settings=GuardSettings(self_check=True), state=GuardState()), script)
-    assert "check" not in [draw.role for draw in asked]
-
-
-def test_an_answer_of_tools_is_checked_by_its_calls() -> None:
-    calls = '[{"args":{"city":"Paris"},"name":"weather"}]'
-    asked: list[Draw] = []
-
-    def script(draw: Draw, _: int) -> Any:
-        asked.append(draw)
-        return Sample(text="", tool_calls=calls, finish_reason="tool_calls")
-
-    request = Request(
-        settings=GuardSettings(self_check=True, tool_calls="score"),
-        state=GuardState(),
-        tools_bound=True,
-    )
-    feed(request, script)
-    assert asked[-1].turns[0] == calls
-
-
 @pytest.mark.parametrize(
     ("options", "why"),
     [
         ({"n": 2}, "n, with a self-check, to be a whole number of at least 3"),
-        ({"self_check": "yes"}, "self_check to be a bool or a SelfCheck"),
+        ({"self_check": "yes"}, "self_check to be bool or SelfCheck, got str"),
         ({"min_samples": 5}, "at most 4"),
     ],
 )
@@ -279,9 +229,6 @@ def test_a_calibration_is_bound_to_its_check() -> None:
     for other in (False, SelfCheck(weight=1.0), SelfCheck(prompt="Right? Yes or No.")):
         with pytest.raises(ConfigurationError, match="self_check"):
             GuardSettings(**{**options, "self_check": other}).check_calibration({})
-    plain = GuardSettings(calibration=calibration(), method="snne", self_check=True)
-    with pytest.raises(ConfigurationError, match="self_check=None"):
-        plain.check_calibration({})
 
 
 @pytest.mark.parametrize(

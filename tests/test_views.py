@@ -14,7 +14,7 @@ from snne_guard.errors import ConfigurationError, SamplingError
 from snne_guard.sampling.replies import Draw, ProviderCapabilities
 from snne_guard.settings import GuardSettings
 from snne_guard.types import Prices, Sample
-from snne_guard.views import VIEWS, View, final_answer, resolve_views
+from snne_guard.views import VIEWS, View, final_answer
 from tests.support.calibrations import calibration
 from tests.support.senders import feed
 
@@ -98,22 +98,13 @@ def fails(_: Any) -> Any:
     raise KeyError(msg)
 
 
-BROKEN: list[tuple[Any, str]] = [
-    (fails, "raised KeyError"),
-    (lambda _: None, "returned NoneType in place of a list of messages"),
-    (lambda _: "Where?", "returned str in place of a list of messages"),
-    (lambda messages: messages[:-1], "did not end with the user's last turn"),
-    (lambda messages: messages[:1], "did not end with the user's last turn"),
-    (lambda _: [], "did not end with the user's last turn"),
-]
-
-
 @pytest.mark.parametrize("talk", TALKS)
-@pytest.mark.parametrize(("rewrite", "why"), BROKEN, ids=map(str, range(len(BROKEN))))
-def test_a_broken_view_says_what_is_wrong(
-    rewrite: Any, why: str, talk: list[Any]
-) -> None:
-    with pytest.raises(SamplingError, match=f"the view 'mine' {why}"):
+@pytest.mark.parametrize(
+    "rewrite",
+    [fails, lambda _: None, lambda _: "Where?", lambda talk: talk[:-1], lambda _: []],
+)
+def test_a_broken_view_says_that_it_is(rewrite: Any, talk: list[Any]) -> None:
+    with pytest.raises(SamplingError, match=r"the view 'mine' (raised|did not return)"):
         View("mine", rewrite).rewritten(talk)
 
 
@@ -163,11 +154,9 @@ def test_a_reply_without_an_answer_is_unreadable() -> None:
 @pytest.mark.parametrize(
     ("views", "why"),
     [
-        ("plain", "views to be a list, got str"),
+        ("plain", "views to be list or tuple, got str"),
         (["plane"], r"name of one \(plain, examples, reasoning\), got 'plane'"),
         ([None], "got None"),
-        ([View("plain", sorted)], "its own name, got two named 'plain'"),
-        ([View("a", list), View("a", sorted)], "its own name, got two named 'a'"),
     ],
 )
 def test_views_that_make_no_sense_are_refused(views: Any, why: str) -> None:
@@ -178,29 +167,10 @@ def test_views_that_make_no_sense_are_refused(views: Any, why: str) -> None:
 async def later(_: Any) -> Any: ...
 
 
-@pytest.mark.parametrize(
-    ("given", "why"),
-    [
-        (("", list), "name of a view as a text"),
-        (("a", None), "expected rewrite of the view 'a' to be a plain function"),
-        (("a", later), "expected rewrite of the view 'a' to be a plain function"),
-        (("a", list, "7"), "expected extract of the view 'a' to be a plain function"),
-    ],
-)
-def test_a_view_that_makes_no_sense_is_refused(given: Any, why: str) -> None:
-    with pytest.raises(ConfigurationError, match=why):
+@pytest.mark.parametrize("given", [("a", later), ("a", list, "7")])
+def test_a_view_that_makes_no_sense_is_refused(given: Any) -> None:
+    with pytest.raises(ConfigurationError, match="of the view 'a' to be a plain"):
         View(*given)
-
-
-def test_every_view_has_a_sample() -> None:
-    GuardSettings(n=3, views=["plain", "examples"])
-    with pytest.raises(ConfigurationError, match=r"each of the 3 views, got n=4.*2"):
-        GuardSettings(n=4, views=ALL, self_check=True)
-
-
-def test_a_view_may_come_twice() -> None:
-    mine = View("mine", list)
-    assert resolve_views(["plain", mine, mine])[1:] == (mine, mine)
 
 
 # -- A call ----------------------------------------------------------------------------
@@ -268,26 +238,6 @@ def test_a_reply_without_its_final_answer_is_no_member() -> None:
     assert (made.n_requested, made.n_used) == (5, 4)
 
 
-@pytest.mark.parametrize("takes_n", [False, True])
-def test_a_view_that_fails_loses_its_samples_alone(takes_n: bool) -> None:
-    made = viewed(
-        replies={"examples": SamplingError("broken")}, takes_n=takes_n
-    ).assessment
-    assert made.reasons == ("samples_failed",)
-    assert names_of(made.samples) == ["plain", "reasoning", "plain"]
-    assert (made.decision, made.n_used) == ("accept", 4)
-
-
-@pytest.mark.parametrize(
-    "request_", [{"tools_bound": True}, {"structured": True}, {"schema": True}]
-)
-def test_samples_of_a_bound_form_are_plain(request_: Any) -> None:
-    asked: list[Draw] = []
-    made = viewed(asked=asked, request=request_, n=4).assessment
-    assert {draw.view for draw in asked} == {None}
-    assert (made.n_used, made.reasons) == (4, ())
-
-
 def test_the_same_text_in_two_views_is_no_sign_of_a_cache() -> None:
     unlikely = Sample(text="Paris", token_logprobs=(-20.0,), finish_reason="stop")
     replies = {"plain": unlikely, "examples": unlikely}
@@ -335,14 +285,6 @@ def test_a_calibration_is_bound_to_its_views(tmp_path: Any) -> None:
             GuardSettings(**{**options, "views": views}).check_calibration({})
     with pytest.raises(ConfigurationError, match="views=None, here views="):
         GuardSettings(calibration=calibration(), views=ALL).check_calibration({})
-
-
-def test_a_calibration_cannot_restore_the_views_of_others() -> None:
-    options = calibration(views=["plain", "mine"]).guard_settings()
-    with pytest.raises(ConfigurationError, match="'mine'"):
-        GuardSettings(**options).check_calibration({})
-    mine = View("mine", list)
-    GuardSettings(**options, views=["plain", mine]).check_calibration({})
 
 
 def test_plain_samples_are_not_covered_by_a_calibration_with_views() -> None:

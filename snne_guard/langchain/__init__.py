@@ -8,11 +8,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from snne_guard.langchain.errors import (
-    GuardTimeoutError,
-    SamplingError,
-    UncertainAnswerError,
-)
+from snne_guard.langchain.errors import SamplingError, UncertainAnswerError
 from snne_guard.langchain.guard import SNNEGuard
 from snne_guard.sampling.langchain import is_refusal
 
@@ -21,7 +17,6 @@ if TYPE_CHECKING:
     from snne_guard.langchain.transformers import TransformersChatModel
 
 __all__ = [
-    "GuardTimeoutError",
     "SNNEGuard",
     "SamplingError",
     "TransformersChatModel",

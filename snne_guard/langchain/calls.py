@@ -241,9 +241,7 @@ def assessment_of(outcome: Outcome) -> Assessment:
     return outcome.assessment
 
 
-def child_config(
-    run: CallbackManagerForLLMRun | AsyncCallbackManagerForLLMRun | None,
-) -> RunnableConfig:
+def child_config(run: _Run) -> RunnableConfig:
     """Return the configuration of a fallback, whose run nests under the guard's.
 
     LangChain has no child managers for the run of a chat model.

@@ -1,61 +1,37 @@
-"""The errors of a guarded call that are also langchain-core's ``ModelError``.
+"""The errors that stand for an answer, as LangChain's own ``ModelError``.
 
-So ``with_fallbacks`` and ``with_retry`` treat them as a provider's own errors.
+That says that they are not retryable: LangChain's middleware would ask again otherwise.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from langchain_core import exceptions
 
 from snne_guard import errors
 
-__all__ = [
-    "GuardTimeoutError",
-    "SamplingError",
-    "UncertainAnswerError",
-    "as_model_error",
-]
+__all__ = ["SamplingError", "UncertainAnswerError", "as_model_error"]
 
 if TYPE_CHECKING:
     from langchain_core.exceptions import ModelError as _ModelError
-
-    _RefusalError = _ModelError
-else:
-    # ModelError came with langchain-core 1.7, ModelRefusalError with 1.7.5.
+else:  # it came with langchain-core 1.7
     _ModelError = getattr(exceptions, "ModelError", exceptions.LangChainException)
-    _RefusalError = getattr(exceptions, "ModelRefusalError", _ModelError)
 
 
-class UncertainAnswerError(errors.UncertainAnswerError, _RefusalError):
-    """The answer was withheld; also a ``ModelRefusalError`` where there is one."""
-
-    is_retryable = False
+class UncertainAnswerError(errors.UncertainAnswerError, _ModelError):
+    """The answer was withheld."""
 
 
 class SamplingError(errors.SamplingError, _ModelError):
     """Too few members of the response set could be scored."""
 
-    is_retryable = False
-
-
-class GuardTimeoutError(errors.GuardTimeoutError, _ModelError):
-    """The answer did not arrive within the ``timeout`` of the guarded call."""
-
-    is_retryable = True
-
-
-_KINDS: dict[type[BaseException], type[BaseException]] = {
-    errors.GuardTimeoutError: GuardTimeoutError,
-    errors.SamplingError: SamplingError,
-    errors.UncertainAnswerError: UncertainAnswerError,
-}
-
 
 def as_model_error(error: BaseException) -> BaseException:
     """Return the engine's error as a ``ModelError``, any other as it is."""
-    kind = _KINDS.get(type(error))
+    kinds: dict[Any, Any]
+    kinds = {kind.__base__: kind for kind in (UncertainAnswerError, SamplingError)}
+    kind = kinds.get(type(error))
     if kind is None:
         return error
     fields = {name: value for name, value in vars(error).items() if name[0] != "_"}

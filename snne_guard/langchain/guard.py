@@ -214,10 +214,6 @@ class SNNEGuard(BaseChatModel):
         named = {**locals(), **fields}
         names = [option.name for option in dataclasses.fields(GuardSettings)]
         options = {name: named[name] for name in names if name in named}
-        unknown = sorted(set(fields) - set(type(self).model_fields))
-        if unknown:
-            msg = f"SNNEGuard has no option {', '.join(map(repr, unknown))}"
-            raise ConfigurationError(msg)
         settings = GuardSettings(**options)
         if not isinstance(options["fallback"], Runnable | None):
             msg = f"expected fallback to be a runnable, got {type(fallback).__name__}"
@@ -320,10 +316,6 @@ class SNNEGuard(BaseChatModel):
         """
         del deep  # what is inside is never changed
         return type(self)(**{**dict(self), **(update or {})})
-
-    def copy(self, *, update: Mapping[str, Any] | None = None, **_: Any) -> Self:
-        """Do what ``model_copy`` does: pydantic's own checks nothing."""
-        return self.model_copy(update=update)
 
     def bind_tools(
         self, tools: Sequence[Any], *, tool_choice: Any = None, **kwargs: Any

@@ -12,8 +12,6 @@ from langchain_core.runnables import (
     RunnableSequence,
 )
 
-from snne_guard.errors import ConfigurationError
-
 if TYPE_CHECKING:
     from snne_guard.langchain.guard import SNNEGuard
 
@@ -38,9 +36,6 @@ def structured_output(
         schema: What ``with_structured_output`` takes.
         include_raw: Whether to return the message together with what was parsed.
         **kwargs: Further options of the model's ``with_structured_output``.
-
-    Raises:
-        ConfigurationError: The fallback has no structured output.
     """
     fallback = guard.fallback
     # A fallback takes the place of the whole chain, with a parser of its own.
@@ -54,12 +49,6 @@ def structured_output(
         chain = default(inner, schema, include_raw=include_raw, **kwargs)
     if fallback is None or guard.on_uncertain != "fallback":
         return chain
-    if not hasattr(fallback, "with_structured_output"):
-        msg = (
-            "with_structured_output needs a fallback that has it too; "
-            f"{type(fallback).__name__} has not"
-        )
-        raise ConfigurationError(msg)
     instead = fallback.with_structured_output(schema, include_raw=include_raw)
     return chain.with_fallbacks([instead])
 

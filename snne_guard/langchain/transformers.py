@@ -50,7 +50,7 @@ class TransformersChatModel(BaseChatModel):
     Args:
         model: A causal language model of ``transformers``, in evaluation mode, or a
             ``HuggingFaceModel``, which holds its tokenizer. ``from_pretrained`` loads
-            one, ``from_pipeline`` takes one that is loaded.
+            one.
         tokenizer: Its tokenizer.
         temperature: Divides the logits; 0 takes the likeliest token each time. None
             draws as the model's ``generation_config`` says: with its temperature,
@@ -117,22 +117,6 @@ class TransformersChatModel(BaseChatModel):
             OSError: If there is no such model, from ``transformers``.
         """
         return cls(HuggingFaceModel.from_pretrained(name, **(load or {})), **fields)
-
-    @classmethod
-    def from_pipeline(cls, pipeline: Any, **fields: Any) -> Self:
-        """Use the model and tokenizer of a pipeline; nothing is loaded again.
-
-        Args:
-            pipeline: A text-generation pipeline of ``transformers``, or a
-                ``HuggingFacePipeline`` around one. Its settings are not used: name
-                those that matter, such as ``max_tokens`` and ``temperature``.
-            **fields: Settings of this class.
-
-        Raises:
-            ConfigurationError: If its model is no causal language model.
-        """
-        inner = getattr(pipeline, "pipeline", pipeline)
-        return cls(inner.model, inner.tokenizer, **fields)
 
     @property
     def model_name(self) -> str:

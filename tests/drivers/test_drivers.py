@@ -85,27 +85,6 @@ def test_scoring_ends_at_the_timeout(run: Run) -> None:
     assert assessment.decision == "flag"
 
 
-def test_a_similarity_that_hangs_holds_up_no_other_call(run: Run) -> None:
-    begun, ended = threading.Event(), threading.Event()
-
-    def hanging(texts: Sequence[str], *, question: str | None = None) -> Any:
-        begun.set()
-        ended.wait(10)
-        return np.ones((len(texts), len(texts)))
-
-    request = guarding(similarity=hanging)
-    call = threading.Thread(
-        target=run_in_threads, args=(request, ScriptedSender(paris)), daemon=True
-    )
-    call.start()
-    assert begun.wait(5)
-    began = time.monotonic()
-    assert run(guarding(), ScriptedSender(paris)).assessment.uncertainty == 0.0
-    assert time.monotonic() - began < 5
-    ended.set()
-    call.join()
-
-
 # -- Failures --------------------------------------------------------------------------
 
 

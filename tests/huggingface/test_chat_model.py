@@ -17,9 +17,7 @@ from langchain_core.messages import (
     SystemMessage,
     ToolMessage,
 )
-from langchain_huggingface import HuggingFacePipeline
 from langchain_tests.unit_tests import ChatModelUnitTests
-from transformers import pipeline
 
 from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.langchain import SNNEGuard
@@ -262,14 +260,6 @@ def test_a_model_from_a_folder(tmp_path: Any) -> None:
         str(tmp_path), load={"device_map": "cpu"}, **OPTIONS
     )
     assert [chat.invoke(QUESTION).content] == drawn()
-
-
-def test_the_model_of_a_pipeline() -> None:
-    pipe = pipeline("text-generation", model=LLAMA, tokenizer=TOKENIZER)
-    for held in (pipe, HuggingFacePipeline(pipeline=pipe)):
-        chat = TransformersChatModel.from_pipeline(held, **OPTIONS)
-        assert chat.local.model is LLAMA
-        assert [chat.invoke(QUESTION).content] == drawn()
 
 
 def test_a_guard_draws_all_samples_in_one_request(chat: TransformersChatModel) -> None:

@@ -47,10 +47,7 @@ def test_a_guard_starts_from_its_calibration(tmp_path: Path) -> None:
     [
         ({"model": "another"}, {}, "model"),
         ({}, {"n": 4}, r"\bn\b"),
-        ({}, {"temperature": 1.0}, "temperature"),
-        ({}, {"method": "wsnne"}, "method"),
         ({}, {"similarity": "exact"}, "similarity"),
-        ({"max_tokens": 9}, {}, "max_tokens"),
         ({"answer_temperature": 0.3}, {}, "answer_temperature"),
         ({}, {"threshold": 0.2}, "either threshold or calibration"),
     ],

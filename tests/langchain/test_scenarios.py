@@ -123,10 +123,6 @@ def cut(_: Asked) -> Answer:
     raise ConnectionAbortedError
 
 
-def samples_cut(asked: Asked) -> Answer:
-    return cut(asked) if asked.is_sample else PARIS
-
-
 HTML = Answer(body="<html><title>Gateway</title></html>")
 LIMITED = Answer(status=429, headers=NOW)
 DOWN = Answer(status=500, headers=NOW)
@@ -145,11 +141,9 @@ ROWS: dict[str, Row] = {
     ),
     # -- What a reply says
     "an empty answer": refused("answer_unreadable", answer=Answer(texts=[""])),
-    "an answer of spaces": refused("answer_unreadable", answer=Answer(texts=[" \n"])),
     "an invisible answer": refused(
         "answer_unreadable", answer=Answer(texts=["\u200b\u3164\ufeff"])
     ),
-    "an answer that is null": refused("answer_unreadable", answer=Answer(texts=[None])),
     "an answer of reasoning alone": refused(
         "answer_unreadable", answer=Answer(texts=[THOUGHT])
     ),
@@ -203,26 +197,14 @@ ROWS: dict[str, Row] = {
     ),
     "a sample that is empty": alone(Answer(texts=[""]), "unreadable_samples"),
     "a sample that is cut off": alone(Answer(finish="length"), "truncated_samples"),
-    "a sample that does not say how it ended": alone(
-        Answer(finish=None), "truncated_samples"
-    ),
     "a sample that the provider filters": alone(
         Answer(finish="content_filter"), "refused_samples"
     ),
-    "a sample that is a refusal": alone(
-        Answer(message={"content": None, "refusal": "No."}), "refused_samples"
-    ),
     "a sample that calls a tool": alone(PAYING, "tool_call_samples"),
     "a sample of another model": alone(Answer(model="other"), "mixed_models", n_used=5),
-    "samples that are all empty": no_sample(
-        "unreadable_samples", samples=Answer(texts=[""])
-    ),
     # -- How many replies
     "n is ignored": Row(samples=Answer(choices=1), calls=(5, 5)),
     "n is rejected": Row(script=rejecting("n", lambda _: PARIS), calls=(5, 6)),
-    "n is rejected without a word": Row(
-        script=rejecting("n", lambda _: PARIS, named=False), calls=(5, 6)
-    ),
     "fewer choices than asked for": Row(
         samples=[Answer(choices=3), PARIS], calls=(3, 3)
     ),
@@ -248,9 +230,6 @@ ROWS: dict[str, Row] = {
         calls=(2, 3),
         options={"schedule": "answer_first"},
     ),
-    "log-probabilities above zero": Row(
-        samples=logprobs(0.5), method="snne", reasons=("logprobs_missing",)
-    ),
     "the same unlikely words again and again": refused(
         "suspect_agreement",
         answer=Answer(texts=["one two three"]),
@@ -263,7 +242,6 @@ ROWS: dict[str, Row] = {
         reasons=("temperature_unset",),
         calls=(2, 3),
     ),
-    "the temperature is fixed by the user": Row(model={"temperature": 0.0}),
     "a tool runs at the provider": no_sample(
         "side_effects", bound={"tools": [{"type": "web_search"}]}, calls=(1, 1)
     ),
@@ -272,30 +250,15 @@ ROWS: dict[str, Row] = {
     # -- Requests that fail
     "an HTML page for the answer": raised(Exception, answer=HTML),
     "an HTML page for samples": no_sample("samples_failed", samples=HTML, calls=(1, 6)),
-    "an error in a body of status 200": no_sample(
-        "samples_failed",
-        samples=Answer(body={"error": {"message": "overloaded"}}),
-        calls=(1, 6),
-    ),
     "401 for the answer": raised(openai.AuthenticationError, answer=Answer(status=401)),
     "429 once, with Retry-After": Row(samples=[LIMITED, PARIS], calls=(2, 3)),
     "429 for ever": no_sample("samples_failed", samples=LIMITED, calls=(1, 4)),
-    "500 once for the answer": Row(answer=[DOWN, PARIS], calls=(2, 3)),
     "500 once for samples": Row(samples=[DOWN, PARIS], calls=(2, 3)),
-    "500 for ever for the answer": raised(openai.InternalServerError, answer=DOWN),
     "403 for one sample of four": alone(
         Answer(status=403), "samples_failed", calls=(4, 6)
     ),
-    "the connection is cut for samples": no_sample(
-        "samples_failed", script=samples_cut, model={"max_retries": 1}, calls=(1, 2)
-    ),
     "the connection is cut for the answer": raised(
         openai.APIConnectionError, script=cut, model={"max_retries": 1}
-    ),
-    "the context is too long for samples": no_sample(
-        "samples_failed",
-        samples=Answer(status=400, body={"error": {"message": "too long"}}),
-        calls=(1, 6),
     ),
     # -- Requests that are slow
     "slow samples": no_sample(
@@ -305,20 +268,8 @@ ROWS: dict[str, Row] = {
         calls=(1, 2),
         lower_bound=True,
     ),
-    "one slow sample of four": alone(
-        Answer(hang=True),
-        "samples_late",
-        options={"sample_timeout": 1.0},
-        calls=(4, 6),
-        lower_bound=True,
-    ),
     "a slow answer": raised(
         GuardTimeoutError, answer=Answer(hang=True), options={"timeout": 0.3}
-    ),
-    "the client gives up on a slow answer": raised(
-        openai.APITimeoutError,
-        answer=Answer(hang=True),
-        model={"timeout": 0.1, "max_retries": 1},
     ),
 }
 

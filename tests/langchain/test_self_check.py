@@ -60,9 +60,7 @@ def test_the_model_is_asked_about_its_own_answer(way: str) -> None:
     ("word", "fields"),
     [
         ("It is right.", {}),
-        ("Yes", {"finish": "length"}),
         ("Yes", {"finish": "content_filter"}),
-        ("Yes", {"status": 400}),
         ("Yes", {"status": 401}),
     ],
 )

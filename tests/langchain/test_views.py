@@ -108,14 +108,6 @@ def test_a_broken_view_loses_its_samples_alone(way: str, rewrite: Any) -> None:
     assert record["decision"] == "accept"
 
 
-def test_a_fallback_is_not_asked_for_what_a_view_breaks() -> None:
-    with Server(script) as server, Server(script) as other:
-        model = chat_openai(server).with_fallbacks([chat_openai(other)])
-        broken = View("broken", lambda messages: messages[1:])
-        SNNEGuard(model, n=3, views=["plain", broken]).invoke("Where?")
-        assert not other.requests
-
-
 def test_samples_with_tools_or_a_schema_are_plain() -> None:
     class Place(BaseModel):
         city: str
@@ -138,10 +130,3 @@ def test_samples_with_tools_or_a_schema_are_plain() -> None:
         SNNEGuard(chat_openai(server, model_kwargs=aside), n=4, views=ALL).invoke(TALK)
         assert {view_of(asked) for asked in server.requests} == {"plain"}
         assert len(server.samples) >= 4
-
-
-def test_a_server_without_a_temperature_is_asked_without_it_in_each_view() -> None:
-    with Server(rejecting("temperature", script)) as server:
-        record = metadata_of(guarded(server, n=4, views=ALL).invoke(TALK))
-    assert record["n_used"] == 4
-    assert "temperature_unset" in record["reasons"]

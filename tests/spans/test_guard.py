@@ -335,5 +335,5 @@ def test_a_threshold_of_a_calibration_is_taken() -> None:
 def test_a_context_that_is_no_text_is_refused() -> None:
     model = FakeListChatModel(responses=[ANSWER])
     wrong: Any = lambda messages: messages  # noqa: E731
-    with pytest.raises(ConfigurationError, match="the context as a text"):
+    with pytest.raises(ConfigurationError, match="the context to be str or None"):
         SNNEGuard(model, spans=True, context=wrong).invoke("x?")
