@@ -34,7 +34,7 @@ from snne_guard.types import (
     SpanSimilarity,
     ToolCalls,
 )
-from snne_guard.views import View, resolve_views
+from snne_guard.views import View, resolve_views, views_of_samples
 
 __all__ = ["REFUSAL", "GuardSettings", "is_disabled"]
 
@@ -74,6 +74,7 @@ class GuardSettings:
         span_similarity: What compares parts of the answer with the samples: a function,
             or ``"judge"`` for the guarded model; None without spans.
         drawn_views: The views that samples are drawn in, in turn.
+        sample_views: The view of each sample, None without views.
         policy: What the options make of an uncertainty.
         notified: The observers, as drivers hand assessments to them.
 
@@ -112,6 +113,7 @@ class GuardSettings:
     check: SelfCheck | None = field(init=False, repr=False)
     span_similarity: SpanSimilarity | str | None = field(init=False, repr=False)
     drawn_views: tuple[View, ...] = field(init=False, repr=False)
+    sample_views: tuple[View | None, ...] = field(init=False, repr=False)
     policy: Policy = field(init=False, repr=False)
     notified: Observers = field(init=False, repr=False)
 
@@ -124,6 +126,8 @@ class GuardSettings:
         if isinstance(self.calibration, str | PathLike):
             self._settle("calibration", Calibration.load(self.calibration))
         self._settle("drawn_views", resolve_views(self.views))
+        in_turn = views_of_samples(self.drawn_views, n=self.n_samples)
+        self._settle("sample_views", tuple(in_turn))
         self._settle("policy", self._policy())
         self._settle("span_similarity", self._span_similarity())
         if isinstance(self.calibration, Calibration) and self.method == "auto":
@@ -153,11 +157,6 @@ class GuardSettings:
         """Samples that are drawn besides the answer."""
         return self.n_members - 1 if self.include_answer else self.n_members
 
-    @property
-    def minds_schema(self) -> bool:
-        """Whether it matters that an answer is to fit a schema."""
-        return bool(self.drawn_views) or self.span_similarity is not None
-
     def context_of(self, messages: Sequence[Any], /) -> str | None:
         """Return what the model was given to answer from, None where nobody says.
 
@@ -172,12 +171,6 @@ class GuardSettings:
     def span_limit(self) -> float | None:
         """Largest uncertainty of a part that is not marked, None where none is set."""
         return _limit(self.span_threshold)
-
-    @property
-    def certified(self) -> bool:
-        """Whether the threshold carries a statistical promise."""
-        made = self.calibration  # which binds it to model and settings
-        return isinstance(made, Calibration) and made.threshold.certified
 
     def check_calibration(self, known: Mapping[str, Any], /) -> None:
         """Refuse to start with a calibration that was made for something else.

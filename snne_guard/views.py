@@ -9,7 +9,6 @@ from __future__ import annotations
 import copy
 import logging
 import re
-from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -24,7 +23,6 @@ __all__ = [
     "View",
     "final_answer",
     "resolve_views",
-    "samples_by_view",
     "views_of_samples",
 ]
 
@@ -144,26 +142,6 @@ def resolve_views(views: Sequence[str | View], /) -> tuple[View, ...]:
 def views_of_samples(views: Sequence[View], /, *, n: int) -> list[View | None]:
     """Return the view of each of ``n`` samples; None for all where there are none."""
     return [views[i % len(views)] if views else None for i in range(n)]
-
-
-def samples_by_view(
-    samples: Sequence[Sample], views: Sequence[View | None], /
-) -> list[Sample | None]:
-    """Return a sample for each view, in their order; None where one is missing.
-
-    Example:
-        >>> drawn = [Sample(text="b", view="examples"), Sample(text="a", view="plain")]
-        >>> [
-        ...     sample and sample.text
-        ...     for sample in samples_by_view(drawn, [*VIEWS.values()])
-        ... ]
-        ['a', 'b', None]
-    """
-    by_view: defaultdict[str | None, list[Sample]] = defaultdict(list)
-    for sample in samples:
-        by_view[sample.view].append(sample)
-    drawn = (by_view[None if view is None else view.name] for view in views)
-    return [known.pop(0) if known else None for known in drawn]
 
 
 # -- The package's own -----------------------------------------------------------------

@@ -88,21 +88,6 @@ def test_what_is_odd_is_named(odd: str, check: str, status: str, ok: bool) -> No
     assert bool(report.fixes) is not ok
 
 
-def test_a_cache_is_told_from_a_fixed_seed() -> None:
-    cache, greedy = (examined(**{odd: True}).findings[0] for odd in ("cache", "greedy"))
-    assert "a cache answers" in cache.message
-    assert "a cache answers" not in greedy.message
-
-
-def test_a_model_that_does_not_answer_raises_its_own_error() -> None:
-    class Dead(Model):
-        def send(self, draw: Draw) -> Reply:
-            raise ConnectionError("refused")
-
-    with pytest.raises(ConnectionError):
-        examine(lambda _: Dead(), capabilities=ProviderCapabilities())
-
-
 @pytest.mark.parametrize(
     ("odd", "status", "message"),
     [

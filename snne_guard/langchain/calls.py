@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from langchain_core.callbacks import (
@@ -46,7 +46,6 @@ from snne_guard.sampling.langchain import (
     wants_schema,
 )
 from snne_guard.sampling.replies import Reply
-from snne_guard.settings import GuardSettings
 from snne_guard.types import Assessment, Cost
 
 if TYPE_CHECKING:
@@ -73,21 +72,9 @@ _Run = CallbackManagerForLLMRun | AsyncCallbackManagerForLLMRun | None
 class SharedState:
     """What the copies of one guard have in common."""
 
-    state: GuardState
     limiter: Limiter
-    rejected: RejectedParameters
-
-    @classmethod
-    def of(cls, settings: GuardSettings, original: SharedState | None) -> SharedState:
-        """Return a new guard's, or the original's with the limiter of its copy."""
-        size = settings.max_concurrency
-        if original is not None and original.limiter.size == size:
-            return original
-        return cls(
-            state=GuardState() if original is None else original.state,
-            limiter=Limiter(size),
-            rejected=RejectedParameters() if original is None else original.rejected,
-        )
+    state: GuardState = field(default_factory=GuardState)
+    rejected: RejectedParameters = field(default_factory=RejectedParameters)
 
 
 def prepare(
@@ -122,7 +109,7 @@ def prepare(
         tools_bound=any(each.get("tools") or each.get("functions") for each in bound),
         structured=guard.structured,
         context=guard.settings.context_of(messages),
-        schema=guard.settings.minds_schema and wants_schema(model, options),
+        schema=wants_schema(model, options),
         side_effects=has_side_effects(model, options),
         answer=None if answer is None else _reply(as_message(answer)),
         answer_settings=answer_settings_of(model, options),

@@ -20,6 +20,7 @@ from pydantic import ConfigDict, Field, PrivateAttr
 
 from snne_guard.decision import Calibration, Threshold
 from snne_guard.drivers import tasks, threads
+from snne_guard.drivers.limits import Limiter
 from snne_guard.errors import ConfigurationError
 from snne_guard.langchain import calls
 from snne_guard.langchain.calls import SharedState, prepare
@@ -220,6 +221,10 @@ class SNNEGuard(BaseChatModel):
             raise ConfigurationError(msg)
         guarded: Any = fields.get("guarded") if model is None else model
         first = models_in(guarded)[0]
+        limiter = Limiter(settings.max_concurrency)
+        shared = fields.get("shared") or SharedState(limiter=limiter)
+        if shared.limiter.size != limiter.size:
+            shared = dataclasses.replace(shared, limiter=limiter)
         values = {
             # As the guarded model has them, unless they are given.
             "profile": getattr(first, "profile", None),
@@ -229,7 +234,7 @@ class SNNEGuard(BaseChatModel):
             "guarded": guarded,
             "calibration": settings.calibration,
             "cache": False,  # a cached assessment would be of other draws
-            "shared": SharedState.of(settings, fields.get("shared")),
+            "shared": shared,
         }
         super().__init__(**values)
         self._settings = settings

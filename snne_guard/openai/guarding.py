@@ -89,7 +89,7 @@ class _Guarding:
                 request.body.get("tools") or request.body.get("functions")
             ),
             context=self.settings.context_of(request.api.messages(request.body)),
-            schema=self.settings.minds_schema and asks_for_schema(request.body),
+            schema=asks_for_schema(request.body),
             side_effects=may_act(request.body),
             answer=None if answer is None else _reply(answer),
             answer_settings=request.answer_settings,

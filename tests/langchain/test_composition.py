@@ -80,25 +80,6 @@ def test_with_fallbacks_takes_over_after_raise(way: str) -> None:
         assert ask(careful, way).text == "Ask."
 
 
-@pytest.mark.parametrize("way", WHOLE)
-def test_with_retry_around_a_guard_asks_again_as_it_is_set(way: str) -> None:
-    counts = {"samples": 0}
-
-    def script(asked: Asked) -> Answer:
-        counts["samples"] += asked.is_sample
-        apart = asked.is_sample and counts["samples"] == 1
-        return Answer(texts=APART if apart else ["Paris"])
-
-    with Server(script) as server:
-        guard = guarded(server, threshold=0.4, on_uncertain="raise")
-        again = guard.with_retry(
-            retry_if_exception_type=(UncertainAnswerError,),
-            wait_exponential_jitter=False,
-        )
-        assert ask(again, way).text == "Paris"
-        assert counts["samples"] == 2
-
-
 def test_a_chain_with_prompt_and_parser_works_unchanged() -> None:
     prompt = ChatPromptTemplate.from_messages([("user", "Capital of {country}?")])
     with Server(always()) as server:

@@ -192,14 +192,6 @@ async def test_twenty_nested_guards_do_not_starve_one_another(way: str) -> None:
     assert {metadata_of(message)["decision"] for message in messages} == {"flag"}
 
 
-def test_a_guard_as_the_fallback_of_a_guard_may_share_its_limit() -> None:
-    with Server(always(status=403)) as server, Server(always()) as second:
-        inner = guarded(second, n=2, threshold=0.4, max_concurrency=1)
-        middle = guarded(server, n=2, fallback=inner, max_concurrency=1)
-        outer = guarded(server, n=2, fallback=middle, max_concurrency=1)
-        assert outer.invoke("Where?").text == "Paris"
-
-
 def run_program(program: str, *arguments: str) -> None:
     """Run a program, which must end well."""
     command = [sys.executable, "-W", "ignore", "-c", program, *arguments]

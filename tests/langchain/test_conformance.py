@@ -105,19 +105,6 @@ class Scripted(Suite):
 
 
 @one_loop
-class TestBare(Scripted):
-    """Shows that what the guard is asked for can be had from this server."""
-
-    @property
-    def chat_model_class(self) -> type[BaseChatModel]:
-        return ChatOpenAI
-
-    @property
-    def chat_model_params(self) -> dict[str, Any]:
-        return self.bare
-
-
-@one_loop
 class TestMeasuring(Scripted):
     """A guard without a threshold: streams as the answer comes."""
 

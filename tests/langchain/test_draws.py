@@ -92,17 +92,6 @@ def test_samples_are_hot_unseeded_and_unstored_wherever_that_was_set(way: str) -
     assert not sample.body.get("stream")
 
 
-def test_a_temperature_that_cannot_be_set_is_reported() -> None:
-    with Server(always()) as server:
-        unset = chat_openai(server, profile={"temperature": False})
-        guards = SNNEGuard(MODEL), SNNEGuard(unset), guarded(server, temperature=3.0)
-        for guard in guards:
-            reasons = metadata_of(guard.invoke("Where?"))["reasons"]
-            assert "temperature_unset" in reasons
-        sent = [asked.body.get("temperature") for asked in server.requests]
-    assert set(sent) == {None, 2.0}
-
-
 @pytest.mark.parametrize("way", [*WHOLE, *STREAMS])
 def test_draws_wait_for_the_rate_limiter(way: str) -> None:
     waited: list[str] = []
@@ -151,13 +140,6 @@ def test_a_stream_that_does_not_say_how_it_ended_is_cut_off(way: str) -> None:
     with Server(always(finish=None)) as server:
         record = metadata_of(ask(guarded(server), way))
     assert "answer_truncated" in record["reasons"]
-
-
-@pytest.mark.parametrize("way", STREAMS)
-def test_a_stream_is_asked_for_again_without_what_is_rejected(way: str) -> None:
-    with Server(rejecting("logprobs", always())) as server:
-        message = ask(guarded(server), way)
-    assert (message.text, metadata_of(message)["method"]) == ("Paris", "snne")
 
 
 @pytest.mark.parametrize("way", [*WHOLE, *STREAMS])

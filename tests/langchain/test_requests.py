@@ -26,19 +26,6 @@ from tests.support.openai_server import APART, Answer, Server, always, split
 # -- What is asked of the provider -----------------------------------------------------
 
 
-def test_the_answer_keeps_the_users_settings_and_samples_are_hot() -> None:
-    with Server(always()) as server:
-        model = chat_openai(server, temperature=0.0, seed=7, max_completion_tokens=9)
-        SNNEGuard(model, temperature=0.8).invoke("Where?", stop=["."], user="u")
-    answer, sample = sorted(server.requests, key=lambda asked: asked.n)
-    assert (answer.body["temperature"], answer.body["seed"]) == (0.0, 7)
-    assert (sample.body["temperature"], sample.n) == (0.8, 4)
-    assert "seed" not in sample.body
-    for asked in (answer, sample):
-        assert (asked.body["stop"], asked.body["user"]) == (["."], "u")
-        assert asked.body["max_completion_tokens"] == 9
-
-
 @pytest.mark.parametrize("way", CALLS)
 def test_log_probabilities_go_to_those_alone_who_asked_for_them(way: str) -> None:
     with Server(always()) as server:

@@ -1,7 +1,8 @@
-"""Views as a server sees them, asked through a real ChatOpenAI."""
+"""Views and the self-check as a server sees them, asked by a real ChatOpenAI."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
@@ -10,15 +11,17 @@ from langchain_core.tools import tool
 from pydantic import BaseModel
 
 from snne_guard import SNNEGuard
+from snne_guard.self_check import SelfCheck
 from snne_guard.views import View
 from tests.langchain.support import (
+    CALLS,
     WHOLE,
     ask,
     chat_openai,
     guarded,
     metadata_of,
 )
-from tests.support.openai_server import Answer, Asked, Server, rejecting
+from tests.support.openai_server import Answer, Asked, Scripted, Server
 
 ALL = ["plain", "examples", "reasoning"]
 TALK = [SystemMessage("Be brief."), HumanMessage("Where?")]
@@ -57,23 +60,6 @@ def test_the_server_gets_each_view_once(way: str) -> None:
     assert [turn.content for turn in TALK] == ["Be brief.", "Where?"]
     assert (record["n_used"], record["uncertainty"]) == (4, 0.0)
     assert (record["method"], record["decision"]) == ("snne", "accept")
-
-
-@pytest.mark.parametrize("bound", [False, True])
-def test_reasoning_has_room_and_no_stop_texts(bound: bool) -> None:
-    limits: dict[str, Any] = {"max_tokens": 20, "stop": ["\n"]}
-    with Server(script) as server:
-        model = chat_openai(server, **({} if bound else limits))
-        guard = SNNEGuard(model.bind(**limits) if bound else model, n=4, views=ALL)
-        guard.invoke(TALK)
-        bodies = {view_of(asked): asked.body for asked in server.samples}
-    limit = {
-        name: body.get("max_completion_tokens", body.get("max_tokens"))
-        for name, body in bodies.items()
-    }
-    assert limit == {"plain": 20, "examples": 20, "reasoning": 532}
-    stops = {name: body.get("stop") for name, body in bodies.items()}
-    assert stops == {"plain": ["\n"], "examples": ["\n"], "reasoning": None}
 
 
 def test_a_view_of_the_users_own() -> None:
@@ -130,3 +116,46 @@ def test_samples_with_tools_or_a_schema_are_plain() -> None:
         SNNEGuard(chat_openai(server, model_kwargs=aside), n=4, views=ALL).invoke(TALK)
         assert {view_of(asked) for asked in server.requests} == {"plain"}
         assert len(server.samples) >= 4
+
+
+# -- The self-check --------------------------------------------------------------------
+
+PROMPT = SelfCheck().prompt
+
+
+def checking(word: str, **fields: Any) -> Scripted:
+    """Return a script that says a word to a self-check, and Paris to the rest."""
+
+    def script(asked: Asked) -> Answer:
+        is_check = asked.body["messages"][-1]["content"] == PROMPT
+        return Answer(texts=[word], **fields) if is_check else Answer()
+
+    return script
+
+
+@pytest.mark.parametrize("way", CALLS)
+def test_the_model_is_asked_about_its_own_answer(way: str) -> None:
+    with Server(checking("No")) as server:
+        guard = guarded(server, n=4, threshold=0.4, self_check=True)
+        found = metadata_of(ask(guard, way, messages=TALK))
+        check = server.requests[-1].body
+    said = [message["content"] for message in check["messages"]]
+    assert said == ["Be brief.", "Where?", "Paris", PROMPT]
+    assert (check["logprobs"], check["top_logprobs"]) == (True, 5)
+    assert "temperature" not in check
+    assert not check.get("stream")
+    # The server gives No a log-probability of -0.1, and Yes the rest.
+    assert found["self_check"] == pytest.approx(1 - math.exp(-0.1))
+    assert (found["n_used"], found["disagreement"]) == (3, 0.0)
+    assert (found["decision"], found["cost"]["calls"]) == ("accept", 3)
+
+
+@pytest.mark.parametrize(
+    ("word", "fields"),
+    [("I think so.", {}), ("Yes", {"finish": "content_filter"}), ("", {"status": 401})],
+)
+def test_a_check_that_says_nothing_is_named(word: str, fields: Any) -> None:
+    with Server(checking(word, **fields)) as server:
+        found = metadata_of(guarded(server, self_check=True).invoke("Where?"))
+    assert (found["self_check"], found["n_used"]) == (0.5, 4)
+    assert "self_check_unknown" in found["reasons"]
