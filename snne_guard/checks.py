@@ -99,8 +99,8 @@ def check_whole(
     Raises:
         ConfigurationError: It is none.
     """
-    is_whole = isinstance(value, int) and not isinstance(value, bool)
-    if is_whole and least <= value <= most:
+    number = value if isinstance(value, int) and not isinstance(value, bool) else None
+    if number is not None and least <= number <= most:
         return
     upper = f" and at most {most:g}" if math.isfinite(most) else ""
     kind = f"a whole number of at least {least}{upper}"

@@ -13,19 +13,18 @@ import random
 import time
 from collections import Counter
 from collections.abc import Generator, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from snne_guard.call import (
     Call,
+    CallState,
     Draws,
     Outcome,
     Request,
     Work,
     uncertain_answer_error,
 )
-from snne_guard.call_state import CallState
 from snne_guard.decision import Calibration, Verdict
 from snne_guard.errors import (
     ConfigurationError,
@@ -46,7 +45,7 @@ from snne_guard.settings import is_disabled
 from snne_guard.similarity import SIMILARITIES, resolve_similarity
 from snne_guard.spans import SpanJudge, cut, judge_prompt, score_spans
 from snne_guard.types import Assessment, Sample, Score, SpanSimilarity
-from snne_guard.views import View, samples_by_view
+from snne_guard.views import View
 
 __all__ = ["guarded_call", "wants_logprobs"]
 
@@ -75,8 +74,8 @@ def guarded_call(request: Request, /) -> Call:
         ended = yield from _draw_all(call)
         if ended is not None:
             return ended
-        score = yield from _score(call)
-        return (yield from _decide(call, score))
+        call.score = yield from _score(call)
+        return (yield from _decide(call))
     except BaseException as error:  # noqa: BLE001 - whoever called raises it
         call.note("cancelled")
         return call.fail(error)
@@ -136,7 +135,7 @@ def _sample_draws(call: CallState) -> tuple[Draw, ...]:
 
 def _missing_views(call: CallState) -> list[View | None]:
     """Return the views of the samples that are not there yet, one for each."""
-    places = zip(call.views, samples_by_view(call.samples, call.views), strict=True)
+    places = zip(call.request.views, call.samples_in_turn, strict=True)
     return [view for view, sample in places if sample is None]
 
 
@@ -178,7 +177,7 @@ def _top_up(call: CallState) -> Generator[Draws, Any, None]:
         state.n_ignored |= len(call.samples) > had
     if _missing_views(call) and (call.errors or not call.late):
         call.note("samples_failed")
-    call.samples = [*filter(None, samples_by_view(call.samples, call.views))]
+    call.samples = [*filter(None, call.samples_in_turn)]
 
 
 def _without_answer(call: CallState) -> Outcome:
@@ -190,7 +189,7 @@ def _without_answer(call: CallState) -> Outcome:
         return call.fail(GuardTimeoutError(msg, timeout=seconds))
     if call.settings.fallback is None or is_disabled():
         return call.fail(call.answer_error)
-    assessment = call.assess(decision="fallback")
+    assessment = call.assess("fallback")
     error = call.answer_error
     return Outcome(assessment=assessment, delivery="fallback", error=error)
 
@@ -275,45 +274,41 @@ def _method_for(call: CallState, members: Members) -> Method:
 # -- Deciding --------------------------------------------------------------------------
 
 
-def _decide(
-    call: CallState, score: Score | None
-) -> Generator[Draws | Work, Any, Outcome]:
+def _decide(call: CallState) -> Generator[Draws | Work, Any, Outcome]:
     """Return what becomes of the answer."""
-    policy = call.settings.policy
+    policy, score = call.settings.policy, call.score
     if policy.threshold is None:
         call.note("no_threshold")
-    promised: dict[str, Any] = {}
     if score is None:
         verdict = policy.unscored()
     else:
         covered = _threshold_applies(call, score)
-        if not covered:
+        if covered:
+            call.promises = _promises(call, score)
+        else:
             call.note("uncalibrated")
         verdict = policy.scored(score.uncertainty, covered=covered)
-        promised = _promises(call, score) if covered else {}
-    replacement: Any = None
+    chosen: Any = None
     if verdict.delivery == "replacement":
         on_uncertain: Any = call.settings.on_uncertain
-        assessment = call.assess(score, decision=verdict.decision, **promised)
-        result = yield Work(function=partial(on_uncertain, assessment))
-        if isinstance(result, Failure):
-            return replace(call.fail(result.error), assessment=assessment)
-        if isinstance(result, str):
-            try:
-                verdict = _chosen(call, result)
-            except ConfigurationError as error:
-                return replace(call.fail(error), assessment=assessment)
-        else:
-            replacement = result
+        assessment = call.assess(verdict.decision)
+        chosen = yield Work(function=partial(on_uncertain, assessment))
+        if isinstance(chosen, Failure):
+            return call.fail(chosen.error, verdict.decision)
+    if isinstance(chosen, str):
+        try:
+            verdict = _chosen(call, chosen)
+        except ConfigurationError as error:
+            return call.fail(error, verdict.decision)
     if score is not None and verdict.delivery == "answer":
         yield from _score_spans(call)
-    assessment = call.assess(score, decision=verdict.decision, **promised)
+    assessment = call.assess(verdict.decision)
     return Outcome(
         assessment=assessment,
         delivery=verdict.delivery,
         answer=call.answer,
         error=_error(call, assessment) if verdict.delivery == "nothing" else None,
-        replacement=replacement,
+        replacement=chosen,
     )
 
 
@@ -372,13 +367,12 @@ def _judge(
 
 def _promises(call: CallState, score: Score) -> dict[str, Any]:
     """Return what a calibration says of an answer, if its set is complete."""
-    settings = call.settings
-    if score.n != settings.n_members or score.uncertainty is None:
+    made, u = call.settings.calibration, score.uncertainty
+    if not isinstance(made, Calibration) or u is None:
         return {}
-    promises: dict[str, Any] = {"certified": settings.certified}
-    if isinstance(settings.calibration, Calibration):
-        promises["p_wrong"] = settings.calibration.p_wrong(score.uncertainty)
-    return promises
+    if score.n != call.settings.n_members:
+        return {}
+    return {"certified": made.threshold.certified, "p_wrong": made.p_wrong(u)}
 
 
 def _chosen(call: CallState, word: str) -> Verdict:
@@ -396,7 +390,7 @@ def _threshold_applies(call: CallState, score: Score) -> bool:
     if not isinstance(calibration, Calibration) or members is None:
         return True
     check_failed = call.settings.check is not None and call.check_reply is None
-    if check_failed or call.request.views != call.settings.drawn_views:
+    if check_failed or call.request.views != call.settings.sample_views:
         return False
     answer = () if call.answer is None else (call.answer.first,)
     try:

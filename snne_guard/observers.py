@@ -75,6 +75,7 @@ class Observers:
         """Hand an assessment to every observer, from a task."""
         self._collect(assessment)
         for observer in self._observers:
+            result: object
             if inspect.iscoroutinefunction(observer.on_assessment):
                 result = observer.on_assessment(assessment)
             else:
@@ -104,4 +105,3 @@ class Observers:
         self.failures += 1
         kinds = type(observer).__name__, type(error).__name__
         _log.warning("observer %s raised %s", *kinds)  # no text: it may be an answer's
-

@@ -15,7 +15,6 @@ import pytest
 
 from snne_guard.call import Call, Draws, GuardState, Outcome, Request
 from snne_guard.engine import guarded_call, wants_logprobs
-from snne_guard.errors import GuardTimeoutError
 from snne_guard.sampling.replies import Draw, ProviderCapabilities
 from snne_guard.settings import GuardSettings
 from snne_guard.types import Assessment, Sample

@@ -102,6 +102,7 @@ def fails(_: Any) -> Any:
 @pytest.mark.parametrize(
     "rewrite",
     [fails, lambda _: None, lambda _: "Where?", lambda talk: talk[:-1], lambda _: []],
+    ids=["raises", "None", "a text", "drops the turn", "nothing"],
 )
 def test_a_broken_view_says_that_it_is(rewrite: Any, talk: list[Any]) -> None:
     with pytest.raises(SamplingError, match=r"the view 'mine' (raised|did not return)"):
@@ -167,7 +168,7 @@ def test_views_that_make_no_sense_are_refused(views: Any, why: str) -> None:
 async def later(_: Any) -> Any: ...
 
 
-@pytest.mark.parametrize("given", [("a", later), ("a", list, "7")])
+@pytest.mark.parametrize("given", [("a", later), ("a", list, "7")], ids=["1", "2"])
 def test_a_view_that_makes_no_sense_is_refused(given: Any) -> None:
     with pytest.raises(ConfigurationError, match="of the view 'a' to be a plain"):
         View(*given)

@@ -7,15 +7,19 @@ texts, and the user's own functions, run in daemon threads, off the event loop.
 from __future__ import annotations
 
 import asyncio
-import math
-import time
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing, asynccontextmanager
 from typing import Any, Self
 
 from snne_guard.call import Call, Draws, Outcome, Sender, StreamingSender, Work
 from snne_guard.drivers import DriverOptions
-from snne_guard.drivers.threads import Results, in_daemon_thread, with_attempts
+from snne_guard.drivers.threads import (
+    Results,
+    in_daemon_thread,
+    is_past,
+    seconds_until_first,
+    with_attempts,
+)
 from snne_guard.sampling.replies import Draw, Failure, Reply
 from snne_guard.sampling.retrying import asynchronous_retrying
 
@@ -102,11 +106,8 @@ async def _work(wanted: Work) -> Any:  # noqa: ANN401 - whatever the function re
     try:
         if wanted.quick:
             return wanted.function()
-        remaining = None
-        if wanted.deadline is not None:
-            remaining = max(0.0, wanted.deadline - time.monotonic())
         future = asyncio.wrap_future(in_daemon_thread(wanted.function))
-        return await asyncio.wait_for(future, remaining)
+        return await asyncio.wait_for(future, seconds_until_first([wanted.deadline]))
     except Exception as error:  # noqa: BLE001 - a failure is an outcome
         return Failure(error=error)
 
@@ -141,16 +142,13 @@ class _InFlight:
         answer = tasks[0] if wanted.with_answer else None
         waiting = set(tasks)
         while waiting:
-            limits = [until[task] for task in waiting]
-            given = [limit for limit in limits if limit is not None]
-            seconds = max(0.0, min(given) - time.monotonic()) if given else None
+            seconds = seconds_until_first(until[task] for task in waiting)
             done, waiting = await asyncio.wait(
                 waiting, timeout=seconds, return_when=asyncio.FIRST_COMPLETED
             )
             if answer in done and isinstance(answer.result(), Failure):
                 break
-            now = time.monotonic()
-            waiting = {task for task in waiting if (until[task] or math.inf) > now}
+            waiting = {task for task in waiting if not is_past(until[task])}
         return [task.result() if task.done() else None for task in tasks]
 
     @asynccontextmanager

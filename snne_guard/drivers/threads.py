@@ -10,8 +10,8 @@ from __future__ import annotations
 import contextvars
 import threading
 import time
-from collections.abc import Callable, Generator, Sequence
-from concurrent.futures import CancelledError, Future
+from collections.abc import Callable, Generator, Iterable, Sequence
+from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import partial
@@ -22,7 +22,14 @@ from snne_guard.drivers import DriverOptions
 from snne_guard.sampling.replies import Draw, Failure, Reply
 from snne_guard.sampling.retrying import retrying
 
-__all__ = ["in_daemon_thread", "run", "stream", "with_attempts"]
+__all__ = [
+    "in_daemon_thread",
+    "is_past",
+    "run",
+    "seconds_until_first",
+    "stream",
+    "with_attempts",
+]
 
 Results = list[Reply | Failure | None]
 """What came of requests: None for one that was open at its deadline."""
@@ -101,7 +108,7 @@ def _work(wanted: Work) -> Any:  # noqa: ANN401 - whatever the function returns
     try:
         if wanted.deadline is None or wanted.quick:
             return wanted.function()
-        remaining = max(0.0, wanted.deadline - time.monotonic())
+        remaining = seconds_until_first([wanted.deadline])
         return in_daemon_thread(wanted.function).result(remaining)
     except Exception as error:  # noqa: BLE001 - a failure is an outcome
         return Failure(error=error)
@@ -114,7 +121,6 @@ class _InFlight:
         self.options = options
         self._sender = sender
         self._ended = threading.Event()
-        self._changed = threading.Condition()
 
     def __enter__(self) -> Self:
         return self
@@ -131,17 +137,21 @@ class _InFlight:
         here = wanted.draws[: wanted.with_answer and free]
         away = wanted.draws[len(here) :]
         futures = [in_daemon_thread(partial(self._send, draw)) for draw in away]
-        for future in futures:
-            future.add_done_callback(self._wake)
         return [*map(self._send_here, here), *futures]
 
     def wait(
         self, wanted: Draws, futures: Sequence[Future[Reply | Failure]]
     ) -> Results:
         """Return what came of requests by their deadlines."""
-        with self._changed:
-            while not _settled(wanted, futures):
-                self._changed.wait(_next_deadline(wanted, futures))
+        until = dict(zip(futures, wanted.deadlines, strict=True))
+        answer = futures[0] if wanted.with_answer else None
+        waiting = set(futures)
+        while waiting:
+            seconds = seconds_until_first(until[future] for future in waiting)
+            done, waiting = wait(waiting, seconds, FIRST_COMPLETED)
+            if answer in done and isinstance(answer.result(), Failure):
+                break
+            waiting = {future for future in waiting if not is_past(until[future])}
         return [future.result() if future.done() else None for future in futures]
 
     @contextmanager
@@ -153,10 +163,6 @@ class _InFlight:
             yield
         finally:
             self.options.limiter.release(slot)
-
-    def _wake(self, _: Future[Any]) -> None:
-        with self._changed:
-            self._changed.notify_all()
 
     def _send_here(self, draw: Draw) -> Future[Reply | Failure]:
         sent: Future[Reply | Failure] = Future()
@@ -212,26 +218,12 @@ def in_daemon_thread(function: Callable[[], Any]) -> Future[Any]:
     return future
 
 
-def _settled(wanted: Draws, futures: Sequence[Future[Reply | Failure]]) -> bool:
-    """Return whether nothing is left to wait for."""
-    now = time.monotonic()
-    answer = futures[0] if wanted.with_answer else None
-    if answer and answer.done() and isinstance(answer.result(), Failure):
-        return True
-    return all(
-        future.done() or (deadline is not None and deadline <= now)
-        for future, deadline in zip(futures, wanted.deadlines, strict=True)
-    )
+def seconds_until_first(deadlines: Iterable[float | None]) -> float | None:
+    """Return the seconds until the first of some deadlines, None where none is set."""
+    given = [deadline for deadline in deadlines if deadline is not None]
+    return max(0.0, min(given) - time.monotonic()) if given else None
 
 
-def _next_deadline(
-    wanted: Draws, futures: Sequence[Future[Reply | Failure]]
-) -> float | None:
-    """Return the seconds until the next deadline of an open request."""
-    now = time.monotonic()
-    open_until = [
-        deadline - now
-        for future, deadline in zip(futures, wanted.deadlines, strict=True)
-        if not future.done() and deadline is not None and deadline > now
-    ]
-    return min(open_until) if open_until else None
+def is_past(deadline: float | None) -> bool:
+    """Return whether a deadline is over; None never is."""
+    return deadline is not None and deadline <= time.monotonic()

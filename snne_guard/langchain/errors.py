@@ -29,10 +29,10 @@ class SamplingError(errors.SamplingError, _ModelError):
 
 def as_model_error(error: BaseException) -> BaseException:
     """Return the engine's error as a ``ModelError``, any other as it is."""
-    kinds: dict[Any, Any]
     kinds = {kind.__base__: kind for kind in (UncertainAnswerError, SamplingError)}
-    kind = kinds.get(type(error))
+    kind: Any = kinds.get(type(error))
     if kind is None:
         return error
     fields = {name: value for name, value in vars(error).items() if name[0] != "_"}
-    return kind(*error.args, **fields)
+    made: BaseException = kind(*error.args, **fields)
+    return made

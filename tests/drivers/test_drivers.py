@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-import threading
 import time
-from collections.abc import Sequence
-from typing import Any
 
-import numpy as np
 import pytest
 
 from snne_guard.drivers import DriverOptions, threads

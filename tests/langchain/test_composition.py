@@ -11,7 +11,7 @@ from langchain_core.output_parsers import StrOutputParser
 from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.runnables import ConfigurableField
 
-from snne_guard import ConfigurationError, SNNEGuard, UncertainAnswerError
+from snne_guard import ConfigurationError, SNNEGuard
 from tests.langchain.support import (
     MODEL,
     WHOLE,
@@ -21,7 +21,7 @@ from tests.langchain.support import (
     in_loop,
     metadata_of,
 )
-from tests.support.openai_server import APART, Answer, Asked, Server, always, split
+from tests.support.openai_server import APART, Server, always, split
 
 WRAPPERS: dict[str, Callable[[Any], Any]] = {
     "bind": lambda model: model.bind(stop=["!"]),

@@ -14,7 +14,7 @@ from langchain_core.rate_limiters import BaseRateLimiter
 from pydantic import Field
 
 from snne_guard import SamplingError, SNNEGuard
-from tests.langchain.support import MODEL, WHOLE, ask, chat_openai, guarded, metadata_of
+from tests.langchain.support import WHOLE, ask, chat_openai, guarded, metadata_of
 from tests.support.openai_server import (
     Answer,
     Asked,
