@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from langchain_core.callbacks import (
-    AsyncCallbackManager,
     AsyncCallbackManagerForLLMRun,
     CallbackManager,
     CallbackManagerForLLMRun,
@@ -211,7 +210,7 @@ def streamed(item: ChatGenerationChunk | Outcome) -> ChatGenerationChunk:
         plain = item.message.model_copy(update={"usage_metadata": None})
         return item.model_copy(update={"message": plain})
     if item.error is not None:
-        raise as_model_error(item.error)
+        raise item.error
     end = AIMessageChunk(
         content="",
         response_metadata={_KEY: item.assessment.to_metadata()},
@@ -224,7 +223,7 @@ def streamed(item: ChatGenerationChunk | Outcome) -> ChatGenerationChunk:
 def assessment_of(outcome: Outcome) -> Assessment:
     """Return the assessment, or raise what ended the call before one was made."""
     if outcome.failure is not None:
-        raise as_model_error(outcome.failure)
+        raise outcome.failure
     return outcome.assessment
 
 
@@ -235,9 +234,7 @@ def child_config(run: _Run) -> RunnableConfig:
     """
     if run is None:
         return {"callbacks": []}
-    is_async = isinstance(run, AsyncCallbackManagerForLLMRun)
-    kind: Any = AsyncCallbackManager if is_async else CallbackManager
-    manager = kind(
+    manager = CallbackManager(
         handlers=list(run.inheritable_handlers),
         inheritable_handlers=list(run.inheritable_handlers),
         parent_run_id=run.run_id,
