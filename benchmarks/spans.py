@@ -42,7 +42,7 @@ from benchmarks.scores import SHARED
 from snne_guard import score_spans
 from snne_guard.similarity import content_f1, rouge_l, unicode_tokens
 from snne_guard.similarity.words import FUNCTION_WORDS
-from snne_guard.spans import cut
+from snne_guard.spans.cutting import cut
 from snne_guard.types import FloatArray
 
 FILE = SHARED / "sentences_wikibio.jsonl"

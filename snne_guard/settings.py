@@ -22,7 +22,8 @@ from snne_guard.observers import Observers
 from snne_guard.scorers import Method, resolve_method
 from snne_guard.self_check import SelfCheck
 from snne_guard.similarity import resolve_similarity
-from snne_guard.spans import cutters, resolve_span_similarity
+from snne_guard.spans.cutting import cutters
+from snne_guard.spans.scoring import resolve_span_similarity
 from snne_guard.types import (
     Assessment,
     Observer,

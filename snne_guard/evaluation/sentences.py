@@ -7,7 +7,7 @@ import numpy as np
 from snne_guard.evaluation.metrics import auroc
 from snne_guard.evaluation.recordings import Recording
 from snne_guard.evaluation.results import SentenceRanking
-from snne_guard.spans import labelled_spans
+from snne_guard.spans.scoring import labelled_spans
 
 __all__ = ["SentenceTable"]
 

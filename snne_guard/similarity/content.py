@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from itertools import combinations
 
 import numpy as np
-from rapidfuzz.distance import LCSseq
 
 from snne_guard.similarity.lexical import (
     ALMOST_ONE,
     characters,
+    common_length,
     distinct_texts,
     spread,
 )
@@ -230,11 +229,7 @@ class _Pairs:
         sides = [self._encode(answer, changed, scale) for answer in (a, b)]
         if not all(sides):  # of function words alone
             sides = [self._encode(answer, changed, 1) for answer in (a, b)]
-        heads = [side[:CONTENT_WEIGHT] for side in sides]
-        shared, (of_a, of_b) = LCSseq.similarity(*heads), map(len, sides)
-        if max(of_a, of_b) > CONTENT_WEIGHT:
-            tails = [Counter(side[CONTENT_WEIGHT:]) for side in sides]
-            shared = min(shared + (tails[0] & tails[1]).total(), of_a, of_b)
+        shared, (of_a, of_b) = common_length(*sides, CONTENT_WEIGHT), map(len, sides)
         value = shared / (of_a + of_b) + shared / min(of_a, of_b) / 2
         return min(value, ALMOST_ONE)
 
@@ -242,8 +237,6 @@ class _Pairs:
         """Return an answer with a character for each unit of weight."""
         weights = {**answer.weights, **changed} if changed else answer.weights
         character = self._character
-        if scale == 1:
-            return "".join([character[word] * weights[word] for word in answer.tokens])
         units = {w: character[w] * (weights[w] // scale) for w in answer.words}
         return "".join([units[word] for word in answer.tokens])
 

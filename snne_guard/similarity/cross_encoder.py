@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from itertools import permutations
 
 import numpy as np
 
 from snne_guard.errors import ConfigurationError, InputError
-from snne_guard.similarity.lexical import check_texts, distinct_texts, spread
+from snne_guard.similarity.lexical import check_texts, compare_ordered
 from snne_guard.similarity.local_models import LocalModel, model_name
 from snne_guard.types import FloatArray
 
@@ -65,14 +64,8 @@ class CrossEncoder:
     ) -> FloatArray:
         """Return how alike the texts are: the mean of both orders."""
         del question
-        distinct = distinct_texts(texts)
-        matrix: FloatArray = np.eye(len(distinct))
-        places = list(permutations(range(len(distinct)), 2))
-        if places:
-            rows, columns = zip(*places, strict=True)
-            pairs = [(distinct[i], distinct[j]) for i, j in places]
-            matrix[rows, columns] = self._alike(pairs)
-        return spread((matrix + matrix.T) / 2, distinct, texts)
+        matrix = compare_ordered(texts, self._alike, equal=1.0)
+        return (matrix + matrix.T) / 2
 
     def token_importance(
         self, question: str | None, tokens: Sequence[str], /
@@ -110,10 +103,9 @@ class CrossEncoder:
 
     def _alike(self, pairs: Sequence[tuple[str, str]]) -> FloatArray:
         shared = LocalModel.of("CrossEncoder", self.model, device=self.device)
-        outputs = shared.run(lambda model: model.config.num_labels)
-        if outputs != 1:
-            msg = f"expected {self.name} to have one output, got {outputs}"
-            raise ConfigurationError(msg)
         alike = shared.run(lambda model: model.predict(pairs, show_progress_bar=False))
-        shares: FloatArray = np.asarray(alike, dtype=np.float64).clip(0.0, 1.0)
+        if alike.ndim != 1:
+            msg = f"expected {self.name} to have one output, got {alike.shape[1]}"
+            raise ConfigurationError(msg)
+        shares: FloatArray = alike.astype(np.float64).clip(0.0, 1.0)
         return shares

@@ -12,7 +12,7 @@ import numpy as np
 from snne_guard.checks import as_floats
 from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.similarity.lexical import distinct_texts, spread
-from snne_guard.similarity.local_models import LocalModel
+from snne_guard.similarity.local_models import LocalModel, name_of
 from snne_guard.types import FloatArray
 
 __all__ = ["Embedding"]
@@ -70,7 +70,9 @@ class Embedding:
     @property
     def name(self) -> str:
         """``"embedding:"`` and the model."""
-        return f"embedding:{_name_of(self.model)}"
+        if isinstance(self.model, str | os.PathLike):
+            return f"embedding:{os.fspath(self.model)}"
+        return f"embedding:{name_of(self.model, 'model', 'model_name')}"
 
     def __call__(
         self, texts: Sequence[str], /, *, question: str | None = None
@@ -97,14 +99,12 @@ class Embedding:
 
     def _vectors(self, texts: list[str]) -> FloatArray:
         vectors = as_floats(self._encode(texts), what=f"vectors of {self.name}")
-        if vectors.ndim != 2 or len(vectors) != len(texts) or not vectors.size:  # noqa: PLR2004 - a matrix
+        of_each = vectors.ndim == 2 and len(vectors) == len(texts) and vectors.size  # noqa: PLR2004 - a matrix
+        if not of_each or not np.isfinite(vectors).all():
             msg = (
-                f"expected {self.name} to give an array of shape ({len(texts)}, d), "
-                f"got {vectors.shape}"
+                f"expected {self.name} to give a vector of finite numbers for each of "
+                f"{len(texts)} texts, got an array of shape {vectors.shape}"
             )
-            raise InputError(msg)
-        if not np.isfinite(vectors).all():
-            msg = f"expected {self.name} to give finite numbers, got NaN or infinity"
             raise InputError(msg)
         return vectors
 
@@ -118,13 +118,3 @@ class Embedding:
             )
         embed = getattr(self.model, "embed_documents", self.model)
         return embed(texts)
-
-
-def _name_of(model: object) -> str:
-    if isinstance(model, str | os.PathLike):
-        return str(os.fspath(model))
-    for attribute in ("model", "model_name", "__qualname__"):
-        name = getattr(model, attribute, None)
-        if isinstance(name, str) and name:
-            return name
-    return type(model).__qualname__

@@ -71,13 +71,9 @@ class Match:
     ) -> BoolArray:
         """Return which texts have the same key; a transitive relation."""
         del question
-        ids: dict[Hashable, int] = {}
-        place = {
-            text: ids.setdefault(self.key(text), len(ids))
-            for text in distinct_texts(texts)
-        }
-        keys = np.array([place[text] for text in texts], dtype=np.intp)
-        return np.equal.outer(keys, keys)
+        keys = {text: self.key(text) for text in distinct_texts(texts)}
+        same = [[keys[a] == keys[b] for b in texts] for a in texts]
+        return np.array(same, dtype=np.bool_).reshape(len(texts), len(texts))
 
 
 def normalised_text(text: str, /) -> str:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
-from itertools import combinations
-from typing import Literal
+from itertools import combinations, permutations
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from rapidfuzz.distance import LCSseq
 from rapidfuzz.process import cdist
 
@@ -21,6 +22,8 @@ __all__ = [
     "ROUGE_L_TOKENS",
     "characters",
     "check_texts",
+    "common_length",
+    "compare_ordered",
     "distinct_texts",
     "rouge_l",
     "rouge_l_paper",
@@ -92,33 +95,37 @@ def rouge_l(
     counts = np.array([*map(len, encoded)], dtype=np.float64)
     totals = counts[:, None] + counts
     if counts.max() > ROUGE_L_TOKENS:
-        matrix = _of_long(encoded, totals)
+        matrix = _common_lengths(encoded)
     else:
         matrix = cdist(encoded, encoded, scorer=LCSseq.similarity, dtype=np.float64)
-        if not counts.all():
-            empty = totals == 0
-            matrix[empty], totals[empty] = 0.5 if tokens == "unicode" else 0.0, 1.0
-        matrix *= 2.0
-        matrix /= totals
+    if not counts.all():
+        empty = totals == 0
+        matrix[empty], totals[empty] = 0.5 if tokens == "unicode" else 0.0, 1.0
+    matrix *= 2.0
+    matrix /= totals
     matrix = spread(matrix, distinct, texts)
     np.fill_diagonal(matrix, 1.0)  # of a text without rouge-score's tokens
     return matrix
 
 
-def _of_long(encoded: Sequence[str], totals: FloatArray) -> FloatArray:
-    """Return F1 where some text is too long for its order to be compared."""
-    heads = [text[:ROUGE_L_TOKENS] for text in encoded]
-    common = cdist(heads, heads, scorer=LCSseq.similarity, dtype=np.float64)
-    tails = [Counter(text[ROUGE_L_TOKENS:]) for text in encoded]
-    for i, j in combinations(range(len(encoded)), 2):
-        common[i, j] += (tails[i] & tails[j]).total()
-        most = totals[i, j] / 2
-        if encoded[i] != encoded[j]:
-            most *= ALMOST_ONE
-        common[i, j] = common[j, i] = min(common[i, j], most)
-    np.fill_diagonal(common, totals.diagonal() / 2)
-    matrix: FloatArray = 2.0 * common / np.where(totals, totals, 1.0)
-    return matrix
+def _common_lengths(encoded: Sequence[str]) -> FloatArray:
+    """Return what long texts have in common: less than all unless they are equal."""
+    common: FloatArray = np.zeros((len(encoded), len(encoded)))
+    for (i, a), (j, b) in combinations(enumerate(encoded), 2):
+        most = (len(a) + len(b)) / 2 * (1.0 if a == b else ALMOST_ONE)
+        common[i, j] = common[j, i] = min(common_length(a, b, ROUGE_L_TOKENS), most)
+    return common
+
+
+def common_length(a: str, b: str, limit: int, /) -> int:
+    """Return the length of the longest common subsequence, in linear time.
+
+    After the first ``limit`` characters common ones count in any order.
+    """
+    shared: int = LCSseq.similarity(a[:limit], b[:limit])
+    if max(len(a), len(b)) > limit:
+        shared += (Counter(a[limit:]) & Counter(b[limit:])).total()
+    return min(shared, len(a), len(b))
 
 
 def rouge_l_paper(
@@ -162,6 +169,31 @@ def spread(
     place = {text: row for row, text in enumerate(distinct)}
     places = [place[text] for text in texts]
     return matrix[np.ix_(places, places)]
+
+
+def compare_ordered(
+    texts: Sequence[str],
+    compare: Callable[[list[tuple[str, str]]], ArrayLike],
+    /,
+    *,
+    equal: ArrayLike,
+) -> NDArray[Any]:
+    """Return what is said of each ordered pair of texts, asked once for distinct ones.
+
+    Args:
+        texts: The ``n`` texts.
+        compare: Takes pairs and returns something for each.
+        equal: What is said of equal texts, without asking.
+    """
+    distinct = distinct_texts(texts)
+    n = len(distinct)
+    table = np.tile(np.asarray(equal), (n, n, *[1] * np.ndim(equal)))
+    places = list(permutations(range(n), 2))
+    if places:
+        rows, columns = zip(*places, strict=True)
+        pairs = list(permutations(distinct, 2))
+        table[rows, columns] = compare(pairs)
+    return spread(table, distinct, texts)
 
 
 def characters(tokens: AbstractSet[str], /) -> dict[str, str]:

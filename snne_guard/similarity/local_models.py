@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable
+from functools import cache
 from importlib import import_module
 from typing import Any, Literal, TypeVar
 
@@ -15,14 +16,13 @@ from snne_guard.errors import (
     SnneGuardError,
 )
 
-__all__ = ["LocalModel", "model_name"]
+__all__ = ["LocalModel", "model_name", "name_of"]
 
 Result = TypeVar("Result")
 Kind = Literal["CrossEncoder", "SentenceTransformer"]
 
 _EXTRAS = {"CrossEncoder": "nli", "SentenceTransformer": "embeddings"}
 
-_LOADED: dict[tuple[str, str, str | None], LocalModel] = {}
 _LOADING = threading.Lock()
 
 
@@ -33,9 +33,9 @@ class LocalModel:
         self._name, self._model = name, model
         self._turn = threading.Lock()
 
-    @classmethod
+    @staticmethod
     def of(
-        cls, kind: Kind, model: str | os.PathLike[str], *, device: str | None
+        kind: Kind, model: str | os.PathLike[str], *, device: str | None
     ) -> LocalModel:
         """Return the shared model, loaded at the first call. Its own code is never run.
 
@@ -48,12 +48,8 @@ class LocalModel:
             MissingExtraError: sentence-transformers is not installed.
             ConfigurationError: The model cannot be loaded.
         """
-        name = model_name(model)
-        key = (kind, name, device)
-        with _LOADING:
-            if key not in _LOADED:
-                _LOADED[key] = cls(name, _load(kind, name, device))
-            return _LOADED[key]
+        with _LOADING:  # or two threads would load it twice
+            return _load(kind, model_name(model), device)
 
     def run(self, work: Callable[[Any], Result]) -> Result:
         """Return the result of a function of the model, run by one thread at a time.
@@ -83,14 +79,27 @@ def model_name(model: object) -> str:
     return str(os.fspath(model))
 
 
-def _load(kind: Kind, name: str, device: str | None) -> Any:  # noqa: ANN401 - of torch
+def name_of(thing: object, *attributes: str) -> str:
+    """Return the first of its attributes that is a name, else what Python calls it."""
+    for attribute in (*attributes, "__qualname__"):
+        name = getattr(thing, attribute, None)
+        if isinstance(name, str) and name:
+            return name
+    return type(thing).__qualname__
+
+
+@cache
+def _load(kind: Kind, name: str, device: str | None) -> LocalModel:
     try:
         library: Any = import_module("sentence_transformers")
     except ImportError as error:
         needed = f"{error.name or 'sentence-transformers'} (for {name})"
         raise MissingExtraError(needed, extra=_EXTRAS[kind]) from error
     try:
-        return getattr(library, kind)(name, device=device)
+        model: Any = getattr(library, kind)(name, device=device)
     except (OSError, ValueError, RuntimeError) as error:
         msg = f"the model {name!r} cannot be loaded: {error}"
         raise ConfigurationError(msg) from error
+    if kind == "CrossEncoder":  # an answer's "[SEP]" does not make two answers of it
+        model.tokenizer.split_special_tokens = True
+    return LocalModel(name, model)

@@ -5,14 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from itertools import permutations
+from functools import partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
 from snne_guard.errors import ConfigurationError
 from snne_guard.similarity.exact import normalised_text
-from snne_guard.similarity.lexical import distinct_texts, spread
+from snne_guard.similarity.lexical import compare_ordered
 from snne_guard.similarity.local_models import LocalModel, model_name
 from snne_guard.types import BoolArray, FloatArray
 
@@ -25,6 +26,7 @@ DEFAULT_NLI_MODEL = "microsoft/deberta-v2-xlarge-mnli"
 _TOKENS = 512
 _CLASSES = ("contradiction", "neutral", "entailment")  # the last axis of tables
 _CONTRADICTION, _NEUTRAL, _ENTAILMENT = range(3)
+_CERTAIN = np.eye(3)
 
 
 def equivalence(probabilities: FloatArray, *, strict: bool = True) -> BoolArray:
@@ -88,8 +90,9 @@ class NLI:
     """An NLI model, by the ``CrossEncoder`` of sentence-transformers (extra ``nli``).
 
     It gives a similarity (how far two answers entail each other), an equivalence (which
-    mean the same) and the probabilities behind both. The model is loaded at first use
-    and shared in the process.
+    mean the same) and the probabilities behind both. Where there is a question, it is
+    put before both answers, as in the paper. The model is loaded at first use and
+    shared in the process.
 
     A model reads a limited number of tokens of a pair, usually 512. Where the question
     does not fit beside two answers it is left out; the ends of longer answers are not
@@ -100,8 +103,6 @@ class NLI:
         model: Name on the Hugging Face Hub, or the path of a folder. Code that comes
             with a model is never run.
         device: Such as ``"cuda:1"``; None for the best.
-        condition_on_question: Whether the question, where there is one, is put before
-            both answers, as in the paper for question answering.
         strict: What it takes to mean the same, as for ``equivalence``.
 
     Raises:
@@ -124,7 +125,6 @@ class NLI:
     model: str | os.PathLike[str] = DEFAULT_NLI_MODEL
     _: KW_ONLY
     device: str | None = None
-    condition_on_question: bool = True
     strict: bool = True
     name: str = field(init=False, repr=False)
 
@@ -153,102 +153,54 @@ class NLI:
             ``(n, n, 3)`` float64: premise, hypothesis, then the probabilities of
             contradiction, neutral and entailment. Equal texts are ``(0, 0, 1)``.
         """
-        distinct = distinct_texts(texts)
-        n = len(distinct)
-        table = np.tile(np.eye(3)[_ENTAILMENT], (n, n, 1))
-        if n > 1:
-            asked = question if self.condition_on_question else None
-            shared = LocalModel.of("CrossEncoder", self.model, device=self.device)
-            shared.run(lambda model: self._fill(table, model, distinct, asked))
-        return spread(table, distinct, texts)
+        ask = partial(self.of_pairs, question=question)
+        return compare_ordered(texts, ask, equal=_CERTAIN[_ENTAILMENT])
 
-    def of_pairs(self, pairs: Sequence[tuple[str, str]], /) -> FloatArray:
+    def of_pairs(
+        self, pairs: Sequence[tuple[str, str]], /, *, question: str | None = None
+    ) -> FloatArray:
         """Return what the model says of pairs of a premise and a hypothesis.
 
         Returns:
             ``(m, 3)`` float64: the probabilities of contradiction, neutral, entailment.
         """
-        if not pairs:
-            return np.zeros((0, 3))
         shared = LocalModel.of("CrossEncoder", self.model, device=self.device)
-        return shared.run(lambda model: self._predict(model, _Reader(model, ()), pairs))
+        return shared.run(lambda model: self._predict(model, pairs, question or ""))
 
     def _predict(
         self,
         model: Any,  # noqa: ANN401 - of torch
-        reader: _Reader,
-        pairs: Sequence[Sequence[str]],
+        pairs: Sequence[tuple[str, str]],
+        question: str,
     ) -> FloatArray:
-        """Return the classes' probabilities of pairs."""
-        columns = _columns(model, self.name)
-        read = [[reader.without_marks(text) for text in pair] for pair in pairs]
+        columns, room = _columns(model, self.name), _room(model)
+        texts = {question, *chain.from_iterable(pairs)}
+        ids = {text: _token_ids(model.tokenizer, text) for text in texts}
+        read, blind = [], []
+        for a, b in pairs:
+            fits = len(ids[a]) + len(ids[b]) + 2 * len(ids[question]) <= room
+            before = f"{question} " if question and fits else ""
+            read.append((before + a, before + b))
+            same = ids[a][: room // 2] == ids[b][: room // 2]
+            blind.append(same and normalised_text(a) != normalised_text(b))
         outputs = model.predict(read, apply_softmax=True, show_progress_bar=False)
         probabilities: FloatArray = outputs[:, columns].astype(np.float64)
+        probabilities[blind] = _CERTAIN[_NEUTRAL]
         return probabilities
 
-    def _fill(
-        self,
-        table: FloatArray,
-        model: Any,  # noqa: ANN401 - of torch
-        distinct: Sequence[str],
-        question: str | None,
-    ) -> None:
-        """Write what the model says of distinct texts into their table."""
-        reader = _Reader(model, distinct)
-        asked = 0 if question is None else len(reader.tokens(question))
-        places, pairs = [], []
-        for i, j in permutations(range(len(distinct)), 2):
-            a, b = distinct[i], distinct[j]
-            if reader.look_alike(a, b):
-                table[i, j] = np.eye(3)[_NEUTRAL]
-                continue
-            fits = reader.length(a, b) + 2 * asked <= reader.room
-            before = f"{question} " if question is not None and fits else ""
-            places.append((i, j))
-            pairs.append([f"{before}{text}" for text in (a, b)])
-        if pairs:
-            rows, across = zip(*places, strict=True)
-            table[rows, across] = self._predict(model, reader, pairs)
+
+def _room(model: Any) -> int:  # noqa: ANN401 - of torch
+    """Return how many tokens of a pair a model reads."""
+    positions = getattr(model.config, "max_position_embeddings", _TOKENS)
+    limit = min(model.tokenizer.model_max_length, positions)
+    return int(limit - model.tokenizer.num_special_tokens_to_add(pair=True))
 
 
-class _Reader:
-    """What a model sees of texts.
-
-    Args:
-        model: A ``CrossEncoder`` of sentence-transformers.
-        texts: The texts that are compared.
-    """
-
-    def __init__(self, model: Any, texts: Sequence[str]) -> None:  # noqa: ANN401 - of torch
-        self._tokenizer = model.tokenizer
-        positions = getattr(model.config, "max_position_embeddings", _TOKENS)
-        limit = min(self._tokenizer.model_max_length, positions)
-        self.room = int(limit - self._tokenizer.num_special_tokens_to_add(pair=True))
-        self._seen = {text: self.tokens(text) for text in texts}
-
-    def tokens(self, text: str) -> list[int]:
-        """Return the ids of the tokens at the start of a text."""
-        # No model reads more, and a tokenizer takes its time.
-        window = self.without_marks(text[: 20 * _TOKENS])
-        encoded = self._tokenizer(window, add_special_tokens=False, verbose=False)
-        return list(encoded["input_ids"])
-
-    def length(self, a: str, b: str) -> int:
-        """Return how many tokens two texts have together."""
-        return len(self._seen[a]) + len(self._seen[b])
-
-    def look_alike(self, a: str, b: str) -> bool:
-        """Return whether the model sees the same tokens of two different texts."""
-        half = self.room // 2
-        same = self._seen[a][:half] == self._seen[b][:half]
-        return same and normalised_text(a) != normalised_text(b)
-
-    def without_marks(self, text: str) -> str:
-        """Break up marks such as [SEP], by which one text could pass for two."""
-        for mark in self._tokenizer.all_special_tokens:
-            if len(mark) > 1:
-                text = text.replace(mark, f"{mark[0]} {mark[1:]}")
-        return text
+def _token_ids(tokenizer: Any, text: str) -> list[int]:  # noqa: ANN401 - as above
+    """Return the tokens at the start of a text: no model reads more than that."""
+    window = text[: 20 * _TOKENS]
+    encoded = tokenizer(window, add_special_tokens=False, verbose=False)
+    return list(encoded["input_ids"])
 
 
 def _columns(model: Any, name: str) -> list[int]:  # noqa: ANN401 - of torch

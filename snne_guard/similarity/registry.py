@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import cache
 from types import MappingProxyType
 
+from snne_guard.checks import check_function
 from snne_guard.errors import ConfigurationError
 from snne_guard.similarity.content import content_f1
 from snne_guard.similarity.cross_encoder import DEFAULT_CROSS_ENCODER, CrossEncoder
 from snne_guard.similarity.embedding import Embedding
 from snne_guard.similarity.exact import exact, normalised, numeric
 from snne_guard.similarity.lexical import rouge_l, rouge_l_paper
+from snne_guard.similarity.local_models import name_of
 from snne_guard.similarity.nli import DEFAULT_NLI_MODEL, NLI
 from snne_guard.similarity.structured import structured
 from snne_guard.types import Similarity
@@ -32,13 +35,15 @@ SIMILARITIES: Mapping[str, Similarity] = MappingProxyType(
 )
 """The similarities of this library by the name that a guard or ``score`` takes."""
 
-_FAMILIES: Mapping[str, Callable[[str], Similarity]] = MappingProxyType(
-    {"nli": NLI, "embedding": Embedding, "cross_encoder": CrossEncoder}
+_FAMILIES: Mapping[str, tuple[Callable[[str], Similarity], str]] = MappingProxyType(
+    {
+        "nli": (NLI, DEFAULT_NLI_MODEL),
+        "embedding": (Embedding, ""),
+        "cross_encoder": (CrossEncoder, DEFAULT_CROSS_ENCODER),
+    }
 )
-"""Similarities that a model computes: the name before the colon. The part after it
-names the model."""
-
-_DEFAULT_MODELS = {"nli": DEFAULT_NLI_MODEL, "cross_encoder": DEFAULT_CROSS_ENCODER}
+"""Similarities that a model computes, and the model where none is named: the name
+before the colon. The part after it names the model."""
 
 
 def resolve_similarity(
@@ -71,43 +76,32 @@ def resolve_similarity(
     if similarity is None:
         similarity = "content_f1"
     if isinstance(similarity, str):
-        if similarity in SIMILARITIES:
-            return similarity, SIMILARITIES[similarity]
-        similarity = _of_family(similarity)
-    _check_call(similarity)
-    return _name_of(similarity), similarity
+        return _named(similarity)
+    if not callable(similarity):
+        raise _unknown(similarity)
+    check_function(similarity, what="similarity")
+    name = name_of(similarity, "name")
+    with suppress(ValueError):  # of code that is not Python's
+        takes = inspect.signature(similarity)
+        try:
+            takes.bind([], question=None)
+        except TypeError as error:
+            msg = f"expected similarity(texts, question=None), got {name}{takes}"
+            raise ConfigurationError(msg) from error
+    return name, similarity
 
 
 @cache
-def _of_family(name: str) -> Similarity:
+def _named(name: str) -> tuple[str, Similarity]:
+    """Return the similarity of a name: one object each, which shares its model."""
+    if name in SIMILARITIES:
+        return name, SIMILARITIES[name]
     family, _, model = name.partition(":")
-    model = model or _DEFAULT_MODELS.get(family, "")
-    if family not in _FAMILIES or not model:
+    make, default = _FAMILIES.get(family, (None, ""))
+    if make is None or not (model or default):
         raise _unknown(name)
-    return _FAMILIES[family](model)
-
-
-def _check_call(similarity: Similarity) -> None:
-    """Raise ConfigurationError for what cannot be called as a similarity is."""
-    given: object = similarity
-    if not callable(given):
-        raise _unknown(given)
-    call = getattr(similarity, "__call__", similarity)  # noqa: B004 - of objects, too
-    if any(map(inspect.iscoroutinefunction, (similarity, call))):
-        msg = f"expected a plain function, got {_name_of(similarity)}, which is async"
-        raise ConfigurationError(msg)
-    try:
-        takes = inspect.signature(similarity)
-    except (TypeError, ValueError):  # of code that is not Python's
-        return
-    try:
-        takes.bind([], question=None)
-    except TypeError as error:
-        msg = (
-            "expected a similarity that is called as similarity(texts, question=None), "
-            f"got {_name_of(similarity)}{takes}"
-        )
-        raise ConfigurationError(msg) from error
+    similarity = make(model or default)
+    return name_of(similarity, "name"), similarity
 
 
 def _unknown(similarity: object) -> ConfigurationError:
@@ -115,11 +109,3 @@ def _unknown(similarity: object) -> ConfigurationError:
     return ConfigurationError(
         f"expected similarity to be a callable or one of {known}, got {similarity!r}"
     )
-
-
-def _name_of(similarity: Similarity) -> str:
-    for attribute in ("name", "__qualname__"):
-        name = getattr(similarity, attribute, None)
-        if isinstance(name, str) and name:
-            return name
-    return type(similarity).__qualname__

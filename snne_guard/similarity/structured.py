@@ -167,9 +167,7 @@ class _Structured:
         distinct = distinct_texts(texts)
         values = [read_json(text) for text in distinct]
         strings = cache(_rouge_l)  # for this call alone
-        matrix: FloatArray = np.eye(len(distinct))
-        if any(value is NOT_JSON for value in values):
-            matrix = rouge_l(list(distinct))
+        matrix = rouge_l(distinct)
         for i, j in combinations(range(len(distinct)), 2):
             if values[i] is not NOT_JSON and values[j] is not NOT_JSON:
                 value = alike_values(values[i], values[j], strings)

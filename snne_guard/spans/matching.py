@@ -19,9 +19,7 @@ _COMMON = 25
 with the length of the texts and not with its square."""
 
 _WINDOW = 1_000
-"""Characters of a text that an NLI model reads at once, as whole sentences."""
-_WINDOWS = 4
-"""Windows of a long text that are read: those that share most with the part."""
+"""Characters of a text that an NLI model reads, as whole sentences."""
 
 
 def word_match(
@@ -63,13 +61,13 @@ def word_match(
 class NLIMatch:
     """Compares by a model of natural language inference.
 
-    A text is read in windows of whole sentences. With the highest probability of
-    entailment e and of contradiction c in any of them, the match is (1 + e - c) / 2: a
-    part that is not mentioned counts half, as for a judge.
+    With the probabilities of entailment e and of contradiction c the match is
+    (1 + e - c) / 2: a part that is not mentioned counts half, as for a judge. Of a long
+    text the model reads about 1,000 characters, the whole sentences in a row that share
+    most words with the part.
     """
 
     def __init__(self, nli: NLI) -> None:
-        self.name = nli.name
         self._nli = nli
 
     def __call__(
@@ -82,22 +80,17 @@ class NLIMatch:
     ) -> FloatArray:
         """Return the ``(m, k)`` matches."""
         asked = asked_words(question or "")
-        hypotheses = [plain(part) for part in parts]
+        wanted = [plain(part) for part in parts]
+        words = [WeighedWords(part) for part in wanted]
         pairs: list[tuple[str, str]] = []
-        places: list[tuple[int, int]] = []
-        for column, text in enumerate(texts):
-            windows = _windows(text)
+        for text in texts:
+            windows = _windows(text) or [text]
             pieces = _Pieces(windows)
-            for row, hypothesis in enumerate(hypotheses):
-                for near in pieces.nearest(WeighedWords(hypothesis), asked):
-                    pairs.append((windows[near], hypothesis))
-                    places.append((row, column))
-        probabilities = self._nli.of_pairs(pairs)
-        highest: FloatArray = np.zeros((2, len(parts), len(texts)))
-        for place, (against, _, entailed) in zip(places, probabilities, strict=True):
-            highest[:, *place] = np.maximum(highest[:, *place], (entailed, against))
-        matrix: FloatArray = ((1 + highest[0] - highest[1]) / 2).clip(0.0, 1.0)
-        return matrix
+            nearest = [windows[pieces.nearest(each, asked)] for each in words]
+            pairs += zip(nearest, wanted, strict=True)
+        against, _, entailed = self._nli.of_pairs(pairs).T
+        matches: FloatArray = ((1 + entailed - against) / 2).clip(0.0, 1.0)
+        return matches.reshape(len(texts), len(parts)).T
 
 
 class _Pieces:
@@ -126,12 +119,10 @@ class _Pieces:
             best = max(best, value)
         return best
 
-    def nearest(self, wanted: WeighedWords, asked: Collection[str]) -> Sequence[int]:
-        """Return the places of the few pieces that share most with a part."""
-        if len(self._pieces) <= _WINDOWS:
-            return range(len(self._pieces))
+    def nearest(self, wanted: WeighedWords, asked: Collection[str]) -> int:
+        """Return the place of the piece that shares most with a part."""
         shared = self._shared(_weights(wanted, asked))
-        return [place for place, _ in shared.most_common(_WINDOWS)] or range(_WINDOWS)
+        return max(shared, key=shared.__getitem__, default=0)
 
     def _shared(self, weights: Mapping[str, int]) -> Counter[int]:
         """Return what the words weigh that each piece shares, where it shares any."""

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from snne_guard.spans import cut
+from snne_guard.spans.cutting import cut
 
 MARKDOWN = """# What it is
 

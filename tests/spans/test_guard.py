@@ -20,7 +20,7 @@ from snne_guard.decision import Threshold
 from snne_guard.errors import ConfigurationError, MissingExtraError
 from snne_guard.sampling.replies import Draw, Reply
 from snne_guard.settings import GuardSettings
-from snne_guard.spans import cutters
+from snne_guard.spans.cutting import cutters
 from snne_guard.types import Assessment, Prices, Sample
 from tests.langchain.support import CALLS, WHOLE, ask, chat_openai, metadata_of
 from tests.langchain.support import guarded as guarded_chat

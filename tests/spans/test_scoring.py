@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from snne_guard import score_spans
 from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.scorers import snne, uncertainty
-from snne_guard.spans import calibrate_spans, word_match
+from snne_guard.spans import calibrate_spans
+from snne_guard.spans.matching import word_match
 
 OAK = "It is oak."
 MATCHES = st.lists(st.floats(0, 1), min_size=1, max_size=8)

@@ -12,10 +12,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import accumulate, chain
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 from transformers import (
     LogitsProcessor,
     LogitsProcessorList,
@@ -119,7 +120,7 @@ def _draw(
     padding = tokenizer.pad_token_id
     if padding is None:
         padding = ends[0] if ends else 0
-    ids, mask = _pad_left(prompts, padding, model.device)
+    ids, mask = _padded(prompts, model, side="left", padding=padding)
     width, window = ids.shape[1], context_window(model)
     limit = settings.max_tokens
     if window is not None:  # the longest prompt leaves the least
@@ -184,15 +185,20 @@ def _options(settings: GenerationSettings, model: Model) -> dict[str, Any]:
     }
 
 
-def _pad_left(
-    prompts: Sequence[tuple[int, ...]], padding: int, device: torch.device
+def _padded(
+    texts: Sequence[Sequence[int]],
+    model: Model,
+    *,
+    side: Literal["left", "right"],
+    padding: int = 0,
 ) -> tuple[Tensor, Tensor]:
-    """Return the tokens of prompts and their attention mask, ``(prompts, width)``."""
-    width = max(map(len, prompts))
-    short = [width - len(prompt) for prompt in prompts]
-    ids = [[padding] * k + [*p] for k, p in zip(short, prompts, strict=True)]
-    mask = [[0] * k + [1] * (width - k) for k in short]
-    return torch.tensor(ids, device=device), torch.tensor(mask, device=device)
+    """Return the tokens of texts and their attention mask, ``(texts, width)``."""
+    rows = [torch.tensor(text, device=model.device) for text in texts]
+    ones = [torch.ones_like(row) for row in rows]
+    return (
+        pad_sequence(rows, batch_first=True, padding_value=padding, padding_side=side),
+        pad_sequence(ones, batch_first=True, padding_side=side),
+    )
 
 
 def _shared_cache(model: Model, ids: Tensor, mask: Tensor, n: int) -> Any:  # noqa: ANN401 - a cache of transformers
@@ -325,13 +331,11 @@ def _with_states(
         [*prompt, *(token.id for token in reply.tokens)]
         for prompt, reply in zip(prompts, replies, strict=True)
     ]
-    width = max(map(len, sequences))
     # Padding on the right is never attended to, and leaves positions as they are.
-    ids = [[*each] + [0] * (width - len(each)) for each in sequences]
-    mask = [[1] * len(each) + [0] * (width - len(each)) for each in sequences]
+    ids, mask = _padded(sequences, model, side="right")
     output = model(
-        input_ids=torch.tensor(ids, device=model.device),
-        attention_mask=torch.tensor(mask, device=model.device),
+        input_ids=ids,
+        attention_mask=mask,
         use_cache=False,
         output_hidden_states=True,
         logits_to_keep=1,

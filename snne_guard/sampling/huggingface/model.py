@@ -13,13 +13,14 @@ from snne_guard.checks import check_whole
 from snne_guard.errors import ConfigurationError, InputError, MissingExtraError
 from snne_guard.sampling.huggingface.settings import Completion, GenerationSettings
 from snne_guard.sampling.huggingface.text import (
+    INCOMPLETE,
     Model,
     Prompt,
     Tokenizer,
     context_window,
+    decode,
     encode,
     end_ids,
-    settled_text,
 )
 
 __all__ = ["HuggingFaceModel"]
@@ -175,6 +176,7 @@ class HuggingFaceModel:
     ) -> Iterator[str | Completion]:
         """Draw one reply and yield its text as it comes, then the whole reply.
 
+        With stop texts, the text comes in one piece: its end may begin one of them.
         Closing the iterator ends the draw at its next token.
 
         Raises:
@@ -200,10 +202,10 @@ class HuggingFaceModel:
             while not isinstance(item := arrived.get(), Completion):
                 if isinstance(item, BaseException):
                     raise item
-                if item in ends:
+                if item in ends or settings.stop:
                     continue
                 ids.append(item)
-                text = settled_text(self.tokenizer, ids, settings.stop)
+                text = decode(self.tokenizer, ids).rstrip(INCOMPLETE)
                 if len(text) > sent:
                     yield text[sent:]
                     sent = len(text)

@@ -8,6 +8,7 @@ from typing import Any
 from snne_guard.errors import InputError
 
 __all__ = [
+    "INCOMPLETE",
     "Message",
     "Model",
     "Prompt",
@@ -16,11 +17,10 @@ __all__ = [
     "decode",
     "encode",
     "end_ids",
-    "settled_text",
     "token_texts",
 ]
 
-_INCOMPLETE = "\N{REPLACEMENT CHARACTER}"
+INCOMPLETE = "\N{REPLACEMENT CHARACTER}"
 """What tokenizers show for a character of which tokens are missing."""
 
 Model = Any
@@ -77,22 +77,13 @@ def token_texts(tokenizer: Tokenizer, ids: Sequence[int]) -> list[str]:
     for end in range(1, len(ids) + 1):
         known = decode(tokenizer, ids[context:read])
         text = decode(tokenizer, ids[context:end])
-        if text.endswith(_INCOMPLETE) and end < len(ids):
+        if text.endswith(INCOMPLETE) and end < len(ids):
             texts.append("")
             continue
         texts.append(text[len(known) :])
         if texts[-1]:
             context, read = read, end
     return texts
-
-
-def settled_text(tokenizer: Tokenizer, ids: Sequence[int], stop: Sequence[str]) -> str:
-    """Return the beginning of an unfinished reply that no further token can change."""
-    text = decode(tokenizer, ids).rstrip(_INCOMPLETE)
-    # The end of the text may be the beginning of a stop text.
-    settled = len(text) - max(map(len, stop), default=1) + 1
-    places = [text.find(each) for each in stop if each in text]
-    return text[: max(0, min([settled, *places]))]
 
 
 def end_ids(model: Model, tokenizer: Tokenizer) -> tuple[int, ...]:
