@@ -18,7 +18,7 @@ from snne_guard.errors import (
 from snne_guard.sampling.members import Members
 from snne_guard.sampling.replies import Draw, Failure, ProviderCapabilities, Reply
 from snne_guard.settings import GuardSettings
-from snne_guard.similarity import LONG_QUESTION
+from snne_guard.similarity.content import LONG_QUESTION
 from snne_guard.types import (
     Assessment,
     Cost,

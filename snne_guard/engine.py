@@ -43,9 +43,9 @@ from snne_guard.scorers import Method, resolve_method, score_members
 from snne_guard.self_check import UNKNOWN
 from snne_guard.settings import is_disabled
 from snne_guard.similarity import SIMILARITIES, resolve_similarity
+from snne_guard.similarity.judge import judge_prompt
 from snne_guard.spans import SpanJudge, score_spans
 from snne_guard.spans.cutting import cut
-from snne_guard.spans.judging import judge_prompt
 from snne_guard.types import Assessment, Sample, Score, SpanSimilarity
 from snne_guard.views import View
 

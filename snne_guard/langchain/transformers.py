@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self
 
 from langchain_core.callbacks import (
@@ -14,13 +14,12 @@ from langchain_core.callbacks import (
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import (
     AIMessage,
-    AIMessageChunk,
     BaseMessage,
     HumanMessage,
     SystemMessage,
 )
 from langchain_core.messages.ai import UsageMetadata
-from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
+from langchain_core.outputs import ChatGeneration, ChatResult
 from pydantic import ConfigDict
 
 from snne_guard.errors import InputError
@@ -64,10 +63,9 @@ class TransformersChatModel(BaseChatModel):
         logprobs: Whether ``response_metadata["logprobs"]["content"]`` has the
             log-probability of each token, before temperature, top-k and top-p, in
             the form of ``ChatOpenAI``.
-        streaming: Whether ``invoke`` streams, for handlers that listen to tokens.
 
-    Each of the settings, and ``n``, can be given with a call or by ``bind`` as well;
-    a stream is always one reply. Messages are text; tools are not supported.
+    Each of the settings, and ``n``, can be given with a call or by ``bind`` as well.
+    Messages are text; tools are not supported. A stream is one chunk.
 
     Raises:
         ConfigurationError: If replies cannot be drawn from the model, or a setting is
@@ -91,7 +89,6 @@ class TransformersChatModel(BaseChatModel):
     stop: list[str] | None = None
     seed: int | None = None
     logprobs: bool = False
-    streaming: bool = False
 
     def __init__(self, model: Any, tokenizer: Any = None, **fields: Any) -> None:
         if not isinstance(model, HuggingFaceModel):
@@ -157,51 +154,35 @@ class TransformersChatModel(BaseChatModel):
         cancelled = threading.Event()
         try:
             return await asyncio.to_thread(
-                self._draw, messages, kwargs, stop, lambda _: cancelled.is_set()
+                self._draw, messages, kwargs, stop, cancelled.is_set
             )
         finally:
             cancelled.set()
-
-    def _stream(
-        self,
-        messages: list[BaseMessage],
-        stop: list[str] | None = None,
-        run_manager: CallbackManagerForLLMRun | None = None,
-        **kwargs: Any,
-    ) -> Iterator[ChatGenerationChunk]:
-        settings = self._settings(kwargs, stop)
-        for part in self.local.stream(_prompt(messages), settings=settings):
-            if isinstance(part, Completion):
-                fields = self._fields(part, _usage([part]), kwargs)
-                message = AIMessageChunk(**fields, content="", chunk_position="last")
-            else:
-                message = AIMessageChunk(content=part)
-            chunk = ChatGenerationChunk(message=message)
-            if run_manager is not None:
-                run_manager.on_llm_new_token(chunk.text, chunk=chunk)
-            yield chunk
 
     def _draw(
         self,
         messages: Sequence[BaseMessage],
         options: Mapping[str, Any],
         stop: list[str] | None,
-        on_token: Callable[[int], object] | None = None,
+        is_over: Callable[[], bool] = lambda: False,
     ) -> ChatResult:
         [replies] = self.local.generate(
             [_prompt(messages)],
             n=options.get("n", 1),
             settings=self._settings(options, stop),
-            on_token=on_token,
+            is_over=is_over,
         )
-        usage: Any = _usage(replies)
-        generations = []
-        for reply in replies:
-            fields = self._fields(reply, usage, options)
-            message = AIMessage(**fields, content=reply.text)
-            generations.append(ChatGeneration(message=message))
-            usage = None  # the first message has the usage of all
-        return ChatResult(generations=generations)
+        drawn = [
+            AIMessage(reply.text, response_metadata=self._metadata(reply, options))
+            for reply in replies
+        ]
+        # The first message has the usage of all; the prompt is read once for them.
+        read = replies[0].prompt_tokens
+        written = sum(reply.completion_tokens for reply in replies)
+        drawn[0].usage_metadata = UsageMetadata(
+            input_tokens=read, output_tokens=written, total_tokens=read + written
+        )
+        return ChatResult(generations=[ChatGeneration(message=each) for each in drawn])
 
     def _settings(
         self, options: Mapping[str, Any], stop: list[str] | None
@@ -213,10 +194,9 @@ class TransformersChatModel(BaseChatModel):
             given.pop(name, None)
         return GenerationSettings(**given)
 
-    def _fields(
-        self, reply: Completion, usage: UsageMetadata | None, options: Mapping[str, Any]
+    def _metadata(
+        self, reply: Completion, options: Mapping[str, Any]
     ) -> dict[str, Any]:
-        """Return the fields of a message other than its text."""
         metadata: dict[str, Any] = {
             "finish_reason": reply.finish_reason,
             "model_name": self.model_name,
@@ -233,7 +213,7 @@ class TransformersChatModel(BaseChatModel):
                 for token in reply.tokens
             ]
             metadata["logprobs"] = {"content": content}
-        return {"response_metadata": metadata, "usage_metadata": usage}
+        return metadata
 
 
 def _prompt(messages: Sequence[BaseMessage]) -> list[Message]:
@@ -252,12 +232,3 @@ def _prompt(messages: Sequence[BaseMessage]) -> list[Message]:
             raise InputError(msg)
         prompt.append({"role": roles[0], "content": str(message.text)})
     return prompt
-
-
-def _usage(replies: Sequence[Completion]) -> UsageMetadata:
-    # The prompt is read once for all of them.
-    read = replies[0].prompt_tokens
-    written = sum(reply.completion_tokens for reply in replies)
-    return UsageMetadata(
-        input_tokens=read, output_tokens=written, total_tokens=read + written
-    )

@@ -208,8 +208,7 @@ class ResponseSet:
     @property
     def _equivalent(self) -> BoolArray:
         if isinstance(self._compare, NLI):
-            table = self._ask("probabilities")
-            relation = equivalence(table, strict=self._compare.strict)
+            relation = equivalence(self._ask("probabilities"))
         else:
             relation = self._ask("equivalent")
         return relation[self._first :, self._first :]

@@ -6,8 +6,8 @@ raise InputError for anything but a sequence of strings. Most of them ignore the
 question; the others say what they do with it.
 """
 
-from snne_guard.similarity.content import LONG_QUESTION, content_f1
-from snne_guard.similarity.cross_encoder import DEFAULT_CROSS_ENCODER, CrossEncoder
+from snne_guard.similarity.content import content_f1
+from snne_guard.similarity.cross_encoder import CrossEncoder
 from snne_guard.similarity.embedding import Embedding
 from snne_guard.similarity.exact import (
     Match,
@@ -19,20 +19,12 @@ from snne_guard.similarity.exact import (
 )
 from snne_guard.similarity.judge import EntailmentJudge
 from snne_guard.similarity.lexical import rouge_l, rouge_l_paper
-from snne_guard.similarity.nli import (
-    DEFAULT_NLI_MODEL,
-    NLI,
-    entail_similarity,
-    equivalence,
-)
+from snne_guard.similarity.nli import NLI, entail_similarity, equivalence
 from snne_guard.similarity.registry import SIMILARITIES, resolve_similarity
 from snne_guard.similarity.structured import structured
-from snne_guard.similarity.tokens import rouge_tokens, unicode_tokens
+from snne_guard.similarity.tokens import unicode_tokens
 
 __all__ = [
-    "DEFAULT_CROSS_ENCODER",
-    "DEFAULT_NLI_MODEL",
-    "LONG_QUESTION",
     "NLI",
     "SIMILARITIES",
     "CrossEncoder",
@@ -49,7 +41,6 @@ __all__ = [
     "resolve_similarity",
     "rouge_l",
     "rouge_l_paper",
-    "rouge_tokens",
     "stated_number",
     "structured",
     "unicode_tokens",

@@ -52,10 +52,18 @@ _FUNCTION, _WORD, _HEAVY = 1, 8, 24
 _HALF = 0.5
 _COARSE, _MANY = 8, 200  # weights in pairs of more than 200 tokens are divided by 8
 _NONE = frozenset[str]()
-_ASCII_CAPITALISED = re.compile(r"[A-Z][A-Za-z]*+")
 _CAPITALISED = re.compile(r"[^\W\d_a-z][^\W\d_]*+")
-_SPELLED = frozenset(SPELLINGS)
 _US = re.compile(r"\bUS\b")  # not "us"
+_CONTRACTIONS = {
+    "n\u2019t": "n't",
+    "won't": "will not",
+    "an't": "an not",
+    "annot": "an not",
+    "n't": " not",
+    "U.S.A.": "USA",
+    "U.S.": "US",
+    "U.K.": "UK",
+}
 _OPERATOR = re.compile(r" ?([=+^<>]) ?")
 
 _LABEL = re.compile(
@@ -155,8 +163,7 @@ class WeighedWords:
         self.words = frozenset(self.tokens)
         words = self.words
         self.content = words - FUNCTION_WORDS
-        pattern = _ASCII_CAPITALISED if text.isascii() else _CAPITALISED
-        names = self.content & {*map(str.casefold, pattern.findall(text))}
+        names = self.content & {*map(str.casefold, _CAPITALISED.findall(text))}
         symbols = [word for word in words if not word.isalpha()]
         negations = words & NEGATIONS
         self.negated = bool(negations)
@@ -229,7 +236,8 @@ class _Pairs:
         sides = [self._encode(answer, changed, scale) for answer in (a, b)]
         if not all(sides):  # of function words alone
             sides = [self._encode(answer, changed, 1) for answer in (a, b)]
-        shared, (of_a, of_b) = common_length(*sides, CONTENT_WEIGHT), map(len, sides)
+        shared = common_length(sides[0], sides[1], CONTENT_WEIGHT)
+        of_a, of_b = map(len, sides)
         value = shared / (of_a + of_b) + shared / min(of_a, of_b) / 2
         return min(value, ALMOST_ONE)
 
@@ -269,15 +277,7 @@ def _exactly(text: str) -> str:
 
 def _words(text: str) -> list[str]:
     """Return the tokens of a text, with one spelling of negations and small numbers."""
-    if "n't" in text or "n\u2019t" in text or "annot" in text:
-        text = text.replace("\u2019", "'").replace("won't", "will not")
-        text = text.replace("an't", "an not").replace("annot", "an not")
-        text = text.replace("n't", " not")
-    if ".S." in text or ".K." in text:
-        text = text.replace("U.S.A.", "USA").replace("U.S.", "US").replace("U.K.", "UK")
-    if "US" in text:
-        text = _US.sub("USA", text)
-    tokens = unicode_tokens(text)
-    if _SPELLED.isdisjoint(tokens):
-        return tokens
+    for written, meant in _CONTRACTIONS.items():
+        text = text.replace(written, meant)
+    tokens = unicode_tokens(_US.sub("USA", text))
     return [SPELLINGS.get(token, token) for token in tokens]

@@ -8,8 +8,8 @@ from dataclasses import KW_ONLY, dataclass, field
 
 import numpy as np
 
-from snne_guard.errors import ConfigurationError, InputError
-from snne_guard.similarity.lexical import check_texts, compare_ordered
+from snne_guard.errors import ConfigurationError
+from snne_guard.similarity.lexical import compare_ordered
 from snne_guard.similarity.local_models import LocalModel, model_name
 from snne_guard.types import FloatArray
 
@@ -64,7 +64,7 @@ class CrossEncoder:
     ) -> FloatArray:
         """Return how alike the texts are: the mean of both orders."""
         del question
-        matrix = compare_ordered(texts, self._alike, equal=1.0)
+        matrix: FloatArray = compare_ordered(texts, self._alike, equal=1.0)
         return (matrix + matrix.T) / 2
 
     def token_importance(
@@ -87,10 +87,6 @@ class CrossEncoder:
             SAR, equation 3; https://github.com/jinhaoduan/SAR. The value for one
             token is LM-Polygraph's.
         """
-        check_texts(tokens)
-        if not tokens:
-            msg = "expected at least one token, got none"
-            raise InputError(msg)
         if len(tokens) == 1:
             return np.full(1, _ONE_TOKEN)
         before = question or ""

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from snne_guard.checks import as_floats
-from snne_guard.errors import ConfigurationError, InputError
+from snne_guard.checks import as_floats, check_function
+from snne_guard.errors import InputError
 from snne_guard.similarity.lexical import distinct_texts, spread
-from snne_guard.similarity.local_models import LocalModel, name_of
+from snne_guard.similarity.local_models import LocalModel, model_name, name_of
 from snne_guard.types import FloatArray
 
 __all__ = ["Embedding"]
@@ -28,8 +28,8 @@ class Embedding:
         model: The name or the folder of a sentence-transformers model (extra
             ``embeddings``), loaded at first use and shared in the process; LangChain
             ``Embeddings``, or anything else with ``embed_documents``; or a callable
-            that takes a list of ``n`` texts and returns ``(n, d)`` numbers.
-        device: Where a named model runs, such as ``"cuda:0"``; None for the best.
+            that takes a list of ``n`` texts and returns ``(n, d)`` numbers, such as
+            ``encode`` of a model that you have loaded.
 
     Raises:
         ConfigurationError: ``model`` is none of these; at first use: the named model
@@ -53,19 +53,13 @@ class Embedding:
     """
 
     model: Any
-    _: KW_ONLY
-    device: str | None = None
 
     def __post_init__(self) -> None:
-        named = isinstance(self.model, str | os.PathLike) and self.model != ""
-        if not (
-            named or hasattr(self.model, "embed_documents") or callable(self.model)
-        ):
-            msg = (
-                "expected the name of a sentence-transformers model, an object with "
-                f"embed_documents or a callable, got {type(self.model).__name__}"
-            )
-            raise ConfigurationError(msg)
+        if isinstance(self.model, str | os.PathLike):
+            model_name(self.model)
+        elif not hasattr(self.model, "embed_documents"):
+            what = "model, unless it is a name or has embed_documents,"
+            check_function(self.model, what=what)
 
     @property
     def name(self) -> str:
@@ -110,9 +104,7 @@ class Embedding:
 
     def _encode(self, texts: list[str]) -> Any:  # noqa: ANN401 - numbers of any kind
         if isinstance(self.model, str | os.PathLike):
-            shared = LocalModel.of(
-                "SentenceTransformer", self.model, device=self.device
-            )
+            shared = LocalModel.of("SentenceTransformer", self.model, device=None)
             return shared.run(
                 lambda model: model.encode(texts, show_progress_bar=False)
             )

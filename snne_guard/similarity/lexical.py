@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
-from itertools import combinations, permutations
+from itertools import combinations_with_replacement, permutations
 from typing import Any, Literal
 
 import numpy as np
@@ -13,7 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 from rapidfuzz.distance import LCSseq
 from rapidfuzz.process import cdist
 
-from snne_guard.errors import ConfigurationError, InputError
+from snne_guard.checks import check_choice
+from snne_guard.errors import InputError
 from snne_guard.similarity.tokens import rouge_tokens, unicode_tokens
 from snne_guard.types import FloatArray
 
@@ -81,9 +82,7 @@ def rouge_l(
                [0. , 0. , 0. , 0. , 1. ]])
     """
     del question
-    if tokens not in _TOKENIZERS:
-        msg = f"expected tokens to be one of {[*_TOKENIZERS]}, got {tokens!r}"
-        raise ConfigurationError(msg)
+    check_choice(tokens, (*_TOKENIZERS,), what="tokens")
     cut = _TOKENIZERS[tokens]
     distinct = distinct_texts(texts)
     if not distinct:
@@ -111,7 +110,7 @@ def rouge_l(
 def _common_lengths(encoded: Sequence[str]) -> FloatArray:
     """Return what long texts have in common: less than all unless they are equal."""
     common: FloatArray = np.zeros((len(encoded), len(encoded)))
-    for (i, a), (j, b) in combinations(enumerate(encoded), 2):
+    for (i, a), (j, b) in combinations_with_replacement(enumerate(encoded), 2):
         most = (len(a) + len(b)) / 2 * (1.0 if a == b else ALMOST_ONE)
         common[i, j] = common[j, i] = min(common_length(a, b, ROUGE_L_TOKENS), most)
     return common
@@ -178,21 +177,13 @@ def compare_ordered(
     *,
     equal: ArrayLike,
 ) -> NDArray[Any]:
-    """Return what is said of each ordered pair of texts, asked once for distinct ones.
-
-    Args:
-        texts: The ``n`` texts.
-        compare: Takes pairs and returns something for each.
-        equal: What is said of equal texts, without asking.
-    """
+    """Return what is said of each ordered pair of texts; ``equal`` of equal ones."""
     distinct = distinct_texts(texts)
     n = len(distinct)
     table = np.tile(np.asarray(equal), (n, n, *[1] * np.ndim(equal)))
-    places = list(permutations(range(n), 2))
-    if places:
-        rows, columns = zip(*places, strict=True)
-        pairs = list(permutations(distinct, 2))
-        table[rows, columns] = compare(pairs)
+    if n > 1:
+        rows, columns = zip(*permutations(range(n), 2), strict=True)
+        table[rows, columns] = compare([*permutations(distinct, 2)])
     return spread(table, distinct, texts)
 
 

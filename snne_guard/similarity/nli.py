@@ -103,7 +103,6 @@ class NLI:
         model: Name on the Hugging Face Hub, or the path of a folder. Code that comes
             with a model is never run.
         device: Such as ``"cuda:1"``; None for the best.
-        strict: What it takes to mean the same, as for ``equivalence``.
 
     Raises:
         MissingExtraError: At first use: sentence-transformers is not installed.
@@ -125,7 +124,6 @@ class NLI:
     model: str | os.PathLike[str] = DEFAULT_NLI_MODEL
     _: KW_ONLY
     device: str | None = None
-    strict: bool = True
     name: str = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -141,8 +139,7 @@ class NLI:
         self, texts: Sequence[str], /, *, question: str | None = None
     ) -> BoolArray:
         """Return which texts mean the same, a relation that may not be transitive."""
-        probabilities = self.probabilities(texts, question=question)
-        return equivalence(probabilities, strict=self.strict)
+        return equivalence(self.probabilities(texts, question=question))
 
     def probabilities(
         self, texts: Sequence[str], /, *, question: str | None = None
@@ -173,7 +170,9 @@ class NLI:
         pairs: Sequence[tuple[str, str]],
         question: str,
     ) -> FloatArray:
-        columns, room = _columns(model, self.name), _room(model)
+        columns = _columns(model, self.name)
+        marks = model.tokenizer.num_special_tokens_to_add(pair=True)
+        room = (model.max_seq_length or _TOKENS) - marks
         texts = {question, *chain.from_iterable(pairs)}
         ids = {text: _token_ids(model.tokenizer, text) for text in texts}
         read, blind = [], []
@@ -189,14 +188,7 @@ class NLI:
         return probabilities
 
 
-def _room(model: Any) -> int:  # noqa: ANN401 - of torch
-    """Return how many tokens of a pair a model reads."""
-    positions = getattr(model.config, "max_position_embeddings", _TOKENS)
-    limit = min(model.tokenizer.model_max_length, positions)
-    return int(limit - model.tokenizer.num_special_tokens_to_add(pair=True))
-
-
-def _token_ids(tokenizer: Any, text: str) -> list[int]:  # noqa: ANN401 - as above
+def _token_ids(tokenizer: Any, text: str) -> list[int]:  # noqa: ANN401 - of torch
     """Return the tokens at the start of a text: no model reads more than that."""
     window = text[: 20 * _TOKENS]
     encoded = tokenizer(window, add_special_tokens=False, verbose=False)
@@ -209,10 +201,6 @@ def _columns(model: Any, name: str) -> list[int]:  # noqa: ANN401 - of torch
     starts = [label.lower()[:6] for label in labels]
     columns = [kind[:6] for kind in _CLASSES]
     if sorted(starts) != sorted(columns):
-        msg = (
-            f"expected the outputs of {name!r} to be {_CLASSES} in some order, got "
-            f"{labels}; where only the names are missing, write them into id2label of "
-            "the model's config.json"
-        )
+        msg = f"expected id2label of {name!r} to have {_CLASSES}, got {labels}"
         raise ConfigurationError(msg)
     return [starts.index(column) for column in columns]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from functools import cache
 from types import MappingProxyType
 
@@ -81,13 +80,15 @@ def resolve_similarity(
         raise _unknown(similarity)
     check_function(similarity, what="similarity")
     name = name_of(similarity, "name")
-    with suppress(ValueError):  # of code that is not Python's
+    try:
         takes = inspect.signature(similarity)
-        try:
-            takes.bind([], question=None)
-        except TypeError as error:
-            msg = f"expected similarity(texts, question=None), got {name}{takes}"
-            raise ConfigurationError(msg) from error
+    except ValueError:  # of code that is not Python's
+        return name, similarity
+    try:
+        takes.bind([], question=None)
+    except TypeError as error:
+        msg = f"expected similarity(texts, question=None), got {name}{takes}"
+        raise ConfigurationError(msg) from error
     return name, similarity
 
 

@@ -10,8 +10,6 @@ from functools import cache
 from itertools import combinations, zip_longest
 from typing import Any, Final
 
-import numpy as np
-
 from snne_guard.similarity.lexical import distinct_texts, rouge_l, spread
 from snne_guard.types import BoolArray, FloatArray
 
@@ -24,7 +22,6 @@ Strings = Callable[[str, str], float]
 
 _HALF = 0.5
 _PROSE = 4  # words
-_MAX_DEPTH = 100
 _FENCE = "```"
 
 
@@ -40,17 +37,9 @@ def read_json(text: str, /) -> Any:  # noqa: ANN401 - JSON may be anything
         True
     """
     try:
-        value: object = json.loads(
-            _without_fence(text),
-            parse_float=Decimal,
-            parse_int=Decimal,
-            parse_constant=_refuse,
-        )
-        if _depth(value) > _MAX_DEPTH:
-            return NOT_JSON
+        return json.loads(_without_fence(text), parse_float=Decimal, parse_int=Decimal)
     except (ValueError, RecursionError, InvalidOperation):
         return NOT_JSON
-    return value
 
 
 def alike_values(a: Any, b: Any, strings: Strings, /) -> float:  # noqa: ANN401
@@ -73,7 +62,10 @@ def alike_values(a: Any, b: Any, strings: Strings, /) -> float:  # noqa: ANN401
         >>> alike_values([True], [1], same)
         0.0
     """
-    parts = list(_parts(a, b, strings))
+    try:
+        parts = list(_parts(a, b, strings))
+    except RecursionError:  # nested too deeply to be compared
+        return 0.0
     mean = math.fsum(parts) / len(parts)
     return mean if min(parts) > _HALF else mean / 2
 
@@ -125,18 +117,6 @@ def _without_fence(text: str) -> str:
         if language.strip().lower() in {"", "json"}:
             return body
     return text
-
-
-def _refuse(constant: str) -> None:
-    raise ValueError(constant)
-
-
-def _depth(value: object) -> int:
-    """Return how deeply lists and objects are nested in a value."""
-    if not isinstance(value, dict | list):
-        return 0
-    members = value.values() if isinstance(value, dict) else value
-    return 1 + max(map(_depth, members), default=0)
 
 
 class _Structured:

@@ -4,9 +4,8 @@
 ``spans=True``. ``render_marks`` shows what is uncertain.
 """
 
-from snne_guard.spans.judging import SpanJudge
-from snne_guard.spans.matching import NLIMatch
+from snne_guard.similarity.judge import SpanJudge
 from snne_guard.spans.rendering import render_marks
 from snne_guard.spans.scoring import calibrate_spans, score_spans
 
-__all__ = ["NLIMatch", "SpanJudge", "calibrate_spans", "render_marks", "score_spans"]
+__all__ = ["SpanJudge", "calibrate_spans", "render_marks", "score_spans"]

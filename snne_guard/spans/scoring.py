@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from random import Random
-from typing import Any
+from typing import Any, cast
 
 from snne_guard.checks import as_floats
 from snne_guard.decision import Threshold
 from snne_guard.errors import ConfigurationError, InputError
-from snne_guard.similarity import NLI
+from snne_guard.similarity import NLI, resolve_similarity
 from snne_guard.similarity.lexical import check_texts
 from snne_guard.spans.cutting import Part, cut
 from snne_guard.spans.matching import NLIMatch, word_match
@@ -34,7 +34,7 @@ def score_spans(
     sentences: Sequence[str] | None = None,
     question: str | None = None,
     context: str | None = None,
-    similarity: str | SpanSimilarity | None = None,
+    similarity: str | NLI | SpanSimilarity | None = None,
 ) -> list[Span]:
     r"""Return the uncertainty of each sentence of an answer; never calls the model.
 
@@ -53,7 +53,7 @@ def score_spans(
         context: The text that the model was given to answer from. Each span then says
             how far it is ``grounded`` in it; the uncertainty does not depend on it.
         similarity: What compares the parts with the samples: None compares words;
-            ``"nli:MODEL"``, a ``SpanJudge``, or any ``SpanSimilarity``.
+            ``"nli:MODEL"``, an ``NLI``, a ``SpanJudge``, or any ``SpanSimilarity``.
 
     Returns:
         The spans in order, without overlap. An empty list for a blank answer.
@@ -110,17 +110,18 @@ def resolve_span_similarity(similarity: object, /) -> SpanSimilarity:
     """
     if similarity is None:
         return word_match
-    if isinstance(similarity, str) and similarity.partition(":")[0] == "nli":
-        model = similarity.partition(":")[2]
-        return NLIMatch(NLI(model) if model else NLI())
-    if not callable(similarity):
+    given: Any = similarity
+    if isinstance(similarity, str):
+        _, given = resolve_similarity(similarity)
+    if isinstance(given, NLI):
+        return NLIMatch(given)
+    if isinstance(similarity, str) or not callable(given):
         msg = (
             'expected what compares parts to be "nli:MODEL" or a function of parts and '
             f"texts, got {similarity!r}"
         )
         raise ConfigurationError(msg)
-    compare: SpanSimilarity = similarity
-    return compare
+    return cast("SpanSimilarity", given)
 
 
 def calibrate_spans(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import hypothesis
@@ -12,7 +12,6 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from tokenizers import Tokenizer, decoders, models
 from transformers import (
     BloomConfig,
     BloomForCausalLM,
@@ -24,7 +23,6 @@ from transformers import (
     MambaForCausalLM,
     MistralConfig,
     MistralForCausalLM,
-    PreTrainedTokenizerFast,
 )
 
 from snne_guard.errors import InputError
@@ -128,22 +126,6 @@ def test_other_architectures_and_caches(name: str) -> None:
         check(model, prompt, replies)
 
 
-def test_greedy_is_generate_without_sampling(
-    llama: Any, tiny: HuggingFaceModel
-) -> None:
-    ids = torch.tensor([ids_of("ab")])
-    theirs = llama.generate(
-        input_ids=ids,
-        attention_mask=torch.ones_like(ids),
-        do_sample=False,
-        max_new_tokens=40,
-    )[0, ids.shape[1] :].tolist()
-    settings = GenerationSettings(temperature=0, max_tokens=40)
-    ((mine,),) = tiny.generate(["ab"], settings=settings)
-    assert [token.id for token in mine.tokens] == [t for t in theirs if t != 1]
-    assert mine.finish_reason == ("stop" if 1 in theirs else "length")
-
-
 def shares(model: HuggingFaceModel, settings: GenerationSettings) -> dict[int, float]:
     """Return how often each token is drawn first, of 4,000 replies."""
     (replies,) = model.generate(["ab"], n=4000, settings=settings)
@@ -160,12 +142,12 @@ def test_tokens_are_drawn_as_often_as_they_are_likely(llama: Any) -> None:
         assert found[token] == pytest.approx(float(own[token]), abs=0.02)
 
     cool = torch.softmax(next_logprobs(llama, ids_of("ab")) / 0.5, dim=-1)
-    best = cool.topk(3)
+    best = cool.topk(3).indices.tolist()
     settings = GenerationSettings(max_tokens=1, seed=1, temperature=0.5, top_k=3)
     found = shares(local, settings)
-    assert set(found) == set(best.indices.tolist())
-    for token, value in zip(best.indices.tolist(), best.values.tolist(), strict=True):
-        assert found[token] == pytest.approx(value / float(best.values.sum()), abs=0.02)
+    assert set(found) == set(best)
+    share = float(cool[best[0]] / cool[best].sum())
+    assert found[best[0]] == pytest.approx(share, abs=0.02)
 
 
 def test_a_seed_repeats_a_call_and_leaves_torchs_generator(
@@ -194,30 +176,19 @@ def test_replies_end_where_the_model_ends_them(
     check(llama, "ab", sorted(ended, key=lambda reply: len(reply.tokens))[:2])
 
 
-def test_all_end_tokens_of_a_generation_config_count() -> None:
-    model = make_model()
-    model.generation_config.eos_token_id = list(range(3, 259, 2))
-    ((reply,),) = HuggingFaceModel(model, TOKENIZER).generate(["ab"], settings=TWENTY)
-    assert reply.finish_reason == "stop"
-    assert all(token.id % 2 == 0 or token.id == 1 for token in reply.tokens)
-
-
-@pytest.mark.parametrize("has_end", [True, False])
-def test_a_stop_text_ends_a_reply(has_end: bool) -> None:
+def test_a_stop_text_ends_a_reply_of_a_model_without_an_end() -> None:
     model, tokenizer = make_model(), make_tokenizer()
-    if not has_end:  # then generate has nothing to pad finished rows with
-        model.generation_config.eos_token_id = tokenizer.eos_token_id = None
+    # Then generate has nothing to pad finished rows with.
+    model.generation_config.eos_token_id = tokenizer.eos_token_id = None
     local = HuggingFaceModel(model, tokenizer)
     (whole,) = local.generate(["ab"], n=3, settings=TWENTY)
     stop = next(c for c in whole[0].text[3:] if c.isascii() and c.isprintable())
     settings = GenerationSettings(max_tokens=20, seed=1, stop=(stop,))
     (cut,) = local.generate(["ab"], n=3, settings=settings)
-    assert cut[0].text == whole[0].text[: whole[0].text.find(stop)]
-    assert cut[0].finish_reason == "stop"
+    assert texts(cut) == [each.text.partition(stop)[0] for each in whole]
     assert cut[0].completion_tokens < 20
     kept = whole[0].token_logprobs[: len(cut[0].tokens)]
     assert cut[0].token_logprobs == pytest.approx(kept, abs=1e-5)
-    assert cut[1].text == whole[1].text.partition(stop)[0]
 
 
 @hypothesis.settings(max_examples=20, deadline=None)
@@ -241,19 +212,6 @@ def test_a_reply_ends_at_the_first_of_several_stop_texts(
     assert reply.finish_reason == ("stop" if ends else whole.finish_reason)
 
 
-def test_a_token_across_the_cut_keeps_what_is_before_it() -> None:
-    words = Tokenizer(models.WordLevel({f"{k}#end": k for k in range(259)}))
-    words.decoder = decoders.Fuse()
-    tokenizer = PreTrainedTokenizerFast(tokenizer_object=words)
-    settings = GenerationSettings(seed=1, stop=("#",))
-    ((reply,),) = HuggingFaceModel(make_model(), tokenizer).generate(
-        ["9#end"], settings=settings
-    )
-    [token] = reply.tokens
-    assert reply.text == token.text == str(token.id)
-    assert reply.completion_tokens == 1
-
-
 def test_the_context_window_ends_a_reply() -> None:
     local = HuggingFaceModel(make_model(max_position_embeddings=16), TOKENIZER)
     settings = GenerationSettings(seed=3, max_tokens=99)
@@ -264,14 +222,14 @@ def test_the_context_window_ends_a_reply() -> None:
 
 
 def test_a_prompt_of_one_token(llama: Any, tiny: HuggingFaceModel) -> None:
-    (replies,) = tiny.generate(["a"], n=3, settings=TWENTY)
-    check(llama, "a", replies)
-    (replies, others) = tiny.generate(["a", "a longer one"], n=3, settings=TWENTY)
-    check(llama, "a", replies)
-    check(llama, "a longer one", others)
+    prompts = ["a", "a longer one"]
+    for prompt, replies in zip(
+        prompts, tiny.generate(prompts, n=3, settings=TWENTY), strict=True
+    ):
+        check(llama, prompt, replies)
 
 
-@pytest.mark.parametrize("layer", [0, 1, -1])
+@pytest.mark.parametrize("layer", [0, -1])
 def test_the_hidden_state_of_the_last_token(
     llama: Any, tiny: HuggingFaceModel, layer: int
 ) -> None:
@@ -295,7 +253,7 @@ def test_an_empty_reply_has_no_hidden_state() -> None:
     assert (reply.text, reply.tokens, reply.hidden_state) == ("", (), None)
 
 
-@pytest.mark.parametrize("n", [1, 2, 6])
+@pytest.mark.parametrize("n", [1, 6])
 def test_a_batch_is_no_larger_than_it_may_be(n: int) -> None:
     model, rows = make_model(), []
     model.register_forward_pre_hook(
@@ -324,15 +282,7 @@ def test_replies_share_one_reading_of_the_prompt() -> None:
 def test_settings_of_the_generation_config_hold_without_a_temperature() -> None:
     model = make_model()
     config = model.generation_config
-    config.update(
-        do_sample=True,
-        temperature=0.6,
-        top_k=2,
-        top_p=0.9,
-        min_p=0.5,
-        typical_p=0.5,
-        repetition_penalty=50.0,
-    )
+    config.update(do_sample=True, top_k=2, min_p=0.5, repetition_penalty=50.0)
     local = HuggingFaceModel(model, TOKENIZER)
     recommended = GenerationSettings(max_tokens=30, seed=1, temperature=None)
     ((reply,),) = local.generate(["ab"], settings=recommended)
@@ -344,24 +294,11 @@ def test_settings_of_the_generation_config_hold_without_a_temperature() -> None:
     )
     assert plain == expected
     assert config.repetition_penalty == 50.0
-    config.do_sample = False
-    config.repetition_penalty = None
-    ((greedy,),) = local.generate(["ab"], settings=recommended)
-    settings = GenerationSettings(max_tokens=30, temperature=0)
-    assert local.generate(["ab"], settings=settings) == [(greedy,)]
 
 
 def test_threads_wait_for_one_another(tiny: HuggingFaceModel) -> None:
-    expected = tiny.generate(["ab"], n=2, settings=TWENTY)
-    found: list[Any] = []
-    threads = [
-        threading.Thread(
-            target=lambda: found.append(tiny.generate(["ab"], n=2, settings=TWENTY))
-        )
-        for _ in range(6)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert found == [expected] * 6
+    def texts_of(_: int) -> list[str]:
+        return texts(tiny.generate(["ab"], n=2, settings=TWENTY)[0])
+
+    with ThreadPoolExecutor(6) as pool:
+        assert [*pool.map(texts_of, range(6))] == [texts_of(0)] * 6

@@ -57,19 +57,14 @@ def test_a_model_from_a_folder(folder: Path, tiny: HuggingFaceModel) -> None:
     local = HuggingFaceModel.from_pretrained(str(folder))
     assert text_of(local) == text_of(tiny)
     assert local.name == str(folder)
-    assert repr(local) == f"HuggingFaceModel({str(folder)!r})"
-    assert local.model.dtype == torch.float32
-    assert not local.model.training
 
 
-def test_a_precision_and_a_place(folder: Path) -> None:
+def test_a_precision(folder: Path) -> None:
     half = HuggingFaceModel.from_pretrained(
         str(folder), device_map="cpu", dtype=torch.bfloat16
     )
     assert half.model.dtype == torch.bfloat16
     assert len(text_of(half)) > 0
-    with pytest.raises(OSError, match="nothing-here"):
-        HuggingFaceModel.from_pretrained(str(folder / "nothing-here"))
 
 
 def test_code_that_comes_with_a_model_is_not_run(folder: Path, tmp_path: Path) -> None:
@@ -90,10 +85,7 @@ def test_code_that_comes_with_a_model_is_not_run(folder: Path, tmp_path: Path) -
 
 
 # PEFT asks transformers for a name that this is about to give up.
-peft_asks = pytest.mark.filterwarnings("ignore:.is_gradient_check:FutureWarning")
-
-
-@peft_asks
+@pytest.mark.filterwarnings("ignore:.is_gradient_check:FutureWarning")
 def test_a_lora_adapter(tiny: HuggingFaceModel) -> None:
     config = peft.LoraConfig(
         task_type="CAUSAL_LM", r=2, target_modules=["q_proj"], init_lora_weights=False
@@ -113,14 +105,6 @@ def test_a_lora_adapter(tiny: HuggingFaceModel) -> None:
     assert text_of(local) != text_of(tiny)
 
 
-@peft_asks
-def test_an_adapter_that_learns_a_prompt_is_refused() -> None:
-    config = peft.PromptTuningConfig(task_type="CAUSAL_LM", num_virtual_tokens=2)
-    adapted = peft.get_peft_model(make_model(), config).eval()
-    with pytest.raises(ConfigurationError, match="LoRA and the like can"):
-        HuggingFaceModel(adapted, TOKENIZER)
-
-
 def test_what_is_no_causal_language_model() -> None:
     with pytest.raises(ConfigurationError, match=r"a causal language model .* got str"):
         HuggingFaceModel("a name", TOKENIZER)
@@ -129,8 +113,6 @@ def test_what_is_no_causal_language_model() -> None:
     )
     with pytest.raises(ConfigurationError, match="got T5ForConditionalGeneration"):
         HuggingFaceModel(T5ForConditionalGeneration(config).eval(), TOKENIZER)
-    with pytest.raises(ConfigurationError, match="max_batch_size to be a whole"):
-        HuggingFaceModel(make_model(), TOKENIZER, max_batch_size=0)
 
 
 def test_a_model_in_training_mode_is_refused_and_left_as_it_is() -> None:
@@ -140,7 +122,7 @@ def test_a_model_in_training_mode_is_refused_and_left_as_it_is() -> None:
     assert model.training
 
 
-@pytest.mark.parametrize("continuation", [" A", " Paris, of course", "\u00e9", "\n"])
+@pytest.mark.parametrize("continuation", [" A", " Paris, of course", "\u00e9"])
 def test_the_likelihood_of_a_continuation(
     tiny: HuggingFaceModel, continuation: str
 ) -> None:
@@ -177,12 +159,5 @@ def test_a_real_model_knows_the_capital_of_france() -> None:
     ((answer,),) = local.generate([question], settings=greedy)
     assert "Paris" in answer.text
     assert "".join(token.text for token in answer.tokens) == answer.text
-    settings = GenerationSettings(max_tokens=12, seed=1, stop=(".",), hidden_layer=-1)
-    (replies,) = local.generate([question], n=3, settings=settings)
-    assert len({reply.text for reply in replies}) > 1
-    for reply in replies:
-        assert "." not in reply.text
-        assert reply.hidden_state is not None
-        assert reply.hidden_state.shape == (576,)
     prompt = "The capital of France is"
     assert local.likelihood(prompt, " Paris") > local.likelihood(prompt, " London")

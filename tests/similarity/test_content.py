@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,10 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
 
-from snne_guard.errors import InputError
-from snne_guard.similarity import LONG_QUESTION, content_f1, rouge_l, unicode_tokens
+from snne_guard.similarity import content_f1, unicode_tokens
+from snne_guard.similarity.content import LONG_QUESTION
 from snne_guard.similarity.words import FUNCTION_WORDS, NEGATIONS
 from tests.similarity.content_pairs import ALIKE, DIFFERENT
+from tests.similarity.support import is_similarity
 
 JUDGED = Path(__file__).parents[3] / "shared" / "data" / "judged_pairs.jsonl"
 WORDS = st.sampled_from(
@@ -24,20 +24,7 @@ WORDS = st.sampled_from(
         *("Paris", "Lyon", "paris", "the", "is", "older", "than", "or", "der", "ist"),
         *("not", "isn't", "yes", "no", "up", "down", "f(x)", "{", "=", '{"a": 1}'),
         *("5", "6.0", "6", "km", "miles", "5%", "$", "\u6771\u4eac", "M\u00fcller"),
-        *(
-            "on",
-            "off",
-            "US",
-            "us",
-            "A",
-            "a",
-            "[x]",
-            "~~old~~",
-            "*",
-            "million",
-            "mW",
-            "MW",
-        ),
+        *("on", "off", "US", "us", "A", "a", "[x]", "~~old~~", "*", "million", "MW"),
     ]
 )
 TEXTS = st.lists(WORDS, max_size=8).map(" ".join) | st.text(max_size=12)
@@ -53,16 +40,12 @@ def test_different_answers_are_not_alike(
     question: str | None, one: str, other: str
 ) -> None:
     assert alike(one, other, question) <= 0.5
+    assert alike(one, f" {one}\n", question) == 1
 
 
 @pytest.mark.parametrize(("question", "one", "other"), ALIKE)
 def test_like_answers_are(question: str | None, one: str, other: str) -> None:
     assert alike(one, other, question) >= 0.6
-
-
-def test_rouge_l_takes_many_of_the_different_ones_for_alike() -> None:
-    taken = [rouge_l([one, other])[0, 1] > 0.5 for _, one, other in DIFFERENT]
-    assert sum(taken) > 0.4 * len(DIFFERENT)
 
 
 @pytest.mark.skipif(not JUDGED.exists(), reason="needs the shared data")
@@ -142,13 +125,8 @@ def test_a_value_depends_on_the_pair_alone(
     texts: list[str], question: str | None
 ) -> None:
     matrix = content_f1(texts, question=question)
-    n = len(texts)
-    assert matrix.shape == (n, n)
-    assert matrix.dtype == np.float64
-    assert ((matrix >= 0) & (matrix <= 1)).all()
-    assert (matrix == matrix.T).all()
-    assert (matrix.diagonal() == 1).all()
-    for row in range(n):
+    assert is_similarity(matrix, len(texts))
+    for row in range(len(texts)):
         for column in range(row):
             assert matrix[row, column] == alike(texts[column], texts[row], question)
 
@@ -183,35 +161,6 @@ def test_a_long_question_is_not_looked_at() -> None:
     assert alike(*answers, short) < alike(*answers)
 
 
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        ("def f(x):\n    return x", "def f(x):\n  return x"),
-        ("```python\nx = 1\n```", "```python\nx = 2\n```"),
-        ("| a | b |\n|---|---|\n| 1 | |", "| a | b |\n|---|---|\n| | 1 |"),
-        ("git push origin :main -f", "git push origin main -f"),
-        ("/usr/bin", "/usr/bin/"),
-        ("SELECT * FROM t WHERE a = 1", "SELECT * FROM t WHERE a = 2"),
-        ("\\frac{1}{2}", "\\frac{2}{1}"),
-    ],
-)
-def test_what_is_no_prose_is_compared_exactly(one: str, other: str) -> None:
-    assert alike(one, other) <= 0.5
-    assert alike(one, f"  {one}\n") == 1
-
-
-def test_one_field_that_differs_is_a_difference() -> None:
-    transfer: dict[str, Any] = {
-        "from": "DE12", "to": "FR34", "currency": "EUR", "purpose": "rent",
-        "date": "2026-11-22", "urgent": False, "amount": 500,
-    }  # fmt: skip
-    call = {"name": "transfer", "args": transfer}
-    other = {"name": "transfer", "args": {**transfer, "amount": 5000}}
-    assert alike(json.dumps(call), json.dumps(other)) <= 0.5
-    assert alike(json.dumps(call), json.dumps(call, indent=2)) == 1
-    assert alike('{"id": 1, "type": "a"}', '{"id": 2, "type": "a"}') <= 0.5
-
-
 def test_texts_within_structured_answers_are_compared_as_answers() -> None:
     one = '{"city": "Paris", "why": "It is the capital of France."}'
     other = '{"city": "paris", "why": "The capital of France it is."}'
@@ -235,9 +184,3 @@ def test_long_texts_that_are_not_equal_are_never_one() -> None:
 def test_more_words_than_characters_below_the_surrogates() -> None:
     many = " ".join(f"word{n}" for n in range(0xD800 + 10))
     assert 0.5 < alike(many, "word4 word40") < 0.6
-
-
-@pytest.mark.parametrize("texts", ["one text", ["a", None]])
-def test_texts_must_be_texts(texts: list[str]) -> None:
-    with pytest.raises(InputError, match="expected"):
-        content_f1(texts)

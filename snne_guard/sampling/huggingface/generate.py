@@ -11,7 +11,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from itertools import accumulate, chain
+from itertools import accumulate
 from typing import Any, Literal
 
 import torch
@@ -39,43 +39,7 @@ from snne_guard.sampling.huggingface.text import (
     token_texts,
 )
 
-__all__ = ["generate", "token_logprobs"]
-
-OnToken = Callable[[int], object]
-
-
-@torch.no_grad()
-def generate(
-    model: Model,
-    tokenizer: Tokenizer,
-    prompts: Sequence[tuple[int, ...]],
-    *,
-    n: int,
-    settings: GenerationSettings,
-    max_batch_size: int,
-    on_token: OnToken | None = None,
-) -> list[tuple[Completion, ...]]:
-    """Draw ``n`` replies to each prompt; see ``HuggingFaceModel.generate``."""
-    replies: list[tuple[Completion, ...]] = []
-    together = max(1, max_batch_size // n)
-    with _seeded(settings.seed, prompts):
-        for start in range(0, len(prompts), together):
-            batch = prompts[start : start + together]
-            parts = [
-                _draw(
-                    model,
-                    tokenizer,
-                    batch,
-                    n=min(max_batch_size, n - drawn),
-                    settings=settings,
-                    on_token=on_token,
-                )
-                for drawn in range(0, n, max_batch_size)
-            ]
-            replies += [
-                tuple(chain.from_iterable(sets)) for sets in zip(*parts, strict=True)
-            ]
-    return replies
+__all__ = ["draw", "seeded", "token_logprobs"]
 
 
 @torch.no_grad()
@@ -95,7 +59,7 @@ def token_logprobs(model: Model, ids: Sequence[int], count: int) -> list[float]:
 
 
 @contextmanager
-def _seeded(seed: int | None, prompts: Sequence[tuple[int, ...]]) -> Iterator[None]:
+def seeded(seed: int | None, prompts: Sequence[tuple[int, ...]]) -> Iterator[None]:
     """Seed torch's generators for a while, then put them back."""
     if seed is None:
         yield
@@ -106,16 +70,15 @@ def _seeded(seed: int | None, prompts: Sequence[tuple[int, ...]]) -> Iterator[No
         yield
 
 
-def _draw(
+@torch.no_grad()
+def draw(
     model: Model,
     tokenizer: Tokenizer,
     prompts: Sequence[tuple[int, ...]],
-    *,
-    n: int,
     settings: GenerationSettings,
-    on_token: OnToken | None,
-) -> list[tuple[Completion, ...]]:
-    """Draw ``n`` replies to each prompt in one batch."""
+    is_over: Callable[[], bool],
+) -> list[Completion]:
+    """Draw a reply to each prompt in one batch; the same prompts are read once."""
     ends = end_ids(model, tokenizer)
     padding = tokenizer.pad_token_id
     if padding is None:
@@ -126,45 +89,44 @@ def _draw(
     if window is not None:  # the longest prompt leaves the least
         limit = min(limit, window - width)
     cache = None
-    if len(prompts) * n > 1 and width > 1:
-        cache = _shared_cache(model, ids[:, :-1], mask[:, :-1], n)
-    ids, mask = (each.repeat_interleave(n, dim=0) for each in (ids, mask))
+    if len(prompts) > 1 and width > 1:
+        distinct = [*dict.fromkeys(prompts)]
+        firsts = [prompts.index(prompt) for prompt in distinct]
+        cache = _cache(model, ids[firsts, :-1], mask[firsts, :-1])
+        if cache is not None:
+            places = [distinct.index(prompt) for prompt in prompts]
+            cache.batch_select_indices(torch.tensor(places))
     logprobs = _Logprobs()
-    ending = _Ending(tokenizer, settings.stop, width, on_token)
-    options = {
-        **_options(settings, model),
-        "max_new_tokens": limit,
-        "eos_token_id": list(ends) or None,
-        "pad_token_id": padding,
-    }
+    ids_of_ends = {"eos_token_id": list(ends) or None, "pad_token_id": padding}
     drawn = model.generate(
-        **options,
+        **_options(settings, model, max_new_tokens=limit, **ids_of_ends),
         input_ids=ids,
         attention_mask=mask,
         past_key_values=cache,
         logits_processor=LogitsProcessorList([logprobs]),
-        stopping_criteria=StoppingCriteriaList([ending]),
+        stopping_criteria=StoppingCriteriaList(
+            [_Ending(tokenizer, settings.stop, width, is_over)]
+        ),
     )
-    rows = [prompt for prompt in prompts for _ in range(n)]
     replies = [
-        _completion(
-            tokenizer,
-            tokens,
-            values,
-            ends=ends,
-            stop=settings.stop,
-            prompt_tokens=len(prompt),
-        )
-        for prompt, tokens, values in zip(
-            rows, drawn[:, width:].tolist(), logprobs.of(drawn), strict=True
+        _completion(tokenizer, *reply, ends=ends, stop=settings.stop)
+        for reply in zip(
+            map(len, prompts),
+            drawn[:, width:].tolist(),
+            logprobs.of(drawn),
+            strict=True,
         )
     ]
     if settings.hidden_layer is not None:
-        replies = _with_states(model, rows, replies, settings.hidden_layer)
-    return [tuple(replies[k : k + n]) for k in range(0, len(replies), n)]
+        replies = _with_states(model, prompts, replies, settings.hidden_layer)
+    return replies
 
 
-def _options(settings: GenerationSettings, model: Model) -> dict[str, Any]:
+def _options(
+    settings: GenerationSettings,
+    model: Model,
+    **more: Any,  # noqa: ANN401 - those of ``generate``
+) -> dict[str, Any]:
     """Return the settings as options of ``generate``."""
     temperature = settings.temperature
     limits: dict[str, Any] = {"top_k": settings.top_k, "top_p": settings.top_p}
@@ -182,6 +144,7 @@ def _options(settings: GenerationSettings, model: Model) -> dict[str, Any]:
         "num_beams": 1,
         "num_return_sequences": 1,
         "use_cache": True,
+        **more,
     }
 
 
@@ -201,26 +164,20 @@ def _padded(
     )
 
 
-def _shared_cache(model: Model, ids: Tensor, mask: Tensor, n: int) -> Any:  # noqa: ANN401 - a cache of transformers
-    """Read prompts once; return the cache repeated for ``n`` replies to each.
+def _cache(model: Model, ids: Tensor, mask: Tensor) -> Any:  # noqa: ANN401 - of transformers
+    """Return the cache of prompts that are read.
 
-    None where the model's cache cannot be repeated, as that of a state-space model:
-    ``generate`` then reads the prompt for each reply.
+    None where it cannot be repeated, as that of a state-space model: ``generate`` then
+    reads the prompt for each reply.
     """
     # One token is drawn and thrown away: ``generate`` knows how to read a padded batch.
-    options = {
-        **_options(GenerationSettings(temperature=0), model),
-        "max_new_tokens": 1,
-        "return_dict_in_generate": True,
-    }
+    greedy = GenerationSettings(temperature=0)
+    options = _options(greedy, model, max_new_tokens=1, return_dict_in_generate=True)
     output = model.generate(**options, input_ids=ids, attention_mask=mask)
     cache = getattr(output, "past_key_values", None)
-    layers = getattr(cache, "layers", None)
     known = (DynamicLayer, DynamicSlidingWindowLayer)
-    if not layers or any(type(layer) not in known for layer in layers):
-        return None
-    cache.batch_repeat_interleave(n)  # type: ignore[union-attr]  # it has layers
-    return cache
+    layers = getattr(cache, "layers", None) or [None]
+    return cache if all(type(layer) in known for layer in layers) else None
 
 
 class _Logprobs(LogitsProcessor):
@@ -250,7 +207,7 @@ class _Logprobs(LogitsProcessor):
 
 
 class _Ending(StoppingCriteria):
-    """Ends a row at a stop text, and all rows once ``on_token`` returns true.
+    """Ends a row at a stop text, and all rows once ``is_over`` returns True.
 
     ``stop_strings`` of transformers would prepare the whole vocabulary for each
     request, which takes a second for a large one.
@@ -261,19 +218,19 @@ class _Ending(StoppingCriteria):
         tokenizer: Tokenizer,
         stop: Sequence[str],
         width: int,
-        on_token: OnToken | None,
+        is_over: Callable[[], bool],
     ) -> None:
         self._tokenizer = tokenizer
         self._stop = stop
         self._width = width
         # A token has at least one byte, and a character at most four.
         self._reach = 4 * max(map(len, stop), default=0) + 4
-        self._on_token = on_token
+        self._is_over = is_over
 
     def __call__(self, input_ids: Tensor, scores: Any, **_: Any) -> Any:  # noqa: ANN401, ARG002 - theirs
         """Return which rows have ended."""
-        is_over = self._on_token is not None and self._on_token(int(input_ids[0, -1]))
-        ended = [bool(is_over)] * len(input_ids)
+        is_over = self._is_over()
+        ended = [is_over] * len(input_ids)
         if self._stop and not is_over:
             tails = input_ids[:, max(self._width, input_ids.shape[1] - self._reach) :]
             texts = [decode(self._tokenizer, tail) for tail in tails.tolist()]
@@ -283,12 +240,12 @@ class _Ending(StoppingCriteria):
 
 def _completion(
     tokenizer: Tokenizer,
+    prompt_tokens: int,
     drawn: list[int],
     logprobs: list[float],
     *,
     ends: Sequence[int],
     stop: Sequence[str],
-    prompt_tokens: int,
 ) -> Completion:
     """Return a reply up to what ended it; padding may follow that."""
     end = next((k for k, token in enumerate(drawn) if token in ends), None)

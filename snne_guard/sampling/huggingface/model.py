@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
-from queue import SimpleQueue
-from threading import Event, Lock, Thread
+from threading import Lock
 from typing import Any
 
 from snne_guard.checks import check_whole
 from snne_guard.errors import ConfigurationError, InputError, MissingExtraError
 from snne_guard.sampling.huggingface.settings import Completion, GenerationSettings
 from snne_guard.sampling.huggingface.text import (
-    INCOMPLETE,
     Model,
     Prompt,
     Tokenizer,
     context_window,
-    decode,
     encode,
-    end_ids,
 )
 
 __all__ = ["HuggingFaceModel"]
@@ -120,16 +116,13 @@ class HuggingFaceModel:
         """Tokens that prompt and reply may have together, None if unknown."""
         return context_window(self.model)
 
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.name!r})"
-
     def generate(
         self,
         prompts: Sequence[Prompt],
         *,
         n: int = 1,
         settings: GenerationSettings = _OWN_DISTRIBUTION,
-        on_token: Callable[[int], object] | None = None,
+        is_over: Callable[[], bool] = lambda: False,
     ) -> list[tuple[Completion, ...]]:
         """Draw ``n`` replies to each prompt.
 
@@ -138,8 +131,8 @@ class HuggingFaceModel:
                 text, which the model continues.
             n: Replies to each of them.
             settings: How they are drawn.
-            on_token: Called with each token of the first reply. Once it returns a true
-                value the draw ends, and the replies are incomplete.
+            is_over: Asked after each token. Once it returns True the draw ends, and the
+                replies are incomplete.
 
         Returns:
             For each prompt its ``n`` replies.
@@ -147,73 +140,23 @@ class HuggingFaceModel:
         Raises:
             ConfigurationError: If ``n`` is less than 1.
             InputError: If a prompt is empty or too long.
-            ValueError: If there are messages and no chat template.
-            jinja2.TemplateError: If the chat template refuses the messages, as some do
-                with a system message.
-            IndexError: If the model has no such ``hidden_layer``.
-            torch.OutOfMemoryError: If the replies to draw do not fit into memory; a
-                smaller ``max_batch_size`` helps.
+            Exception: What torch and transformers raise, as where the chat template
+                refuses a system message.
         """
-        from snne_guard.sampling.huggingface.generate import generate
+        from snne_guard.sampling.huggingface.generate import draw, seeded
 
         check_whole(n, what="n", least=1)
         ids = [encode(self.tokenizer, prompt) for prompt in prompts]
         for each in ids:
             self._check_length(each)
-        with self._lock:
-            return generate(
-                self.model,
-                self.tokenizer,
-                ids,
-                n=n,
-                settings=settings,
-                max_batch_size=self._max_batch_size,
-                on_token=on_token,
-            )
-
-    def stream(
-        self, prompt: Prompt, *, settings: GenerationSettings = _OWN_DISTRIBUTION
-    ) -> Iterator[str | Completion]:
-        """Draw one reply and yield its text as it comes, then the whole reply.
-
-        With stop texts, the text comes in one piece: its end may begin one of them.
-        Closing the iterator ends the draw at its next token.
-
-        Raises:
-            Exception: As for ``generate``.
-        """
-        arrived: SimpleQueue[int | Completion | BaseException] = SimpleQueue()
-        closed = Event()
-
-        def hear(token: int) -> bool:
-            arrived.put(token)
-            return closed.is_set()
-
-        def draw() -> None:
-            try:
-                [[reply]] = self.generate([prompt], settings=settings, on_token=hear)
-                arrived.put(reply)
-            except BaseException as error:  # noqa: BLE001 - raised where it is read
-                arrived.put(error)
-
-        Thread(target=draw, name="snne-guard-stream", daemon=True).start()
-        ends, ids, sent = end_ids(self.model, self.tokenizer), list[int](), 0
-        try:
-            while not isinstance(item := arrived.get(), Completion):
-                if isinstance(item, BaseException):
-                    raise item
-                if item in ends or settings.stop:
-                    continue
-                ids.append(item)
-                text = decode(self.tokenizer, ids).rstrip(INCOMPLETE)
-                if len(text) > sent:
-                    yield text[sent:]
-                    sent = len(text)
-            if len(item.text) > sent:
-                yield item.text[sent:]
-            yield item
-        finally:
-            closed.set()
+        rows = [prompt for prompt in ids for _ in range(n)]
+        size = self._max_batch_size
+        replies: list[Completion] = []
+        with self._lock, seeded(settings.seed, ids):
+            for start in range(0, len(rows), size):
+                batch = rows[start : start + size]
+                replies += draw(self.model, self.tokenizer, batch, settings, is_over)
+        return [tuple(replies[k : k + n]) for k in range(0, len(replies), n)]
 
     def likelihood(self, prompt: str, continuation: str, /) -> float:
         """Return the natural log-probability of a continuation, all its tokens.
@@ -256,7 +199,6 @@ class HuggingFaceModel:
 
 def _check_model(model: Model) -> None:
     """Check that replies can be drawn from a model as it is."""
-    adapter = getattr(model, "active_peft_config", None)
     if getattr(getattr(model, "config", None), "is_encoder_decoder", True):
         name = type(model).__name__
         msg = f"model must be a causal language model of transformers; got {name}"
@@ -265,8 +207,6 @@ def _check_model(model: Model) -> None:
             "the model is in training mode, in which dropout changes its replies: "
             "call model.eval() first"
         )
-    elif getattr(adapter, "is_prompt_learning", False):
-        msg = "PEFT adapters that learn a prompt cannot be used; LoRA and the like can"
     else:
         return
     raise ConfigurationError(msg)

@@ -8,7 +8,6 @@ from typing import Any
 from snne_guard.errors import InputError
 
 __all__ = [
-    "INCOMPLETE",
     "Message",
     "Model",
     "Prompt",
@@ -20,7 +19,7 @@ __all__ = [
     "token_texts",
 ]
 
-INCOMPLETE = "\N{REPLACEMENT CHARACTER}"
+_INCOMPLETE = "\N{REPLACEMENT CHARACTER}"
 """What tokenizers show for a character of which tokens are missing."""
 
 Model = Any
@@ -41,9 +40,6 @@ def encode(tokenizer: Tokenizer, prompt: Prompt) -> tuple[int, ...]:
 
     Raises:
         InputError: If there are no tokens.
-        ValueError: If there are messages and no chat template, from ``transformers``.
-        jinja2.TemplateError: If the template refuses the messages, as some do with a
-            system message.
     """
     if isinstance(prompt, str):
         encoded = tokenizer(prompt)
@@ -77,7 +73,7 @@ def token_texts(tokenizer: Tokenizer, ids: Sequence[int]) -> list[str]:
     for end in range(1, len(ids) + 1):
         known = decode(tokenizer, ids[context:read])
         text = decode(tokenizer, ids[context:end])
-        if text.endswith(INCOMPLETE) and end < len(ids):
+        if text.endswith(_INCOMPLETE) and end < len(ids):
             texts.append("")
             continue
         texts.append(text[len(known) :])
