@@ -52,7 +52,9 @@ _FUNCTION, _WORD, _HEAVY = 1, 8, 24
 _HALF = 0.5
 _COARSE, _MANY = 8, 200  # weights in pairs of more than 200 tokens are divided by 8
 _NONE = frozenset[str]()
+_ASCII_CAPITALISED = re.compile(r"[A-Z][A-Za-z]*+")
 _CAPITALISED = re.compile(r"[^\W\d_a-z][^\W\d_]*+")
+_SPELLED = frozenset(SPELLINGS)
 _US = re.compile(r"\bUS\b")  # not "us"
 _CONTRACTIONS = {
     "n\u2019t": "n't",
@@ -163,7 +165,8 @@ class WeighedWords:
         self.words = frozenset(self.tokens)
         words = self.words
         self.content = words - FUNCTION_WORDS
-        names = self.content & {*map(str.casefold, _CAPITALISED.findall(text))}
+        pattern = _ASCII_CAPITALISED if text.isascii() else _CAPITALISED
+        names = self.content & {*map(str.casefold, pattern.findall(text))}
         symbols = [word for word in words if not word.isalpha()]
         negations = words & NEGATIONS
         self.negated = bool(negations)
@@ -245,6 +248,8 @@ class _Pairs:
         """Return an answer with a character for each unit of weight."""
         weights = {**answer.weights, **changed} if changed else answer.weights
         character = self._character
+        if scale == 1:
+            return "".join([character[word] * weights[word] for word in answer.tokens])
         units = {w: character[w] * (weights[w] // scale) for w in answer.words}
         return "".join([units[word] for word in answer.tokens])
 
@@ -279,5 +284,9 @@ def _words(text: str) -> list[str]:
     """Return the tokens of a text, with one spelling of negations and small numbers."""
     for written, meant in _CONTRACTIONS.items():
         text = text.replace(written, meant)
-    tokens = unicode_tokens(_US.sub("USA", text))
+    if "US" in text:
+        text = _US.sub("USA", text)
+    tokens = unicode_tokens(text)
+    if _SPELLED.isdisjoint(tokens):
+        return tokens
     return [SPELLINGS.get(token, token) for token in tokens]
