@@ -124,7 +124,6 @@ def examine(
             _n(together, vary=not variation.fix),
             _logprobs(samples, offered=capabilities.logprobs),
             _finish(samples),
-            _usage(drawn),
             _self_check(checks),
         ),
         cost=replace(
@@ -213,16 +212,6 @@ def _finish(samples: Sequence[Sample]) -> Finding:
     message = f"{cut} of {len(samples)} replies were cut off and leave the set"
     fix = "give the model more tokens, or ask for shorter answers"
     return Finding("finish", "broken", message, fix if cut == len(samples) else "")
-
-
-def _usage(replies: Sequence[Reply]) -> Finding:
-    if not any(reply.cost.completion_tokens for reply in replies):
-        message = "no tokens are counted, so the cost is not known"
-        return Finding("usage", "missing", message)
-    if any(reply.cost.lower_bound for reply in replies):
-        message = "not all tokens are counted, so costs are lower bounds"
-        return Finding("usage", "broken", message)
-    return Finding("usage", "works", "tokens are counted")
 
 
 def _self_check(replies: Sequence[Reply | Exception]) -> Finding:

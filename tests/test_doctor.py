@@ -28,7 +28,7 @@ class Model:
         n = 1 if "ignores_n" in self.odd else draw.n
         return Reply(
             samples=tuple(self._sample() for _ in range(n)),
-            cost=Cost(completion_tokens=0 if "no_usage" in self.odd else n),
+            cost=Cost(completion_tokens=n),
             temperature_set="no_temperature" not in self.odd,
         )
 
@@ -78,7 +78,6 @@ def test_a_sound_model_can_be_trusted() -> None:
         ("ignores_n", "n", "ignored", True),
         ("refuses_n", "n", "rejected", True),
         ("no_logprobs", "logprobs", "missing", True),
-        ("no_usage", "usage", "missing", True),
     ],
 )
 def test_what_is_odd_is_named(odd: str, check: str, status: str, ok: bool) -> None:

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pytest
 
 from snne_guard.call import Call, Draws, GuardState, Outcome, Request
@@ -128,17 +127,6 @@ def test_one_reply_without_log_probabilities_settles_nothing() -> None:
     assert assess(asking, likely("Paris"), samples).method == "snne"
     assert asking.state.method is None
     assert wants_logprobs(asking)
-
-
-def test_a_similarity_of_the_users_own_gets_texts_and_question() -> None:
-    given: list[Any] = []
-
-    def same(texts: Sequence[str], *, question: str | None = None) -> Any:
-        given.append((tuple(texts), question))
-        return np.ones((len(texts), len(texts)))
-
-    assert assess(guarding(similarity=same), "Paris", APART).uncertainty == 0.0
-    assert given == [(("Paris", *APART), "Where?")]
 
 
 # -- Calibration -----------------------------------------------------------------------

@@ -9,7 +9,7 @@ import pytest
 
 from snne_guard import ConfigurationError, SNNEGuard
 from snne_guard.decision import Calibration
-from tests.langchain.support import WHOLE, ask, chat_openai, metadata_of
+from tests.langchain.support import chat_openai, metadata_of
 from tests.support.calibrations import calibration
 from tests.support.openai_server import Server, always
 
@@ -59,13 +59,3 @@ def test_a_guard_that_differs_from_its_calibration_does_not_start(
         model = chat_openai(server, max_completion_tokens=50)
         with pytest.raises(ConfigurationError, match=message):
             SNNEGuard.from_calibration(model, made(**changes), **options)
-
-
-@pytest.mark.parametrize("way", WHOLE)
-def test_a_call_that_is_not_like_the_calibration_is_uncertain(way: str) -> None:
-    with Server(always()) as server:
-        model = chat_openai(server, max_completion_tokens=50)
-        guard = SNNEGuard.from_calibration(model, made(), on_uncertain="refuse")
-        hot = guard.bind(temperature=1.9)
-        record = metadata_of(ask(hot, way))
-    assert (record["decision"], record["reasons"]) == ("refuse", ["uncalibrated"])

@@ -15,12 +15,10 @@ from pathlib import Path
 import pytest
 from langchain_core.messages import AIMessage
 from langchain_openai import ChatOpenAI
-from pydantic import SecretStr
 
 from snne_guard.errors import MissingExtraError
 from snne_guard.langchain.embedded import (
     MODEL_NAME,
-    embedded_model,
     embedded_server_url,
     model_file,
 )
@@ -53,16 +51,6 @@ class TestServer:
     def test_works_in_one_event_loop_after_another(self, embedded: ChatOpenAI) -> None:
         for _ in range(3):
             assert asyncio.run(embedded.ainvoke("Hi", max_tokens=1)).content
-
-    def test_options_of_the_caller_win_and_no_key_is_sent(
-        self, embedded: ChatOpenAI, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
-        model = embedded_model(max_tokens=3, temperature=0.5, seed=4)
-        assert (model.max_tokens, model.temperature, model.seed) == (3, 0.5, 4)
-        assert isinstance(model.openai_api_key, SecretStr)
-        assert model.openai_api_key.get_secret_value() == "none-needed"
-        assert model.openai_api_base == embedded.openai_api_base
 
     def test_the_process_ends_quietly(self) -> None:
         done = run(

@@ -130,7 +130,6 @@ THOUGHT = "<think>Paris or Lyon?</think>"
 IMAGE = {"content": [{"type": "image_url", "image_url": {"url": "data:,x"}}]}
 TAGGED = [f"{n}.</think> Your balance is as it was." for n in (10, 22, 35, 47, 51)]
 PAYING = calling({"euros": 5}, name="pay")
-INVALID = {"id": "c", "type": "function", "function": {"name": "pay", "arguments": "{"}}
 
 ROWS: dict[str, Row] = {
     "all is well": Row(),
@@ -182,13 +181,6 @@ ROWS: dict[str, Row] = {
         method="snne",
         reasons=("logprobs_missing",),
     ),
-    "an answer with a call that is no JSON": Row(
-        answer=Answer(texts=[None], message={"tool_calls": [INVALID]}),
-        says=REFUSAL,
-        decision="refuse",
-        method="snne",
-        reasons=("logprobs_missing",),
-    ),
     "an answer that is an image": refused(
         "answer_unreadable", answer=Answer(message=IMAGE)
     ),
@@ -201,7 +193,6 @@ ROWS: dict[str, Row] = {
         Answer(finish="content_filter"), "refused_samples"
     ),
     "a sample that calls a tool": alone(PAYING, "tool_call_samples"),
-    "a sample of another model": alone(Answer(model="other"), "mixed_models", n_used=5),
     # -- How many replies
     "n is ignored": Row(samples=Answer(choices=1), calls=(5, 5)),
     "n is rejected": Row(script=rejecting("n", lambda _: PARIS), calls=(5, 6)),
@@ -219,9 +210,6 @@ ROWS: dict[str, Row] = {
     ),
     "log-probabilities for the answer alone": Row(
         samples=Answer(logprobs=False), method="snne", reasons=("logprobs_missing",)
-    ),
-    "log-probabilities of other tokens": Row(
-        samples=Answer(tokens=["Rome"]), method="snne", reasons=("logprobs_missing",)
     ),
     "log-probabilities are rejected": Row(
         script=rejecting("logprobs", lambda _: PARIS),
@@ -249,14 +237,9 @@ ROWS: dict[str, Row] = {
     "no usage": Row(script=lambda _: Answer(usage=False), lower_bound=True),
     # -- Requests that fail
     "an HTML page for the answer": raised(Exception, answer=HTML),
-    "an HTML page for samples": no_sample("samples_failed", samples=HTML, calls=(1, 6)),
     "401 for the answer": raised(openai.AuthenticationError, answer=Answer(status=401)),
     "429 once, with Retry-After": Row(samples=[LIMITED, PARIS], calls=(2, 3)),
-    "429 for ever": no_sample("samples_failed", samples=LIMITED, calls=(1, 4)),
     "500 once for samples": Row(samples=[DOWN, PARIS], calls=(2, 3)),
-    "403 for one sample of four": alone(
-        Answer(status=403), "samples_failed", calls=(4, 6)
-    ),
     "the connection is cut for the answer": raised(
         openai.APIConnectionError, script=cut, model={"max_retries": 1}
     ),

@@ -109,17 +109,6 @@ def test_one_field_of_seven_that_differs_is_a_difference(field: str) -> None:
     assert record["uncertainty"] > 0.5
 
 
-def test_text_among_calls_is_a_difference_and_calls_among_text_leave_the_set() -> None:
-    def script(asked: Asked) -> Answer:
-        return calling(*[{"amount": 5}] * 4) if asked.is_sample else Answer()
-
-    with Server(script) as server:
-        bound = guarded(server, threshold=0.4).bind_tools([transfer])
-        record = metadata_of(bound.invoke("Pay."))
-    assert record["reasons"] == ["tool_call_samples", "too_few_samples"]
-    assert record["decision"] == "flag"
-
-
 def test_calls_that_were_cut_off_are_no_members() -> None:
     cut = calling(*[{"amount": 5}] * 5)
     for choice in cut.body["choices"]:
