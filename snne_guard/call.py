@@ -228,11 +228,16 @@ class Outcome:
     error: BaseException | None = None
     replacement: Any = field(default=None, repr=False)
 
-    @property
-    def failure(self) -> BaseException | None:
-        """The error that ended the call, None where it stands for a withheld answer."""
+    def assessed(self) -> Assessment:
+        """Return the assessment; that the answer is withheld is no error here.
+
+        Raises:
+            BaseException: What ended the call before there was an answer to assess.
+        """
         withheld = isinstance(self.error, UncertainAnswerError | SamplingError)
-        return None if withheld and self.answer is not None else self.error
+        if self.error is None or (withheld and self.answer is not None):
+            return self.assessment
+        raise self.error
 
 
 Call = Generator[Draws | Work, Any, Outcome]

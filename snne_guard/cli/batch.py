@@ -93,7 +93,7 @@ def _assess_with(
     """Return what draws a question by a client whose replies come from batches."""
     from langchain_core.messages import convert_to_messages
 
-    from snne_guard.langchain.calls import assessment_of, prepare
+    from snne_guard.langchain.calls import prepare
     from snne_guard.sampling.langchain import rebuild
 
     clients = {"root_client": client, "client": client.chat.completions}
@@ -109,6 +109,6 @@ def _assess_with(
         messages = convert_to_messages([*before, ("human", question.prompt)])
         call, sender, _ = prepare(guard.model_copy(update=options), messages)
         outcome = replay(call, sender, exchanges)
-        return None if outcome is None else assessment_of(outcome)
+        return None if outcome is None else outcome.assessed()
 
     return assess

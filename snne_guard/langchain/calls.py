@@ -45,14 +45,13 @@ from snne_guard.sampling.langchain import (
     wants_schema,
 )
 from snne_guard.sampling.replies import Reply
-from snne_guard.types import Assessment, Cost
+from snne_guard.types import Cost
 
 if TYPE_CHECKING:
     from snne_guard.langchain.guard import SNNEGuard
 
 __all__ = [
     "SharedState",
-    "assessment_of",
     "child_config",
     "message_of",
     "prepare",
@@ -218,13 +217,6 @@ def streamed(item: ChatGenerationChunk | Outcome) -> ChatGenerationChunk:
         chunk_position="last",
     )
     return ChatGenerationChunk(message=end)
-
-
-def assessment_of(outcome: Outcome) -> Assessment:
-    """Return the assessment, or raise what ended the call before one was made."""
-    if outcome.failure is not None:
-        raise outcome.failure
-    return outcome.assessment
 
 
 def child_config(run: _Run) -> RunnableConfig:

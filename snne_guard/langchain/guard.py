@@ -430,7 +430,7 @@ class SNNEGuard(BaseChatModel):
         """
         conversation = self._convert_input(messages).to_messages()
         prepared = prepare(self, conversation, answer=answer)
-        return calls.assessment_of(threads.run(*prepared))
+        return threads.run(*prepared).assessed()
 
     async def aassess(
         self, messages: LanguageModelInput, answer: AIMessage | str | None = None
@@ -438,4 +438,4 @@ class SNNEGuard(BaseChatModel):
         """Do what ``assess`` does without blocking the event loop."""
         conversation = self._convert_input(messages).to_messages()
         prepared = prepare(self, conversation, answer=answer)
-        return calls.assessment_of(await tasks.run(*prepared))
+        return (await tasks.run(*prepared)).assessed()

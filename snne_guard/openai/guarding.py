@@ -165,7 +165,7 @@ class Guarding(_Guarding):
 
     def assess(self, request: ApiRequest, *, answer: str | None) -> Assessment:
         """Return the assessment of an answer, which is drawn where none is given."""
-        return _assessment(threads.run(*self._prepare(request.unstreamed(), answer)))
+        return threads.run(*self._prepare(request.unstreamed(), answer)).assessed()
 
     def _parts(self, request: ApiRequest) -> Generator[Any]:
         """Yield the answer as the parts of a stream, the last with the assessment."""
@@ -206,7 +206,7 @@ class AsyncGuarding(_Guarding):
     async def assess(self, request: ApiRequest, *, answer: str | None) -> Assessment:
         """Return the assessment of an answer, which is drawn where none is given."""
         prepared = self._prepare(request.unstreamed(), answer)
-        return _assessment(await tasks.run(*prepared))
+        return (await tasks.run(*prepared)).assessed()
 
     async def _parts(self, request: ApiRequest) -> AsyncGenerator[Any]:
         if self.settings.withholds:
@@ -234,10 +234,3 @@ class AsyncGuarding(_Guarding):
 
 def _reply(answer: str) -> Reply:
     return Reply(samples=(read_sample(text=answer, finish_reason="stop"),))
-
-
-def _assessment(outcome: Outcome) -> Assessment:
-    """Return the assessment; an answer that would be withheld is no error here."""
-    if outcome.failure is not None:
-        raise outcome.failure
-    return outcome.assessment
