@@ -54,9 +54,8 @@ def guarding(upstream: str, *options: str) -> Iterator[tuple[str, int]]:
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:  # noqa: S603 - ours
         if process.stderr is None:
             raise RuntimeError
-        found = re.search(r"http://\S+", process.stderr.readline())
-        if found is None:
-            raise RuntimeError
+        lines = (re.search(r"http://\S+", line) for line in process.stderr)
+        found = next(filter(None, lines))
         try:
             yield f"{found[0]}/v1", process.pid
         finally:

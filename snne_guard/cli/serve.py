@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from snne_guard.cli.console import note
-
 if TYPE_CHECKING:
     from snne_guard.server import ServerConfig
 
@@ -88,17 +86,16 @@ def serve(
         for line in _summary(settings):
             typer.echo(line)
         return
-    from snne_guard.server.running import run
+    from snne_guard.server.app import run
 
-    run(settings, started=note)
+    run(settings)
 
 
 def _summary(config: ServerConfig) -> Iterator[str]:
     yield f"upstream {config.upstream}"
     yield f"listens on {config.host}:{config.port}"
     for name, policy in config.policies.items():
-        given = policy.model_dump(exclude_unset=True).items()
-        options = ", ".join(f"{option} = {value}" for option, value in given)
+        options = ", ".join(f"{option} = {value}" for option, value in policy.items())
         yield f"policy {name}: {options or 'defaults'}"
     for name, key in config.keys.items():
         first, *others = key.policies

@@ -19,14 +19,17 @@ Fields = Mapping[str, Any]
 RefusalAs = Literal["content", "refusal"]
 """Where a refusal stands: it is what the message says, or its ``refusal``."""
 
-# Not its id, by which the provider may give out what it has stored.
-_KEPT_OF_COMPLETION = ("created", "model", "usage", "service_tier")
-"""Fields of a completion that do not tell what it says."""
-_KEPT_OF_RESPONSE = (
-    *("created_at", "model", "usage", "service_tier", "instructions"),
-    *("tools", "tool_choice", "parallel_tool_calls", "temperature", "top_p"),
-)
-"""Fields of a response that do not."""
+_KEPT = {
+    "chat": ("created", "model", "usage", "service_tier"),
+    "responses": (
+        *("created_at", "model", "usage", "service_tier", "instructions"),
+        *("tools", "tool_choice", "parallel_tool_calls", "temperature", "top_p"),
+    ),
+}
+"""Fields of an answer that do not tell what it says, by API.
+
+Its id is none of them: by that the provider may give out what it has stored.
+"""
 
 
 def attach(answer: ApiObject, record: Fields) -> ApiObject:
@@ -58,14 +61,10 @@ def refusal_of(
         place: Where it stands if no JSON was asked for.
     """
     fields = raw.to_dict(warnings=False) if isinstance(raw, BaseModel) else {}
-    head = {"id": f"snne-guard-{uuid.uuid4().hex}"}
+    kept = {name: fields[name] for name in _KEPT[request.api.name] if name in fields}
     # Where JSON was asked for, the text would not fit.
     refuses = place == "refusal" or asks_for_schema(request.body)
-    if request.api.name == "chat":
-        kept = {name: fields[name] for name in _KEPT_OF_COMPLETION if name in fields}
-        return _completion(request, text, head | kept, refuses=refuses)
-    kept = {name: fields[name] for name in _KEPT_OF_RESPONSE if name in fields}
-    return _response(request, text, head | kept, refuses=refuses)
+    return _said(request, text, kept, refuses=refuses)
 
 
 def answer_of(request: ApiRequest, given: object) -> ApiObject:
@@ -86,31 +85,33 @@ def answer_of(request: ApiRequest, given: object) -> ApiObject:
             f"answer or a text from fallback, got {type(given).__name__}"
         )
         raise ConfigurationError(msg)
-    head = {"id": f"snne-guard-{uuid.uuid4().hex}", "model": request.model}
-    now = int(time.time())
-    if request.api.name == "chat":
-        return _completion(request, given, {**head, "created": now})
-    tools = {"tools": [], "tool_choice": "auto", "parallel_tool_calls": True}
-    return _response(request, given, {**head, **tools, "created_at": now})
+    return _said(request, given, {"model": request.model})
 
 
-def _completion(
-    request: ApiRequest, text: str, fields: Fields, *, refuses: bool = False
+def _said(
+    request: ApiRequest, text: str, kept: Fields, *, refuses: bool = False
 ) -> ApiObject:
+    """Return an answer that says a text."""
+    build = _completion if request.api.name == "chat" else _response
+    fields = {"id": f"snne-guard-{uuid.uuid4().hex}", **build(text, refuses=refuses)}
+    return request.cast_to.construct(**{**fields, **kept})
+
+
+def _completion(text: str, *, refuses: bool) -> dict[str, Any]:
     message = {
         "role": "assistant",
         "content": None if refuses else text,
         "refusal": text if refuses else None,
     }
     choice = {"index": 0, "finish_reason": "stop", "logprobs": None, "message": message}
-    return request.cast_to.construct(
-        **fields, object="chat.completion", choices=[choice]
-    )
+    return {
+        "object": "chat.completion",
+        "created": int(time.time()),
+        "choices": [choice],
+    }
 
 
-def _response(
-    request: ApiRequest, text: str, fields: Fields, *, refuses: bool = False
-) -> ApiObject:
+def _response(text: str, *, refuses: bool) -> dict[str, Any]:
     part = {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
     message = {
         "id": f"msg_{uuid.uuid4().hex}",
@@ -119,7 +120,14 @@ def _response(
         "status": "completed",
         "content": [{"type": "refusal", "refusal": text} if refuses else part],
     }
-    completed = {"object": "response", "status": "completed", "error": None}
-    return request.cast_to.construct(
-        **{**fields, **completed, "incomplete_details": None, "output": [message]}
-    )
+    return {
+        "object": "response",
+        "created_at": int(time.time()),
+        "status": "completed",
+        "error": None,
+        "incomplete_details": None,
+        "tools": [],
+        "tool_choice": "auto",
+        "parallel_tool_calls": True,
+        "output": [message],
+    }

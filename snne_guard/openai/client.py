@@ -225,8 +225,7 @@ def guard_client(
             )
             completion.snne_guard["uncertainty"]
     """
-    _check_client(client)
-    _check_options(client, options)
+    _check_client(client, options.get("fallback"))
     check_choice(refusal_as, get_args(RefusalAs), what="refusal_as")
     settings = GuardSettings(**options)
     settings.check_calibration({})
@@ -241,28 +240,16 @@ def guard_client(
     return guarded
 
 
-def _check_client(client: object) -> None:
+def _check_client(client: object, fallback: object) -> None:
     if isinstance(client, GuardedOpenAI | AsyncGuardedOpenAI):
         msg = "this client is guarded already; give guard_client() your own"
         raise ConfigurationError(msg)
     if not isinstance(client, openai.OpenAI | openai.AsyncOpenAI):
         msg = f"expected an OpenAI or AsyncOpenAI client, got {type(client).__name__}"
         raise ConfigurationError(msg)
-
-
-def _check_options(client: object, options: GuardOptions) -> None:
-    known = GuardOptions.__optional_keys__ | {"include_answer", "refusal_as", "tau"}
-    for name in options:
-        if name not in known:
-            msg = f"unknown option {name!r}; known are {', '.join(sorted(known))}"
-            raise ConfigurationError(msg)
-    fallback = options.get("fallback")
-    if fallback is None or (isinstance(fallback, str) and fallback):
-        return
-    same = (
-        openai.AsyncOpenAI if isinstance(client, openai.AsyncOpenAI) else openai.OpenAI
-    )
-    if not (callable(fallback) or isinstance(fallback, same)):
+    tasks = isinstance(client, openai.AsyncOpenAI)
+    same = openai.AsyncOpenAI if tasks else openai.OpenAI
+    if not (fallback is None or callable(fallback) or isinstance(fallback, str | same)):
         msg = (
             f"expected fallback to be the name of a model, another {same.__name__} "
             f"client or a function, got {type(fallback).__name__}"

@@ -25,7 +25,6 @@ from snne_guard.openai.streams import (
     GuardedStream,
     StreamEnd,
     parts_of,
-    with_assessment,
 )
 from snne_guard.sampling.openai import (
     ApiObject,
@@ -77,7 +76,8 @@ class _Guarding:
         """Return what a driver needs: a guarded call, its sender and the options."""
         if len(self.models) >= MODELS_KEPT:  # their names may come from strangers
             self.models.clear()
-        known = self.models.setdefault((request.api.name, request.model), _ModelState())
+        name = (request.api.name, request.model[:256])
+        known = self.models.setdefault(name, _ModelState())
         engine_request = Request(
             settings=self.settings,
             state=known.state,
@@ -171,7 +171,7 @@ class Guarding(_Guarding):
         """Yield the answer as the parts of a stream, the last with the assessment."""
         if self.settings.withholds:
             answer, record = self._deliver(request.unstreamed())
-            yield from with_assessment(parts_of(request, answer), record)
+            yield from parts_of(request, answer, record)
             return
         end = StreamEnd()
         with closing(threads.stream(*self._prepare(request))) as items:
@@ -211,7 +211,7 @@ class AsyncGuarding(_Guarding):
     async def _parts(self, request: ApiRequest) -> AsyncGenerator[Any]:
         if self.settings.withholds:
             answer, record = await self._deliver(request.unstreamed())
-            for part in with_assessment(parts_of(request, answer), record):
+            for part in parts_of(request, answer, record):
                 yield part
             return
         end = StreamEnd()

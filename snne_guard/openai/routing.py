@@ -35,10 +35,9 @@ def guarded_request(path: str, given: Mapping[str, Any]) -> ApiRequest | None:
         return None
     options = {**(given.get("options") or {})}
     body, cast_to = given.get("body"), given.get("cast_to")
-    if not isinstance(body, Mapping):
-        _refuse("a body that is no dict")
-    if not (isinstance(cast_to, type) and issubclass(cast_to, BaseModel)):
-        _refuse("a class of your own for the reply")
+    known = isinstance(cast_to, type) and issubclass(cast_to, BaseModel)
+    if not (isinstance(body, Mapping) and known):
+        _refuse("a class of your own for the reply, or a body that is no dict,")
     headers = {name.lower(): name for name in options.get("headers") or {}}
     if _RAW_HEADER in headers:
         options["headers"] = {**options["headers"]}
@@ -67,7 +66,7 @@ def _api_at(path: str) -> Api | None:
 
 def _refuse(what: str) -> NoReturn:
     msg = (
-        f"a guarded client does not take {what} since it could not hold the answer "
-        "back or assess it; use the client that you gave to guard_client()"
+        f"a guard does not take {what} since it could not hold the answer back or "
+        "assess it; use the unguarded client"
     )
     raise ConfigurationError(msg)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Generator, Iterator, Mapping
 from contextlib import suppress
+from functools import cache
 from itertools import chain, islice
 from types import SimpleNamespace
-from typing import Any, Self
+from typing import Any, Self, get_args
 
 import openai
-import openai.types.responses as events
 from openai.types.chat import ChatCompletionChunk
+from openai.types.responses import ResponseStreamEvent
 
 from snne_guard.call import Outcome
 from snne_guard.openai.answers import attach
@@ -22,7 +23,6 @@ __all__ = [
     "GuardedStream",
     "StreamEnd",
     "parts_of",
-    "with_assessment",
 ]
 
 Fields = Mapping[str, Any]
@@ -118,18 +118,13 @@ class StreamEnd:
         if isinstance(item, Outcome):
             if item.error is not None:
                 raise item.error
-            return with_assessment(self._held, item.assessment.to_metadata())
+            for last in self._held[-1:]:
+                attach(last, item.assessment.to_metadata())
+            return self._held
         if self._held or _ends_stream(item):
             self._held.append(item)
             return []
         return [item]
-
-
-def with_assessment(parts: list[Any], record: Fields) -> list[Any]:
-    """Put the assessment on the last part of a stream; return the parts."""
-    for part in parts[-1:]:
-        attach(part, record)
-    return parts
 
 
 def _ends_stream(part: object) -> bool:
@@ -146,11 +141,12 @@ def _ends_stream(part: object) -> bool:
 # -- A whole answer as a stream --------------------------------------------------------
 
 
-def parts_of(request: ApiRequest, answer: ApiObject) -> list[Any]:
-    """Return a whole answer as the parts of a stream."""
+def parts_of(request: ApiRequest, answer: ApiObject, record: Fields) -> list[Any]:
+    """Return a whole answer as the parts of a stream, the last with the assessment."""
     fields = answer.to_dict(warnings=False)
     chat = request.api.name == "chat"
-    return list(_chunks(fields, request) if chat else _events(fields))
+    *parts, last = _chunks(fields, request) if chat else _events(fields)
+    return [*parts, attach(last, record)]
 
 
 def _chunks(fields: Fields, request: ApiRequest) -> Iterator[Any]:
@@ -175,54 +171,55 @@ def _chunks(fields: Fields, request: ApiRequest) -> Iterator[Any]:
 
 
 def _events(fields: Fields) -> Iterator[Any]:
-    for number, (kind, name, event) in enumerate(_response_events(fields)):
-        yield kind.construct(type=f"response.{name}", sequence_number=number, **event)
+    kinds = _event_kinds()
+    for number, (name, event) in enumerate(_response_events(fields)):
+        kind = f"response.{name}"
+        yield kinds[kind].construct(type=kind, sequence_number=number, **event)
 
 
-def _response_events(fields: Fields) -> Iterator[tuple[Any, str, dict[str, Any]]]:
+@cache
+def _event_kinds() -> dict[str, Any]:
+    """Return the package's classes of events by the type that each has."""
+    union, _ = get_args(ResponseStreamEvent)
+    return {
+        get_args(kind.model_fields["type"].annotation)[0]: kind
+        for kind in get_args(union)
+    }
+
+
+_EMPTY: Mapping[Any, Fields] = {
+    "message": {"content": []},
+    "function_call": {"arguments": ""},
+}
+"""What items of a response lack until their parts come, by type."""
+
+
+def _response_events(fields: Fields) -> Iterator[tuple[str, dict[str, Any]]]:
     created = {**fields, "status": "in_progress", "output": []}
-    yield events.ResponseCreatedEvent, "created", {"response": created}
+    yield "created", {"response": created}
     for index, item in enumerate(fields["output"]):
         at = {"output_index": index}
-        started = {**item, "status": "in_progress"}
-        parts = item.get("content") if item.get("type") == "message" else None
-        if parts is not None:
-            started["content"] = []
-        calls = item.get("type") == "function_call"
-        if calls:
-            started["arguments"] = ""
-        added = {"item": started, **at}
-        yield events.ResponseOutputItemAddedEvent, "output_item.added", added
-        for position, part in enumerate(parts or ()):
-            where = {**at, "content_index": position, "item_id": item.get("id")}
-            yield from _part_events(part, where)
-        if calls:
-            yield from _call_events(item, {**at, "item_id": item.get("id")})
-        done = {"item": item, **at}
-        yield events.ResponseOutputItemDoneEvent, "output_item.done", done
-    yield events.ResponseCompletedEvent, "completed", {"response": fields}
+        where = {**at, "item_id": item.get("id")}
+        kind = item.get("type")
+        started = {**item, "status": "in_progress", **_EMPTY.get(kind, {})}
+        yield "output_item.added", {"item": started, **at}
+        for position, part in enumerate(item["content"] if kind == "message" else ()):
+            yield from _part_events(part, {**where, "content_index": position})
+        if kind == "function_call":
+            stem, arguments = "function_call_arguments", item["arguments"]
+            yield f"{stem}.delta", {"delta": arguments, **where}
+            done = {"arguments": arguments, "name": item["name"], **where}
+            yield f"{stem}.done", done
+        yield "output_item.done", {"item": item, **at}
+    yield "completed", {"response": fields}
 
 
-def _call_events(call: Fields, where: Fields) -> Iterator[tuple[Any, str, Any]]:
-    delta: type[Any] = events.ResponseFunctionCallArgumentsDeltaEvent
-    done: type[Any] = events.ResponseFunctionCallArgumentsDoneEvent
-    name, arguments = "function_call_arguments", call["arguments"]
-    yield delta, f"{name}.delta", {"delta": arguments, **where}
-    whole = {"arguments": arguments, "name": call["name"], **where}
-    yield done, f"{name}.done", whole
-
-
-def _part_events(part: Fields, where: Fields) -> Iterator[tuple[Any, str, Any]]:
-    delta: type[Any] = events.ResponseTextDeltaEvent
-    done: type[Any] = events.ResponseTextDoneEvent
+def _part_events(part: Fields, where: Fields) -> Iterator[tuple[str, dict[str, Any]]]:
     field, stem, extra = "text", "output_text", {"logprobs": part.get("logprobs") or []}
     if part["type"] == "refusal":
-        delta, done = events.ResponseRefusalDeltaEvent, events.ResponseRefusalDoneEvent
         field, stem, extra = "refusal", "refusal", {}
     text = part[field]
-    added = {"part": {**part, field: ""}, **where}
-    yield events.ResponseContentPartAddedEvent, "content_part.added", added
-    yield delta, f"{stem}.delta", {"delta": text, **where, **extra}
-    yield done, f"{stem}.done", {field: text, **where, **extra}
-    whole = {"part": part, **where}
-    yield events.ResponseContentPartDoneEvent, "content_part.done", whole
+    yield "content_part.added", {"part": {**part, field: ""}, **where}
+    yield f"{stem}.delta", {"delta": text, **where, **extra}
+    yield f"{stem}.done", {field: text, **where, **extra}
+    yield "content_part.done", {"part": part, **where}

@@ -1,10 +1,17 @@
-"""The application: what it serves at which address."""
+"""The application, what it serves at which address, and the process that runs it."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+import gc
+import signal
+import threading
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
+from socket import socket
+from typing import NoReturn
 
+import uvicorn
+from prometheus_client import disable_created_metrics
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
@@ -14,15 +21,16 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 from starlette.types import Lifespan
 
-from snne_guard.server.faults import fault_of
 from snne_guard.server.gate import Gate
-from snne_guard.server.live import live_routes
-from snne_guard.server.metrics import Metrics
+from snne_guard.server.metrics import Metrics, live_routes
 from snne_guard.server.policies import ServerConfig
+from snne_guard.server.replies import JSON
 from snne_guard.server.service import Service
-from snne_guard.server.wire import json_response
 
-__all__ = ["create_admin_app", "create_app"]
+__all__ = ["create_admin_app", "create_app", "run"]
+
+GRACE = 60
+"""Seconds that calls in flight have to end after SIGTERM."""
 
 _EXPOSED = (
     *("x-request-id", "x-snne-guard", "x-snne-guard-id"),
@@ -41,14 +49,11 @@ def create_app(config: ServerConfig, *, metrics: Metrics | None = None) -> Starl
         ConfigurationError: A policy makes no sense, or a key of the upstream's is
             missing.
     """
-    service = Service(config, metrics or Metrics())
-    routes: list[BaseRoute] = [
-        Route("/health", _health),
-        Route("/ready", _health),
-        *service.routes(),
-    ]
+    metrics = metrics or Metrics(show_texts=config.show_texts)
+    service = Service(config, metrics)
+    routes: list[BaseRoute] = [Route("/ready", _health), *service.routes()]
     if not config.keys:
-        routes += live_routes(service.metrics, show_texts=config.show_texts)
+        routes += live_routes(metrics)
     middleware = [
         Middleware(
             Gate,
@@ -75,32 +80,81 @@ def create_app(config: ServerConfig, *, metrics: Metrics | None = None) -> Starl
     return _application(routes, middleware, lifespan=lifespan)
 
 
-def create_admin_app(config: ServerConfig, metrics: Metrics) -> Starlette:
+def create_admin_app(metrics: Metrics) -> Starlette:
     """Return the application of the admin port: the live page and metrics."""
-    routes = live_routes(metrics, show_texts=config.show_texts)
-    gate = Middleware(Gate, local=True, limit=config.max_requests_at_once)
-    return _application([Route("/health", _health), *routes], [gate])
+    return _application(live_routes(metrics), [Middleware(Gate, local=True)])
+
+
+def run(config: ServerConfig) -> None:
+    """Serve until SIGTERM or Ctrl-C; calls in flight end first, unless asked twice.
+
+    Args:
+        config: From ``load_config``.
+
+    Raises:
+        ConfigurationError: See ``create_app``.
+    """
+    disable_created_metrics()  # type: ignore[no-untyped-call]  # it has no types
+    metrics = Metrics(show_texts=config.show_texts)
+    app = create_app(config, metrics=metrics)
+    if config.keys and config.admin_port is not None:
+        admin = _Server(create_admin_app(metrics), "127.0.0.1", config.admin_port)
+        threading.Thread(target=admin.run, daemon=True).start()
+    server = _Server(app, config.host, config.port)
+    server.metrics = metrics
+    gc.freeze()  # modules stay, so no collection has to look at them
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)  # uvicorn raises it again at its end
+    server.run()
+
+
+class _Server(uvicorn.Server):
+    """A server at whose end the events of the live page end, too."""
+
+    metrics: Metrics | None = None
+
+    def __init__(self, app: Starlette, host: str, port: int) -> None:
+        super().__init__(
+            uvicorn.Config(
+                app,
+                host=host,
+                port=port,
+                http="h11",  # one parser, whatever is installed
+                ws="none",
+                access_log=False,
+                server_header=False,
+                proxy_headers=False,
+                timeout_keep_alive=75,  # longer than proxies keep a connection
+                timeout_graceful_shutdown=GRACE,
+            )
+        )
+
+    async def shutdown(self, sockets: list[socket] | None = None) -> None:
+        """Wait for calls in flight."""
+        if self.metrics is not None:
+            self.metrics.closed = True
+        await super().shutdown(sockets)
 
 
 def _application(
-    routes: list[BaseRoute],
+    routes: Sequence[BaseRoute],
     middleware: list[Middleware],
     *,
     lifespan: Lifespan[Starlette] | None = None,
 ) -> Starlette:
     app = Starlette(
-        routes=routes,
+        routes=[Route("/health", _health), *routes],
         middleware=middleware,
-        exception_handlers={HTTPException: _unserved},
+        exception_handlers={HTTPException: _raise},
         lifespan=lifespan,
     )
     app.router.redirect_slashes = False
     return app
 
 
-async def _unserved(_: Request, error: Exception) -> Response:
-    return fault_of(error).response()
+async def _raise(_: Request, error: Exception) -> NoReturn:
+    raise error  # the gate answers
 
 
 async def _health(_: Request) -> Response:
-    return json_response({"status": "ok"})
+    return JSON({"status": "ok"})

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import uuid
 from collections.abc import Collection
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from snne_guard.server.faults import Fault, fault_of
 from snne_guard.server.policies import requires_keys
-from snne_guard.server.streams import ClientGoneError
+from snne_guard.server.replies import JSON
 
 __all__ = ["Gate"]
 
 _PATH = re.compile(rb"(/[\w.:@~+-]+)+")
 """Addresses that every server on the way reads alike: nothing encoded or empty."""
-
-_REQUEST_ID = re.compile(r"[\w.:-]{1,128}", re.ASCII)
 
 
 class Gate:
@@ -35,7 +33,12 @@ class Gate:
     """
 
     def __init__(
-        self, app: ASGIApp, *, local: bool, limit: int, origins: Collection[str] = ()
+        self,
+        app: ASGIApp,
+        *,
+        local: bool,
+        limit: int = 200,
+        origins: Collection[str] = (),
     ) -> None:
         self._app, self._local, self._limit = app, local, limit
         self._origins = origins
@@ -47,9 +50,9 @@ class Gate:
             await self._app(scope, receive, send)
             return
         started = False
-        given = Headers(scope=scope).get("x-request-id", "")
-        known = _REQUEST_ID.fullmatch(given) is not None
-        request_id = given if known else f"req_{uuid.uuid4().hex}"
+        request_id = (
+            Headers(scope=scope).get("x-request-id") or f"req_{uuid.uuid4().hex}"
+        )
 
         async def answer(message: Message) -> None:
             nonlocal started
@@ -60,57 +63,65 @@ class Gate:
 
         try:
             await self._serve(scope, receive, answer)
-        except (ClientDisconnect, ClientGoneError):
-            pass
         except Exception as error:  # noqa: BLE001 - nobody is shown a traceback
             fault = fault_of(error)
             if not started:  # else the server closes the connection
-                await fault.response()(scope, receive, answer)
+                told = JSON(fault.body, fault.status, fault.headers)
+                await told(scope, receive, answer)
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         self._check(scope)
-        if not _is_call(scope):
-            await self._app(scope, receive, send)
-            return
-        if self._in_flight >= self._limit:
+        path: str = scope["path"]
+        is_call = path.startswith("/v1/") or scope["method"] == "POST"
+        if is_call and self._in_flight >= self._limit:
             message = f"{self._limit} requests are in flight, which is the limit"
             wait = {"retry-after": "1"}
             raise Fault(429, message, code="too_many_requests", headers=wait)
-        self._in_flight += 1
+        self._in_flight += is_call
         try:
-            await self._app(scope, receive, send)
+            await self._while_there(scope, receive, send)
         finally:
-            self._in_flight -= 1
+            self._in_flight -= is_call
+
+    async def _while_there(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve a request, and stop where its client goes away."""
+        messages: asyncio.Queue[Message] = asyncio.Queue(1)
+
+        async def listen() -> None:
+            while (message := await receive())["type"] != "http.disconnect":
+                await messages.put(message)
+
+        serving = asyncio.ensure_future(self._app(scope, messages.get, send))
+        tasks = [serving, asyncio.create_task(listen())]
+        try:
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            if serving.done():
+                serving.result()
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
 
     def _check(self, scope: Scope) -> None:
         path: bytes = scope.get("raw_path") or scope["path"].encode()
         if not _PATH.fullmatch(path) or {b".", b".."} & {*path.split(b"/")}:
             raise Fault(404, "this address is not served")
-        if self._local and not (_here(scope.get("server")) and _named_here(scope)):
+        if self._local and not _is_local(scope):
             message = "without keys, only this machine may call by its own name"
             raise Fault(403, message, code="local_only")
-        if self._local and not self._known_origin(scope):
+        origin = Headers(scope=scope).get("origin")
+        if not self._local or origin is None or {origin, "*"} & {*self._origins}:
+            return
+        if requires_keys(urlsplit(origin).hostname or ""):
             message = "a web page from elsewhere may call only by --cors-origin"
             raise Fault(403, message, code="local_only")
 
-    def _known_origin(self, scope: Scope) -> bool:
-        origin = Headers(scope=scope).get("origin")
-        if origin is None or {origin, "*"} & {*self._origins}:
-            return True
-        return not requires_keys(urlsplit(origin).hostname or "")
 
-
-def _is_call(scope: Scope) -> bool:
-    path: str = scope["path"]
-    return path.startswith("/v1/") or scope["method"] == "POST"
-
-
-def _here(server: tuple[str, int | None] | None) -> bool:
-    # A socket that is a file has a path and no port.
-    return server is None or server[1] is None or not requires_keys(server[0])
-
-
-def _named_here(scope: Scope) -> bool:
+def _is_local(scope: Scope) -> bool:
+    """Return whether a request came to this machine by a name of this machine."""
+    address, port = scope.get("server") or ("", None)
+    if port is not None and requires_keys(address):  # a socket file has no port
+        return False
     host = Headers(scope=scope).get("host", "").lower()
     name = re.sub(r":\d*$", "", host).removeprefix("[").removesuffix("]")
     return bool(name) and not requires_keys(name)

@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
-import math
+import asyncio
+import base64
+import hashlib
+import json
+import re
 import threading
 import time
-from bisect import bisect_left
-from collections import Counter, deque
+from collections import Counter, defaultdict, deque
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, get_args
+from importlib.resources import files
+from itertools import pairwise
+from typing import Any
 
 import prometheus_client as prometheus
-from prometheus_client import CollectorRegistry
+from prometheus_client.metrics import MetricWrapperBase
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response, StreamingResponse
+from starlette.routing import Route
 
-from snne_guard.types import Assessment, Decision, Observer
+from snne_guard.types import Assessment, Observer
 
-__all__ = ["Metrics"]
+__all__ = ["Metrics", "live_routes"]
 
 CALLS_KEPT = 100
 """Calls that are kept one by one."""
@@ -26,79 +36,35 @@ MINUTES_KEPT = 60
 TEXT_KEPT = 10_000
 """Characters that are kept of a question or an answer, where texts are shown."""
 
-DECISIONS = (*get_args(Decision), "none")
-"""Decisions as labels; ``none``: no threshold is set."""
-
-HELD_BACK = ("refuse", "fallback")
-"""Decisions for which the application does not get the answer."""
-
 SPAN_THRESHOLD = 0.5
 """Above which a sentence counts as uncertain where no threshold is set for it."""
+
+LOOK_SECONDS = 0.5
+"""How often the live page is told of changes."""
 
 _TENTHS = tuple(tenth / 10 for tenth in range(1, 11))
 _SECONDS = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 20.0, 40.0, 80.0, 160.0)
 _TOKENS = ("prompt", "cached", "completion", "reasoning")
-
-
-class _Families:
-    """What Prometheus reads, in a registry of its own: several servers count apart."""
-
-    def __init__(self) -> None:
-        self.registry = CollectorRegistry()
-        counter = partial(prometheus.Counter, registry=self.registry)
-        histogram = partial(prometheus.Histogram, registry=self.registry)
-        meaning = "Guarded calls by what was decided."
-        self.calls = counter("snne_guard_calls", meaning, ["policy", "decision"])
-        meaning = "Uncertainty u of the scored calls."
-        name = "snne_guard_uncertainty"
-        self.uncertainty = histogram(name, meaning, ["policy"], buckets=_TENTHS)
-        meaning = "Wall time from the first request to the decision."
-        name = "snne_guard_call_seconds"
-        self.seconds = histogram(name, meaning, ["policy"], buckets=_SECONDS)
-        meaning = "Tokens of all draws; prompt includes cached, completion reasoning."
-        self.tokens = counter("snne_guard_tokens", meaning, ["policy", "kind"])
-        meaning = "What the tokens cost at the given prices."
-        self.money = counter("snne_guard_money", meaning, ["policy"])
-        meaning = "Calls in which something was not as usual."
-        self.reasons = counter("snne_guard_reasons", meaning, ["policy", "reason"])
-        meaning = "Requests that the upstream failed."
-        self.failures = counter("snne_guard_upstream_errors", meaning, ["status"])
-
-    def show(self, policy: str) -> None:
-        """Show a policy with zeros until its first call."""
-        self.uncertainty.labels(policy)
-        self.seconds.labels(policy)
-        for decision in DECISIONS:
-            self.calls.labels(policy, decision)
-        for kind in _TOKENS:
-            self.tokens.labels(policy, kind)
-
-    def count(self, policy: str, assessment: Assessment) -> None:
-        cost = assessment.cost
-        self.calls.labels(policy, assessment.decision or "none").inc()
-        if assessment.uncertainty is not None:
-            self.uncertainty.labels(policy).observe(assessment.uncertainty)
-        self.seconds.labels(policy).observe(cost.seconds)
-        for kind in _TOKENS:
-            self.tokens.labels(policy, kind).inc(getattr(cost, f"{kind}_tokens"))
-        if cost.money is not None:
-            self.money.labels(policy).inc(cost.money)
-        for reason in assessment.reasons:
-            self.reasons.labels(policy, reason).inc()
+_HEADERS = {
+    "Cache-Control": "no-store",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+}
 
 
 class Metrics:
-    """What the guards of one process did, counted since it started.
+    """What the guards of one process did since it started.
 
     It is safe to share between threads, and keeps numbers only, of bounded size:
     counters, the last hour minute by minute, and the last hundred calls.
 
+    Args:
+        show_texts: Whether these calls are kept with the question and the answer, cut
+            to 10,000 characters each, withheld answers included.
+
     Attributes:
-        show_texts: Whether the calls from now on are kept with the question and the
-            answer, cut to 10,000 characters each, withheld answers included. False
-            unless ``live_routes`` was told to show texts.
-        number: Calls counted so far.
-        closed: Whether ``close`` was called.
+        closed: Whether the streams of events are to end, so that the server can.
 
     Example:
         >>> from snne_guard.types import Assessment
@@ -109,27 +75,33 @@ class Metrics:
         True
     """
 
-    def __init__(self) -> None:
-        self.show_texts = False
-        self.number = 0
+    def __init__(self, *, show_texts: bool = False) -> None:
         self.closed = False
+        self._show_texts = show_texts
         self._lock = threading.Lock()
-        self._families = _Families()
         self._started = time.time()
         self._calls: deque[dict[str, Any]] = deque(maxlen=CALLS_KEPT)
         self._minutes: deque[tuple[int, Counter[str]]] = deque(maxlen=MINUTES_KEPT)
-        self._tenths = [0] * len(_TENTHS)
-        self._thresholds: dict[str, float] = {}
-        self._tokens = 0
-        self._money: float | None = None
-        self._failures: Counter[str] = Counter()
+        self._registry = prometheus.CollectorRegistry()  # several servers count apart
+        counter = partial(prometheus.Counter, registry=self._registry)
+        histogram = partial(prometheus.Histogram, registry=self._registry)
+        meaning = "Guarded calls by what was decided; none: no threshold is set."
+        self._decisions = counter("snne_guard_calls", meaning, ["policy", "decision"])
+        meaning = "Uncertainty u of the scored calls."
+        name = "snne_guard_uncertainty"
+        self._uncertainty = histogram(name, meaning, ["policy"], buckets=_TENTHS)
+        meaning = "Wall time from the first request to the decision."
+        name = "snne_guard_call_seconds"
+        self._seconds = histogram(name, meaning, ["policy"], buckets=_SECONDS)
+        meaning = "Tokens of all draws; prompt includes cached, completion reasoning."
+        self._tokens = counter("snne_guard_tokens", meaning, ["policy", "kind"])
+        meaning = "What the tokens cost at the given prices."
+        self._money = counter("snne_guard_money", meaning, ["policy"])
+        meaning = "Requests that the upstream failed."
+        self._failures = counter("snne_guard_upstream_errors", meaning, ["status"])
 
     def observer(self, policy: str, /) -> Observer:
-        """Return an observer that counts the calls of one policy.
-
-        The policy is in ``text`` from now on, with zeros until its first call.
-        """
-        self._families.show(policy)
+        """Return an observer that counts the calls of one policy."""
         return _PolicyObserver(self, policy)
 
     def upstream_error(self, status: int | str, /) -> None:
@@ -138,92 +110,78 @@ class Metrics:
         Args:
             status: Its HTTP status, or one word such as ``"timeout"``.
         """
-        self._families.failures.labels(status).inc()
-        with self._lock:
-            self._failures[str(status)] += 1
-
-    def close(self) -> None:
-        """Let every open stream of events end, so that the server can."""
-        self.closed = True
+        self._failures.labels(status).inc()
 
     def count(self, policy: str, assessment: Assessment, /) -> None:
         """Count a call of a policy."""
-        call = _call(policy, assessment, texts=self.show_texts)
-        cost, minute = assessment.cost, int(call["at"] // 60)
-        self._families.count(policy, assessment)
+        cost, decision = assessment.cost, assessment.decision or "none"
+        self._decisions.labels(policy, decision).inc()
+        if assessment.uncertainty is not None:
+            self._uncertainty.labels(policy).observe(assessment.uncertainty)
+        self._seconds.labels(policy).observe(cost.seconds)
+        for kind in _TOKENS:
+            self._tokens.labels(policy, kind).inc(getattr(cost, f"{kind}_tokens"))
+        if cost.money is not None:
+            self._money.labels(policy).inc(cost.money)
+        call = _call(policy, assessment, texts=self._show_texts)
+        minute = int(call["at"] // 60)
         with self._lock:
-            self.number += 1
             self._calls.append(call)
             if not self._minutes or self._minutes[-1][0] != minute:
                 self._minutes.append((minute, Counter()))
-            self._minutes[-1][1][call["decision"]] += 1
-            if assessment.uncertainty is not None:
-                self._tenths[bisect_left(_TENTHS, assessment.uncertainty)] += 1
-            if assessment.threshold is not None:
-                self._thresholds[policy] = assessment.threshold
-            self._tokens += cost.prompt_tokens + cost.completion_tokens
-            if cost.money is not None:
-                self._money = (self._money or 0.0) + cost.money
+            self._minutes[-1][1][decision] += 1
 
-    def since(self, number: int, /) -> dict[str, Any]:
-        """Return the figures as they are, and the calls that came after another state.
-
-        Args:
-            number: The ``number`` of the state that the reader has; 0 for none.
-
-        Returns:
-            Plain JSON: ``number`` of calls so far; ``calls``, oldest first; ``whole``,
-            whether these are all that there are to show rather than to be added; and
-            ``figures`` that sum up.
-        """
+    def state(self) -> dict[str, Any]:
+        """Return what the live page shows, as plain JSON; calls, the oldest first."""
+        now = int(time.time() // 60)
         with self._lock:
-            new = self.number - number
-            whole = number == 0 or new > CALLS_KEPT
             calls = list(self._calls)
-            return {
-                "number": self.number,
-                "whole": whole,
-                "calls": calls if whole else calls[len(calls) - new :],
-                "figures": self._figures(calls),
-            }
-
-    def _figures(self, calls: list[dict[str, Any]]) -> dict[str, Any]:
-        now = time.time()
-        oldest = int(now // 60) - MINUTES_KEPT + 1
-        minutes = [minute for minute in self._minutes if minute[0] >= oldest]
-        hour = sum((counts for _, counts in minutes), Counter[str]())
-        seconds = sorted(call["seconds"] for call in calls)
+            minutes = [
+                [60 * minute, dict(counts)]
+                for minute, counts in self._minutes
+                if minute > now - MINUTES_KEPT
+            ]
+        reached, tokens = _sums(self._uncertainty, "le"), _sums(self._tokens, "kind")
+        steps = pairwise([0.0, *(reached[str(tenth)] for tenth in _TENTHS)])
+        money = _sums(self._money, "policy")
         return {
-            "now": now,
+            "calls": calls,
+            "now": 60 * now,
+            "minutes": minutes,
             "started": self._started,
-            "minutes": [[60 * minute, dict(counts)] for minute, counts in minutes],
-            "hour": hour.total(),
-            "held_back": sum(hour[each] for each in HELD_BACK),
-            "uncertainty": [*self._tenths],
-            "thresholds": {**self._thresholds},
-            "median_seconds": _quantile(seconds, 0.5),
-            "p95_seconds": _quantile(seconds, 0.95),
-            "tokens": self._tokens,
-            "money": self._money,
-            "upstream_errors": dict(self._failures),
+            "total": sum(_sums(self._decisions, "policy").values()),
+            "uncertainty": [upper - lower for lower, upper in steps],
+            "tokens": tokens["prompt"] + tokens["completion"],
+            "money": sum(money.values()) if money else None,
+            "upstream_errors": _sums(self._failures, "status"),
         }
 
     def text(self) -> str:
         """Return every counter in Prometheus' text format, version 0.0.4."""
-        return prometheus.generate_latest(self._families.registry).decode()
+        return prometheus.generate_latest(self._registry).decode()
 
 
+@dataclass(frozen=True, slots=True)
 class _PolicyObserver:
-    def __init__(self, metrics: Metrics, policy: str) -> None:
-        self._metrics = metrics
-        self._policy = policy
+    metrics: Metrics
+    policy: str
 
     def on_assessment(self, assessment: Assessment, /) -> None:
-        self._metrics.count(self._policy, assessment)
+        self.metrics.count(self.policy, assessment)
+
+
+def _sums(family: MetricWrapperBase, label: str) -> defaultdict[str, float]:
+    """Return the values of a counter, or the buckets of a histogram, by a label."""
+    sums: defaultdict[str, float] = defaultdict(float)
+    for metric in family.collect():
+        for sample in metric.samples:
+            if sample.name.endswith(("_total", "_bucket")):
+                sums[sample.labels[label]] += sample.value
+    return sums
 
 
 def _call(policy: str, assessment: Assessment, *, texts: bool) -> dict[str, Any]:
-    cost = assessment.cost
+    cost, answer = assessment.cost, assessment.answer
     call = {
         "id": assessment.id,
         "at": time.time(),
@@ -237,33 +195,77 @@ def _call(policy: str, assessment: Assessment, *, texts: bool) -> dict[str, Any]
         "money": cost.money,
         "reasons": list(assessment.reasons),
     }
-    marks = _marks(assessment)
     if assessment.spans is not None:
+        given = assessment.span_threshold
+        limit = SPAN_THRESHOLD if given is None else given
         call["sentences"] = len(assessment.spans)
-        call["uncertain_sentences"] = len(marks)
+        call["marks"] = [
+            (span.start, span.end)
+            for span in assessment.spans
+            if span.uncertainty > limit
+        ]
     if texts:
-        answer = assessment.answer
-        call["question"] = _cut(assessment.question)
-        call["answer"] = _cut(None if answer is None else answer.text)
-        shown = [(start, min(end, TEXT_KEPT)) for start, end in marks]
-        call["marks"] = [mark for mark in shown if mark[0] < TEXT_KEPT]
+        call["question"] = _cut(assessment.question or "")
+        call["answer"] = _cut("" if answer is None else answer.text)
     return call
 
 
-def _marks(assessment: Assessment) -> list[tuple[int, int]]:
-    """Return where the uncertain sentences of an answer begin and end."""
-    given = assessment.span_threshold
-    limit = SPAN_THRESHOLD if given is None else given
-    spans = assessment.spans or ()
-    return [(each.start, each.end) for each in spans if each.uncertainty > limit]
+def _cut(text: str) -> str:
+    return text if len(text) <= TEXT_KEPT else f"{text[:TEXT_KEPT]}…"
 
 
-def _cut(text: str | None) -> str | None:
-    if text is None or len(text) <= TEXT_KEPT:
-        return text
-    return f"{text[:TEXT_KEPT]}… ({len(text):,} characters)"
+# -- The live page ---------------------------------------------------------------------
 
 
-def _quantile(values: list[float], share: float) -> float | None:
-    """Return the least of the sorted values that this share of them do not exceed."""
-    return values[math.ceil(share * len(values)) - 1] if values else None
+def live_routes(metrics: Metrics) -> list[Route]:
+    """Return the routes ``/metrics``, ``/snne/live`` and ``/snne/events``.
+
+    Whoever reaches them sees the figures of every policy, and the texts that the
+    metrics keep: they ask for no key.
+    """
+    page = files("snne_guard.server").joinpath("page.html").read_text("utf-8")
+    page_headers = {**_HEADERS, "Content-Security-Policy": _content_policy(page)}
+
+    async def text(_: Request) -> Response:
+        return Response(metrics.text(), media_type="text/plain; version=0.0.4")
+
+    async def live(_: Request) -> Response:
+        return HTMLResponse(page, headers=page_headers)
+
+    async def events(_: Request) -> Response:
+        # The last header asks nginx not to hold events back.
+        headers = {**_HEADERS, "X-Accel-Buffering": "no"}
+        return StreamingResponse(
+            _events(metrics), media_type="text/event-stream", headers=headers
+        )
+
+    return [
+        Route("/metrics", text),
+        Route("/snne/live", live),
+        Route("/snne/events", events),
+    ]
+
+
+async def _events(metrics: Metrics) -> AsyncIterator[str]:
+    """Yield the state whenever it has changed, which it does at least every minute."""
+    sent = None
+    while not metrics.closed:
+        state = json.dumps(metrics.state())
+        if state != sent:
+            yield f"data: {state}\n\n"
+            sent = state
+        await asyncio.sleep(LOOK_SECONDS)
+
+
+def _content_policy(page: str) -> str:
+    """Allow the page's own script and style, by their hashes, and nothing else."""
+    script, style = (
+        base64.b64encode(hashlib.sha256(source.encode()).digest()).decode()
+        for tag in ("script", "style")
+        for source in re.findall(f"<{tag}>(.*?)</{tag}>", page, re.DOTALL)
+    )
+    return (
+        f"default-src 'none'; script-src 'sha256-{script}'; "
+        f"style-src 'sha256-{style}'; connect-src 'self'; img-src data:; "
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    )

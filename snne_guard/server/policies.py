@@ -7,7 +7,7 @@ import hmac
 import ipaddress
 import os
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
@@ -16,67 +16,23 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from snne_guard.errors import ConfigurationError
-from snne_guard.openai.client import GuardOptions
-from snne_guard.types import OnError, OnUncertain, Prices, Schedule, ToolCalls
+from snne_guard.files import first_problem
+from snne_guard.types import Prices
 
-__all__ = ["Access", "KeyTable", "ServerConfig", "load_config", "requires_keys"]
+__all__ = [
+    "Access",
+    "KeyTable",
+    "ServerConfig",
+    "guard_options",
+    "load_config",
+    "requires_keys",
+]
 
 
 class _Table(BaseModel):
-    """A table of the file: no further names, and no ``"5"`` for 5."""
+    """A table of the file, without further names."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
-
-
-class PriceOptions(_Table):
-    """What a million tokens cost, as ``Prices``."""
-
-    prompt: float
-    completion: float
-    cached: float | None = None
-
-
-class PolicyOptions(_Table):
-    """The options of one guard; those of ``guard_client`` that are plain data."""
-
-    n: int = 5
-    threshold: float | list[float] | None = None
-    calibration: str | None = None
-    on_uncertain: OnUncertain = "flag"
-    fallback: str | None = None
-    refusal: str | None = None
-    on_error: OnError = "uncertain"
-    method: str = "auto"
-    similarity: str | None = None
-    temperature: float = 1.0
-    tool_calls: ToolCalls = "skip"
-    min_samples: int | None = None
-    schedule: Schedule = "concurrent"
-    timeout: float | None = None
-    sample_timeout: float | None = None
-    max_concurrency: int | None = None
-    sample_rate: float = 1.0
-    prices: PriceOptions | None = None
-    self_check: bool = False
-    views: list[str] = []
-    spans: bool | str = False
-    span_threshold: float | None = None
-
-    def guard_options(self, folder: Path) -> GuardOptions:
-        """Return what ``guard_client`` takes.
-
-        Args:
-            folder: Where a calibration's path starts.
-        """
-        options: Any = self.model_dump(exclude_unset=True)
-        if isinstance(self.threshold, list):
-            options["threshold"] = tuple(self.threshold)
-        if self.calibration is not None:
-            options["calibration"] = folder / self.calibration
-        if self.prices is not None:
-            options["prices"] = Prices(**options["prices"])
-        given: GuardOptions = options
-        return given
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class KeyOptions(_Table):
@@ -123,7 +79,7 @@ class ServerConfig(_Table):
     max_requests_at_once: Annotated[int, Field(ge=1)] = 200
     max_body: Annotated[int, Field(ge=1)] = 32 * 2**20
     show_texts: bool = False
-    policies: dict[str, PolicyOptions] = {}
+    policies: dict[str, dict[str, Any]] = {}
     keys: dict[str, KeyOptions] = {}
     folder: Path = Path()
 
@@ -148,25 +104,25 @@ def load_config(
     fields: dict[str, Any] = {} if file is None else _read(Path(file))
     fields |= {name: value for name, value in settings.items() if value is not None}
     fields["folder"] = Path(file or ".").parent
-    over = {name: value for name, value in (policy or {}).items() if value is not None}
-    policies = fields.get("policies") or {"default": {}}
-    if isinstance(policies, dict):
-        fields["policies"] = {
-            name: {**options, **over} if isinstance(options, dict) else options
-            for name, options in policies.items()
-        }
+    if "upstream" not in fields:
+        msg = "expected an upstream, such as --upstream https://api.openai.com/v1"
+        raise ConfigurationError(msg)
     try:
         config = ServerConfig(**fields)
     except ValidationError as error:
-        # Without the input: somebody may have put a key where its hash belongs.
-        faults = [
-            f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}"
-            for fault in error.errors(include_input=False, include_url=False)
-        ]
-        place = f"{file}: " if file is not None else ""
-        raise ConfigurationError(place + "; ".join(faults)) from None
-    _check_keys(config)
-    return config
+        msg = f"{file or 'serve'}: {first_problem(error)}"
+        raise ConfigurationError(msg) from None
+    over = {name: value for name, value in (policy or {}).items() if value is not None}
+    policies = {
+        name: {**options, **over}
+        for name, options in (config.policies or {"default": {}}).items()
+    }
+    for name, key in config.keys.items():
+        unknown = [policy for policy in key.policies if policy not in policies]
+        if unknown:
+            msg = f"key {name} names a policy that there is not: {', '.join(unknown)}"
+            raise ConfigurationError(msg)
+    return config.model_copy(update={"policies": policies})
 
 
 def _read(file: Path) -> dict[str, Any]:
@@ -177,20 +133,24 @@ def _read(file: Path) -> dict[str, Any]:
         raise ConfigurationError(msg) from error
 
 
-def _check_keys(config: ServerConfig) -> None:
-    hashes: dict[str, str] = {}
-    for name, key in config.keys.items():
-        unknown = [policy for policy in key.policies if policy not in config.policies]
-        if unknown:
-            msg = f"key {name} names a policy that there is not: {', '.join(unknown)}"
-            raise ConfigurationError(msg)
-        if key.sha256.lower() == hashlib.sha256().hexdigest():
-            msg = f"key {name} has the sha256 of nothing: was the key there?"
-            raise ConfigurationError(msg)
-        other = hashes.setdefault(key.sha256.lower(), name)
-        if other != name:
-            msg = f"keys {other} and {name} have the same sha256"
-            raise ConfigurationError(msg)
+def guard_options(options: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """Return the options of a policy as ``guard_client`` takes them.
+
+    Args:
+        options: As they stand in the file.
+        folder: Where a calibration's path starts.
+
+    Raises:
+        TypeError: A calibration is no path, or the prices are no prices.
+    """
+    given = {**options}
+    if isinstance(given.get("threshold"), list):
+        given["threshold"] = tuple(given["threshold"])
+    if "calibration" in given:
+        given["calibration"] = folder / given["calibration"]
+    if "prices" in given:
+        given["prices"] = Prices(**given["prices"])
+    return given
 
 
 def requires_keys(host: str) -> bool:
@@ -232,16 +192,13 @@ class KeyTable:
 
     Args:
         config: Names the keys.
-        environment: Where the upstream's keys are.
 
     Raises:
         ConfigurationError: A variable that a key names is not set, or the server would
             listen to others without a table.
     """
 
-    def __init__(
-        self, config: ServerConfig, environment: Mapping[str, str] = os.environ
-    ) -> None:
+    def __init__(self, config: ServerConfig) -> None:
         if requires_keys(config.host) and not config.keys:
             msg = (
                 f"listening on {config.host} lets others in, so the file needs a table "
@@ -250,35 +207,35 @@ class KeyTable:
             raise ConfigurationError(msg)
         self._anyone = None if config.keys else tuple(config.policies)
         self._accesses = [
-            (bytes.fromhex(key.sha256), _access(name, key, environment))
+            (bytes.fromhex(key.sha256), _access(name, key))
             for name, key in config.keys.items()
         ]
 
-    def access(self, authorization: Sequence[str]) -> Access | None:
+    def access(self, authorization: str | None) -> Access | None:
         """Return what a request may do, None where its key is unknown.
 
         Args:
-            authorization: Its headers of that name.
+            authorization: Its header of that name.
         """
-        given = authorization[0] if len(authorization) == 1 else None
         if self._anyone is not None:
-            return Access(policies=self._anyone, authorization=given)
-        scheme, _, key = (given or "").partition(" ")
-        # As it came: headers are read as Latin-1.
-        digest = hashlib.sha256(key.strip().encode("latin-1", "replace")).digest()
+            return Access(policies=self._anyone, authorization=authorization)
+        scheme, _, key = (authorization or "").partition(" ")
+        digest = hashlib.sha256(key.strip().encode("latin-1")).digest()  # as it came
         # All are compared, so that the time tells nothing of which one it is.
         matching = [
             access
             for known, access in self._accesses
             if hmac.compare_digest(known, digest)
         ]
-        return matching[0] if matching and scheme.lower() == "bearer" else None
+        # An empty key has a hash, too, and somebody may have put it in the table.
+        known = matching and key.strip() and scheme.lower() == "bearer"
+        return matching[0] if known else None
 
 
-def _access(name: str, key: KeyOptions, environment: Mapping[str, str]) -> Access:
+def _access(name: str, key: KeyOptions) -> Access:
     authorization = None
     if key.upstream_key is not None:
-        secret = environment.get(key.upstream_key, "").strip()
+        secret = os.environ.get(key.upstream_key, "").strip()
         if not secret:
             msg = f"key {name} needs the environment variable {key.upstream_key}"
             raise ConfigurationError(msg)

@@ -1,17 +1,61 @@
-"""The connections to the upstream."""
+"""The connections to the upstream, and requests that pass to it as they are."""
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import AsyncIterator, Collection
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Any
 
 import httpx2
+from starlette.requests import Request
 
-__all__ = ["UpstreamClient"]
+from snne_guard.server.faults import of_status
+from snne_guard.server.policies import Access
+from snne_guard.server.replies import ClosingStream
+
+__all__ = ["PASSED", "UpstreamClient", "forward"]
+
+PASSED: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("/v1/models", ("GET",)),
+    ("/v1/models/{model:path}", ("GET",)),
+    ("/v1/embeddings", ("POST",)),
+    ("/v1/moderations", ("POST",)),
+    ("/v1/audio/speech", ("POST",)),
+    ("/v1/audio/transcriptions", ("POST",)),
+    ("/v1/audio/translations", ("POST",)),
+    ("/v1/images/generations", ("POST",)),
+    ("/v1/images/edits", ("POST",)),
+    ("/v1/images/variations", ("POST",)),
+    ("/v1/files", ("GET", "POST")),
+    ("/v1/files/{file}", ("GET", "DELETE")),
+    ("/v1/files/{file}/content", ("GET",)),
+)
+"""What is passed through: places, and the methods that they take."""
 
 _POOLS = 16
 _AT_ONCE = 16
 """Requests that one pool takes before the next one is filled."""
+
+_SECONDS_A_CHUNK = 60.0
+"""How long a part of a request's body may take; it holds a slot meanwhile."""
+
+_OF_ONE_HOP = frozenset(
+    {
+        *(b"connection", b"keep-alive", b"proxy-authenticate", b"proxy-authorization"),
+        *(b"proxy-connection", b"te", b"trailer", b"transfer-encoding", b"upgrade"),
+    }
+)
+_NOT_SENT_UP = frozenset({b"authorization", b"expect", b"host"})
+_SENT_WITH_OWN_KEY = frozenset(
+    {
+        *(b"accept", b"accept-encoding", b"content-encoding", b"content-length"),
+        *(b"content-type", b"idempotency-key", b"openai-beta", b"range"),
+        *(b"user-agent", b"x-client-request-id", b"x-request-id"),
+    }
+)
+"""Headers that choose nothing among what the server's own upstream key opens."""
+_OF_AN_ACCOUNT = frozenset({b"set-cookie", b"openai-organization", b"openai-project"})
 
 
 class UpstreamClient(httpx2.AsyncClient):
@@ -54,3 +98,79 @@ class UpstreamClient(httpx2.AsyncClient):
         """Close all connections."""
         for pool in self._pools:
             await pool.aclose()
+
+
+async def forward(
+    request: Request,
+    access: Access,
+    *,
+    client: httpx2.AsyncClient,
+    upstream: str,
+    body: bytes | None = None,
+) -> ClosingStream:
+    """Send a request up as it is, and return the answer as it comes.
+
+    Args:
+        request: What came.
+        access: What it may do.
+        client: Sends it.
+        upstream: Where to, ``/v1`` included.
+        body: Its body where it has been read.
+
+    Raises:
+        Fault: The answer shows something of the server's own key.
+        HTTPError: There is none.
+    """
+    headers = _kept(request.headers.raw, _NOT_SENT_UP)
+    if access.own_key:
+        headers = [each for each in headers if each[0] in _SENT_WITH_OWN_KEY]
+    if chunked := "transfer-encoding" in request.headers:
+        headers = [each for each in headers if each[0] != b"content-length"]
+    if access.authorization is not None:
+        headers.append((b"authorization", access.authorization.encode("latin-1")))
+    place = upstream + request.scope["path"].removeprefix("/v1")
+    query: bytes = request.scope["query_string"]
+    has_body = chunked or "content-length" in request.headers
+    outgoing = httpx2.Request(
+        request.method,
+        httpx2.URL(place).copy_with(query=query or None),
+        headers=headers,
+        content=(body or _body(request)) if has_body else None,
+        extensions={"timeout": client.timeout.as_dict()},
+    )
+    response = await client.send(outgoing, stream=True)
+    if access.own_key and (response.status_code in {401, 403} or response.is_redirect):
+        await response.aclose()
+        raise of_status(response, secret=access.secret)
+    passed = ClosingStream(
+        response.aiter_raw(), close=response.aclose, status=response.status_code
+    )
+    dropped = {b"date"} | (_OF_AN_ACCOUNT if access.own_key else set())
+    passed.raw_headers = _kept(response.headers.raw, dropped)
+    passed.raw_headers.append((b"x-snne-guard", b"passthrough"))
+    return passed
+
+
+async def _body(request: Request) -> AsyncIterator[bytes]:
+    chunks = aiter(request.stream())
+    while chunk := await asyncio.wait_for(anext(chunks), _SECONDS_A_CHUNK):
+        yield chunk  # the last one is empty
+
+
+def _kept(
+    headers: list[tuple[bytes, bytes]], dropped: Collection[bytes]
+) -> list[tuple[bytes, bytes]]:
+    """Return headers without those of this connection, and without those named."""
+    found = [(name.lower(), value) for name, value in headers]
+    named = {
+        each.strip()
+        for name, value in found
+        if name == b"connection"
+        for each in value.lower().split(b",")
+    }
+    gone = _OF_ONE_HOP.union(dropped, named)
+    return [
+        (name, value)
+        for name, value in found
+        if name not in gone and not name.startswith(b"x-snne-guard")
+    ]

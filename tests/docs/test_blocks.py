@@ -120,11 +120,11 @@ def run_in_shell(block: Block) -> str:
 
 @contextmanager
 def running(block: Block) -> Iterator[None]:
-    """Run one command until the page is through, from its first line on."""
+    """Run one command until the page is through, from where it listens on."""
     command = ["bash", "-euc", f"exec {block.text}"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:  # noqa: S603 - likewise
         assert process.stderr is not None
-        assert "listening" in process.stderr.readline(), f"line {block.line}"
+        assert any("running on" in line for line in process.stderr), block.line
         try:
             yield
         finally:

@@ -8,10 +8,9 @@ from typing import Any
 import openai
 import pytest
 
-from snne_guard.openai import guard_client
 from tests.openai.guarded import PATHS, guarded
 from tests.support.openai_clients import WAYS
-from tests.support.openai_server import APART, CHAT, RESPONSES, Server, always, split
+from tests.support.openai_server import APART, CHAT, RESPONSES, always, split
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -66,12 +65,3 @@ def test_calls_that_fail_are_in_the_list_too() -> None:
         with call.client.assessments() as seen, pytest.raises(openai.BadRequestError):
             call()
     assert "answer_failed" in seen[0].reasons
-
-
-def test_another_guarded_client_has_lists_of_its_own() -> None:
-    with Server(always("Paris")) as server:
-        with openai.OpenAI(base_url=server.url, api_key="x") as own:
-            mine, other = guard_client(own), guard_client(own)
-            with mine.assessments() as seen:
-                other.chat.completions.create(**CHAT)
-    assert seen == []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import importlib
 import sys
 from typing import Any
@@ -53,25 +52,11 @@ def test_a_guarded_client_is_of_the_same_class() -> None:
     assert isinstance(tasks, openai.AsyncAzureOpenAI)
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_azure_asks_the_deployment(way: str) -> None:
+def test_azure_asks_the_deployment() -> None:
     with Server(always("Paris")) as server:
-        options: dict[str, Any] = {
-            "azure_endpoint": server.url,
-            "api_version": "1",
-            "api_key": "x",
-            "max_retries": 0,
-        }
-        if way == "threads":
-            with openai.AzureOpenAI(**options) as own:
-                answer: Any = guard_client(own).chat.completions.create(**CHAT)
-        else:
-
-            async def ask() -> Any:
-                async with openai.AsyncAzureOpenAI(**options) as own:
-                    return await guard_client(own).chat.completions.create(**CHAT)
-
-            answer = asyncio.run(ask())
+        options: Any = {"azure_endpoint": server.url, "api_version": "1"}
+        with openai.AzureOpenAI(**options, api_key="x") as own:
+            answer: Any = guard_client(own).chat.completions.create(**CHAT)
     assert answer.snne_guard["n_used"] == 5
     places = {asked.path.partition("?")[0] for asked in server.requests}
     assert places == {"/v1/openai/deployments/test-model/chat/completions"}
@@ -105,10 +90,9 @@ def test_everything_else_passes_through(way: str) -> None:
     ("path", "request_", "message"),
     [
         (PATHS[0], {"n": 2}, "n above 1"),
-        (PATHS[0], {"extra_body": {"n": 2}}, "n above 1"),
+        (PATHS[1], {"extra_body": {"n": 2}}, "n above 1"),
         (PATHS[1], {"background": True}, "background=True"),
         ("chat.completions.with_raw_response.create", {}, "with_raw_response"),
-        ("responses.with_raw_response.create", {}, "with_raw_response"),
         ("responses.with_raw_response.create", {"stream": True}, "with_raw_response"),
     ],
 )
@@ -134,10 +118,8 @@ def test_a_reply_of_a_class_of_one_s_own_is_refused() -> None:
     ("options", "message"),
     [
         ({"n": 1}, "expected n to be"),
-        ({"treshold": 0.4}, "unknown option 'treshold'"),
         ({"fallback": 3}, "expected fallback to be"),
         ({"refusal_as": "both"}, "expected refusal_as to be one of 'content'"),
-        ({"fallback": ""}, "expected fallback to be"),
         ({"fallback": openai.AsyncOpenAI(api_key="x")}, "another OpenAI client"),
     ],
 )
@@ -158,6 +140,12 @@ def test_without_the_openai_package_it_says_what_to_install(
     monkeypatch.delitem(sys.modules, "snne_guard.openai")
     with pytest.raises(MissingExtraError, match=r"snne-guard\[openai\]"):
         importlib.import_module("snne_guard.openai")
+
+
+def test_an_option_that_is_misspelt_is_an_error() -> None:
+    misspelt: Any = {"treshold": 0.4}
+    with openai.OpenAI(api_key="x") as own, pytest.raises(TypeError, match="treshold"):
+        guard_client(own, **misspelt)
 
 
 def test_what_is_no_client_or_guarded_already_is_refused() -> None:

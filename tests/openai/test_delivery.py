@@ -9,7 +9,6 @@ from typing import Any
 import openai
 import pytest
 from openai.types.chat import ChatCompletion
-from openai.types.responses import Response
 
 from snne_guard import (
     ConfigurationError,
@@ -51,40 +50,17 @@ def test_an_accepted_answer_is_what_the_client_gives(path: str, way: str) -> Non
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("path", PATHS)
-def test_an_uncertain_answer_is_flagged(path: str, way: str) -> None:
-    with guarded(split("Paris", *APART), way, threshold=0.4) as (_, call):
-        answer = call(path)
-    assert text_of(answer) == "Paris"
-    assert answer.snne_guard["decision"] == "flag"
-    assert answer.snne_guard["uncertainty"] == 1.0
-
-
-@pytest.mark.parametrize("way", WAYS)
-def test_a_refused_completion_is_an_ordinary_one(way: str) -> None:
+def test_a_refused_answer_is_an_ordinary_one(path: str, way: str) -> None:
     script = split("Paris", *APART)
     with guarded(script, way, threshold=0.4, on_uncertain="refuse") as (_, call):
-        answer = call()
-    assert isinstance(answer, ChatCompletion)
-    (choice,) = answer.choices
-    assert (choice.message.content, choice.finish_reason) == (REFUSAL, "stop")
-    assert choice.message.refusal is None
+        answer = call(path)
+        assert type(answer) is type(call(path, on=call.own))
+    assert text_of(answer) == REFUSAL
+    assert "refusal" not in str(answer.to_dict(exclude_none=True))
     # By its own id the provider might give out what it has stored.
     assert (answer.id[:11], answer.model) == ("snne-guard-", "test-model")
-    assert answer.usage is not None
-    assert answer.usage.prompt_tokens == 5
-    assert answer.snne_guard["decision"] == "refuse"  # type: ignore[attr-defined]  # an extra field
-    assert "Paris" not in answer.to_json()
-
-
-@pytest.mark.parametrize("way", WAYS)
-def test_a_refused_response_is_an_ordinary_one(way: str) -> None:
-    script = split("Paris", *APART)
-    options = {"threshold": 0.4, "on_uncertain": "refuse", "refusal": "No."}
-    with guarded(script, way, **options) as (_, call):
-        answer = call(PATHS[1])
-    assert isinstance(answer, Response)
-    assert (answer.output_text, answer.status) == ("No.", "completed")
-    assert answer.id != "resp_1"  # or "previous_response_id" could ask for it
+    assert answer.usage.total_tokens == 6
+    assert answer.snne_guard["decision"] == "refuse"
     assert "Paris" not in answer.to_json()
 
 
@@ -172,8 +148,7 @@ def test_another_client_can_answer_instead(way: str) -> None:
         script = split("Paris", *APART)
         with guarded(script, way, threshold=0.4, **options) as (_, call):
             answer = call()
-            # Tasks of one client stay on its loop, so the connections are closed here.
-            call.wait(other.client.close()) if way == "tasks" else None
+            call.wait(other.client.close())  # tasks stay on the loop of one client
     assert text_of(answer) == "Bern"
     assert len(better.requests) == 1
 
@@ -212,16 +187,6 @@ async def test_a_fallback_may_be_async() -> None:
             call = guard_client(plain, **options).chat.completions.create
             with pytest.raises(ConfigurationError, match="needs an AsyncOpenAI"):
                 call(**CHAT)
-
-
-@pytest.mark.parametrize("way", WAYS)
-def test_the_fallback_answers_where_the_answer_fails(way: str) -> None:
-    body = {"error": {"message": "no", "param": "x"}}
-    script = split(Answer(status=400, body=body), "Rome")
-    with guarded(script, way, n=2, fallback=lambda _: "Bern") as (_, call):
-        answer = call()
-    assert text_of(answer) == "Bern"
-    assert "answer_failed" in answer.snne_guard["reasons"]
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -274,17 +239,8 @@ def test_an_assessment_has_everything(way: str) -> None:
 
 @pytest.mark.parametrize("way", WAYS)
 def test_an_assessment_of_no_answer_is_the_client_s_error(way: str) -> None:
-    def fail(_: Any) -> Any:
-        msg = "mine"
-        raise RuntimeError(msg)
-
-    body = {"error": {"message": "no", "param": "x"}}
-    with guarded(always(status=400, body=body), way) as (_, call):
+    with guarded(always(status=400), way) as (_, call):
         with pytest.raises(openai.BadRequestError):
-            call.wait(call.client.assess(**CHAT))
-    options: Any = {"threshold": 0.4, "on_uncertain": fail}
-    with guarded(split("Paris", *APART), way, **options) as (_, call):
-        with pytest.raises(RuntimeError, match="mine"):
             call.wait(call.client.assess(**CHAT))
 
 
@@ -297,8 +253,3 @@ def test_the_user_s_question_is_told_to_the_engine(way: str) -> None:
         chat = call.wait(call.client.assess(**CHAT))
         response = call.wait(call.client.assess(**RESPONSES))
     assert chat.question == response.question == "1: Capital of France?"
-    with guarded(always("Paris"), way, question=lambda _: None) as (_, call):
-        assert call.wait(call.client.assess(**CHAT)).question == "Capital of France?"
-    with guarded(always("Paris"), way, question=lambda _: 3) as (_, call):
-        with pytest.raises(ConfigurationError, match="the question as a text, got int"):
-            call()

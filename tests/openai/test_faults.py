@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import pickle
 from dataclasses import dataclass
+from itertools import cycle
 from typing import Any
 
 import openai
@@ -19,6 +20,7 @@ from tests.support.openai_clients import WAYS
 from tests.support.openai_server import (
     APART,
     Answer,
+    Asked,
     Scripted,
     always,
     rejecting,
@@ -37,20 +39,14 @@ class Fault:
     lower_bound: bool = False
 
 
-def odd(sample: Answer, reason: str) -> Fault:
-    """Return a fault in which one sample of four, each asked for alone, is odd."""
-    drawn = 0
+def failing_last() -> Scripted:
+    """Return a script that answers, once it is asked one by one, three samples."""
+    statuses = cycle((200, 200, 200, 403))
 
-    def script(asked: Any) -> Answer:
-        nonlocal drawn
-        if not asked.is_sample:
-            return Answer()
-        if asked.n > 1:
-            return Answer(status=400, body={"error": {"message": "no", "param": "n"}})
-        drawn += 1
-        return sample if drawn % 4 == 0 else Answer()
+    def script(asked: Asked) -> Answer:
+        return Answer(status=next(statuses) if asked.is_sample else 200)
 
-    return Fault(script=script, reasons=(reason,), n_used=4)
+    return rejecting("n", script)
 
 
 def beside(**fields: Any) -> Scripted:
@@ -71,8 +67,9 @@ FAULTS: dict[str, Fault] = {
     "samples of another model": Fault(
         script=beside(model="other"), reasons=("mixed_models",)
     ),
-    "a sample is cut off": odd(Answer(finish="length"), "truncated_samples"),
-    "a sample fails": odd(Answer(status=403), "samples_failed"),
+    "a sample fails": Fault(
+        script=failing_last(), reasons=("samples_failed",), n_used=4
+    ),
     "all samples fail": Fault(
         script=beside(status=400),
         decision="refuse",

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import openai
 import pytest
 
+from snne_guard.self_check import SelfCheck
 from tests.openai.guarded import PATHS, guarded
 from tests.support.openai_clients import WAYS
-from tests.support.openai_server import CHAT, RESPONSES, always, rejecting
+from tests.support.openai_server import (
+    CHAT,
+    RESPONSES,
+    Answer,
+    Asked,
+    always,
+    rejecting,
+)
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -41,15 +50,6 @@ def test_a_response_s_samples_come_one_by_one_and_are_not_stored(way: str) -> No
     hot = {"store": False, "temperature": 1.0, "include": included}
     assert [sample.body for sample in samples] == [{**RESPONSES, **hot}] * 2
     assert answer.output[0].content[0].logprobs == []
-
-
-@pytest.mark.parametrize("way", WAYS)
-def test_log_probabilities_of_the_user_s_own_stay(way: str) -> None:
-    body = {"logprobs": True, "top_logprobs": 2}
-    with guarded(always("Paris"), way) as (server, call):
-        (entry,) = call(**body).choices[0].logprobs.content
-    assert entry.logprob == -0.1
-    assert server.answers[0].body == {**CHAT, **body}
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -92,3 +92,69 @@ def test_what_was_learnt_is_not_asked_again(way: str) -> None:
         call(model="other")
         assert len(server.requests) > 10  # what another model takes is not known
     assert record["reasons"] == ["temperature_unset", "no_threshold"]
+
+
+# -- Self-checks and views -------------------------------------------------------------
+
+PROMPT = SelfCheck().prompt
+
+
+def turns(asked: Asked) -> list[Any]:
+    given = asked.body.get("messages") or asked.body.get("input")
+    messages = given if isinstance(given, list) else [{"content": given}]
+    return [message["content"] for message in messages]
+
+
+def checking(word: str) -> Any:
+    """Return a script that says one thing to a self-check, Paris to the rest."""
+    return lambda asked: Answer(texts=[word if turns(asked)[-1] == PROMPT else "Paris"])
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("path", PATHS)
+def test_the_model_is_asked_about_its_own_answer(
+    path: str, way: str, stream: bool
+) -> None:
+    options = {"n": 3, "threshold": 0.4, "self_check": True}
+    with guarded(checking("No"), way, **options) as (server, call):
+        answer = call(path, stream=stream)
+        record = (call.parts(answer)[-1] if stream else answer).snne_guard
+        (check,) = [asked for asked in server.requests if turns(asked)[-1] == PROMPT]
+    assert turns(check)[1:] == ["Paris", PROMPT]
+    assert check.logprobs
+    assert check.body["top_logprobs"] == 5
+    assert "temperature" not in check.body
+    assert not check.body.get("stream")
+    # The server gives No a log-probability of -0.1, and Yes the rest.
+    assert record["self_check"] == pytest.approx(1 - math.exp(-0.1))
+    assert (record["n_used"], record["disagreement"]) == (2, 0.0)
+
+
+def view_of(asked: Asked) -> str:
+    if "Answer:" in turns(asked)[-1]:
+        return "reasoning"
+    return "examples" if len(turns(asked)) > 2 else "plain"
+
+
+def script(asked: Asked) -> Answer:
+    reasons = view_of(asked) == "reasoning"
+    return Answer(texts=["I think. Answer: Paris" if reasons else "Paris"] * asked.n)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("path", PATHS)
+def test_the_server_gets_each_view_once(path: str, way: str, stream: bool) -> None:
+    views = ["plain", "examples", "reasoning"]
+    with guarded(script, way, n=4, threshold=0.1, views=views) as (server, call):
+        answer = call(path, stream=stream)
+        record = (call.parts(answer)[-1] if stream else answer).snne_guard
+        (asked,) = server.answers
+        drawn = {view_of(asked): turns(asked) for asked in server.samples}
+    question = "Capital of France?"
+    assert turns(asked) == drawn["plain"] == [question]
+    assert (len(drawn["examples"]), drawn["examples"][-1]) == (7, question)
+    assert drawn["reasoning"][0].startswith(f"{question}\n\nFirst think")
+    assert (record["n_used"], record["uncertainty"]) == (4, 0.0)
+    assert (record["method"], record["decision"]) == ("snne", "accept")

@@ -135,23 +135,6 @@ def test_a_call_of_a_tool_that_is_not_bound_is_scored(way: str) -> None:
 
 
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize(("amounts", "decision"), [([5], "accept"), ([6, 7], "refuse")])
-def test_calls_are_compared_where_that_is_asked_for(
-    amounts: list[int], decision: str, way: str
-) -> None:
-    left = [5, *(amounts[i % len(amounts)] for i in range(4))]
-
-    def script(_: Any) -> Answer:
-        return Answer(texts=[""], message=paying(left.pop(0)), choices=1)
-
-    options = {**REFUSING, "tool_calls": "score", "schedule": "answer_first"}
-    with guarded(script, way, **options) as (_, call):
-        # Each sample has its own request, so that each gets an amount of its own.
-        record = call(tools=[TOOL]).snne_guard
-    assert (record["decision"], record["n_used"]) == (decision, 5)
-
-
-@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize(
     "body", [{"tools": [{"type": "web_search"}]}, {"prompt": {"id": "pmpt_1"}}]
 )

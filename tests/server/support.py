@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import socket
+import subprocess
 import threading
 import time
 from collections.abc import Iterator
@@ -18,7 +20,7 @@ import uvicorn
 
 from snne_guard.server import create_app, load_config
 
-__all__ = ["Echo", "Running", "echo", "key", "raw", "serving"]
+__all__ = ["Echo", "Running", "echo", "key", "port_of", "raw", "serving"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,6 +57,14 @@ def serving(upstream: str, **settings: Any) -> Iterator[Running]:
     yield Running(port=listening.getsockname()[1])
     server.should_exit = True
     work.join(10)
+
+
+def port_of(process: subprocess.Popen[str]) -> int:
+    """Wait until a process says where it listens."""
+    assert process.stderr is not None
+    lines = iter(process.stderr.readline, "")
+    found = (re.search(r"running on http://[\d.]+:(\d+)", line) for line in lines)
+    return int(next(filter(None, found))[1])
 
 
 def key(secret: str, *policies: str, **fields: Any) -> dict[str, Any]:

@@ -16,7 +16,7 @@ import httpx
 import openai
 import pytest
 
-from tests.server.support import Running, echo, key, serving
+from tests.server.support import Running, echo, key, port_of, serving
 from tests.support.openai_server import (
     APART,
     CHAT,
@@ -42,15 +42,12 @@ def call(running: Running, path: str, body: dict[str, Any]) -> httpx.Response:
 
 
 @pytest.mark.parametrize(("path", "body"), CALLS)
-@pytest.mark.parametrize("on_uncertain", ["flag", "refuse"])
 @pytest.mark.parametrize(
     ("answer", "status", "told"),
     [
         (Answer(status=429, headers={**ONCE, "retry-after": "7"}), 429, "no"),
-        (Answer(status=401), 401, "no"),
         (Answer(status=500, body=HTML, headers=ONCE), 500, "no JSON"),
         (Answer(status=400, body={"detail": "mine"}), 400, "mine"),
-        (Answer(status=404, body="[]"), 404, "no JSON"),
         (Answer(body=HTML), 502, "upstream"),
         (Answer(body={"error": {"message": "secret", "code": 5}}), 502, "upstream"),
     ],
@@ -59,15 +56,13 @@ def test_an_upstream_that_fails_is_an_error_of_the_api(
     *,
     path: str,
     body: dict[str, Any],
-    on_uncertain: str,
     answer: Answer,
     status: int,
     told: str,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    policy = {"threshold": 0.4, "on_uncertain": on_uncertain}
     with Server(lambda _: answer) as upstream:
-        with serving(upstream.url, policy=policy) as running:
+        with serving(upstream.url) as running:
             got = call(running, path, body)
             counted = httpx.get(f"{running.url}/metrics").text
     assert got.status_code == status
@@ -76,22 +71,6 @@ def test_an_upstream_that_fails_is_an_error_of_the_api(
     assert "Traceback" not in caplog.text
     assert got.headers.get("retry-after") == answer.headers.get("retry-after")
     assert "snne_guard_upstream_errors_total{" in counted
-
-
-@pytest.mark.parametrize(("path", "body"), CALLS)
-def test_an_upstream_that_breaks_off_is_an_error(
-    path: str, body: dict[str, Any]
-) -> None:
-    with Server(always("one two three four", cut=True)) as upstream:
-        with serving(upstream.url) as running:
-            got = call(running, path, body)
-    if "stream" not in body:  # there is nothing to break off
-        assert got.status_code == 200
-        return
-    assert got.status_code == 200
-    last = got.text.rstrip().splitlines()[-1]
-    assert json.loads(last.removeprefix("data: "))["error"]["code"] == "upstream_failed"
-    assert "[DONE]" not in got.text
 
 
 def test_the_client_sees_a_stream_that_broke_off() -> None:
@@ -103,17 +82,14 @@ def test_the_client_sees_a_stream_that_broke_off() -> None:
                 list(running.client().responses.create(**RESPONSES, stream=True))
 
 
-@pytest.mark.parametrize(("path", "body"), CALLS)
-def test_an_upstream_that_is_not_there_is_an_error(
-    path: str, body: dict[str, Any]
-) -> None:
+def test_an_upstream_that_is_not_there_is_an_error() -> None:
     with serving("http://127.0.0.1:1/v1") as running:
-        got = call(running, path, body)
+        got = call(running, *CALLS[1])
     assert got.status_code == 502
     assert got.json()["error"]["code"] == "upstream_failed"
 
 
-@pytest.mark.parametrize(("path", "body"), CALLS)
+@pytest.mark.parametrize(("path", "body"), CALLS[:2])
 def test_an_upstream_that_is_slow_is_a_timeout(path: str, body: dict[str, Any]) -> None:
     policy = {"timeout": 0.3, "threshold": 0.4, "on_uncertain": "refuse"}
     with Server(always(hang=True)) as upstream:
@@ -134,24 +110,10 @@ def test_a_page_in_place_of_an_answer_is_an_error(
     assert "secret" not in got.text
 
 
-def test_a_failure_that_may_pass_is_tried_again() -> None:
-    failed = iter([True, True, False])
-
-    def script(_: Any) -> Answer:
-        return Answer(status=503 if next(failed, False) else 200)
-
-    with Server(script) as upstream:
-        with serving(upstream.url, policy={"n": 2}) as running:
-            assert call(running, "chat/completions", CHAT).status_code == 200
-
-
 @pytest.mark.parametrize("stream", [False, True])
-@pytest.mark.parametrize("status", [429, 500])
-def test_the_server_retries_and_tells_clients_not_to(
-    status: int, *, stream: bool
-) -> None:
+def test_the_server_retries_and_tells_clients_not_to(*, stream: bool) -> None:
     soon = {"retry-after-ms": "1"}
-    with Server(always(status=status, headers=soon)) as upstream:
+    with Server(always(status=429, headers=soon)) as upstream:
         with serving(upstream.url, policy={"n": 2}) as running:
             create = running.client(max_retries=2).chat.completions.create
             with pytest.raises(openai.APIStatusError):
@@ -184,6 +146,17 @@ def test_what_breaks_here_is_no_traceback(
     assert "secret" not in got.text + caplog.text
 
 
+@contextmanager
+def sent(running: Running, path: str, body: dict[str, Any]) -> Iterator[socket.socket]:
+    """Send a request by hand and give its connection."""
+    content = json.dumps(body)
+    head = f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+    with socket.create_connection(("127.0.0.1", running.port)) as client:
+        length = f"Content-Length: {len(content)}\r\n\r\n"
+        client.sendall((head + length + content).encode())
+        yield client
+
+
 @pytest.mark.parametrize("half", [False, True])
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize("on_uncertain", ["flag", "refuse"])
@@ -193,12 +166,8 @@ def test_a_client_that_goes_away_ends_its_draws(
     policy = {"threshold": 0.4, "on_uncertain": on_uncertain, "n": 3}
     with Server(always(hang=True)) as upstream:
         with serving(upstream.url, policy=policy) as running:
-            body = json.dumps({**RESPONSES, "stream": stream})
-            with socket.create_connection(("127.0.0.1", running.port)) as client:
-                head = "POST /v1/responses HTTP/1.1\r\nHost: 127.0.0.1\r\n"
-                kind = "Content-Type: application/json\r\n"
-                length = f"Content-Length: {len(body)}\r\n\r\n"
-                client.sendall((head + kind + length + body).encode())
+            body = {**RESPONSES, "stream": stream}
+            with sent(running, "/v1/responses", body) as client:
                 upstream.wait_for_requests(3)
                 assert upstream.abandoned == 0
                 if half:  # it says that it sends no more, which counts as going away
@@ -244,14 +213,11 @@ def test_nothing_that_was_asked_or_answered_is_logged(
 def process(
     *options: str, program: Sequence[str] = ("-m", "snne_guard")
 ) -> Iterator[tuple[subprocess.Popen[str], Running]]:
-    """Run the command; its first line says where it listens."""
+    """Run the command until it says where it listens."""
     command = [sys.executable, *program, "serve", "--port", "0", *options]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as running:  # noqa: S603 - our own
-        assert running.stderr is not None
-        line = running.stderr.readline()
-        assert "listening on http://127.0.0.1:" in line
         try:
-            yield running, Running(port=int(line.rpartition(":")[2]))
+            yield running, Running(port=port_of(running))
         finally:
             running.kill()
 
@@ -273,8 +239,6 @@ def test_sigterm_lets_calls_in_flight_end() -> None:
                 with pytest.raises(httpx.ConnectError):
                     httpx.get(f"{running.url}/health")
             assert server.wait(10) == 0
-            assert server.stderr is not None
-            assert server.stderr.read().strip() == ""
     assert answers[0].json()["choices"][0]["message"]["content"] == "Paris"
 
 
@@ -300,13 +264,9 @@ def test_scoring_holds_up_neither_other_calls_nor_the_end() -> None:
     ):
         server, running = both
         assert server.stderr is not None
-        body = json.dumps({"answers": ["Paris", "Rome"]})
-        with socket.create_connection(("127.0.0.1", running.port)) as client:
-            head = "POST /snne/score HTTP/1.1\r\nHost: 127.0.0.1\r\n"
-            kind = "Content-Type: application/json\r\n"
-            length = f"Content-Length: {len(body)}\r\n\r\n"
-            client.sendall((head + kind + length + body).encode())
-            assert server.stderr.readline() == "scoring\n"
+        with sent(running, "/snne/score", {"answers": ["Paris", "Rome"]}):
+            while server.stderr.readline() != "scoring\n":
+                pass
             assert httpx.get(f"{running.url}/health", timeout=30).status_code == 200
         server.send_signal(signal.SIGTERM)
         assert server.wait(30) == 0
@@ -317,15 +277,13 @@ def test_the_live_page_has_a_port_of_its_own_where_there_are_keys(
     tmp_path: Any,
 ) -> None:
     with Server(always("Paris")) as upstream:
-        text = f'upstream = "{upstream.url}"\nadmin_port = 0\n[keys.a]\n'
-        fields = key("a")
-        (tmp_path / "serve.toml").write_text(
-            f'{text}sha256 = "{fields["sha256"]}"\npolicies = ["default"]'
+        config = tmp_path / "serve.toml"
+        config.write_text(
+            f'upstream = "{upstream.url}"\nadmin_port = 0\n[keys.a]\n'
+            f'sha256 = "{key("a")["sha256"]}"\npolicies = ["default"]'
         )
-        with process("--config", str(tmp_path / "serve.toml")) as (server, first):
-            assert server.stderr is not None
-            line = server.stderr.readline()
-            both = [first, Running(port=int(line.rpartition(":")[2]))]
+        with process("--config", str(config)) as (server, first):
+            both = [first, Running(port=port_of(server))]
             pages = [httpx.get(f"{each.url}/metrics").status_code for each in both]
             asked = [call(each, *CALLS[0]).status_code for each in both]
             server.send_signal(signal.SIGINT)

@@ -39,31 +39,17 @@ def post(running: Running, target: str, *, head: str = HEAD, body: str = BODY) -
         "/v1/completions",
         "/v1/chat/completions/",
         "/v1/chat//completions",
-        "//v1/chat/completions",
         "/v1/chat%2Fcompletions",
-        "/v1/chat/completions%20",
         "/v1/chat/./completions",
-        "/v1/audio/../chat/completions",
         "/chat/completions",
-        "/v1/audio/%2e%2e/chat/completions",
         "/v1/%63hat/completions",
-        "/V1/responses",
         "/v1/files/..%2fchat%2fcompletions",
-        "/v1/embeddings/../chat/completions",
         "/v1/chat/completions;x=1",
-        "/v1/assistants",
-        "/v1/batches",
-        "/v1/threads",
         "http://127.0.0.1/v1/chat/completions",
         "/v1/responses/compact",
-        "/v1",
-        "/v1/audio/chat/completions",
-        "/v1/images/..",
-        "/v1/chat/completions/x",
-        "/v1/realtime",
+        "/v1/responses/resp_1",
         "/",
         "/v1\\chat\\completions",
-        "/v1/engines/m/completions",
     ],
 )
 def test_no_other_address_leads_to_the_upstream(
@@ -76,31 +62,21 @@ def test_no_other_address_leads_to_the_upstream(
     assert not upstream.requests
 
 
-@pytest.mark.parametrize("method", ["GET", "PUT", "DELETE", "OPTIONS", "HEAD", "PATCH"])
-@pytest.mark.parametrize("path", ["chat/completions", "responses"])
+@pytest.mark.parametrize("method", ["GET", "PUT", "DELETE", "OPTIONS"])
 def test_no_other_method_leads_to_the_upstream(
-    running: Running, upstream: Server, method: str, path: str
+    running: Running, upstream: Server, method: str
 ) -> None:
-    got = httpx.request(method, f"{running.url}/v1/{path}")
+    got = httpx.request(method, f"{running.url}/v1/responses")
     assert got.status_code == 405
-    assert method == "HEAD" or got.json()["error"]["type"] == "invalid_request_error"
+    assert got.json()["error"]["type"] == "invalid_request_error"
     assert not upstream.requests
 
 
-def test_stored_answers_cannot_be_fetched(running: Running, upstream: Server) -> None:
-    for path in ("responses/resp_1", "chat/completions/chatcmpl-1"):
-        assert httpx.get(f"{running.url}/v1/{path}").status_code == 404
-    assert not upstream.requests
-
-
-@pytest.mark.parametrize("path", ["/v1/responses", "/v1/realtime", "/snne/score"])
-def test_websockets_are_not_served(
-    running: Running, upstream: Server, path: str
-) -> None:
+def test_websockets_are_not_served(running: Running, upstream: Server) -> None:
     upgrade = "Upgrade: websocket\nSec-WebSocket-Key: YQ==\nSec-WebSocket-Version: 13\n"
     head = "Host: 127.0.0.1\nConnection: Upgrade, close\n"
-    got = raw(running, f"GET {path} HTTP/1.1\n{head}{upgrade}\n")
-    assert got.startswith(("HTTP/1.1 404 ", "HTTP/1.1 405 "))
+    got = raw(running, f"GET /v1/realtime HTTP/1.1\n{head}{upgrade}\n")
+    assert got.startswith("HTTP/1.1 404 ")
     assert not upstream.requests
 
 
@@ -125,25 +101,20 @@ def test_a_request_of_two_lengths_is_no_two_requests(
 @pytest.mark.parametrize(
     ("body", "status"),
     [
-        ("{", 400),
-        ("[]", 400),
-        ("[" * 100_000, 413),
-        ("[" * 1_900, 400),
-        ('{"model": NaN}', 400),
-        (f'{{"model": {"1" * 1_900}', 400),
-        ('{"model": "m", "messages": [], "temperature": 1e999}', 400),
-        ('{"messages": []}', 400),
-        (json.dumps({"model": "m" * 300, "messages": []}), 400),
-        ('{"model": "m", "messages": [], "n": 2}', 400),
-        ('{"model": "m", "messages": [], "n": [1]}', 400),
-        ('{"model": "m", "messages": [], "n": 0}', 400),
-        ('{"model": "m", "messages": [], "stream": "yes"}', 400),
-        ('{"model": "m", "messages": [], "background": true}', 400),
-        (json.dumps({"model": "m", "messages": ["x" * 3_000]}), 413),
+        (b"", 400),
+        (b"{", 400),
+        (b"[]", 400),
+        (b"\xff{}", 400),
+        (b"[" * 1_900, 400),
+        (b'{"model": "m", "messages": [], "temperature": NaN}', 400),
+        (b'{"model": "m", "messages": [{"role": "user", "content": "\\ud800"}]}', 400),
+        (b'{"model": "m", "messages": [], "n": 2}', 400),
+        (b'{"model": "m", "messages": [], "background": true}', 400),
+        (b" " * 3_000, 413),
     ],
 )
 def test_bodies_that_make_no_sense_are_refused(
-    running: Running, upstream: Server, body: str, status: int
+    running: Running, upstream: Server, body: bytes, status: int
 ) -> None:
     url = f"{running.url}/v1/chat/completions"
     got = httpx.post(url, content=body, headers={"content-type": "application/json"})
@@ -162,41 +133,21 @@ def test_a_body_without_a_length_is_limited_too(running: Running) -> None:
     assert httpx.post(url, content=parts(), headers=head).status_code == 413
 
 
-@pytest.mark.parametrize("body", [b"\xff{}", b'{"model": "\xff"}', b""])
-def test_what_is_no_utf_8_is_refused(running: Running, body: bytes) -> None:
-    url = f"{running.url}/v1/chat/completions"
-    got = httpx.post(url, content=body, headers={"content-type": "application/json"})
-    assert got.status_code == 400
-
-
 @pytest.mark.parametrize(
     "fields",
     [
         {"messages": "x"},
         {"messages": [1, None, "a", {}]},
-        {"messages": [{"role": "user", "content": "\ud800"}]},
-        {"messages": [], "tools": 5},
-        {"messages": None, "response_format": 5},
-        {"model": {"a": 1}, "messages": []},
-        {"messages": [{"role": "user", "content": [1]}], "functions": "f"},
+        {"model": {"a": 1}, "messages": [], "n": 0, "stream": "no"},
+        {"messages": None, "tools": 5, "response_format": 5, "functions": "f"},
     ],
 )
 def test_odd_shapes_never_break_the_server(
     running: Running, fields: dict[str, Any]
 ) -> None:
     url = f"{running.url}/v1/chat/completions"
-    body = json.dumps({"model": "m", **fields})  # httpx would refuse half a character
-    got = httpx.post(url, content=body, headers={"content-type": "application/json"})
+    got = httpx.post(url, json={"model": "m", **fields})
     assert got.status_code in {200, 400}
-
-
-def test_a_web_page_cannot_post_without_being_asked(
-    running: Running, upstream: Server
-) -> None:
-    url = f"{running.url}/v1/chat/completions"
-    got = httpx.post(url, content=BODY, headers={"content-type": "text/plain"})
-    assert got.status_code == 400
-    assert not upstream.requests
 
 
 @pytest.mark.parametrize("origin", ["https://evil.example", "null"])
@@ -220,11 +171,11 @@ def test_a_body_that_does_not_come_gives_its_slot_back(
         assert running.client().chat.completions.create(**CHAT).choices
 
 
-@pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example", "10.0.0.1"])
+@pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example", ""])
 def test_without_keys_a_name_that_leads_here_does_not_help(
     running: Running, upstream: Server, host: str
 ) -> None:
-    for path in ("/v1/models", "/snne/live", "/metrics", "/snne/events", "/health"):
+    for path in ("/v1/models", "/snne/live", "/metrics"):
         got = httpx.get(running.url + path, headers={"host": host})
         assert got.status_code == 403
     assert not upstream.requests
@@ -256,23 +207,17 @@ def test_a_request_id_is_kept_or_made(running: Running) -> None:
     url = f"{running.url}/v1/chat/completions"
     kept = httpx.post(url, json=CHAT, headers={"x-request-id": "mine-1"})
     assert kept.headers["x-request-id"] == "mine-1"
-    odd = httpx.post(url, json=CHAT, headers={"x-request-id": "a b" * 100})
-    assert odd.headers["x-request-id"].startswith("req_")
     missing = httpx.get(f"{running.url}/none")
     assert missing.headers["x-request-id"].startswith("req_")
 
 
 def test_pages_of_other_origins_may_call_only_where_it_was_said(
-    running: Running, upstream: Server
+    upstream: Server,
 ) -> None:
     origin = {"origin": "https://app.example"}
     asked = {**origin, "access-control-request-method": "POST"}
     asked["access-control-request-headers"] = "authorization,content-type"
     url = "/v1/chat/completions"
-    assert (
-        "access-control-allow-origin"
-        not in httpx.options(running.url + url, headers=asked).headers
-    )
     with serving(upstream.url, cors_origins=["https://app.example"]) as open_to:
         allowed = httpx.options(open_to.url + url, headers=asked)
         got = httpx.post(open_to.url + url, json=CHAT, headers=origin)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.server.support import key
+from tests.server.support import key, port_of
 
 ROOT = Path(__file__).parents[2]
 DOCKERFILE = (ROOT / "Dockerfile").read_text(encoding="utf-8")
@@ -37,10 +37,7 @@ def test_the_server_starts_as_in_the_image_and_is_found_healthy(
     with subprocess.Popen(  # noqa: S603 - ours
         command, env=environment, stderr=subprocess.PIPE, text=True
     ) as server:
-        assert server.stderr is not None
-        line = server.stderr.readline()
-        assert "listening on http://0.0.0.0:" in line
-        port = line.rpartition(":")[2].strip()
+        port = str(port_of(server))
         asked = [part.replace("8484", port) for part in healthy[1:]]
         subprocess.run([sys.executable, *asked], check=True)  # noqa: S603 - ours
         server.terminate()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import os
 import shutil
 import socket
 import subprocess
@@ -11,7 +9,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -19,8 +16,7 @@ import pytest
 import uvicorn
 from starlette.applications import Starlette
 
-from snne_guard.server.live import live_routes
-from snne_guard.server.metrics import Metrics
+from snne_guard.server.metrics import Metrics, live_routes
 from snne_guard.types import Assessment, Cost, Sample, Span
 
 pytestmark = pytest.mark.slow
@@ -47,11 +43,9 @@ def free_port() -> int:
 
 
 @contextmanager
-def served(
-    metrics: Metrics | None, port: int, *, texts: bool = False
-) -> Iterator[None]:
+def served(metrics: Metrics | None, port: int) -> Iterator[None]:
     """Serve the page on a port; without metrics a server that knows no page."""
-    app = Starlette(routes=live_routes(metrics, show_texts=texts) if metrics else [])
+    app = Starlette(routes=live_routes(metrics) if metrics else [])
     config = uvicorn.Config(app, port=port, log_level="warning", ws="none")
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run)
@@ -61,7 +55,7 @@ def served(
         yield
     finally:
         if metrics:
-            metrics.close()
+            metrics.closed = True
         server.should_exit = True
         thread.join(20)
         assert not thread.is_alive()
@@ -113,12 +107,6 @@ class Browser:
         ]
         self.cdp("Emulation.setEmulatedMedia", features=features)
         self.post("url", url=url)
-
-    def keep(self, name: str) -> None:
-        """Keep a picture where SNNE_GUARD_SCREENSHOTS names a folder for it."""
-        if folder := os.environ.get("SNNE_GUARD_SCREENSHOTS"):
-            picture = self.cdp("Page.captureScreenshot", captureBeyondViewport=True)
-            Path(folder, f"{name}.png").write_bytes(base64.b64decode(picture["data"]))
 
 
 @pytest.fixture(scope="module")
@@ -184,20 +172,13 @@ def count(metrics: Metrics, many: int) -> None:
 
 @pytest.fixture
 def metrics() -> Metrics:
-    return Metrics()
+    return Metrics(show_texts=True)
 
 
 @pytest.fixture
 def url(metrics: Metrics) -> Iterator[str]:
     port = free_port()
     with served(metrics, port):
-        yield f"http://127.0.0.1:{port}/snne/live"
-
-
-@pytest.fixture
-def url_with_texts(metrics: Metrics) -> Iterator[str]:
-    port = free_port()
-    with served(metrics, port, texts=True):
         yield f"http://127.0.0.1:{port}/snne/live"
 
 
@@ -223,11 +204,10 @@ def test_it_shows_the_calls_as_numbers(
     assert second[1:] == [*unknown, "snne-000004"]
     for text in ("2 since the start", "50.0 %", "0.00 / 0.83", "502: 1", "refuse 1"):
         browser.shows(text)
-    label = browser.ask("document.getElementById('minutes').ariaLabel")
-    assert "1 refuse" in label
-    assert "at most 2 calls in a minute" in label
-    label = browser.ask("document.getElementById('uncertainty').ariaLabel")
-    assert "0, 0, 0, 0, 1, 0, 0, 0, 0, 0;" in label
+    minutes = browser.ask("document.getElementById('minutes').ariaLabel")
+    assert "1 refuse" in minutes
+    bins = browser.ask("document.getElementById('uncertainty').ariaLabel")
+    assert "0, 0, 0, 0, 1, 0, 0, 0, 0, 0;" in bins
     assert browser.ask("document.getAnimations().length") == 0
     assert browser.console() == []
 
@@ -274,25 +254,24 @@ def test_light_and_dark_on_a_screen_and_on_a_phone(
     browser: Browser, metrics: Metrics, url: str
 ) -> None:
     count(metrics, 120)
+    last = [f"snne-{number:06x}" for number in range(119, 19, -1)]
     backgrounds = set()
     for width in (1280, 360):
         for scheme in ("light", "dark"):
             browser.open(url, width=width, color_scheme=scheme)
-            until(lambda: len(browser.rows()) == 100)
+            until(lambda: [row[10] for row in browser.rows()] == last)
             assert browser.ask("document.documentElement.scrollWidth") == width
             scrolls = browser.ask(f"{TABLE}.scrollWidth > {TABLE}.clientWidth")
             assert scrolls == (width == 360)
             backgrounds.add(
                 (scheme, browser.ask("getComputedStyle(document.body).backgroundColor"))
             )
-            browser.keep(f"live-{scheme}-{width}")
     assert len(backgrounds) == len(dict(backgrounds).values()) == 2
     assert browser.console() == []
 
 
-@pytest.mark.parametrize("width", [1280, 360])
 def test_hostile_texts_are_shown_and_do_nothing(
-    browser: Browser, metrics: Metrics, url_with_texts: str, width: int
+    browser: Browser, metrics: Metrics, url: str
 ) -> None:
     observer = metrics.observer(HOSTILE)
     observer.on_assessment(
@@ -302,7 +281,7 @@ def test_hostile_texts_are_shown_and_do_nothing(
         assessment(2, question=RTL, answer=Sample(text=RTL), reasons=(HOSTILE, RTL))
     )
     observer.on_assessment(assessment(3, question=None, answer=None))
-    browser.open(url_with_texts, width=width)
+    browser.open(url, width=360)
     until(lambda: len(browser.rows()) == 3)
     assert browser.rows()[2][8] == browser.rows()[2][10] == HOSTILE
     details = "[...document.querySelectorAll('details')]"
@@ -311,17 +290,16 @@ def test_hostile_texts_are_shown_and_do_nothing(
     assert shown[0] == "no questionquestionnoneanswernone"
     assert shown[1] == f"{RTL}question{RTL}answer{RTL}"
     assert f"question{HOSTILE}answerxxx" in shown[2]
-    assert shown[2].endswith("xxx… (1,000,000 characters)")
+    assert shown[2].endswith("xxx…")
     assert len(shown[2]) < 11_000
     assert browser.ask("document.querySelector('main img, main script')") is None
     assert browser.ask("document.title") == "snne-guard live"
-    assert browser.ask("document.documentElement.scrollWidth") == width
-    browser.keep(f"live-hostile-{width}")
+    assert browser.ask("document.documentElement.scrollWidth") == 360
     assert browser.console() == []
 
 
 def test_uncertain_sentences_are_shaded(
-    browser: Browser, metrics: Metrics, url_with_texts: str
+    browser: Browser, metrics: Metrics, url: str
 ) -> None:
     answer = f"\U0001f333 It is oak. {HOSTILE} It is tall."
     start = answer.index("<")
@@ -331,27 +309,12 @@ def test_uncertain_sentences_are_shaded(
     observer.on_assessment(
         assessment(1, answer=Sample(text=answer), spans=tuple(spans), reasons=("x",))
     )
-    browser.open(url_with_texts)
+    browser.open(url)
     until(lambda: len(browser.rows()) == 1)
     assert browser.rows()[0][9] == "x, 1 of 2 sentences uncertain"
     marks = "[...document.querySelectorAll('mark')].map((each) => each.textContent)"
     assert browser.ask(marks) == [HOSTILE]
     assert answer in browser.ask("document.querySelector('details').textContent")
-    assert browser.console() == []
-
-
-def test_a_thousand_quick_calls(browser: Browser, metrics: Metrics, url: str) -> None:
-    browser.open(url)
-    browser.shows("live")
-    count(metrics, 1000)
-    browser.shows("1,000 since the start")
-    assert [row[10] for row in browser.rows()] == [
-        f"snne-{number:06x}" for number in range(999, 899, -1)
-    ]
-    metrics.observer("default").on_assessment(assessment(1000))
-    browser.shows("1,001 since the start")
-    assert len(browser.rows()) == 100
-    assert browser.rows()[0][10] == "snne-0003e8"
     assert browser.console() == []
 
 
@@ -386,10 +349,10 @@ def test_it_can_be_paused(browser: Browser, metrics: Metrics, url: str) -> None:
 
 
 def test_everything_is_reached_by_keyboard(
-    browser: Browser, metrics: Metrics, url_with_texts: str
+    browser: Browser, metrics: Metrics, url: str
 ) -> None:
     count(metrics, 1)
-    browser.open(url_with_texts, width=360)
+    browser.open(url, width=360)
     until(lambda: len(browser.rows()) == 1)
     tab, enter = "\ue004", "\ue007"
     reached = []
@@ -398,15 +361,14 @@ def test_everything_is_reached_by_keyboard(
         reached.append(browser.ask("document.activeElement.textContent.trim()")[:18])
         outline = "getComputedStyle(document.activeElement).outlineStyle"
         assert browser.ask(outline) == "solid"
-        box = browser.ask("document.activeElement.getBoundingClientRect().left")
-        assert box >= 0
     assert reached[:2] == ["To the last calls", "Pause"]
     assert reached[2].startswith("time")
     assert reached[3] == "Capital of France?"
     browser.press(enter)
-    assert browser.ask("document.querySelector('details').open")
-    browser.open(url_with_texts, width=360)
-    until(lambda: len(browser.rows()) == 1)
+    metrics.observer("default").on_assessment(assessment(1))
+    until(lambda: len(browser.rows()) == 2)  # what is open stays open
+    assert browser.ask("document.activeElement.parentElement.open")
+    browser.open(url, width=360)
     browser.press(tab)
     browser.press(enter)
     assert browser.ask("document.activeElement.id") == "calls"

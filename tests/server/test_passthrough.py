@@ -9,17 +9,10 @@ import pytest
 from tests.server.support import Echo, Running, echo, key, raw, serving
 
 ADDRESSES = [
-    ("GET", "/v1/models"),
     ("GET", "/v1/models/meta-llama/Llama-3"),
     ("POST", "/v1/embeddings"),
-    ("POST", "/v1/moderations"),
     ("POST", "/v1/audio/speech"),
-    ("POST", "/v1/audio/transcriptions"),
-    ("POST", "/v1/audio/translations"),
-    ("POST", "/v1/images/generations"),
     ("POST", "/v1/images/edits"),
-    ("GET", "/v1/files"),
-    ("POST", "/v1/files"),
     ("DELETE", "/v1/files/file-1"),
     ("GET", "/v1/files/file-1/content"),
 ]
@@ -93,7 +86,7 @@ def test_headers_of_one_connection_stay_there(running: Running, upstream: Echo) 
     assert names == {"host", "x-kept"}
 
 
-def test_redirects_and_cookies_are_for_the_client(
+def test_cookies_stay_with_their_client_and_redirects_are_not_followed(
     running: Running, upstream: Echo
 ) -> None:
     upstream.status = 302
@@ -120,13 +113,6 @@ def test_an_answer_that_breaks_off_breaks_off(running: Running, upstream: Echo) 
     assert httpx.get(f"{running.url}/health").is_success
 
 
-def test_an_upstream_that_is_not_there_is_an_error_of_the_api() -> None:
-    with serving("http://127.0.0.1:1/v1") as running:
-        got = httpx.get(f"{running.url}/v1/models")
-    assert got.status_code == 502
-    assert got.json()["error"]["code"] == "upstream_failed"
-
-
 @pytest.mark.parametrize("status", [401, 302])
 def test_what_is_the_servers_own_stays_there(
     upstream: Echo, monkeypatch: pytest.MonkeyPatch, status: int
@@ -147,15 +133,6 @@ def test_what_is_the_servers_own_stays_there(
     assert "location" not in refused.headers
 
 
-def test_addresses_that_cannot_be_sent_on_are_refused(
-    running: Running, upstream: Echo
-) -> None:
-    got = raw(
-        running, "GET /v1/models?a#b HTTP/1.1\nHost: localhost\nConnection: close\n\n"
-    )
-    assert " 500 " not in got.partition("\n")[0]
-
-
 def test_with_keys_nothing_chooses_another_account(
     upstream: Echo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -167,17 +144,11 @@ def test_with_keys_nothing_chooses_another_account(
         "api-key": "k",
         "cookie": "c=1",
     }
-    keys = {
-        "a": key("a", upstream_key="UP"),
-        "b": key("b"),
-        "c": key("c", files=True),
-    }
+    keys = {"a": key("a", upstream_key="UP"), "b": key("b", files=True)}
     with serving(upstream.url, keys=keys) as running:
         assert httpx.get(f"{running.url}/v1/models", headers=sent).is_success
         shared = httpx.get(f"{running.url}/v1/files", headers=sent)
-        bare = {"authorization": "Bearer b"}
-        assert httpx.get(f"{running.url}/v1/models", headers=bare).is_success
-        allowed = {"authorization": "Bearer c"}
+        allowed = {"authorization": "Bearer b"}
         assert httpx.get(f"{running.url}/v1/files", headers=allowed).is_success
     assert shared.status_code == 403
     headers = dict(upstream.seen[0]["headers"])

@@ -1,0 +1,134 @@
+"""What goes back to clients: JSON, and streams of server-sent events."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Mapping
+from typing import Any, Self
+
+from starlette.responses import JSONResponse, StreamingResponse
+from starlette.types import Receive, Scope, Send
+
+from snne_guard.server.faults import Fault
+
+__all__ = ["JSON", "ClosingStream", "EventStream", "event_of"]
+
+PATIENCE = 10.0
+"""Seconds after which proxies are told that the connection lives."""
+
+_ALIVE = b": the answer is not decided on yet\n\n"
+
+
+class JSON(JSONResponse):
+    """JSON in which halves of surrogate pairs, which streams cut, survive."""
+
+    def render(self, content: object) -> bytes:
+        """Return the value as bytes."""
+        return json.dumps(content, separators=(",", ":")).encode()
+
+
+def event_of(fields: Mapping[str, Any]) -> bytes:
+    """Return a chunk of a completion, or an event of a response, as an event."""
+    name = f"event: {fields['type']}\n" if "type" in fields else ""
+    return f"{name}data: {json.dumps(fields, separators=(',', ':'))}\n\n".encode()
+
+
+class ClosingStream(StreamingResponse):
+    """A stream after which something is closed, whatever ends it."""
+
+    def __init__(
+        self,
+        parts: AsyncIterable[bytes],
+        *,
+        close: Callable[[], Awaitable[None]],
+        status: int = 200,
+    ) -> None:
+        super().__init__(parts, status)
+        self._close = close
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the stream."""
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            await self._close()
+
+
+class EventStream(ClosingStream):
+    """Sends events as they come, and a comment where none comes for ten seconds.
+
+    A task of its own reads them: no wait here may cut short what the guard does there.
+
+    Args:
+        opening: Gives the parts of the stream.
+        encode: Returns a part as an event.
+        told: Returns what the client is told of an error.
+        end: What ends the stream.
+    """
+
+    media_type = "text/event-stream"
+
+    def __init__(
+        self,
+        opening: Awaitable[Any],
+        *,
+        encode: Callable[[Any], bytes],
+        told: Callable[[Exception], Fault],
+        end: bytes,
+    ) -> None:
+        super().__init__(self._sent(), close=self.stop)
+        self.headers["cache-control"] = "no-store"
+        self._encode, self._told, self._end = encode, told, end
+        self._events: asyncio.Queue[bytes | Exception | None] = asyncio.Queue(16)
+        self._reading = asyncio.create_task(self._read(opening))
+        self._first: bytes | Exception | None = None
+
+    async def ready(self) -> Self:
+        """Wait a while for the first event, so that a fault has a status of its own.
+
+        Raises:
+            Exception: What the request fails with.
+        """
+        try:
+            self._first = await self._next()
+        except BaseException:
+            await self.stop()
+            raise
+        if isinstance(self._first, Exception):
+            raise self._first
+        return self
+
+    async def stop(self) -> None:
+        """End what reads the events."""
+        self._reading.cancel()
+        await asyncio.gather(self._reading, return_exceptions=True)
+
+    async def _sent(self) -> AsyncIterator[bytes]:
+        item = self._first
+        while isinstance(item, bytes):
+            yield item
+            item = await self._next()
+        if item is None:
+            yield self._end
+        else:
+            fault = self._told(item)
+            error = {"message": str(fault)}
+            yield event_of({"error": error, **fault.body, "type": "error"})
+
+    async def _next(self) -> bytes | Exception | None:
+        try:
+            return await asyncio.wait_for(self._events.get(), PATIENCE)
+        except TimeoutError:
+            return _ALIVE
+
+    async def _read(self, opening: Awaitable[Any]) -> None:
+        """Put events in the queue; last what ends the stream: an error, or None."""
+        last: Exception | None = None
+        try:
+            async with await opening as stream:
+                async for part in stream:
+                    await self._events.put(self._encode(part))
+        except Exception as error:  # noqa: BLE001 - the client is told of it
+            last = error
+        await self._events.put(last)
