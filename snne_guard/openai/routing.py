@@ -66,7 +66,7 @@ def _api_at(path: str) -> Api | None:
 
 def _refuse(what: str) -> NoReturn:
     msg = (
-        f"a guard does not take {what} since it could not hold the answer back or "
-        "assess it; use the unguarded client"
+        f"a guard does not take {what} since it could neither hold the answer back "
+        "nor assess it"
     )
     raise ConfigurationError(msg)

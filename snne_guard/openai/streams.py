@@ -45,15 +45,12 @@ class GuardedStream(openai.Stream[Any]):
     """
 
     def __init__(self, parts: Generator[Any]) -> None:
-        first = list(islice(parts, 1))
-
         # Neither refers to the stream, so that one that is dropped ends its requests.
         def close() -> None:
-            first.clear()
             with suppress(ValueError):  # another thread is reading it
                 parts.close()
 
-        self._iterator = chain(first, parts)
+        self._iterator = chain(list(islice(parts, 1)), parts)
         self.response: Any = SimpleNamespace(close=close)
 
     def parse(self) -> Self:
@@ -72,7 +69,6 @@ class AsyncGuardedStream(openai.AsyncStream[Any]):
     def __init__(self, first: list[Any], parts: AsyncGenerator[Any]) -> None:
         # Neither refers to the stream, so that one that is dropped ends its requests.
         async def close() -> None:
-            first.clear()
             with suppress(RuntimeError):  # another task is reading it
                 await parts.aclose()
 

@@ -11,7 +11,6 @@ import threading
 import time
 from collections import Counter, defaultdict, deque
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
 from functools import partial
 from importlib.resources import files
 from itertools import pairwise
@@ -23,7 +22,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from snne_guard.types import Assessment, Observer
+from snne_guard.types import Assessment
 
 __all__ = ["Metrics", "live_routes"]
 
@@ -69,8 +68,7 @@ class Metrics:
     Example:
         >>> from snne_guard.types import Assessment
         >>> metrics = Metrics()
-        >>> observer = metrics.observer("default")
-        >>> observer.on_assessment(Assessment(id="a", answer=None, decision="flag"))
+        >>> metrics.count("default", Assessment(id="a", answer=None, decision="flag"))
         >>> 'calls_total{decision="flag",policy="default"} 1.0' in metrics.text()
         True
     """
@@ -99,10 +97,6 @@ class Metrics:
         self._money = counter("snne_guard_money", meaning, ["policy"])
         meaning = "Requests that the upstream failed."
         self._failures = counter("snne_guard_upstream_errors", meaning, ["status"])
-
-    def observer(self, policy: str, /) -> Observer:
-        """Return an observer that counts the calls of one policy."""
-        return _PolicyObserver(self, policy)
 
     def upstream_error(self, status: int | str, /) -> None:
         """Count a request that the upstream failed.
@@ -159,15 +153,6 @@ class Metrics:
     def text(self) -> str:
         """Return every counter in Prometheus' text format, version 0.0.4."""
         return prometheus.generate_latest(self._registry).decode()
-
-
-@dataclass(frozen=True, slots=True)
-class _PolicyObserver:
-    metrics: Metrics
-    policy: str
-
-    def on_assessment(self, assessment: Assessment, /) -> None:
-        self.metrics.count(self.policy, assessment)
 
 
 def _sums(family: MetricWrapperBase, label: str) -> defaultdict[str, float]:

@@ -6,6 +6,7 @@ import asyncio
 import math
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
+from types import SimpleNamespace
 from typing import Annotated, Any, Literal
 
 import httpx2
@@ -80,7 +81,8 @@ class Service:
         for name, policy in config.policies.items():
             try:
                 options = guard_options(policy, config.folder)
-                options["observers"] = [metrics.observer(name)]
+                count = partial(metrics.count, name)
+                options["observers"] = [SimpleNamespace(on_assessment=count)]
                 self._settings[name] = GuardSettings(**options)
                 self._guards[name] = guard_client(client, **options)
             except (ConfigurationError, TypeError) as error:

@@ -56,13 +56,6 @@ def beside(**fields: Any) -> Scripted:
 
 FAULTS: dict[str, Fault] = {
     "n is ignored": Fault(script=always(choices=1)),
-    "n is rejected": Fault(script=rejecting("n", always())),
-    "no log-probabilities": Fault(
-        script=always(logprobs=False), reasons=("logprobs_missing",)
-    ),
-    "the temperature is rejected": Fault(
-        script=rejecting("temperature", always()), reasons=("temperature_unset",)
-    ),
     "usage is missing": Fault(script=always(usage=False), lower_bound=True),
     "samples of another model": Fault(
         script=beside(model="other"), reasons=("mixed_models",)
@@ -75,16 +68,6 @@ FAULTS: dict[str, Fault] = {
         decision="refuse",
         reasons=("samples_failed", "too_few_samples"),
         n_used=1,
-    ),
-    "the answer is empty": Fault(
-        script=split("", *APART),
-        decision="refuse",
-        reasons=("answer_unreadable",),
-    ),
-    "the answer is a refusal": Fault(
-        script=split(Answer(message={"content": None, "refusal": "No."}), "Paris"),
-        decision="refuse",
-        reasons=("answer_refused",),
     ),
 }
 

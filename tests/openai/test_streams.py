@@ -120,13 +120,6 @@ def test_nothing_comes_before_the_decision_where_it_may_be_withheld(
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_a_stream_that_waits_has_the_log_probabilities_asked_for(way: str) -> None:
-    with guarded(always("Paris"), way, **REFUSING) as (_, call):
-        parts, _stream = call.stream(logprobs=True)
-    assert parts[0].choices[0].logprobs.content[0].logprob == -0.1
-
-
-@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("path", PATHS)
 def test_a_refused_stream_says_the_refusal_alone(path: str, way: str) -> None:
     with guarded(split("Paris", *APART), way, **REFUSING) as (_, call):

@@ -85,23 +85,11 @@ def test_usage_with_a_fallback_counts_its_answer_too(upstream: Server) -> None:
     assert (answer.usage.prompt_tokens, answer.usage.total_tokens) == (15, 21)
 
 
-def test_fields_that_the_package_does_not_know_survive() -> None:
-    message = {"reasoning_content": "hm", "role": "assistant"}
-    body = {
-        "id": "1",
-        "object": "chat.completion",
-        "citations": ["a"],
-        "choices": [
-            {
-                "index": 0,
-                "finish_reason": "stop",
-                "message": {"content": "Paris", **message},
-            }
-        ],
-    }
-    with Server(always(body=body)) as upstream, serving(upstream.url) as running:
-        answer = httpx.post(f"{running.url}/v1/chat/completions", json=CHAT).json()
-    assert answer["citations"] == ["a"]
+def test_fields_that_the_package_does_not_know_survive(
+    flagging: Running, upstream: Server
+) -> None:
+    upstream.script = always(message={"reasoning_content": "hm"}, usage=False)
+    answer = httpx.post(f"{flagging.url}/v1/chat/completions", json=CHAT).json()
     assert answer["choices"][0]["message"]["reasoning_content"] == "hm"
     assert "usage" not in answer
 
@@ -171,29 +159,18 @@ def test_an_answer_that_is_raised_is_an_error_of_the_api(upstream: Server) -> No
     assert "Paris" not in caught.value.response.text
 
 
-def test_a_held_stream_is_kept_alive(
-    upstream: Server, monkeypatch: pytest.MonkeyPatch
+def test_a_held_stream_is_kept_alive_until_it_ends_or_fails(
+    refusing: Running, upstream: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("snne_guard.server.replies.PATIENCE", 0.1)
+    body = {**CHAT, "stream": True}
     upstream.script = always(delay=0.5)
-    policy = {"threshold": 0.4, "on_uncertain": "refuse"}
-    with serving(upstream.url, policy=policy) as running:
-        body = {**CHAT, "stream": True}
-        got = httpx.post(f"{running.url}/v1/chat/completions", json=body)
+    got = httpx.post(f"{refusing.url}/v1/chat/completions", json=body)
     assert got.text.startswith(": the answer is not decided on yet\n\n")
     assert got.text.endswith("data: [DONE]\n\n")
-
-
-def test_a_held_stream_that_fails_ends_with_an_error(
-    upstream: Server, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("snne_guard.server.replies.PATIENCE", 0.1)
     upstream.script = always(delay=0.5, status=400)
-    with serving(
-        upstream.url, policy={"on_uncertain": "refuse", "threshold": 0.4}
-    ) as s:
-        with pytest.raises(openai.APIError, match="no"):
-            list(s.client().chat.completions.create(**CHAT, stream=True))
+    with pytest.raises(openai.APIError, match="no"):
+        list(refusing.client().chat.completions.create(**CHAT, stream=True))
 
 
 def test_a_background_response_passes_unscored_and_says_so(upstream: Server) -> None:

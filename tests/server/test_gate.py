@@ -72,32 +72,6 @@ def test_no_other_method_leads_to_the_upstream(
     assert not upstream.requests
 
 
-def test_websockets_are_not_served(running: Running, upstream: Server) -> None:
-    upgrade = "Upgrade: websocket\nSec-WebSocket-Key: YQ==\nSec-WebSocket-Version: 13\n"
-    head = "Host: 127.0.0.1\nConnection: Upgrade, close\n"
-    got = raw(running, f"GET /v1/realtime HTTP/1.1\n{head}{upgrade}\n")
-    assert got.startswith("HTTP/1.1 404 ")
-    assert not upstream.requests
-
-
-@pytest.mark.parametrize(
-    "smuggled",
-    [
-        "Content-Length: 5\n",
-        "Transfer-Encoding: chunked\nContent-Length: 5\n",
-        "Transfer-Encoding: xchunked\n",
-    ],
-)
-def test_a_request_of_two_lengths_is_no_two_requests(
-    running: Running, upstream: Server, smuggled: str
-) -> None:
-    inner = f"POST /v1/completions HTTP/1.1\n{HEAD}\n"
-    got = post(running, "/v1/chat/completions", head=HEAD + smuggled, body=inner)
-    assert got.startswith("HTTP/1.1 400 ")
-    assert all(asked.path == "/v1/chat/completions" for asked in upstream.requests)
-    assert not upstream.requests
-
-
 @pytest.mark.parametrize(
     ("body", "status"),
     [
@@ -214,21 +188,15 @@ def test_a_request_id_is_kept_or_made(running: Running) -> None:
 def test_pages_of_other_origins_may_call_only_where_it_was_said(
     upstream: Server,
 ) -> None:
-    origin = {"origin": "https://app.example"}
-    asked = {**origin, "access-control-request-method": "POST"}
-    asked["access-control-request-headers"] = "authorization,content-type"
-    url = "/v1/chat/completions"
-    with serving(upstream.url, cors_origins=["https://app.example"]) as open_to:
-        allowed = httpx.options(open_to.url + url, headers=asked)
-        got = httpx.post(open_to.url + url, json=CHAT, headers=origin)
-        failed = httpx.post(open_to.url + url, json={"n": 2}, headers=origin)
-        other = httpx.post(
-            open_to.url + url, json=CHAT, headers={"origin": "https://evil.example"}
+    origins = ["https://app.example", "https://evil.example"]
+    with serving(upstream.url, cors_origins=origins[:1]) as running:
+        url = f"{running.url}/v1/chat/completions"
+        got, other = (
+            httpx.post(url, json=CHAT, headers={"origin": origin}) for origin in origins
         )
-    assert allowed.headers["access-control-allow-origin"] == "https://app.example"
-    for answer in (got, failed):
-        assert answer.headers["access-control-allow-origin"] == "https://app.example"
+    assert got.headers["access-control-allow-origin"] == "https://app.example"
     assert "x-snne-guard-decision" in got.headers["access-control-expose-headers"]
+    assert other.status_code == 403
     assert "access-control-allow-origin" not in other.headers
 
 

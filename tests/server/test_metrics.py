@@ -38,7 +38,7 @@ def assessment(number: int = 0, **fields: Any) -> Assessment:
 def counted(*assessments: Assessment, show_texts: bool = False) -> Metrics:
     metrics = Metrics(show_texts=show_texts)
     for each in assessments:
-        metrics.observer("p").on_assessment(each)
+        metrics.count("p", each)
     return metrics
 
 
@@ -54,7 +54,7 @@ def samples(metrics: Metrics) -> dict[tuple[str, ...], float]:
 def test_calls_are_counted_by_decision_and_policy() -> None:
     metrics = counted(assessment(), assessment(decision=None, threshold=None))
     for _ in range(2):
-        metrics.observer("strict").on_assessment(assessment(decision="refuse"))
+        metrics.count("strict", assessment(decision="refuse"))
     calls = {key: n for key, n in samples(metrics).items() if key[0] == "calls_total"}
     assert calls == {
         ("calls_total", "accept", "p"): 1,
@@ -101,11 +101,10 @@ def test_seconds_tokens_money_and_upstream_errors_are_summed() -> None:
 
 def test_threads_lose_no_call() -> None:
     metrics = Metrics()
-    observer = metrics.observer("p")
 
     def work() -> None:
         for number in range(500):
-            observer.on_assessment(assessment(number))
+            metrics.count("p", assessment(number))
             metrics.upstream_error(500)
         metrics.state()
 
