@@ -76,8 +76,6 @@ def resolve_similarity(
         similarity = "content_f1"
     if isinstance(similarity, str):
         return _named(similarity)
-    if not callable(similarity):
-        raise _unknown(similarity)
     check_function(similarity, what="similarity")
     name = name_of(similarity, "name")
     try:
@@ -100,13 +98,8 @@ def _named(name: str) -> tuple[str, Similarity]:
     family, _, model = name.partition(":")
     make, default = _FAMILIES.get(family, (None, ""))
     if make is None or not (model or default):
-        raise _unknown(name)
+        known = [*sorted(SIMILARITIES), *(f"{family}:MODEL" for family in _FAMILIES)]
+        msg = f"expected similarity to be a callable or one of {known}, got {name!r}"
+        raise ConfigurationError(msg)
     similarity = make(model or default)
     return name_of(similarity, "name"), similarity
-
-
-def _unknown(similarity: object) -> ConfigurationError:
-    known = [*sorted(SIMILARITIES), *(f"{family}:MODEL" for family in _FAMILIES)]
-    return ConfigurationError(
-        f"expected similarity to be a callable or one of {known}, got {similarity!r}"
-    )

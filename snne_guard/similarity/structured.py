@@ -122,11 +122,9 @@ def _without_fence(text: str) -> str:
 class _Structured:
     """Compares JSON texts value by value, and texts that are no JSON as texts.
 
-    Numbers are compared by value, booleans and null exactly, strings by
-    ``rouge_l``, lists place by place. The result is the mean over all single
-    values, and half of it where one of them is at most 0.5, so that one field that
-    differs makes a difference, whatever the others say. A pair in which one text is no
-    JSON gets ``rouge_l``. A Markdown fence around JSON does not count.
+    Numbers are compared by value, booleans and null exactly, texts by ``rouge_l``,
+    lists place by place. The result is above 0.5 only if every value is, so that one
+    field that differs makes a difference. A Markdown fence around JSON does not count.
 
     Example:
         >>> structured(['{"city": "Paris", "n": 1}', '{"n": 1.0, "city": "Lyon"}'])

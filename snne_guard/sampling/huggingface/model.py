@@ -22,18 +22,6 @@ from snne_guard.sampling.huggingface.text import (
 __all__ = ["HuggingFaceModel"]
 
 _OWN_DISTRIBUTION = GenerationSettings()
-_SHARED_OPTIONS = frozenset(
-    {
-        "cache_dir",
-        "gguf_file",
-        "local_files_only",
-        "revision",
-        "subfolder",
-        "token",
-        "trust_remote_code",
-    }
-)
-"""Options that say where a model is, and so where its tokenizer is."""
 
 
 class HuggingFaceModel:
@@ -106,8 +94,8 @@ class HuggingFaceModel:
             raise MissingExtraError(needed, extra="hf") from error
         # Without a False, transformers asks at the terminal whether code may run.
         options = {"device_map": "auto", "trust_remote_code": False, **options}
-        shared = {key: options[key] for key in _SHARED_OPTIONS & options.keys()}
-        tokenizer = transformers.AutoTokenizer.from_pretrained(name, **shared)
+        # A tokenizer ignores what only a model takes.
+        tokenizer = transformers.AutoTokenizer.from_pretrained(name, **options)
         model = transformers.AutoModelForCausalLM.from_pretrained(name, **options)
         return cls(model, tokenizer, max_batch_size=max_batch_size)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from snne_guard.checks import check_number, check_whole
-from snne_guard.errors import ConfigurationError
 from snne_guard.types import FloatArray
 
 __all__ = ["Completion", "GenerationSettings", "Token"]
@@ -57,12 +56,6 @@ class GenerationSettings:
             check_whole(self.top_k, what="top_k", least=1)
         if self.top_p is not None:
             check_number(self.top_p, what="top_p", above=0, most=1)
-        stop: object = self.stop  # one text is easily passed for several
-        if not isinstance(stop, tuple) or not all(stop):
-            msg = (
-                f"expected stop to be a tuple of texts that are not empty, got {stop!r}"
-            )
-            raise ConfigurationError(msg)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
