@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 from langchain_core.messages import AIMessage, BaseMessage
-from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
+from langchain_core.runnables import Runnable, RunnableLambda
 
 from snne_guard import Assessment, InputError, SNNEGuard
 
@@ -16,12 +16,11 @@ __all__ = ["route_on_uncertainty", "uncertainty_node"]
 def uncertainty_node(
     guard: SNNEGuard, *, messages: str = "messages"
 ) -> Runnable[Any, dict[str, Any]]:
-    """Return a node that measures the last message, or answers and measures.
+    """Return a node that measures the answer at the end of the conversation.
 
-    If the model gave the last message, the messages before it are its prompt and only
-    samples are drawn; the message gets the assessment as
-    ``response_metadata["snne_guard"]`` and is otherwise unchanged. If anyone else did,
-    the guard answers.
+    The messages before the answer are its prompt, and only samples are drawn; the
+    answer gets the assessment as ``response_metadata["snne_guard"]`` and is otherwise
+    unchanged. An answer that a guard gave stays as it is.
 
     The assessment is in the state, so a graph that is interrupted and resumed draws
     nothing again; call ``interrupt`` in a node of its own, after this one.
@@ -32,33 +31,29 @@ def uncertainty_node(
             message by one with the same id, as ``add_messages`` does.
 
     Raises:
-        InputError: In a run, there is no message, or the model's has no id.
+        InputError: In a run, the last message is not the model's, or has no id.
 
     Example:
         >>> from langchain_core.language_models import FakeListChatModel
-        >>> from langgraph.graph import END, START, MessagesState, StateGraph
+        >>> from langchain_core.messages import HumanMessage
         >>> guard = SNNEGuard(FakeListChatModel(responses=["Rome"]), n=3, threshold=0.4)
-        >>> graph = StateGraph(MessagesState)
-        >>> graph = graph.add_node("answer", uncertainty_node(guard))
-        >>> graph = graph.add_edge(START, "answer").compile()
-        >>> state = graph.invoke({"messages": [("user", "The capital of Italy?")]})
-        >>> message = state["messages"][-1]
-        >>> message.text, message.response_metadata["snne_guard"]["decision"]
-        ('Rome', 'accept')
+        >>> answered = [
+        ...     HumanMessage("The capital of Italy?"),
+        ...     AIMessage("Rome", id="1"),
+        ... ]
+        >>> update = uncertainty_node(guard).invoke({"messages": answered})
+        >>> update["messages"][0].response_metadata["snne_guard"]["decision"]
+        'accept'
     """
 
-    def node(state: Any, config: RunnableConfig) -> dict[str, Any]:  # noqa: ANN401 - the graph's
+    def node(state: Any) -> dict[str, Any]:  # noqa: ANN401 - the graph's
         prompt, answer = _conversation(state, messages)
-        if answer is None:
-            return {messages: [guard.invoke(prompt, config)]}
         if _record(answer) is not None:
             return {}
         return {messages: [_measured(answer, guard.assess(prompt, answer))]}
 
-    async def anode(state: Any, config: RunnableConfig) -> dict[str, Any]:  # noqa: ANN401 - the graph's
+    async def anode(state: Any) -> dict[str, Any]:  # noqa: ANN401 - the graph's
         prompt, answer = _conversation(state, messages)
-        if answer is None:
-            return {messages: [await guard.ainvoke(prompt, config)]}
         if _record(answer) is not None:
             return {}
         return {messages: [_measured(answer, await guard.aassess(prompt, answer))]}
@@ -119,19 +114,17 @@ def _messages(state: Any, key: str) -> list[BaseMessage]:  # noqa: ANN401 - the 
 def _conversation(
     state: Any,  # noqa: ANN401 - the graph's
     key: str,
-) -> tuple[list[BaseMessage], AIMessage | None]:
-    """Return the prompt, and the model's answer where the state has one."""
+) -> tuple[list[BaseMessage], AIMessage]:
+    """Return the prompt and the model's answer."""
     messages = _messages(state, key)
-    if not messages:
-        msg = f"expected messages in the state's {key!r}; got none"
+    answer = messages[-1] if messages else None
+    if not isinstance(answer, AIMessage) or not answer.id:
+        msg = (
+            f"expected the model's answer, with an id, as the last of {key!r}; the "
+            "reducer add_messages gives ids"
+        )
         raise InputError(msg)
-    last = messages[-1]
-    if not isinstance(last, AIMessage):
-        return messages, None
-    if not last.id:
-        msg = f"the last message in {key!r} has no id; use the reducer add_messages"
-        raise InputError(msg)
-    return messages[:-1], last
+    return messages[:-1], answer
 
 
 def _record(message: AIMessage) -> dict[str, Any] | None:

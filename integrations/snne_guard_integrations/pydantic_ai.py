@@ -101,11 +101,7 @@ class GuardedModel(WrapperModel):
         model_settings: ModelSettings | None,
         model_request_parameters: ModelRequestParameters,
     ) -> ModelResponse:
-        """Return the answer, or what stands in its place, with the assessment.
-
-        Raises:
-            Exception: What the answer fails with, or what is raised in its place.
-        """
+        """Return the answer, or what stands in its place, with the assessment."""
         params = model_request_parameters
         sender = _Sender(
             self.wrapped, messages, model_settings, params, self._guard.temperature
@@ -143,11 +139,7 @@ class GuardedModel(WrapperModel):
         )
 
     async def batch_encode(self, request: object) -> NoReturn:  # noqa: ARG002
-        """Refuse a batch.
-
-        Raises:
-            ConfigurationError: Always.
-        """
+        """Raise ``ConfigurationError``: nothing in a batch would be guarded."""
         msg = "a GuardedModel takes no batches, whose answers are fetched later"
         raise ConfigurationError(msg)
 

@@ -114,11 +114,8 @@ def calibrate(
     if result.calibration.threshold.value < 0:
         typer.echo(f"\nWritten to {out}; a guard with it accepts nothing.")
         raise typer.Exit(_NO_PROMISE)
-    typer.echo(
-        f"\nWritten to {out}. To use it:\n\n"
-        "    from snne_guard import SNNEGuard\n"
-        f"    guard = SNNEGuard.from_calibration(model, {str(out)!r})"
-    )
+    use = f"SNNEGuard.from_calibration(model, {str(out)!r})"
+    typer.echo(f"\nWritten to {out}. To use it: guard = {use}")
 
 
 def _show(result: CalibrationResult) -> None:
