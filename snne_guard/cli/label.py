@@ -13,7 +13,6 @@ from rich.prompt import Prompt
 from rich.rule import Rule
 from rich.text import Text
 
-from snne_guard.cli.console import note
 from snne_guard.evaluation import Label, Recording, read_labels, read_recordings
 from snne_guard.evaluation.jsonl import AppendFile
 from snne_guard.evaluation.label import (
@@ -28,7 +27,6 @@ __all__ = ["label"]
 
 _VERDICTS = {"r": 1, "w": 0}
 _WORDS = {1: "right", 0: "wrong"}
-_INTERRUPTED = 130
 
 
 def label(
@@ -49,26 +47,21 @@ def label(
     Each label is saved in RECORDING.labels.jsonl before the next answer is shown; the
     recording never changes. Run the same command to go on. Skipped answers come again.
 
-    Exit status: 0 finished or quit; 2 wrong usage; 130 interrupted.
+    Answers that have a label in the recording are left out.
+
+    Exit status: 0 finished or quit, by Ctrl-C too; 2 wrong usage.
     """
-    recorded = list(read_recordings(recording))
-    rows = [row for row in recorded if row.label is None]
-    if len(rows) < len(recorded):
-        note(f"{len(recorded) - len(rows)} answers have a label in the recording")
-    path, status = labels_path(recording), 0
+    rows = [row for row in read_recordings(recording) if row.label is None]
+    path = labels_path(recording)
     with AppendFile(path) as file:
         labels = read_labels(path)
         left = [row for row in rows if not is_labelled(row, labels)]
-        try:
-            _ask(Console(), file, labels, random_order(left))
-        except KeyboardInterrupt:
-            status = _INTERRUPTED
+        _ask(Console(), file, labels, random_order(left))
     given = [labels[row.id].label for row in rows if is_labelled(row, labels)]
     typer.echo(f"right        {sum(given)}")
     typer.echo(f"wrong        {len(given) - sum(given)}")
     typer.echo(f"left         {len(rows) - len(given)}")
     typer.echo(f"labels       {path}")
-    raise typer.Exit(status)
 
 
 def _ask(
@@ -104,7 +97,7 @@ def _key(console: Console) -> str:
             case_sensitive=False,
             console=console,
         )
-    except EOFError:
+    except (EOFError, KeyboardInterrupt):
         return "q"
 
 
