@@ -61,8 +61,6 @@ def is_transient(error: BaseException, /) -> bool:
         >>> is_transient(ConnectionResetError()), is_transient(ValueError("bad"))
         (True, False)
     """
-    if not isinstance(error, Exception):
-        return False
     code = status_of(error)
     if code is not None:
         return is_transient_status(code)
@@ -127,6 +125,6 @@ def status_of(error: BaseException) -> int | None:
         for place in (holder, response):
             for name in ("status_code", "code", "status"):
                 status = getattr(place, name, None)
-                if isinstance(status, int) and not isinstance(status, bool):
+                if isinstance(status, int):
                     return int(status)
     return None
