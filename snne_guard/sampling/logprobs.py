@@ -13,7 +13,6 @@ __all__ = ["read_logprobs"]
 # one by one lose it at their edges, so it is not compared.
 _SPACE = re.compile(rb"\s+|\xe2\x96\x81|\xc4\xa0|\xc4\x8a")
 _END_MARKS = re.compile(rb"(?:<[^<>]+>){1,3}\Z")  # without a limit: quadratic
-_REPLACEMENT = "\N{REPLACEMENT CHARACTER}".encode()
 _LOWEST = -1e9
 """What is below is no log-probability."""
 _ROUNDING = 1e-6
@@ -100,25 +99,9 @@ def _find(tokens: Sequence[bytes], text: str) -> slice | None:
     elif until_mark.endswith(wanted):
         start = len(until_mark) - len(wanted)
     else:
-        return slice(None) if _same_but_split(until_mark, wanted) else None
+        return None
     # From the first token that reaches into the text to the one that completes it.
     ends = list(accumulate(map(len, parts)))
-    whole = (start, start + len(wanted)) == (0, len(spelt))
     first = next(index for index, end in enumerate(ends) if end > start)
     last = next(index for index, end in enumerate(ends) if end >= start + len(wanted))
-    return slice(None) if whole else slice(first, last + 1)
-
-
-def _same_but_split(spelt: bytes, wanted: bytes) -> bool:
-    """Return whether tokens spell a text but for characters that were split."""
-    replaced = spelt.count(_REPLACEMENT)
-    rest = iter(wanted.decode(errors="ignore"))
-    skipped = 0
-    for character in spelt.replace(_REPLACEMENT, b"").decode(errors="ignore"):
-        for candidate in rest:
-            if candidate == character:
-                break
-            skipped += 1
-        else:
-            return False
-    return 0 < replaced >= skipped + sum(1 for _ in rest)
+    return slice(first, last + 1)
