@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from ray.data import Dataset
 
-    from snne_guard.sampling.langchain import ChatRunnable
+    from snne_guard.sampling.langchain.wrappers import ChatRunnable
     from snne_guard.scorers import Method
 
 __all__ = ["record", "record_file", "score"]
@@ -238,7 +238,10 @@ class _Recorder:
         guarding: Mapping[str, Any],
     ) -> None:
         from snne_guard.langchain import SNNEGuard
-        from snne_guard.sampling.langchain import answer_settings_of, model_name_of
+        from snne_guard.sampling.langchain.providers import (
+            answer_settings_of,
+            model_name_of,
+        )
 
         chat = model()
         self._guard = SNNEGuard(chat, max_concurrency=max_concurrency, **guarding)

@@ -46,7 +46,7 @@ def record_by_batch(
         ConfigurationError: No key is set.
         MissingExtraError: The openai package is older than version 3.
     """
-    from snne_guard.sampling.langchain import models_in
+    from snne_guard.sampling.langchain.wrappers import models_in
 
     try:
         import httpx2
@@ -94,7 +94,7 @@ def _assess_with(
     from langchain_core.messages import convert_to_messages
 
     from snne_guard.langchain.calls import prepare
-    from snne_guard.sampling.langchain import rebuild
+    from snne_guard.sampling.langchain.wrappers import rebuild
 
     clients = {"root_client": client, "client": client.chat.completions}
     options = {

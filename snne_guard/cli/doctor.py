@@ -45,7 +45,8 @@ def doctor(
     """
     from langchain_core.messages import HumanMessage
 
-    from snne_guard.sampling.langchain import LangChainSender, capabilities
+    from snne_guard.sampling.langchain.providers import capabilities
+    from snne_guard.sampling.langchain.sender import LangChainSender
 
     chat = chat_model(model, base_url=base_url, max_tokens=max_tokens)
     able = capabilities(chat)

@@ -18,7 +18,7 @@ from snne_guard.text import without_secrets
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
-    from snne_guard.sampling.langchain import ChatRunnable
+    from snne_guard.sampling.langchain.wrappers import ChatRunnable
 
 __all__ = ["chat_model", "messages_before", "named_grader", "provider_errors"]
 

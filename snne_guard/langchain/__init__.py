@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from snne_guard.langchain.errors import SamplingError, UncertainAnswerError
 from snne_guard.langchain.guard import SNNEGuard
-from snne_guard.sampling.langchain import is_refusal
+from snne_guard.sampling.langchain.messages import is_refusal
 
 if TYPE_CHECKING:
     from snne_guard.langchain.embedded import embedded_model

@@ -32,18 +32,15 @@ from snne_guard.drivers.limits import Limiter
 from snne_guard.engine import guarded_call, wants_logprobs
 from snne_guard.errors import ConfigurationError
 from snne_guard.langchain.errors import as_model_error
-from snne_guard.sampling.langchain import (
-    LangChainSender,
+from snne_guard.sampling.langchain.messages import question_of, sample_of
+from snne_guard.sampling.langchain.providers import (
     RejectedParameters,
     answer_settings_of,
-    bound_models,
     capabilities,
-    has_side_effects,
-    question_of,
-    retries_itself,
-    sample_of,
-    wants_schema,
 )
+from snne_guard.sampling.langchain.requests import has_side_effects, wants_schema
+from snne_guard.sampling.langchain.sender import LangChainSender
+from snne_guard.sampling.langchain.wrappers import bound_models, retries_itself
 from snne_guard.sampling.replies import Reply
 from snne_guard.types import Cost
 

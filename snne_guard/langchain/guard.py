@@ -25,14 +25,9 @@ from snne_guard.errors import ConfigurationError
 from snne_guard.langchain import calls
 from snne_guard.langchain.calls import SharedState, prepare
 from snne_guard.langchain.structured import structured_output
-from snne_guard.sampling.langchain import (
-    ChatRunnable,
-    answer_settings_of,
-    as_chunk,
-    model_name_of,
-    models_in,
-    rebuild,
-)
+from snne_guard.sampling.langchain.messages import as_chunk
+from snne_guard.sampling.langchain.providers import answer_settings_of, model_name_of
+from snne_guard.sampling.langchain.wrappers import ChatRunnable, models_in, rebuild
 from snne_guard.scorers import Method
 from snne_guard.self_check import SelfCheck
 from snne_guard.settings import REFUSAL, GuardSettings

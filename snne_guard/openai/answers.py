@@ -10,7 +10,8 @@ from typing import Any, Literal
 from openai import BaseModel
 
 from snne_guard.errors import ConfigurationError
-from snne_guard.sampling.openai import ApiObject, ApiRequest
+from snne_guard.sampling.openai.apis import ApiObject
+from snne_guard.sampling.openai.sender import ApiRequest
 from snne_guard.sampling.options import asks_for_schema
 
 __all__ = ["RefusalAs", "answer_of", "attach", "parse", "refusal_of"]

@@ -19,7 +19,8 @@ from snne_guard.errors import ConfigurationError
 from snne_guard.openai.answers import RefusalAs
 from snne_guard.openai.guarding import AsyncGuarding, Guarding
 from snne_guard.openai.routing import guarded_request
-from snne_guard.sampling.openai import ApiObject, ApiRequest
+from snne_guard.sampling.openai.apis import ApiObject
+from snne_guard.sampling.openai.sender import ApiRequest
 from snne_guard.scorers import Method
 from snne_guard.self_check import SelfCheck
 from snne_guard.settings import GuardSettings

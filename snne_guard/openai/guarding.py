@@ -26,8 +26,8 @@ from snne_guard.openai.streams import (
     StreamEnd,
     parts_of,
 )
-from snne_guard.sampling.openai import (
-    ApiObject,
+from snne_guard.sampling.openai.apis import ApiObject
+from snne_guard.sampling.openai.sender import (
     ApiRequest,
     OpenAISender,
     reusable_options,

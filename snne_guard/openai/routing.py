@@ -9,7 +9,8 @@ from urllib.parse import urlsplit
 from openai import BaseModel
 
 from snne_guard.errors import ConfigurationError
-from snne_guard.sampling.openai import Api, ApiRequest, ChatApi, ResponsesApi
+from snne_guard.sampling.openai.apis import Api, ChatApi, ResponsesApi
+from snne_guard.sampling.openai.sender import ApiRequest
 
 __all__ = ["guarded_request"]
 

@@ -15,7 +15,8 @@ from openai.types.responses import ResponseStreamEvent
 
 from snne_guard.call import Outcome
 from snne_guard.openai.answers import attach
-from snne_guard.sampling.openai import ApiObject, ApiRequest
+from snne_guard.sampling.openai.apis import ApiObject
+from snne_guard.sampling.openai.sender import ApiRequest
 from snne_guard.sampling.reading import mapping_of
 
 __all__ = [

@@ -3,46 +3,78 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Generator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 from snne_guard.sampling.openai.apis import (
+    Api,
     ApiObject,
     Body,
     fields_of,
     keep_first_choice,
+    text_of,
 )
-from snne_guard.sampling.openai.request import ApiRequest, reusable_options
-from snne_guard.sampling.options import options_for
-from snne_guard.sampling.replies import (
-    TOP_LOGPROBS,
-    Draw,
-    NoReplyError,
-    Reply,
-)
-from snne_guard.sampling.steps import (
-    Steps,
-    arun_steps,
-    run_steps,
-    without_rejected,
-)
+from snne_guard.sampling.options import STREAMS, answer_settings, options_for
+from snne_guard.sampling.replies import TOP_LOGPROBS, Draw, NoReplyError, Reply
+from snne_guard.sampling.steps import Steps, arun_steps, run_steps, without_rejected
 from snne_guard.self_check import read_self_check
 
-__all__ = ["OpenAISender"]
+__all__ = ["ApiRequest", "OpenAISender", "reusable_options"]
 
 _ANSWER = Draw(role="answer")
+_HEADERS_OF_ONE_REQUEST = ("x-stainless-", "idempotency-key")
+_OPTIONS_OF_ONE_REQUEST = frozenset({"idempotency_key", "post_parser", "stream_mode"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApiRequest:
+    """A user's request as the ``post`` method of a client gets it.
+
+    Attributes:
+        api: Which API it is for.
+        path: Where it goes.
+        body: Its JSON body, ``extra_body`` included.
+        options: Headers, query, time limit and the like.
+        cast_to: Class of the answer.
+        stream_cls: Class of the stream; None: the answer comes in one piece.
+    """
+
+    api: Api
+    path: str
+    body: Body = field(repr=False)
+    options: Mapping[str, Any] = field(repr=False)
+    cast_to: Any
+    stream_cls: Any = None
+
+    @property
+    def model(self) -> str:
+        """Name of the model, empty where the server decides."""
+        return str(self.body.get("model") or "")
+
+    @property
+    def question(self) -> str | None:
+        """Text of the user's last message, None where there is none."""
+        for message in map(fields_of, reversed(self.api.messages(self.body))):
+            if message.get("role") == "user":
+                return text_of(message.get("content"))
+        return None
+
+    @property
+    def answer_settings(self) -> dict[str, Any]:
+        """What the answer is drawn with, by a calibration's names."""
+        unset = dict.fromkeys(("temperature", "top_p", "max_tokens", "stop"))
+        return {"model": self.model, **answer_settings({**unset, **self.body})}
+
+    def unstreamed(self) -> Self:
+        """Return the same request for an answer in one piece."""
+        body = {k: v for k, v in self.body.items() if k not in STREAMS}
+        return replace(self, body=body, stream_cls=None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Post:
-    """One request that can be sent as it is.
-
-    Attributes:
-        arguments: Arguments of the client's ``post``.
-        optional: Parameters that the guard has added, and that may be left out where
-            the server rejects them.
-    """
+    """Arguments of the client's ``post``, and the parameters that the guard added."""
 
     arguments: Mapping[str, Any]
     optional: frozenset[str]
@@ -142,8 +174,9 @@ class OpenAISender:
         options = {**request.options} if answer else reusable_options(request.options)
         if temperature is not None:
             body["temperature"] = temperature
-        if not answer and self._stores:
-            body["store"] = False
+        at_openai = ".openai.com" in str(self._client.base_url)
+        if not answer and (at_openai or api.name == "responses"):
+            body["store"] = False  # it may be stored unless the request forbids it
         if "n" in optional:
             body["n"] = draw.n
         if "logprobs" in optional:
@@ -162,12 +195,6 @@ class OpenAISender:
             arguments |= {"stream": True, "stream_cls": request.stream_cls}
         return _Post(arguments=arguments, optional=optional)
 
-    @property
-    def _stores(self) -> bool:
-        """Whether replies may be stored unless the request forbids it."""
-        host = str(getattr(self._client.base_url, "host", ""))
-        return self._api.name == "responses" or host.endswith(".openai.com")
-
     # -- Replies -----------------------------------------------------------------------
 
     def _keep(self, part: ApiObject, post: _Post) -> ApiObject:
@@ -181,19 +208,18 @@ class OpenAISender:
     def _reply(self, draw: Draw, post: _Post, result: ApiObject, failed: int) -> Reply:
         if draw.role == "answer":
             keep_first_choice(result)
-            reply = self._read(result, failed)
+        reply = self._read(result, failed)
+        if draw.role == "answer":
             if "logprobs" in post.optional:
                 self._api.remove_logprobs(result)
             return reply
-        reply = replace(
-            self._read(result, failed),
-            raw=None,
-            temperature_set="temperature" in post.optional,
+        p_correct = None
+        if draw.role == "check":
+            p_correct = read_self_check(reply.first, self._api.logprobs(result))
+        temperature_set = "temperature" in post.optional
+        return replace(
+            reply, raw=None, temperature_set=temperature_set, p_correct=p_correct
         )
-        if draw.role == "sample":
-            return reply
-        p_correct = read_self_check(reply.first, self._api.logprobs(result))
-        return replace(reply, p_correct=p_correct)
 
     def _read(self, answer: object, failed: int) -> Reply:
         """Read an answer; count the requests that failed before it."""
@@ -201,3 +227,20 @@ class OpenAISender:
         if not reply.samples:
             raise NoReplyError
         return replace(reply, cost=replace(reply.cost, attempts=failed))
+
+
+def reusable_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return request options without what is about one request alone.
+
+    Example:
+        >>> reusable_options({"headers": {"Idempotency-Key": "1", "X-Mine": "2"}})
+        {'headers': {'X-Mine': '2'}}
+    """
+    kept = {k: v for k, v in options.items() if k not in _OPTIONS_OF_ONE_REQUEST}
+    headers: Mapping[str, Any] = kept.get("headers") or {}
+    kept["headers"] = {
+        name: value
+        for name, value in headers.items()
+        if not name.lower().startswith(_HEADERS_OF_ONE_REQUEST)
+    }
+    return kept
