@@ -275,7 +275,7 @@ class CallState:
         self.errors: list[BaseException] = []
         self.answer_error: BaseException | None = None
         self.costs: list[DrawCost] = []
-        self.temperature_set = request.capabilities.temperature
+        self.temperature_set = True
         self.members: Members | None = None
         self.check_reply: Reply | None = None
         self.judgement: Reply | None = None

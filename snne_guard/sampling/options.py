@@ -6,14 +6,13 @@ request to OpenAI's API. Some of them hold further options.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from snne_guard.sampling.replies import Draw
 from snne_guard.views import EXTRA_TOKENS
 
 __all__ = [
-    "ACTING",
     "FIELDS",
     "STREAMS",
     "answer_settings",
@@ -41,8 +40,20 @@ STOPS = ("stop", "stop_sequences", "stopSequences")
 STREAMS = frozenset({"stream", "stream_options"})
 """Options of a streamed request alone."""
 
-ACTING = ("background", "conversation", "prompt", "web_search_options")
-"""Options with which OpenAI stores or runs something; a prompt may bring tools."""
+_ACTING = frozenset(
+    {
+        "background",
+        "code_execution",
+        "compound_custom",
+        "conversation",
+        "mcp_servers",
+        "prompt",  # may bring tools
+        "search_parameters",
+        "search_settings",
+        "web_search_options",
+    }
+)
+"""Options with which a provider stores or runs something."""
 
 _SETTINGS = {
     "answer_temperature": ("temperature",),
@@ -103,10 +114,6 @@ _SCHEMAS = frozenset(
         "textFormat",
         # of vLLM and llama.cpp
         "grammar",
-        "guided_choice",
-        "guided_grammar",
-        "guided_json",
-        "guided_regex",
         "json_schema",
         "structured_outputs",
     }
@@ -145,7 +152,6 @@ _OWN_TOOLS = (
     "text_editor_",
 )
 """How the types begin of tools that the application runs, not the provider."""
-_ARGUMENTS = frozenset({"args_schema", "input_schema", "parameters", "properties"})
 _DECLARATIONS = frozenset(
     {"function", "functionDeclarations", "function_declarations", "toolSpec"}
 )
@@ -173,18 +179,16 @@ def options_for(
     """
     if draw.role == "answer":
         return {**options}
-    left_out = _left_out(draw)
+    left_out = _NOT_FOR_SAMPLES
+    if draw.turns:
+        left_out |= _FORMS
+    elif draw.extracts:
+        left_out |= {*STOPS}
     return {
         name: _value_for(draw, name, value, temperature)
         for name, value in options.items()
         if name not in left_out
     }
-
-
-def _left_out(draw: Draw) -> Collection[str]:
-    if draw.turns:
-        return _NOT_FOR_SAMPLES | _FORMS
-    return _NOT_FOR_SAMPLES.union(STOPS) if draw.extracts else _NOT_FOR_SAMPLES
 
 
 def _value_for(draw: Draw, name: str, value: Any, temperature: float | None) -> Any:  # noqa: ANN401 - any option
@@ -232,16 +236,12 @@ def asks_for_schema(options: Mapping[str, Any]) -> bool:
     )
 
 
-def may_act(options: Mapping[str, Any], names: Collection[str] = ACTING) -> bool:
+def may_act(options: Mapping[str, Any]) -> bool:
     """Return whether a sample with such options could act on the world.
 
     Tools that run at the provider (search, code, MCP servers) may write, pay or send; a
     stored conversation would grow by every sample. Tools of the application are only
     proposed in a reply, so they do not count.
-
-    Args:
-        options: Those of a request.
-        names: Options with which the provider does more than answer.
 
     Example:
         >>> may_act({"tools": [{"type": "function", "name": "f"}]})
@@ -251,7 +251,7 @@ def may_act(options: Mapping[str, Any], names: Collection[str] = ACTING) -> bool
     """
     for level in _levels(options):
         # An empty mapping asks for something in its usual form; an empty list does not.
-        if any(level.get(name) not in (None, False, []) for name in names):
+        if any(level.get(name) not in (None, False, []) for name in _ACTING):
             return True
         tools = level.get("tools")
         if isinstance(tools, list | tuple) and any(map(_runs_at_provider, tools)):
@@ -268,14 +268,10 @@ def _levels(options: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 
 def _runs_at_provider(tool: Any) -> bool:  # noqa: ANN401 - whatever a class takes
-    if type(tool).__module__.startswith("google."):
-        convert = getattr(type(tool), "to_dict", None) or type(tool).model_dump
-        tool = convert(tool)
-    if not isinstance(tool, Mapping):
-        return isinstance(tool, str)  # else a function, a class or a BaseTool
+    if not isinstance(tool, Mapping):  # a function, a class or a BaseTool
+        return isinstance(tool, str) or type(tool).__module__.startswith("google.")
     given = {name: value for name, value in tool.items() if value not in (None, [])}
     if "type" in given:
         return not str(given["type"]).startswith(_OWN_TOOLS)
-    if given.keys() & {"name", "title"} and given.keys() & _ARGUMENTS:
-        return False
-    return not given.keys() <= _DECLARATIONS
+    named = given.keys() & {"name", "title"}
+    return not (named or given.keys() <= _DECLARATIONS)

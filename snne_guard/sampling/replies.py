@@ -134,18 +134,12 @@ class ProviderCapabilities:
     Attributes:
         n: Whether one request may ask for several replies.
         logprobs: Whether token log-probabilities can be asked for.
-        temperature: Whether the sampling temperature can be set.
     """
 
     n: bool = False
     logprobs: bool = False
-    temperature: bool = True
 
     @classmethod
     def of(cls, taken: Collection[str]) -> Self:
         """Return them by the names of the parameters that a provider takes."""
-        return cls(
-            n="n" in taken,
-            logprobs="logprobs" in taken,
-            temperature="temperature" in taken,
-        )
+        return cls(n="n" in taken, logprobs="logprobs" in taken)

@@ -2,20 +2,20 @@
 
 A row was read from the source of the class that it names. A class in no row gets the
 safe defaults: ``temperature`` where it has such a field, one reply a request, and no
-log-probabilities. ``register_provider`` adds a row of your own.
+log-probabilities. Put rows of your own in front, when the program starts.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
 
 from snne_guard.sampling.langchain.wrappers import ChatRunnable, bound_models, models_in
-from snne_guard.sampling.options import ACTING, answer_settings
+from snne_guard.sampling.options import answer_settings
 from snne_guard.sampling.replies import ProviderCapabilities
 
 __all__ = [
@@ -27,7 +27,6 @@ __all__ = [
     "model_name_of",
     "parameters_of",
     "provider_of",
-    "register_provider",
 ]
 
 
@@ -41,17 +40,13 @@ class Provider:
         temperature: Field that sets the sampling temperature, None where there is none.
         temperature_range: Lowest and highest temperature that the provider takes.
         n: Option that asks one request for several replies, None where there is none.
-        logprobs: Options that ask for token log-probabilities, empty where there are
-            none.
-        top_logprobs: Option that asks for those of the likeliest other tokens as well,
-            None where there is none.
+        logprobs: Whether the option ``logprobs`` asks for token log-probabilities.
+        top_logprobs: Whether ``top_logprobs`` asks for those of other tokens as well.
         reports_finish_reason: Whether the class always says how a reply ended, so that
             a reply that does not was cut off.
         client_parses: Whether the client itself parses structured replies
             (``response_format``), and raises where one does not fit.
         stores: Whether the provider stores replies unless told ``store=False``.
-        side_effect_options: Options with which the provider does more than answer;
-            calls that set one are not sampled.
         applies: Tells of a model and the options of a call whether the row is for it,
             where the class alone does not; None where it does.
 
@@ -65,12 +60,11 @@ class Provider:
     temperature: str | None = "temperature"
     temperature_range: tuple[float, float] = (0.0, 2.0)
     n: str | None = None
-    logprobs: Mapping[str, object] = field(default_factory=dict[str, object])
-    top_logprobs: str | None = None
+    logprobs: bool = False
+    top_logprobs: bool = False
     reports_finish_reason: bool = True
     client_parses: bool = False
     stores: bool = False
-    side_effect_options: tuple[str, ...] = ()
     applies: Callable[[Any, Mapping[str, Any]], bool] | None = None
 
     def clamped(self, temperature: float) -> float:
@@ -92,69 +86,42 @@ class RejectedParameters:
 
 def _uses_responses(model: Any, kwargs: Mapping[str, Any]) -> bool:  # noqa: ANN401 - any provider's class
     """Return whether langchain-openai would send to OpenAI's Responses API."""
-    decide = getattr(model, "_use_responses_api", None)
-    if not callable(decide):
-        return False
-    return bool(decide({**kwargs, **(getattr(model, "model_kwargs", None) or {})}))
+    options = {**kwargs, **(model.model_kwargs or {})}
+    return bool(model._use_responses_api(options))  # noqa: SLF001 - its own rule
 
 
 def _holds_pipeline(model: Any, kwargs: Mapping[str, Any]) -> bool:  # noqa: ANN401, ARG001 - as above
-    held = type(getattr(model, "llm", None))
-    return any(base.__name__ == "HuggingFacePipeline" for base in held.__mro__)
+    return any(base.__name__ == "HuggingFacePipeline" for base in type(model.llm).mro())
 
 
-_ASK = {"logprobs": True}
 _OPENAI = Provider(
     classes=("langchain_openai.BaseChatOpenAI",),
     n="n",
-    logprobs=_ASK,
-    top_logprobs="top_logprobs",
+    logprobs=True,
+    top_logprobs=True,
     client_parses=True,
-    side_effect_options=ACTING,
 )
 _HUGGING_FACE = ("langchain_huggingface.ChatHuggingFace",)
 
-DEFAULT = Provider(
-    temperature_range=(0.0, math.inf),
-    reports_finish_reason=False,
-    side_effect_options=(
-        "conversation",
-        "background",
-        "mcp_servers",
-        "web_search_options",
-    ),
-)
+DEFAULT = Provider(temperature_range=(0.0, math.inf), reports_finish_reason=False)
 """Row of every class that no other row names."""
 
 PROVIDERS: list[Provider] = [
     # The Responses API has no n, and the class drops log-probabilities.
-    replace(_OPENAI, n=None, logprobs={}, stores=True, applies=_uses_responses),
+    replace(_OPENAI, n=None, logprobs=False, stores=True, applies=_uses_responses),
     _OPENAI,
     replace(_OPENAI, classes=("langchain_deepseek.ChatDeepSeek",), n=None),
-    replace(
-        _OPENAI,
-        classes=("langchain_together.ChatTogether",),
-        logprobs={"logprobs": 1},
-        top_logprobs=None,
-    ),
-    replace(
-        _OPENAI,
-        classes=("langchain_xai.ChatXAI",),
-        side_effect_options=(*_OPENAI.side_effect_options, "search_parameters"),
-    ),
+    # It gives log-probabilities in a form of its own.
+    replace(_OPENAI, classes=("langchain_together.ChatTogether",), logprobs=False),
     Provider(
-        classes=("langchain_anthropic.ChatAnthropic",),
+        classes=(
+            "langchain_anthropic.ChatAnthropic",
+            "langchain_aws.ChatBedrockConverse",
+        ),
         temperature_range=(0.0, 1.0),
-        side_effect_options=("mcp_servers",),
     ),
     Provider(
-        classes=("langchain_google_genai.ChatGoogleGenerativeAI",),
-        n="candidate_count",
-        side_effect_options=("code_execution",),
-    ),
-    Provider(
-        classes=("langchain_aws.ChatBedrockConverse",),
-        temperature_range=(0.0, 1.0),
+        classes=("langchain_google_genai.ChatGoogleGenerativeAI",), n="candidate_count"
     ),
     Provider(
         classes=("langchain_aws.ChatBedrock",),
@@ -166,14 +133,11 @@ PROVIDERS: list[Provider] = [
         temperature_range=(0.0, 1.0),
         n="n",
     ),
-    Provider(
-        classes=("langchain_groq.ChatGroq",),
-        side_effect_options=("search_settings", "compound_custom"),
-    ),
+    Provider(classes=("langchain_groq.ChatGroq",)),
     Provider(
         classes=("langchain_ollama.ChatOllama",),
         temperature_range=(0.0, math.inf),
-        logprobs=_ASK,
+        logprobs=True,
     ),
     # A pipeline has its temperature inside: TransformersChatModel draws from it.
     Provider(
@@ -182,13 +146,13 @@ PROVIDERS: list[Provider] = [
         reports_finish_reason=False,
         applies=_holds_pipeline,
     ),
-    Provider(classes=_HUGGING_FACE, logprobs=_ASK),
-    Provider(classes=("langchain_fireworks.ChatFireworks",), n="n", logprobs=_ASK),
+    Provider(classes=_HUGGING_FACE, logprobs=True),
+    Provider(classes=("langchain_fireworks.ChatFireworks",), n="n", logprobs=True),
     Provider(
         classes=("snne_guard.TransformersChatModel",),
         temperature_range=(0.0, math.inf),
         n="n",
-        logprobs=_ASK,
+        logprobs=True,
     ),
     # A guard in a guard: its temperature is that of its own samples.
     Provider(
@@ -198,27 +162,10 @@ PROVIDERS: list[Provider] = [
 """The table; of the rows of one class the first that applies counts."""
 
 
-def register_provider(provider: Provider) -> None:
-    """Add a row to the table, above those that are there.
-
-    Call it once, when the program starts.
-
-    Example:
-        >>> register_provider(Provider(classes=("my_package.MyChat",), n="n"))
-    """
-    PROVIDERS.insert(0, provider)
-
-
 def provider_of(
     model: BaseChatModel, kwargs: Mapping[str, Any] | None = None
 ) -> Provider:
-    """Return the row for a model and the options of a call.
-
-    Example:
-        >>> from langchain_core.language_models import FakeListChatModel
-        >>> provider_of(FakeListChatModel(responses=["Paris"])).n is None
-        True
-    """
+    """Return the row for a model and the options of a call."""
     for base in type(model).__mro__:
         name = f"{base.__module__.partition('.')[0]}.{base.__name__}"
         for row in PROVIDERS:
@@ -235,17 +182,15 @@ def parameters_of(
     """Return the parameters that one model takes, as far as is known beforehand.
 
     A temperature is among them where the class has the field, or where the call sets
-    one by itself. LangChain's profiles name models that take none
-    (``profile["temperature"]``).
+    one by itself, unless LangChain's profile of the model says that it takes none.
     """
     profile: Any = getattr(model, "profile", None) or {}
-    has_temperature = row.temperature in type(model).model_fields
     takes = {
         "n": row.n is not None,
-        "logprobs": bool(row.logprobs),
-        "top_logprobs": row.top_logprobs is not None,
+        "logprobs": row.logprobs,
+        "top_logprobs": row.top_logprobs,
         "temperature": profile.get("temperature") is not False
-        and (has_temperature or "temperature" in kwargs),
+        and (row.temperature in type(model).model_fields or "temperature" in kwargs),
     }
     return frozenset(name for name, is_taken in takes.items() if is_taken)
 
@@ -269,7 +214,7 @@ def capabilities(
     Example:
         >>> from langchain_core.language_models import FakeListChatModel
         >>> capabilities(FakeListChatModel(responses=["Paris"]))
-        ProviderCapabilities(n=False, logprobs=False, temperature=False)
+        ProviderCapabilities(n=False, logprobs=False)
     """
     rejected = rejected or RejectedParameters()
     taken = [
@@ -303,7 +248,7 @@ def answer_settings_of(
     return {
         name: value
         for name, value in first.items()
-        if all(name in other and other[name] == value for other in others)
+        if all((name, value) in other.items() for other in others)
     }
 
 

@@ -6,9 +6,8 @@ changed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
@@ -43,8 +42,7 @@ class ModelRequest:
     Attributes:
         model: Copy of the model that is asked; the user's own is untouched.
         messages: The whole conversation.
-        options: Options of ``_generate`` and ``_stream``.
-        stop: Texts at which a reply ends, None where none are given.
+        options: Options of ``_generate`` and ``_stream``, ``stop`` among them.
         provider: Row of the model in the table.
         optional: Parameters that the guard has added, and that may be left out where
             the provider rejects them.
@@ -55,7 +53,6 @@ class ModelRequest:
     model: BaseChatModel
     messages: Sequence[BaseMessage]
     options: dict[str, Any]
-    stop: list[str] | None
     provider: Provider
     optional: frozenset[str]
     temperature_set: bool
@@ -73,57 +70,38 @@ def request_for(
     left_out: frozenset[str],
     stream: bool = False,
 ) -> ModelRequest:
-    """Return the request for a draw; ``options_for`` says what it changes.
-
-    Args:
-        draw: What is wanted.
-        model: The model.
-        messages: The whole conversation, as the draw has it.
-        kwargs: Options of the call, bound ones included.
-        temperature: Temperature of samples, moved into the provider's range.
-        logprobs: Whether log-probabilities are wanted.
-        left_out: Parameters that the model rejects.
-        stream: Whether the answer is streamed.
-    """
+    """Return the request for a draw; ``options_for`` says what it changes."""
     row = provider_of(model, kwargs)
     asked = kwargs.get("logprobs", getattr(model, "logprobs", None))
     wanted = logprobs and not (draw.role == "answer" and asked)
     taken = parameters_of(model, row, kwargs) - left_out
     optional = draw.added(taken, logprobs=wanted)
-    sample_temperature = row.clamped(temperature) if "temperature" in optional else None
+    hot = row.clamped(temperature) if "temperature" in optional else None
     not_sent = _FOR_TRACERS if stream else _FOR_TRACERS | STREAMS
     given = {name: kwargs[name] for name in kwargs if name not in not_sent}
-    options = options_for(draw, given, temperature=sample_temperature)
-    fields = {
-        **_fields_for(draw, model, sample_temperature),
-        "cache": False,
-        "callbacks": None,
-        "verbose": False,
-    }
-    if sample_temperature is not None and row.temperature in type(model).model_fields:
-        fields[row.temperature] = sample_temperature
+    options = options_for(draw, given, temperature=hot)
+    fields = _fields_for(draw, model, hot)
+    if hot is not None and row.temperature in type(model).model_fields:
+        fields[row.temperature] = hot
     if not stream and "streaming" in type(model).model_fields:
         fields["streaming"] = False
     if draw.role != "answer" and row.stores:
         options["store"] = False
     if "logprobs" in optional:
-        options |= row.logprobs
+        options["logprobs"] = True
         if "top_logprobs" in optional:
-            options[str(row.top_logprobs)] = TOP_LOGPROBS
+            options["top_logprobs"] = TOP_LOGPROBS
     if "n" in optional:
         options[str(row.n)] = draw.n
-    _make_clients(model)
     copy = model.model_copy(update=fields)
-    stop = options.pop("stop", None)
     options, schema = _without_parser(copy, options, row)
     return ModelRequest(
         model=copy,
         messages=messages,
         options=options,
-        stop=[stop] if isinstance(stop, str) else stop and list(stop),
         provider=row,
         optional=optional,
-        temperature_set="temperature" in optional and sample_temperature == temperature,
+        temperature_set=hot == temperature,
         schema=schema,
     )
 
@@ -145,13 +123,6 @@ def _fields_for(
     if "n" in left_out:  # classes count with it
         left_out["n"] = 1
     return left_out | taken
-
-
-def _make_clients(model: BaseChatModel) -> None:
-    """Let a class that makes its clients when first used make them, once for all."""
-    for name in ("_client", "_async_client"):
-        if isinstance(getattr(type(model), name, None), cached_property):
-            getattr(model, name)
 
 
 def _without_parser(
@@ -185,45 +156,21 @@ def _json_schema(wanted: type[BaseModel]) -> dict[str, Any]:
 
 
 def wants_schema(model: ChatRunnable, kwargs: Mapping[str, Any] | None = None) -> bool:
-    """Return whether the answer is to fit a schema, or to be JSON.
-
-    Args:
-        model: A chat model, or wrappers around one or several.
-        kwargs: Options of the call, which override bound ones.
-
-    Example:
-        >>> from langchain_core.language_models import FakeListChatModel
-        >>> model = FakeListChatModel(responses=["{}"])
-        >>> wants_schema(model.bind(response_format={"type": "json_object"}))
-        True
-    """
-    bound = bound_models(model, kwargs)
-    return any(
-        asks_for_schema(dict(chat)) or asks_for_schema(options)
-        for chat, options in bound
-    )
+    """Return whether the answer of a model is to fit a schema, or to be JSON."""
+    return any(map(asks_for_schema, _all_options(model, kwargs)))
 
 
 def has_side_effects(
     model: ChatRunnable, kwargs: Mapping[str, Any] | None = None
 ) -> bool:
-    """Return whether a sample could act on the world, so that none may be drawn.
+    """Return whether a sample could act on the world, so that none may be drawn."""
+    return any(map(may_act, _all_options(model, kwargs)))
 
-    Args:
-        model: A chat model, or wrappers around one or several.
-        kwargs: Options of the call, which override bound ones.
 
-    Raises:
-        ConfigurationError: If there is anything else than a chat model inside.
-
-    Example:
-        >>> from langchain_core.language_models import FakeListChatModel
-        >>> model = FakeListChatModel(responses=["Paris"])
-        >>> has_side_effects(model, {"tools": [{"type": "web_search"}]})
-        True
-    """
+def _all_options(
+    model: ChatRunnable, kwargs: Mapping[str, Any] | None
+) -> Iterator[Mapping[str, Any]]:
+    """Yield fields and options of each chat model inside wrappers."""
     for chat, options in bound_models(model, kwargs):
-        names = provider_of(chat, options).side_effect_options
-        if may_act(dict(chat), names) or may_act(options, names):
-            return True
-    return False
+        yield dict(chat)
+        yield options

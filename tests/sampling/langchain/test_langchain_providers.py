@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,14 +11,13 @@ from langchain_core.language_models import FakeListChatModel
 from pydantic import Field
 
 from snne_guard import SNNEGuard
-from snne_guard.sampling.langchain import (
+from snne_guard.sampling.langchain import providers
+from snne_guard.sampling.langchain.providers import (
+    PROVIDERS,
     Provider,
     RejectedParameters,
     capabilities,
-    providers,
-    register_provider,
 )
-from snne_guard.sampling.langchain.providers import PROVIDERS
 from snne_guard.sampling.replies import ProviderCapabilities
 from tests.langchain.support import metadata_of
 
@@ -53,25 +53,17 @@ def test_every_row_names_a_class_that_is_there(name: str) -> None:
 
 
 def test_a_class_in_no_row_is_asked_in_the_safe_way() -> None:
-    assert capabilities(Heated(responses=["x"])) == ProviderCapabilities(
-        temperature=True
-    )
-    fake = FakeListChatModel(responses=["Paris"])
-    assert capabilities(fake) == ProviderCapabilities(temperature=False)
-    # A temperature that a call sets by itself can be set for samples too.
-    assert capabilities(fake, {"temperature": 0}).temperature
+    assert capabilities(FakeListChatModel(responses=["x"])) == ProviderCapabilities()
 
 
 def test_a_row_of_the_users_own_counts_for_subclasses(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(providers, "PROVIDERS", [*PROVIDERS])
-    row: dict[str, Any] = {"temperature": "heat"}
-    register_provider(Provider(classes=("tests.Heated",), **row))
+    row = Provider(classes=("tests.Heated",), temperature="heat")
+    mild = replace(row, classes=("tests.Mild",), temperature_range=(0.0, 0.5))
     for kind, heat in ((Heated, 1.0), (Mild, 1.0), (Mild, 0.5)):
-        if heat == 0.5:
-            row["temperature_range"] = (0.0, heat)
-            register_provider(Provider(classes=("tests.Mild",), **row))
+        own = [mild, row] if heat == 0.5 else [row]
+        monkeypatch.setattr(providers, "PROVIDERS", [*own, *PROVIDERS])
         model = kind(responses=["Paris"])
         record = metadata_of(SNNEGuard(model, n=2).invoke("x"))
         assert (sorted(model.heats), model.heat) == ([0.0, heat], 0.0)
