@@ -238,13 +238,13 @@ def _read(response: ModelResponse) -> Reply:
         model=response.model_name,
         response_id=response.provider_response_id,
     )
-    cost = read_cost(
-        [sample],
-        read=usage.input_tokens,
-        cached=usage.cache_read_tokens,
-        written=usage.output_tokens,
-        reasoning=usage.details.get("reasoning_tokens"),
-    )
+    counts = {
+        "input_tokens": usage.input_tokens,
+        "cached_tokens": usage.cache_read_tokens,
+        "output_tokens": usage.output_tokens,
+        "reasoning_tokens": usage.details.get("reasoning_tokens"),
+    }
+    cost = read_cost([sample], counts)
     return Reply(samples=(sample,), cost=cost, raw=response)
 
 

@@ -34,7 +34,6 @@ _COMPLETE = frozenset(
         "tool_use",
     }
 )
-_LARGEST_COUNT = 2**53  # of tokens: what is above is an error of the provider
 _REFUSED = frozenset(
     {
         "blocklist",
@@ -82,10 +81,7 @@ def read_sample(
     """
     text = _without_reasoning(text)
     values, tokens = read_logprobs(logprobs, text=text)
-    try:
-        tool_calls = _canonical_calls(calls)
-    except RecursionError:  # arguments that are no text, nested too deeply
-        tool_calls, other_content = None, True
+    tool_calls = _canonical_calls(calls)
     refused = refusal or is_refused(finish_reason)
     complete = is_complete(finish_reason) if finish_reason else complete_if_unsaid
     empty = tool_calls is None and not refused and not is_visible(text)
@@ -103,46 +99,41 @@ def read_sample(
     )
 
 
-def read_cost(
-    samples: Sequence[Sample],
-    *,
-    read: object,
-    cached: object,
-    written: object,
-    reasoning: object,
-) -> Cost:
+def read_cost(samples: Sequence[Sample], usage: object) -> Cost:
     """Return the tokens of one request, whatever number of replies it brought.
 
     Some servers count one reply only, or none: the cost is a lower bound then.
 
     Args:
         samples: The replies.
-        read: Tokens read, as the provider counts them; anything else is unknown.
-        cached: Those of them that came from a prompt cache.
-        written: Tokens written.
-        reasoning: Those of them that the model thought with and does not show.
+        usage: The provider's counts, by the names of OpenAI or of LangChain; anything
+            else is unknown.
 
     Example:
-        >>> read_cost(
-        ...     [Sample(text="Paris")], read=9, cached=0, written=4, reasoning=None
-        ... ).lower_bound
-        False
+        >>> usage = {"input_tokens": 9, "output_tokens": 4, "total_tokens": 13}
+        >>> read_cost([Sample(text="Paris")], usage).completion_tokens
+        4
     """
+    counts: dict[str, Any] = {}
+    for name, value in mapping_of(usage).items():
+        counts |= value if isinstance(value, Mapping) else {name: value}  # details
     least = sum(
         len(sample.token_logprobs or ()) or bool(sample.text) for sample in samples
     )
-    known = isinstance(written, int)
+    written = _count(counts, "completion_tokens", "output_tokens")
     return Cost(
-        prompt_tokens=_count(read),
-        cached_tokens=_count(cached),
-        completion_tokens=_count(written) if known else least,
-        reasoning_tokens=_count(reasoning),
-        lower_bound=not known or _count(written) < least,
+        prompt_tokens=_count(counts, "prompt_tokens", "input_tokens") or 0,
+        cached_tokens=_count(counts, "cached_tokens", "cache_read") or 0,
+        completion_tokens=least if written is None else written,
+        reasoning_tokens=_count(counts, "reasoning_tokens", "reasoning") or 0,
+        lower_bound=written is None or written < least,
     )
 
 
-def _count(value: object) -> int:
-    return min(max(0, value), _LARGEST_COUNT) if isinstance(value, int) else 0
+def _count(counts: Mapping[str, Any], *names: str) -> int | None:
+    """Return a count by one of its names, None where the provider does not give it."""
+    values = (counts.get(name) for name in names)
+    return next((max(0, value) for value in values if isinstance(value, int)), None)
 
 
 # -- Text, calls and endings -----------------------------------------------------------

@@ -8,9 +8,7 @@ from typing import Any
 import openai
 import pytest
 from langchain_core.exceptions import LangChainException
-from langchain_core.language_models import FakeListChatModel
 from langchain_core.messages import AIMessage
-from langchain_core.outputs import ChatResult
 from langchain_core.runnables import RunnableLambda
 
 from snne_guard import Assessment, SamplingError, SNNEGuard, UncertainAnswerError
@@ -181,28 +179,6 @@ def test_the_refusal_of_a_guard_inside_is_no_answer_to_accept() -> None:
 def test_a_threshold_without_its_calibration_certifies_nothing() -> None:
     record = metadata_of(SNNEGuard(MODEL, threshold=CERTIFIED).invoke("Where?"))
     assert (record["decision"], record["certified"]) == ("accept", False)
-
-
-class Odd(FakeListChatModel):
-    """Answers with what langchain-core does not allow itself."""
-
-    def _generate(self, *args: Any, **kwargs: Any) -> ChatResult:
-        result = super()._generate(*args, **kwargs)
-        message: Any = result.generations[0].message
-        message.usage_metadata = {"input_tokens": 3}
-        message.response_metadata = {"logprobs": {"token_logprobs": 5}}
-        return result
-
-
-@pytest.mark.parametrize("way", WHOLE)
-def test_a_reply_that_cannot_be_read_loses_no_answer(way: str) -> None:
-    guard = SNNEGuard(Odd(responses=["Paris"]), threshold=0.4)
-    message = ask(guard, way)
-    assert message.text == "Paris"
-    record = metadata_of(message)
-    assert record["decision"] == "flag"
-    assert "answer_unreadable" in record["reasons"]
-    assert record["cost"]["lower_bound"]
 
 
 def test_chunks_flow_where_nothing_can_be_withheld_else_there_is_one() -> None:

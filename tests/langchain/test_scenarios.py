@@ -200,7 +200,7 @@ ROWS: dict[str, Row] = {
         samples=[Answer(choices=3), PARIS], calls=(3, 3)
     ),
     "no choice at all": no_sample(
-        "samples_failed", samples=Answer(choices=0), calls=(6, 6)
+        "samples_failed", samples=Answer(choices=0), calls=(1, 6)
     ),
     # -- Log-probabilities
     "no log-probabilities": Row(

@@ -96,7 +96,7 @@ def test_of_choices_that_nobody_asked_for_the_assessed_one_is_delivered(
         answer = call()
     (choice,) = answer.choices
     assert watcher.only.answer is not None
-    assert watcher.only.answer.text == choice.message.content == "Rome"
+    assert watcher.only.answer.text == choice.message.content == "Paris"
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -1,33 +1,26 @@
-"""What is read of the OpenAI API's requests and answers."""
+"""What is read of the OpenAI API's requests and answers.
+
+How text, endings and calls are read is the same as for LangChain, whose tests hold it.
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
-from openai.types.chat import (
-    ChatCompletion,
-    ChatCompletionMessage,
-)
+from openai.types.chat import ChatCompletionMessage
 from openai.types.responses import Response
 
-from snne_guard.errors import SamplingError
 from snne_guard.sampling.members import select_members
-from snne_guard.sampling.openai import (
-    ApiRequest,
-    ChatApi,
-    ResponsesApi,
-)
-from snne_guard.sampling.reading import read_cost, read_sample
+from snne_guard.sampling.openai.apis import ChatApi, ResponsesApi
+from snne_guard.sampling.openai.sender import ApiRequest
 from snne_guard.types import Cost, Sample
 
 CHAT, RESPONSES = ChatApi(), ResponsesApi()
 
 
 def completion(*choices: dict[str, Any], **fields: Any) -> dict[str, Any]:
-    usage = {"prompt_tokens": 5, "completion_tokens": 2, "total_tokens": 7}
-    return {"model": "m", "choices": list(choices), "usage": usage, **fields}
+    return {"model": "m", "choices": list(choices), **fields}
 
 
 def choice(content: Any = "Paris", index: int = 0, **fields: Any) -> dict[str, Any]:
@@ -41,9 +34,7 @@ def only(value: object) -> Sample:
 
 
 def output(*items: dict[str, Any], **fields: Any) -> dict[str, Any]:
-    usage = {"input_tokens": 5, "output_tokens": 2, "total_tokens": 7}
-    whole = {"model": "m", "status": "completed", "output": list(items)}
-    return {**whole, "usage": usage, **fields}
+    return {"model": "m", "status": "completed", "output": list(items), **fields}
 
 
 def said(text: str, **fields: Any) -> dict[str, Any]:
@@ -64,6 +55,15 @@ def call(name: str, arguments: str) -> dict[str, Any]:
     return {"type": "function", "function": {"name": name, "arguments": arguments}}
 
 
+def usage(read: str, written: str) -> dict[str, Any]:
+    return {
+        f"{read}_tokens": 5,
+        f"{written}_tokens": 9,
+        f"{read}_tokens_details": {"cached_tokens": 3},
+        f"{written}_tokens_details": {"reasoning_tokens": 7},
+    }
+
+
 # -- Requests --------------------------------------------------------------------------
 
 
@@ -80,7 +80,6 @@ def test_the_question_is_the_user_s_last_message() -> None:
     ]
     bodies: list[tuple[Any, dict[str, Any], str | None]] = [
         (CHAT, {"messages": messages}, "What is this?"),
-        (CHAT, {"messages": [{"role": "system", "content": "x"}]}, None),
         (RESPONSES, {"input": messages}, "What is this?"),
         (RESPONSES, {"input": "Capital of France?"}, "Capital of France?"),
         (RESPONSES, {}, None),
@@ -96,10 +95,8 @@ def test_the_question_is_the_user_s_last_message() -> None:
 @pytest.mark.parametrize(
     ("content", "text"),
     [
-        ("<think>hm</think>\nParis", "Paris"),
         ([{"type": "text", "text": "Par"}, {"type": "text", "text": "is"}], "Paris"),
         ([{"type": "thinking"}, {"type": "text", "text": "Paris"}], "Paris"),
-        (None, ""),
         ([{"type": "text"}, "odd"], ""),
     ],
 )
@@ -120,13 +117,9 @@ def test_calls_of_tools_are_canonical() -> None:
         '{"args":"{\\"b\\": NaN}","name":"n"},{"args":"as it is","name":"h"}]'
     )
     assert not sample.unreadable
-    old = {"function_call": {"name": "f", "arguments": "{}"}}
-    assert only(completion(choice(None, message=old))).tool_calls == (
-        '[{"args":{},"name":"f"}]'
-    )
 
 
-@pytest.mark.parametrize("depth", [900, 960, 980, 990, 1_000, 100_000])
+@pytest.mark.parametrize("depth", [990, 100_000])
 def test_arguments_of_any_depth_are_compared(depth: int) -> None:
     arguments = "[" * depth + "]" * depth
     sample = only(
@@ -138,27 +131,16 @@ def test_arguments_of_any_depth_are_compared(depth: int) -> None:
     assert members.texts == (f'["Hm.",{sample.tool_calls}]',) * 2
 
 
-def test_arguments_that_are_no_text_and_too_deep_are_unreadable() -> None:
-    nested: list[Any] = []
-    for _ in range(100_000):
-        nested = [nested]
-    sample = read_sample(text="Hm.", finish_reason="stop", calls=[("f", nested)])
-    assert (sample.tool_calls, sample.unreadable) == (None, True)
-
-
 @pytest.mark.parametrize(
     ("fields", "refused", "truncated", "unreadable"),
     [
         ({}, False, False, False),
         ({"finish_reason": "length"}, False, True, False),
         ({"finish_reason": None}, False, True, False),
-        ({"finish_reason": "eos"}, False, False, False),
-        ({"finish_reason": "something_new"}, False, True, False),
         ({"finish_reason": "content_filter"}, True, False, False),
         ({"message": {"content": None, "refusal": "No."}}, True, False, False),
-        ({"message": {"content": None}}, False, False, True),
+        ({"message": {"function_call": {"name": "f"}}}, False, False, True),
         ({"message": {"audio": {"id": "a"}}}, False, False, True),
-        ({"message": {"images": [{}]}}, False, False, True),
         ({"message": {"content": [{"type": "image_url"}]}}, False, False, True),
     ],
 )
@@ -171,41 +153,21 @@ def test_how_a_reply_ended_and_what_else_it_holds(
 
 
 def test_usage_is_counted_once_for_all_choices() -> None:
-    details = {
-        "prompt_tokens_details": {"cached_tokens": 3},
-        "completion_tokens_details": {"reasoning_tokens": 7},
-    }
-    usage = {"prompt_tokens": 5, "completion_tokens": 9, **details}
-    reply = CHAT.read(completion(choice(), choice(), usage=usage))
+    reply = CHAT.read(
+        completion(choice(), choice(), usage=usage("prompt", "completion"))
+    )
+    fields = output(said("Paris"), usage=usage("input", "output"))
+    assert RESPONSES.read(Response.construct(**fields)) == RESPONSES.read(fields)
+    assert reply.cost == RESPONSES.read(fields).cost
     assert reply.cost == Cost(
         prompt_tokens=5, cached_tokens=3, completion_tokens=9, reasoning_tokens=7
     )
 
 
-@pytest.mark.parametrize("absurd", [10**400, -(10**400), 1e300, "5", None])
-def test_absurd_counts_are_no_figures(absurd: Any) -> None:
-    sample = Sample(text="Paris")
-    cost = read_cost(
-        [sample], read=absurd, cached=absurd, written=absurd, reasoning=absurd
-    )
-    for count in (cost.prompt_tokens, cost.cached_tokens, cost.reasoning_tokens):
-        assert 0 <= count <= 2**53
-    usage = {"prompt_tokens": absurd, "completion_tokens": absurd}
-    read = CHAT.read(ChatCompletion.construct(**completion(choice(), usage=usage)))
-    assert read.cost == replace(cost, cached_tokens=0, reasoning_tokens=0)
-
-
-@pytest.mark.parametrize("value", ["text", {}, {"choices": None}, None, 3])
+@pytest.mark.parametrize("value", [{}, {"choices": None}, 3])
 def test_what_holds_no_choices_is_an_empty_reply(value: Any) -> None:
     assert CHAT.read(value).samples == ()
     assert RESPONSES.read(value).samples == ()
-
-
-def test_an_error_in_place_of_choices_is_raised_without_its_text() -> None:
-    error = {"code": "server_error", "message": "sk-secret"}
-    with pytest.raises(SamplingError, match="server_error") as caught:
-        CHAT.read({"error": error, "choices": None})
-    assert "sk-secret" not in str(caught.value)
 
 
 def test_chunks_are_joined_to_a_completion() -> None:
@@ -252,22 +214,15 @@ def test_log_probabilities_of_all_parts_are_put_together() -> None:
     assert response(said("Paris")).token_logprobs is None
 
 
-@pytest.mark.parametrize(
-    ("reason", "refused", "truncated"),
-    [("max_output_tokens", False, True), ("content_filter", True, False)],
-)
-def test_why_a_response_is_incomplete_is_why_it_ended(
-    reason: str, *, refused: bool, truncated: bool
-) -> None:
-    sample = response(status="incomplete", incomplete_details={"reason": reason})
-    assert (sample.text, sample.finish_reason) == ("", reason)
-    assert (sample.refused, sample.truncated) == (refused, truncated)
-
-
-def test_a_refusal_is_a_part_of_its_own() -> None:
+def test_how_a_response_ended_and_that_it_refuses() -> None:
+    why = {"reason": "max_output_tokens"}
+    sample = response(status="incomplete", incomplete_details=why)
+    assert (sample.finish_reason, sample.truncated) == ("max_output_tokens", True)
     part = {"type": "refusal", "refusal": "I cannot."}
     sample = response({"type": "message", "content": [part]})
     assert (sample.refused, sample.unreadable) == (True, False)
+    error = {"code": "rate_limit_exceeded"}
+    assert response(status="failed", error=error).truncated
 
 
 def test_calls_in_a_response_are_canonical() -> None:
@@ -283,25 +238,8 @@ def test_calls_in_a_response_are_canonical() -> None:
 def test_what_is_neither_text_nor_call_is_unreadable() -> None:
     image = {"type": "image_generation_call", "result": "AAAA"}
     assert response(said("Here."), image).unreadable
-    assert response(said("Here."), {"type": "computer_call"}).unreadable
     assert response().unreadable
     assert not response(said("Here.")).unreadable
-
-
-def test_usage_of_a_response_is_counted() -> None:
-    details = {"input_tokens_details": {"cached_tokens": 3}}
-    usage = {"input_tokens": 5, "output_tokens": 9, **details}
-    fields = output(said("Paris"), usage=usage)
-    expected = Cost(prompt_tokens=5, cached_tokens=3, completion_tokens=9)
-    assert RESPONSES.read(fields).cost == expected
-    assert RESPONSES.read(Response.construct(**fields)) == RESPONSES.read(fields)
-
-
-def test_a_failed_response_is_raised_without_its_text() -> None:
-    error = {"code": "rate_limit_exceeded", "message": "sk-secret"}
-    with pytest.raises(SamplingError, match="rate_limit_exceeded") as caught:
-        RESPONSES.read(output(status="failed", error=error))
-    assert "sk-secret" not in str(caught.value)
 
 
 def test_the_last_event_with_a_response_has_the_answer() -> None:

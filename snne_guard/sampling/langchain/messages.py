@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage
@@ -13,19 +12,16 @@ from pydantic import BaseModel, ValidationError
 from snne_guard.sampling.reading import (
     items_of,
     mapping_of,
-    read_cost,
     read_sample,
     string_of,
 )
-from snne_guard.self_check import read_self_check
-from snne_guard.types import Cost, Sample
+from snne_guard.types import Sample
 
 __all__ = [
     "as_chunk",
-    "cost_of",
+    "logprob_entries",
     "question_of",
     "sample_of",
-    "self_check_of",
     "whole_message",
     "with_parsed",
     "without_logprobs",
@@ -58,6 +54,9 @@ _CALL_BLOCKS = frozenset(
 )
 """Types of content blocks for calls, which stand in ``tool_calls`` too."""
 
+_EXTRAS = ("audio", "function_call", "images", "refusal")
+"""What may stand beside the content, in ``additional_kwargs``."""
+
 
 def question_of(messages: Sequence[BaseMessage]) -> str | None:
     """Return the text of the last human message, None if there is none.
@@ -85,90 +84,39 @@ def is_refusal(message: BaseMessage) -> bool:
 
 
 def sample_of(message: BaseMessage, *, reports_finish_reason: bool = False) -> Sample:
-    """Return what is compared of a message.
-
-    The text is what an application gets as text. Reasoning in blocks of its own, or in
-    ``<think>`` tags at the very start, is no part of it.
+    """Return what is compared of a message: what an application gets as text.
 
     Args:
         message: The model's reply, with the metadata of its generation.
         reports_finish_reason: Whether the provider always says how a reply ended. Then
-            a reply that says nothing counts as truncated, as does one whose key has no
-            value; else it counts as complete, as those of fake models do.
+            a reply that says nothing counts as truncated; else it counts as complete,
+            as those of fake models do.
 
     Example:
         >>> cut = AIMessage("Paris", response_metadata={"finish_reason": "length"})
         >>> sample_of(cut).truncated
         True
     """
-    metadata = message.response_metadata
+    metadata, extra = message.response_metadata, message.additional_kwargs
     incomplete = mapping_of(metadata.get("incomplete_details"))
-    reports_finish_reason = (
-        reports_finish_reason
-        or metadata.get("done") is False  # Ollama, which breaks off without a reason
-        or any(key in metadata for key in _ENDING_KEYS)
-    )
-    extra = message.additional_kwargs
-    # langchain-openai's first output version keeps there what is no text or call.
-    blocks = [*_blocks(message.content), *_blocks(extra.get("tool_outputs"))]
+    says_how_it_ended = any(key in metadata for key in _ENDING_KEYS)
     calls = _tool_calls(message)
+    # langchain-openai's first output version keeps there what is no text or call.
+    blocks = [*items_of(message.content), *items_of(extra.get("tool_outputs"))]
+    kinds = {*map(_kind_of, blocks), *(name for name in _EXTRAS if extra.get(name))}
     readable = _READABLE_BLOCKS | _CALL_BLOCKS if calls else _READABLE_BLOCKS
     return read_sample(
         text=str(message.text),
         finish_reason=string_of(incomplete.get("reason"))
         or _first_string(metadata, _ENDING_KEYS),
-        logprobs=_logprob_entries(metadata.get("logprobs")),
+        logprobs=logprob_entries(message),
         calls=calls,
-        refusal=is_refusal(message)  # which was not drawn from the model
-        or bool(extra.get("refusal"))
-        or any(block.get("type") == "refusal" for block in blocks),
-        other_content=bool(extra.get("audio") or extra.get("images"))
-        or any(_is_unread(block, readable) for block in blocks),
-        complete_if_unsaid=not reports_finish_reason,
+        # A refusal by a guard was not drawn from the model either.
+        refusal="refusal" in kinds or is_refusal(message),
+        other_content=not kinds <= readable,
+        complete_if_unsaid=not (reports_finish_reason or says_how_it_ended),
         model=_first_string(metadata, _MODEL_KEYS),
         response_id=string_of(metadata.get("id")),
-    )
-
-
-def self_check_of(message: BaseMessage, reply: Sample) -> float | None:
-    """Return the probability that the reply to a self-check says Yes, if it says."""
-    entries = _logprob_entries(message.response_metadata.get("logprobs"))
-    return read_self_check(reply, entries)
-
-
-def cost_of(
-    message: BaseMessage | None,
-    samples: Sequence[Sample],
-    llm_output: Mapping[str, Any] | None = None,
-) -> Cost:
-    """Return the tokens of one request.
-
-    Args:
-        message: One of its replies: each carries the usage of the whole request.
-        samples: All of its replies.
-        llm_output: Of the ``ChatResult``; read where the message has no usage.
-
-    Example:
-        >>> usage = {"input_tokens": 9, "output_tokens": 4, "total_tokens": 13}
-        >>> cost_of(AIMessage("Paris", usage_metadata=usage), ()).completion_tokens
-        4
-    """
-    usage = message.usage_metadata if isinstance(message, AIMessage) else None
-    if usage is None:
-        counted = mapping_of(mapping_of(llm_output).get("token_usage"))
-        return read_cost(
-            samples,
-            read=counted.get("prompt_tokens"),
-            cached=0,
-            written=counted.get("completion_tokens"),
-            reasoning=None,
-        )
-    return read_cost(
-        samples,
-        read=usage["input_tokens"],
-        cached=usage.get("input_token_details", {}).get("cache_read"),
-        written=usage["output_tokens"],
-        reasoning=usage.get("output_token_details", {}).get("reasoning"),
     )
 
 
@@ -208,10 +156,8 @@ def without_logprobs(message: M) -> M:
         >>> without_logprobs(paris).response_metadata
         {}
     """
-    if "logprobs" not in message.response_metadata:
-        return message
-    metadata = {**message.response_metadata}
-    del metadata["logprobs"]
+    given = message.response_metadata.items()
+    metadata = {name: value for name, value in given if name != "logprobs"}
     return message.model_copy(update={"response_metadata": metadata})
 
 
@@ -219,54 +165,29 @@ def _tool_calls(message: BaseMessage) -> list[tuple[object, object]]:
     if not isinstance(message, AIMessage):
         return []
     given = [*message.tool_calls, *message.invalid_tool_calls]
-    if given and not message.tool_calls and str(message.text).strip():
+    if not message.tool_calls and str(message.text).strip():
         return []  # what the application takes for the answer is the text
-    calls: list[tuple[object, object]] = [
-        (call["name"], call["args"]) for call in given
-    ]
-    # What functions were before there were tools; Gemini writes it beside them.
-    old = mapping_of(message.additional_kwargs.get("function_call"))
-    if old and not calls:
-        calls = [(old.get("name"), old.get("arguments"))]
-    return calls
+    return [(call["name"], call["args"]) for call in given]
 
 
-def _blocks(content: object) -> Iterator[Mapping[str, Any]]:
-    """Yield content blocks, those out of LangChain's wrapper for unknown ones too."""
-    for block in items_of(content):
-        if isinstance(block, Mapping):
-            inner = block.get("value")
-            wrapper = block.get("type") == "non_standard"
-            yield inner if wrapper and isinstance(inner, Mapping) else block
+def _kind_of(block: object) -> str | None:
+    """Return the type of a content block, None where it has none."""
+    if not isinstance(block, Mapping):
+        return "text"
+    if block.get("type") == "non_standard":  # LangChain's wrapper for unknown ones
+        block = mapping_of(block.get("value"))
+    elif block.keys() <= {"id", "index"}:  # what ends a block of a stream
+        return "text"
+    return string_of(block.get("type"))
 
 
-def _is_unread(block: Mapping[str, Any], readable: frozenset[str]) -> bool:
-    """Return whether a part of the answer may be in what is neither text nor call."""
-    kind = block.get("type")
-    if not kind:
-        return not block.keys() <= {"id", "index"}  # what ends a block of a stream
-    return str(kind) not in readable
-
-
-def _logprob_entries(logprobs: object) -> object:
+def logprob_entries(message: BaseMessage) -> list[Any]:
     """Return log-probabilities in OpenAI's form, wherever a provider puts them."""
-    if isinstance(logprobs, Mapping):
-        if "token_logprobs" in logprobs:  # Together: two lists side by side
-            pairs = itertools.zip_longest(
-                logprobs.get("tokens") or [], logprobs["token_logprobs"] or []
-            )
-            return [{"token": token, "logprob": value} for token, value in pairs]
-        return logprobs.get("content")
-    if isinstance(logprobs, list):  # Ollama, whose client may have a type for them
-        return [
-            entry if isinstance(entry, Mapping) else _attributes(entry)
-            for entry in logprobs
-        ]
-    return None
-
-
-def _attributes(entry: object) -> dict[str, Any]:
-    return {name: getattr(entry, name, None) for name in ("token", "logprob")}
+    given = message.response_metadata.get("logprobs")
+    if isinstance(given, Mapping):
+        given = given.get("content")
+    # Ollama's client has a class for them.
+    return [dict(e) if isinstance(e, BaseModel) else e for e in items_of(given)]
 
 
 def _first_string(metadata: Mapping[str, Any], keys: Sequence[str]) -> str | None:

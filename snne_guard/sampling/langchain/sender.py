@@ -10,7 +10,6 @@ LangSmith; handlers that it adds by itself are its own affair.
 from __future__ import annotations
 
 import contextvars
-import logging
 from collections.abc import (
     AsyncGenerator,
     Callable,
@@ -39,28 +38,21 @@ from langsmith.run_helpers import tracing_context
 
 from snne_guard.sampling.langchain.messages import (
     as_chunk,
-    cost_of,
+    logprob_entries,
     sample_of,
-    self_check_of,
     whole_message,
     with_parsed,
     without_logprobs,
 )
 from snne_guard.sampling.langchain.providers import RejectedParameters
 from snne_guard.sampling.langchain.requests import ModelRequest, request_for
-from snne_guard.sampling.langchain.wrappers import ChatRunnable, bound_models
+from snne_guard.sampling.langchain.wrappers import ChatRunnable
+from snne_guard.sampling.reading import read_cost
 from snne_guard.sampling.replies import Draw, NoReplyError, Reply
-from snne_guard.sampling.steps import (
-    Steps,
-    arun_steps,
-    run_steps,
-    without_rejected,
-)
-from snne_guard.types import Cost, Sample
+from snne_guard.sampling.steps import Steps, arun_steps, run_steps, without_rejected
+from snne_guard.self_check import read_self_check
 
 __all__ = ["LangChainSender"]
-
-_log = logging.getLogger(__name__)
 
 _ANSWER = Draw(role="answer")
 
@@ -90,9 +82,6 @@ class LangChainSender:
         logprobs: Whether log-probabilities are asked for, answer and samples alike.
         rejected: What the models have rejected; one object per guard.
 
-    Raises:
-        ConfigurationError: If there is anything else than a chat model inside.
-
     Example:
         >>> from langchain_core.language_models import FakeListChatModel
         >>> from langchain_core.messages import HumanMessage
@@ -112,7 +101,6 @@ class LangChainSender:
         logprobs: bool = False,
         rejected: RejectedParameters | None = None,
     ) -> None:
-        bound_models(model)  # raises where one is no chat model
         self._model = model
         self._messages = tuple(messages)
         self._kwargs = dict(kwargs or {})
@@ -199,53 +187,32 @@ class LangChainSender:
         self, draw: Draw, request: ModelRequest, result: ChatResult, failed: int
     ) -> Reply:
         messages = [whole_message(each, result) for each in result.generations]
-        reported = request.provider.reports_finish_reason
-        samples = tuple(_read(each, reported=reported) for each in messages)
-        first = messages[0] if messages else None
-        cost = replace(_cost(first, samples, result), attempts=failed)
-        p_correct = None
-        if draw.role == "check" and first is not None:
-            p_correct = self_check_of(first, samples[0])
-        if draw.role != "answer":
-            return Reply(
-                samples=samples,
-                cost=cost,
-                temperature_set=request.temperature_set,
-                p_correct=p_correct,
-            )
-        if first is None:
+        if not messages:
             raise NoReplyError
+        first, reported = messages[0], request.provider.reports_finish_reason
+        samples = [sample_of(each, reports_finish_reason=reported) for each in messages]
+        cost = read_cost(samples, getattr(first, "usage_metadata", None))
+        reply = Reply(
+            samples=tuple(samples),
+            cost=replace(cost, attempts=failed),
+            temperature_set=request.temperature_set,
+        )
+        if draw.role == "check":
+            p_correct = read_self_check(samples[0], logprob_entries(first))
+            return replace(reply, p_correct=p_correct)
+        if draw.role != "answer":
+            return reply
         raw = with_parsed(first, request.schema)
         raw = without_logprobs(raw) if "logprobs" in request.optional else raw
-        return Reply(samples=samples[:1], cost=cost, raw=raw)
-
-
-# Classes of users' own put odd things into messages. What cannot be read costs no
-# answer: it is named, and the answer has no score.
-
-
-def _read(message: BaseMessage, *, reported: bool) -> Sample:
-    try:
-        return sample_of(message, reports_finish_reason=reported)
-    except Exception as error:  # noqa: BLE001 - as said above
-        _log.warning("a reply could not be read: %s", type(error).__name__)
-        return Sample(text="", unreadable=True)
-
-
-def _cost(
-    message: BaseMessage | None, samples: Sequence[Sample], result: ChatResult
-) -> Cost:
-    try:
-        return cost_of(message, samples, result.llm_output)
-    except Exception as error:  # noqa: BLE001 - as said above
-        _log.warning("tokens could not be counted: %s", type(error).__name__)
-        return Cost(lower_bound=True)
+        return replace(reply, samples=reply.samples[:1], raw=raw)
 
 
 def _unwrapped(
     runnable: ChatRunnable, kwargs: Mapping[str, Any], ask: Ask
 ) -> Steps[Sent]:
     """Carry out the wrappers around a model: bound options, retries, fallbacks."""
+    if isinstance(runnable, BaseChatModel):
+        return (yield from ask(runnable, kwargs))
     if isinstance(runnable, RunnableWithFallbacks):
         errors: list[BaseException] = []
         for each in runnable.runnables:
@@ -254,24 +221,20 @@ def _unwrapped(
             except runnable.exceptions_to_handle as error:
                 errors.append(error)
         raise errors[0]
-    if isinstance(runnable, RunnableRetry):
-        waits: list[float] = []
-        attempts = runnable._sync_retrying(  # noqa: SLF001 - its settings, in one place
-            reraise=True, sleep=waits.append
-        )
-        for attempt in attempts:
-            if waits:
-                yield float(waits.pop())
-            with attempt:
-                options = {**runnable.kwargs, **kwargs}
-                return (yield from _unwrapped(runnable.bound, options, ask))
-    if isinstance(runnable, RunnableBinding):
-        return (
-            yield from _unwrapped(runnable.bound, {**runnable.kwargs, **kwargs}, ask)
-        )
-    if isinstance(runnable, BaseChatModel):
-        return (yield from ask(runnable, kwargs))
-    raise TypeError(type(runnable).__name__)  # bound_models has refused it before
+    assert isinstance(runnable, RunnableBinding | RunnableRetry)  # noqa: S101 - others are refused
+    options = {**runnable.kwargs, **kwargs}
+    if not isinstance(runnable, RunnableRetry):
+        return (yield from _unwrapped(runnable.bound, options, ask))
+    waits: list[float] = []
+    attempts = runnable._sync_retrying(  # noqa: SLF001 - its settings, in one place
+        reraise=True, sleep=waits.append
+    )
+    for attempt in attempts:
+        if waits:
+            yield float(waits.pop())
+        with attempt:
+            return (yield from _unwrapped(runnable.bound, options, ask))
+    raise AssertionError  # the last attempt has returned or raised
 
 
 # -- Beneath the callbacks -----------------------------------------------------------
@@ -283,9 +246,8 @@ def _call_model(request: ModelRequest) -> ChatResult:
     with _quiet():
         if model.rate_limiter:
             model.rate_limiter.acquire(blocking=True)
-        return model._generate(  # noqa: SLF001 - the hook that classes implement
-            list(request.messages), stop=request.stop, **request.options
-        )
+        hook = model._generate  # noqa: SLF001 - what classes implement
+        return hook(list(request.messages), **request.options)
 
 
 async def _acall_model(request: ModelRequest) -> ChatResult:
@@ -294,9 +256,8 @@ async def _acall_model(request: ModelRequest) -> ChatResult:
     with _quiet():
         if model.rate_limiter:
             await model.rate_limiter.aacquire(blocking=True)
-        return await model._agenerate(  # noqa: SLF001 - as above
-            list(request.messages), stop=request.stop, **request.options
-        )
+        hook = model._agenerate  # noqa: SLF001 - as above
+        return await hook(list(request.messages), **request.options)
 
 
 def _open_stream(request: ModelRequest) -> tuple[Chunk, Generator[Chunk]]:
@@ -321,6 +282,58 @@ async def _aopen_stream(request: ModelRequest) -> tuple[Chunk, AsyncGenerator[Ch
     return first, chunks
 
 
+def _chunks(request: ModelRequest) -> Generator[Chunk]:
+    """Yield chunks; only the waiting for them is quiet, not the consumer."""
+    model = request.model
+    if not _streams(request, async_api=False):
+        yield _as_single_chunk(request, _call_model(request))
+        return
+    if model.rate_limiter:
+        model.rate_limiter.acquire(blocking=True)
+    with _quiet():
+        hook = model._stream  # noqa: SLF001 - as above
+        chunks = hook(list(request.messages), **request.options)
+    while True:
+        with _quiet():
+            chunk = next(chunks, None)
+        if chunk is None:
+            return
+        yield chunk
+
+
+async def _achunks(request: ModelRequest) -> AsyncGenerator[Chunk]:
+    model = request.model
+    if not _streams(request, async_api=True):
+        yield _as_single_chunk(request, await _acall_model(request))
+        return
+    if model.rate_limiter:
+        await model.rate_limiter.aacquire(blocking=True)
+    with _quiet():
+        hook = model._astream  # noqa: SLF001 - as above
+        chunks: Any = hook(list(request.messages), **request.options)
+    async with aclosing(chunks):
+        while True:
+            with _quiet():
+                chunk = await anext(chunks, None)
+            if chunk is None:
+                return
+            yield chunk
+
+
+def _streams(request: ModelRequest, *, async_api: bool) -> bool:
+    options = {**request.options, "stream": True}
+    return request.schema is None and request.model._should_stream(  # noqa: SLF001 - LangChain's own rule
+        async_api=async_api, **options
+    )
+
+
+def _as_single_chunk(request: ModelRequest, result: ChatResult) -> Chunk:
+    if not result.generations:
+        raise NoReplyError
+    message = whole_message(result.generations[0], result)
+    return as_chunk(with_parsed(message, request.schema))
+
+
 @contextmanager
 def _quiet() -> Iterator[None]:
     """Run without parent run, handlers of context variables and LangSmith."""
@@ -337,64 +350,3 @@ def _quiet() -> Iterator[None]:
         finally:
             for variable, token in tokens:
                 variable.reset(token)
-
-
-def _streams(request: ModelRequest, *, async_api: bool) -> bool:
-    options = {**request.options, "stream": True}
-    return request.schema is None and request.model._should_stream(  # noqa: SLF001 - LangChain's own rule
-        async_api=async_api, **options
-    )
-
-
-def _chunks(request: ModelRequest) -> Generator[Chunk]:
-    """Yield chunks; only the waiting for them is quiet, not the consumer."""
-    if not _streams(request, async_api=False):
-        yield _as_single_chunk(request, _call_model(request))
-        return
-    model = request.model
-    if model.rate_limiter:
-        model.rate_limiter.acquire(blocking=True)
-    with _quiet():
-        chunks = model._stream(  # noqa: SLF001 - the hook that classes implement
-            list(request.messages), stop=request.stop, **request.options
-        )
-    try:
-        while True:
-            with _quiet():
-                chunk = next(chunks, None)
-            if chunk is None:
-                return
-            yield chunk
-    finally:
-        if isinstance(chunks, Generator):
-            chunks.close()
-
-
-async def _achunks(request: ModelRequest) -> AsyncGenerator[Chunk]:
-    if not _streams(request, async_api=True):
-        yield _as_single_chunk(request, await _acall_model(request))
-        return
-    model = request.model
-    if model.rate_limiter:
-        await model.rate_limiter.aacquire(blocking=True)
-    with _quiet():
-        chunks = model._astream(  # noqa: SLF001 - as above
-            list(request.messages), stop=request.stop, **request.options
-        )
-    try:
-        while True:
-            with _quiet():
-                chunk = await anext(chunks, None)
-            if chunk is None:
-                return
-            yield chunk
-    finally:
-        if isinstance(chunks, AsyncGenerator):
-            await chunks.aclose()
-
-
-def _as_single_chunk(request: ModelRequest, result: ChatResult) -> Chunk:
-    if not result.generations:
-        raise NoReplyError
-    message = whole_message(result.generations[0], result)
-    return as_chunk(with_parsed(message, request.schema))

@@ -60,18 +60,7 @@ def rebuild(
 
 
 def models_in(runnable: ChatRunnable) -> list[BaseChatModel]:
-    """Return the chat models inside wrappers, in the order in which they are tried.
-
-    Raises:
-        ConfigurationError: If there is anything else than a chat model inside.
-
-    Example:
-        >>> from langchain_core.language_models import FakeListChatModel
-        >>> first = FakeListChatModel(responses=["Paris"])
-        >>> second = FakeListChatModel(responses=["Rome"])
-        >>> [m.responses for m in models_in(first.with_fallbacks([second]))]
-        [['Paris'], ['Rome']]
-    """
+    """Return the chat models inside wrappers, in the order in which they are tried."""
     return [model for model, _ in bound_models(runnable)]
 
 

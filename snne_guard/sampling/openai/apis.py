@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from snne_guard.errors import SamplingError
 from snne_guard.sampling.reading import (
     items_of,
     mapping_of,
@@ -14,7 +13,7 @@ from snne_guard.sampling.reading import (
     string_of,
 )
 from snne_guard.sampling.replies import Reply
-from snne_guard.types import Cost, Sample
+from snne_guard.types import Sample
 
 __all__ = [
     "Api",
@@ -40,6 +39,8 @@ Body = Mapping[str, Any]
 _CHAT_PARTS = frozenset(
     {"output_text", "reasoning", "redacted_thinking", "refusal", "text", "thinking"}
 )
+_BESIDE_TEXT = ("audio", "function_call", "images")
+"""What a message may hold that is not compared; there are tools for function calls."""
 _LOGPROBS = "message.output_text.logprobs"
 """How log-probabilities are asked for, in the option ``include``."""
 _CALLS = frozenset({"custom_tool_call", "function_call"})
@@ -77,18 +78,11 @@ class ChatApi:
                 choice.logprobs = None
 
     def read(self, answer: object, /) -> Reply:
-        """Read the choices of a completion in the order in which they come.
-
-        Raises:
-            SamplingError: The completion holds an error in place of choices.
-        """
+        """Read the choices of a completion in the order in which they come."""
         fields = fields_of(answer)
         choices = [mapping_of(choice) for choice in items_of(fields.get("choices"))]
-        if not choices and fields.get("error"):
-            raise _provider_error(fields["error"])
         samples = tuple(_read_choice(choice, fields) for choice in choices)
-        usage = mapping_of(fields.get("usage"))
-        cost = _cost(usage, samples, read="prompt_tokens", written="completion_tokens")
+        cost = read_cost(samples, fields.get("usage"))
         return Reply(samples=samples, cost=cost, raw=answer)
 
     def logprobs(self, answer: object, /) -> object:
@@ -117,7 +111,7 @@ def _read_choice(choice: Mapping[str, Any], fields: Mapping[str, Any]) -> Sample
         logprobs=_choice_logprobs(choice),
         calls=_calls(message),
         refusal=bool(message.get("refusal")),
-        other_content=bool(message.get("audio") or message.get("images"))
+        other_content=any(map(message.get, _BESIDE_TEXT))
         or not _CHAT_PARTS.issuperset(kinds),
         model=string_of(fields.get("model")),
         response_id=string_of(fields.get("id")),
@@ -131,8 +125,6 @@ def _choice_logprobs(choice: Mapping[str, Any]) -> object:
 def _calls(message: Mapping[str, Any]) -> list[tuple[object, object]]:
     calls = [mapping_of(call) for call in items_of(message.get("tool_calls"))]
     called = [mapping_of(call.get("custom") or call.get("function")) for call in calls]
-    if message.get("function_call"):  # the form before there were tools
-        called.append(mapping_of(message["function_call"]))
     return [
         (call.get("name"), call.get("input", call.get("arguments"))) for call in called
     ]
@@ -142,7 +134,7 @@ def _extend(choice: dict[str, Any], piece: Mapping[str, Any]) -> None:
     """Add a piece of a stream to the choice that it belongs to."""
     message, delta = choice["message"], mapping_of(piece.get("delta"))
     _append(message, delta, ("content", "refusal"))
-    for name in ("audio", "images", "function_call"):
+    for name in _BESIDE_TEXT:
         message[name] = delta.get(name) or message.get(name)
     calls: dict[object, dict[str, Any]] = message.setdefault("calls", {})
     for call in map(mapping_of, items_of(delta.get("tool_calls"))):
@@ -204,18 +196,11 @@ class ResponsesApi:
                 place.logprobs = []
 
     def read(self, answer: object, /) -> Reply:
-        """Read the output of a response.
-
-        Raises:
-            SamplingError: The response says that it failed.
-        """
+        """Read the output of a response."""
         fields = fields_of(answer)
-        if fields.get("status") == "failed":
-            raise _provider_error(fields.get("error"))
         known = isinstance(fields.get("output"), list)
         samples = (_read_output(fields),) if known else ()
-        usage = mapping_of(fields.get("usage"))
-        cost = _cost(usage, samples, read="input_tokens", written="output_tokens")
+        cost = read_cost(samples, fields.get("usage"))
         return Reply(samples=samples, cost=cost, raw=answer)
 
     def logprobs(self, answer: object, /) -> object:
@@ -279,18 +264,10 @@ def fields_of(value: object) -> dict[str, Any]:
 
 
 def keep_first_choice(part: ApiObject) -> None:
-    """Remove the choices that nobody asked for: the first alone is assessed.
-
-    Raises:
-        SamplingError: A chunk belongs to another choice than the first.
-    """
+    """Remove the choices that nobody asked for: the first alone is assessed."""
     choices = items_of(getattr(part, "choices", None))
-    for choice in choices:
-        if hasattr(choice, "delta") and getattr(choice, "index", None):
-            msg = "the provider streams several choices; one was asked for"
-            raise SamplingError(msg)
     if choices:
-        part.choices = choices[:1]
+        part.choices = [each for each in choices if not getattr(each, "index", None)]
 
 
 def text_of(content: object) -> str:
@@ -300,24 +277,3 @@ def text_of(content: object) -> str:
     parts = [fields_of(part) for part in items_of(content)]
     texts = [part.get("text") for part in parts if part.get("type") in _TEXT_PARTS]
     return "".join(text for text in texts if isinstance(text, str))
-
-
-def _cost(
-    usage: Mapping[str, Any], samples: Sequence[Sample], *, read: str, written: str
-) -> Cost:
-    cached = mapping_of(usage.get(f"{read}_details")).get("cached_tokens")
-    return read_cost(
-        samples,
-        read=usage.get(read),
-        cached=cached,
-        written=usage.get(written),
-        reasoning=mapping_of(usage.get(f"{written}_details")).get("reasoning_tokens"),
-    )
-
-
-def _provider_error(error: object) -> SamplingError:
-    """Return the error for an answer that holds an error in place of a reply."""
-    code = mapping_of(error).get("code")
-    return SamplingError(
-        f"the provider answered with an error in place of text: {code}"
-    )

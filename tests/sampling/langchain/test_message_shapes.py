@@ -117,38 +117,6 @@ SHAPES: dict[str, tuple[AIMessage, Sample]] = {
             response_id="msg_1",
         ),
     ),
-    "Anthropic, refusal": (
-        AIMessage("No", response_metadata={"stop_reason": "refusal"}),
-        Sample(text="No", finish_reason="refusal", refused=True),
-    ),
-    "Anthropic, paused": (
-        AIMessage("Let me", response_metadata={"stop_reason": "pause_turn"}),
-        Sample(text="Let me", finish_reason="pause_turn", truncated=True),
-    ),
-    "Gemini": (
-        AIMessage(
-            "Paris",
-            response_metadata={"finish_reason": "STOP", "model_name": "gemini-3"},
-        ),
-        Sample(text="Paris", finish_reason="STOP", model="gemini-3"),
-    ),
-    "Gemini, blocked": (
-        AIMessage("", response_metadata={"finish_reason": "SAFETY"}),
-        Sample(text="", finish_reason="SAFETY", refused=True),
-    ),
-    "Gemini, an odd end": (
-        AIMessage("", response_metadata={"finish_reason": "MALFORMED_FUNCTION_CALL"}),
-        Sample(
-            text="",
-            finish_reason="MALFORMED_FUNCTION_CALL",
-            truncated=True,
-            unreadable=True,
-        ),
-    ),
-    "Bedrock, guarded": (
-        AIMessage("Sorry", response_metadata={"stopReason": "guardrail_intervened"}),
-        Sample(text="Sorry", finish_reason="guardrail_intervened", refused=True),
-    ),
     "Ollama": (
         AIMessage(
             "Paris",
@@ -166,32 +134,9 @@ SHAPES: dict[str, tuple[AIMessage, Sample]] = {
             tokens=("Pa", "ris"),
         ),
     ),
-    "Together": (
-        AIMessage(
-            "Paris",
-            response_metadata={
-                "finish_reason": "eos",
-                "logprobs": {"tokens": ["Pa", "ris"], "token_logprobs": [-0.5, -0.25]},
-            },
-        ),
-        Sample(
-            text="Paris",
-            finish_reason="eos",
-            token_logprobs=(-0.5, -0.25),
-            tokens=("Pa", "ris"),
-        ),
-    ),
     "a function call of old": (
-        AIMessage(
-            "",
-            additional_kwargs={"function_call": {"name": "pay", "arguments": "{}"}},
-            response_metadata={"finish_reason": "function_call"},
-        ),
-        Sample(
-            text="",
-            finish_reason="function_call",
-            tool_calls='[{"args":{},"name":"pay"}]',
-        ),
+        AIMessage("Paid.", additional_kwargs={"function_call": {"name": "pay"}}),
+        Sample(text="Paid.", unreadable=True),
     ),
     "a fake model": (AIMessage("Paris"), Sample(text="Paris")),
 }
