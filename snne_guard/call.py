@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator, Callable, Generator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Protocol
 
-from snne_guard.decision import Delivery
+from snne_guard.decision.policy import Delivery
 from snne_guard.errors import (
     ConfigurationError,
     SamplingError,

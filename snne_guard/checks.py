@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import inspect
 import math
-import sys
+from contextlib import suppress
 from numbers import Real
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.types import FloatArray
 
 __all__ = [
-    "as_array",
     "as_floats",
     "check_choice",
     "check_function",
@@ -24,35 +22,19 @@ __all__ = [
 ]
 
 
-def as_array(values: ArrayLike, /, *, what: str) -> NDArray[Any]:
-    """Return an array; a masked one is refused, for numpy would drop the mask."""
-    if isinstance(values, np.ma.MaskedArray):
-        msg = f"expected {what} without a mask, got a masked array"
-        raise InputError(msg)
-    try:
-        return np.asarray(values)
-    except ValueError:
-        msg = f"expected {what} as an array, got rows of different lengths"
-        raise InputError(msg) from None
-
-
 def as_floats(values: ArrayLike, /, *, what: str) -> FloatArray:
     """Return the values as float64, in an array of its own.
 
     Raises:
-        InputError: The values are masked, complex or texts, or one of them is too large
-            for a float.
+        InputError: They are no array of real numbers within the range of a float.
     """
-    array = as_array(values, what=what)
-    if array.dtype.kind not in "biufO":
-        msg = f"expected {what} to be real numbers, got {array.dtype}"
-        raise InputError(msg)
-    try:
-        return array.astype(np.float64)
-    except (TypeError, ValueError, OverflowError):
-        # Not from numpy's error, which may quote a text.
-        msg = f"expected {what} to be real numbers within the range of a float"
-        raise InputError(msg) from None
+    # Not numpy's own error, which may quote a text.
+    with suppress(TypeError, ValueError, OverflowError):
+        array = np.asarray(values)
+        if array.dtype.kind in "biufO":
+            return array.astype(np.float64)
+    msg = f"expected {what} to be an array of real numbers within the range of a float"
+    raise InputError(msg)
 
 
 def check_number(
@@ -65,23 +47,17 @@ def check_number(
     below: float = math.inf,
     most: float = math.inf,
 ) -> float:
-    """Return an option as a finite float within the limits.
-
-    Args:
-        value: The option.
-        what: Its name.
-        above: A limit that it must exceed.
-        least: The smallest value that is allowed.
-        below: A limit that it must stay under.
-        most: The largest value that is allowed.
+    """Return an option as a float: finite, above and below, at least and at most.
 
     Raises:
-        ConfigurationError: It is no real number, not finite, or beyond a limit.
+        ConfigurationError: It is no real number, not finite, or beyond a limit; the
+            message names it by ``what``.
     """
-    number: Any = value if isinstance(value, Real) else math.nan
-    in_range = above < number < below and least <= number <= most
-    if in_range and not isinstance(value, bool) and abs(number) <= sys.float_info.max:
-        return float(number)
+    if not isinstance(value, bool) and isinstance(value, Real):
+        with suppress(OverflowError):
+            number = float(value)
+            if above < number < below and least <= number <= most:
+                return number
     words = {"above": above, "of at least": least, "below": below, "at most": most}
     limits = [
         f"{word} {limit:g}" for word, limit in words.items() if math.isfinite(limit)
@@ -97,23 +73,21 @@ def check_whole(
     """Refuse an option that is no whole number from ``least`` to ``most``.
 
     Raises:
-        ConfigurationError: It is none.
+        ConfigurationError: It is one; the message names it by ``what``.
     """
-    number = value if isinstance(value, int) and not isinstance(value, bool) else None
-    if number is not None and least <= number <= most:
-        return
-    upper = f" and at most {most:g}" if math.isfinite(most) else ""
-    kind = f"a whole number of at least {least}{upper}"
-    msg = f"expected {what} to be {kind}, got {value!r}"
-    raise ConfigurationError(msg)
+    if (
+        not isinstance(value, int)
+        or isinstance(value, bool)
+        or not least <= value <= most
+    ):
+        upper = f" and at most {most:g}" if math.isfinite(most) else ""
+        kind = f"a whole number of at least {least}{upper}"
+        msg = f"expected {what} to be {kind}, got {value!r}"
+        raise ConfigurationError(msg)
 
 
 def check_choice(value: object, choices: tuple[str, ...], /, *, what: str) -> None:
-    """Refuse an option that is none of the words that it may be.
-
-    Raises:
-        ConfigurationError: It is none.
-    """
+    """Raise ConfigurationError for an option that is none of the words it may be."""
     if value not in choices:
         words = ", ".join(map(repr, choices))
         msg = f"expected {what} to be one of {words}, got {value!r}"
@@ -121,11 +95,7 @@ def check_choice(value: object, choices: tuple[str, ...], /, *, what: str) -> No
 
 
 def check_function(value: object, /, *, what: str) -> None:
-    """Refuse an option that cannot be called, or that would have to be awaited.
-
-    Raises:
-        ConfigurationError: It is one of these.
-    """
+    """Raise ConfigurationError for an option that cannot be called, or is awaited."""
     if not callable(value) or inspect.iscoroutinefunction(value):
         msg = f"expected {what} to be a plain function, got {value!r}"
         raise ConfigurationError(msg)

@@ -25,7 +25,8 @@ from snne_guard.call import (
     Work,
     uncertain_answer_error,
 )
-from snne_guard.decision import Calibration, Verdict
+from snne_guard.decision import Calibration
+from snne_guard.decision.policy import Verdict
 from snne_guard.errors import (
     ConfigurationError,
     GuardTimeoutError,

@@ -16,7 +16,8 @@ from snne_guard.checks import (
     check_number,
     check_whole,
 )
-from snne_guard.decision import Calibration, Policy, Threshold
+from snne_guard.decision import Calibration, Threshold
+from snne_guard.decision.policy import Policy
 from snne_guard.errors import ConfigurationError
 from snne_guard.observers import Observers
 from snne_guard.scorers import Method, resolve_method

@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,28 +22,11 @@ from snne_guard.views import VIEWS
 
 __all__ = ["ANSWER_SETTINGS", "SETTINGS", "Calibration"]
 
-_KINDS: dict[str, type] = {
-    "model": str,
-    "n": int,
-    "include_answer": bool,
-    "temperature": float,
-    "method": str,
-    "similarity": str,
-    "tau": float,
-    "anchor": float,
-    "self_check": str,
-    "self_check_weight": float,
-    "views": list,
-    "answer_temperature": float,
-    "top_p": float,
-    "max_tokens": int,
-    "stop": list,
-}
-
-_LEAST = {"n": 2, "max_tokens": 1}
-"""The other numbers are at least 0."""
-
-SETTINGS = tuple(_KINDS)
+SETTINGS = (
+    *("model", "n", "include_answer", "temperature", "method", "similarity", "tau"),
+    *("anchor", "self_check", "self_check_weight", "views"),
+    *("answer_temperature", "top_p", "max_tokens", "stop"),
+)
 """Names of the settings that a calibration is bound to."""
 
 _GUARD_OPTIONS = ("n", "include_answer", "temperature", "method", "similarity", "tau")
@@ -82,8 +65,8 @@ class Calibration:
         created: Time of its making, ISO 8601 in UTC.
 
     Raises:
-        ConfigurationError: If a setting is unknown or not a plain value, or a limit is
-            out of range.
+        ConfigurationError: If a setting is unknown, or ``refuse`` is below the
+            threshold or above 1.
 
     Example:
         >>> calibration = Calibration(
@@ -112,10 +95,12 @@ class Calibration:
         if self.refuse is not None:
             least = max(self.threshold.value, 0)
             check_number(self.refuse, what="refuse", least=least, most=1)
-        for u in self.reference:
-            check_number(u, what="every u of the reference", least=0, most=1)
-        # Copies: what is passed in may change later.
-        plain = {name: _plain(name, value) for name, value in self.settings.items()}
+        unknown = self.settings.keys() - {*SETTINGS}
+        if unknown:
+            msg = f"expected settings among {SETTINGS}, got {sorted(unknown)} as well"
+            raise ConfigurationError(msg)
+        # Copies, for what is passed in may change later; as they are after a file.
+        plain = json.loads(json.dumps(dict(self.settings)))
         object.__setattr__(self, "settings", plain)
         object.__setattr__(self, "graders", dict(self.graders))
 
@@ -152,12 +137,10 @@ class Calibration:
         if name not in self.settings and name in ANSWER_SETTINGS:
             return True
         made = self.settings.get(name)
-        if name == "anchor":
-            return bool((made or 0.0) == (here or 0.0))
         if name == "stop":
             return _stops(made) == _stops(here)
-        if name == "views":
-            return bool((made or []) == [*(here or [])])
+        if name in {"anchor", "views"}:
+            return bool((made or None) == (here or None))
         return bool(made == here)
 
     def _is_model(self, name: str | None) -> bool:
@@ -165,7 +148,7 @@ class Calibration:
         if name is None or made is None:
             return name is made
         # A recording may say who serves the model as well: "openai:gpt-4.1".
-        return name in self.reply_models or made == name or made.endswith(f":{name}")
+        return name in (*self.reply_models, made) or str(made).endswith(f":{name}")
 
     def covers(
         self,
@@ -299,34 +282,6 @@ def _checksum(content: Mapping[str, Any]) -> str:
     return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
 
 
-def _plain(name: str, value: Any) -> Any:  # noqa: ANN401 - any setting
-    """Return a setting as JSON holds it, so that it is the same after a file."""
-    what, kind = f"the calibration's setting {name}", _KINDS.get(name)
-    if kind is None:
-        msg = f"expected a calibration's settings among {SETTINGS}, got {name!r}"
-        raise ConfigurationError(msg)
-    if value is None:
-        return None
-    if kind is float:
-        return check_number(value, what=what, least=0)
-    if kind is list:
-        value = _stops(value) if name == "stop" else value
-        fits = isinstance(value, list) and all(isinstance(text, str) for text in value)
-    else:
-        fits = type(value) is kind
-    if not fits:
-        expected = "list of texts" if kind is list else kind.__name__
-        msg = f"expected {what} to be None or {expected}, got {value!r}"
-        raise ConfigurationError(msg)
-    if kind is int:
-        check_number(value, what=what, least=_LEAST[name])
-    return value
-
-
-def _stops(value: object) -> object:
+def _stops(value: str | Sequence[str] | None) -> list[str]:
     """Return stop texts as a sorted list, for their order means nothing."""
-    if isinstance(value, str):
-        return [value]
-    if isinstance(value, list | tuple):
-        return sorted(value, key=str)
-    return [] if value is None else value
+    return [value] if isinstance(value, str) else sorted(value or ())

@@ -70,7 +70,12 @@ class Policy:
             check_choice(self.on_uncertain, get_args(OnUncertain), what="on_uncertain")
         check_choice(self.on_error, get_args(OnError), what="on_error")
         if self.threshold is None:
-            self._check_measuring()
+            if self.on_uncertain != "flag" or self.refuse_above is not None:
+                msg = (
+                    f"on_uncertain={self.on_uncertain!r} needs a threshold: without "
+                    "one the guard only measures and no answer is ever uncertain"
+                )
+                raise ConfigurationError(msg)
             return
         if self.threshold != -1.0:
             what = "threshold (-1.0 accepts nothing)"
@@ -83,17 +88,6 @@ class Policy:
                 "expected the pair (accept, refuse) in ascending order, got "
                 f"({self.threshold!r}, {self.refuse_above!r})"
             )
-            raise ConfigurationError(msg)
-
-    def _check_measuring(self) -> None:
-        if self.on_uncertain != "flag":
-            msg = (
-                f"on_uncertain={self.on_uncertain!r} needs a threshold: without one "
-                "the guard only measures and no answer is ever uncertain"
-            )
-            raise ConfigurationError(msg)
-        if self.refuse_above is not None:
-            msg = f"refuse_above={self.refuse_above!r} needs a threshold; got None"
             raise ConfigurationError(msg)
 
     @property

@@ -43,8 +43,8 @@ class Threshold:
             declare this rate and grade new answers.
 
     Raises:
-        ConfigurationError: If the value is neither in [0, 1] nor -1.0, or the parts
-            contradict each other.
+        ConfigurationError: If the value is neither in [0, 1] nor -1.0, or does not fit
+            the status.
 
     Example:
         >>> Threshold.fixed(0.4).value
@@ -75,12 +75,6 @@ class Threshold:
         if self.certified:
             _share("alpha", self.alpha)
             _share("delta", self.delta)
-        if not 0 <= self.n_wrong <= self.n_accepted <= self.n_labels:
-            msg = (
-                "expected 0 <= n_wrong <= n_accepted <= n_labels; got "
-                f"{self.n_wrong!r}, {self.n_accepted!r}, {self.n_labels!r}"
-            )
-            raise ConfigurationError(msg)
 
     @property
     def certified(self) -> bool:
@@ -94,7 +88,6 @@ class Threshold:
         accepted = _percent(self.n_accepted / max(self.n_labels, 1))
         alpha = _percent(self.alpha or 0)
         if self.status == "fixed":
-            limit = limit if self.value >= 0 else "No answer is accepted"
             return f"{limit}: a limit that someone chose, which promises nothing."
         if self.status == "coverage":
             return (
@@ -114,15 +107,11 @@ class Threshold:
                 f"an error rate of {alpha}. Grade at least {self.labels_needed} "
                 "answers."
             )
-        refused = (
-            f"Nothing is accepted: these {self.n_labels} labels do not allow an error "
-            f"rate of {alpha}."
-        )
-        if self.best_alpha is None:
-            return refused
+        best = "none" if self.best_alpha is None else _percent(self.best_alpha)
         return (
-            f"{refused} They would have allowed {_percent(self.best_alpha)}; to "
-            "promise that, grade new answers."
+            f"Nothing is accepted: these {self.n_labels} labels do not allow an error "
+            f"rate of {alpha}. They would have allowed {best}; to promise another "
+            "rate, grade new answers."
         )
 
     @classmethod

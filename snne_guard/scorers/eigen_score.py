@@ -6,14 +6,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from snne_guard.checks import check_number
-from snne_guard.errors import InputError
 from snne_guard.scorers.checks import as_numbers
 from snne_guard.scorers.method import Method
 
-__all__ = [
-    "METHODS",
-    "eigen_score",
-]
+__all__ = ["METHODS", "eigen_score"]
 
 
 def eigen_score(hidden_states: ArrayLike, *, alpha: float = 1e-3) -> float:
@@ -43,9 +39,6 @@ def eigen_score(hidden_states: ArrayLike, *, alpha: float = 1e-3) -> float:
     """
     alpha = check_number(alpha, what="alpha", above=0)
     states = as_numbers(hidden_states, what="hidden_states")
-    if states.ndim != 2 or not states.size or np.isneginf(states).any():  # noqa: PLR2004 - a matrix has two axes
-        msg = f"expected (n, d) finite hidden_states, got shape {states.shape}"
-        raise InputError(msg)
     # The squared singular values of the centred Z are the eigenvalues; J, which is
     # (d, d), is never made, and what lies far below the largest one is not lost.
     centred = states - states.mean(axis=1, keepdims=True)

@@ -9,24 +9,12 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from snne_guard.errors import InputError
-from snne_guard.scorers.checks import (
-    as_distributions,
-    as_entailment,
-    as_matrix,
-    as_shares,
-)
+from snne_guard.scorers.checks import as_distributions, as_entailment, as_shares
 from snne_guard.scorers.method import Method
 from snne_guard.scorers.snne import softmax_weights
 from snne_guard.types import FloatArray
 
-__all__ = [
-    "METHODS",
-    "entailment_ratio",
-    "luq",
-    "luq_pair",
-    "semantic_density",
-]
+__all__ = ["METHODS", "entailment_ratio", "luq", "luq_pair", "semantic_density"]
 
 
 def entailment_ratio(entailment: ArrayLike) -> FloatArray:
@@ -76,7 +64,7 @@ def luq(support: ArrayLike) -> float:
         >>> luq([[1, 0.75], [0.25, 1]])
         0.5
     """
-    matrix = _as_support(support)
+    matrix = as_shares(support, what="support")
     n = len(matrix)
     if n == 1:
         return 1.0
@@ -109,7 +97,7 @@ def luq_pair(support: ArrayLike) -> float:
         >>> luq_pair([[1, 0.75], [0.25, 1]])
         0.25
     """
-    upper = np.triu(_as_support(support), 1)
+    upper = np.triu(as_shares(support, what="support"), 1)
     best = (upper + upper.T).max(axis=1)
     return 1 - math.fsum(best.tolist()) / len(best)
 
@@ -117,7 +105,7 @@ def luq_pair(support: ArrayLike) -> float:
 def semantic_density(
     main_entailment: ArrayLike,
     mean_logprobs: ArrayLike,
-    answers: Sequence[str] | None = None,
+    answers: Sequence[str],
 ) -> float:
     r"""Return 1 minus the semantic density of the delivered answer.
 
@@ -134,7 +122,7 @@ def semantic_density(
             entailment: delivered answer to sample, then sample to delivered answer.
         mean_logprobs: ``(m,)`` mean token log-probabilities of the samples in nats.
         answers: Texts of which the last m are the samples. Equal samples count once,
-            with the mean of their weights; None lets each count.
+            with the mean of their weights.
 
     Returns:
         A value in [0, 1], higher is more uncertain.
@@ -145,7 +133,8 @@ def semantic_density(
 
     Example:
         >>> agrees, differs = [0.0, 0.2, 0.8], [0.9, 0.1, 0.0]
-        >>> round(semantic_density([[agrees] * 2, [differs] * 2], [-0.1, -0.1]), 4)
+        >>> ways = [[agrees] * 2, [differs] * 2]
+        >>> round(semantic_density(ways, [-0.1, -0.1], ["Rome", "Nice"]), 4)
         0.525
     """
     weights = softmax_weights(mean_logprobs)
@@ -153,21 +142,13 @@ def semantic_density(
     probabilities = as_distributions(
         main_entailment, what="main_entailment", shape=(m, 2, 3)
     )
-    if answers is not None:
-        if len(answers) < m:
-            msg = f"expected at least {m} answers, got {len(answers)}"
-            raise InputError(msg)
-        samples = answers[len(answers) - m :]
-        counts = Counter(samples)
-        weights = weights / [counts[text] for text in samples]
+    samples = answers[-m:]
+    counts = Counter(samples)
+    weights = weights / [counts[text] for text in samples]
     one_way = probabilities[:, :, 0] + probabilities[:, :, 1] / 2
     distances = np.minimum(one_way.mean(axis=1), 1.0)
     # Exact, so that the order of the samples does not matter.
     return math.fsum((weights * distances).tolist()) / math.fsum(weights.tolist())
-
-
-def _as_support(support: ArrayLike) -> FloatArray:
-    return as_shares(as_matrix(support, what="support"), what="support")
 
 
 _ZHANG = "Zhang et al. 2024, LUQ: Long-text Uncertainty Quantification for LLMs"

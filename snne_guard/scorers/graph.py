@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from snne_guard.checks import check_number
-from snne_guard.errors import InputError
 from snne_guard.scorers.checks import as_matrix
 from snne_guard.scorers.method import Method
 from snne_guard.types import FloatArray
@@ -22,6 +21,7 @@ __all__ = [
     "degree",
     "eccentricity",
     "eigenvalue_sum",
+    "laplacian_spectrum",
     "lexical_similarity",
 ]
 
@@ -71,7 +71,7 @@ def eigenvalue_sum(similarity: ArrayLike) -> float:
         >>> eigenvalue_sum([[1, 1, 0], [1, 1, 0], [0, 0, 1]])
         2.0
     """
-    values, _ = _laplacian_spectrum(similarity)
+    values, _ = laplacian_spectrum(similarity, normalised=True)
     return round(math.fsum((1 - values).clip(min=0).tolist()), _DIGITS)
 
 
@@ -122,27 +122,30 @@ def eccentricity(similarity: ArrayLike, *, threshold: float = 0.9) -> float:
         2.0
     """
     threshold = check_number(threshold, what="threshold")
-    values, vectors = _laplacian_spectrum(similarity)
+    values, vectors = laplacian_spectrum(similarity, normalised=True)
     chosen = vectors[:, values < threshold - _ROUNDING]
     return round(float(np.linalg.norm(chosen - chosen.mean(axis=0))), _DIGITS)
 
 
-def _laplacian_spectrum(similarity: ArrayLike) -> tuple[FloatArray, FloatArray]:
-    """Return eigenvalues, ascending, and eigenvectors of I - D^-1/2 W D^-1/2.
+def laplacian_spectrum(
+    weights: ArrayLike, *, normalised: bool
+) -> tuple[FloatArray, FloatArray]:
+    """Return eigenvalues, ascending, and eigenvectors of a graph's Laplacian.
 
-    D is the diagonal of W's row sums. If W is not symmetric, the mean of both
-    directions is taken.
+    That is ``D - W``, or ``D^-1/2 (D - W) D^-1/2``, where D is the diagonal of the row
+    sums of the weights W. Of weights that are not symmetric the mean counts.
     """
-    weights = as_matrix(similarity, least=0)
-    weights = weights / 2 + weights.T / 2
-    degrees = weights.sum(axis=1)
-    if degrees.min() == 0:
-        msg = f"expected no row of zeros, got one at {degrees.argmin()}"
-        raise InputError(msg)
-    scale = 1 / np.sqrt(degrees)
-    # The eigenvalues of L - I keep the digits that those of L lose near 0.
-    values, vectors = np.linalg.eigh(weights * scale[:, None] * -scale)
-    return values + 1, vectors
+    matrix = as_matrix(weights, what="weights", least=0)
+    graph = (matrix + matrix.T) / 2
+    degrees = graph.sum(axis=1)
+    laplacian = np.diag(degrees) - graph
+    if normalised:
+        # Nodes without edges keep a row of zeros.
+        scale = np.zeros_like(degrees)
+        np.divide(1, np.sqrt(degrees), out=scale, where=degrees > 0)
+        laplacian = laplacian * scale[:, None] * scale
+    values, vectors = np.linalg.eigh(laplacian)
+    return values, vectors
 
 
 _LIN = "Lin et al. 2024, Generating with Confidence"

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
-from snne_guard.checks import as_floats
 from snne_guard.errors import InputError
 from snne_guard.scorers.checks import (
     as_entailment,
@@ -20,7 +20,7 @@ from snne_guard.scorers.entropy import greedy_clusters
 from snne_guard.scorers.kle import edge_weights
 from snne_guard.scorers.method import ANCHORS
 from snne_guard.similarity import NLI, entail_similarity, equivalence
-from snne_guard.types import BoolArray, FloatArray, IntArray, Similarity
+from snne_guard.types import FloatArray, IntArray, Similarity
 
 __all__ = ["AnswerRole", "ResponseSet", "TokenLogprobs"]
 
@@ -96,17 +96,18 @@ class ResponseSet:
         self.question = question
         self.tau = tau
         self.anchor = ANCHORS.get(name, 0.0) if answer == "member" else 0.0
+        self.p_true_logprob = p_true_logprob
         self._compare = similarity
-        self._logprobs = token_logprobs
-        self._answer: AnswerRole = answer
+        self._known = answer != "absent"  # the first text is the delivered answer
         self._first = 1 if answer == "apart" else 0  # the first member
         # Not by cached_property: in Python 3.11 its lock is one for all instances, and
         # a slow similarity would hold up every other call.
-        self._compared: dict[str, Any] = {}
-        self._members("token_logprobs", token_logprobs)  # raises for a wrong number
-        self._states = self._members("hidden_states", hidden_states)
-        self.token_importance = self._members("token_importance", token_importance)
-        self.p_true_logprob = p_true_logprob
+        self._compared: dict[str, NDArray[Any]] = {}
+        self._logprobs = self._of_each("token_logprobs", token_logprobs)
+        states = self._of_each("hidden_states", hidden_states)
+        self.hidden_states = states and states[self._first :]
+        importance = self._of_each("token_importance", token_importance)
+        self.token_importance = importance and importance[self._first :]
         if not self.answers:
             msg = "expected at least one text to score, got none"
             raise InputError(msg)
@@ -118,7 +119,8 @@ class ResponseSet:
         if by_nli or "__call__" in self._compared:
             return self.similarity
         if "equivalent" in self._compared:
-            return self._equivalent.astype(np.float64)
+            alike = self._ask("equivalent")[self._first :, self._first :]
+            return alike.astype(np.float64)
         return None
 
     @property
@@ -129,17 +131,17 @@ class ResponseSet:
     @property
     def similarity(self) -> FloatArray:
         """The members' ``(n, n)`` similarity, in [0, 1]."""
-        return self._matrix[self._first :, self._first :]
+        return self._ask("__call__")[self._first :, self._first :]
 
     @property
     def main_answer(self) -> str | None:
         """The delivered answer."""
-        return None if self._answer == "absent" else self.texts[0]
+        return self.texts[0] if self._known else None
 
     @property
     def main_similarity(self) -> FloatArray | None:
         """The delivered answer's ``(m,)`` similarity to each sample."""
-        return None if self._answer == "absent" else self._matrix[0, 1:]
+        return self._ask("__call__")[0, 1:] if self._known else None
 
     @property
     def token_logprobs(self) -> tuple[FloatArray, ...] | None:
@@ -154,19 +156,18 @@ class ResponseSet:
     @property
     def main_logprobs(self) -> FloatArray | None:
         """The ``(t,)`` log-probabilities of the delivered answer's tokens."""
-        tokens = None if self._answer == "absent" else self._logprobs_of(0, 1)
+        tokens = self._logprobs_of(0, 1) if self._known else None
         return None if tokens is None else tokens[0]
 
     @property
     def sample_mean_logprobs(self) -> FloatArray | None:
         """The samples' ``(m,)`` mean log-probabilities, None unless all are known."""
-        first = 0 if self._answer == "absent" else 1
-        return _means(self._logprobs_of(first, len(self.texts)))
+        return _means(self._logprobs_of(int(self._known), len(self.texts)))
 
     @property
     def cluster_ids(self) -> IntArray:
         """The members' ``(n,)`` cluster ids: the same where they mean the same."""
-        return greedy_clusters(self._equivalent)
+        return greedy_clusters(self._ask("equivalent")[self._first :, self._first :])
 
     @property
     def entailment(self) -> FloatArray | None:
@@ -178,7 +179,7 @@ class ResponseSet:
     def main_entailment(self) -> FloatArray | None:
         """Those from the delivered answer to each sample, and back: ``(m, 2, 3)``."""
         whole = self._probabilities
-        if whole is None or self._answer == "absent":
+        if whole is None or not self._known:
             return None
         return np.stack([whole[0, 1:], whole[1:, 0]], axis=1)
 
@@ -187,65 +188,45 @@ class ResponseSet:
         """The ``(n, n)`` edge weights between members, both directions added up."""
         if self.entailment is not None:
             return edge_weights(self.entailment)
-        weights = self.similarity + self.similarity.T
+        weights = 2 * self.similarity
         np.fill_diagonal(weights, 0.0)
         return weights
-
-    @property
-    def hidden_states(self) -> FloatArray | None:
-        """The members' ``(n, d)`` hidden states."""
-        if self._states is None:
-            return None
-        return as_floats(self._states, what="hidden_states")
-
-    @property
-    def _matrix(self) -> FloatArray:
-        if isinstance(self._compare, NLI):  # one run of the model serves all
-            return entail_similarity(self._ask("probabilities"))
-        matrix: FloatArray = self._ask("__call__")
-        return matrix
-
-    @property
-    def _equivalent(self) -> BoolArray:
-        if isinstance(self._compare, NLI):
-            relation = equivalence(self._ask("probabilities"))
-        else:
-            relation = self._ask("equivalent")
-        return relation[self._first :, self._first :]
 
     @property
     def _probabilities(self) -> FloatArray | None:
         has = callable(getattr(self._compare, "probabilities", None))
         return self._ask("probabilities") if has else None
 
-    def _ask(self, what: str) -> Any:  # noqa: ANN401 - an array
+    def _ask(self, what: str) -> NDArray[Any]:
         """Return what a method of the similarity returns for all texts."""
         if what not in self._compared:
-            result = getattr(self._compare, what)(self.texts, question=self.question)
+            if isinstance(self._compare, NLI) and what != "probabilities":
+                read = entail_similarity if what == "__call__" else equivalence
+                result = read(self._ask("probabilities"))  # one run serves all
+            else:
+                run = getattr(self._compare, what)
+                result = run(self.texts, question=self.question)
             self._compared[what] = _CHECKS[what](result, n=len(self.texts))
         return self._compared[what]
 
     def _logprobs_of(self, first: int, end: int) -> tuple[FloatArray, ...] | None:
         """Return the log-probabilities of some texts, None unless all are known."""
-        known = [
-            tokens
-            for tokens in (self._logprobs or ())[first:end]
-            if tokens is not None and len(tokens)
-        ]
-        complete = known and len(known) == end - first
-        return tuple(as_token_logprobs(known)) if complete else None
+        asked = (self._logprobs or ())[first:end]
+        if not asked or any(tokens is None or not len(tokens) for tokens in asked):
+            return None
+        return tuple(as_token_logprobs(asked))
 
-    def _members(
+    def _of_each(
         self, what: str, entries: Sequence[Any] | None
     ) -> tuple[Any, ...] | None:
-        """Return the members' entries of a list with one for each text."""
+        """Check that a list has an entry for each text."""
         if entries is None:
             return None
         n = len(self.texts)
         if len(entries) != n:
             msg = f"expected {what} for each of {n} texts, got {len(entries)}"
             raise InputError(msg)
-        return tuple(entries[self._first :])
+        return tuple(entries)
 
 
 def _means(tokens: tuple[FloatArray, ...] | None) -> FloatArray | None:

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from snne_guard.checks import check_number
-from snne_guard.errors import InputError
 from snne_guard.scorers.checks import as_cluster_ids, as_entailment, as_matrix
 from snne_guard.scorers.entropy import cluster_masses
+from snne_guard.scorers.graph import laplacian_spectrum
 from snne_guard.scorers.method import Method
 from snne_guard.scorers.snne import softmax_weights
 from snne_guard.types import FloatArray
@@ -67,8 +67,8 @@ def heat_kernel(
     r"""Return the heat kernel :math:`\exp(-t L)` of a graph.
 
     Args:
-        weights: ``(n, n)`` edge weights of at least 0. The mean of both directions
-            counts, the diagonal does not.
+        weights: ``(n, n)`` edge weights of at least 0, 0 on the diagonal. The mean of
+            both directions counts.
         t: How long heat flows, at least 0. LM-Polygraph has the same default.
         normalised: Whether L is :math:`D^{-1/2} (D - W) D^{-1/2}` instead of
             :math:`D - W`.
@@ -82,7 +82,7 @@ def heat_kernel(
                [0.316, 0.684]])
     """
     t = check_number(t, what="t", least=0)
-    values, basis = _laplacian(weights, normalised=normalised)
+    values, basis = laplacian_spectrum(weights, normalised=normalised)
     kernel: FloatArray = (basis * np.exp(-t * values)) @ basis.T
     return kernel
 
@@ -111,7 +111,7 @@ def matern_kernel(
     """
     kappa = check_number(kappa, what="kappa", above=0)
     nu = check_number(nu, what="nu", above=0)
-    values, basis = _laplacian(weights, normalised=normalised)
+    values, basis = laplacian_spectrum(weights, normalised=normalised)
     scaled = (1 + values * (kappa * kappa / (2 * nu))) ** -nu
     kernel: FloatArray = (basis * scaled) @ basis.T
     return kernel
@@ -226,28 +226,7 @@ def kle_full(
     alpha = check_number(alpha, what="alpha", least=0, most=1)
     of_graph = unit_trace(kernel(weights))
     of_clusters = cluster_kernel(cluster_ids, mean_logprobs)
-    if len(of_clusters) != len(of_graph):
-        msg = f"expected {len(of_graph)} cluster ids, got {len(of_clusters)}"
-        raise InputError(msg)
     return von_neumann_entropy(alpha * of_graph + (1 - alpha) * of_clusters)
-
-
-def _laplacian(
-    weights: ArrayLike, *, normalised: bool
-) -> tuple[FloatArray, FloatArray]:
-    """Return eigenvalues, none below 0, and eigenvectors of a graph's Laplacian."""
-    matrix = as_matrix(weights, what="weights", least=0)
-    graph = (matrix + matrix.T) / 2
-    np.fill_diagonal(graph, 0.0)
-    degrees = graph.sum(axis=1)
-    laplacian = np.diag(degrees) - graph
-    if normalised:
-        # Nodes without edges keep a row of zeros.
-        scale = np.zeros_like(degrees)
-        np.divide(1, np.sqrt(degrees), out=scale, where=degrees > 0)
-        laplacian = laplacian * scale[:, None] * scale
-    values, basis = np.linalg.eigh(laplacian)
-    return np.maximum(values, 0.0), basis
 
 
 _NIKITIN = "Nikitin et al. 2024, Kernel Language Entropy"

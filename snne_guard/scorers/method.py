@@ -6,21 +6,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from snne_guard.errors import ConfigurationError, InputError
-from snne_guard.scorers.checks import check_count
 from snne_guard.types import Similarity
 
 __all__ = ["ANCHORS", "Method"]
 
 _Limit = float | Callable[[int], float]
 
-_OPTIONS = {"tau", "anchor"}
 _LOGPROBS = {"mean_logprobs", "token_logprobs", "main_logprobs", "sample_mean_logprobs"}
 _WHITE_BOX = {*_LOGPROBS, "hidden_states", "p_true_logprob"}
 _CLUSTERS = {"cluster_ids"}
 _ENTAILMENT = {"entailment", "main_entailment"}
 _COMPARISON = {"similarity", "main_similarity", "graph", *_CLUSTERS, *_ENTAILMENT}
-_OTHERS = {"answers", "main_answer", "question", "token_importance"}
-_INPUTS = {*_WHITE_BOX, *_COMPARISON, *_OTHERS}
 
 _ROUNDING = 1e-9
 
@@ -48,10 +44,6 @@ class Method:
         without_logprobs: The method on the same scale that runs instead where
             log-probabilities are missing, None if there is none.
 
-    Raises:
-        ConfigurationError: An argument is no property of ``ResponseSet``, or an option
-            is neither tau nor anchor.
-
     Example:
         >>> from snne_guard import score
         >>> mean_distance = Method(
@@ -74,15 +66,6 @@ class Method:
     mapping: Callable[..., float | None] | None = None
     default_similarity: str = "rouge_l"
     without_logprobs: Method | None = None
-
-    def __post_init__(self) -> None:
-        unknown = {*self.arguments} - _INPUTS | {*self.options} - _OPTIONS
-        if unknown:
-            msg = (
-                f"expected arguments among {sorted(_INPUTS)} and options among "
-                f"{sorted(_OPTIONS)}, got {sorted(unknown)} as well"
-            )
-            raise ConfigurationError(msg)
 
     @property
     def needs(self) -> frozenset[str]:
@@ -147,14 +130,9 @@ class Method:
         return float(self.function(*arguments, **options))
 
     def bounds(self, n: int, /, *, tau: float = 1.0) -> tuple[float, float] | None:
-        """Return the smallest and largest value for ``n`` members, None if unknown.
-
-        Raises:
-            InputError: n is not a whole number of at least 1.
-        """
+        """Return the smallest and largest value for ``n`` members, None if unknown."""
         if self.limits is None:
             return None
-        check_count(n)
         if callable(self.limits):
             return self.limits(n, tau=tau)
         low, high = (limit(n) if callable(limit) else limit for limit in self.limits)

@@ -9,17 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from snne_guard.checks import check_number
-from snne_guard.errors import ConfigurationError, InputError
+from snne_guard.errors import InputError
 from snne_guard.scorers.checks import as_matrix, as_shares, as_token_logprobs
 from snne_guard.scorers.method import Method
 from snne_guard.types import FloatArray
 
-__all__ = [
-    "METHODS",
-    "sar",
-    "sent_sar",
-    "token_sar",
-]
+__all__ = ["METHODS", "sar", "sent_sar", "token_sar"]
 
 
 def token_sar(
@@ -111,21 +106,14 @@ def _relevant_entropies(
     token_logprobs: Sequence[ArrayLike], token_importance: Sequence[ArrayLike]
 ) -> FloatArray:
     tokens = as_token_logprobs(token_logprobs)
-    if len(token_importance) != len(tokens):
-        msg = (
-            f"expected token_importance of {len(tokens)} answers, "
-            f"got {len(token_importance)}"
-        )
-        raise InputError(msg)
     pairs = zip(tokens, token_importance, strict=True)
-    return np.array([_entropy(*pair, place=i) for i, pair in enumerate(pairs)])
+    return np.array([_entropy(*pair) for pair in pairs])
 
 
-def _entropy(logprobs: FloatArray, importance: ArrayLike, *, place: int) -> float:
-    what = f"token_importance of answer {place}"
-    weights = as_shares(importance, what=what)
+def _entropy(logprobs: FloatArray, importance: ArrayLike) -> float:
+    weights = as_shares(importance, what="token_importance")
     if weights.shape != logprobs.shape:
-        msg = f"expected {what} for {len(logprobs)} tokens, got shape {weights.shape}"
+        msg = f"expected token_importance for each of {len(logprobs)} tokens"
         raise InputError(msg)
     if not weights.any():
         weights = np.ones_like(weights)
@@ -136,14 +124,7 @@ def _entropy(logprobs: FloatArray, importance: ArrayLike, *, place: int) -> floa
 
 def _shared(entropies: FloatArray, similarity: ArrayLike, *, t: float) -> float:
     t = check_number(t, what="t", above=0)
-    matrix = as_matrix(similarity, least=0)
-    if len(matrix) != len(entropies):
-        msg = f"expected a similarity of {len(entropies)} answers, got {len(matrix)}"
-        raise InputError(msg)
-    if math.isinf(float(matrix.max()) / t):
-        msg = f"expected t so large that similarity / t is finite, got {t!r}"
-        raise ConfigurationError(msg)
-    shares = matrix / t
+    shares = as_matrix(similarity, least=0) / t
     np.fill_diagonal(shares, 1.0)
     with np.errstate(divide="ignore"):
         logs = np.log(shares) - entropies

@@ -10,7 +10,6 @@ from typing import Literal
 
 from snne_guard.checks import check_number
 from snne_guard.errors import ConfigurationError, InputError
-from snne_guard.scorers.checks import as_logprobs
 from snne_guard.scorers.eigen_score import METHODS as EIGEN_SCORE
 from snne_guard.scorers.entailment import METHODS as ENTAILMENT
 from snne_guard.scorers.entropy import METHODS as ENTROPY
@@ -131,26 +130,26 @@ def score(
     p_correct = None
     if self_check is not None:
         given = UNKNOWN if self_check == "unknown" else self_check
-        what = 'self_check, unless "unknown",'
-        p_correct = check_number(given, what=what, least=0, most=1)
+        p_correct = check_number(given, what="self_check", least=0, most=1)
     check_texts(answers)
-    if not len(answers):
+    n = len(answers)
+    if not n:
         msg = "expected at least one answer, got none"
         raise InputError(msg)
-    known = _checked_logprobs(token_logprobs, n=len(answers))
+    known = token_logprobs if token_logprobs is not None else [None] * n
+    if len(known) != n:
+        msg = f"expected token_logprobs for each of {n} answers, got {len(known)}"
+        raise InputError(msg)
     visible = [place for place, text in enumerate(answers) if is_visible(text)]
     logprobs = [known[place] for place in visible]
-    complete = bool(visible) and all(logprobs)
+    have = [tokens is not None and len(tokens) > 0 for tokens in logprobs]
+    complete = bool(have) and all(have)
     chosen = resolve_method(method, logprobs=complete)
     name, compare = resolve_similarity(
         chosen.default_similarity if similarity is None else similarity
     )
-    unscored: tuple[str, ...] = ()
-    if include_answer and 0 not in visible:
-        unscored = ("answer_unreadable",)
-    elif not visible:
-        unscored = ("unreadable_samples", "too_few_samples")
-    if unscored:
+    if not visible or (include_answer and visible[0] != 0):
+        samples_alone = ("unreadable_samples", "too_few_samples")
         return Score(
             value=math.inf,
             uncertainty=None,
@@ -158,10 +157,10 @@ def score(
             similarity=name if chosen.compares_answers else None,
             tau=tau,
             n=0,
-            reasons=unscored,
+            reasons=("answer_unreadable",) if include_answer else samples_alone,
         )
-    reasons = ("unreadable_samples",) if len(visible) < len(answers) else ()
-    if method == "auto" and any(logprobs) and not complete:
+    reasons = ("unreadable_samples",) if len(visible) < n else ()
+    if method == "auto" and any(have) and not complete:
         reasons = (*reasons, "logprobs_missing")
     scored = score_members(
         [answers[place] for place in visible],
@@ -229,11 +228,9 @@ def score_members(
     if u is not None and p_correct is not None:
         weighing = self_check or SelfCheck()
         u = weighing.uncertainty(disagreement=u, p_correct=p_correct)
-    reasons = []
-    if n < 2:  # noqa: PLR2004 - one answer has nothing to differ from
-        reasons.append("too_few_samples")
-    elif u is None:
-        reasons.append("scoring_failed")
+    reasons: tuple[str, ...] = ()
+    if u is None:
+        reasons = ("too_few_samples" if n == 1 else "scoring_failed",)
     return Score(
         value=value,
         uncertainty=u,
@@ -243,23 +240,6 @@ def score_members(
         n=n,
         disagreement=disagreement,
         self_check=p_correct,
-        reasons=tuple(reasons),
+        reasons=reasons,
         matrix=members.matrix,
     )
-
-
-def _checked_logprobs(
-    token_logprobs: TokenLogprobs, *, n: int
-) -> Sequence[Sequence[float] | None]:
-    if token_logprobs is None:
-        return [None] * n
-    if len(token_logprobs) != n:
-        got = len(token_logprobs)
-        msg = f"expected token_logprobs for each of {n} answers, got {got}"
-        raise InputError(msg)
-    return [
-        None
-        if tokens is None or (hasattr(tokens, "__len__") and not len(tokens))
-        else as_logprobs(tokens, what=f"token_logprobs of answer {position}").tolist()
-        for position, tokens in enumerate(token_logprobs)
-    ]
