@@ -108,25 +108,14 @@ def naive(u: FloatArray, wrong: BoolArray, alpha: float) -> float:
     return float(u[kept[-1]]) if kept.size else -1.0
 
 
-@dataclass(frozen=True, kw_only=True)
-class Outcome:
-    """What came of many calibrations.
+def outcome(questions: Questions, *, n: int, alpha: float, draws: int) -> list[float]:
+    """Make so many calibrations from ``n`` labels each, and compare with the truth.
 
-    Attributes:
-        certified: Share of them that accept anything.
-        accepted: Mean share of all answers that is accepted.
-        broken: Share of them that accept more wrong answers than promised.
-        broken_naive: The same for the naive rule.
+    Returns:
+        The share of them that accept anything; the mean share of all answers that is
+        accepted; the share of them that accept more wrong answers than promised, and
+        the same for the naive rule.
     """
-
-    certified: float
-    accepted: float
-    broken: float
-    broken_naive: float
-
-
-def outcome(questions: Questions, *, n: int, alpha: float, draws: int) -> Outcome:
-    """Make so many calibrations from ``n`` labels each, and compare with the truth."""
     random = np.random.default_rng(zlib.crc32(f"{questions.name} {n}".encode()))
     rows = []
     for _ in range(draws):
@@ -136,14 +125,8 @@ def outcome(questions: Questions, *, n: int, alpha: float, draws: int) -> Outcom
         )
         _, naive_error = questions.accepted(naive(u, wrong, alpha))
         rows.append((share > 0, share, error > alpha, naive_error > alpha))
-    means = np.array(rows, dtype=float).mean(axis=0).tolist()
-    certified, accepted, broken, broken_naive = means
-    return Outcome(
-        certified=certified,
-        accepted=accepted,
-        broken=broken,
-        broken_naive=broken_naive,
-    )
+    means: list[float] = np.array(rows, dtype=float).mean(axis=0).tolist()
+    return means
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -161,13 +144,14 @@ def main(arguments: list[str] | None = None) -> int:
     for questions in kinds():
         for alpha in ALPHAS:
             for n in LABELS:
-                row = outcome(questions, n=n, alpha=alpha, draws=draws)
-                mark = " BROKEN" if row.broken > allowed else ""
+                certified, accepted, broken, by_naive = outcome(
+                    questions, n=n, alpha=alpha, draws=draws
+                )
+                mark = " BROKEN" if broken > allowed else ""
                 status = status or int(bool(mark))
                 print(
-                    f"| {questions.name} | {alpha:g} | {n} | {row.certified:.0%} | "
-                    f"{row.accepted:.2f} | {row.broken:.1%} | "
-                    f"{row.broken_naive:.0%} |{mark}"
+                    f"| {questions.name} | {alpha:g} | {n} | {certified:.0%} | "
+                    f"{accepted:.2f} | {broken:.1%} | {by_naive:.0%} |{mark}"
                 )
     return status
 

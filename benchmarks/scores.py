@@ -12,8 +12,7 @@ interval from 1,000 draws of the questions within each set.
 - ``logprobs``: WSNNE, the default where log-probabilities are known.
 - ``length``: the number of words of the answer.
 
-    python -m benchmarks.scores [--sets] [--json FILE]
-    python -m benchmarks.scores --calls [--sets]
+    python -m benchmarks.scores [--calls] [--sets]
 
 With ``--calls``, numbers of calls are compared, with a self-check and without.
 
@@ -25,12 +24,11 @@ place. Other sets are read from `../shared/data` if that exists.
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import re
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -188,11 +186,10 @@ def shared_sets() -> Iterator[QuestionSet]:
 
 
 def paper(row: Recording) -> float:
-    samples = [*row.samples[:SAMPLES]]
-    found = score(
+    samples = row.samples[:SAMPLES]
+    return score(
         samples, include_answer=False, method="snne", similarity="rouge_l_paper"
-    )
-    return found.value
+    ).value
 
 
 def default(row: Recording, *, samples: int = SAMPLES) -> float:
@@ -237,20 +234,22 @@ def measured(questions: QuestionSet) -> Bootstrap:
     return bootstrap(known, questions.right, metrics=("auroc",), draws=DRAWS)
 
 
-def mean(found: Sequence[Bootstrap], name: str) -> str:
+def mean(sets: Iterable[Bootstrap], name: str) -> str:
     """Return the mean AUROC of a score, a dash where a set does not have it."""
+    found = [*sets]
     if not all(name in one.points for one in found):
         return "-"
     return f"{np.mean([one.points[name]['auroc'] for one in found]):.3f}"
 
 
-def gain(found: Sequence[Bootstrap], name: str, over: str = "paper") -> str:
+def gain(sets: Iterable[Bootstrap], name: str, over: str = "paper") -> str:
     """Return the mean gain over another score, with its interval."""
-    if not all(name in one.points for one in found):
+    found = [*sets]
+    if not all({name, over} <= one.points.keys() for one in found):
         return "-"
     points = [one.points[name]["auroc"] - one.points[over]["auroc"] for one in found]
     draws = [one.draws[name]["auroc"] - one.draws[over]["auroc"] for one in found]
-    low, high = np.nanquantile(np.mean(draws, axis=0), [0.05, 0.95])
+    low, high = np.nanquantile(np.nanmean(draws, axis=0), [0.05, 0.95])
     return f"{np.mean(points):+.3f} [{low:+.3f}, {high:+.3f}]"
 
 
@@ -269,19 +268,22 @@ def table(
     heads = ["answers", "sets", "questions", *SCORES, "gain of default", "gain of five"]
     rows: list[Sequence[object]] = [heads]
     for group, sets in found.items():
-        each = [*sets.values()]
-        means = [mean(each, name) for name in SCORES]
-        gains = [gain(each, name) for name in ("default", "five")]
-        rows.append([group, len(each), sizes[group], *means, *gains])
+        means = [mean(sets.values(), name) for name in SCORES]
+        gains = [gain(sets.values(), name) for name in ("default", "five")]
+        rows.append([group, len(sets), sizes[group], *means, *gains])
     show(rows)
 
 
-def table_of_sets(found: Mapping[str, Mapping[str, Bootstrap]]) -> None:
+def table_of_sets(
+    found: Mapping[str, Mapping[str, Bootstrap]], scores: Iterable[str]
+) -> None:
     """Print a row for each set."""
-    rows: list[list[object]] = [["answers", "set", *SCORES]]
+    names = [*scores]
+    rows: list[list[object]] = [["answers", "set", *names]]
     for group, sets in found.items():
         for name, one in sets.items():
-            rows.append([group, name, *(mean([one], score) for score in SCORES)])
+            rows.append([group, name, *(mean([one], score) for score in names)])
+    print()
     show(rows)
 
 
@@ -289,15 +291,15 @@ def main() -> int:
     """Print the tables; return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sets", action="store_true", help="print every set too")
-    parser.add_argument("--json", type=Path, help="write the AUROC of every set")
     parser.add_argument(
         "--calls", action="store_true", help="3 to 7 calls, with a self-check and not"
     )
     options = parser.parse_args()
     if options.calls:
-        from benchmarks.self_check import main as compare_calls
+        from benchmarks._self_check import compare_calls
 
-        return compare_calls(["--sets"] if options.sets else [])
+        compare_calls(every_set=options.sets)
+        return 0
     found: defaultdict[str, dict[str, Bootstrap]] = defaultdict(dict)
     sizes: defaultdict[str, int] = defaultdict(int)
     for questions in (*own_sets(), *shared_sets()):
@@ -306,17 +308,7 @@ def main() -> int:
             sizes[questions.group] += len(questions.rows)
     table(found, sizes)
     if options.sets:
-        print()
-        table_of_sets(found)
-    if options.json:
-        figures = {
-            group: {
-                name: {score: one.points[score]["auroc"] for score in one.points}
-                for name, one in sets.items()
-            }
-            for group, sets in found.items()
-        }
-        options.json.write_text(json.dumps(figures, indent=1), encoding="utf-8")
+        table_of_sets(found, SCORES)
     return 0
 
 

@@ -34,9 +34,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from benchmarks._self_check import auroc_draws, disagreement, paper
 from benchmarks.scores import DRAWS, LEAST, RECORDINGS, SHARED, show
-from benchmarks.self_check import auroc_draws
-from snne_guard import score
 from snne_guard.evaluation import Recording, read_recordings
 from snne_guard.types import FloatArray
 from snne_guard.views import final_answer
@@ -159,32 +158,16 @@ QWEN: Mapping[str, Samples | None] = {
 # -- Tables ----------------------------------------------------------------------------
 
 
-def paper(row: Recording) -> float:
-    similarity = "rouge_l_paper"
-    made = score(
-        row.samples, include_answer=False, method="snne", similarity=similarity
-    )
-    return made.value
-
-
-def disagreement(viewed: Viewed, samples: Sequence[str | None]) -> float:
-    row = viewed.row
-    drawn = [text for text in samples if text is not None and text.strip()]
-    made = score([row.main_answer, *drawn], question=row.question, method="snne")
-    # A set that cannot be scored is never taken for certainty.
-    return 1.0 if made.uncertainty is None else made.uncertainty
-
-
 def auroc(
     rows: Sequence[Viewed], samples: Samples | None, times: FloatArray
 ) -> FloatArray:
     """Return the AUROC in each draw of the questions, a mean over those of samples."""
     wrong = np.array([viewed.row.label == 0 for viewed in rows])
     if samples is None:
-        u = np.array([paper(viewed.row) for viewed in rows])
+        u = np.array([paper(viewed.row.samples) for viewed in rows])
         return auroc_draws(u, wrong, times)
     drawn = [
-        [disagreement(viewed, samples(viewed, draw)) for viewed in rows]
+        [disagreement(viewed.row, samples(viewed, draw)) for viewed in rows]
         for draw in range(REPEATS)
     ]
     figures = [auroc_draws(np.array(u), wrong, times) for u in drawn]

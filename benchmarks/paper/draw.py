@@ -21,7 +21,7 @@ from snne_guard.sampling.huggingface import (
     GenerationSettings,
     HuggingFaceModel,
 )
-from snne_guard.scorers import p_true_prompt
+from snne_guard.scorers.likelihood import p_true_prompt
 from snne_guard.types import Assessment, Cost, Sample
 
 __all__ = ["Run", "draw", "draw_here", "draw_served", "load"]

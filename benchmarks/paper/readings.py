@@ -1,8 +1,8 @@
 """Other readings of the methods: where the SNNE paper, its code and its sources differ.
 
 ``METHODS`` has one reading of each method, the one that works. These are the others,
-to compare with published numbers. Each is a ``Method`` by its name in
-``READINGS`` and takes the same inputs.
+to compare with published numbers. Each is a ``Method`` in ``READINGS`` and takes the
+same inputs.
 """
 
 from __future__ import annotations
@@ -17,25 +17,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from snne_guard.scorers import (
-    METHODS,
-    Method,
-    degree,
-    eigen_score,
-    entailment_ratio,
+from snne_guard.scorers import METHODS, Method, snne, wsnne
+from snne_guard.scorers.checks import as_entailment
+from snne_guard.scorers.eigen_score import eigen_score
+from snne_guard.scorers.entailment import entailment_ratio
+from snne_guard.scorers.entropy import cluster_masses, entropy
+from snne_guard.scorers.graph import degree, lexical_similarity
+from snne_guard.scorers.kle import (
     heat_kernel,
     kle,
     kle_full,
-    lexical_similarity,
     matern_kernel,
-    sar,
-    snne,
-    token_sar,
-    wsnne,
+    unit_trace,
+    von_neumann_entropy,
 )
-from snne_guard.scorers.checks import as_entailment
-from snne_guard.scorers.entropy import cluster_masses, entropy
-from snne_guard.scorers.kle import unit_trace, von_neumann_entropy
+from snne_guard.scorers.sar import sar, token_sar
 from snne_guard.scorers.snne import softmax_weights
 from snne_guard.similarity import rouge_l_paper
 from snne_guard.types import FloatArray
@@ -160,145 +156,77 @@ def inverted(token_importance: Sequence[ArrayLike]) -> list[FloatArray]:
     return [1 - np.asarray(one, dtype=np.float64) for one in token_importance]
 
 
-def _reading(
-    base: str,
-    name: str,
-    says: str,
-    function: Callable[..., float],
-    **changes: Any,  # noqa: ANN401 - fields of many kinds
-) -> Method:
-    method = METHODS[base]
-    parts: dict[str, Any] = {
-        "limits": None,
-        "mapping": None,
-        "options": (),
-        "without_logprobs": None,
-        **changes,
-    }
-    source = f"{method.source}; {says}"
-    return replace(method, name=name, source=source, function=function, **parts)
+def _reading(base: str, function: Callable[..., float], **changes: Any) -> Method:  # noqa: ANN401 - fields of many kinds
+    """Return a method with another function and no ``u``."""
+    parts: dict[str, Any] = {"limits": None, "mapping": None, "options": (), **changes}
+    return replace(METHODS[base], function=function, without_logprobs=None, **parts)
 
 
-_ENTAILED: Mapping[str, Any] = {"arguments": ("entailment",)}
-
-_ALL = (
-    _reading(
-        "snne",
-        "snne_without_self",
-        "without the diagonal, an option of the code",
-        lambda f, tau: snne(f, tau=tau, include_self=False),
-        options=("tau",),
+_ALL = {
+    # Without the diagonal, an option of the code.
+    "snne_without_self": _reading(
+        "snne", partial(snne, include_self=False), options=("tau",)
     ),
-    _reading(
+    "wsnne_without_self": _reading(
+        "wsnne", partial(wsnne, include_self=False), options=("tau",)
+    ),
+    "snne_full": _reading(
         "snne",
-        "snne_full",
-        "the variant 'full' of the code",
         snne_full,
         arguments=("similarity", "cluster_ids"),
         options=("tau",),
         default_similarity="nli",
     ),
-    _reading(
-        "wsnne",
-        "wsnne_without_self",
-        "without the diagonal, an option of the code",
-        lambda f, logprobs, tau: wsnne(f, logprobs, tau=tau, include_self=False),
-        options=("tau",),
+    "wsnne_printed": _reading("wsnne", wsnne_printed),
+    "se_printed": _reading("se", se_printed),
+    "ne_normalised": _reading("ne", ne_normalised),
+    # On ``with_question``.
+    "lex_sim_question": _reading("lex_sim", lexical_similarity),
+    "deg_over_n": _reading("deg", lambda weights: degree(weights) / len(weights)),
+    "luq_pair_premise": _reading(
+        "luq_pair", partial(luq_pair_directed, as_premise=True)
     ),
-    _reading("wsnne", "wsnne_printed", "weights as the paper prints", wsnne_printed),
-    _reading("se", "se_printed", "weights as the paper prints", se_printed),
-    _reading("ne", "ne_normalised", "the entropy of the softmax", ne_normalised),
-    _reading(
-        "lex_sim",
-        "lex_sim_question",
-        "the question before each answer, by ``with_question``",
-        lexical_similarity,
-        default_similarity="rouge_l_paper",
+    "luq_pair_hypothesis": _reading(
+        "luq_pair", partial(luq_pair_directed, as_premise=False)
     ),
-    _reading("deg", "deg_over_n", "divided by n", lambda w: degree(w) / len(w)),
-    _reading(
-        "luq_pair",
-        "luq_pair_premise",
-        "both directions, the answer as premise",
-        lambda entailment: luq_pair_directed(entailment, as_premise=True),
+    "kle_heat_normalised": _reading(
+        "kle_heat", partial(kle, kernel=partial(heat_kernel, normalised=True))
     ),
-    _reading(
-        "luq_pair",
-        "luq_pair_hypothesis",
-        "both directions, the answer as hypothesis",
-        lambda entailment: luq_pair_directed(entailment, as_premise=False),
+    "kle_matern_normalised": _reading(
+        "kle_matern", partial(kle, kernel=partial(matern_kernel, normalised=True))
     ),
-    _reading(
+    # Every pair an edge of 1: the code for graphs without weights.
+    "kle_heat_unweighted": _reading(
+        "kle_heat", lambda graph: kle(np.ones_like(graph))
+    ),
+    "kle_heat_confidence": _reading(
         "kle_heat",
-        "kle_heat_normalised",
-        "on the normalised Laplacian",
-        lambda graph: kle(graph, kernel=partial(heat_kernel, normalised=True)),
-    ),
-    _reading(
-        "kle_heat",
-        "kle_heat_unweighted",
-        "every pair an edge of 1: the code for graphs without weights",
-        lambda graph: kle(np.ones_like(graph)),
-    ),
-    _reading(
-        "kle_heat",
-        "kle_heat_confidence",
-        "edges by the probability of the likeliest class",
         lambda entailment: kle(confidence_weights(entailment)),
-        **_ENTAILED,
+        arguments=("entailment",),
     ),
-    _reading(
+    "kle_matern_confidence": _reading(
         "kle_matern",
-        "kle_matern_normalised",
-        "on the normalised Laplacian",
-        lambda graph: kle(graph, kernel=partial(matern_kernel, normalised=True)),
+        lambda table: kle(confidence_weights(table), kernel=matern_kernel),
+        arguments=("entailment",),
     ),
-    _reading(
-        "kle_matern",
-        "kle_matern_confidence",
-        "edges by the probability of the likeliest class",
-        lambda entailment: kle(confidence_weights(entailment), kernel=matern_kernel),
-        **_ENTAILED,
-    ),
-    _reading(
+    # Each edge counts as 1: the code loses the weights.
+    "kle_full_unweighted": _reading(
         "kle_full",
-        "kle_full_unweighted",
-        "each edge counts as 1: the code loses the weights",
         lambda graph, ids, logprobs: kle_full(1.0 * (graph > 0), ids, logprobs),
     ),
-    _reading(
-        "kle_full",
-        "kle_semantic_overwritten",
-        "KLE-c, on clusters; edges overwritten, as in the code",
-        kle_semantic_overwritten,
+    "kle_semantic_overwritten": _reading("kle_full", kle_semantic_overwritten),
+    "sar_inverted": _reading(
+        "sar", lambda logprobs, weights, f: sar(logprobs, inverted(weights), f)
     ),
-    _reading(
-        "sar",
-        "sar_inverted",
-        "the token weights inverted, as in the code",
-        lambda logprobs, weights, f: sar(logprobs, inverted(weights), f),
+    "token_sar_inverted": _reading(
+        "token_sar", lambda logprobs, weights: token_sar(logprobs, inverted(weights))
     ),
-    _reading(
-        "token_sar",
-        "token_sar_inverted",
-        "the token weights inverted, as in the code",
-        lambda logprobs, weights: token_sar(logprobs, inverted(weights)),
-    ),
-    _reading(
-        "eigen_score",
-        "eigen_score_official",
-        "as in its own repository",
-        eigen_score_official,
-    ),
-    _reading(
-        "p_true",
-        "p_true_code",
-        "1 - log P(True), as in the code",
-        lambda logprob: 1 - logprob,
-    ),
-)
+    "eigen_score_official": _reading("eigen_score", eigen_score_official),
+    # 1 - log P(True).
+    "p_true_code": _reading("p_true", lambda logprob: 1 - logprob),
+}
 
 READINGS: Mapping[str, Method] = MappingProxyType(
-    {reading.name: reading for reading in _ALL}
+    {name: replace(reading, name=name) for name, reading in _ALL.items()}
 )
-"""The readings by name."""
+"""The readings by name, as in the table of the README."""

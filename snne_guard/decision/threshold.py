@@ -107,11 +107,11 @@ class Threshold:
                 f"an error rate of {alpha}. Grade at least {self.labels_needed} "
                 "answers."
             )
-        best = "none" if self.best_alpha is None else _percent(self.best_alpha)
+        best = "no other" if self.best_alpha is None else _percent(self.best_alpha)
         return (
             f"Nothing is accepted: these {self.n_labels} labels do not allow an error "
-            f"rate of {alpha}. They would have allowed {best}; to promise another "
-            "rate, grade new answers."
+            f"rate of {alpha}. They would have allowed {best}; to promise that, grade "
+            "new answers."
         )
 
     @classmethod

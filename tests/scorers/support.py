@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
 
+from snne_guard.scorers import ResponseSet
 from snne_guard.types import BoolArray, FloatArray
 
 SIMILARITY = [
@@ -35,32 +35,7 @@ TOKENS = [[-0.1, -0.4], [-0.2], [-1.5, -0.3, -0.9], [-2.0, -0.5]]
 IMPORTANCE = [[0.5, 0.25], [0.9], [0.1, 0.0, 0.7], [0.0, 0.0]]
 STATES = [[1.0, 0.0, -1.0], [0.9, 0.2, -1.0], [-0.5, 1.0, 0.3], [0.1, 0.4, -0.6]]
 MEANS = [-0.25, -0.2, -0.9, -1.25]
-
-
-def inputs(**changes: Any) -> SimpleNamespace:
-    """Return everything about four answers, the first of them delivered."""
-    entailment = np.array(ENTAILMENT)
-    fields: dict[str, Any] = {
-        "tau": 1.0,
-        "anchor": 0.0,
-        "similarity": np.array(SIMILARITY),
-        "answers": ("Neil Armstrong did", "Armstrong", "Aldrin", "Nobody"),
-        "question": "Who was first?",
-        "mean_logprobs": np.array(MEANS),
-        "token_logprobs": tuple(map(np.array, TOKENS)),
-        "token_importance": tuple(map(np.array, IMPORTANCE)),
-        "cluster_ids": np.array(CLUSTERS),
-        "entailment": entailment,
-        "graph": np.array(GRAPH),
-        "hidden_states": np.array(STATES),
-        "p_true_logprob": -0.3,
-        "main_answer": "Neil Armstrong did",
-        "main_logprobs": np.array(TOKENS[0]),
-        "main_similarity": np.array(SIMILARITY[0][1:]),
-        "main_entailment": np.stack([entailment[0, 1:], entailment[1:, 0]], axis=1),
-        "sample_mean_logprobs": np.array(MEANS[1:]),
-    }
-    return SimpleNamespace(**{**fields, **changes})
+TEXTS = ["Armstrong", "Neil Armstrong", "Aldrin", "Nobody"]
 
 
 class Recorded:
@@ -95,7 +70,18 @@ class Recorded:
         return alike
 
 
-TEXTS = ["Armstrong", "Neil Armstrong", "Aldrin", "Nobody"]
+def response_set(order: Sequence[int] = range(4), **changes: Any) -> ResponseSet:
+    """Return the four answers, in some order, with all that is known of them."""
+    known = {
+        "token_logprobs": TOKENS,
+        "hidden_states": STATES,
+        "token_importance": IMPORTANCE,
+    }
+    options: dict[str, Any] = {
+        name: [values[place] for place in order] for name, values in known.items()
+    }
+    options |= {"similarity": Recorded(), "name": "recorded", "p_true_logprob": -0.3}
+    return ResponseSet([TEXTS[place] for place in order], **{**options, **changes})
 
 
 def same(texts: Sequence[str], /, *, question: str | None = None) -> FloatArray:

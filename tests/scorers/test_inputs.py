@@ -22,20 +22,9 @@ from tests.scorers.support import (
     TEXTS,
     TOKENS,
     Recorded,
+    response_set,
     same,
 )
-
-
-def builder(**changes: Any) -> ResponseSet:
-    options: dict[str, Any] = {
-        "similarity": Recorded(),
-        "name": "recorded",
-        "token_logprobs": TOKENS,
-        "hidden_states": STATES,
-        "token_importance": IMPORTANCE,
-        "p_true_logprob": -0.3,
-    }
-    return ResponseSet(TEXTS, **{**options, **changes})
 
 
 def all_of(built: ResponseSet) -> dict[str, Any]:
@@ -45,14 +34,14 @@ def all_of(built: ResponseSet) -> dict[str, Any]:
 
 
 def test_every_part() -> None:
-    parts = all_of(builder())
+    parts = all_of(response_set())
     entailment = np.array(ENTAILMENT)
     assert parts["similarity"].tolist() == SIMILARITY
     assert parts["answers"] == tuple(TEXTS)
     assert parts["cluster_ids"].tolist() == CLUSTERS
     assert parts["entailment"].tolist() == ENTAILMENT
     assert parts["graph"].tolist() == GRAPH
-    assert parts["hidden_states"].tolist() == STATES
+    assert [*parts["hidden_states"]] == STATES
     assert [one.tolist() for one in parts["token_logprobs"]] == TOKENS
     assert [*parts["token_importance"]] == IMPORTANCE
     assert parts["mean_logprobs"].tolist() == pytest.approx(MEANS)
@@ -68,20 +57,20 @@ def test_every_part() -> None:
 
 
 def test_an_answer_that_is_apart_is_no_member() -> None:
-    apart, members = all_of(builder(answer="apart")), all_of(builder())
+    apart, members = all_of(response_set(answer="apart")), all_of(response_set())
     assert apart["answers"] == tuple(TEXTS[1:])
     assert np.array_equal(apart["similarity"], members["similarity"][1:, 1:])
     assert np.array_equal(apart["entailment"], members["entailment"][1:, 1:])
     assert np.array_equal(apart["graph"], members["graph"][1:, 1:])
     assert apart["cluster_ids"].tolist() == [0, 1, 2]
     assert apart["mean_logprobs"].tolist() == pytest.approx(MEANS[1:])
-    assert apart["hidden_states"].tolist() == STATES[1:]
+    assert [*apart["hidden_states"]] == STATES[1:]
     for need in ("main_answer", "main_similarity", "main_entailment", "main_logprobs"):
         assert np.array_equal(apart[need], members[need]), need
 
 
 def test_without_an_answer_all_are_samples() -> None:
-    parts = all_of(builder(answer="absent"))
+    parts = all_of(response_set(answer="absent"))
     assert parts["answers"] == tuple(TEXTS)
     assert parts["sample_mean_logprobs"].tolist() == pytest.approx(MEANS)
     for need in ("main_answer", "main_similarity", "main_entailment", "main_logprobs"):
@@ -98,12 +87,12 @@ def test_without_an_answer_all_are_samples() -> None:
     ],
 )
 def test_the_anchor(answer: AnswerRole, name: str, anchor: float) -> None:
-    assert builder(answer=answer, name=name).anchor == anchor
+    assert response_set(answer=answer, name=name).anchor == anchor
 
 
 def test_the_similarity_runs_once_and_only_where_it_is_needed() -> None:
     compare = Recorded()
-    built = builder(similarity=compare)
+    built = response_set(similarity=compare)
     METHODS["perplexity"].compute(built)
     assert compare.calls == 0
     for name in ("snne", "wsnne", "lex_sim", "cocoa_msp", "deg"):
@@ -137,19 +126,14 @@ def test_a_graph_without_entailment() -> None:
 
 @pytest.mark.parametrize("tokens", [None, [[-1.0], None, [-1.0], [-1.0]], [[]] * 4])
 def test_log_probabilities_that_are_missing(tokens: Any) -> None:
-    built = builder(token_logprobs=tokens)
-    for name in ("wsnne", "se", "sent_sar", "semantic_density"):
-        with pytest.raises(InputError, match="logprobs for method"):
-            METHODS[name].compute(built)
-    assert built.mean_logprobs is None
+    with pytest.raises(InputError, match="expected mean_logprobs for method"):
+        METHODS["wsnne"].compute(response_set(token_logprobs=tokens))
 
 
 def test_those_of_the_answer_alone() -> None:
-    built = builder(token_logprobs=[[-1.0], None, None, None])
+    built = response_set(token_logprobs=[[-1.0], None, None, None])
     assert METHODS["perplexity"].compute(built) > 2
-    with pytest.raises(InputError, match="expected mean_logprobs"):
-        METHODS["wsnne"].compute(built)
-    without = builder(token_logprobs=[None, [-1.0], [-1.0], [-1.0]])
+    without = response_set(token_logprobs=[None, [-1.0], [-1.0], [-1.0]])
     assert without.sample_mean_logprobs is not None
     assert without.main_logprobs is None
 
@@ -158,62 +142,50 @@ def test_those_of_the_answer_alone() -> None:
     ("matrix", "says"),
     [
         (np.eye(3), r"shape \(4, 4\)"),
-        (np.full((4, 4), np.nan), "NaN"),
-        (np.full((4, 4), 1.5), r"in \[0, 1\], got 1.5"),
+        (np.full((4, 4), np.nan), "got nan"),
+        (np.full((4, 4), 1.5), r"in \[.*, 1\], got 1.5"),
         (np.triu(np.ones((4, 4))), "symmetric"),
-        ([[1, 1j], [1j, 1]], "real numbers, got complex128"),
-        (np.ma.masked_array(np.eye(4)), "without a mask"),
+        ([[1, 1j], [1j, 1]], "real numbers"),
     ],
 )
 def test_what_is_no_similarity(matrix: Any, says: str) -> None:
-    built = builder(similarity=lambda texts, /, *, question=None: matrix)
+    built = response_set(similarity=lambda texts, /, *, question=None: matrix)
     with pytest.raises(InputError, match=says):
         METHODS["snne"].compute(built)
 
 
+@pytest.mark.parametrize(
+    ("name", "gives", "result", "says"),
+    [
+        ("luq", "probabilities", np.zeros((1, 1, 3)), r"add up to 1|\(4, 4, 3\)"),
+        ("dse", "equivalent", np.eye(4), r"\(4, 4\) booleans .* got float64"),
+    ],
+)
 def test_what_is_no_entailment_and_no_equivalence(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, name: str, gives: str, result: Any, says: str
 ) -> None:
     compare = Recorded()
-    built = builder(similarity=compare)
-    monkeypatch.setattr(compare, "probabilities", lambda *_, **__: np.zeros((1, 1, 3)))
-    with pytest.raises(InputError, match=r"shape \(4, 4, 3\), got \(1, 1, 3\)"):
-        METHODS["luq"].compute(built)
-    masked = np.ma.masked_array(np.ones((4, 4), dtype=bool), mask=True)
-    for relation, says in (
-        (np.eye(4), r"\(4, 4\) booleans .* got float64"),
-        (masked, "without a mask"),
-    ):
-        monkeypatch.setattr(compare, "equivalent", lambda *_, r=relation, **__: r)
-        with pytest.raises(InputError, match=says):
-            METHODS["dse"].compute(built)
-    masked = np.ma.masked_array(np.array(ENTAILMENT), mask=False)
-    monkeypatch.setattr(compare, "probabilities", lambda *_, **__: masked)
-    with pytest.raises(InputError, match="without a mask"):
-        METHODS["luq"].compute(built)
+    monkeypatch.setattr(compare, gives, lambda *_, **__: result)
+    with pytest.raises(InputError, match=says):
+        METHODS[name].compute(response_set(similarity=compare))
 
 
 def test_rounding_is_cut_off_and_the_diagonal_is_1() -> None:
     matrix = np.full((4, 4), 1 + 1e-12)
     np.fill_diagonal(matrix, 0.3)
-    built = builder(similarity=lambda texts, /, *, question=None: matrix)
+    built = response_set(similarity=lambda texts, /, *, question=None: matrix)
     assert (built.similarity == 1).all()
     assert matrix[0, 0] == 0.3  # what the callable keeps is not written to
 
 
 @pytest.mark.parametrize(
-    "known",
-    [{"hidden_states": STATES[:3]}, {"token_importance": IMPORTANCE[:1]}],
+    "known", [{"hidden_states": STATES[:3]}, {"token_logprobs": [None]}]
 )
 def test_lengths_that_differ(known: dict[str, Any]) -> None:
     with pytest.raises(InputError, match="for each of 4 texts"):
-        builder(**known)
-    with pytest.raises(InputError, match="token_logprobs for each of 4 texts, got 1"):
-        builder(token_logprobs=[None])
+        response_set(**known)
 
 
 def test_no_member() -> None:
-    with pytest.raises(InputError, match="at least one text"):
-        ResponseSet([], similarity=same, name="same")
     with pytest.raises(InputError, match="at least one text"):
         ResponseSet(["a"], similarity=same, name="same", answer="apart")

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from snne_guard.scorers import entailment_ratio, luq, luq_pair
+from snne_guard.scorers.entailment import luq, luq_pair
 from snne_guard.types import FloatArray
 
 
@@ -27,10 +27,3 @@ def test_methods_are_their_formulas(s: FloatArray) -> None:
     assert luq(s) == pytest.approx(1 - mean)
     best = sum(max(s[min(i, j), max(i, j)] for j in others[i]) for i in range(n)) / n
     assert luq_pair(s) == pytest.approx(1 - best)
-
-
-def test_support_of_entailment() -> None:
-    ratio = entailment_ratio(
-        np.array([[[0, 0, 1], [0.1, 0.6, 0.3]], [[0, 1, 0], [0, 0, 1]]])
-    )
-    assert ratio.tolist() == [[1, pytest.approx(0.75)], [0.5, 1]]

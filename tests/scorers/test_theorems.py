@@ -8,15 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from snne_guard.scorers import (
-    degree,
-    discrete_semantic_entropy,
-    lexical_similarity,
-    luq_pair,
-    semantic_entropy,
-    snne,
-    wsnne,
-)
+from snne_guard.scorers import snne, wsnne
+from snne_guard.scorers.entailment import luq_pair
+from snne_guard.scorers.entropy import discrete_semantic_entropy, semantic_entropy
+from snne_guard.scorers.graph import degree, lexical_similarity
 from snne_guard.types import FloatArray
 from tests.scorers.support import logprob_lists, similarities
 

@@ -12,7 +12,7 @@ rows: gains are paired, with a 90 % interval from 1,000 draws.
 - ``check``: the self-check alone; ``logprob``: minus the mean log-probability of the
   answer's tokens, where it is known; ``length``: the number of words of the answer.
 
-    python -m benchmarks.self_check [--sets] [--weight .5]
+    python -m benchmarks.scores --calls [--sets]
 
 Recordings of strong models are read from `../shared/data` if that exists. Their check
 is a yes or no in words, asked by another prompt than the guard's; for mathematics it is
@@ -21,10 +21,8 @@ P(True).
 
 from __future__ import annotations
 
-import argparse
 import json
 import math
-import sys
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -35,15 +33,20 @@ from benchmarks.scores import (
     DRAWS,
     SHARED,
     QuestionSet,
+    gain,
     length,
+    mean,
     own_sets,
+    shared_sets,
     show,
+    table_of_sets,
 )
 from snne_guard import score
-from snne_guard.evaluation import Recording, read_recordings
+from snne_guard.evaluation import Bootstrap, Recording, read_recordings
 from snne_guard.self_check import UNKNOWN, SelfCheck
 from snne_guard.types import BoolArray, FloatArray
 
+CHECK = SelfCheck()
 CALLS = (3, 4, 5, 7)
 PAPER = {"paper 7": 6, "paper 11": 10}  # samples beside the answer
 
@@ -58,7 +61,9 @@ class CheckedSet:
 
 def checked_sets() -> Iterator[CheckedSet]:
     """Yield the sets whose recordings have a self-check."""
-    for questions in _strong():
+    for questions in shared_sets():
+        if not questions.group.startswith("strong"):
+            continue
         extra = [row.extra for row in questions.rows]
         if "p_true" in extra[0]:
             p = [math.exp(each["p_true"]) for each in extra]
@@ -72,19 +77,6 @@ def checked_sets() -> Iterator[CheckedSet]:
         if questions.group.endswith("near greedy") and any(known):
             p = [UNKNOWN if each is None else each for each in known]
             yield CheckedSet(questions, np.array(p))
-
-
-def _strong() -> Iterator[QuestionSet]:
-    for file, group in (
-        ("strong_short.jsonl", "strong models, short answers"),
-        ("strong_math.jsonl", "strong models, mathematics"),
-    ):
-        by_set: defaultdict[str, list[Recording]] = defaultdict(list)
-        if (SHARED / file).exists():
-            for row in read_recordings(SHARED / file):
-                by_set[str(row.extra["dataset"])].append(row)
-        for name, rows in by_set.items():
-            yield QuestionSet(name, group, rows)
 
 
 def _qwen() -> Iterator[CheckedSet]:
@@ -115,24 +107,20 @@ def _share_of_yes(first_token: Mapping[str, float]) -> float:
 # -- Uncertainties ---------------------------------------------------------------------
 
 
-def uncertainties(checked: CheckedSet, check: SelfCheck) -> dict[str, FloatArray]:
+def uncertainties(checked: CheckedSet) -> dict[str, FloatArray]:
     """Return every recipe's uncertainty of each answer of a set."""
     rows = checked.questions.rows
     least = min(len(row.samples) for row in rows)
     found: dict[str, FloatArray] = {}
     for name, samples in PAPER.items():
         if samples <= least:
-            found[name] = np.array([_paper(row, samples) for row in rows])
+            found[name] = np.array([paper(row.samples[:samples]) for row in rows])
     for calls in CALLS:
         if calls - 1 <= least:
-            found[str(calls)] = _disagreement(rows, calls - 1)
+            found[str(calls)] = _disagreements(rows, calls - 1)
         if calls - 2 <= least:
-            mixed = [
-                check.uncertainty(disagreement=u, p_correct=p)
-                for u, p in zip(
-                    _disagreement(rows, calls - 2), checked.p_correct, strict=True
-                )
-            ]
+            us = zip(_disagreements(rows, calls - 2), checked.p_correct, strict=True)
+            mixed = [CHECK.uncertainty(disagreement=u, p_correct=p) for u, p in us]
             found[f"{calls}+check"] = np.array(mixed)
     found["check"] = 1.0 - checked.p_correct
     found["length"] = np.array([length(row) for row in rows])
@@ -142,51 +130,44 @@ def uncertainties(checked: CheckedSet, check: SelfCheck) -> dict[str, FloatArray
     return found
 
 
-def _paper(row: Recording, samples: int) -> float:
-    similarity = "rouge_l_paper"
-    return score(
-        row.samples[:samples],
-        include_answer=False,
-        method="snne",
-        similarity=similarity,
-    ).value
+def _disagreements(rows: Sequence[Recording], samples: int) -> FloatArray:
+    return np.array([disagreement(row, row.samples[:samples]) for row in rows])
 
 
-def _disagreement(rows: Sequence[Recording], samples: int) -> FloatArray:
-    sets = ([row.main_answer, *row.samples[:samples]] for row in rows)
-    asked = zip(sets, rows, strict=True)
-    scored = (score(s, question=row.question, method="snne") for s, row in asked)
+def disagreement(row: Recording, samples: Sequence[str | None]) -> float:
+    """Return ``u`` of the answer and those samples that say something."""
+    drawn = [text for text in samples if text is not None and text.strip()]
+    made = score([row.main_answer, *drawn], question=row.question, method="snne")
     # A set that cannot be scored is never taken for certainty.
-    us = [1.0 if each.uncertainty is None else each.uncertainty for each in scored]
-    return np.array(us)
+    return 1.0 if made.uncertainty is None else made.uncertainty
+
+
+def paper(samples: Sequence[str]) -> float:
+    """Return SNNE of the samples alone."""
+    return score(
+        samples, include_answer=False, method="snne", similarity="rouge_l_paper"
+    ).value
 
 
 # -- Tables ----------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Ranked:
-    """AUROC of each recipe on a set: of all questions, and of each draw of them."""
-
-    point: dict[str, float]
-    draws: dict[str, FloatArray]
-
-
-def ranked(
-    checked: CheckedSet,
-    found: Mapping[str, FloatArray],
-    times: Mapping[str, FloatArray],
-) -> Ranked:
+def ranked(checked: CheckedSet, times: Mapping[str, FloatArray]) -> Bootstrap:
     """Return the AUROC of each recipe; ``times``: how often a draw has a question."""
     questions = checked.questions
     weights = np.stack([times[str(row.question)] for row in questions.rows], axis=1)
     wrong = questions.right == 0
     once = np.ones((1, len(questions.rows)))
-    point, draws = {}, {}
-    for name, u in found.items():
-        point[name] = float(auroc_draws(u, wrong, once)[0])
-        draws[name] = auroc_draws(u, wrong, weights)
-    return Ranked(point, draws)
+    found = uncertainties(checked)
+    return Bootstrap(
+        points={
+            name: {"auroc": float(auroc_draws(u, wrong, once)[0])}
+            for name, u in found.items()
+        },
+        draws={
+            name: {"auroc": auroc_draws(u, wrong, weights)} for name, u in found.items()
+        },
+    )
 
 
 def auroc_draws(u: FloatArray, wrong: BoolArray, times: FloatArray) -> FloatArray:
@@ -200,29 +181,8 @@ def auroc_draws(u: FloatArray, wrong: BoolArray, times: FloatArray) -> FloatArra
     return value
 
 
-def mean(sets: Sequence[Ranked], name: str) -> str:
-    """Return a recipe's mean AUROC, a dash where some set does not have it."""
-    known = [each.point[name] for each in sets if name in each.point]
-    return f"{np.mean(known):.3f}" if len(known) == len(sets) else "-"
-
-
-def gain(sets: Sequence[Ranked], name: str, over: str) -> str:
-    """Return a recipe's mean gain over another, with its interval."""
-    if not all(name in each.point and over in each.point for each in sets):
-        return "-"
-    point = np.mean([each.point[name] - each.point[over] for each in sets])
-    drawn = np.nanmean([each.draws[name] - each.draws[over] for each in sets], axis=0)
-    low, high = np.quantile(drawn, [0.05, 0.95])
-    return f"{point:+.3f} [{low:+.3f}, {high:+.3f}]"
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Print the tables; return the exit status."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--sets", action="store_true", help="print every set too")
-    parser.add_argument("--weight", type=float, default=SelfCheck().weight)
-    options = parser.parse_args(arguments)
-    check = SelfCheck(weight=options.weight)
+def compare_calls(*, every_set: bool) -> None:
+    """Print the tables."""
     groups: defaultdict[str, list[CheckedSet]] = defaultdict(list)
     for checked in checked_sets():
         if checked.questions.counts:
@@ -230,7 +190,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     random = np.random.default_rng(0)
     recipes = [*PAPER, *(f"{n}{kind}" for n in CALLS for kind in ("", "+check"))]
     recipes += ["check", "logprob", "length"]
-    by_group: dict[str, dict[str, Ranked]] = {}
+    by_group: dict[str, dict[str, Bootstrap]] = {}
     for group, sets in groups.items():
         asked = sorted(
             {str(row.question) for each in sets for row in each.questions.rows}
@@ -238,49 +198,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
         picks = random.multinomial(
             len(asked), np.full(len(asked), 1 / len(asked)), size=DRAWS
         )
-        times = {
-            question: picks[:, place].astype(float)
-            for place, question in enumerate(asked)
-        }
+        times = dict(zip(asked, picks.T.astype(float), strict=True))
         by_group[group] = {
-            each.questions.name: ranked(each, uncertainties(each, check), times)
-            for each in sets
+            each.questions.name: ranked(each, times) for each in sets
         }
-    show(
-        [
-            ["answers", "sets", *recipes],
-            *(
-                [group, len(sets), *(mean([*sets.values()], name) for name in recipes)]
-                for group, sets in by_group.items()
-            ),
-        ]
-    )
+    rows: list[list[object]] = [["answers", "sets", *recipes]]
+    for group, found in by_group.items():
+        rows.append([group, len(found), *(mean(found.values(), r) for r in recipes)])
+    show(rows)
     print()
     gains = [(f"{n}+check", str(n)) for n in CALLS]
     gains += [("4+check", "paper 7"), ("5+check", "paper 7"), ("7+check", "paper 11")]
-    show(
-        [
-            ["answers", *(f"{name} over {over}" for name, over in gains)],
-            *(
-                [group, *(gain([*sets.values()], *pair) for pair in gains)]
-                for group, sets in by_group.items()
-            ),
-        ]
-    )
-    if options.sets:
-        print()
-        show(
-            [
-                ["set", *recipes],
-                *(
-                    [f"{group}: {name}", *(mean([each], recipe) for recipe in recipes)]
-                    for group, sets in by_group.items()
-                    for name, each in sets.items()
-                ),
-            ]
-        )
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    rows = [["answers", *(f"{name} over {over}" for name, over in gains)]]
+    for group, found in by_group.items():
+        rows.append([group, *(gain(found.values(), *pair) for pair in gains)])
+    show(rows)
+    if every_set:
+        table_of_sets(by_group, recipes)
