@@ -199,9 +199,7 @@ def compare_calls(*, every_set: bool) -> None:
             len(asked), np.full(len(asked), 1 / len(asked)), size=DRAWS
         )
         times = dict(zip(asked, picks.T.astype(float), strict=True))
-        by_group[group] = {
-            each.questions.name: ranked(each, times) for each in sets
-        }
+        by_group[group] = {each.questions.name: ranked(each, times) for each in sets}
     rows: list[list[object]] = [["answers", "sets", *recipes]]
     for group, found in by_group.items():
         rows.append([group, len(found), *(mean(found.values(), r) for r in recipes)])

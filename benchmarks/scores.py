@@ -249,7 +249,7 @@ def gain(sets: Iterable[Bootstrap], name: str, over: str = "paper") -> str:
         return "-"
     points = [one.points[name]["auroc"] - one.points[over]["auroc"] for one in found]
     draws = [one.draws[name]["auroc"] - one.draws[over]["auroc"] for one in found]
-    low, high = np.nanquantile(np.nanmean(draws, axis=0), [0.05, 0.95])
+    low, high = np.nanquantile(np.mean(draws, axis=0), [0.05, 0.95])
     return f"{np.mean(points):+.3f} [{low:+.3f}, {high:+.3f}]"
 
 

@@ -196,9 +196,7 @@ _ALL = {
         "kle_matern", partial(kle, kernel=partial(matern_kernel, normalised=True))
     ),
     # Every pair an edge of 1: the code for graphs without weights.
-    "kle_heat_unweighted": _reading(
-        "kle_heat", lambda graph: kle(np.ones_like(graph))
-    ),
+    "kle_heat_unweighted": _reading("kle_heat", lambda graph: kle(np.ones_like(graph))),
     "kle_heat_confidence": _reading(
         "kle_heat",
         lambda entailment: kle(confidence_weights(entailment)),

@@ -44,7 +44,9 @@ def as_numbers(
         raise InputError(msg)
     wrong = floats[~((floats >= least) & (floats <= most))]
     if wrong.size:
-        msg = f"expected {what} in [{least:.3g}, {most:.3g}], got {wrong[0]}"
+        # Shown without the slack for rounding; + 0.0 makes 0 of -0.
+        limits = [f"{round(limit, 2) + 0.0:.3g}" for limit in (least, most)]
+        msg = f"expected {what} in [{', '.join(limits)}], got {wrong[0]}"
         raise InputError(msg)
     return floats
 

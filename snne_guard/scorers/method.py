@@ -147,11 +147,13 @@ class Method:
         Raises:
             InputError: The value lies outside the limits.
         """
-        limits = self.bounds(n, tau=tau)
-        if n < 2 or limits is None:  # noqa: PLR2004 - one answer cannot differ
+        if n < 2:  # noqa: PLR2004 - one answer cannot differ
             return None
         if self.mapping is not None:
             return self.mapping(value, n, tau=tau)
+        limits = self.bounds(n, tau=tau)
+        if limits is None:
+            return None
         low, high = limits
         slack = _ROUNDING * max(1.0, abs(low), abs(high))
         if not low - slack <= value <= high + slack:

@@ -6,7 +6,6 @@ import math
 import sys
 from typing import Any
 
-import numpy as np
 import pytest
 
 from snne_guard.decision import drift

@@ -64,11 +64,12 @@ def test_arrays(function: Callable[..., Any], arguments: Any, says: str) -> None
 
 @pytest.mark.parametrize("tau", [0, NAN, math.inf, "1", None, True, HUGE, 1j])
 def test_tau(tau: Any) -> None:
-    for call in (
+    calls: list[Callable[[], object]] = [
         lambda: snne(SIMILARITY, tau=tau),
         lambda: wsnne(SIMILARITY, MEANS, tau=tau),
         lambda: uncertainty(-1.7, 3, tau=tau),
-    ):
+    ]
+    for call in calls:
         with pytest.raises(ConfigurationError, match="tau"):
             call()
 

@@ -12,6 +12,7 @@ from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.scorers import METHODS, Method, resolve_method
 from tests.scorers.support import Recorded, response_set, same
 
+
 @pytest.mark.parametrize("name", METHODS)
 def test_what_a_method_declares_is_what_it_takes(name: str) -> None:
     method, built = METHODS[name], response_set()

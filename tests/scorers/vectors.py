@@ -94,7 +94,9 @@ def numbers_met(method: Method, kind: str, *path: str) -> int:
         for key in path:
             found = "none" if isinstance(found, str) else found.get(key, "none")
         if found == "inf" and path[-1].startswith("tau="):
-            found = float("inf")  # the formula's own; elsewhere a probability underflowed
+            found = float(
+                "inf"
+            )  # the formula's own; elsewhere a probability underflowed
         if isinstance(found, str):
             continue
         got = method.compute(inputs_of(case, similarity=similarity_for(case, kind)))
