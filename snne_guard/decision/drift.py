@@ -21,10 +21,9 @@ class DriftReport:
     """How new uncertainties compare with those that a calibration was made from.
 
     Attributes:
-        n_reference: Graded answers of the calibration that have a score.
         n: New answers that have a score.
-        statistic: Largest distance between the two cumulative distributions, in [0, 1].
-        p_value: Probability of such a distance or a larger one without drift.
+        p_value: Probability of a distance between the two like this or larger without
+            drift.
         drifted: Whether the p-value is below the level of the test.
         mean_reference: Mean ``u`` of the calibration's answers.
         mean: Mean ``u`` of the new answers.
@@ -33,9 +32,7 @@ class DriftReport:
         accepted: Share of the new scored answers that it accepts.
     """
 
-    n_reference: int
     n: int
-    statistic: float
     p_value: float
     drifted: bool
     mean_reference: float
@@ -103,9 +100,7 @@ def drift(
     test = scipy_stats().ks_2samp(reference, new, method="asymp")
     limit = calibration.threshold.value
     return DriftReport(
-        n_reference=len(reference),
         n=len(new),
-        statistic=float(test.statistic),
         p_value=float(test.pvalue),
         drifted=bool(test.pvalue < level),
         mean_reference=float(reference.mean()),

@@ -44,11 +44,6 @@ def test_semantic_entropy_is_wsnne(
     assert got == pytest.approx(semantic_entropy(partition, logprobs), abs=1e-9)
 
 
-def test_without_the_diagonal_a_cluster_of_one_makes_it_infinite() -> None:
-    matrix = of_clusters([0, 0, 1], [1.0] * 3, 1.0)
-    assert snne(matrix, include_self=False) == math.inf
-
-
 @given(similarities(), st.sampled_from([1e2, 1e4, 1e6]))
 def test_a_large_tau_ranks_as_deg_and_lex_sim_do(
     matrix: FloatArray, tau: float
