@@ -155,7 +155,7 @@ def workers() -> bool:
         for _ in range(ROUNDS)
     ]
     plain, one, two = map(median, zip(*rounds, strict=True))
-    fits = one <= MOST_ONE * plain and two * LEAST_TWO <= one
+    fits: bool = one <= MOST_ONE * plain and two * LEAST_TWO <= one
     print(
         f"{QUESTIONS} questions: this process {plain:.1f} s; one worker of Ray "
         f"{one:.1f} s, x {one / plain:.2f} (at most {MOST_ONE}); two {two:.1f} s, "
