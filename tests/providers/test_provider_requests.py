@@ -197,9 +197,6 @@ def test_of_every_class_it_is_known_whether_it_acts_or_retries(name: str) -> Non
 
 
 ODD: dict[str, Any] = {
-    "langchain_openai.ChatOpenAI": {
-        "extra_body": {"temperature": 0.0, "n": 3, "seed": 5}
-    },
     "langchain_google_genai.ChatGoogleGenerativeAI": {
         "generation_config": {"temperature": 0.0, "candidate_count": 2, "top_k": 3}
     },
@@ -222,10 +219,6 @@ async def test_samples_are_hot_wherever_the_user_set_the_temperature(name: str) 
 
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}}
 FORMS: dict[str, tuple[str, dict[str, Any]]] = {
-    "langchain_openai.ChatOpenAI": (
-        "response_format",
-        {"extra_body": {"response_format": {"type": "json_object"}}},
-    ),
     "langchain_anthropic.ChatAnthropic": (
         "output_config.format",
         {"output_config": {"format": {"type": "json_schema", "schema": SCHEMA}}},

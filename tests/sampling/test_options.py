@@ -24,7 +24,6 @@ def test_a_sample_is_the_user_s_request_at_another_temperature() -> None:
         "max_tokens": 7,
         "stop": ["."],
         "tools": [{"type": "function"}],
-        "reasoning_effort": "low",
         "response_format": {"type": "json_object"},
     }
     left_out = {
@@ -37,13 +36,9 @@ def test_a_sample_is_the_user_s_request_at_another_temperature() -> None:
         "metadata": {"user": "7"},
         "prediction": {},
     }
-    sample = options_for(SAMPLE, {**body, **left_out}, temperature=0.7)
-    assert sample == {**body, "temperature": 0.7}
-
-
-def test_a_sample_is_not_stored() -> None:
-    for body in ({"store": True}, {"store": None}):
-        assert options_for(SAMPLE, body, temperature=None) == {"store": False}
+    user = {**body, **left_out, "store": True}
+    sample = options_for(SAMPLE, user, temperature=0.7)
+    assert sample == {**body, "temperature": 0.7, "store": False}
 
 
 def test_a_self_check_has_neither_tools_nor_schema_nor_stop_texts() -> None:
