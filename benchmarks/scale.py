@@ -36,7 +36,7 @@ import numpy as np
 from benchmarks._upstream import Upstream
 from snne_guard import SNNEGuard
 from snne_guard.distributed import record_file
-from snne_guard.evaluation.record import RecordingFile, record
+from snne_guard.evaluation.record import RecordingFile, RecordingRun, record
 from snne_guard.evaluation.recordings import Question
 from snne_guard.types import Assessment
 
@@ -182,27 +182,19 @@ def recorded(n: int, n_workers: int) -> float:
         path = Path(folder) / "recording.jsonl"
         with RecordingFile(path, settings=SETTINGS) as file:
             start = time.perf_counter()
+            run = RecordingRun(questions, file, n_samples=SAMPLES)
             if n_workers:
-                tally = record_file(
-                    questions,
-                    file,
-                    n_samples=SAMPLES,
+                record_file(
+                    run,
                     model=Upstream,
                     workers=n_workers,
                     max_concurrency=IN_FLIGHT,
                 )
             else:
-                run = record(
-                    questions,
-                    ask,
-                    file,
-                    n_samples=SAMPLES,
-                    max_concurrency=IN_FLIGHT,
-                )
-                tally = asyncio.run(run)
+                asyncio.run(record(run, ask, max_concurrency=IN_FLIGHT))
             seconds = time.perf_counter() - start
-    if tally.recorded != n:
-        msg = f"expected {n} questions to be recorded, got {tally}"
+    if run.recorded != n:
+        msg = f"expected {n} questions to be recorded, got {run.recorded}"
         raise RuntimeError(msg)
     return seconds
 

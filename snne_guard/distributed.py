@@ -15,11 +15,9 @@ from snne_guard.errors import MissingExtraError
 from snne_guard.evaluation.record import (
     DRAWN,
     RecordingFile,
-    Tally,
+    RecordingRun,
     drawn_fields,
     failure,
-    known,
-    left_to_ask,
 )
 from snne_guard.evaluation.recordings import Question, Recording
 from snne_guard.evaluation.scored import score_fields, score_recording
@@ -163,66 +161,41 @@ def score(
     )
 
 
-def record_file(
-    questions: Sequence[Question],
-    file: RecordingFile,
-    *,
-    n_samples: int,
-    retry_failed: bool = False,
-    max_requests: int | None = None,
-    requests_each: int = 1,
-    on_done: Callable[[Tally], object] = lambda _: None,
-    **options: Any,  # noqa: ANN401 - of record
-) -> Tally:
-    """Draw on Ray what a file does not have yet, a line as each question arrives.
+def record_file(run: RecordingRun, **options: Any) -> None:  # noqa: ANN401 - of record
+    """Draw what is left of a run on Ray, a line as each question arrives.
 
-    The options are those of ``snne_guard.evaluation.record.record``, and those of
-    ``record`` above. Workers hand over what they have in hand where a run stops early;
-    it is drawn again.
+    The options are those of ``record``. Workers hand over what they have in hand where
+    a run stops early; it is drawn again.
     """
     ray = _ray()
     import pyarrow as pa
 
-    tally = Tally()
-    asked, stopped = left_to_ask(
-        questions,
-        file,
-        tally,
-        retry_failed=retry_failed,
-        max_requests=max_requests,
-        requests_each=requests_each,
+    left = {question.id: question for question in run.left}
+    if not left:
+        return
+    if not ray.is_initialized():
+        ray.init(log_to_driver=False, logging_level="error")
+    logging.getLogger("ray.data").setLevel(logging.ERROR)
+    ray.data.DataContext.get_current().enable_progress_bars = False
+    table = pa.table(
+        {
+            "id": list(left),
+            "question": [each.question for each in left.values()],
+            "context": pa.array([q.context for q in left.values()], pa.string()),
+        }
     )
-    left = {question.id: question for question in asked}
-    if left:
-        if not ray.is_initialized():
-            ray.init(log_to_driver=False, logging_level="error")
-        logging.getLogger("ray.data").setLevel(logging.ERROR)
-        ray.data.DataContext.get_current().enable_progress_bars = False
-        table = pa.table(
-            {
-                "id": list(left),
-                "question": [each.question for each in left.values()],
-                "context": pa.array([q.context for q in left.values()], pa.string()),
-            }
-        )
-        rows = record(
-            ray.data.from_arrow(table),
-            samples=n_samples,
-            settings=file.settings,
-            **options,
-        )
-        for row in rows.iter_rows():
-            drawn, error = _as_written(row, file), row["error"]
-            file.write(left[row["id"]], drawn, error=error)
-            cost = Cost(**drawn["drawn"]["cost"]) if drawn else None
-            tally.count(cost, error=error)
-            tally.stop_if_down(error)
-            on_done(tally)
-            if tally.stopped:
-                break
-    tally.stopped = tally.stopped or stopped
-    file.forget_recorded_failures()
-    return tally
+    rows = record(
+        ray.data.from_arrow(table),
+        samples=run.n_samples,
+        settings=run.file.settings,
+        **options,
+    )
+    for row in rows.iter_rows():
+        drawn = _as_written(row, run.file)
+        cost = Cost(**drawn["drawn"]["cost"]) if drawn else None
+        run.write(left[row["id"]], drawn, cost=cost, error=row["error"])
+        if run.is_down:
+            break
 
 
 class _Recorder:
@@ -276,9 +249,6 @@ class _Recorder:
             except Exception as raised:  # noqa: BLE001 - the next question may succeed
                 drawn = raised
         fields = drawn_fields(drawn, settings=self._settings)
-        if fields and not isinstance(drawn, Exception):
-            # All counts: where one is left out, a table has a null, which is no 0.
-            fields["drawn"]["draws"] = [draw.to_dict() for draw in drawn.draws]
         error = failure(drawn, n_samples=self._guard.settings.n_samples)
         return {"id": None if key is None else str(key), **fields, "error": error}
 
@@ -344,11 +314,10 @@ def _as_written(row: Mapping[str, Any], file: RecordingFile) -> dict[str, Any]:
     if row["main_answer"] is None:
         return {}
     fields = {name: row[name] for name in row if name in DRAWN}
-    drawn = {**fields["drawn"], "draws": [*map(known, fields["drawn"]["draws"])]}
     if fields["self_check"] is None:
         del fields["self_check"]
     shard = {} if file.shard is None else {"shard": file.shard}
-    return {**fields, "settings": file.settings, "drawn": {**shard, **drawn}}
+    return {**fields, "settings": file.settings, "drawn": {**shard, **fields["drawn"]}}
 
 
 def _scored(table: pa.Table, **options: Any) -> pa.Table:  # noqa: ANN401 - of score

@@ -15,7 +15,7 @@ from benchmarks.paper.questions import Chosen
 from snne_guard.cli.models import chat_model
 from snne_guard.errors import InputError
 from snne_guard.evaluation import Question, squad_f1
-from snne_guard.evaluation.record import RecordingFile, Tally, keep, record
+from snne_guard.evaluation.record import RecordingFile, RecordingRun, record
 from snne_guard.sampling.huggingface import (
     Completion,
     GenerationSettings,
@@ -82,7 +82,12 @@ class Run:
         }
 
 
-def draw(run: Run, chosen: Chosen, path: Path, **settings: Any) -> Tally:  # noqa: ANN401 - JSON
+def draw(
+    run: Run,
+    chosen: Chosen,
+    path: Path,
+    **settings: Any,  # noqa: ANN401 - JSON
+) -> RecordingRun:
     """Draw what the file does not have yet.
 
     Args:
@@ -100,7 +105,7 @@ def draw(run: Run, chosen: Chosen, path: Path, **settings: Any) -> Tally:  # noq
 # -- A model that is served, or embedded -----------------------------------------------
 
 
-def draw_served(run: Run, chosen: Chosen, file: RecordingFile) -> Tally:
+def draw_served(run: Run, chosen: Chosen, file: RecordingFile) -> RecordingRun:
     """Send each prompt as a user's message, to any model of the commands."""
     from snne_guard.langchain import SNNEGuard
 
@@ -125,7 +130,9 @@ def draw_served(run: Run, chosen: Chosen, file: RecordingFile) -> Tally:
         answer = made.answer and replace(made.answer, text=made.answer.text.strip())
         return replace(made, answer=answer, samples=(*samples,))
 
-    return asyncio.run(record(chosen.questions, ask, file, n_samples=run.samples))
+    drawing = RecordingRun(chosen.questions, file, n_samples=run.samples)
+    asyncio.run(record(drawing, ask))
+    return drawing
 
 
 # -- A model of Hugging Face, by completion --------------------------------------------
@@ -143,25 +150,21 @@ def load(name: str) -> HuggingFaceModel:
 
 def draw_here(
     run: Run, model: HuggingFaceModel, chosen: Chosen, file: RecordingFile
-) -> Tally:
+) -> RecordingRun:
     """Continue each prompt as it is, without a chat template.
 
     Each line has also what EigenScore and pTrue need: the hidden state of the last
     token of each reply at the last layer, and how likely the model calls the answer
     true, after the examples.
     """
-    tally = Tally(known=sum(question.id in file.ids for question in chosen.questions))
-    seen = file.passed_over(retry_failed=False)
+    drawing = RecordingRun(chosen.questions, file, n_samples=run.samples)
     fitting: list[Question] = []
-    for question in chosen.questions:
-        if question.id in seen:
-            continue
+    for question in drawing.left:
         if _fits(model, question):
             fitting.append(question)
         else:
             why = "the prompt is too long for the model"
-            file.write(question, {}, error=why)
-            tally.count(None, error=why)
+            drawing.write(question, {}, cost=None, error=why)
     few_shot = _p_true_examples(run, model, chosen.for_p_true) if fitting else ""
     for question, replies in _replies(run, model, fitting):
         extra = {
@@ -178,8 +181,8 @@ def draw_here(
             cost=_cost(replies),
         )
         asked = replace(question, extra=extra)
-        keep(asked, made, file, tally, n_samples=len(samples))
-    return tally
+        drawing.keep(asked, made)
+    return drawing
 
 
 def _fits(model: HuggingFaceModel, question: Question) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from statistics import mean, stdev
@@ -21,7 +21,6 @@ from snne_guard.evaluation import (
     read_recordings,
     resolve_grader,
 )
-from snne_guard.evaluation.evaluate import with_token_importance
 from snne_guard.evaluation.results import TITLES
 from snne_guard.similarity import CrossEncoder
 
@@ -97,7 +96,7 @@ def compare(
     if grader is not None:
         rows = [replace(row, label=None) for row in rows]  # a label would go first
     if cross_encoder is not None:
-        rows = list(with_token_importance(rows, CrossEncoder(cross_encoder)))
+        rows = list(_with_token_importance(rows, CrossEncoder(cross_encoder)))
     return evaluate(
         rows,
         methods=methods,
@@ -105,6 +104,20 @@ def compare(
         grader=None if grader is None else resolve_grader(grader),
         **{"draws": 1, **options},
     )
+
+
+def _with_token_importance(
+    recordings: Iterable[Recording], model: CrossEncoder
+) -> Iterator[Recording]:
+    """Yield recordings with the importance of the tokens that ``record`` has kept."""
+    for row in recordings:
+        main, samples = row.extra.get("main_tokens"), row.extra.get("tokens")
+        if not (isinstance(main, list) and isinstance(samples, list)):
+            yield row
+            continue
+        texts = (main, *samples)
+        weights = [one and model.token_importance(row.question, one) for one in texts]
+        yield replace(row, extra={**row.extra, "token_importance": weights})
 
 
 def tables(evaluations: Mapping[str, Evaluation]) -> Iterable[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ import typer
 from snne_guard.cli.console import note
 from snne_guard.errors import ConfigurationError, MissingExtraError
 from snne_guard.evaluation.batch import Exchanges, digest, record_in_batches, replay
-from snne_guard.evaluation.record import RecordingFile, Tally
+from snne_guard.evaluation.record import RecordingRun
 from snne_guard.evaluation.recordings import Question
 from snne_guard.text import without_secrets
 from snne_guard.types import Assessment
@@ -26,21 +26,15 @@ __all__ = ["record_by_batch"]
 
 
 def record_by_batch(
-    guard: SNNEGuard,
-    questions: Iterable[Question],
-    file: RecordingFile,
-    *,
-    messages: Sequence[tuple[str, str]],
-    **limits: Any,  # noqa: ANN401 - passed on
-) -> Tally:
-    """Record what a file does not have yet through OpenAI's batches.
+    guard: SNNEGuard, run: RecordingRun, *, messages: Sequence[tuple[str, str]]
+) -> None:
+    """Record what is left of a run through OpenAI's batches.
 
     Args:
         guard: Stands around a ``ChatOpenAI``.
-        questions: What to ask.
-        file: Where to write; its settings, path and shard tell one run from another.
+        run: The questions, and where to write; settings, path and shard of the file
+            tell one run from another.
         messages: What is said before each question.
-        **limits: Options of ``record_in_batches``.
 
     Raises:
         ConfigurationError: No key is set.
@@ -63,20 +57,19 @@ def record_by_batch(
     if client is None:
         msg = "expected a key in OPENAI_API_KEY, but it is not set"
         raise ConfigurationError(msg)
+    file = run.file
     place = str(file.path.resolve())
-    run = digest(json.dumps([file.settings, place, file.shard], sort_keys=True))
+    tag = digest(json.dumps([file.settings, place, file.shard], sort_keys=True))
     with TemporaryFile() as stream:
-        exchanges = Exchanges(stream)
+        exchanges = Exchanges(stream, run)
         http = openai.DefaultHttpxClient(transport=ReplayTransport(exchanges))
         replaying = client.with_options(http_client=http, max_retries=0)
         try:
-            return record_in_batches(
-                questions,
+            record_in_batches(
+                run,
                 _assess_with(replaying, guard, exchanges, messages),
-                file,
                 exchanges=exchanges,
-                batches=BatchApi(client, run=run, tell=note),
-                **limits,
+                batches=BatchApi(client, run=tag, tell=note),
             )
         except (openai.OpenAIError, httpx2.HTTPError) as error:
             kind, why = type(error).__name__, without_secrets(str(error))

@@ -15,10 +15,9 @@ from rich.table import Table
 from snne_guard.cli import options
 from snne_guard.cli.console import check_outputs, progress
 from snne_guard.cli.models import named_grader
-from snne_guard.evaluation import Evaluation, read_labelled, to_html
+from snne_guard.evaluation import Evaluation, read_labelled
 from snne_guard.evaluation import evaluate as evaluate_recordings
 from snne_guard.evaluation.label import labels_path
-from snne_guard.evaluation.report import check_report_packages
 from snne_guard.evaluation.results import TITLES, RecipeComparison
 from snne_guard.files import replace_file
 from snne_guard.text import printable
@@ -44,8 +43,8 @@ def evaluate(
     similarity: Annotated[
         str | None,
         typer.Option(
-            help="What compares answers, separated by commas: content_f1, rouge_l, "
-            "exact, nli:MODEL, embedding:MODEL, ..."
+            help="What compares answers: content_f1, rouge_l, exact, nli:MODEL, "
+            "embedding:MODEL, ... By default what each method takes."
         ),
     ] = None,
     without_answer: options.WithoutAnswer = False,
@@ -82,8 +81,8 @@ def evaluate(
 
     Exit status: 0 all files were ranked; 2 wrong usage, or a file cannot be ranked.
     """
-    if html is not None:
-        check_report_packages()
+    if html is not None:  # a missing package ends it before anything is computed
+        from snne_guard.evaluation.report import to_html
     files = [*dict.fromkeys(files)]
     check_outputs([*files, *map(labels_path, files)], json_file, html)
     judge = named_grader(grader, base_url=base_url)
@@ -92,7 +91,7 @@ def evaluate(
         evaluation = evaluate_recordings(
             progress(read_labelled(file), what="scoring"),
             methods=methods,
-            similarity=None if similarity is None else similarity.split(","),
+            similarity=similarity,
             include_answer=not without_answer,
             samples=samples,
             grader=judge,

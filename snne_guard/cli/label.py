@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -13,14 +12,9 @@ from rich.prompt import Prompt
 from rich.rule import Rule
 from rich.text import Text
 
-from snne_guard.evaluation import Label, Recording, read_labels, read_recordings
+from snne_guard.evaluation import Recording, read_labels, read_recordings
 from snne_guard.evaluation.jsonl import AppendFile
-from snne_guard.evaluation.label import (
-    answer_digest,
-    is_labelled,
-    labels_path,
-    random_order,
-)
+from snne_guard.evaluation.label import answer_digest, labels_path, random_order
 from snne_guard.text import printable
 
 __all__ = ["label"]
@@ -55,9 +49,10 @@ def label(
     path = labels_path(recording)
     with AppendFile(path) as file:
         labels = read_labels(path)
-        left = [row for row in rows if not is_labelled(row, labels)]
+        left = [row for row in rows if answer_digest(row) not in labels]
         _ask(Console(), file, labels, random_order(left))
-    given = [labels[row.id].label for row in rows if is_labelled(row, labels)]
+    digests = map(answer_digest, rows)
+    given = [labels[digest] for digest in digests if digest in labels]
     typer.echo(f"right        {sum(given)}")
     typer.echo(f"wrong        {len(given) - sum(given)}")
     typer.echo(f"left         {len(rows) - len(given)}")
@@ -67,24 +62,23 @@ def label(
 def _ask(
     console: Console,
     file: AppendFile,
-    labels: dict[str, Label],
+    labels: dict[str, int],
     asked: Sequence[Recording],
 ) -> None:
     """Show answer after answer and write the label of each, until ``q``."""
     at = 0
     while at < len(asked):
-        row = asked[at]
+        row, digest = asked[at], answer_digest(asked[at])
         title = Text(f"{at + 1} of {len(asked)}")
         console.print(Rule(title, align="left", style="dim"))
-        _show(console, row, labels[row.id] if is_labelled(row, labels) else None)
+        _show(console, row, labels.get(digest))
         key = _key(console)
         if key == "q":
             return
         if key in _VERDICTS:
-            verdict = _VERDICTS[key]
-            labels[row.id] = Label(id=row.id, label=verdict, answer=answer_digest(row))
-            file.append(asdict(labels[row.id]))
-            console.print(Text(_WORDS[verdict], style="bold"))
+            labels[digest] = _VERDICTS[key]
+            file.append({"id": row.id, "label": labels[digest], "answer": digest})
+            console.print(Text(_WORDS[labels[digest]], style="bold"))
         at = max(0, at - 1) if key == "b" else at + 1
 
 
@@ -101,14 +95,14 @@ def _key(console: Console) -> str:
         return "q"
 
 
-def _show(console: Console, row: Recording, label: Label | None) -> None:
+def _show(console: Console, row: Recording, label: int | None) -> None:
     references = "\n".join(map(_lines, row.answers or ())) or "(it has no answer)"
     parts = {
         "Context": _lines(row.context) if row.context else None,
         "Question": _lines(row.question or "(there was none)"),
         "Reference": None if row.answers is None else references,
         "Answer": _lines(row.main_answer) or "(empty)",
-        "Label": None if label is None else _WORDS[label.label],
+        "Label": None if label is None else _WORDS[label],
     }
     for name, text in parts.items():
         if text is not None:

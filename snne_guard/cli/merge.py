@@ -34,7 +34,8 @@ def merge(
 
     All parts must have been drawn with the same settings, and no question may be in
     two of them; otherwise nothing is written. If something is missing, the rest is
-    written and the missing questions are named.
+    written and what is missing is named: with --questions each question, otherwise
+    only a shard that has nothing.
 
     Exit status: 0 everything is there; 1 something is missing; 2 wrong usage, or parts
     that do not fit together.
@@ -42,17 +43,10 @@ def merge(
     inputs = [*parts, *([] if questions is None else [questions])]
     check_outputs(inputs, output)
     asked = None if questions is None else read_questions(questions)
-    merged = merge_recordings(parts, output, questions=asked)
-    typer.echo(f"{merged.n} questions from {merged.n_parts} files are in {output}")
-    if merged.missing_shards:
-        note(f"nothing is recorded of shards {', '.join(merged.missing_shards)}")
-    if merged.missing_ids:
-        named = map(repr, merged.missing_ids[:_SHOWN])
-        more = ", ..." if len(merged.missing_ids) > _SHOWN else ""
-        note(
-            f"{len(merged.missing_ids)} questions are missing: {', '.join(named)}{more}"
-        )
-    for path in merged.failures:
-        note(f"questions that failed are in {path}")
-    if merged.missing_shards or merged.missing_ids or merged.failures:
+    n, missing = merge_recordings(parts, output, questions=asked)
+    typer.echo(f"{n} questions from {len(parts)} files are in {output}")
+    if missing:
+        named = map(repr, missing[:_SHOWN])
+        more = ", ..." if len(missing) > _SHOWN else ""
+        note(f"{len(missing)} are missing: {', '.join(named)}{more}")
         raise typer.Exit(1)

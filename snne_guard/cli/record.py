@@ -23,7 +23,7 @@ from snne_guard.cli.recording import (
 from snne_guard.cli.render import cost_in_words
 from snne_guard.distributed import record_file
 from snne_guard.errors import ConfigurationError
-from snne_guard.evaluation.record import RecordingFile
+from snne_guard.evaluation.record import RecordingFile, RecordingRun
 from snne_guard.evaluation.record import record as draw
 from snne_guard.evaluation.recordings import Question, read_questions
 from snne_guard.self_check import SelfCheck
@@ -161,13 +161,13 @@ def record(
         view_names, samples=samples, takes_n=capabilities(chat).n
     )
     if dry_run:
-        known: set[str] = set()
         if output.exists():
             with RecordingFile(output, settings=settings) as file:
-                known = file.passed_over(retry_failed=retry_failed)
-        left = (question for question in asked if question.id not in known)
+                asked = RecordingRun(
+                    asked, file, n_samples=samples, retry_failed=retry_failed
+                ).left
         lines = dry_run_lines(
-            ([*before, ("human", question.prompt)] for question in left),
+            ([*before, ("human", question.prompt)] for question in asked),
             sampling=sampling,
             self_check=self_check,
             max_tokens=settings.get("max_tokens"),
@@ -182,31 +182,31 @@ def record(
     with RecordingFile(output, settings=settings, shard=shard) as file:
         try:
             with progress_shown() as show:
-                limits: dict[str, Any] = {
-                    "n_samples": samples,
-                    "retry_failed": retry_failed,
-                    "max_requests": max_requests,
-                    "requests_each": 1 + len(sampling) + self_check,
-                    "on_done": show,
-                }
+                run = RecordingRun(
+                    asked,
+                    file,
+                    n_samples=samples,
+                    retry_failed=retry_failed,
+                    max_requests=max_requests,
+                    requests_each=1 + len(sampling) + self_check,
+                    on_done=show,
+                )
                 if batch:
-                    tally = record_by_batch(
-                        guard, asked, file, messages=before, **limits
-                    )
+                    record_by_batch(guard, run, messages=before)
                 elif ray:
-                    limits |= {"model": make, "messages": before, "workers": ray}
-                    tally = record_file(asked, file, **guarding, **limits)
+                    record_file(
+                        run, model=make, messages=before, workers=ray, **guarding
+                    )
                 else:
-                    limits["max_concurrency"] = max_concurrency
-                    tally = asyncio.run(draw(asked, ask, file, **limits))
+                    asyncio.run(draw(run, ask, max_concurrency=max_concurrency))
         except KeyboardInterrupt:
             note("interrupted; the same command goes on")
             raise typer.Exit(_INTERRUPTED) from None
-        note(f"{counted(tally)}; {cost_in_words(tally.cost)}")
-        if tally.stopped:
-            note(tally.stopped)
+        note(f"{counted(run)}; {cost_in_words(run.cost)}")
+        if run.stopped:
+            note(run.stopped)
         name_failures(file)
-        complete = not (tally.stopped or tally.failed or file.failures.exists())
+        complete = not (run.stopped or file.failed())
     raise typer.Exit(0 if complete else 1)
 
 

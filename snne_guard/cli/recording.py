@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from rich.console import Console
 
 from snne_guard.cli.console import note
-from snne_guard.evaluation.record import RecordingFile, Tally
+from snne_guard.evaluation.record import RecordingFile, RecordingRun
 from snne_guard.self_check import SelfCheck
 from snne_guard.types import Cost, Prices
 from snne_guard.views import EXTRA_TOKENS, VIEWS, View, views_of_samples
@@ -87,19 +87,19 @@ def _tokens(messages: Sequence[Mapping[str, str]]) -> int:
 
 
 @contextmanager
-def progress_shown() -> Iterator[Callable[[Tally], None]]:
+def progress_shown() -> Iterator[Callable[[RecordingRun], None]]:
     """Yield what shows how far a run is: in place on a terminal, at times in a log."""
     console = Console(stderr=True)
     start = last = time.monotonic()
 
-    def show(tally: Tally) -> None:
+    def show(run: RecordingRun) -> None:
         nonlocal last
-        now, cost = time.monotonic(), tally.cost
+        now, cost = time.monotonic(), run.cost
         seconds = max(now - start, 1e-9)
         tokens = cost.prompt_tokens + cost.completion_tokens
         money = "" if cost.money is None else f", price {cost.money:.6f} so far"
         line = (
-            f"{counted(tally)}; {tally.recorded / seconds:.2f} questions and "
+            f"{counted(run)}; {run.recorded / seconds:.2f} questions and "
             f"{tokens / seconds:.0f} tokens a second{money}"
         )
         status.update(line)
@@ -111,16 +111,14 @@ def progress_shown() -> Iterator[Callable[[Tally], None]]:
         yield show
 
 
-def counted(tally: Tally) -> str:
+def counted(run: RecordingRun) -> str:
     """Return how many questions were recorded, known and failed."""
-    return (
-        f"{tally.recorded} recorded, {tally.known} already there, {tally.failed} failed"
-    )
+    return f"{run.recorded} recorded, {run.known} already there, {run.failed} failed"
 
 
 def name_failures(file: RecordingFile) -> None:
     """Say what has failed and why, equal errors together."""
-    counts = Counter(error[:_LONGEST] for error in file.errors())
+    counts = Counter(error[:_LONGEST] for error in file.failed().values())
     for error, count in counts.most_common(_KINDS):
         note(f"{count} failed: {error}")
     if counts:

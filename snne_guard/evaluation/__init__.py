@@ -11,13 +11,8 @@ from snne_guard.evaluation.grade import (
     resolve_grader,
     squad_f1,
 )
-from snne_guard.evaluation.label import (
-    Label,
-    read_labelled,
-    read_labels,
-    with_labels,
-)
-from snne_guard.evaluation.merge import Merged, merge_recordings
+from snne_guard.evaluation.label import read_labelled, read_labels
+from snne_guard.evaluation.merge import merge_recordings
 from snne_guard.evaluation.metrics import auarc, auroc, prr, risk_coverage
 from snne_guard.evaluation.model_graders import JudgeGrader, bert_score
 from snne_guard.evaluation.numeric import numeric_match
@@ -29,7 +24,6 @@ from snne_guard.evaluation.recordings import (
     shard_of,
     write_recordings,
 )
-from snne_guard.evaluation.report import to_html
 from snne_guard.evaluation.results import Evaluation, MethodResult, SentenceRanking
 
 __all__ = [
@@ -40,8 +34,6 @@ __all__ = [
     "Grader",
     "Interval",
     "JudgeGrader",
-    "Label",
-    "Merged",
     "MethodResult",
     "Question",
     "Recording",
@@ -64,7 +56,5 @@ __all__ = [
     "risk_coverage",
     "shard_of",
     "squad_f1",
-    "to_html",
-    "with_labels",
     "write_recordings",
 ]

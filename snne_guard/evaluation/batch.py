@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from hashlib import blake2b
 from os import SEEK_END
 from typing import IO, TYPE_CHECKING, Any
@@ -18,7 +18,7 @@ from typing import IO, TYPE_CHECKING, Any
 from snne_guard.call import Call, Draws, Outcome, Sender
 from snne_guard.drivers.threads import with_attempts
 from snne_guard.evaluation.jsonl import json_line
-from snne_guard.evaluation.record import RecordingFile, Tally, keep, left_to_ask
+from snne_guard.evaluation.record import RecordingRun
 from snne_guard.evaluation.recordings import Question
 from snne_guard.sampling.replies import Draw, Failure, Reply
 from snne_guard.sampling.retrying import ATTEMPTS, is_transient_status
@@ -31,14 +31,6 @@ __all__ = ["Exchanges", "digest", "record_in_batches", "replay"]
 
 _OK, _NO_REPLY = 200, 504
 _NOTHING = "no batch had a reply to this request"
-_STRAYS = (
-    "replies in batch {} are to requests that this run does not make; the questions "
-    "may have changed"
-)
-_DOUBLES = (
-    "replies in batch {} are to requests that another batch has answered too; two "
-    "processes may have submitted them"
-)
 
 
 class Exchanges:
@@ -49,38 +41,35 @@ class Exchanges:
 
     Args:
         stream: A temporary file for the replies, which memory may not hold.
+        run: Whose questions they are about.
 
     Attributes:
         missing: Requests of the open question without a reply, as lines of a file.
     """
 
-    def __init__(self, stream: IO[bytes]) -> None:
+    def __init__(self, stream: IO[bytes], run: RecordingRun) -> None:
         self.missing: list[dict[str, Any]] = []
-        self._wanted: set[str] = set()
-        self._known: set[str] = set()
+        self._wanted = {digest(question.id) for question in run.left}
+        self._known = {*map(digest, run.ids)}
         self._question = ""
         self._equal: Counter[str] = Counter()
         self._tries: Counter[str] = Counter()  # of all requests that were made
         self._offsets: dict[str, int] = {}
         self._stream = stream
-        self._odd: Counter[str] = Counter()
-
-    def expect(self, wanted: Iterable[str], known: Iterable[str]) -> None:
-        """Say by their ids which questions are asked, and which are known at all."""
-        self._wanted, self._known = {*map(digest, wanted)}, {*map(digest, known)}
+        self._unused: Counter[str] = Counter()  # replies, by their batch
 
     def take(self, batch: str, line: Mapping[str, Any], *, failures: bool) -> None:
         """Keep a line of a batch's output, one that is no success only if wanted."""
         custom_id = str(line.get("custom_id"))
         question = custom_id.partition("-")[0]
         if question not in self._wanted:
-            self._odd[_STRAYS.format(batch)] += question not in self._known
+            self._unused[batch] += question not in self._known
             return
         response = line.get("response") or {}
         status = int(response.get("status_code") or _NO_REPLY)
         before = self._reply(custom_id)
         if before["status"] == _OK:
-            self._odd[_DOUBLES.format(batch)] += status == _OK
+            self._unused[batch] += status == _OK
         elif status == _OK or failures:
             body = response.get("body") or {"error": line.get("error")}
             reply = {"batch": batch, "status": status, "body": body}
@@ -123,14 +112,10 @@ class Exchanges:
         batches.add(self.missing)
         self._tries.update(line["custom_id"] for line in self.missing)
 
-    def oddities(self) -> Iterator[str]:
-        """Yield what cannot be made sense of in the batches of the run."""
+    def unused(self) -> Counter[str]:
+        """Return how many replies of each batch the run does not need."""
         unasked = self._offsets.keys() - self._tries.keys()
-        odd = self._odd + Counter(
-            _STRAYS.format(self._reply(custom_id)["batch"]) for custom_id in unasked
-        )
-        for what, count in odd.items():
-            yield f"{count} {what}"
+        return self._unused + Counter(self._reply(each)["batch"] for each in unasked)
 
 
 def digest(text: str, /) -> str:
@@ -174,49 +159,22 @@ def _sent(sender: Sender, draw: Draw) -> Reply | Failure:
 
 
 def record_in_batches(
-    questions: Iterable[Question],
+    run: RecordingRun,
     assess: Callable[[Question], Assessment | None],
-    file: RecordingFile,
     *,
     exchanges: Exchanges,
     batches: BatchApi,
-    n_samples: int,
-    retry_failed: bool = False,
-    max_requests: int | None = None,
-    requests_each: int = 1,
-    on_done: Callable[[Tally], object] = lambda _: None,
-) -> Tally:
-    """Draw in batches what the file does not have yet, as ``record`` does one by one.
+) -> None:
+    """Draw what is left of a run in batches, until one failed or was cancelled.
 
     Args:
-        questions: What to ask; an id that the file has is passed over.
+        run: The questions, and where to write.
         assess: Draws by ``replay``; None where replies are missing.
-        file: Where to write.
         exchanges: The requests and replies.
         batches: The batches of this run at the provider. Those of an earlier process
             are waited for before anything is submitted.
-        n_samples: Samples besides the answer.
-        retry_failed: Whether to draw again what failed in an earlier run.
-        max_requests: Only so many questions are taken as need no more than these.
-        requests_each: Requests that a question takes if none fails.
-        on_done: Called after each question.
-
-    Returns:
-        How the run went. It stops early where a batch failed or was cancelled.
     """
-    tally = Tally()
-    questions = list(questions)
-    left, stopped = left_to_ask(
-        questions,
-        file,
-        tally,
-        retry_failed=retry_failed,
-        max_requests=max_requests,
-        requests_each=requests_each,
-    )
-    known = {question.id for question in questions} | file.ids | file.failed_ids()
-    exchanges.expect((question.id for question in left), known)
-    failures = not retry_failed
+    left, failures = run.left, not run.retry_failed
     while left and batches.problem is None:
         for batch, line in batches.replies():
             exchanges.take(batch, line, failures=failures)
@@ -228,15 +186,15 @@ def record_in_batches(
                 waiting.append(question)
                 exchanges.post(batches)
             else:
-                keep(question, drawn, file, tally, n_samples=n_samples)
-                on_done(tally)
+                run.keep(question, drawn)
         batches.submit()
         left = waiting
-    tally.stopped = batches.problem or stopped
-    for oddity in exchanges.oddities():
-        batches.tell(oddity)
-    file.forget_recorded_failures()
-    return tally
+    run.stopped = batches.problem or run.stopped
+    for batch, count in exchanges.unused().items():
+        batches.tell(
+            f"{count} replies in batch {batch} were not used: the questions may have "
+            "changed, or two processes may have submitted them"
+        )
 
 
 def _draw(

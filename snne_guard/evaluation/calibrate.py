@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
-from typing import Unpack
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from snne_guard.decision.error_probability import FEWEST_LABELS
 from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.evaluation.grade import Grade, Grader, graded
 from snne_guard.evaluation.recordings import Recording
-from snne_guard.evaluation.rescore import ScoringOptions, score_recordings
+from snne_guard.evaluation.rescore import score_recordings
 from snne_guard.types import FloatArray, IntArray
 
 __all__ = ["CalibrationResult", "calibrate"]
@@ -52,7 +52,7 @@ def calibrate(
     delta: float = 0.1,
     refuse: float | None = None,
     grader: Grader | None = None,
-    **scoring: Unpack[ScoringOptions],
+    **scoring: Any,  # noqa: ANN401 - of score_recordings
 ) -> CalibrationResult:
     """Make a calibration of recordings.
 

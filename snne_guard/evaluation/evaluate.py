@@ -6,7 +6,7 @@ import math
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -14,16 +14,22 @@ import numpy as np
 from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.evaluation.bootstrap import Bootstrap, bootstrap
 from snne_guard.evaluation.grade import Grade, Grader, graded
-from snne_guard.evaluation.plan import Row, plan_rows
+from snne_guard.evaluation.metrics import auroc
 from snne_guard.evaluation.recipes import RecipeTable
 from snne_guard.evaluation.recordings import Recording
-from snne_guard.evaluation.results import TITLES, Evaluation, MethodResult
-from snne_guard.evaluation.sentences import SentenceTable
-from snne_guard.scorers import Method, ResponseSet
-from snne_guard.similarity import CrossEncoder
+from snne_guard.evaluation.results import (
+    BASELINE,
+    TITLES,
+    Evaluation,
+    MethodResult,
+    SentenceRanking,
+)
+from snne_guard.scorers import METHODS, Method, ResponseSet, resolve_method
+from snne_guard.similarity import SIMILARITIES, resolve_similarity
+from snne_guard.spans import labelled_spans
 from snne_guard.types import BoolArray, FloatArray, IntArray, Prices, Similarity
 
-__all__ = ["evaluate", "with_token_importance"]
+__all__ = ["evaluate"]
 
 _ENOUGH = 0.95
 
@@ -32,7 +38,7 @@ def evaluate(
     recordings: Iterable[Recording],
     *,
     methods: str | Sequence[str | Method] = "all",
-    similarity: Sequence[str | Similarity] | None = None,
+    similarity: str | Similarity | None = None,
     include_answer: bool = True,
     samples: int | None = None,
     tau: float = 1.0,
@@ -49,7 +55,8 @@ def evaluate(
     left out for all, and counted. The length of the answer is always among the methods:
     one that does not beat it has not earned its samples. Where recordings have
     self-checks or views, recipes are compared as well: ways to spend a guard's calls.
-    Where they have ``sentence_labels``, sentences are ranked too.
+    Where they have ``sentence_labels``, as ``calibrate_spans`` describes them,
+    sentences are ranked too.
 
     Args:
         recordings: Of one set; figures of different sets should not be pooled. They are
@@ -58,9 +65,8 @@ def evaluate(
             each sample, and ``p_true_logprob``, in fields of these names.
         methods: ``"all"``, or names of ``METHODS`` and methods of your own. A name may
             have a similarity behind it, as ``"dse[exact]"``.
-        similarity: What compares answers: names, or callables of your own, each for
-            every method that it fits. None: the method's default where that needs no
-            model, ROUGE-L, and for methods on groups of equal meaning ``exact``.
+        similarity: What compares answers for the other methods, a name or a callable;
+            None: each method's default. A method is skipped if that needs a model.
         include_answer: Whether the delivered answer is scored with the samples.
         samples: Samples of each question that count; None: as many as the first graded
             question has. Questions with fewer are left out and counted.
@@ -74,7 +80,8 @@ def evaluate(
 
     Raises:
         ConfigurationError: An unknown method or similarity, or options that do not fit.
-        InputError: No question can be ranked.
+        InputError: No question can be ranked, or what a recording tells of its draws or
+            its sentences does not fit together.
 
     Example:
         >>> rows = [
@@ -90,9 +97,9 @@ def evaluate(
         >>> [(row.name, row.metrics["auroc"].value) for row in evaluation.rows]
         [('snne[rouge_l]', 1.0), ('answer_length', 0.5)]
     """
-    rows = plan_rows(methods, similarity=similarity)
+    rows = _planned(methods, similarity)
     recipes = RecipeTable(calls=calls, prices=prices)
-    sentences = SentenceTable()
+    sentences: list[tuple[list[float], Sequence[int]]] = []
     left_out: Counter[str] = Counter()
     problems: dict[str, str] = {}
     columns = [array("d") for _ in rows]
@@ -101,7 +108,9 @@ def evaluate(
     n_read = 0
     for recording, grade in graded(recordings, grader):
         n_read += 1
-        sentences.add(recording)
+        if "sentence_labels" in recording.extra:
+            spans, labels = labelled_spans(recording.to_dict())
+            sentences.append(([span.uncertainty for span in spans], labels))
         if grade is None:
             left_out["no label and nothing to grade by"] += 1
             continue
@@ -149,8 +158,54 @@ def evaluate(
         correct=correct,
         uncertainties=uncertainties,
         recipes=recipes.compared(draws=draws),
-        sentences=sentences.ranking(),
+        sentences=_ranking(sentences),
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Row:
+    """What runs, as ``dse[exact]``; ``skipped`` says why it cannot."""
+
+    name: str
+    method: Method
+    similarity: tuple[str, Similarity] = resolve_similarity("exact")
+    skipped: str | None = None
+
+
+def _planned(
+    methods: str | Sequence[str | Method], similarity: str | Similarity | None
+) -> list[_Row]:
+    """Return what is to run, each once, in the order in which it was asked for."""
+    if isinstance(methods, str):
+        methods = list(METHODS) if methods == "all" else methods.split(",")
+    planned = (_row(method, similarity) for method in [*methods, BASELINE])
+    rows = {row.name: row for row in planned}
+    rows[BASELINE] = rows.pop(BASELINE)  # it stands last, wherever it was named
+    return [*rows.values()]
+
+
+def _row(asked: str | Method, similarity: str | Similarity | None) -> _Row:
+    if isinstance(asked, str):
+        name, _, bracket = asked.strip().partition("[")
+        asked, similarity = name, bracket.removesuffix("]") or similarity
+    method = resolve_method(asked, logprobs=True)
+    if not method.compares_answers:
+        return _Row(name=method.name, method=method)
+    default = method.default_similarity
+    if similarity is None and default not in SIMILARITIES:
+        return _Row(
+            name=f"{method.name}[{default}]",
+            method=method,
+            skipped=f"needs a similarity such as {default}:MODEL",
+        )
+    name, compare = resolve_similarity(similarity or default)
+    why: str | None = None
+    try:
+        method.check_similarity(compare, name=name)
+    except ConfigurationError as error:
+        why = str(error).removeprefix(f"method {method.name!r} ")
+    row = f"{method.name}[{name}]"
+    return _Row(name=row, method=method, similarity=(name, compare), skipped=why)
 
 
 def _visible(recording: Recording) -> list[int]:
@@ -180,7 +235,7 @@ def _response_set(
 
 
 def _scores(
-    rows: Sequence[Row],
+    rows: Sequence[_Row],
     response_set: Callable[..., ResponseSet],
     problems: dict[str, str],
 ) -> Iterator[float]:
@@ -200,24 +255,6 @@ def _scores(
                 why = str(error).replace(f" for method {row.method.name!r}", "")
                 problems.setdefault(row.name, why)
         yield value
-
-
-def with_token_importance(
-    recordings: Iterable[Recording], model: CrossEncoder
-) -> Iterator[Recording]:
-    """Yield recordings with the importance of their tokens, for TokenSAR and SAR.
-
-    It takes the texts of the tokens, the fields ``main_tokens`` and ``tokens`` that
-    ``record`` writes; a recording without them stays as it is.
-    """
-    for row in recordings:
-        main, samples = row.extra.get("main_tokens"), row.extra.get("tokens")
-        if not (isinstance(main, list) and isinstance(samples, list)):
-            yield row
-            continue
-        texts = (main, *samples)
-        weights = [one and model.token_importance(row.question, one) for one in texts]
-        yield replace(row, extra={**row.extra, "token_importance": weights})
 
 
 def _comparable(scores: FloatArray) -> tuple[IntArray, BoolArray]:
@@ -241,7 +278,7 @@ def _truth(ranked: Sequence[Grade]) -> tuple[FloatArray, FloatArray | None]:
 
 
 def _results(
-    rows: Sequence[Row], figures: Bootstrap, *, problems: Mapping[str, str]
+    rows: Sequence[_Row], figures: Bootstrap, *, problems: Mapping[str, str]
 ) -> Iterator[MethodResult]:
     first, *_ = figures.points
     for row in rows:
@@ -258,3 +295,22 @@ def _results(
             metrics={one: figures.interval(name, one) for one in metrics},
             differences={one: figures.difference(name, first, one) for one in compared},
         )
+
+
+def _ranking(
+    labelled: Sequence[tuple[list[float], Sequence[int]]],
+) -> SentenceRanking | None:
+    """Return how well sentences are ranked, None where there are none."""
+    if not any(us for us, _ in labelled):
+        return None
+    each = [auroc(us, right) for us, right in labelled]
+    both = [value for value in each if not math.isnan(value)]
+    uncertainty = np.concatenate([us for us, _ in labelled])
+    correct = np.concatenate([right for _, right in labelled])
+    return SentenceRanking(
+        answers=len(each),
+        sentences=len(correct),
+        accuracy=float(correct.mean()),
+        auroc=auroc(uncertainty, correct),
+        within=float(np.mean(both)) if both else math.nan,
+    )

@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 import string
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
 from itertools import islice
-from typing import Any, Protocol
+from typing import Protocol
 
-from snne_guard.errors import ConfigurationError, InputError, MissingExtraError
+from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.evaluation.numeric import numeric_match
 from snne_guard.evaluation.recordings import Recording
+from snne_guard.similarity import rouge_l
 
 __all__ = [
     "GRADERS",
@@ -24,8 +24,6 @@ __all__ = [
     "contains",
     "graded",
     "is_abstention",
-    "is_unanswerable",
-    "make_grade",
     "resolve_grader",
     "rouge_l_f1",
     "squad_f1",
@@ -49,11 +47,22 @@ class Grade:
         correct: 1 right, 0 wrong, None where the grader draws no such line; what AUROC
             and AUARC are computed from.
         grader: Name of the grader.
+
+    Raises:
+        InputError: The quality is outside of [0, 1].
     """
 
     quality: float
     correct: int | None
     grader: str
+
+    def __post_init__(self) -> None:
+        # The negation refuses NaN too.
+        if not 0 <= self.quality <= 1:
+            msg = (
+                f"expected a quality in [0, 1] from {self.grader!r}, got {self.quality}"
+            )
+            raise InputError(msg)
 
 
 class Grader(Protocol):
@@ -102,27 +111,14 @@ class ReferenceGrader:
 
     def _grade(self, recording: Recording) -> Grade | None:
         quality: float | None = None
-        if is_unanswerable(recording):
-            quality = float(is_abstention(recording.main_answer))
-        elif recording.answers:
+        if recording.answers:
             quality = self.measure(recording.main_answer, recording.answers)
+        elif recording.answers is not None:  # none is right
+            quality = float(is_abstention(recording.main_answer))
         if quality is None:
             return None
-        return make_grade(quality, grader=self.name, threshold=self.threshold)
-
-
-def make_grade(quality: float, *, grader: str, threshold: float | None) -> Grade:
-    """Return the grade of a quality, right from the threshold on.
-
-    Raises:
-        InputError: The quality is outside of [0, 1].
-    """
-    # The negation refuses NaN too.
-    if not 0 <= quality <= 1:
-        msg = f"expected a quality in [0, 1] from grader {grader!r}, got {quality}"
-        raise InputError(msg)
-    correct = None if threshold is None else int(quality >= threshold)
-    return Grade(quality=quality, correct=correct, grader=grader)
+        correct = None if self.threshold is None else int(quality >= self.threshold)
+        return Grade(quality=quality, correct=correct, grader=self.name)
 
 
 def squad_f1(answer: str, references: Sequence[str], /) -> float:
@@ -162,11 +158,8 @@ def contains(answer: str, references: Sequence[str], /) -> float:
 def rouge_l_f1(answer: str, references: Sequence[str], /) -> float:
     """Return the largest ROUGE-L F1 of an answer with any of the references.
 
-    It is rouge-score's own figure without stemmer. Its tokens are ``[a-z0-9]+`` alone,
-    so a text in another script has 0 with everything.
-
-    Raises:
-        MissingExtraError: rouge-score is not installed.
+    It is rouge-score's figure without stemmer: its tokens are ``[a-z0-9]+`` alone, so
+    a text in another script has 0 with every other one.
 
     Source:
         rouge-score 0.1.2, as the paper grades summaries and translations.
@@ -175,11 +168,7 @@ def rouge_l_f1(answer: str, references: Sequence[str], /) -> float:
         >>> rouge_l_f1("the cat sat", ["the cat sat down", "a dog"])
         0.857
     """
-    scorer = _rouge_scorer()
-    return max(
-        float(scorer.score(reference, answer)["rougeL"].fmeasure)
-        for reference in references
-    )
+    return float(rouge_l([answer, *references], tokens="rouge")[0, 1:].max())
 
 
 def is_abstention(answer: str, /) -> bool:
@@ -193,18 +182,17 @@ def is_abstention(answer: str, /) -> bool:
     return _ABSTENTION.fullmatch(plain) is not None
 
 
-def is_unanswerable(recording: Recording, /) -> bool:
-    """Return whether ``"answers": []`` says that the question has no answer."""
-    return recording.answers == ()
-
-
-_MEASURES: Mapping[str, Measure] = {
-    "squad_f1": squad_f1,
-    "contains": contains,
-    "numeric": numeric_match,
+_BY_REFERENCE = {
+    grader.name: grader
+    for grader in (
+        ReferenceGrader(name="squad_f1", measure=squad_f1, threshold=0.5),
+        ReferenceGrader(name="contains", measure=contains, threshold=0.5),
+        ReferenceGrader(name="numeric", measure=numeric_match, threshold=0.5),
+        ReferenceGrader(name="rouge_l", measure=rouge_l_f1),
+    )
 }
 
-GRADERS = (*_MEASURES, "rouge_l", "bert_score")
+GRADERS = (*_BY_REFERENCE, "bert_score")
 """Names of the graders. ``rouge_l`` and ``bert_score`` draw no line between right and
 wrong; ``JudgeGrader`` needs a model and has no name here."""
 
@@ -220,17 +208,14 @@ def resolve_grader(name: str, /) -> Grader:
         >>> resolve_grader("squad_f1").name
         'squad_f1'
     """
-    if name in _MEASURES:
-        return ReferenceGrader(name=name, measure=_MEASURES[name], threshold=0.5)
-    if name == "rouge_l":
-        _rouge_scorer()  # missing now rather than at the first recording
-        return ReferenceGrader(name=name, measure=rouge_l_f1)
     if name == "bert_score":
         from snne_guard.evaluation.model_graders import bert_score
 
         return ReferenceGrader(name=name, measure=bert_score())
-    msg = f"expected a grader among {GRADERS}, got {name!r}"
-    raise ConfigurationError(msg)
+    if name not in _BY_REFERENCE:
+        msg = f"expected a grader among {GRADERS}, got {name!r}"
+        raise ConfigurationError(msg)
+    return _BY_REFERENCE[name]
 
 
 def graded(
@@ -289,13 +274,3 @@ def _token_f1(answer: list[str], reference: list[str]) -> float:
         return 0.0
     precision, recall = common / len(answer), common / len(reference)
     return 2 * precision * recall / (precision + recall)
-
-
-@cache
-def _rouge_scorer() -> Any:  # noqa: ANN401 - rouge-score has no types
-    try:
-        from rouge_score.rouge_scorer import RougeScorer
-    except ModuleNotFoundError as error:
-        needed = "rouge-score"
-        raise MissingExtraError(needed, extra="eval") from error
-    return RougeScorer(["rougeL"], use_stemmer=False)

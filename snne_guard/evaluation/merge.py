@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,30 +15,9 @@ from snne_guard.evaluation.record import check_same_settings, failures_path
 from snne_guard.evaluation.recordings import Question, Recording
 from snne_guard.files import replace_file
 
-__all__ = ["Merged", "merge_recordings"]
+__all__ = ["merge_recordings"]
 
 _SHARD = re.compile(r"[1-9]\d{0,5}/[1-9]\d{0,5}", re.ASCII)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Merged:
-    """What a merge has joined, and what it has not found.
-
-    Attributes:
-        n: Questions that were written.
-        n_parts: Files that were read.
-        missing_shards: Those of which no question is recorded, such as ``"3/16"``;
-            empty where the questions are known.
-        missing_ids: Ids of the questions that are not recorded; empty where the
-            questions are not known.
-        failures: Files of failed questions beside those that were read.
-    """
-
-    n: int
-    n_parts: int
-    missing_shards: tuple[str, ...]
-    missing_ids: tuple[str, ...]
-    failures: tuple[Path, ...]
 
 
 def merge_recordings(
@@ -47,7 +25,7 @@ def merge_recordings(
     output: str | os.PathLike[str],
     *,
     questions: Iterable[Question] | None = None,
-) -> Merged:
+) -> tuple[int, list[str]]:
     """Join recordings of different questions, drawn with the same settings.
 
     Lines are copied one by one, so only the ids have to fit in memory. The output is
@@ -60,7 +38,8 @@ def merge_recordings(
         questions: What was to be recorded, to name what is missing.
 
     Returns:
-        What was joined, and what is missing.
+        How many questions were written, and what is missing: ids of questions; where
+        those are not known, the shards of which nothing is, such as ``"shard 3/16"``.
 
     Raises:
         InputError: A line is no recording, an unfinished one included, or an id is in
@@ -77,9 +56,9 @@ def merge_recordings(
         ...         row = Recording(
         ...             id=path.stem, question="?", main_answer="a", samples=("b",)
         ...         )
-        ...         _ = write_recordings(path, [row])
-        ...     merge_recordings(paths, Path(folder) / "all.jsonl").n
-        2
+        ...         write_recordings(path, [row])
+        ...     merge_recordings(paths, Path(folder) / "all.jsonl")
+        (2, [])
     """
     paths = [*dict.fromkeys(map(Path, parts))]
     beside = {*map(failures_path, paths), *map(labels_path, paths)}
@@ -102,13 +81,9 @@ def merge_recordings(
                     raise InputError(msg)
                 ids[key] = path
                 stream.write(json_line(row))
-    return Merged(
-        n=len(ids),
-        n_parts=len(paths),
-        missing_shards=_missing(shards) if wanted is None else (),
-        missing_ids=tuple(each for each in wanted or () if each not in ids),
-        failures=tuple(filter(Path.exists, map(failures_path, paths))),
-    )
+    if wanted is None:
+        return len(ids), [*_shards_left(shards)]
+    return len(ids), [name for name in wanted if name not in ids]
 
 
 def _recording(row: dict[str, Any]) -> dict[str, Any]:
@@ -117,7 +92,8 @@ def _recording(row: dict[str, Any]) -> dict[str, Any]:
     return row
 
 
-def _missing(shards: set[str]) -> tuple[str, ...]:
+def _shards_left(shards: set[str]) -> Iterator[str]:
+    """Yield the shards of which nothing is recorded."""
     totals = {int(name.partition("/")[2]) for name in shards if _SHARD.fullmatch(name)}
     named = (f"{k}/{n}" for n in sorted(totals) for k in range(1, n + 1))
-    return tuple(name for name in named if name not in shards)
+    return (f"shard {name}" for name in named if name not in shards)

@@ -20,7 +20,7 @@ _SIGNED_MONEY = re.compile(r"([-\u2212])[$\u20ac\u00a3\u00a5](?=\d)")
 _TOLERANCE = Fraction(1, 10**6)
 
 
-def final_number(text: str, /) -> tuple[Fraction, str] | None:
+def final_number(text: str, /) -> Fraction | None:
     r"""Return the number that a worked answer ends with.
 
     It is the last number of the clause behind the last "####", "\\boxed{", "answer is"
@@ -29,16 +29,15 @@ def final_number(text: str, /) -> tuple[Fraction, str] | None:
     powers of ten are read too.
 
     Returns:
-        The exact value, and ``"%"`` where a percent sign follows it, else ``""``; None
-        where there is no number.
+        The exact value, None where there is no number.
 
     Example:
         >>> final_number("9 - 4 = 5 eggs, so 5 * 2 = 10 dollars.\n#### 10")
-        (Fraction(10, 1), '')
+        Fraction(10, 1)
         >>> final_number("The answer is $1,200, which is 3 times as much.")
-        (Fraction(1200, 1), '')
+        Fraction(1200, 1)
         >>> final_number("\\boxed{\\frac{3}{4}}"), final_number("none")
-        ((Fraction(3, 4), ''), None)
+        (Fraction(3, 4), None)
     """
     plain = _LATEX_FRACTION.sub(r" \1/\2 ", text)
     plain = _POWER_OF_TEN.sub(r"e\1", plain)
@@ -47,16 +46,16 @@ def final_number(text: str, /) -> tuple[Fraction, str] | None:
     if marks:
         clause = _CLAUSE_END.split(plain[marks[-1].end() :].lstrip(), maxsplit=1)[0]
         if (number := stated_number(_LATEX.sub(" ", clause))) is not None:
-            return number
-    return stated_number(_LATEX.sub(" ", plain))
+            return number[0]
+    number = stated_number(_LATEX.sub(" ", plain))
+    return None if number is None else number[0]
 
 
 def numeric_match(answer: str, references: Sequence[str], /) -> float | None:
     """Return 1.0 if an answer ends with the number of one of the references.
 
-    ``18.0``, ``$18`` and ``18 apples`` are the same; so are ``1,200`` and ``1200``,
-    and ``1/2`` and ``0.5``. Where one side alone is a percentage, ``18%`` is the same
-    as ``18`` and as ``0.18``. A difference of a millionth counts as none.
+    ``18.0``, ``$18``, ``18%`` and ``18 apples`` are the same; so are ``1,200`` and
+    ``1200``, and ``1/2`` and ``0.5``. A difference of a millionth counts as none.
 
     Returns:
         1.0 or 0.0; None where no reference has a number.
@@ -67,19 +66,11 @@ def numeric_match(answer: str, references: Sequence[str], /) -> float | None:
         >>> numeric_match("none", ["1200"]), numeric_match("1200", ["many"])
         (0.0, None)
     """
-    known = [number for text in references if (number := final_number(text))]
+    numbers = (final_number(text) for text in references)
+    known = [number for number in numbers if number is not None]
     if not known:
         return None
     stated = final_number(answer)
-    return float(stated is not None and any(_same(stated, one) for one in known))
-
-
-_PARTS = {"": 1, "%": 100, "\u2030": 1000, "\u2031": 10000}
-
-
-def _same(stated: tuple[Fraction, str], reference: tuple[Fraction, str]) -> bool:
-    (value, unit), (target, target_unit) = stated, reference
-    values = [value * _PARTS.get(target_unit, 1) / _PARTS.get(unit, 1)]
-    if not (unit and target_unit):
-        values.append(value)
-    return any(abs(one - target) <= _TOLERANCE * abs(target) for one in values)
+    if stated is None:
+        return 0.0
+    return float(any(abs(stated - one) <= _TOLERANCE * abs(one) for one in known))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -13,7 +13,7 @@ import numpy as np
 from pydantic import TypeAdapter, ValidationError
 
 from snne_guard.checks import check_whole
-from snne_guard.evaluation.bootstrap import Bootstrap, bootstrap
+from snne_guard.evaluation.bootstrap import bootstrap
 from snne_guard.evaluation.metrics import auroc
 from snne_guard.evaluation.recordings import Recording, shard_of
 from snne_guard.evaluation.rescore import PLAIN, recorded_replies
@@ -21,7 +21,7 @@ from snne_guard.evaluation.results import BestRecipe, Recipe, RecipeComparison
 from snne_guard.sampling.members import select_members
 from snne_guard.scorers import score
 from snne_guard.self_check import UNKNOWN, SelfCheck
-from snne_guard.types import Cost, DrawCost, FloatArray, IntArray, Prices, Sample
+from snne_guard.types import Cost, DrawCost, Prices, Sample
 
 __all__ = ["RecipeTable"]
 
@@ -34,6 +34,7 @@ class _Plan:
     """A recipe while it is measured.
 
     Attributes:
+        name: Of the recipe.
         places: Which of the recorded samples it takes.
         views: Their views.
         check: Whether its last call is a self-check.
@@ -42,12 +43,19 @@ class _Plan:
     """
 
     name: str
-    calls: int
     places: tuple[int, ...]
     views: tuple[str, ...]
     check: bool
     us: list[float] = field(default_factory=list[float])
     cost: Cost | None = field(default_factory=Cost)
+
+    @property
+    def calls(self) -> int:
+        return 1 + len(self.places) + self.check
+
+    @property
+    def key(self) -> str:
+        return f"{self.calls} {self.name}"
 
 
 class RecipeTable:
@@ -118,46 +126,52 @@ class RecipeTable:
         """
         if len(set(self._correct)) <= 1:
             return None
-        us = {_key(plan): np.array(plan.us) for plan in self._plans}
-        thirds, correct = np.array(self._thirds), np.array(self._correct)
-        draw_again = partial(bootstrap, metrics=("auroc",), draws=draws)
-        figures = draw_again(us, correct)
-        recipes = [
-            Recipe(
+        us = {plan.key: np.array(plan.us) for plan in self._plans}
+        correct, thirds = np.array(self._correct), np.array(self._thirds)
+        measured = partial(bootstrap, metrics=("auroc",), draws=draws)
+        figures = measured(us, correct)
+        recipes = {
+            plan.key: Recipe(
                 name=plan.name,
                 calls=plan.calls,
                 rounds=1 + plan.check,
-                auroc=figures.interval(_key(plan), "auroc"),
+                auroc=figures.interval(plan.key, "auroc"),
                 cost=_priced(plan.cost, self._prices),
             )
             for plan in self._plans
-        ]
-        usual = f"{self._calls} {PLAIN}"
-        plain = next((each for each in recipes if _key(each) == usual), None)
-        best = partial(
-            _best,
-            plain=plain,
-            us=us,
-            correct=correct,
-            thirds=thirds,
-            draw_again=draw_again,
-        )
-        first, second, third = (int((thirds == part).sum()) for part in (1, 2, 3))
+        }
+        plain = f"{self._calls} {PLAIN}"
+        first, second, third = (thirds == part for part in (1, 2, 3))
+        graded = all(len(set(correct[part])) > 1 for part in (first, second))
+
+        def best(affordable: Sequence[str]) -> BestRecipe | None:
+            """Return what ranks best on the first third, measured on the second."""
+            if plain not in recipes or not affordable or not graded:
+                return None
+            on_first = {
+                key: auroc(us[key][first], correct[first]) for key in affordable
+            }
+            chosen = max(affordable, key=on_first.__getitem__)
+            pair = {key: us[key][second] for key in (chosen, plain)}
+            figures = measured(pair, correct[second])
+            return BestRecipe(
+                name=recipes[chosen].name,
+                calls=recipes[chosen].calls,
+                auroc=figures.interval(chosen, "auroc"),
+                gain=figures.difference(chosen, plain, "auroc"),
+            )
+
+        limit = _money(recipes.get(plain), unknown=-math.inf)
+        prices = {key: _money(one, unknown=math.inf) for key, one in recipes.items()}
         return RecipeComparison(
             calls=self._calls,
-            thirds=(first, second, third),
-            recipes=tuple(recipes),
-            at_equal_calls=best([r for r in recipes if r.calls == self._calls]),
-            at_equal_money=best([r for r in recipes if _costs_no_more(r, plain)]),
+            thirds=(int(first.sum()), int(second.sum()), int(third.sum())),
+            recipes=tuple(recipes.values()),
+            at_equal_calls=best(
+                [key for key, one in recipes.items() if one.calls == self._calls]
+            ),
+            at_equal_money=best([key for key in prices if prices[key] <= limit]),
         )
-
-
-def _costs_no_more(recipe: Recipe, plain: Recipe | None) -> bool:
-    """Return whether both have a price, and the recipe no higher one."""
-    if plain is None or plain.cost is None or recipe.cost is None:
-        return False
-    price, limit = recipe.cost.money, plain.cost.money
-    return price is not None and limit is not None and price <= limit
 
 
 def _plans(turns: Sequence[str], calls: int, *, checked: bool) -> Iterator[_Plan]:
@@ -172,15 +186,10 @@ def _plans(turns: Sequence[str], calls: int, *, checked: bool) -> Iterator[_Plan
             if 0 < samples <= len(places):
                 yield _Plan(
                     name=f"{name} + check" if check else name,
-                    calls=n,
                     places=tuple(places[:samples]),
                     views=tuple(turns[at] for at in places[:samples]),
                     check=check,
                 )
-
-
-def _key(recipe: _Plan | Recipe) -> str:
-    return f"{recipe.calls} {recipe.name}"
 
 
 # -- What a recipe finds ---------------------------------------------------------------
@@ -195,33 +204,6 @@ def _disagreement(
     if not members.answer_readable or len(members.texts) < enough:
         return None
     return score(members.texts, question=row.question, method="snne").disagreement
-
-
-def _best(
-    affordable: Sequence[Recipe],
-    *,
-    plain: Recipe | None,
-    us: Mapping[str, FloatArray],
-    correct: IntArray,
-    thirds: IntArray,
-    draw_again: Callable[..., Bootstrap],
-) -> BestRecipe | None:
-    """Return the recipe that ranks best on the first third, measured on the second."""
-    first, second = thirds == 1, thirds == 2  # noqa: PLR2004 - the second third
-    graded = all(len(set(correct[third])) > 1 for third in (first, second))
-    if plain is None or not affordable or not graded:
-        return None
-    chosen = max(
-        affordable, key=lambda each: auroc(us[_key(each)][first], correct[first])
-    )
-    pair = {_key(each): us[_key(each)][second] for each in (chosen, plain)}
-    figures = draw_again(pair, correct[second])
-    return BestRecipe(
-        name=chosen.name,
-        calls=chosen.calls,
-        auroc=figures.interval(_key(chosen), "auroc"),
-        gain=figures.difference(_key(chosen), _key(plain), "auroc"),
-    )
 
 
 # -- What a recipe costs ---------------------------------------------------------------
@@ -260,3 +242,8 @@ def _priced(cost: Cost | None, prices: Prices | None) -> Cost | None:
     if cost is None:
         return None
     return replace(cost, money=None if prices is None else prices.of(cost))
+
+
+def _money(recipe: Recipe | None, *, unknown: float) -> float:
+    known = None if recipe is None or recipe.cost is None else recipe.cost.money
+    return unknown if known is None else known

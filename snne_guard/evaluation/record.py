@@ -10,15 +10,13 @@ import asyncio
 import json
 import os
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from snne_guard.errors import ConfigurationError
-from snne_guard.evaluation.jsonl import AppendFile, json_line
+from snne_guard.evaluation.jsonl import AppendFile
 from snne_guard.evaluation.recordings import Question
-from snne_guard.files import replace_file
 from snne_guard.text import without_secrets
 from snne_guard.types import Assessment, Cost, Sample
 
@@ -26,15 +24,11 @@ __all__ = [
     "DRAWN",
     "Ask",
     "RecordingFile",
-    "Tally",
-    "asked_fields",
+    "RecordingRun",
     "check_same_settings",
     "drawn_fields",
     "failure",
     "failures_path",
-    "keep",
-    "known",
-    "left_to_ask",
     "record",
 ]
 
@@ -53,39 +47,6 @@ DRAWN = frozenset(
     }
 )
 """Fields of a recording that belong to its draws; not asked with the question."""
-
-
-@dataclass(slots=True, kw_only=True)
-class Tally:
-    """How a run went.
-
-    Attributes:
-        recorded: Questions that were written.
-        known: Questions that the file had already.
-        failed: Questions that failed, kept aside in a file of their own.
-        cost: Requests, tokens and money of the run.
-        stopped: Why it ended early, None where it did not.
-        failed_in_a_row: Questions that failed since the last that was recorded.
-    """
-
-    recorded: int = 0
-    known: int = 0
-    failed: int = 0
-    cost: Cost = field(default_factory=lambda: Cost(money=0.0))
-    stopped: str | None = None
-    failed_in_a_row: int = 0
-
-    def count(self, cost: Cost | None, *, error: str | None) -> None:
-        """Count a question; ``error`` says why it failed."""
-        self.cost += cost or Cost(money=0.0)
-        self.recorded += error is None
-        self.failed += error is not None
-        self.failed_in_a_row = 0 if error is None else self.failed_in_a_row + 1
-
-    def stop_if_down(self, error: str | None) -> None:
-        """Stop where one question after another has failed, the last with an error."""
-        if self.failed_in_a_row >= _GIVING_UP:
-            self.stopped = f"{_GIVING_UP} questions failed in a row: {error}"
 
 
 def failures_path(recording: str | os.PathLike[str], /) -> Path:
@@ -168,196 +129,144 @@ class RecordingFile(AppendFile):
             self.close()
             raise
 
-    def failed_ids(self) -> set[str]:
-        """Return the questions that failed in this run or an earlier one."""
-        return {str(row.get("id")) for row in self._failed()}
-
-    def passed_over(self, *, retry_failed: bool) -> set[str]:
-        """Return the ids of the questions that a run does not ask."""
-        return set(self.ids) if retry_failed else self.ids | self.failed_ids()
-
-    def errors(self) -> list[str]:
-        """Return why questions failed in this run or an earlier one."""
-        return [str(row.get("error")) for row in self._failed()]
-
-    def write(
-        self, question: Question, drawn: Mapping[str, Any], *, error: str | None
-    ) -> None:
-        """Append a question with its ``drawn_fields``.
-
-        Where an ``error`` says why it failed, it is kept aside with what was drawn.
-        """
-        if error is None:
-            self.append({**asked_fields(question), **drawn})
-            self.ids.add(question.id)
-            return
-        bare = {"id": question.id, "question": question.question}
-        row = {**asked_fields(question), **drawn} if drawn else bare
-        with AppendFile(self.failures) as file:
-            file.append({**row, "error": error})
-
-    def forget_recorded_failures(self) -> None:
-        """Take out of the failures what has been recorded since."""
-        left = [row for row in self._failed() if str(row.get("id")) not in self.ids]
-        if left:
-            with replace_file(self.failures) as stream:
-                stream.writelines(map(json_line, left))
-        else:
-            self.failures.unlink(missing_ok=True)
-
-    def _failed(self) -> list[dict[str, Any]]:
+    def failed(self) -> dict[str, str]:
+        """Return why questions failed that have not been recorded since, by id."""
         if not self.failures.exists():
-            return []
+            return {}
         with AppendFile(self.failures) as file:
-            return list(file.read(dict))
+            rows = {str(row.get("id")): row for row in file.read(dict)}
+        left = rows.keys() - self.ids
+        return {name: str(rows[name].get("error")) for name in left}
 
 
-@dataclass(slots=True, kw_only=True)
-class _Budget:
-    """How many requests a run may make, and how many it has made."""
-
-    most: int | None
-    each: int
-    spent: int = 0
-
-    def exhausted(self, running: Iterable[asyncio.Task[None]]) -> str | None:
-        """Return why no question fits beside those in flight, None if one does."""
-        n = 1 + sum(not task.done() for task in running)
-        if self.most is None or self.spent + n * self.each <= self.most:
-            return None
-        return _over_limit(self.most, self.each)
-
-    def take(self, assessment: Assessment | None) -> None:
-        """Count the requests of a question; of one that raised they are not known."""
-        self.spent += self.each if assessment is None else assessment.cost.attempts
-
-
-async def record(
-    questions: Iterable[Question],
-    ask: Ask,
-    file: RecordingFile,
-    *,
-    n_samples: int,
-    max_concurrency: int = 4,
-    retry_failed: bool = False,
-    max_requests: int | None = None,
-    requests_each: int = 1,
-    on_done: Callable[[Tally], object] = lambda _: None,
-) -> Tally:
-    """Draw what the file does not have yet.
+class RecordingRun:
+    """A run that adds to a recording: which questions are left, and how it went.
 
     Args:
-        questions: What to ask; an id that the file has is passed over.
-        ask: Draws the answer and its samples. Where it raises, or brings fewer than
-            ``n_samples`` samples, the question is kept aside as failed.
+        questions: What to ask. Those that the file has are passed over.
         file: Where to write.
-        n_samples: Samples besides the answer.
-        max_concurrency: Questions in flight at once.
-        retry_failed: Whether to draw again what failed in an earlier run.
-        max_requests: No question is begun that would need more requests than these;
+        n_samples: Samples besides the answer; a question with fewer has failed.
+        retry_failed: Whether to ask again what failed in an earlier run.
+        max_requests: Only so many questions are asked as need no more than these;
             None: no limit. Retries can exceed it, and a server that ignores ``n``.
         requests_each: Requests that a question takes if none fails.
-        on_done: Called after each question.
+        on_done: Called with the run after each question.
 
-    Returns:
-        How the run went. It stops early where one question after another fails, and
-        where ``max_requests`` are reached.
+    Attributes:
+        ids: Of the questions, and of those that were recorded or failed before.
+        left: The questions to ask.
+        known: Questions that the file had already.
+        recorded: Questions that were written.
+        failed: Questions that failed, kept aside in a file of their own.
+        cost: Requests, tokens and money of the run.
+        stopped: Why it ends early, None where it does not.
+        is_down: Whether so many questions have failed in a row that it should end.
     """
-    tally = Tally()
-    budget = _Budget(most=max_requests, each=requests_each)
 
-    async def draw(question: Question) -> None:
-        drawn: Assessment | Exception
-        try:
-            drawn = await ask(question)
-        except Exception as raised:  # noqa: BLE001 - the next question may succeed
-            drawn = raised
-        budget.take(None if isinstance(drawn, Exception) else drawn)
-        error = keep(question, drawn, file, tally, n_samples=n_samples)
-        tally.stop_if_down(error)
-        on_done(tally)
+    def __init__(
+        self,
+        questions: Iterable[Question],
+        file: RecordingFile,
+        *,
+        n_samples: int,
+        retry_failed: bool = False,
+        max_requests: int | None = None,
+        requests_each: int = 1,
+        on_done: Callable[[RecordingRun], object] = lambda _: None,
+    ) -> None:
+        self.file = file
+        self.n_samples = n_samples
+        self.retry_failed = retry_failed
+        self.recorded = self.failed = 0
+        self.cost = Cost(money=0.0)
+        self.stopped: str | None = None
+        self.is_down = False
+        self._failed_in_a_row = 0
+        self._on_done = on_done
+        questions = list(questions)
+        failed = file.failed()
+        self.ids = {*file.ids, *failed, *(question.id for question in questions)}
+        self.known = sum(question.id in file.ids for question in questions)
+        passed_over = file.ids if retry_failed else {*file.ids, *failed}
+        self.left = [each for each in questions if each.id not in passed_over]
+        if max_requests is not None and len(self.left) * requests_each > max_requests:
+            self.left = self.left[: max_requests // requests_each]
+            self.stopped = (
+                f"stopped at the limit of {max_requests} requests, where a question "
+                f"takes {requests_each}; the same command goes on"
+            )
 
-    passed_over = file.passed_over(retry_failed=retry_failed)
-    running: set[asyncio.Task[None]] = set()
-    try:
-        for question in questions:
-            if question.id in passed_over:
-                tally.known += question.id in file.ids
-                continue
-            tally.stopped = tally.stopped or budget.exhausted(running)
-            if tally.stopped:
-                break
-            running.add(asyncio.create_task(draw(question)))
-            if len(running) >= max_concurrency:
-                first = asyncio.FIRST_COMPLETED
-                done, running = await asyncio.wait(running, return_when=first)
-                await asyncio.gather(*done)  # raises what ends a run: a full disk
-        await asyncio.gather(*running)
-        file.forget_recorded_failures()
-    finally:
-        for task in running:
-            task.cancel()
-        await asyncio.gather(*running, return_exceptions=True)
-    return tally
+    def keep(self, question: Question, drawn: Assessment | Exception) -> None:
+        """Write a question, or keep it aside as failed.
+
+        Args:
+            question: What was asked.
+            drawn: What came of it, or why nothing did.
+        """
+        file = self.file
+        fields = drawn_fields(drawn, settings=file.settings, shard=file.shard)
+        cost = None if isinstance(drawn, Exception) else drawn.cost
+        error = failure(drawn, n_samples=self.n_samples)
+        self.write(question, fields, cost=cost, error=error)
+
+    def write(
+        self,
+        question: Question,
+        drawn: Mapping[str, Any],
+        *,
+        cost: Cost | None,
+        error: str | None,
+    ) -> None:
+        """Write a question with its ``drawn_fields``; ``error`` says why it failed."""
+        row = {**_asked_fields(question), **drawn}
+        self.cost += cost or Cost(money=0.0)
+        if error is None:
+            self.file.append(row)
+            self.file.ids.add(question.id)
+            self.recorded += 1
+            self._failed_in_a_row = 0
+        else:
+            with AppendFile(self.file.failures) as failures:
+                failures.append({**row, "error": error})
+            self.failed += 1
+            self._failed_in_a_row += 1
+            if self._failed_in_a_row == _GIVING_UP:
+                self.is_down = True
+                self.stopped = f"{_GIVING_UP} questions failed in a row: {error}"
+        self._on_done(self)
 
 
-def keep(
-    question: Question,
-    drawn: Assessment | Exception,
-    file: RecordingFile,
-    tally: Tally,
-    *,
-    n_samples: int,
-) -> str | None:
-    """Write a question, or keep it aside as failed, and count it.
+async def record(run: RecordingRun, ask: Ask, *, max_concurrency: int = 4) -> None:
+    """Draw what is left of a run, until it is down.
 
     Args:
-        question: What was asked.
-        drawn: What came of it, or why nothing did.
-        file: Where to write.
-        tally: Where to count.
-        n_samples: Samples that a complete question has.
+        run: The questions, and where to write.
+        ask: Draws the answer and its samples. Where it raises, or brings fewer samples
+            than the run wants, the question is kept aside as failed.
+        max_concurrency: Questions in flight at once.
 
-    Returns:
-        Why it failed, None where it is recorded.
+    Raises:
+        OSError: The file cannot be written.
     """
-    error = failure(drawn, n_samples=n_samples)
-    fields = drawn_fields(drawn, settings=file.settings, shard=file.shard)
-    file.write(question, fields, error=error)
-    tally.count(None if isinstance(drawn, Exception) else drawn.cost, error=error)
-    return error
+    left = iter(run.left)
 
+    async def draw() -> None:
+        for question in left:
+            drawn: Assessment | Exception
+            try:
+                drawn = await ask(question)
+            except Exception as raised:  # noqa: BLE001 - the next question may succeed
+                drawn = raised
+            run.keep(question, drawn)
+            if run.is_down:
+                return
 
-def left_to_ask(
-    questions: Iterable[Question],
-    file: RecordingFile,
-    tally: Tally,
-    *,
-    retry_failed: bool,
-    max_requests: int | None,
-    requests_each: int,
-) -> tuple[list[Question], str | None]:
-    """Return the questions that a run asks within its limit, and why others are not.
-
-    The options are those of ``record``; what the file has is counted in ``tally``.
-    """
-    passed_over = file.passed_over(retry_failed=retry_failed)
-    left = []
-    for question in questions:
-        tally.known += question.id in file.ids
-        if question.id not in passed_over:
-            left.append(question)
-    if max_requests is None or len(left) * requests_each <= max_requests:
-        return left, None
-    most = max_requests // requests_each
-    return left[:most], _over_limit(max_requests, requests_each)
-
-
-def _over_limit(most: int, each: int) -> str:
-    return (
-        f"stopped at the limit of {most} requests, where a question takes {each}; "
-        "the same command goes on"
-    )
+    try:
+        async with asyncio.TaskGroup() as group:
+            for _ in range(max_concurrency):
+                group.create_task(draw())
+    except BaseExceptionGroup as errors:
+        raise errors.exceptions[0] from None  # what ends a run: a full disk
 
 
 def failure(drawn: Assessment | Exception, *, n_samples: int) -> str | None:
@@ -368,7 +277,7 @@ def failure(drawn: Assessment | Exception, *, n_samples: int) -> str | None:
     return None if enough else "the answer or samples are missing"
 
 
-def asked_fields(question: Question) -> dict[str, Any]:
+def _asked_fields(question: Question) -> dict[str, Any]:
     """Return the fields of a recording that its question brings."""
     given = {"context": question.context, "answers": question.answers}
     return {
@@ -408,7 +317,7 @@ def drawn_fields(
             "kinds": [_kind(reply) for reply in replies],
             "reasons": [why for why in drawn.reasons if why != "no_threshold"],
             "cost": drawn.cost.to_dict(),
-            "draws": [known(draw.to_dict()) for draw in drawn.draws],
+            "draws": [draw.to_dict() for draw in drawn.draws],
         },
     }
 
@@ -424,11 +333,6 @@ def _kind(sample: Sample) -> str | None:
     if sample.tool_calls is not None:
         return "tool_calls"
     return "unreadable" if sample.unreadable else None
-
-
-def known(draw: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a request took, as far as it is known and not nothing."""
-    return {k: v for k, v in draw.items() if v or (k == "money" and v is not None)}
 
 
 def _described(error: BaseException) -> str:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, cycle
-from typing import Any, TypedDict
+from typing import Any
 
 import numpy as np
 
@@ -28,12 +28,11 @@ from snne_guard.scorers import Method, resolve_method, score_members
 from snne_guard.self_check import UNKNOWN, SelfCheck
 from snne_guard.similarity import resolve_similarity
 from snne_guard.similarity.tokens import is_visible
-from snne_guard.types import FloatArray, Sample, Score, Similarity
+from snne_guard.types import FloatArray, Sample, Similarity
 
 __all__ = [
     "PLAIN",
     "RecordedScores",
-    "ScoringOptions",
     "recorded_replies",
     "score_recordings",
 ]
@@ -47,23 +46,6 @@ _DRAWN_ALIKE = (
 )
 """Settings on which it depends how often an answer is wrong, or how far answers
 differ."""
-
-_DETAILS = ("finish_reasons", "kinds")
-"""What ``record`` keeps of the answer and each sample."""
-
-
-class ScoringOptions(TypedDict, total=False):
-    """The options of ``score_recordings``, which says what they mean."""
-
-    method: str | Method
-    similarity: str | Similarity | None
-    tau: float
-    n: int | None
-    include_answer: bool
-    self_check: SelfCheck | None
-    views: Sequence[str] | None
-    bare_question: bool
-    model: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,7 +113,8 @@ def score_recordings(
         msg = "expected recordings, got none"
         raise InputError(msg)
     settings = _settings(first, model=model, views=views)
-    chosen = resolve_method(method, logprobs=method != "auto" or _has_logprobs(first))
+    logprobs = (first.main_logprobs, *(first.token_logprobs or [None]))
+    chosen = resolve_method(method, logprobs=all(logprobs))
     name, function = resolve_similarity(similarity or chosen.default_similarity)
     size = _set_size(first, n, views, check=self_check, include_answer=include_answer)
     score = partial(
@@ -154,9 +137,20 @@ def score_recordings(
         u = None
         why = _problem(members, chosen, n=size, temperature=settings["temperature"])
         if why is None:
-            question = row.question if bare_question else _prompt(row)
-            p_correct = _self_check(row, self_check)
-            u = _scored(row, members, score, question=question, p_correct=p_correct)
+            try:
+                u = score(
+                    members.texts,
+                    token_logprobs=members.token_logprobs,
+                    question=row.question if bare_question else _prompt(row),
+                    p_correct=_self_check(row, self_check),
+                ).uncertainty
+            except SnneGuardError:
+                raise
+            except Exception as error:
+                # Its message may hold a text that was compared.
+                kind = type(error).__name__
+                msg = f"scoring recording {row.id!r} failed with {kind}"
+                raise ScoringError(msg) from error
         uncertainty.append(math.inf if u is None else u)
         if u is None:
             unscored[why or "scoring_failed"] += 1
@@ -164,11 +158,16 @@ def score_recordings(
         reasons = ", ".join(f"{code} {n}" for code, n in unscored.most_common())
         msg = f"no recording can be scored as a guard would score it: {reasons}"
         raise InputError(msg)
+    if self_check is not None:
+        checked = {
+            "self_check": self_check.prompt,
+            "self_check_weight": self_check.weight,
+        }
+        settings |= checked
     return RecordedScores(
         settings=settings
         | {
             "n": size + (self_check is not None),
-            **({} if self_check is None else _check_settings(self_check)),
             "include_answer": include_answer,
             "method": chosen.name,
             "similarity": name if chosen.compares_answers else None,
@@ -202,30 +201,6 @@ def _set_size(
     return size
 
 
-def _scored(
-    row: Recording,
-    members: Members,
-    score: Callable[..., Score],
-    *,
-    question: str | None,
-    p_correct: float | None,
-) -> float | None:
-    """Return ``u``, None where the method has none for these members."""
-    try:
-        return score(
-            members.texts,
-            token_logprobs=members.token_logprobs,
-            question=question,
-            p_correct=p_correct,
-        ).uncertainty
-    except SnneGuardError:
-        raise
-    except Exception as error:
-        # Its message may hold a text that was compared.
-        msg = f"scoring recording {row.id!r} failed with {type(error).__name__}"
-        raise ScoringError(msg) from error
-
-
 def _self_check(recording: Recording, check: SelfCheck | None) -> float | None:
     """Return what a guard would have made of the recorded self-check."""
     if check is None:
@@ -238,10 +213,6 @@ def _self_check(recording: Recording, check: SelfCheck | None) -> float | None:
         )
         raise InputError(msg)
     return UNKNOWN if recording.self_check is None else recording.self_check
-
-
-def _check_settings(check: SelfCheck) -> dict[str, Any]:
-    return {"self_check": check.prompt, "self_check_weight": check.weight}
 
 
 def _members(
@@ -292,13 +263,11 @@ def _problem(
     return "logprobs_missing" if method.needs_logprobs and not complete else None
 
 
-def _prompt(recording: Recording) -> str | None:
+def _prompt(row: Recording) -> str | None:
     """Return what the model was asked, as a guard takes it for the question."""
-    if recording.question is None:
+    if row.question is None:
         return None
-    return Question(
-        id=recording.id, question=recording.question, context=recording.context
-    ).prompt
+    return Question(id=row.id, question=row.question, context=row.context).prompt
 
 
 def _drawn_alike(recording: Recording) -> dict[str, Any]:
@@ -335,11 +304,6 @@ def _settings(
     return {"model": recorded or model, "temperature": float(temperature), **known}
 
 
-def _has_logprobs(recording: Recording) -> bool:
-    lists = (recording.main_logprobs, *(recording.token_logprobs or [None]))
-    return all(lists)
-
-
 def _views(recording: Recording) -> list[str]:
     views = (recording.settings or {}).get("views") or []
     if not isinstance(views, list) or not all(isinstance(v, str) for v in views):
@@ -357,7 +321,8 @@ def recorded_replies(recording: Recording) -> list[Sample]:
     texts = (recording.main_answer, *recording.samples)
     unknown = (None,) * len(texts)
     logprobs = (recording.main_logprobs, *(recording.token_logprobs or unknown[1:]))
-    details = [_drawn(recording, name) or unknown for name in _DETAILS]
+    names = ("finish_reasons", "kinds")
+    details = [_drawn(recording, name) or unknown for name in names]
     if any(len(each) != len(texts) for each in details):
         msg = (
             f'expected "finish_reasons" and "kinds" of recording {recording.id!r} to '

@@ -13,6 +13,7 @@ from snne_guard.evaluation.bootstrap import Interval
 from snne_guard.types import Cost, FloatArray
 
 __all__ = [
+    "BASELINE",
     "TITLES",
     "BestRecipe",
     "Evaluation",
@@ -29,6 +30,9 @@ TITLES = {
     "prr_normalised": "PRR, normalised",
 }
 """What readers call the metrics of an evaluation."""
+
+BASELINE = "answer_length"
+"""The method that is in every table, so that nobody takes length for uncertainty."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,23 +122,23 @@ class SentenceRanking:
 
     Attributes:
         answers: Answers that are labelled by sentence.
-        auroc: Of all their sentences; NaN where all are right, or all wrong.
+        sentences: Their sentences.
+        accuracy: Share of right sentences.
+        auroc: Of all sentences; NaN where all are right, or all wrong.
         within: Mean over the answers that have right and wrong ones; NaN without any.
-        uncertainty: ``(n,)`` of the sentences.
-        correct: ``(n,)`` 1 right and 0 wrong.
     """
 
     answers: int
+    sentences: int
+    accuracy: float
     auroc: float
     within: float
-    uncertainty: FloatArray = field(repr=False)
-    correct: FloatArray = field(repr=False)
 
     def __str__(self) -> str:
         """Return the figures in one sentence."""
         return (
-            f"{len(self.correct)} sentences of {self.answers} answers, "
-            f"{self.correct.mean():.1%} right; AUROC {self.auroc:.3f} of all, "
+            f"{self.sentences} sentences of {self.answers} answers, "
+            f"{self.accuracy:.1%} right; AUROC {self.auroc:.3f} of all, "
             f"{self.within:.3f} as the mean within answers"
         )
 

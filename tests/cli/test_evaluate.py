@@ -39,14 +39,14 @@ def recording(tmp_path: Path) -> Path:
 def test_the_table_is_that_of_the_library(tmp_path: Path) -> None:
     out = tmp_path / "out.json"
     found = run(
-        *("evaluate", EXAMPLE, "--methods", "snne,dse", "--grader", "contains"),
+        *("evaluate", EXAMPLE, "--methods", "snne,dse[exact]", "--grader", "contains"),
         *("--draws", "20", "--json", out),
     )
     assert found.exit_code == 0, found.output
     assert "200 of 200 questions, 51.5% right by contains" in found.stdout
     expected = evaluate(
         read_recordings(EXAMPLE),
-        methods="snne,dse",
+        methods="snne,dse[exact]",
         grader=resolve_grader("contains"),
         draws=20,
         name=str(EXAMPLE),
@@ -147,7 +147,7 @@ def test_a_judge_grades_once(unlabelled: Path, monkeypatch: pytest.MonkeyPatch) 
     def judge(prompt: str, **options: Any) -> AIMessage:
         assert options == {"temperature": 0}
         asked.append(prompt)
-        return AIMessage("yes" if "question 1\n" in prompt else "no")
+        return AIMessage("yes" if '"question 1"' in prompt else "no")
 
     def chat_model(name: str, *, base_url: str | None = None) -> Any:
         assert (name, base_url) == ("openai:some-model", "http://127.0.0.1:1/v1")

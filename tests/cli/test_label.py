@@ -1,11 +1,11 @@
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from snne_guard.evaluation import read_labels
 from tests.cli.support import run
 from tests.evaluation.support import write_jsonl
 
@@ -28,8 +28,8 @@ def recording(tmp_path: Path) -> Path:
 
 
 def labels(path: Path) -> dict[str, int]:
-    found = read_labels(path.with_name("r.labels.jsonl"))
-    return {name: one.label for name, one in found.items()}
+    lines = path.with_name("r.labels.jsonl").read_text().splitlines()
+    return {row["id"]: row["label"] for row in map(json.loads, lines)}
 
 
 def shown(text: str) -> list[str]:

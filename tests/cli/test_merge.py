@@ -82,8 +82,7 @@ def test_what_fails_and_labels_beside_a_part_are_passed_over(
     labels = parts[0].with_suffix(".labels.jsonl")
     labels.write_text('{"id": "1", "label": 1, "answer": "0123"}\n')
     result = run("merge", *parts, failed, labels, "--output", output)
-    assert result.exit_code == 1
-    assert f"questions that failed are in {failed}" in result.stderr
+    assert result.exit_code == 0, result.stderr
     assert len(read(output)) == N
 
 
@@ -92,14 +91,13 @@ def test_a_missing_shard_is_named_and_the_rest_written(
 ) -> None:
     result = run("merge", *parts[1:], "--output", output)
     assert result.exit_code == 1
-    assert "nothing is recorded of shards 1/3" in result.stderr
+    assert "1 are missing: 'shard 1/3'\n" in result.stderr
     assert len(read(output)) == N - len(read(parts[0]))
     lost = read(parts[0])[0]["id"]
     parts[0].write_text("".join(parts[0].read_text().splitlines(keepends=True)[1:]))
     result = run("merge", *parts, "-o", output, "--questions", questions)
     assert result.exit_code == 1
-    assert f"1 questions are missing: '{lost}'\n" in result.stderr
-    assert "nothing is recorded" not in result.stderr
+    assert f"1 are missing: '{lost}'\n" in result.stderr
 
 
 @pytest.mark.parametrize(

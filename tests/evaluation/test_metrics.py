@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
 
-from snne_guard.errors import ConfigurationError, InputError
+from snne_guard.errors import InputError
 from snne_guard.evaluation import (
     auarc,
     auroc,
@@ -95,7 +95,7 @@ def test_infinite_uncertainties_are_ranked() -> None:
 
 
 @given(pairs)
-def test_auroc_agrees_with_scikit_learn_and_with_all_pairs(
+def test_auroc_agrees_with_scikit_learn(
     pair: tuple[list[int], list[int]],
 ) -> None:
     u, right = pair
@@ -104,13 +104,6 @@ def test_auroc_agrees_with_scikit_learn_and_with_all_pairs(
         return
     wrong = [1 - one for one in right]
     assert auroc(u, right) == pytest.approx(roc_auc_score(wrong, u), abs=1e-12)
-    wins = [
-        float(u[w] > u[r]) + 0.5 * (u[w] == u[r])
-        for w in range(len(u))
-        for r in range(len(u))
-        if right[r] and not right[w]
-    ]
-    assert auroc(u, right) == pytest.approx(sum(wins) / len(wins), abs=1e-12)
 
 
 def _in_order(quality: list[float]) -> list[float]:
@@ -154,13 +147,6 @@ def test_a_perfect_order_has_one_and_the_mean_is_nothing(
     assert auroc(same, q) == 0.5
     assert prr(same, q, normalised=True) == pytest.approx(0.0, abs=1e-12)
     assert auarc(same, q) == pytest.approx(sum(q) / len(q))
-
-
-def test_risk_coverage_ends_at_the_error_rate() -> None:
-    coverage, risk = risk_coverage(U12, Q12)
-    assert coverage[-1] == 1.0
-    assert risk[-1] == pytest.approx(5 / 12)
-    assert risk[0] == 0.0
 
 
 def test_metrics_of_nothing_are_nan() -> None:
@@ -212,19 +198,3 @@ def test_bootstrap_is_what_a_slow_loop_gives() -> None:
     interval = found.difference("b", "a", "auarc")
     assert interval.low == pytest.approx(np.quantile(differences, 0.05))
     assert interval.high == pytest.approx(np.quantile(differences, 0.95))
-
-
-def test_one_class_has_no_interval() -> None:
-    found = bootstrap({"a": [1, 2, 3]}, [1, 1, 1], draws=20)
-    interval = found.interval("a", "auroc")
-    assert math.isnan(interval.value)
-    assert math.isnan(interval.low)
-
-
-def test_bootstrap_refuses_what_makes_no_sense() -> None:
-    with pytest.raises(ConfigurationError, match="metrics among"):
-        bootstrap({"a": [1]}, [1], metrics=("auc",))
-    with pytest.raises(ConfigurationError, match="draw"):
-        bootstrap({"a": [1]}, [1], draws=0)
-    with pytest.raises(InputError, match="0 or 1"):
-        bootstrap({"a": [1, 2]}, [0.5, 1])

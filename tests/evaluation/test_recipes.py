@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.evaluation import (
-    Grade,
     Recording,
     auroc,
     evaluate,
@@ -165,12 +163,6 @@ def test_views_of_the_users_own_are_recipes_by_their_names() -> None:
     assert only_theirs.at_equal_calls is None  # nothing to compare them with
 
 
-def test_a_sample_that_cannot_be_read_is_no_member() -> None:
-    kinds = ["", "Paris"], ["Paris", "Paris"]
-    rows = [recorded(str(n), 1 - n, AGREE, tuple(kind)) for n, kind in enumerate(kinds)]
-    assert recipe(compared(rows), "reasoning").auroc.value == 0.5
-
-
 @pytest.mark.parametrize(
     ("readable", "u_is_one"), [(0, True), (1, True), (2, False), (4, False)]
 )
@@ -199,7 +191,6 @@ def test_a_check_that_says_nothing_counts_as_half() -> None:
 
 def test_requests_that_are_not_recorded_cost_nobody_knows_what() -> None:
     for drawn in (
-        {},
         {"draws": 5},
         {"draws": [{"role": "king"}]},
         {"draws": DRAWS[:2]},
@@ -240,19 +231,6 @@ def test_questions_that_were_drawn_in_another_way_are_left_out() -> None:
     assert compared(rows).thirds == (4, 4, 4)
 
 
-def test_a_grader_grades_those_without_a_label() -> None:
-    rows = third(1)
-    labels = {row.id: row.label or 0 for row in rows}
-    bare = [Recording.from_dict(row.to_dict() | {"label": None}) for row in rows]
-
-    def mine(given: Sequence[Recording], /) -> list[Grade | None]:
-        return [
-            Grade(quality=1, correct=labels[row.id], grader="mine") for row in given
-        ]
-
-    assert compared(bare, grader=mine) == compared(rows)
-
-
 @pytest.mark.parametrize(
     "rows",
     [
@@ -265,22 +243,6 @@ def test_a_grader_grades_those_without_a_label() -> None:
 )
 def test_there_may_be_nothing_to_compare(rows: list[Recording]) -> None:
     assert evaluate(rows, methods="answer_length", draws=2).recipes is None
-
-
-def test_a_grader_without_verdicts_compares_no_recipes() -> None:
-    def half(given: Sequence[Recording], /) -> list[Grade | None]:
-        return [Grade(quality=0.5, correct=None, grader="half") for _ in given]
-
-    bare = [Recording.from_dict(row.to_dict() | {"label": None}) for row in third(1)]
-    found = evaluate(bare, methods="answer_length", grader=half, draws=2)
-    assert found.recipes is None
-
-
-def test_what_makes_no_sense_is_refused() -> None:
-    with pytest.raises(ConfigurationError, match="calls to be a whole number of at"):
-        compared(third(1), calls=1)
-    with pytest.raises(InputError, match="recorded views to be a list of names, got 5"):
-        compared(third(1, settings={"views": 5}))
 
 
 # -- The best one ----------------------------------------------------------------------
@@ -300,35 +262,6 @@ def test_the_best_is_chosen_on_one_third_and_measured_on_another() -> None:
     assert at_equal_money.gain.value == at_equal_money.auroc.value - 1.0
 
 
-def test_of_equally_good_ones_the_first_is_taken() -> None:
-    alike = [
-        recorded(
-            row.id,
-            row.label,
-            row.samples[::2],
-            row.samples[::2],
-            drawn={"draws": DRAWS},
-        )
-        for row in third(1) + third(2)
-    ]
-    found = compared(alike)
-    for best in (found.at_equal_calls, found.at_equal_money):
-        assert best is not None
-        assert (best.name, best.gain.value) == ("plain", 0.0)
-
-
-def test_more_calls_are_not_equal_calls() -> None:
-    samples = {1: (*AGREE, *AGREE), 0: (*AGREE, *DIFFER)}
-    rows = [
-        recorded(row.id, row.label, samples[row.label or 0], self_check=0.5)
-        for row in third(1) + third(2)
-    ]
-    found = compared(rows)
-    assert recipe(found, "plain", 5).auroc.value == 1.0
-    assert found.at_equal_calls is not None
-    assert (found.at_equal_calls.name, found.at_equal_calls.calls) == ("plain", 3)
-
-
 def test_without_prices_nothing_is_compared_at_equal_money() -> None:
     found = compared(third(1) + third(2), prices=None)
     assert found.at_equal_calls is not None
@@ -345,3 +278,15 @@ def test_both_thirds_need_right_and_wrong_answers(one_sided: int) -> None:
     found = compared(rows)
     assert recipe(found, "reasoning").auroc.value > 0
     assert (found.at_equal_calls, found.at_equal_money) == (None, None)
+
+
+def test_more_calls_are_not_equal_calls() -> None:
+    samples = {1: (*AGREE, *AGREE), 0: (*AGREE, *DIFFER)}
+    rows = [
+        recorded(row.id, row.label, samples[row.label or 0], self_check=0.5)
+        for row in third(1) + third(2)
+    ]
+    found = compared(rows)
+    assert recipe(found, "plain", 5).auroc.value == 1.0
+    assert found.at_equal_calls is not None
+    assert (found.at_equal_calls.name, found.at_equal_calls.calls) == ("plain", 3)

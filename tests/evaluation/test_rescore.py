@@ -84,13 +84,6 @@ def test_a_recorded_self_check_counts_as_the_guards_does() -> None:
     )
 
 
-def test_a_self_check_by_another_prompt_is_refused() -> None:
-    for settings in (SETTINGS, SETTINGS | {"self_check": "Right?"}):
-        rows = [row(settings=settings, self_check=0.5)]
-        with pytest.raises(InputError, match=r"record --self-check"):
-            score_recordings(rows, self_check=SelfCheck())
-
-
 def test_recorded_views_count_as_the_guards_do() -> None:
     settings = SETTINGS | {"views": ["plain", "reasoning"], "temperature": 1.0}
     drawn = [["Bonn", "Bonn", "Rome", "Nice"], ["Bonn"] * 4, ["Bonn", "", "Rome", "a"]]
@@ -135,12 +128,6 @@ def test_a_guard_may_have_some_of_the_views_that_were_recorded() -> None:
         score_recordings([first], views=["plain", "mine"])
     with pytest.raises(InputError, match=r"at least 3 samples .* '0' has 2"):
         score_recordings([first], views=["plain"], n=4)
-
-
-@pytest.mark.parametrize("views", ["plain", [1], 5])
-def test_recorded_views_are_names(views: Any) -> None:
-    with pytest.raises(InputError, match="recorded views to be a list of names"):
-        score_recordings([row(settings=SETTINGS | {"views": views})])
 
 
 @pytest.mark.parametrize(
@@ -257,19 +244,10 @@ def test_what_record_keeps_of_the_draws_is_passed_on() -> None:
     assert not found.temperature_set
 
 
-def test_recordings_of_other_programs_need_no_settings() -> None:
-    found = score_recordings([row(settings=None)], model="mine")
-    assert found.settings["model"] == "mine"
-    assert found.settings["temperature"] == 1.0
-    assert "stop" not in found.settings
-
-
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
         ({"settings": SETTINGS | {"model": "k"}}, "model was 'm', here it is 'k'"),
-        ({"settings": SETTINGS | {"temperature": 1.0}}, "temperature was 0.5, here"),
-        ({"settings": SETTINGS | {"stop": ["."]}}, r"stop was None, .* is \['.'\]"),
         ({"settings": SETTINGS | {"system": "Be brief."}}, "system was None"),
         ({"settings": None}, "model was 'm', here it is None; temperature"),
         ({"drawn": {"reasons": ["temperature_unset"]}}, "temperature_set was True"),
@@ -280,20 +258,6 @@ def test_recordings_must_be_drawn_in_one_way(
 ) -> None:
     told = rf"recording '2' was drawn with other settings: {told}"
     with pytest.raises(ConfigurationError, match=told):
-        score_recordings([row(0), row(1), row(2, **changes)])
-
-
-@pytest.mark.parametrize(
-    ("changes", "told"),
-    [
-        ({"samples": ["Paris"]}, "at least 3 samples .* '2' has 1. Give a smaller n"),
-        ({"drawn": {"finish_reasons": ["stop"]}}, "recording '2' to be lists of 4"),
-    ],
-)
-def test_recordings_must_have_what_the_first_has(
-    changes: dict[str, Any], told: str
-) -> None:
-    with pytest.raises(InputError, match=told):
         score_recordings([row(0), row(1), row(2, **changes)])
 
 
@@ -318,6 +282,12 @@ def test_where_nothing_can_be_scored_the_reasons_are_told() -> None:
         score_recordings([row(0, main_answer=""), row(1, main_answer="")])
     with pytest.raises(InputError, match="at least 2 members"):
         score_recordings([row(samples=[])])
+    with pytest.raises(InputError, match=r"at least 3 samples .* '2' has 1"):
+        score_recordings([row(1), row(2, samples=["Paris"])])
+    with pytest.raises(InputError, match="'0' to be lists of 4"):
+        score_recordings([row(drawn={"finish_reasons": ["stop"]})])
+    with pytest.raises(InputError, match=r"record --self-check"):
+        score_recordings([row(self_check=0.5)], self_check=SelfCheck())
     with pytest.raises(InputError, match="temperature to be a number, got 'warm'"):
         score_recordings([row(settings={"temperature": "warm"})])
 

@@ -20,7 +20,6 @@ from snne_guard.evaluation import (
     read_labelled,
 )
 from snne_guard.evaluation.calibrate import calibrate
-from tests.cli.support import run
 from tests.evaluation.support import recording, write_jsonl
 
 
@@ -62,20 +61,6 @@ def test_a_file_a_list_and_an_iterator_give_the_same(
     assert use(read_labelled(path)) == use([*rows()]) == use(rows())
 
 
-def test_a_pipe_is_read_once(path: Path, tmp_path: Path) -> None:
-    options = ("--methods", "snne", "--draws", "2")
-    whole = run("evaluate", path, *options)
-    piped = subprocess.run(  # noqa: S603 - our own program
-        [sys.executable, "-m", "snne_guard", "evaluate", "/dev/stdin", *options],
-        input=path.read_text(),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert piped.returncode == 0, piped.stderr
-    assert piped.stdout.splitlines()[1:] == whole.stdout.splitlines()[1:]
-
-
 def test_many_recordings_are_graded_a_few_at_a_time() -> None:
     calls: list[int] = []
 
@@ -91,14 +76,6 @@ def test_many_recordings_are_graded_a_few_at_a_time() -> None:
     ]
     assert sum(calls) == 240
     assert max(calls) <= 64
-
-
-def test_a_grader_grades_each_recording() -> None:
-    def short(recordings: Sequence[Recording], /) -> list[Grade | None]:
-        return [None for _ in recordings[1:]]
-
-    with pytest.raises(ValueError, match="shorter"):
-        [*graded([recording(id="1"), recording(id="2")], short)]
 
 
 _MEASURED = """
