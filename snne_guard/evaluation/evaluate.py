@@ -26,7 +26,7 @@ from snne_guard.evaluation.results import (
 )
 from snne_guard.scorers import METHODS, Method, ResponseSet, resolve_method
 from snne_guard.similarity import SIMILARITIES, resolve_similarity
-from snne_guard.spans import labelled_spans
+from snne_guard.spans.scoring import labelled_spans
 from snne_guard.types import BoolArray, FloatArray, IntArray, Prices, Similarity
 
 __all__ = ["evaluate"]

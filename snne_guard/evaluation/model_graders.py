@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 from snne_guard.errors import MissingExtraError, ScoringError
 from snne_guard.evaluation.grade import Grade, Measure
 from snne_guard.evaluation.recordings import Recording
-from snne_guard.similarity.judge import quoted
 
 __all__ = ["JudgeGrader", "bert_score"]
 
@@ -145,6 +146,7 @@ _FORMAT = "\nReply with one word: yes or no."
 
 def _prompt(row: Recording, references: Sequence[str]) -> str:
     """Return what is asked, with texts as JSON strings, which cannot pass for it."""
+    quoted = partial(json.dumps, ensure_ascii=False)
     parts = [_TASK]
     if row.question is not None:
         parts.append(f"Question: {quoted(row.question)}")
