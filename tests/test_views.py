@@ -265,14 +265,6 @@ def test_the_cost_of_each_request_is_known() -> None:
     assert "draws" not in made.to_metadata()
 
 
-def test_requests_that_fail_or_are_late_have_a_cost() -> None:
-    replies = {"examples": SamplingError("broken"), "reasoning": TimeoutError()}
-    made = viewed(n=4, replies=replies).assessment
-    broken, late = made.draws[2:]
-    assert (broken.samples, broken.attempts, broken.lower_bound) == (0, 1, False)
-    assert (late.samples, late.attempts, late.lower_bound) == (0, 1, True)
-
-
 # -- A calibration ---------------------------------------------------------------------
 
 

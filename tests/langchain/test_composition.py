@@ -125,14 +125,3 @@ def test_a_guard_in_a_guard_is_asked_like_a_model() -> None:
         assert len(server.requests) == 6
     assert (record["decision"], record["reasons"]) == ("accept", ["temperature_unset"])
     assert "fallback" not in record
-
-
-def test_what_was_learnt_is_shared_with_copies() -> None:
-    with Server(always(logprobs=False)) as server:
-        guard = guarded(server, threshold=0.4)
-        first = metadata_of(guard.invoke("Where?"))
-        server.script = always()
-        second = metadata_of(guard.model_copy(update={"n": 3}).invoke("Where?"))
-        assert not server.requests[-1].logprobs
-    assert [first["reasons"], second["reasons"]] == [["logprobs_missing"], []]
-    assert [first["method"], second["method"]] == ["snne", "snne"]

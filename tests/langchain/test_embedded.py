@@ -108,18 +108,6 @@ def test_a_missing_package_names_the_command(name: str) -> None:
     assert 'pip install "snne-guard[demo]"' in error
 
 
-@pytest.mark.slow
-def test_a_server_that_does_not_start_says_why(tmp_path: Path) -> None:
-    program = "raise ImportError('libgomp.so.1: cannot open shared object file')"
-    (tmp_path / "xllamacpp.py").write_text(program, "utf-8")
-    done = run(
-        "from snne_guard.langchain.embedded import embedded_server_url\n"
-        "embedded_server_url()",
-        PYTHONPATH=str(tmp_path),
-    )
-    assert "did not start: libgomp.so.1: cannot open" in done.stderr.splitlines()[-1]
-
-
 def test_a_missing_model_file_names_the_command(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
