@@ -6,7 +6,7 @@ import asyncio
 import contextvars
 import inspect
 import logging
-from collections.abc import Awaitable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
@@ -63,39 +63,35 @@ class Observers:
         """Hand an assessment to every observer, from a thread."""
         self._collect(assessment)
         for observer in self._observers:
-            result = self._call(observer, assessment)
+            result = self._call(observer, observer.on_assessment, assessment)
             if inspect.isawaitable(result):
-                # In a thread of its own: this one may have a running loop.
-                with ThreadPoolExecutor(1) as pool:
-                    run = contextvars.copy_context().run
-                    ended = self._finish(observer, result)
-                    pool.submit(run, asyncio.run, ended).result()
+                self._call(observer, _run_apart, result)
 
     async def anotify(self, assessment: Assessment, /) -> None:
         """Hand an assessment to every observer, from a task."""
         self._collect(assessment)
         for observer in self._observers:
-            result: object
-            if inspect.iscoroutinefunction(observer.on_assessment):
-                result = observer.on_assessment(assessment)
+            function = observer.on_assessment
+            if inspect.iscoroutinefunction(function):
+                result = self._call(observer, function, assessment)
             else:
-                result = await asyncio.to_thread(self._call, observer, assessment)
+                call = asyncio.to_thread(self._call, observer, function, assessment)
+                result = await call
             if inspect.isawaitable(result):
-                await self._finish(observer, result)
+                try:
+                    await result
+                except Exception as error:  # noqa: BLE001 - an observer never breaks a call
+                    self._failed(observer, error)
 
-    def _call(self, observer: Observer, assessment: Assessment) -> object:
-        """Return what an observer returns, which may have to be awaited."""
+    def _call(
+        self, observer: Observer, function: Callable[[Any], object], given: object
+    ) -> object:
+        """Return what a function returns; what it raises is the observer's failure."""
         try:
-            return observer.on_assessment(assessment)
-        except Exception as error:  # noqa: BLE001 - an observer never breaks a call
-            self._failed(observer, error)
-            return None
-
-    async def _finish(self, observer: Observer, result: Awaitable[Any]) -> None:
-        try:
-            await result
+            return function(given)
         except Exception as error:  # noqa: BLE001 - as above
             self._failed(observer, error)
+            return None
 
     def _collect(self, assessment: Assessment) -> None:
         for seen in list(self._lists.values()):
@@ -105,3 +101,14 @@ class Observers:
         self.failures += 1
         kinds = type(observer).__name__, type(error).__name__
         _log.warning("observer %s raised %s", *kinds)  # no text: it may be an answer's
+
+
+def _run_apart(awaitable: Awaitable[Any]) -> None:
+    """Run to the end in a thread of its own: this one may have a running loop."""
+
+    async def ended() -> None:
+        await awaitable
+
+    with ThreadPoolExecutor(1) as pool:
+        run = contextvars.copy_context().run
+        pool.submit(run, asyncio.run, ended()).result()
