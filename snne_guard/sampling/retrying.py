@@ -1,14 +1,20 @@
-"""Send a request again that failed for a moment.
+"""Send a request again: what failed for a moment, or asks for what is rejected.
 
 One layer retries: where neither the model nor its client does so itself, the driver
-does, with a growing and jittered wait, or the one that ``Retry-After`` asks for.
+does, with a growing and jittered wait, or the one that ``Retry-After`` asks for. What a
+provider rejects is left out by the sender: a draw is a generator of requests, so that
+threads and tasks carry out the same steps.
 """
 
 from __future__ import annotations
 
+import asyncio
+import re
 import threading
-from collections.abc import Mapping
-from typing import Any
+import time
+from collections.abc import Awaitable, Callable, Collection, Generator, Mapping
+from functools import partial
+from typing import Any, TypeVar
 
 from tenacity import (
     AsyncRetrying,
@@ -24,12 +30,19 @@ from tenacity import (
 
 __all__ = [
     "ATTEMPTS",
+    "Steps",
+    "arun_steps",
     "asynchronous_retrying",
     "is_transient",
     "is_transient_status",
+    "rejected_parameter",
     "retrying",
+    "run_steps",
     "status_of",
+    "without_rejected",
 ]
+
+# -- What failed for a moment ----------------------------------------------------------
 
 ATTEMPTS = 3
 """Requests that are sent for one draw before it counts as failed."""
@@ -128,3 +141,115 @@ def status_of(error: BaseException) -> int | None:
                 if isinstance(status, int):
                     return int(status)
     return None
+
+
+# -- What the provider rejects ---------------------------------------------------------
+
+_LEFT_OUT = ("temperature", "n", "top_logprobs", "logprobs")
+"""What may be left out, in the order in which it is looked for in an error."""
+
+_LOGPROBS = ("top_logprobs", "logprobs")
+_REJECTED_CODES = frozenset({400, 422})
+
+Result = TypeVar("Result")
+
+Steps = Generator[Any, Any, Result]
+"""Yields requests, and seconds to wait as floats; is sent results and thrown errors."""
+
+
+def without_rejected(
+    make: Callable[..., Any], rejected: set[str]
+) -> Steps[tuple[Any, Any]]:
+    """Send a request, and again without each parameter that the provider rejects.
+
+    Args:
+        make: Takes the parameters to leave out, ``left_out``, and returns the request;
+            those in its attribute ``optional`` may be left out as well.
+        rejected: What the provider is known to reject; what a request succeeded without
+            is added.
+
+    Returns:
+        The request that was answered, and its result.
+    """
+    left_out = frozenset(rejected)
+    while True:
+        request = make(left_out=left_out)
+        try:
+            result = yield request
+        except Exception as error:
+            parameter = rejected_parameter(error, request.optional)
+            if parameter is None:
+                raise
+            left_out |= {parameter}
+        else:
+            rejected.update(left_out)
+            return request, result
+
+
+def run_steps(
+    steps: Steps[Result], send: Callable[[Any], Any], /
+) -> tuple[Result, int]:
+    """Run steps in a thread; return their result and how many requests failed."""
+    failed, proceed = 0, partial(steps.send, None)
+    while True:
+        try:
+            step = proceed()
+        except StopIteration as end:
+            return end.value, failed
+        try:
+            sent = (time.sleep if isinstance(step, float) else send)(step)
+            proceed = partial(steps.send, sent)
+        except BaseException as error:  # noqa: BLE001 - the generator raises it
+            failed += 1
+            proceed = partial(steps.throw, error)
+
+
+async def arun_steps(
+    steps: Steps[Result], send: Callable[[Any], Awaitable[Any]], /
+) -> tuple[Result, int]:
+    """Run steps in a task, as ``run_steps`` does in a thread."""
+    failed, proceed = 0, partial(steps.send, None)
+    while True:
+        try:
+            step = proceed()
+        except StopIteration as end:
+            return end.value, failed
+        try:
+            sent = await (asyncio.sleep if isinstance(step, float) else send)(step)
+            proceed = partial(steps.send, sent)
+        except BaseException as error:  # noqa: BLE001 - the generator raises it
+            failed += 1
+            proceed = partial(steps.throw, error)
+
+
+def rejected_parameter(error: BaseException, optional: Collection[str]) -> str | None:
+    """Return the parameter without which a rejected request should be sent again.
+
+    Args:
+        error: Why the request failed.
+        optional: Parameters that could be left out of the request.
+
+    Returns:
+        The parameter that the error names. Where it names none, log-probabilities: an
+        answer must not fail for what only the guard wants. None where nothing can be
+        left out, or the request was not refused for what it asks.
+
+    Example:
+        >>> error = TypeError("create() got an unexpected keyword argument 'n'")
+        >>> rejected_parameter(error, ["temperature", "n"])
+        'n'
+    """
+    if not _is_rejection(error):
+        return None
+    # Clients show a body as a dict, in which a line break is \\ and n.
+    said = f"{error} {getattr(error, 'param', '')} {getattr(error, 'body', '')}"
+    words = set(re.findall(r"(?<!\\)\b\w+", said))
+    named = [name for name in _LEFT_OUT if name in words]
+    return next((name for name in (*named, *_LOGPROBS) if name in optional), None)
+
+
+def _is_rejection(error: BaseException) -> bool:
+    """Return whether a request was refused for what it asks: not sent, not billed."""
+    if isinstance(error, TypeError):  # any other comes after the reply
+        return "unexpected keyword argument" in str(error)
+    return isinstance(error, NotImplementedError) or status_of(error) in _REJECTED_CODES

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from snne_guard.sampling.logprobs import read_logprobs
+from snne_guard.sampling.reading import read_logprobs
 
 
 def entries(*tokens: str | tuple[str, Sequence[int] | None]) -> list[dict[str, Any]]:

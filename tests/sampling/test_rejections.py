@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from snne_guard.sampling.retrying import status_of
-from snne_guard.sampling.steps import rejected_parameter
+from snne_guard.sampling.retrying import rejected_parameter, status_of
 
 ALL = ("temperature", "logprobs", "n")
 

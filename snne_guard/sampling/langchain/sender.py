@@ -49,7 +49,7 @@ from snne_guard.sampling.langchain.requests import ModelRequest, request_for
 from snne_guard.sampling.langchain.wrappers import ChatRunnable
 from snne_guard.sampling.reading import read_cost
 from snne_guard.sampling.replies import Draw, NoReplyError, Reply
-from snne_guard.sampling.steps import Steps, arun_steps, run_steps, without_rejected
+from snne_guard.sampling.retrying import Steps, arun_steps, run_steps, without_rejected
 from snne_guard.self_check import read_self_check
 
 __all__ = ["LangChainSender"]

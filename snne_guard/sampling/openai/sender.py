@@ -17,7 +17,7 @@ from snne_guard.sampling.openai.apis import (
 )
 from snne_guard.sampling.options import STREAMS, answer_settings, options_for
 from snne_guard.sampling.replies import TOP_LOGPROBS, Draw, NoReplyError, Reply
-from snne_guard.sampling.steps import Steps, arun_steps, run_steps, without_rejected
+from snne_guard.sampling.retrying import Steps, arun_steps, run_steps, without_rejected
 from snne_guard.self_check import read_self_check
 
 __all__ = ["ApiRequest", "OpenAISender", "reusable_options"]
