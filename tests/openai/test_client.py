@@ -32,11 +32,8 @@ def test_a_guarded_client_is_of_the_same_class() -> None:
     class Mine(openai.AzureOpenAI):
         pass
 
-    azure: dict[str, Any] = {
-        "azure_endpoint": "http://127.0.0.1:1",
-        "api_version": "1",
-        "api_key": "x",
-    }
+    place: Any = {"azure_endpoint": "http://127.0.0.1:1", "api_version": "1"}
+    azure = {**place, "api_key": "x"}
     for own in (openai.OpenAI(api_key="x"), Mine(**azure)):
         before = {**own.__dict__}
         client = guard_client(own)

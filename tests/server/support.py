@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+import httpx
 import openai
 import uvicorn
 
@@ -32,6 +33,11 @@ class Running:
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}"
+
+    def post(
+        self, path: str = "/v1/chat/completions", **options: Any
+    ) -> httpx.Response:
+        return httpx.post(self.url + path, timeout=30, **options)
 
     def client(self, key: str = "test", **options: Any) -> openai.OpenAI:
         """Return a client of the openai package that calls it."""

@@ -4,7 +4,6 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-import httpx
 import openai
 import pytest
 
@@ -89,7 +88,7 @@ def test_fields_that_the_package_does_not_know_survive(
     flagging: Running, upstream: Server
 ) -> None:
     upstream.script = always(message={"reasoning_content": "hm"}, usage=False)
-    answer = httpx.post(f"{flagging.url}/v1/chat/completions", json=CHAT).json()
+    answer = flagging.post(json=CHAT).json()
     assert answer["choices"][0]["message"]["reasoning_content"] == "hm"
     assert "usage" not in answer
 
@@ -114,7 +113,7 @@ def test_a_stream_ends_with_the_assessment(
 ) -> None:
     running = request.getfixturevalue(fixture)
     body = {**CHAT, "stream": True, "stream_options": {"include_usage": True}}
-    answer = httpx.post(f"{running.url}/v1/chat/completions", json=body)
+    answer = running.post(json=body)
     assert answer.headers["content-type"] == "text/event-stream; charset=utf-8"
     assert answer.text.endswith("data: [DONE]\n\n")
     *parts, last = events(answer.text)
@@ -143,7 +142,7 @@ def test_a_streamed_response_ends_with_the_assessment(
 def test_halves_of_a_character_pass_through_a_stream() -> None:
     with Server(always("\ud83d \ude00")) as upstream, serving(upstream.url) as running:
         body = {**CHAT, "stream": True}
-        got = httpx.post(f"{running.url}/v1/chat/completions", json=body)
+        got = running.post(json=body)
     deltas = [e["choices"][0]["delta"].get("content", "") for e in events(got.text)]
     assert "".join(deltas) == "\ud83d \ude00"
 
@@ -165,7 +164,7 @@ def test_a_held_stream_is_kept_alive_until_it_ends_or_fails(
     monkeypatch.setattr("snne_guard.server.replies.PATIENCE", 0.1)
     body = {**CHAT, "stream": True}
     upstream.script = always(delay=0.5)
-    got = httpx.post(f"{refusing.url}/v1/chat/completions", json=body)
+    got = refusing.post(json=body)
     assert got.text.startswith(": the answer is not decided on yet\n\n")
     assert got.text.endswith("data: [DONE]\n\n")
     upstream.script = always(delay=0.5, status=400)
@@ -177,7 +176,7 @@ def test_a_background_response_passes_unscored_and_says_so(upstream: Server) -> 
     upstream.script = always(body={"id": "r", "status": "queued", "output": []})
     body = {**RESPONSES, "background": True}
     with serving(upstream.url) as running:
-        got = httpx.post(f"{running.url}/v1/responses", json=body)
+        got = running.post("/v1/responses", json=body)
     assert got.json()["status"] == "queued"
     assert got.headers["x-snne-guard"] == "passthrough"
     assert [asked.body for asked in upstream.requests] == [body]
@@ -187,38 +186,37 @@ def test_a_background_response_is_no_way_round_a_policy_that_withholds(
     refusing: Running, upstream: Server
 ) -> None:
     body = {**RESPONSES, "background": True}
-    got = httpx.post(f"{refusing.url}/v1/responses", json=body)
+    got = refusing.post("/v1/responses", json=body)
     assert got.status_code == 400
     assert not upstream.requests
 
 
 def test_answers_that_exist_are_scored(refusing: Running) -> None:
-    url = f"{refusing.url}/snne/score"
-    alike = httpx.post(url, json={"answers": ["Paris"] * 3}).json()
-    apart = httpx.post(url, json={"answers": ["Paris", *APART], "question": "?"}).json()
+    alike = refusing.post("/snne/score", json={"answers": ["Paris"] * 3}).json()
+    given = {"answers": ["Paris", *APART], "question": "?"}
+    apart = refusing.post("/snne/score", json=given).json()
     assert alike["uncertainty"] == 0
     assert apart["uncertainty"] > 0.9
-    empty = httpx.post(url, json={"answers": ["", "Paris"]}).json()
+    empty = refusing.post("/snne/score", json={"answers": ["", "Paris"]}).json()
     assert (empty["value"], empty["uncertainty"]) == (None, None)
     wrongs: list[dict[str, Any]] = [{}, {"answers": []}, {"answers": ["a"], "n": 1}]
     wrongs.append({"answers": ["a" * 20_000] * 4})  # too long together
     for wrong in wrongs:
-        assert httpx.post(url, json=wrong).status_code == 400
+        assert refusing.post("/snne/score", json=wrong).status_code == 400
 
 
 def test_a_given_answer_is_assessed(refusing: Running, upstream: Server) -> None:
-    url = f"{refusing.url}/snne/assess"
-    given = httpx.post(url, json={**CHAT, "answer": "Madrid"}).json()
+    given = refusing.post("/snne/assess", json={**CHAT, "answer": "Madrid"}).json()
     assert given["decision"] == "refuse"
     assert not upstream.answers
-    assert httpx.post(url, json=RESPONSES).json()["decision"] == "refuse"
+    assert refusing.post("/snne/assess", json=RESPONSES).json()["decision"] == "refuse"
     assert upstream.answers
-    assert httpx.post(url, json={"model": "m"}).status_code == 400
+    assert refusing.post("/snne/assess", json={"model": "m"}).status_code == 400
 
 
 def test_long_answers_are_compressed(upstream: Server) -> None:
     upstream.script = always("word " * 1000)
     with serving(upstream.url) as running:
-        got = httpx.post(f"{running.url}/v1/chat/completions", json=CHAT)
+        got = running.post(json=CHAT)
     assert got.headers["content-encoding"] == "gzip"
     assert got.json()["choices"][0]["message"]["content"] == "word " * 1000

@@ -38,7 +38,7 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
 
 
 def call(running: Running, path: str, body: dict[str, Any]) -> httpx.Response:
-    return httpx.post(f"{running.url}/v1/{path}", json=body, timeout=30)
+    return running.post(f"/v1/{path}", json=body)
 
 
 @pytest.mark.parametrize(("path", "body"), CALLS)
@@ -178,12 +178,11 @@ def test_nothing_that_was_asked_or_answered_is_logged(
     with Server(split("answer-text", *APART)) as upstream:
         with serving(upstream.url, keys=keys, policy={"threshold": 0.1}) as running:
             head = {"authorization": "Bearer key-text"}
-            url = f"{running.url}/v1/chat/completions"
-            httpx.post(url, json=body, headers=head)
-            httpx.post(url, json={**body, "stream": True}, headers=head)
-            httpx.post(url, content=b"{prompt-text", headers=head)
+            running.post(json=body, headers=head)
+            running.post(json={**body, "stream": True}, headers=head)
+            running.post(content=b"{prompt-text", headers=head)
             upstream.script = always(status=500, body="answer-text")
-            httpx.post(url, json=body, headers=head)
+            running.post(json=body, headers=head)
     logged = " ".join(record.getMessage() for record in caplog.records)
     assert not any(f"{what}-text" in logged for what in ("key", "prompt", "answer"))
 

@@ -90,8 +90,7 @@ def test_no_other_method_leads_to_the_upstream(
 def test_bodies_that_make_no_sense_are_refused(
     running: Running, upstream: Server, body: bytes, status: int
 ) -> None:
-    url = f"{running.url}/v1/chat/completions"
-    got = httpx.post(url, content=body, headers={"content-type": "application/json"})
+    got = running.post(content=body)
     assert got.status_code == status
     assert got.json()["error"]["message"]
     assert not upstream.requests
@@ -102,9 +101,7 @@ def test_a_body_without_a_length_is_limited_too(running: Running) -> None:
         for _ in range(10):
             yield b" " * 1000
 
-    url = f"{running.url}/v1/chat/completions"
-    head = {"content-type": "application/json"}
-    assert httpx.post(url, content=parts(), headers=head).status_code == 413
+    assert running.post(content=parts()).status_code == 413
 
 
 @pytest.mark.parametrize(
@@ -119,8 +116,7 @@ def test_a_body_without_a_length_is_limited_too(running: Running) -> None:
 def test_odd_shapes_never_break_the_server(
     running: Running, fields: dict[str, Any]
 ) -> None:
-    url = f"{running.url}/v1/chat/completions"
-    got = httpx.post(url, json={"model": "m", **fields})
+    got = running.post(json={"model": "m", **fields})
     assert got.status_code in {200, 400}
 
 
@@ -128,9 +124,9 @@ def test_odd_shapes_never_break_the_server(
 def test_without_keys_pages_from_elsewhere_reach_nothing(
     running: Running, upstream: Server, origin: str
 ) -> None:
-    url = f"{running.url}/v1/embeddings"
-    head = {"origin": origin, "content-type": "text/plain"}
-    assert httpx.post(url, content=b"{}", headers=head).status_code == 403
+    for path in ("/v1/embeddings", "/v1/responses"):
+        got = running.post(path, content=b"{}", headers={"origin": origin})
+        assert got.status_code == 403
     assert not upstream.requests
 
 
@@ -178,8 +174,7 @@ def test_too_many_at_once_are_told_to_come_back(upstream: Server) -> None:
 
 
 def test_a_request_id_is_kept_or_made(running: Running) -> None:
-    url = f"{running.url}/v1/chat/completions"
-    kept = httpx.post(url, json=CHAT, headers={"x-request-id": "mine-1"})
+    kept = running.post(json=CHAT, headers={"x-request-id": "mine-1"})
     assert kept.headers["x-request-id"] == "mine-1"
     missing = httpx.get(f"{running.url}/none")
     assert missing.headers["x-request-id"].startswith("req_")
@@ -190,9 +185,8 @@ def test_pages_of_other_origins_may_call_only_where_it_was_said(
 ) -> None:
     origins = ["https://app.example", "https://evil.example"]
     with serving(upstream.url, cors_origins=origins[:1]) as running:
-        url = f"{running.url}/v1/chat/completions"
         got, other = (
-            httpx.post(url, json=CHAT, headers={"origin": origin}) for origin in origins
+            running.post(json=CHAT, headers={"origin": origin}) for origin in origins
         )
     assert got.headers["access-control-allow-origin"] == "https://app.example"
     assert "x-snne-guard-decision" in got.headers["access-control-expose-headers"]
@@ -211,8 +205,7 @@ def test_clients_decide_nothing_by_headers_of_their_own(upstream: Server) -> Non
         "openai-organization": "org",
     }
     with serving(upstream.url) as running:
-        url = f"{running.url}/v1/chat/completions"
-        assert httpx.post(url, json=CHAT, headers=smuggled).is_success
+        assert running.post(json=CHAT, headers=smuggled).is_success
     answer, sample = upstream.requests
     assert answer.headers["idempotency-key"] == "once"
     assert "idempotency-key" not in sample.headers
