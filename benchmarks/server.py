@@ -23,6 +23,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
+from tempfile import NamedTemporaryFile
 from typing import Any
 
 import httpx2
@@ -50,16 +51,17 @@ Send = Callable[[], Awaitable[object]]
 def guarding(upstream: str, *options: str) -> Iterator[tuple[str, int]]:
     """Run ``snne-guard serve`` and yield its address and the id of its process."""
     command = [sys.executable, "-m", "snne_guard", "serve", "--upstream", upstream]
-    command += ["--port", "0", "--max-requests-at-once", str(STREAMS), *options]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:  # noqa: S603 - ours
-        if process.stderr is None:
-            raise RuntimeError
-        lines = (re.search(r"http://\S+", line) for line in process.stderr)
-        found = next(filter(None, lines))
-        try:
-            yield f"{found[0]}/v1", process.pid
-        finally:
-            process.terminate()
+    with NamedTemporaryFile("w", suffix=".toml") as config:
+        config.write(f"port = 0\nmax_requests_at_once = {STREAMS}\n")
+        config.flush()
+        command += ["--config", config.name, *options]
+        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:  # noqa: S603 - ours
+            lines = iter(process.stderr.readline, "") if process.stderr else ()
+            found = (re.search(r"http://\S+", line) for line in lines)
+            try:
+                yield f"{next(filter(None, found))[0]}/v1", process.pid
+            finally:
+                process.terminate()
 
 
 def client() -> httpx2.AsyncClient:
