@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.paper.data_sets import DATA_SETS, MODELS
-from benchmarks.paper.p_true import Shot, examples
-from benchmarks.paper.prompts import STOP
+from benchmarks.paper.prompts import STOP, Shot, examples
 from benchmarks.paper.questions import Chosen
 from snne_guard.cli.models import chat_model
 from snne_guard.errors import InputError

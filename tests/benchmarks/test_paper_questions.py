@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from benchmarks.paper.data_sets import DATA_SETS
-from benchmarks.paper.prompts import STOP
+from benchmarks.paper.prompts import STOP, Shot, examples
 from benchmarks.paper.questions import choose
 from snne_guard.errors import ConfigurationError, InputError, MissingExtraError
 from snne_guard.evaluation import Question
@@ -67,6 +67,18 @@ def test_svamp_shows_the_story() -> None:
 def test_prompts_without_shots(name: str) -> None:
     assert DATA_SETS[name].shots == 0
     assert DATA_SETS[name].prompt.render(question("Once.")) == TEXTS[name]
+
+
+def test_examples_of_p_true_are_those_of_farquhar_et_al() -> None:
+    end = "Is the possible answer:\nA) True\nB) False\nThe possible answer is:"
+    shots = [
+        Shot(question="2 + 2?", answer="5", samples=["4 "], correct=False),
+        Shot(question="1 + 1?", answer="2", correct=True),
+    ]
+    assert examples(shots) == (
+        f"Question: 2 + 2?\nBrainstormed Answers: 5 \n4 \nPossible answer: 5\n{end} B\n"
+        f"Question: 1 + 1?\nBrainstormed Answers: 2 \nPossible answer: 2\n{end} A"
+    )
 
 
 def test_settings_of_the_paper() -> None:
