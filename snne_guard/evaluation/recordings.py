@@ -127,7 +127,7 @@ class Question:
     """
 
     id: _Id
-    question: Annotated[str, Field(pattern=r"\S")] = field(repr=False)
+    question: _Text = field(repr=False)
     context: _Text | None = field(default=None, repr=False)
     answers: tuple[_Text, ...] | None = field(default=None, repr=False)
     extra: Mapping[str, Any] = field(default_factory=dict[str, Any], repr=False)
@@ -140,7 +140,11 @@ class Question:
             InputError: A field is missing or is not what it must be.
         """
         named = row if row.get("id") is not None else {**row, "id": _content_id(row)}
-        return _checked(_QUESTION, cls, named)
+        question = _checked(_QUESTION, cls, named)
+        if not question.question.strip():
+            msg = "question: expected a text, got a blank one"
+            raise InputError(msg)
+        return question
 
     @property
     def prompt(self) -> str:
