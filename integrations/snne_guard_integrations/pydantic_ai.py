@@ -60,9 +60,10 @@ class GuardedModel(WrapperModel):
     Args:
         wrapped: The model, or its name.
         fallback: Another model, or its name, for ``on_uncertain="fallback"``.
-        **options: Those of ``SNNEGuard`` but ``views`` and ``self_check``. Different
-            here: ``question`` gets the list of messages, and a function as
-            ``on_uncertain`` returns one of the words, or a ``ModelResponse``.
+        **options: Those of ``SNNEGuard`` but ``views``, ``self_check`` and
+            ``spans="judge"``. Different here: ``question`` gets the list of messages,
+            and a function as ``on_uncertain`` returns one of the words, or a
+            ``ModelResponse``.
 
     Raises:
         ConfigurationError: An option makes no sense.
@@ -86,8 +87,9 @@ class GuardedModel(WrapperModel):
         **options: Any,  # noqa: ANN401 - GuardSettings checks each
     ) -> None:
         super().__init__(wrapped)
-        for name in options.keys() & {"views", "self_check"}:
-            msg = f"GuardedModel has no option {name!r}"
+        judged = {"spans"} if options.get("spans") == "judge" else set[str]()
+        for name in options.keys() & {"views", "self_check", *judged}:
+            msg = f"GuardedModel has no option {name}={options[name]!r}"
             raise ConfigurationError(msg)
         other = None if fallback is None else infer_model(fallback)
         self._guard = GuardSettings(fallback=other, **options)

@@ -239,9 +239,10 @@ async def test_an_answer_that_is_more_than_text_is_not_scored() -> None:
 
 
 async def test_what_would_go_past_the_guard_is_refused() -> None:
-    for name in ("views", "self_check"):
-        with pytest.raises(ConfigurationError, match=f"no option '{name}'"):
-            GuardedModel(TestModel(), fallback=None, **{name: 1})
+    refused: dict[str, Any] = {"views": 1, "self_check": True, "spans": "judge"}
+    for name, value in refused.items():
+        with pytest.raises(ConfigurationError, match=f"no option {name}={value!r}"):
+            GuardedModel(TestModel(), **{name: value})
     with pytest.raises(TypeError, match="treshold"):
         GuardedModel(TestModel(), treshold=0.4)
     with pytest.raises(ConfigurationError, match="no batches"):
