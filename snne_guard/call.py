@@ -6,7 +6,7 @@ import logging
 import time
 import uuid
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from snne_guard.decision.policy import Delivery
@@ -353,7 +353,7 @@ class CallState:
             role=draw.role,
             view=None if draw.view is None else draw.view.name,
             samples=brought,
-            **asdict(replace(cost, money=self._money(cost))),
+            **replace(cost, money=self._money(cost)).to_dict(),
         )
 
     def _money(self, cost: Cost) -> float | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -200,7 +200,7 @@ class Cost:
 
     def to_dict(self) -> dict[str, Any]:
         """Return a plain dict for metadata and JSON."""
-        return asdict(self)
+        return {each.name: getattr(self, each.name) for each in fields(self)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -304,7 +304,7 @@ class Span:
 
     def to_dict(self) -> dict[str, Any]:
         """Return a plain dict for metadata and JSON."""
-        record = asdict(self)
+        record = {each.name: getattr(self, each.name) for each in fields(self)}
         return {name: value for name, value in record.items() if value is not None}
 
 

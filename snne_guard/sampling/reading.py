@@ -210,6 +210,7 @@ def string_of(value: object) -> str | None:
 # one by one lose it at their edges, so it is not compared.
 _SPACE = re.compile(rb"\s+|\xe2\x96\x81|\xc4\xa0|\xc4\x8a")
 _END_MARKS = re.compile(rb"(?:<[^<>]+>){1,3}\Z")  # without a limit: quadratic
+_NUMBERS = (float, int)
 _LOWEST = -1e9
 """What is below is no log-probability."""
 _ROUNDING = 1e-6
@@ -242,37 +243,29 @@ def read_logprobs(
         >>> read_logprobs(entries, text="Rome")
         (None, None)
     """
-    if not isinstance(entries, Sequence) or isinstance(entries, str | bytes):
+    if not isinstance(entries, Sequence) or isinstance(entries, str) or not entries:
         return None, None
-    tokens = [entry for entry in entries if isinstance(entry, Mapping)]
-    values = [_value(token.get("logprob")) for token in tokens]
-    known = [value for value in values if value is not None]
-    if not known or len(known) != len(entries):
-        return None, None
-    names = [_name(token) for token in tokens]
+    values, names = list[float](), list[str]()
+    for entry in entries:
+        value = entry.get("logprob") if isinstance(entry, Mapping) else None
+        if not isinstance(value, _NUMBERS) or not _LOWEST < value <= _ROUNDING:
+            return None, None
+        values.append(min(float(value), 0.0))
+        name = entry.get("token")
+        names.append(name if isinstance(name, str) else "")
     if "".join(names) == text:  # nearly always
-        return tuple(known), tuple(names)
+        return tuple(values), tuple(names)
     if not any(names):  # nothing says what they stand for, so nothing can be checked
-        return tuple(known), None
-    place = _find([_bytes(token) for token in tokens], text)
+        return tuple(values), None
+    parts = [*map(_bytes, entries, names)]
+    place = _find(parts, text)
     if place is None:
         return None, None
-    decoded = [_bytes(token).decode(errors="replace") for token in tokens[place]]
-    return tuple(known[place]), tuple(decoded)
+    decoded = [part.decode(errors="replace") for part in parts[place]]
+    return tuple(values[place]), tuple(decoded)
 
 
-def _value(value: object) -> float | None:
-    if not isinstance(value, float | int) or not _LOWEST < value <= _ROUNDING:
-        return None
-    return min(float(value), 0.0)
-
-
-def _name(token: Mapping[str, Any]) -> str:
-    name = token.get("token")
-    return name if isinstance(name, str) else ""
-
-
-def _bytes(token: Mapping[str, Any]) -> bytes:
+def _bytes(token: Mapping[str, Any], name: str) -> bytes:
     """Return what a token stands for; OpenAI escapes parts of characters in names."""
     given = token.get("bytes")
     if isinstance(given, Sequence) and given and not isinstance(given, str):
@@ -280,7 +273,7 @@ def _bytes(token: Mapping[str, Any]) -> bytes:
             return bytes(given)
         except (TypeError, ValueError):
             pass
-    return _name(token).encode(errors="replace")
+    return name.encode(errors="replace")
 
 
 def _find(tokens: Sequence[bytes], text: str) -> slice | None:
