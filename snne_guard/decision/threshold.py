@@ -107,11 +107,16 @@ class Threshold:
                 f"an error rate of {alpha}. Grade at least {self.labels_needed} "
                 "answers."
             )
-        best = "no other" if self.best_alpha is None else _percent(self.best_alpha)
-        return (
+        refused = (
             f"Nothing is accepted: these {self.n_labels} labels do not allow an error "
-            f"rate of {alpha}. They would have allowed {best}; to promise that, grade "
-            "new answers."
+            f"rate of {alpha}."
+        )
+        if self.best_alpha is None:
+            return refused
+        best = _percent(self.best_alpha)
+        return (
+            f"{refused} They would have allowed {best}; to promise that, grade new "
+            "answers."
         )
 
     @classmethod

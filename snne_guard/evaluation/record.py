@@ -148,7 +148,8 @@ class RecordingRun:
         n_samples: Samples besides the answer; a question with fewer has failed.
         retry_failed: Whether to ask again what failed in an earlier run.
         max_requests: Only so many questions are asked as need no more than these;
-            None: no limit. Retries can exceed it, and a server that ignores ``n``.
+            None: no limit. Where one takes more, by retries or from a server that
+            ignores ``n``, only those in flight exceed it.
         requests_each: Requests that a question takes if none fails.
         on_done: Called with the run after each question.
 
@@ -181,6 +182,7 @@ class RecordingRun:
         self.cost = Cost(money=0.0)
         self.stopped: str | None = None
         self.is_down = False
+        self._most, self._each = max_requests, requests_each
         self._failed_in_a_row = 0
         self._on_done = on_done
         questions = list(questions)
@@ -191,10 +193,16 @@ class RecordingRun:
         self.left = [each for each in questions if each.id not in passed_over]
         if max_requests is not None and len(self.left) * requests_each > max_requests:
             self.left = self.left[: max_requests // requests_each]
-            self.stopped = (
-                f"stopped at the limit of {max_requests} requests, where a question "
-                f"takes {requests_each}; the same command goes on"
-            )
+            self.stopped = self._at_limit()
+
+    def may_ask(self) -> bool:
+        """Return whether the run goes on with one question more."""
+        if self.is_down or self._most is None:
+            return not self.is_down
+        if self.cost.attempts + self._each > self._most:
+            self.stopped = self._at_limit()
+            return False
+        return True
 
     def keep(self, question: Question, drawn: Assessment | Exception) -> None:
         """Write a question, or keep it aside as failed.
@@ -235,6 +243,12 @@ class RecordingRun:
                 self.stopped = f"{_GIVING_UP} questions failed in a row: {error}"
         self._on_done(self)
 
+    def _at_limit(self) -> str:
+        return (
+            f"stopped at the limit of {self._most} requests, where a question takes "
+            f"{self._each}; the same command goes on"
+        )
+
 
 async def record(run: RecordingRun, ask: Ask, *, max_concurrency: int = 4) -> None:
     """Draw what is left of a run, until it is down.
@@ -252,14 +266,14 @@ async def record(run: RecordingRun, ask: Ask, *, max_concurrency: int = 4) -> No
 
     async def draw() -> None:
         for question in left:
+            if not run.may_ask():
+                return
             drawn: Assessment | Exception
             try:
                 drawn = await ask(question)
             except Exception as raised:  # noqa: BLE001 - the next question may succeed
                 drawn = raised
             run.keep(question, drawn)
-            if run.is_down:
-                return
 
     try:
         async with asyncio.TaskGroup() as group:

@@ -13,7 +13,7 @@ import pytest
 from snne_guard.cli import recording
 from tests.cli.support import apart, run
 from tests.evaluation.support import write_jsonl
-from tests.support.openai_server import Answer, Asked, Server, split
+from tests.support.openai_server import Answer, Asked, Server, always, split
 
 MAX = ("--max-tokens", "10")
 PRICES = ("--prices", "1", "4", "0.5")
@@ -102,6 +102,15 @@ def test_a_limit_of_requests_is_kept_and_gone_on_from(
     assert second.returncode == 1, second.stderr
     assert "2 recorded, 2 already there, 0 failed" in second.stderr
     assert len(server.requests) == 8
+
+
+def test_a_limit_of_requests_holds_where_a_server_ignores_n(tmp_path: Path) -> None:
+    with Server(always("Paris", choices=1)) as server:
+        limits = ("--max-requests", "6", "--max-concurrency", "1")
+        result = run(*command(tmp_path, server, *limits, n=4))
+    assert result.exit_code == 1
+    assert "1 recorded, 0 already there, 0 failed; 5 requests" in result.stderr
+    assert "stopped at the limit of 6 requests" in result.stderr
 
 
 def test_pace_and_money_are_shown_while_it_runs(
