@@ -9,7 +9,12 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from snne_guard.scorers.checks import as_distributions, as_entailment, as_shares
+from snne_guard.scorers.checks import (
+    as_distributions,
+    as_entailment,
+    as_matrix,
+    as_shares,
+)
 from snne_guard.scorers.method import Method
 from snne_guard.scorers.snne import softmax_weights
 from snne_guard.types import FloatArray
@@ -64,7 +69,7 @@ def luq(support: ArrayLike) -> float:
         >>> luq([[1, 0.75], [0.25, 1]])
         0.5
     """
-    matrix = as_shares(support, what="support")
+    matrix = as_shares(as_matrix(support, what="support"), what="support")
     n = len(matrix)
     if n == 1:
         return 1.0
@@ -97,7 +102,8 @@ def luq_pair(support: ArrayLike) -> float:
         >>> luq_pair([[1, 0.75], [0.25, 1]])
         0.25
     """
-    upper = np.triu(as_shares(support, what="support"), 1)
+    matrix = as_shares(as_matrix(support, what="support"), what="support")
+    upper = np.triu(matrix, 1)
     best = (upper + upper.T).max(axis=1)
     return 1 - math.fsum(best.tolist()) / len(best)
 

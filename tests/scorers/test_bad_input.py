@@ -12,7 +12,7 @@ import pytest
 from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.scorers import bounds, snne, uncertainty, wsnne
 from snne_guard.scorers.eigen_score import eigen_score
-from snne_guard.scorers.entailment import luq, semantic_density
+from snne_guard.scorers.entailment import luq, luq_pair, semantic_density
 from snne_guard.scorers.entropy import (
     discrete_semantic_entropy,
     greedy_clusters,
@@ -46,6 +46,8 @@ ARRAYS: list[tuple[Callable[..., Any], tuple[Any, ...], str]] = [
     (edge_weights, (np.zeros((2, 2, 2)),), "shape"),
     (edge_weights, (np.zeros((2, 2, 3)),), "add up to 1"),
     (luq, ([[1, 2], [0, 1]],), "support"),
+    (luq, ([[1, 0.5, 0]],), r"support of shape \(n, n\), got \(1, 3\)"),
+    (luq_pair, ([[1, 0]],), r"support of shape \(n, n\), got \(1, 2\)"),
     (token_sar, ([], []), "at least one answer"),
     (token_sar, ([[]], [[]]), "token_logprobs of answer 0"),
     (token_sar, ([[-1.0]], [[0.1, 0.2]]), "token_importance for each of 1 tokens"),
