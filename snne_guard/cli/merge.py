@@ -35,7 +35,7 @@ def merge(
     All parts must have been drawn with the same settings, and no question may be in
     two of them; otherwise nothing is written. If something is missing, the rest is
     written and what is missing is named: with --questions each question, otherwise
-    only a shard that has nothing.
+    those that failed, and a shard that has nothing.
 
     Exit status: 0 everything is there; 1 something is missing; 2 wrong usage, or parts
     that do not fit together.

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from snne_guard.errors import InputError
-from snne_guard.evaluation.jsonl import json_line, read_objects
+from snne_guard.evaluation.jsonl import json_line, read_objects, whole_lines
 from snne_guard.evaluation.label import labels_path
 from snne_guard.evaluation.record import check_same_settings, failures_path
 from snne_guard.evaluation.recordings import Question, Recording
@@ -39,7 +39,8 @@ def merge_recordings(
 
     Returns:
         How many questions were written, and what is missing: ids of questions; where
-        those are not known, the shards of which nothing is, such as ``"shard 3/16"``.
+        those are not known, ids of what failed beside the parts, and the shards of
+        which nothing is there, such as ``"shard 3/16"``.
 
     Raises:
         InputError: A line is no recording, an unfinished one included, or an id is in
@@ -81,15 +82,23 @@ def merge_recordings(
                     raise InputError(msg)
                 ids[key] = path
                 stream.write(json_line(row))
-    if wanted is None:
-        return len(ids), [*_shards_left(shards)]
-    return len(ids), [name for name in wanted if name not in ids]
+    left = [] if wanted is not None else [*_shards_left(shards)]
+    wanted = dict.fromkeys(_failed(paths)) if wanted is None else wanted
+    return len(ids), [*left, *(name for name in wanted if name not in ids)]
 
 
 def _recording(row: dict[str, Any]) -> dict[str, Any]:
     """Check that a line is a recording, and return it untouched."""
     Recording.from_dict(row)
     return row
+
+
+def _failed(parts: Iterable[Path]) -> Iterator[str]:
+    """Yield the ids of the questions that have failed, some of them recorded since."""
+    for path in filter(Path.exists, map(failures_path, parts)):
+        with path.open("rb") as lines:
+            for row in read_objects(whole_lines(lines), dict, name=str(path)):
+                yield str(row.get("id"))
 
 
 def _shards_left(shards: set[str]) -> Iterator[str]:

@@ -86,6 +86,19 @@ def test_what_fails_and_labels_beside_a_part_are_passed_over(
     assert len(read(output)) == N
 
 
+def test_a_question_that_failed_in_a_part_is_named(
+    parts: list[Path], output: Path
+) -> None:
+    row, *others = parts[0].read_text().splitlines(keepends=True)
+    parts[0].write_text("".join(others))
+    failed = parts[0].with_suffix(".failed.jsonl")
+    failed.write_text(row + others[0] + row + '{"id": "to')  # one was drawn since
+    result = run("merge", *parts, "--output", output)
+    assert result.exit_code == 1
+    assert f"1 are missing: '{json.loads(row)['id']}'\n" in result.stderr
+    assert len(read(output)) == N - 1
+
+
 def test_a_missing_shard_is_named_and_the_rest_written(
     parts: list[Path], output: Path, questions: Path
 ) -> None:
