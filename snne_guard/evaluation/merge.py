@@ -82,9 +82,10 @@ def merge_recordings(
                     raise InputError(msg)
                 ids[key] = path
                 stream.write(json_line(row))
-    left = [] if wanted is not None else [*_shards_left(shards)]
-    wanted = dict.fromkeys(_failed(paths)) if wanted is None else wanted
-    return len(ids), [*left, *(name for name in wanted if name not in ids)]
+    shards_left: list[str] = []
+    if wanted is None:
+        wanted, shards_left = [*dict.fromkeys(_failed(paths))], [*_shards_left(shards)]
+    return len(ids), [*shards_left, *(name for name in wanted if name not in ids)]
 
 
 def _recording(row: dict[str, Any]) -> dict[str, Any]:
