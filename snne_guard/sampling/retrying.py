@@ -145,9 +145,6 @@ def status_of(error: BaseException) -> int | None:
 
 # -- What the provider rejects ---------------------------------------------------------
 
-_LEFT_OUT = ("temperature", "n", "top_logprobs", "logprobs")
-"""What may be left out, in the order in which it is looked for in an error."""
-
 _LOGPROBS = ("top_logprobs", "logprobs")
 _REJECTED_CODES = frozenset({400, 422})
 
@@ -230,9 +227,10 @@ def rejected_parameter(error: BaseException, optional: Collection[str]) -> str |
         optional: Parameters that could be left out of the request.
 
     Returns:
-        The parameter that the error names. Where it names none, log-probabilities: an
-        answer must not fail for what only the guard wants. None where nothing can be
-        left out, or the request was not refused for what it asks.
+        The parameter that the error names first: it may quote the others. Where it
+        names none, log-probabilities: an answer must not fail for what only the guard
+        wants. None where nothing can be left out, or the request was not refused for
+        what it asks.
 
     Example:
         >>> error = TypeError("create() got an unexpected keyword argument 'n'")
@@ -242,10 +240,9 @@ def rejected_parameter(error: BaseException, optional: Collection[str]) -> str |
     if not _is_rejection(error):
         return None
     # Clients show a body as a dict, in which a line break is \\ and n.
-    said = f"{error} {getattr(error, 'param', '')} {getattr(error, 'body', '')}"
-    words = set(re.findall(r"(?<!\\)\b\w+", said))
-    named = [name for name in _LEFT_OUT if name in words]
-    return next((name for name in (*named, *_LOGPROBS) if name in optional), None)
+    said = f"{getattr(error, 'param', '')} {error} {getattr(error, 'body', '')}"
+    words = re.findall(r"(?<!\\)\b\w+", said)
+    return next((name for name in (*words, *_LOGPROBS) if name in optional), None)
 
 
 def _is_rejection(error: BaseException) -> bool:

@@ -22,6 +22,7 @@ class ProviderError(Exception):
 
 
 NAMED = {"detail": [{"loc": ["body", "logprobs"], "type": "extra"}]}
+QUOTED = "n must be 1. {'input': {'temperature': 1.0, 'logprobs': True, 'n': 4}}"
 ONLY_1 = "'temperature' does not support 0.7. Only the default (1) is supported. See n."
 
 
@@ -32,6 +33,8 @@ ONLY_1 = "'temperature' does not support 0.7. Only the default (1) is supported.
         (ProviderError(status_code=400, param="n"), "n"),
         (ProviderError(status_code=400, param="body.n"), "n"),
         (ProviderError(ONLY_1, status_code=400), "temperature"),
+        (ProviderError(QUOTED, status_code=400), "n"),
+        (ProviderError("no n at temperature 1", code=400, param="n"), "n"),
         (TypeError("create() got an unexpected keyword argument 'n'"), "n"),
         (NotImplementedError("logprobs are not supported"), "logprobs"),
         (ProviderError("Unprocessable", status_code=422, body=NAMED), "logprobs"),
