@@ -174,7 +174,7 @@ def record_in_batches(
         batches: The batches of this run at the provider. Those of an earlier process
             are waited for before anything is submitted.
     """
-    left, failures = run.left, not run.retry_failed
+    left, failures, at_limit = run.left, not run.retry_failed, run.stopped
     while left and batches.problem is None:
         for batch, line in batches.replies():
             exchanges.take(batch, line, failures=failures)
@@ -189,7 +189,7 @@ def record_in_batches(
                 run.keep(question, drawn)
         batches.submit()
         left = waiting
-    run.stopped = batches.problem or run.stopped
+    run.stopped = batches.problem or at_limit  # failures in a row end no batch
     for batch, count in exchanges.unused().items():
         batches.tell(
             f"{count} replies in batch {batch} were not used: the questions may have "

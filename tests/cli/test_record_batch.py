@@ -230,6 +230,15 @@ def test_what_fails_each_time_is_kept_aside(
     assert len(rows_of(tmp_path)) == 4
 
 
+def test_failures_in_a_row_do_not_hide_that_a_limit_ended_the_run(
+    tmp_path: Path, serve: Any
+) -> None:
+    server = serve(lambda _: Answer(status=400))
+    result = by_batch(tmp_path, server, "--max-requests", "12", n=8)
+    assert "0 recorded, 0 already there, 6 failed" in result.stderr
+    assert "stopped at the limit of 12 requests" in result.stderr
+
+
 def test_a_request_that_is_refused_fails_alone(tmp_path: Path, serve: Any) -> None:
     def refusing(asked: Asked) -> Answer:
         bad = asked.body["messages"][-1]["content"] == "2?"
