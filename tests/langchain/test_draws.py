@@ -157,3 +157,19 @@ def test_a_model_that_says_nothing_gives_no_answer(way: str) -> None:
 
     with pytest.raises(SamplingError, match="no reply"):
         ask(SNNEGuard(Silent(responses=["Paris"])), way)
+
+
+def test_a_stream_may_be_any_iterator() -> None:
+    class Iterating(FakeListChatModel):
+        def _astream(self, *args: Any, **options: Any) -> Any:
+            return Chunks(super()._astream(*args, **options))
+
+    class Chunks:
+        def __init__(self, chunks: Any) -> None:
+            self.chunks = chunks
+
+        async def __anext__(self) -> Any:
+            return await self.chunks.__anext__()
+
+    answer = ask(SNNEGuard(Iterating(responses=["Paris"])), "astream")
+    assert answer.text == "Paris"

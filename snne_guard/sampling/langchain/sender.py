@@ -310,14 +310,17 @@ async def _achunks(request: ModelRequest) -> AsyncGenerator[Chunk]:
         await model.rate_limiter.aacquire(blocking=True)
     with _quiet():
         hook = model._astream  # noqa: SLF001 - as above
-        chunks: Any = hook(list(request.messages), **request.options)
-    async with aclosing(chunks):
+        chunks = hook(list(request.messages), **request.options)
+    try:
         while True:
             with _quiet():
                 chunk = await anext(chunks, None)
             if chunk is None:
                 return
             yield chunk
+    finally:
+        if isinstance(chunks, AsyncGenerator):  # a class may return any iterator
+            await chunks.aclose()
 
 
 def _streams(request: ModelRequest, *, async_api: bool) -> bool:
