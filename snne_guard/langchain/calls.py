@@ -101,7 +101,7 @@ def prepare(
         state=shared.state,
         capabilities=capabilities(model, options, rejected=shared.rejected),
         question=_question(guard, messages, run),
-        tools_bound=any(each.get("tools") or each.get("functions") for each in bound),
+        tools_bound=any(each.get("tools") for each in bound),
         structured=guard.structured,
         context=guard.settings.context_of(messages),
         schema=wants_schema(model, options),

@@ -317,6 +317,10 @@ class SNNEGuard(BaseChatModel):
         del deep  # what is inside is never changed
         return type(self)(**{**dict(self), **(update or {})})
 
+    def copy(self, *, update: Mapping[str, Any] | None = None, **_: Any) -> Self:
+        """Do what ``model_copy`` does: pydantic's own checks nothing."""
+        return self.model_copy(update=update)
+
     def bind_tools(
         self, tools: Sequence[Any], *, tool_choice: Any = None, **kwargs: Any
     ) -> Runnable[LanguageModelInput, AIMessage]:

@@ -5,8 +5,8 @@ function on arrays in the module of its family, with an entry in ``METHODS``. Ar
 are named as the properties of ``ResponseSet``. Log-probabilities and entropies are in
 nats, and a higher value is always more uncertain.
 
-Every function raises InputError for an array that holds NaN, or has a shape or range
-other than the documented one, and ConfigurationError for an option outside its range.
+Every function raises InputError for an array that holds NaN or a value outside its
+range, and ConfigurationError for such an option.
 Rounding errors are clipped.
 """
 

@@ -135,6 +135,7 @@ def test_a_copy_with_other_options_is_checked_and_leaves_the_first_alone() -> No
     assert (guard.n, guard.on_uncertain) == (5, "flag")
     with pytest.raises(ConfigurationError, match="got 1"):
         guard.model_copy(update={"n": 1})
+    assert guard.copy(update={"n": 3}).settings.n == 3  # pydantic's would keep the old
 
 
 @pytest.mark.parametrize(
