@@ -353,7 +353,7 @@ class CallState:
             role=draw.role,
             view=None if draw.view is None else draw.view.name,
             samples=brought,
-            **replace(cost, money=self._money(cost)).to_dict(),
+            **{**cost.to_dict(), "money": self._money(cost)},
         )
 
     def _money(self, cost: Cost) -> float | None:

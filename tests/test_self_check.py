@@ -170,7 +170,7 @@ def test_the_check_is_one_of_the_calls() -> None:
     made = checked(0.9, asked=asked).assessment
     assert [draw.role for draw in asked] == ["answer", *["sample"] * 3, "check"]
     assert asked[-1].turns == ("Paris", SelfCheck().prompt)
-    assert (made.n_requested, made.n_used, made.cost.attempts) == (4, 4, 1)
+    assert (made.n_requested, made.n_used, made.cost.attempts) == (4, 4, 5)
     assert (made.disagreement, made.self_check) == (0.0, 0.9)
     assert made.uncertainty == pytest.approx(0.1 / 3)
     record = made.to_metadata()

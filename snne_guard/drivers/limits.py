@@ -9,6 +9,9 @@ from concurrent.futures import Future
 
 __all__ = ["Limiter"]
 
+_FREE: Future[None] = Future()
+_FREE.set_result(None)
+
 
 class Limiter:
     """A counting lock that threads and tasks wait on together.
@@ -28,7 +31,7 @@ class Limiter:
         return (Limiter, (self.size,))
 
     def acquire(self, *, first: bool = False) -> Future[None]:
-        """Return a future that is done once a slot is held.
+        """Return a future that is done once a slot is held, at once without a limit.
 
         A task waits for it by ``asyncio.wrap_future``. Call ``release`` with it in any
         case, even if the wait was abandoned.
@@ -36,11 +39,13 @@ class Limiter:
         Args:
             first: Whether to stand before all others, as answers do before samples.
         """
+        if self.size is None:
+            return _FREE
         if self._process != os.getpid():
             self._reset()
         place: Future[None] = Future()
         with self._lock:
-            if self.size is None or self._held < self.size:
+            if self._held < self.size:
                 self._held += 1
                 place.set_running_or_notify_cancel()
                 place.set_result(None)
@@ -50,6 +55,8 @@ class Limiter:
 
     def release(self, place: Future[None], /) -> None:
         """Give up a slot, or a place in the queue for one."""
+        if place is _FREE:
+            return
         place.cancel()
         with self._lock:
             if place.cancelled():

@@ -18,9 +18,8 @@ from snne_guard.drivers.threads import (
     in_daemon_thread,
     is_past,
     seconds_until_first,
-    with_attempts,
 )
-from snne_guard.sampling.replies import Draw, Failure, Reply
+from snne_guard.sampling.replies import Draw, Failure, Reply, with_failed
 from snne_guard.sampling.retrying import asynchronous_retrying
 
 __all__ = ["run", "stream"]
@@ -90,7 +89,7 @@ class _StreamedAnswer:
             async with slot, stream as chunks:
                 async for chunk in chunks:
                     yield chunk
-            self._reply = with_attempts(self._sender.streamed(), 1)
+            self._reply = self._sender.streamed()
         except Exception as error:  # noqa: BLE001 - a failure is an outcome
             self._reply = Failure(error=error)
 
@@ -156,7 +155,8 @@ class _InFlight:
         """Hold one of the guard's slots; answers go ahead of samples."""
         slot = self.options.limiter.acquire(first=first)
         try:
-            await asyncio.wrap_future(slot)
+            if not slot.done():
+                await asyncio.wrap_future(slot)
             yield
         finally:
             self.options.limiter.release(slot)
@@ -183,4 +183,4 @@ class _InFlight:
             return Failure(error=cancelled, attempts=attempts)
         except Exception as error:  # noqa: BLE001 - a failure is an outcome
             return Failure(error=error, attempts=attempts)
-        return with_attempts(reply, attempts)
+        return with_failed(reply, attempts - 1)

@@ -13,13 +13,12 @@ import time
 from collections.abc import Callable, Generator, Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
 from contextlib import closing, contextmanager
-from dataclasses import replace
 from functools import partial
 from typing import Any, Self
 
 from snne_guard.call import Call, Draws, Outcome, Sender, StreamingSender, Work
 from snne_guard.drivers import DriverOptions
-from snne_guard.sampling.replies import Draw, Failure, Reply
+from snne_guard.sampling.replies import Draw, Failure, Reply, with_failed
 from snne_guard.sampling.retrying import retrying
 
 __all__ = [
@@ -28,7 +27,6 @@ __all__ = [
     "run",
     "seconds_until_first",
     "stream",
-    "with_attempts",
 ]
 
 Results = list[Reply | Failure | None]
@@ -98,7 +96,7 @@ def _stream(
     try:
         with in_flight.slot(), closing(sender.stream()) as chunks:
             yield from chunks
-        answer = with_attempts(sender.streamed(), 1)
+        answer = sender.streamed()
     except Exception as error:  # noqa: BLE001 - a failure is an outcome
         return [Failure(error=error), *(None for _ in futures)]
     return [answer, *in_flight.wait(samples, futures)]
@@ -121,6 +119,7 @@ class _InFlight:
         self.options = options
         self._sender = sender
         self._ended = threading.Event()
+        self._retrying = retrying(self._ended)
 
     def __enter__(self) -> Self:
         return self
@@ -183,19 +182,10 @@ class _InFlight:
 
         try:
             retry = self.options.retry
-            reply = retrying(self._ended)(attempt) if retry else attempt()
+            reply = self._retrying(attempt) if retry else attempt()
         except BaseException as error:  # noqa: BLE001 - a failure is an outcome
             return Failure(error=error, attempts=attempts)
-        return with_attempts(reply, attempts)
-
-
-def with_attempts(reply: Reply, attempts: int) -> Reply:
-    """Return a reply whose cost includes the requests that it took.
-
-    The sender counts those that failed within a draw, for a rejected parameter perhaps.
-    """
-    attempts += reply.cost.attempts
-    return replace(reply, cost=replace(reply.cost, calls=1, attempts=attempts))
+        return with_failed(reply, attempts - 1)
 
 
 def in_daemon_thread(function: Callable[[], Any]) -> Future[Any]:

@@ -16,7 +16,6 @@ from os import SEEK_END
 from typing import IO, TYPE_CHECKING, Any
 
 from snne_guard.call import Call, Draws, Outcome, Sender
-from snne_guard.drivers.threads import with_attempts
 from snne_guard.evaluation.jsonl import json_line
 from snne_guard.evaluation.record import RecordingRun
 from snne_guard.evaluation.recordings import Question
@@ -153,7 +152,7 @@ def replay(call: Call, sender: Sender, exchanges: Exchanges) -> Outcome | None:
 
 def _sent(sender: Sender, draw: Draw) -> Reply | Failure:
     try:
-        return with_attempts(sender.send(draw), 1)
+        return sender.send(draw)
     except Exception as error:  # noqa: BLE001 - a failure is an outcome
         return Failure(error=error)
 

@@ -107,7 +107,8 @@ def agree_suspiciously(samples: Sequence[Sample], /) -> bool:
     for sample in samples:
         # Another view is another prompt, with other probabilities.
         groups[sample.view, sample.tool_calls or sample.text].append(sample)
-    return any(_improbable(group, len(samples)) for group in groups.values())
+    alike = [group for group in groups.values() if len(group) > 1]
+    return any(_improbable(group, len(samples)) for group in alike)
 
 
 def _improbable(group: Sequence[Sample], drawn: int) -> bool:

@@ -101,8 +101,8 @@ def read_sample(
     )
 
 
-def read_cost(samples: Sequence[Sample], usage: object) -> Cost:
-    """Return the tokens of one request, whatever number of replies it brought.
+def read_cost(samples: Sequence[Sample], usage: object, *, failed: int = 0) -> Cost:
+    """Return what one request took, whatever number of replies it brought.
 
     Some servers count one reply only, or none: the cost is a lower bound then.
 
@@ -110,6 +110,7 @@ def read_cost(samples: Sequence[Sample], usage: object) -> Cost:
         samples: The replies.
         usage: The provider's counts, by the names of OpenAI or of LangChain; anything
             else is unknown.
+        failed: Requests that failed before it, for a rejected parameter perhaps.
 
     Example:
         >>> usage = {"input_tokens": 9, "output_tokens": 4, "total_tokens": 13}
@@ -124,6 +125,8 @@ def read_cost(samples: Sequence[Sample], usage: object) -> Cost:
     )
     written = _count(counts, "completion_tokens", "output_tokens")
     return Cost(
+        calls=1,
+        attempts=1 + failed,
         prompt_tokens=_count(counts, "prompt_tokens", "input_tokens") or 0,
         cached_tokens=_count(counts, "cached_tokens", "cache_read") or 0,
         completion_tokens=least if written is None else written,
@@ -227,7 +230,7 @@ def read_logprobs(
     say how likely this one is.
 
     Args:
-        entries: Mappings with ``token``, ``logprob`` and perhaps ``bytes``, as in
+        entries: Dicts with ``token``, ``logprob`` and perhaps ``bytes``, as in
             OpenAI's ``logprobs.content``. Anything else counts as missing.
         text: Text of the reply. Empty, as in a tool call: all tokens are taken.
 
@@ -247,10 +250,10 @@ def read_logprobs(
         return None, None
     values, names = list[float](), list[str]()
     for entry in entries:
-        value = entry.get("logprob") if isinstance(entry, Mapping) else None
+        value = entry.get("logprob") if isinstance(entry, dict) else None
         if not isinstance(value, _NUMBERS) or not _LOWEST < value <= _ROUNDING:
             return None, None
-        values.append(min(float(value), 0.0))
+        values.append(float(value) if value < 0 else 0.0)
         name = entry.get("token")
         names.append(name if isinstance(name, str) else "")
     if "".join(names) == text:  # nearly always

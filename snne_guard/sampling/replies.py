@@ -7,7 +7,7 @@ is one reply of the model, the answer too.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Self
 
 from snne_guard.errors import SamplingError
@@ -21,6 +21,7 @@ __all__ = [
     "NoReplyError",
     "ProviderCapabilities",
     "Reply",
+    "with_failed",
 ]
 
 TOP_LOGPROBS = 5
@@ -86,8 +87,7 @@ class Reply:
 
     Attributes:
         samples: The replies in it; fewer than asked for where a provider ignores ``n``.
-        cost: Tokens of the request, and as ``attempts`` the requests that failed before
-            it; the driver adds the rest.
+        cost: What the request took, failed ones before it included.
         raw: The answer as the model gave it (an ``AIMessage``, a
             ``ChatCompletion``), to be delivered as it is.
         temperature_set: Whether samples were drawn at the temperature asked for.
@@ -105,6 +105,14 @@ class Reply:
     def first(self) -> Sample:
         """The first reply; for an answer request, the answer itself."""
         return self.samples[0]
+
+
+def with_failed(reply: Reply, failed: int, /) -> Reply:
+    """Return a reply whose cost includes requests that failed before it."""
+    if not failed:
+        return reply
+    cost = replace(reply.cost, attempts=reply.cost.attempts + failed)
+    return replace(reply, cost=cost)
 
 
 class NoReplyError(SamplingError):

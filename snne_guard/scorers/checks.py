@@ -42,11 +42,11 @@ def as_numbers(
     if not floats.size:
         msg = f"expected at least one {what}, got none"
         raise InputError(msg)
-    wrong = floats[~((floats >= least) & (floats <= most))]
-    if wrong.size:
+    inside = (floats >= least) & (floats <= most)
+    if not inside.all():
         # Shown without the slack for rounding; + 0.0 makes 0 of -0.
         limits = [f"{round(limit, 2) + 0.0:.3g}" for limit in (least, most)]
-        msg = f"expected {what} in [{', '.join(limits)}], got {wrong[0]}"
+        msg = f"expected {what} in [{', '.join(limits)}], got {floats[~inside][0]}"
         raise InputError(msg)
     return floats
 

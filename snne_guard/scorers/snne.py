@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -50,8 +51,8 @@ def snne(
         >>> round(snne([[1, 0.5, 0], [0.5, 1, 0], [0, 0, 1]]), 4)
         -1.6373
     """
-    rows = _row_logsumexp(similarity, tau=tau, include_self=include_self)
-    return -_weighted_mean(rows, np.ones(len(rows)), anchor=anchor)
+    rows = _log_sums(similarity, tau=tau, include_self=include_self)
+    return -_weighted_mean(rows, [1.0] * len(rows), anchor=anchor)
 
 
 def wsnne(
@@ -90,8 +91,8 @@ def wsnne(
         >>> round(wsnne(f, [-0.2, -0.7, -1.5]), 4)
         -1.6616
     """
-    rows = _row_logsumexp(similarity, tau=tau, include_self=include_self)
-    weights = softmax_weights(mean_logprobs, n=len(rows))
+    rows = _log_sums(similarity, tau=tau, include_self=include_self)
+    weights = softmax_weights(mean_logprobs, n=len(rows)).tolist()
     return -_weighted_mean(rows, weights, anchor=anchor)
 
 
@@ -164,31 +165,34 @@ def softmax_weights(mean_logprobs: ArrayLike, /, *, n: int | None = None) -> Flo
     return weights
 
 
-def _row_logsumexp(
-    similarity: ArrayLike, *, tau: float, include_self: bool
-) -> FloatArray:
-    """Return the ``(n,)`` logs of each row's sum of ``exp(f / tau)``."""
+def _log_sums(similarity: ArrayLike, *, tau: float, include_self: bool) -> list[float]:
+    """Return the log of each row's sum of ``exp(f / tau)``."""
     tau = check_number(tau, what="tau", above=0)
     scaled = as_matrix(similarity, least=-math.inf) / tau
     if not include_self:
         np.fill_diagonal(scaled, -np.inf)
-    scaled.sort(axis=1)  # so that the sum does not depend on the order of the answers
-    top = np.where(np.isneginf(scaled[:, -1]), 0.0, scaled[:, -1])
-    with np.errstate(divide="ignore"):
-        logs: FloatArray = np.log(np.exp(scaled - top[:, None]).sum(axis=1)) + top
-    return logs
+    return [_log_sum(row) for row in scaled.tolist()]
 
 
-def _weighted_mean(rows: FloatArray, weights: FloatArray, *, anchor: float) -> float:
+def _log_sum(row: Sequence[float]) -> float:
+    """Return the log of the sum of ``exp(value)``, the same in any order."""
+    top = max(row)
+    if top == -math.inf:
+        return top
+    return math.log(math.fsum([math.exp(value - top) for value in row])) + top
+
+
+def _weighted_mean(
+    rows: Sequence[float], weights: Sequence[float], *, anchor: float
+) -> float:
     anchor = check_number(anchor, what="anchor", least=0, most=1)
     if anchor:
-        weights = weights * ((1 - anchor) / math.fsum(weights))
-        weights[0] += anchor
+        share = (1 - anchor) / math.fsum(weights)
+        first, *others = [weight * share for weight in weights]
+        weights = [first + anchor, *others]
     # A weight of 0 takes its row out, even where that row is -inf.
     pairs = [
-        (row, weight)
-        for row, weight in zip(rows.tolist(), weights.tolist(), strict=True)
-        if weight > 0
+        (row, weight) for row, weight in zip(rows, weights, strict=True) if weight > 0
     ]
     base: float = max(row for row, _ in pairs)
     if min(row for row, _ in pairs) == -math.inf:

@@ -160,7 +160,12 @@ def test_usage_is_counted_once_for_all_choices() -> None:
     assert RESPONSES.read(Response.construct(**fields)) == RESPONSES.read(fields)
     assert reply.cost == RESPONSES.read(fields).cost
     assert reply.cost == Cost(
-        prompt_tokens=5, cached_tokens=3, completion_tokens=9, reasoning_tokens=7
+        calls=1,
+        attempts=1,
+        prompt_tokens=5,
+        cached_tokens=3,
+        completion_tokens=9,
+        reasoning_tokens=7,
     )
 
 

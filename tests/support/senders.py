@@ -25,7 +25,7 @@ def reply(*scripted: str | Sample) -> Reply:
         item if isinstance(item, Sample) else Sample(text=item, finish_reason="stop")
         for item in scripted
     )
-    cost = Cost(prompt_tokens=10, completion_tokens=len(samples))
+    cost = Cost(calls=1, attempts=1, prompt_tokens=10, completion_tokens=len(samples))
     return Reply(samples=samples, cost=cost, raw=samples[0].text if samples else "")
 
 

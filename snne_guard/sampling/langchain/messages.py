@@ -186,8 +186,10 @@ def logprob_entries(message: BaseMessage) -> list[Any]:
     given = message.response_metadata.get("logprobs")
     if isinstance(given, Mapping):
         given = given.get("content")
-    # Ollama's client has a class for them.
-    return [dict(e) if isinstance(e, BaseModel) else e for e in items_of(given)]
+    entries = items_of(given)
+    if entries and isinstance(entries[0], BaseModel):  # of Ollama's client
+        return [dict(entry) for entry in entries]
+    return entries
 
 
 def _first_string(metadata: Mapping[str, Any], keys: Sequence[str]) -> str | None:

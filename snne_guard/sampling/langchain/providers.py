@@ -14,7 +14,12 @@ from typing import Any
 
 from langchain_core.language_models import BaseChatModel
 
-from snne_guard.sampling.langchain.wrappers import ChatRunnable, bound_models, models_in
+from snne_guard.sampling.langchain.wrappers import (
+    ChatRunnable,
+    bound_models,
+    fields_of,
+    models_in,
+)
 from snne_guard.sampling.options import answer_settings
 from snne_guard.sampling.replies import ProviderCapabilities
 
@@ -242,7 +247,7 @@ def answer_settings_of(
         {'top_p': 0.9, 'stop': ['.']}
     """
     first, *others = [
-        {**answer_settings(dict(chat)), **answer_settings(_given(options))}
+        {**answer_settings(fields_of(chat)), **answer_settings(_given(options))}
         for chat, options in bound_models(model, kwargs)
     ]
     return {

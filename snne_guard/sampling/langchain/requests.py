@@ -19,7 +19,11 @@ from snne_guard.sampling.langchain.providers import (
     parameters_of,
     provider_of,
 )
-from snne_guard.sampling.langchain.wrappers import ChatRunnable, bound_models
+from snne_guard.sampling.langchain.wrappers import (
+    ChatRunnable,
+    bound_models,
+    fields_of,
+)
 from snne_guard.sampling.options import (
     FIELDS,
     STREAMS,
@@ -172,5 +176,5 @@ def _all_options(
 ) -> Iterator[Mapping[str, Any]]:
     """Yield fields and options of each chat model inside wrappers."""
     for chat, options in bound_models(model, kwargs):
-        yield dict(chat)
+        yield fields_of(chat)
         yield options

@@ -70,7 +70,6 @@ class LangChainSender:
     ``with_fallbacks`` around the model are carried out for each draw. A parameter that
     a provider rejects is left out, and remembered for the guard.
 
-    ``Reply.cost.attempts`` counts the failed requests before the answered one.
     ``Reply.raw`` of an answer is its ``AIMessage``, without log-probabilities that only
     the guard asked for.
 
@@ -191,10 +190,10 @@ class LangChainSender:
             raise NoReplyError
         first, reported = messages[0], request.provider.reports_finish_reason
         samples = [sample_of(each, reports_finish_reason=reported) for each in messages]
-        cost = read_cost(samples, getattr(first, "usage_metadata", None))
+        usage = getattr(first, "usage_metadata", None)
         reply = Reply(
             samples=tuple(samples),
-            cost=replace(cost, attempts=failed),
+            cost=read_cost(samples, usage, failed=failed),
             temperature_set=request.temperature_set,
         )
         if draw.role == "check":

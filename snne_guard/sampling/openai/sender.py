@@ -16,7 +16,13 @@ from snne_guard.sampling.openai.apis import (
     text_of,
 )
 from snne_guard.sampling.options import STREAMS, answer_settings, options_for
-from snne_guard.sampling.replies import TOP_LOGPROBS, Draw, NoReplyError, Reply
+from snne_guard.sampling.replies import (
+    TOP_LOGPROBS,
+    Draw,
+    NoReplyError,
+    Reply,
+    with_failed,
+)
 from snne_guard.sampling.retrying import Steps, arun_steps, run_steps, without_rejected
 from snne_guard.self_check import read_self_check
 
@@ -226,7 +232,7 @@ class OpenAISender:
         reply = self._api.read(answer)
         if not reply.samples:
             raise NoReplyError
-        return replace(reply, cost=replace(reply.cost, attempts=failed))
+        return with_failed(reply, failed)
 
 
 def reusable_options(options: Mapping[str, Any]) -> dict[str, Any]:
