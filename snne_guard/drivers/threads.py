@@ -119,7 +119,7 @@ class _InFlight:
         self.options = options
         self._sender = sender
         self._ended = threading.Event()
-        self._retrying = retrying(self._ended)
+        self._retrying = retrying(self._ended) if options.retry else None
 
     def __enter__(self) -> Self:
         return self
@@ -181,8 +181,7 @@ class _InFlight:
                 return self._sender.send(draw)
 
         try:
-            retry = self.options.retry
-            reply = self._retrying(attempt) if retry else attempt()
+            reply = self._retrying(attempt) if self._retrying else attempt()
         except BaseException as error:  # noqa: BLE001 - a failure is an outcome
             return Failure(error=error, attempts=attempts)
         return with_failed(reply, attempts - 1)

@@ -84,7 +84,7 @@ def request_for(
     not_sent = _FOR_TRACERS if stream else _FOR_TRACERS | STREAMS
     given = {name: kwargs[name] for name in kwargs if name not in not_sent}
     options = options_for(draw, given, temperature=hot)
-    fields = _fields_for(draw, model, hot)
+    fields = {} if draw.role == "answer" else _fields_for(draw, model, hot)
     if hot is not None and row.temperature in type(model).model_fields:
         fields[row.temperature] = hot
     if not stream and "streaming" in type(model).model_fields:
