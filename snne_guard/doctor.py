@@ -123,7 +123,6 @@ def examine(
             _temperature(singles, temperature),
             _n(together, vary=not variation.fix),
             _logprobs(samples, offered=capabilities.logprobs),
-            _finish(samples),
             _self_check(checks),
         ),
         cost=replace(
@@ -152,11 +151,6 @@ def _variation(samples: Sequence[Sample], temperature: float) -> Finding:
     if different > 1:
         message = f"{total}, {different} of them different"
         return Finding("variation", "works", message)
-    ids = [sample.response_id for sample in samples if sample.response_id]
-    if len(set(ids)) < len(ids):
-        message = f"{total} are one and the same response: a cache answers"
-        fix = "switch the cache off for samples, in the gateway or the application"
-        return Finding("variation", "ignored", message, fix)
     fix = (
         "have the server draw at the temperature that it is asked for, without a fixed "
         'seed and without a cache (transformers serve: "do_sample": true in the '
@@ -190,28 +184,16 @@ def _n(reply: Reply | Exception | None, *, vary: bool) -> Finding:
 
 def _logprobs(samples: Sequence[Sample], *, offered: bool) -> Finding:
     known = [each.token_logprobs for each in samples if each.token_logprobs]
-    if not known:
+    if len(known) < len(samples):
         why = "asked for, and left out" if offered else "not offered"
         message = f"{why}: the guard takes SNNE in place of WSNNE"
         return Finding("logprobs", "missing", message)
-    if len(known) < len(samples):
-        message = f"only {len(known)} of {len(samples)} replies have them"
-        return Finding("logprobs", "broken", message)
     means = [sum(each) / len(each) for each in known]
     if max(means) == 0:
         message = "all are 0: the server gives them for greedy words, not drawn ones"
         return Finding("logprobs", "broken", message)
     message = f"one for each token, {sum(means) / len(means):.2f} nats on average"
     return Finding("logprobs", "works", message)
-
-
-def _finish(samples: Sequence[Sample]) -> Finding:
-    cut = sum(sample.truncated for sample in samples)
-    if not cut:
-        return Finding("finish", "works", "replies end by themselves")
-    message = f"{cut} of {len(samples)} replies were cut off and leave the set"
-    fix = "give the model more tokens, or ask for shorter answers"
-    return Finding("finish", "broken", message, fix if cut == len(samples) else "")
 
 
 def _self_check(replies: Sequence[Reply | Exception]) -> Finding:

@@ -100,11 +100,10 @@ def read_self_check(reply: Sample, entries: object = None) -> float | None:
 
 def _share_of_yes(entries: object, word: str) -> float | None:
     """Return the probability of Yes over Yes and No at the place of the last word."""
-    for entry in reversed(_mappings(entries)):
-        if _word_of(entry) == word:
-            break
-    else:
+    said = [entry for entry in _mappings(entries) if _word_of(entry) == word]
+    if not said:
         return None
+    entry = said[-1]
     known = {each.get("token"): each for each in _mappings(entry.get("top_logprobs"))}
     if not known:  # what is left goes to other spellings too, so it is not the other's
         return None

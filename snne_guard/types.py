@@ -308,6 +308,12 @@ class Span:
         return {name: value for name, value in record.items() if value is not None}
 
 
+_IN_METADATA = (
+    *("id", "method", "score", "uncertainty", "disagreement", "self_check"),
+    *("threshold", "certified", "p_wrong", "decision", "n_requested", "n_used"),
+)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assessment:
     """The record of one guarded call.
@@ -319,13 +325,12 @@ class Assessment:
         samples: Every further draw that arrived, the unusable ones too.
         scored: Texts of the members that were scored, in the order of the matrix.
         matrix: Their ``(n, n)`` similarity matrix, None when nothing was compared.
-        method: Name of the method that ran, None when nothing was scored.
-        score: The method's raw value in its own unit, None when nothing was scored.
-        uncertainty: ``u`` in [0, 1], None when nothing was scored: the disagreement,
-            or its weighted mean with the self-check.
-        disagreement: The method's value mapped to [0, 1], None when nothing was scored.
-        self_check: Probability that the model calls its answer correct, None without a
-            self-check.
+        method: Name of the method that ran, None when nothing was scored, and so are
+            the next four, which are those of ``Score``.
+        score: The method's raw value in its own unit.
+        uncertainty: ``u`` in [0, 1].
+        disagreement: The value mapped to [0, 1].
+        self_check: Probability that the model calls its answer correct.
         threshold: Largest ``u`` that is accepted, None when none is set.
         certified: Whether that threshold carries a statistical promise that holds for
             this call.
@@ -376,18 +381,7 @@ class Assessment:
             spans["spans"] = [span.to_dict() for span in self.spans]
             spans["span_threshold"] = self.span_threshold
         return {
-            "id": self.id,
-            "method": self.method,
-            "score": self.score,
-            "uncertainty": self.uncertainty,
-            "disagreement": self.disagreement,
-            "self_check": self.self_check,
-            "threshold": self.threshold,
-            "certified": self.certified,
-            "p_wrong": self.p_wrong,
-            "decision": self.decision,
-            "n_requested": self.n_requested,
-            "n_used": self.n_used,
+            **{name: getattr(self, name) for name in _IN_METADATA},
             "reasons": list(self.reasons),
             "cost": self.cost.to_dict(),
             "version": __version__,

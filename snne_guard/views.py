@@ -13,7 +13,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from snne_guard.checks import check_function
 from snne_guard.errors import ConfigurationError, SamplingError
 from snne_guard.types import Sample
 
@@ -50,9 +49,6 @@ class View:
             where there is none. Samples then have no stop texts, and 512 tokens beyond
             a limit below 2,048. Without ``extract`` the whole text is compared.
 
-    Raises:
-        ConfigurationError: ``rewrite`` or ``extract`` is no plain function.
-
     Example:
         >>> def ask_twice(messages):
         ...     return [*messages, messages[-1]]
@@ -63,11 +59,6 @@ class View:
     name: str
     rewrite: Callable[[Messages], Sequence[Any]] = field(hash=False)
     extract: Callable[[str], str | None] | None = field(default=None, hash=False)
-
-    def __post_init__(self) -> None:
-        check_function(self.rewrite, what=f"rewrite of the view {self.name!r}")
-        if self.extract is not None:
-            check_function(self.extract, what=f"extract of the view {self.name!r}")
 
     def rewritten(self, messages: Sequence[Any], /) -> Messages:
         """Return the conversation in this view; the given one is not changed.
@@ -131,12 +122,12 @@ def resolve_views(views: Sequence[str | View], /) -> tuple[View, ...]:
         >>> [view.name for view in resolve_views(["plain", "reasoning"])]
         ['plain', 'reasoning']
     """
-    for view in views:
-        if not isinstance(view, View) and view not in VIEWS:
-            known = ", ".join(VIEWS)
-            msg = f"expected a View or the name of one ({known}), got {view!r}"
-            raise ConfigurationError(msg)
-    return tuple(each if isinstance(each, View) else VIEWS[each] for each in views)
+    try:
+        return tuple(each if isinstance(each, View) else VIEWS[each] for each in views)
+    except KeyError as error:
+        known = ", ".join(VIEWS)
+        msg = f"expected a View or the name of one ({known}), got {error}"
+        raise ConfigurationError(msg) from None
 
 
 def views_of_samples(views: Sequence[View], /, *, n: int) -> list[View | None]:

@@ -44,13 +44,10 @@ class Model:
         return Reply(samples=(word,), cost=cost, p_correct=0.9 if right else 0.1)
 
     def _sample(self) -> Sample:
-        number = 0 if "greedy" in self.odd or "cache" in self.odd else next(_numbers)
-        name = 0 if "cache" in self.odd else next(_numbers)
+        number = 0 if "greedy" in self.odd else next(_numbers)
         return Sample(
             text="" if "silent" in self.odd else f"Village {number}",
             token_logprobs=None if "no_logprobs" in self.odd else (-1.0,),
-            truncated="cut" in self.odd,
-            response_id=f"r{name}",
             model="m",
         )
 
@@ -71,9 +68,7 @@ def test_a_sound_model_can_be_trusted() -> None:
     ("odd", "check", "status", "ok"),
     [
         ("greedy", "variation", "ignored", False),
-        ("cache", "variation", "ignored", False),
         ("silent", "variation", "broken", False),
-        ("cut", "finish", "broken", False),
         ("no_temperature", "temperature", "rejected", True),
         ("ignores_n", "n", "ignored", True),
         ("refuses_n", "n", "rejected", True),

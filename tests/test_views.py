@@ -36,12 +36,6 @@ def contents(messages: Any) -> list[Any]:
 
 TALKS: list[list[Any]] = [
     [
-        turn("system", "Be brief."),
-        turn("user", "Hi."),
-        turn("assistant", "Hello."),
-        {**turn("user", "Where?"), "name": "Ann"},
-    ],
-    [
         turn("developer", "Be brief."),
         turn("user", [{"type": "text", "text": "What is it?"}, IMAGE]),
         turn("assistant", "Hello."),
@@ -86,11 +80,6 @@ def test_tool_turns_after_the_question_stay_behind_it() -> None:
     rewritten = VIEWS["reasoning"].rewritten(talk)
     assert rewritten[1:] == talk[1:]
     assert "Answer:" in rewritten[0]["content"]
-
-
-def test_examples_need_a_question_to_stand_before() -> None:
-    with pytest.raises(SamplingError, match="the user's last turn"):
-        VIEWS["examples"].rewritten([turn("system", "Name a river.")])
 
 
 def fails(_: Any) -> Any:
@@ -163,15 +152,6 @@ def test_a_reply_without_an_answer_is_unreadable() -> None:
 def test_views_that_make_no_sense_are_refused(views: Any, why: str) -> None:
     with pytest.raises(ConfigurationError, match=why):
         GuardSettings(views=views)
-
-
-async def later(_: Any) -> Any: ...
-
-
-@pytest.mark.parametrize("given", [("a", later), ("a", list, "7")], ids=["1", "2"])
-def test_a_view_that_makes_no_sense_is_refused(given: Any) -> None:
-    with pytest.raises(ConfigurationError, match="of the view 'a' to be a plain"):
-        View(*given)
 
 
 # -- A call ----------------------------------------------------------------------------

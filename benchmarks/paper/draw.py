@@ -260,7 +260,7 @@ def _sample(reply: Completion, model: HuggingFaceModel) -> Sample:
     return Sample(
         text=reply.text.strip(),
         token_logprobs=reply.token_logprobs,
-        tokens=tuple(token.text for token in reply.tokens),
+        tokens=reply.tokens,
         finish_reason=reply.finish_reason,
         model=model.name,
     )

@@ -125,7 +125,7 @@ def _server_address() -> str:
     assert server.stdout is not None  # noqa: S101 - it was asked for
     line = server.stdout.readline().strip()
     if not line.startswith("http://"):
-        msg = f"the server of the embedded model did not start: {line or 'see above'}"
+        msg = "the server of the embedded model did not start: see above"
         raise RuntimeError(msg)
     return line
 

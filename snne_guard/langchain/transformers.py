@@ -15,8 +15,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import (
     AIMessage,
     BaseMessage,
-    HumanMessage,
-    SystemMessage,
+    convert_to_openai_messages,
 )
 from langchain_core.messages.ai import UsageMetadata
 from langchain_core.outputs import ChatGeneration, ChatResult
@@ -33,11 +32,7 @@ from snne_guard.sampling.huggingface import (
 __all__ = ["TransformersChatModel"]
 
 _SETTINGS = ("max_tokens", "seed", "stop", "temperature", "top_k", "top_p")
-_ROLES: dict[type[BaseMessage], str] = {
-    HumanMessage: "user",
-    AIMessage: "assistant",
-    SystemMessage: "system",
-}
+_ROLES = ("assistant", "system", "user")
 
 
 class TransformersChatModel(BaseChatModel):
@@ -205,12 +200,14 @@ class TransformersChatModel(BaseChatModel):
         if options.get("logprobs", self.logprobs):
             content = [
                 {
-                    "token": token.text,
-                    "bytes": list(token.text.encode()),
-                    "logprob": token.logprob,
+                    "token": text,
+                    "bytes": list(text.encode()),
+                    "logprob": logprob,
                     "top_logprobs": [],
                 }
-                for token in reply.tokens
+                for text, logprob in zip(
+                    reply.tokens, reply.token_logprobs, strict=True
+                )
             ]
             metadata["logprobs"] = {"content": content}
         return metadata
@@ -218,17 +215,13 @@ class TransformersChatModel(BaseChatModel):
 
 def _prompt(messages: Sequence[BaseMessage]) -> list[Message]:
     """Return messages as chat templates take them."""
-    prompt: list[Message] = []
-    for message in messages:
-        content = message.content
-        blocks = [content] if isinstance(content, str) else content
-        is_text = all(isinstance(x, str) or x.get("type") == "text" for x in blocks)
-        roles = [role for kind, role in _ROLES.items() if isinstance(message, kind)]
-        if not (roles and is_text) or getattr(message, "tool_calls", None):
+    prompt: Any = convert_to_openai_messages(messages)
+    for message in prompt:
+        is_text = isinstance(message["content"], str) and "tool_calls" not in message
+        if not is_text or message["role"] not in _ROLES:
             msg = (
                 "a local model takes text of system, user and assistant, without tool "
-                f"calls or other content blocks; got a {type(message).__name__}"
+                f"calls or other content blocks; got a message of {message['role']}"
             )
             raise InputError(msg)
-        prompt.append({"role": roles[0], "content": str(message.text)})
-    return prompt
+    return [*prompt]

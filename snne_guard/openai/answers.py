@@ -20,14 +20,8 @@ Fields = Mapping[str, Any]
 RefusalAs = Literal["content", "refusal"]
 """Where a refusal stands: it is what the message says, or its ``refusal``."""
 
-_KEPT = {
-    "chat": ("created", "model", "usage", "service_tier"),
-    "responses": (
-        *("created_at", "model", "usage", "service_tier", "instructions"),
-        *("tools", "tool_choice", "parallel_tool_calls", "temperature", "top_p"),
-    ),
-}
-"""Fields of an answer that do not tell what it says, by API.
+_KEPT = ("created", "created_at", "model", "service_tier", "usage")
+"""Fields of an answer that do not tell what it says.
 
 Its id is none of them: by that the provider may give out what it has stored.
 """
@@ -62,7 +56,7 @@ def refusal_of(
         place: Where it stands if no JSON was asked for.
     """
     fields = raw.to_dict(warnings=False) if isinstance(raw, BaseModel) else {}
-    kept = {name: fields[name] for name in _KEPT[request.api.name] if name in fields}
+    kept = {name: fields[name] for name in _KEPT if name in fields}
     # Where JSON was asked for, the text would not fit.
     refuses = place == "refusal" or asks_for_schema(request.body)
     return _said(request, text, kept, refuses=refuses)

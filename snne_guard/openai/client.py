@@ -3,73 +3,32 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import cache, cached_property, partial
-from os import PathLike
-from typing import Any, Self, TypedDict, Unpack, get_args, overload
+from typing import Any, NoReturn, Self, get_args, overload
+from urllib.parse import urlsplit
 
 import openai
 
 from snne_guard.checks import check_choice
-from snne_guard.decision import Calibration, Threshold
 from snne_guard.drivers.limits import Limiter
 from snne_guard.errors import ConfigurationError
 from snne_guard.openai.answers import RefusalAs
 from snne_guard.openai.guarding import AsyncGuarding, Guarding
-from snne_guard.openai.routing import guarded_request
-from snne_guard.sampling.openai.apis import ApiObject
+from snne_guard.sampling.openai.apis import Api, ApiObject, ChatApi, ResponsesApi
 from snne_guard.sampling.openai.sender import ApiRequest
-from snne_guard.scorers import Method
-from snne_guard.self_check import SelfCheck
 from snne_guard.settings import GuardSettings
-from snne_guard.types import (
-    Assessment,
-    Observer,
-    OnError,
-    OnUncertain,
-    Prices,
-    Schedule,
-    Similarity,
-    SpanSimilarity,
-    ToolCalls,
-)
-from snne_guard.views import View
+from snne_guard.types import Assessment
 
-__all__ = ["AsyncGuardedOpenAI", "GuardOptions", "GuardedOpenAI", "guard_client"]
+__all__ = ["AsyncGuardedOpenAI", "GuardedOpenAI", "guard_client"]
 
-Limit = float | Threshold
-
-
-class GuardOptions(TypedDict, total=False):
-    """The options of ``guard_client``; ``SNNEGuard`` says what each means."""
-
-    n: int
-    threshold: Limit | tuple[Limit, Limit] | None
-    calibration: Calibration | str | PathLike[str] | None
-    on_uncertain: OnUncertain | Callable[[Assessment], Any]
-    fallback: str | openai.OpenAI | openai.AsyncOpenAI | Callable[[dict[str, Any]], Any]
-    refusal: str
-    on_error: OnError
-    method: str | Method
-    similarity: str | Similarity | None
-    temperature: float
-    question: Callable[[list[Any]], str | None] | None
-    tool_calls: ToolCalls
-    min_samples: int | None
-    schedule: Schedule
-    timeout: float | None
-    sample_timeout: float | None
-    max_concurrency: int | None
-    sample_rate: float
-    prices: Prices | None
-    observers: Sequence[Observer]
-    self_check: bool | SelfCheck
-    views: Sequence[str | View]
-    spans: bool | str | SpanSimilarity
-    span_threshold: Limit | None
-    context: str | Callable[[list[Any]], str | None] | None
+_APIS: dict[str, Api] = {
+    "/chat/completions": ChatApi(),
+    "/responses": ResponsesApi(),
+}
+_RAW_HEADER = "x-stainless-raw-response"
 
 
 class _Guarded:
@@ -87,7 +46,7 @@ class _Guarded:
 
     def post(self, path: str, **given: object) -> ApiObject:
         """Send a request, guarded if it asks for an answer; async callers await it."""
-        request = guarded_request(path, given)
+        request = _guarded_request(path, given)
         if request is None:
             return self._snne_guarding.client.post(path, **given)
         return self._snne_handle(request)
@@ -162,20 +121,20 @@ def guard_client(
     client: openai.OpenAI,
     *,
     refusal_as: RefusalAs = ...,
-    **options: Unpack[GuardOptions],
+    **options: Any,  # noqa: ANN401 - GuardSettings checks each
 ) -> GuardedOpenAI: ...
 @overload
 def guard_client(
     client: openai.AsyncOpenAI,
     *,
     refusal_as: RefusalAs = ...,
-    **options: Unpack[GuardOptions],
+    **options: Any,  # noqa: ANN401 - GuardSettings checks each
 ) -> AsyncGuardedOpenAI: ...
 def guard_client(
     client: openai.OpenAI | openai.AsyncOpenAI,
     *,
     refusal_as: RefusalAs = "content",
-    **options: Unpack[GuardOptions],
+    **options: Any,
 ) -> GuardedOpenAI | AsyncGuardedOpenAI:
     """Return a client of the same class whose answers are guarded.
 
@@ -204,8 +163,8 @@ def guard_client(
             error. If JSON was requested, it is always the ``refusal``.
         **options: Those of ``SNNEGuard``; the most important are ``n``, ``threshold``
             and ``on_uncertain``. Three differ. ``fallback`` is the name of another
-            model, another client, or a function from the body of the request to a text
-            or an answer. ``question`` and ``context`` get the messages of the request.
+            model, or a function from the body of the request to a text or an answer.
+            ``question`` and ``context`` get the messages of the request.
             A function as ``on_uncertain`` returns one of the words, or an answer of the
             ``openai`` package.
 
@@ -217,14 +176,6 @@ def guard_client(
         >>> client = guard_client(openai.OpenAI(api_key="..."), n=5, threshold=0.4)
         >>> isinstance(client, openai.OpenAI)
         True
-
-        Call it as you would call the client:
-
-            completion = client.chat.completions.create(
-                model="gpt-4.1-mini",
-                messages=[{"role": "user", "content": "Capital of France?"}],
-            )
-            completion.snne_guard["uncertainty"]
     """
     _check_client(client, options.get("fallback"))
     check_choice(refusal_as, get_args(RefusalAs), what="refusal_as")
@@ -248,12 +199,10 @@ def _check_client(client: object, fallback: object) -> None:
     if not isinstance(client, openai.OpenAI | openai.AsyncOpenAI):
         msg = f"expected an OpenAI or AsyncOpenAI client, got {type(client).__name__}"
         raise ConfigurationError(msg)
-    tasks = isinstance(client, openai.AsyncOpenAI)
-    same = openai.AsyncOpenAI if tasks else openai.OpenAI
-    if not (fallback is None or callable(fallback) or isinstance(fallback, str | same)):
+    if not (fallback is None or callable(fallback) or isinstance(fallback, str)):
         msg = (
-            f"expected fallback to be the name of a model, another {same.__name__} "
-            f"client or a function, got {type(fallback).__name__}"
+            "expected fallback to be the name of a model or a function, got "
+            f"{type(fallback).__name__}"
         )
         raise ConfigurationError(msg)
 
@@ -286,3 +235,50 @@ def _guarded_class(kind: Any) -> Any:  # noqa: ANN401 - no static type has both 
     tasks = issubclass(kind, openai.AsyncOpenAI)
     base = AsyncGuardedOpenAI if tasks else GuardedOpenAI
     return type(f"Guarded{kind.__name__}", (base, kind), {})
+
+
+# -- Which requests are guarded --------------------------------------------------------
+
+
+def _guarded_request(path: str, given: Mapping[str, Any]) -> ApiRequest | None:
+    """Return a request that is to be guarded, None for one that passes through.
+
+    Raises:
+        ConfigurationError: It asks a guarded API in a way that cannot be guarded.
+    """
+    place = f"/{urlsplit(path).path.strip('/')}"  # also of a whole address
+    api = next((api for end, api in _APIS.items() if place.endswith(end)), None)
+    if api is None:
+        return None
+    options = {**(given.get("options") or {})}
+    body, cast_to = given.get("body"), given.get("cast_to")
+    known = isinstance(cast_to, type) and issubclass(cast_to, openai.BaseModel)
+    if not (isinstance(body, Mapping) and known):
+        _refuse("a class of your own for the reply, or a body that is no dict,")
+    headers = {name.lower(): name for name in options.get("headers") or {}}
+    if _RAW_HEADER in headers:
+        options["headers"] = {**options["headers"]}
+        how = options["headers"].pop(headers[_RAW_HEADER])
+        if how != "stream" or not given.get("stream"):
+            _refuse("with_raw_response, or with_streaming_response without a stream,")
+    body = {**body, **(options.pop("extra_json", None) or {})}
+    if (body.get("n") or 1) != 1:
+        _refuse("n above 1, which asks for several answers of which one is assessed,")
+    if body.get("background"):
+        _refuse("background=True, whose answer is fetched later,")
+    return ApiRequest(
+        api=api,
+        path=path,
+        body=body,
+        options=options,
+        cast_to=cast_to,
+        stream_cls=given.get("stream_cls") if given.get("stream") else None,
+    )
+
+
+def _refuse(what: str) -> NoReturn:
+    msg = (
+        f"a guard does not take {what} since it could neither hold the answer back "
+        "nor assess it"
+    )
+    raise ConfigurationError(msg)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import AsyncGenerator, Awaitable, Generator, Mapping
 from contextlib import aclosing, closing
 from dataclasses import dataclass, field
@@ -12,7 +11,6 @@ from snne_guard.call import Call, GuardState, Outcome, Request
 from snne_guard.drivers import DriverOptions, tasks, threads
 from snne_guard.drivers.limits import Limiter
 from snne_guard.engine import guarded_call, wants_logprobs
-from snne_guard.errors import ConfigurationError
 from snne_guard.openai.answers import (
     RefusalAs,
     answer_of,
@@ -78,20 +76,26 @@ class _Guarding:
             self.models.clear()
         name = (request.api.name, request.model[:256])
         known = self.models.setdefault(name, _ModelState())
+        messages = request.api.messages(request.body)
+        ask = self.settings.question
+        chosen = None if ask is None else ask(messages)
+        given = None
+        if answer is not None:
+            given = Reply(samples=(read_sample(text=answer, finish_reason="stop"),))
         engine_request = Request(
             settings=self.settings,
             state=known.state,
             capabilities=ProviderCapabilities.of(
                 request.api.parameters - known.rejected
             ),
-            question=self._question(request, known.state),
+            question=known.state.question(chosen, request.question),
             tools_bound=bool(
                 request.body.get("tools") or request.body.get("functions")
             ),
-            context=self.settings.context_of(request.api.messages(request.body)),
+            context=self.settings.context_of(messages),
             schema=asks_for_schema(request.body),
             side_effects=may_act(request.body),
-            answer=None if answer is None else _reply(answer),
+            answer=given,
             answer_settings=request.answer_settings,
         )
         sender = OpenAISender(
@@ -107,11 +111,6 @@ class _Guarding:
             retry=not self.client.max_retries,  # one layer retries
         )
         return guarded_call(engine_request), sender, options
-
-    def _question(self, request: ApiRequest, state: GuardState) -> str | None:
-        ask = self.settings.question
-        chosen = None if ask is None else ask(request.api.messages(request.body))
-        return state.question(chosen, request.question)
 
     def _delivered(self, request: ApiRequest, outcome: Outcome) -> Any:  # noqa: ANN401 - the API's
         """Return what is delivered, None where the fallback has to be asked.
@@ -135,16 +134,14 @@ class _Guarding:
 
     def _ask_fallback(self, request: ApiRequest) -> Any:  # noqa: ANN401 - a user's function
         """Return what the fallback gives, which may have to be awaited."""
-        fallback = self.settings.fallback
-        body = {**request.unstreamed().body}
+        fallback, body = self.settings.fallback, {**request.unstreamed().body}
         if callable(fallback):
             return fallback(body)
-        client = self.client if isinstance(fallback, str) else fallback
-        if isinstance(fallback, str):
-            body["model"] = fallback
-        options = reusable_options(request.options)
-        return client.post(
-            request.path, body=body, options=options, cast_to=request.cast_to
+        return self.client.post(
+            request.path,
+            body={**body, "model": fallback},
+            options=reusable_options(request.options),
+            cast_to=request.cast_to,
         )
 
 
@@ -183,12 +180,7 @@ class Guarding(_Guarding):
         outcome = threads.run(*self._prepare(request))
         answer = self._delivered(request, outcome)
         if answer is None:
-            given = self._ask_fallback(request)
-            if inspect.iscoroutine(given):
-                given.close()
-                msg = "a fallback that is async needs an AsyncOpenAI client"
-                raise ConfigurationError(msg)
-            answer = answer_of(request, given)
+            answer = answer_of(request, self._ask_fallback(request))
         return answer, outcome.assessment.to_metadata()
 
 
@@ -230,7 +222,3 @@ class AsyncGuarding(_Guarding):
             given = await given if isinstance(given, Awaitable) else given
             answer = answer_of(request, given)
         return answer, outcome.assessment.to_metadata()
-
-
-def _reply(answer: str) -> Reply:
-    return Reply(samples=(read_sample(text=answer, finish_reason="stop"),))

@@ -83,9 +83,8 @@ def test_log_probabilities_have_the_form_of_openai(chat: TransformersChatModel) 
     assert all(entry["bytes"] == list(entry["token"].encode()) for entry in content)
     given = GenerationSettings(max_tokens=12, seed=1, temperature=0.5)
     ((reply,),) = LOCAL.generate([PROMPT], settings=given)
-    expected = teacher_forced(
-        LLAMA, TOKENIZER(PROMPT)["input_ids"], [token.id for token in reply.tokens]
-    )
+    prompt = TOKENIZER(PROMPT)["input_ids"]
+    expected = teacher_forced(LLAMA, prompt, reply.token_ids)
     assert [entry["logprob"] for entry in content] == pytest.approx(expected, abs=2e-4)
     assert "logprobs" not in chat.invoke(QUESTION).response_metadata
 
@@ -131,7 +130,7 @@ def test_roles_and_blocks_of_text_are_read(chat: TransformersChatModel) -> None:
         AIMessageChunk(content="yes"),
         HumanMessage("so?"),
     ]
-    text = "<turn>system:be brief<turn>user:hello<turn>assistant:yes<turn>user:so?"
+    text = "<turn>system:be brief<turn>user:he\nllo<turn>assistant:yes<turn>user:so?"
     ((reply,),) = LOCAL.generate(
         [f"{text}<turn>assistant:"], settings=GenerationSettings(max_tokens=12, seed=1)
     )

@@ -31,6 +31,7 @@ from snne_guard.sampling.huggingface import (
     GenerationSettings,
     HuggingFaceModel,
 )
+from snne_guard.sampling.huggingface.generate import token_texts
 from tests.huggingface.support import (
     make_model,
     make_tokenizer,
@@ -64,10 +65,9 @@ def ids_of(text: str) -> list[int]:
 
 def check(model: Any, prompt: str, replies: Sequence[Completion]) -> None:
     for reply in replies:
-        drawn = [token.id for token in reply.tokens]
-        expected = teacher_forced(model, ids_of(prompt), drawn)
+        expected = teacher_forced(model, ids_of(prompt), reply.token_ids)
         assert reply.token_logprobs == pytest.approx(expected, abs=2e-4)
-        assert reply.text == TOKENIZER.decode(drawn, skip_special_tokens=True)
+        assert reply.text == TOKENIZER.decode(reply.token_ids, skip_special_tokens=True)
         assert reply.prompt_tokens == len(ids_of(prompt))
 
 
@@ -129,7 +129,7 @@ def test_other_architectures_and_caches(name: str) -> None:
 def shares(model: HuggingFaceModel, settings: GenerationSettings) -> dict[int, float]:
     """Return how often each token is drawn first, of 4,000 replies."""
     (replies,) = model.generate(["ab"], n=4000, settings=settings)
-    found = [reply.tokens[0].id if reply.tokens else 1 for reply in replies]
+    found = [reply.token_ids[0] if reply.tokens else 1 for reply in replies]
     ids, counts = np.unique(found, return_counts=True)
     return {int(k): count / 4000 for k, count in zip(ids, counts, strict=True)}
 
@@ -172,7 +172,7 @@ def test_replies_end_where_the_model_ends_them(
     for reply in ended:
         # The end itself is counted and is no part of the reply.
         assert reply.completion_tokens == len(reply.tokens) + 1
-        assert 1 not in [token.id for token in reply.tokens]
+        assert 1 not in reply.token_ids
     check(llama, "ab", sorted(ended, key=lambda reply: len(reply.tokens))[:2])
 
 
@@ -208,7 +208,7 @@ def test_a_reply_ends_at_the_first_of_several_stop_texts(
         text = text[: min(text.find(s) for s in stop if s in text)]
     settings = GenerationSettings(max_tokens=20, seed=1, stop=stop)
     ((reply,),) = local.generate(["ab"], settings=settings)
-    assert reply.text == text == "".join(token.text for token in reply.tokens)
+    assert reply.text == text == "".join(reply.tokens)
     assert reply.finish_reason == ("stop" if ends else whole.finish_reason)
 
 
@@ -239,7 +239,7 @@ def test_the_hidden_state_of_the_last_token(
         prompts, tiny.generate(prompts, n=3, settings=settings), strict=True
     ):
         for reply in replies:
-            ids = [*ids_of(prompt), *(token.id for token in reply.tokens)]
+            ids = [*ids_of(prompt), *reply.token_ids]
             assert reply.hidden_state is not None
             expected = state_of(llama, ids, layer)
             np.testing.assert_allclose(reply.hidden_state, expected, atol=1e-4)
@@ -286,8 +286,9 @@ def test_settings_of_the_generation_config_hold_without_a_temperature() -> None:
     local = HuggingFaceModel(model, TOKENIZER)
     recommended = GenerationSettings(max_tokens=30, seed=1, temperature=None)
     ((reply,),) = local.generate(["ab"], settings=recommended)
-    ids = [token.id for token in reply.tokens]
-    assert len(set(ids)) == len(ids)  # such a penalty forbids repetition
+    assert len(set(reply.token_ids)) == len(
+        reply.token_ids
+    )  # such a penalty forbids repetition
     ((plain,),) = local.generate(["ab"], settings=TWENTY)
     ((expected,),) = HuggingFaceModel(make_model(), TOKENIZER).generate(
         ["ab"], settings=TWENTY
@@ -302,3 +303,17 @@ def test_threads_wait_for_one_another(tiny: HuggingFaceModel) -> None:
 
     with ThreadPoolExecutor(6) as pool:
         assert [*pool.map(texts_of, range(6))] == [texts_of(0)] * 6
+
+
+@hypothesis.settings(max_examples=40, deadline=None)
+@given(st.lists(st.integers(0, 258), max_size=20))
+def test_any_tokens_read_as_the_tokenizer_reads_them_all(ids: list[int]) -> None:
+    whole = TOKENIZER.decode(ids, skip_special_tokens=True)
+    pieces = token_texts(TOKENIZER, ids)
+    assert (len(pieces), "".join(pieces)) == (len(ids), whole)
+
+
+def test_the_last_token_of_a_character_adds_it() -> None:
+    half, rest = ids_of("\u00e9")
+    assert token_texts(TOKENIZER, [half]) == ["\N{REPLACEMENT CHARACTER}"]
+    assert token_texts(TOKENIZER, [half, rest]) == ["", "\u00e9"]

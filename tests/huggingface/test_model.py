@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import peft
 import pytest
 import torch
@@ -31,14 +29,6 @@ QUESTION = [{"role": "user", "content": "hi"}]
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("tiny")
-    make_model().save_pretrained(path)
-    TOKENIZER.save_pretrained(path)
-    return path
-
-
-@pytest.fixture(scope="module")
 def tiny() -> HuggingFaceModel:
     return HuggingFaceModel(make_model(), TOKENIZER)
 
@@ -51,37 +41,6 @@ def text_of(local: HuggingFaceModel) -> str:
 def ids_of(text: str) -> list[int]:
     ids: list[int] = TOKENIZER(text)["input_ids"]
     return ids
-
-
-def test_a_model_from_a_folder(folder: Path, tiny: HuggingFaceModel) -> None:
-    local = HuggingFaceModel.from_pretrained(str(folder))
-    assert text_of(local) == text_of(tiny)
-    assert local.name == str(folder)
-
-
-def test_a_precision(folder: Path) -> None:
-    half = HuggingFaceModel.from_pretrained(
-        str(folder), device_map="cpu", dtype=torch.bfloat16
-    )
-    assert half.model.dtype == torch.bfloat16
-    assert len(text_of(half)) > 0
-
-
-def test_code_that_comes_with_a_model_is_not_run(folder: Path, tmp_path: Path) -> None:
-    for file in folder.iterdir():
-        (tmp_path / file.name).write_bytes(file.read_bytes())
-    config = tmp_path / "config.json"
-    text = config.read_text(encoding="utf-8")
-    told = '{"auto_map": {"AutoConfig": "evil.Evil", "AutoModelForCausalLM": "evil.E"},'
-    text = text.replace("{", told, 1).replace(
-        '"model_type": "llama"', '"model_type": "evil"'
-    )
-    config.write_text(text, encoding="utf-8")
-    mark = tmp_path / "ran"
-    (tmp_path / "evil.py").write_text(f"open({str(mark)!r}, 'w')", encoding="utf-8")
-    with pytest.raises(ValueError, match="trust_remote_code"):
-        HuggingFaceModel.from_pretrained(str(tmp_path))
-    assert not mark.exists()
 
 
 # PEFT asks transformers for a name that this is about to give up.
@@ -99,8 +58,7 @@ def test_a_lora_adapter(tiny: HuggingFaceModel) -> None:
         prompts, local.generate(prompts, n=2, settings=SETTINGS), strict=True
     ):
         for reply in replies:
-            drawn = [token.id for token in reply.tokens]
-            expected = teacher_forced(adapted, ids_of(prompt), drawn)
+            expected = teacher_forced(adapted, ids_of(prompt), reply.token_ids)
             assert reply.token_logprobs == pytest.approx(expected, abs=2e-4)
     assert text_of(local) != text_of(tiny)
 
@@ -158,6 +116,6 @@ def test_a_real_model_knows_the_capital_of_france() -> None:
     greedy = GenerationSettings(max_tokens=8, temperature=0)
     ((answer,),) = local.generate([question], settings=greedy)
     assert "Paris" in answer.text
-    assert "".join(token.text for token in answer.tokens) == answer.text
+    assert "".join(answer.tokens) == answer.text
     prompt = "The capital of France is"
     assert local.likelihood(prompt, " Paris") > local.likelihood(prompt, " London")

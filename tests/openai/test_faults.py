@@ -1,14 +1,12 @@
-"""What the guard makes of what providers do, one row each.
+"""Answers that fail, retries, and what comes out of a withheld answer.
 
-How the text of a reply is read is the same as for LangChain, whose tests hold it.
+What becomes of odd replies is the same as for LangChain, whose tests hold it.
 """
 
 from __future__ import annotations
 
 import logging
 import pickle
-from dataclasses import dataclass
-from itertools import cycle
 from typing import Any
 
 import openai
@@ -17,72 +15,7 @@ import pytest
 from snne_guard import SamplingError, UncertainAnswerError
 from tests.openai.guarded import guarded
 from tests.support.openai_clients import WAYS
-from tests.support.openai_server import (
-    APART,
-    Answer,
-    Asked,
-    Scripted,
-    always,
-    rejecting,
-    split,
-)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Fault:
-    """A provider's behaviour, and what comes of it with five members."""
-
-    script: Any
-    decision: str = "accept"
-    reasons: tuple[str, ...] = ()
-    n_used: int = 5
-    lower_bound: bool = False
-
-
-def failing_last() -> Scripted:
-    """Return a script that answers, once it is asked one by one, three samples."""
-    statuses = cycle((200, 200, 200, 403))
-
-    def script(asked: Asked) -> Answer:
-        return Answer(status=next(statuses) if asked.is_sample else 200)
-
-    return rejecting("n", script)
-
-
-def beside(**fields: Any) -> Scripted:
-    """Answer well, and give samples that are not as usual."""
-    return lambda asked: Answer(**fields) if asked.is_sample else Answer()
-
-
-FAULTS: dict[str, Fault] = {
-    "n is ignored": Fault(script=always(choices=1)),
-    "usage is missing": Fault(script=always(usage=False), lower_bound=True),
-    "samples of another model": Fault(
-        script=beside(model="other"), reasons=("mixed_models",)
-    ),
-    "a sample fails": Fault(
-        script=failing_last(), reasons=("samples_failed",), n_used=4
-    ),
-    "all samples fail": Fault(
-        script=beside(status=400),
-        decision="refuse",
-        reasons=("samples_failed", "too_few_samples"),
-        n_used=1,
-    ),
-}
-
-
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("name", FAULTS)
-def test_what_the_guard_makes_of_it(name: str, way: str) -> None:
-    fault = FAULTS[name]
-    refusing: Any = {"threshold": 0.4, "on_uncertain": "refuse"}
-    with guarded(fault.script, way, **refusing) as (_, call):
-        record = call().snne_guard
-    assert record["decision"] == fault.decision
-    assert set(record["reasons"]) == set(fault.reasons)
-    assert record["n_used"] == fault.n_used
-    assert record["cost"]["lower_bound"] is fault.lower_bound
+from tests.support.openai_server import APART, Answer, split
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -4,9 +4,9 @@ from snne_guard.sampling.huggingface.model import HuggingFaceModel
 from snne_guard.sampling.huggingface.settings import (
     Completion,
     GenerationSettings,
-    Token,
+    Message,
+    Prompt,
 )
-from snne_guard.sampling.huggingface.text import Message, Prompt
 
 __all__ = [
     "Completion",
@@ -14,5 +14,4 @@ __all__ = [
     "HuggingFaceModel",
     "Message",
     "Prompt",
-    "Token",
 ]

@@ -28,18 +28,14 @@ from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
 from snne_guard.sampling.huggingface.settings import (
     Completion,
     GenerationSettings,
-    Token,
-)
-from snne_guard.sampling.huggingface.text import (
     Model,
     Tokenizer,
-    context_window,
-    decode,
-    end_ids,
-    token_texts,
 )
 
-__all__ = ["draw", "seeded", "token_logprobs"]
+__all__ = ["draw", "seeded", "token_logprobs", "token_texts"]
+
+_INCOMPLETE = "\N{REPLACEMENT CHARACTER}"
+"""What tokenizers show for a character of which tokens are missing."""
 
 
 @torch.no_grad()
@@ -79,16 +75,12 @@ def draw(
     is_over: Callable[[], bool],
 ) -> list[Completion]:
     """Draw a reply to each prompt in one batch; the same prompts are read once."""
-    ends = end_ids(model, tokenizer)
+    ends = _end_ids(model, tokenizer)
     padding = tokenizer.pad_token_id
     if padding is None:
         padding = ends[0] if ends else 0
     ids, mask = _padded(prompts, model, side="left", padding=padding)
-    width, window = ids.shape[1], context_window(model)
-    limit = settings.max_tokens
-    if window is not None:  # the longest prompt leaves the least
-        limit = min(limit, window - width)
-    cache = None
+    width, cache = ids.shape[1], None
     if len(prompts) > 1 and width > 1:
         distinct = [*dict.fromkeys(prompts)]
         firsts = [prompts.index(prompt) for prompt in distinct]
@@ -99,7 +91,7 @@ def draw(
     logprobs = _Logprobs()
     ids_of_ends = {"eos_token_id": list(ends) or None, "pad_token_id": padding}
     drawn = model.generate(
-        **_options(settings, model, max_new_tokens=limit, **ids_of_ends),
+        **_options(settings, model, **ids_of_ends),
         input_ids=ids,
         attention_mask=mask,
         past_key_values=cache,
@@ -141,6 +133,7 @@ def _options(
     return {
         **options,
         "max_length": None,
+        "max_new_tokens": settings.max_tokens,
         "num_beams": 1,
         "num_return_sequences": 1,
         "use_cache": True,
@@ -171,8 +164,8 @@ def _cache(model: Model, ids: Tensor, mask: Tensor) -> Any:  # noqa: ANN401 - of
     reads the prompt for each reply.
     """
     # One token is drawn and thrown away: ``generate`` knows how to read a padded batch.
-    greedy = GenerationSettings(temperature=0)
-    options = _options(greedy, model, max_new_tokens=1, return_dict_in_generate=True)
+    greedy = GenerationSettings(temperature=0, max_tokens=1)
+    options = _options(greedy, model, return_dict_in_generate=True)
     output = model.generate(**options, input_ids=ids, attention_mask=mask)
     cache = getattr(output, "past_key_values", None)
     known = (DynamicLayer, DynamicSlidingWindowLayer)
@@ -233,7 +226,7 @@ class _Ending(StoppingCriteria):
         ended = [is_over] * len(input_ids)
         if self._stop and not is_over:
             tails = input_ids[:, max(self._width, input_ids.shape[1] - self._reach) :]
-            texts = [decode(self._tokenizer, tail) for tail in tails.tolist()]
+            texts = [_decode(self._tokenizer, tail) for tail in tails.tolist()]
             ended = [any(stop in text for stop in self._stop) for text in texts]
         return torch.tensor(ended, device=input_ids.device)
 
@@ -267,10 +260,9 @@ def _completion(
         ]
     return Completion(
         text=text,
-        tokens=tuple(
-            Token(id=token, text=piece, logprob=logprob)
-            for token, piece, logprob in zip(ids, texts, logprobs, strict=False)
-        ),
+        tokens=tuple(texts),
+        token_ids=tuple(ids[: len(texts)]),
+        token_logprobs=tuple(logprobs[: len(texts)]),
         finish_reason="stop" if stops or end is not None else "length",
         prompt_tokens=prompt_tokens,
         completion_tokens=count,
@@ -285,7 +277,7 @@ def _with_states(
 ) -> list[Completion]:
     """Add the hidden state of each reply's last token, by one more forward pass."""
     sequences = [
-        [*prompt, *(token.id for token in reply.tokens)]
+        [*prompt, *reply.token_ids]
         for prompt, reply in zip(prompts, replies, strict=True)
     ]
     # Padding on the right is never attended to, and leaves positions as they are.
@@ -302,3 +294,43 @@ def _with_states(
         replace(reply, hidden_state=state[len(each) - 1]) if reply.tokens else reply
         for reply, state, each in zip(replies, states, sequences, strict=True)
     ]
+
+
+# -- The text of tokens ----------------------------------------------------------------
+
+
+def _decode(tokenizer: Tokenizer, ids: Sequence[int]) -> str:
+    """Return the text of tokens; special ones have none."""
+    text: str = tokenizer.decode(
+        ids, skip_special_tokens=True, clean_up_tokenization_spaces=False
+    )
+    return text
+
+
+def token_texts(tokenizer: Tokenizer, ids: Sequence[int]) -> list[str]:
+    """Return what each token adds to the text.
+
+    Where a character takes several tokens, the last of them adds it.
+    """
+    texts: list[str] = []
+    # The text of a token may depend on those before it, so new tokens are decoded
+    # together with the last ones that have added a text, from ``context`` to ``read``.
+    context = read = 0
+    for end in range(1, len(ids) + 1):
+        known = _decode(tokenizer, ids[context:read])
+        text = _decode(tokenizer, ids[context:end])
+        if text.endswith(_INCOMPLETE) and end < len(ids):
+            texts.append("")
+            continue
+        texts.append(text[len(known) :])
+        if texts[-1]:
+            context, read = read, end
+    return texts
+
+
+def _end_ids(model: Model, tokenizer: Tokenizer) -> tuple[int, ...]:
+    """Return the tokens that end a reply; chat models often have several."""
+    configured = model.generation_config.eos_token_id
+    several = configured if isinstance(configured, list) else [configured]
+    ids = [*several, tokenizer.eos_token_id]
+    return tuple(dict.fromkeys(int(each) for each in ids if each is not None))

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from importlib import import_module
 from threading import Lock
 from typing import Any
 
 from snne_guard.checks import check_whole
 from snne_guard.errors import ConfigurationError, InputError, MissingExtraError
-from snne_guard.sampling.huggingface.settings import Completion, GenerationSettings
-from snne_guard.sampling.huggingface.text import (
+from snne_guard.sampling.huggingface.settings import (
+    Completion,
+    GenerationSettings,
     Model,
     Prompt,
     Tokenizer,
-    context_window,
-    encode,
 )
 
 __all__ = ["HuggingFaceModel"]
@@ -102,7 +102,9 @@ class HuggingFaceModel:
     @property
     def context_window(self) -> int | None:
         """Tokens that prompt and reply may have together, None if unknown."""
-        return context_window(self.model)
+        config = self.model.config.get_text_config()
+        window = getattr(config, "max_position_embeddings", None)
+        return window if isinstance(window, int) and window > 0 else None
 
     def generate(
         self,
@@ -134,9 +136,12 @@ class HuggingFaceModel:
         from snne_guard.sampling.huggingface.generate import draw, seeded
 
         check_whole(n, what="n", least=1)
-        ids = [encode(self.tokenizer, prompt) for prompt in prompts]
+        ids = [_encode(self.tokenizer, prompt) for prompt in prompts]
         for each in ids:
             self._check_length(each)
+        if self.context_window is not None:  # the longest prompt leaves the least
+            room = self.context_window - max(map(len, ids), default=0)
+            settings = replace(settings, max_tokens=min(settings.max_tokens, room))
         rows = [prompt for prompt in ids for _ in range(n)]
         size = self._max_batch_size
         replies: list[Completion] = []
@@ -162,8 +167,8 @@ class HuggingFaceModel:
         """
         from snne_guard.sampling.huggingface.generate import token_logprobs
 
-        before = encode(self.tokenizer, prompt)
-        whole = encode(self.tokenizer, prompt + continuation)
+        before = _encode(self.tokenizer, prompt)
+        whole = _encode(self.tokenizer, prompt + continuation)
         count = len(whole) - len(before)
         if count < 1 or whole[:-count] != before:
             msg = (
@@ -198,3 +203,21 @@ def _check_model(model: Model) -> None:
     else:
         return
     raise ConfigurationError(msg)
+
+
+def _encode(tokenizer: Tokenizer, prompt: Prompt) -> tuple[int, ...]:
+    """Return the tokens of a text as it is, or of messages by the chat template.
+
+    Raises:
+        InputError: If there are no tokens.
+    """
+    if isinstance(prompt, str):
+        encoded = tokenizer(prompt)
+    else:
+        encoded = tokenizer.apply_chat_template(
+            list(prompt), add_generation_prompt=True, return_dict=True
+        )
+    if not encoded["input_ids"]:
+        msg = "the prompt must have at least one token; got none"
+        raise InputError(msg)
+    return tuple(map(int, encoded["input_ids"]))

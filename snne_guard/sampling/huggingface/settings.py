@@ -2,12 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from snne_guard.checks import check_number, check_whole
 from snne_guard.types import FloatArray
 
-__all__ = ["Completion", "GenerationSettings", "Token"]
+__all__ = [
+    "Completion",
+    "GenerationSettings",
+    "Message",
+    "Model",
+    "Prompt",
+    "Tokenizer",
+]
+
+Model = Any
+"""A causal language model of ``transformers``, which has no usable types."""
+
+Tokenizer = Any
+"""Its tokenizer."""
+
+Message = Mapping[str, Any]
+"""``{"role": "user", "content": "..."}``, as chat templates take it."""
+
+Prompt = str | Sequence[Message]
+"""A text that the model continues, or messages that it replies to."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,29 +80,17 @@ class GenerationSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Token:
-    """One token of a reply.
-
-    Attributes:
-        id: Its number in the vocabulary.
-        text: What it adds to the text. Empty for all but the last token of a character
-            that takes several, and for special tokens.
-        logprob: Natural log-probability under the model's own distribution, before
-            temperature, top-k and top-p.
-    """
-
-    id: int
-    text: str = field(repr=False)
-    logprob: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Completion:
     """One reply of a local model.
 
     Attributes:
         text: The reply, without the text that ended it.
-        tokens: The tokens of that text, without the one that ended it.
+        tokens: What each token adds to the text, without the token that ended it. Empty
+            for all but the last token of a character that takes several, and for
+            special tokens.
+        token_ids: Their numbers in the vocabulary.
+        token_logprobs: Their natural log-probabilities under the model's own
+            distribution, before temperature, top-k and top-p.
         finish_reason: ``"stop"`` where the model or a stop text ended the reply,
             ``"length"`` where the token limit or the context window did.
         prompt_tokens: Tokens of the prompt.
@@ -91,13 +100,10 @@ class Completion:
     """
 
     text: str = field(repr=False)
-    tokens: tuple[Token, ...] = field(default=(), repr=False)
+    tokens: tuple[str, ...] = field(repr=False)
+    token_ids: tuple[int, ...] = field(repr=False)
+    token_logprobs: tuple[float, ...]
     finish_reason: str
     prompt_tokens: int
     completion_tokens: int
     hidden_state: FloatArray | None = field(default=None, repr=False, compare=False)
-
-    @property
-    def token_logprobs(self) -> tuple[float, ...]:
-        """Natural log-probability of each token."""
-        return tuple(token.logprob for token in self.tokens)

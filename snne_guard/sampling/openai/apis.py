@@ -23,6 +23,7 @@ __all__ = [
     "ResponsesApi",
     "fields_of",
     "keep_first_choice",
+    "remove_logprobs",
     "text_of",
 ]
 
@@ -63,19 +64,9 @@ class ChatApi:
         """Return the conversation of a request."""
         return items_of(body.get("messages"))
 
-    def asks_logprobs(self, body: Body, /) -> bool:
-        """Return whether a request asks for log-probabilities."""
-        return bool(body.get("logprobs"))
-
     def with_logprobs(self, body: Body, /) -> dict[str, Any]:
         """Return a request that asks for log-probabilities too."""
         return {**body, "logprobs": True}
-
-    def remove_logprobs(self, part: ApiObject, /) -> None:
-        """Remove log-probabilities from a completion or a chunk."""
-        for choice in items_of(getattr(part, "choices", None)):
-            if getattr(choice, "logprobs", None) is not None:
-                choice.logprobs = None
 
     def read(self, answer: object, /) -> Reply:
         """Read the choices of a completion in the order in which they come."""
@@ -174,26 +165,10 @@ class ResponsesApi:
             else items_of(given)
         )
 
-    def asks_logprobs(self, body: Body, /) -> bool:
-        """Return whether a request asks for log-probabilities."""
-        return _LOGPROBS in items_of(body.get("include"))
-
     def with_logprobs(self, body: Body, /) -> dict[str, Any]:
         """Return a request that asks for log-probabilities too."""
         included = dict.fromkeys((*items_of(body.get("include")), _LOGPROBS))
         return {**body, "include": list(included)}
-
-    def remove_logprobs(self, part: ApiObject, /) -> None:
-        """Remove log-probabilities from a response or an event."""
-        response = getattr(part, "response", None) or part
-        items = [*items_of(getattr(response, "output", None))]
-        items.append(getattr(part, "item", None))
-        places = [part, getattr(part, "part", None)]
-        for item in items:
-            places += items_of(getattr(item, "content", None))
-        for place in places:
-            if getattr(place, "logprobs", None):
-                place.logprobs = []
 
     def read(self, answer: object, /) -> Reply:
         """Read the output of a response."""
@@ -268,6 +243,16 @@ def keep_first_choice(part: ApiObject) -> None:
     choices = items_of(getattr(part, "choices", None))
     if choices:
         part.choices = [each for each in choices if not getattr(each, "index", None)]
+
+
+def remove_logprobs(part: ApiObject) -> None:
+    """Remove log-probabilities from an answer or a part of a stream."""
+    for each in part if isinstance(part, list) else [part]:
+        for name, value in [*getattr(each, "__dict__", {}).items()]:
+            if name == "logprobs" and value:
+                setattr(each, name, [] if isinstance(value, list) else None)
+            else:
+                remove_logprobs(value)
 
 
 def text_of(content: object) -> str:

@@ -13,6 +13,7 @@ from snne_guard.sampling.openai.apis import (
     Body,
     fields_of,
     keep_first_choice,
+    remove_logprobs,
     text_of,
 )
 from snne_guard.sampling.options import STREAMS, answer_settings, options_for
@@ -173,7 +174,8 @@ class OpenAISender:
         """Return the request for a draw."""
         request, api = self._request, self._api
         answer = draw.role == "answer"
-        wanted = self._logprobs and not (answer and api.asks_logprobs(body))
+        asked = answer and api.with_logprobs(body) == body
+        wanted = self._logprobs and not asked
         optional = draw.added(api.parameters - left_out, logprobs=wanted)
         temperature = self._temperature if "temperature" in optional else None
         body = options_for(draw, body, temperature=temperature)
@@ -208,7 +210,7 @@ class OpenAISender:
         keep_first_choice(part)
         self._streamed_parts.append(fields_of(part))
         if "logprobs" in post.optional:
-            self._api.remove_logprobs(part)
+            remove_logprobs(part)
         return part
 
     def _reply(self, draw: Draw, post: _Post, result: ApiObject, failed: int) -> Reply:
@@ -217,7 +219,7 @@ class OpenAISender:
         reply = self._read(result, failed)
         if draw.role == "answer":
             if "logprobs" in post.optional:
-                self._api.remove_logprobs(result)
+                remove_logprobs(result)
             return reply
         p_correct = None
         if draw.role == "check":
