@@ -42,14 +42,6 @@ MODELS_KEPT = 1000
 """Models of which a guard knows what it has learnt; it learns it again at need."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _ModelState:
-    """What the calls of a guard have learnt of one model at one API."""
-
-    state: GuardState = field(default_factory=GuardState)
-    rejected: set[str] = field(default_factory=set)
-
-
 @dataclass(frozen=True, kw_only=True)
 class _Guarding:
     """What threads and tasks share.
@@ -59,14 +51,17 @@ class _Guarding:
         settings: The options of the guard.
         limiter: How many requests may be in flight.
         refusal_as: Where the text of a refusal stands.
-        models: What is known of each model, by API and name.
+        models: What the calls have learnt of each model, by API and name: their state,
+            and the parameters that it rejects.
     """
 
     client: Any
     settings: GuardSettings
     limiter: Limiter
     refusal_as: RefusalAs = "content"
-    models: dict[tuple[str, str], _ModelState] = field(default_factory=dict)
+    models: dict[tuple[str, str], tuple[GuardState, set[str]]] = field(
+        default_factory=dict
+    )
 
     def _prepare(
         self, request: ApiRequest, answer: str | None = None
@@ -75,7 +70,7 @@ class _Guarding:
         if len(self.models) >= MODELS_KEPT:  # their names may come from strangers
             self.models.clear()
         name = (request.api.name, request.model[:256])
-        known = self.models.setdefault(name, _ModelState())
+        state, rejected = self.models.setdefault(name, (GuardState(), set()))
         messages = request.api.messages(request.body)
         ask = self.settings.question
         chosen = None if ask is None else ask(messages)
@@ -84,11 +79,9 @@ class _Guarding:
             given = Reply(samples=(read_sample(text=answer, finish_reason="stop"),))
         engine_request = Request(
             settings=self.settings,
-            state=known.state,
-            capabilities=ProviderCapabilities.of(
-                request.api.parameters - known.rejected
-            ),
-            question=known.state.question(chosen, request.question),
+            state=state,
+            capabilities=ProviderCapabilities.of(request.api.parameters - rejected),
+            question=state.question(chosen, request.question),
             tools_bound=bool(
                 request.body.get("tools") or request.body.get("functions")
             ),
@@ -103,7 +96,7 @@ class _Guarding:
             request,
             temperature=self.settings.temperature,
             logprobs=wants_logprobs(engine_request),
-            rejected=known.rejected,
+            rejected=rejected,
         )
         options = DriverOptions(
             limiter=self.limiter,
