@@ -6,7 +6,7 @@ import asyncio
 import contextvars
 import inspect
 import logging
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
@@ -99,12 +99,8 @@ class Observers:
         _log.warning("observer %s raised %s", *kinds)  # no text: it may be an answer's
 
 
-def _run_apart(awaitable: Awaitable[Any]) -> None:
+def _run_apart(coroutine: Coroutine[Any, Any, object]) -> None:
     """Run to the end in a thread of its own: this one may have a running loop."""
-
-    async def ended() -> None:
-        await awaitable
-
     with ThreadPoolExecutor(1) as pool:
         run = contextvars.copy_context().run
-        pool.submit(run, asyncio.run, ended()).result()
+        pool.submit(run, asyncio.run, coroutine).result()

@@ -13,7 +13,6 @@ from snne_guard import (
     ConfigurationError,
     UncertainAnswerError,
 )
-from snne_guard.openai import guard_client
 from tests.openai.guarded import PATHS, REFUSAL, guarded, text_of
 from tests.support.observers import Watcher
 from tests.support.openai_clients import WAYS
@@ -23,7 +22,6 @@ from tests.support.openai_server import (
     RESPONSES,
     Answer,
     Asked,
-    Server,
     always,
     split,
 )
@@ -137,19 +135,14 @@ def test_another_model_can_answer_instead(path: str, way: str) -> None:
     assert keys.count("1") == 1  # the answer's
 
 
-async def test_a_fallback_may_be_async() -> None:
+def test_a_fallback_may_be_async() -> None:
     async def fallback(body: dict[str, Any]) -> str:
         assert body == CHAT
         return "Bern"
 
     options: Any = {"on_uncertain": "fallback", "fallback": fallback, "threshold": 0.4}
-    with Server(split("Paris", *APART)) as server:
-        given: Any = {"base_url": server.url, "api_key": "x", "max_retries": 0}
-        async with openai.AsyncOpenAI(**given) as client:
-            answer = await guard_client(client, **options).chat.completions.create(
-                **CHAT
-            )
-            assert text_of(answer) == "Bern"
+    with guarded(split("Paris", *APART), "tasks", **options) as (_, call):
+        assert text_of(call()) == "Bern"
 
 
 @pytest.mark.parametrize("way", WAYS)

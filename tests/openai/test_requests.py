@@ -131,30 +131,11 @@ def test_the_model_is_asked_about_its_own_answer(
     assert (record["n_used"], record["disagreement"]) == (2, 0.0)
 
 
-def view_of(asked: Asked) -> str:
-    if "Answer:" in turns(asked)[-1]:
-        return "reasoning"
-    return "examples" if len(turns(asked)) > 2 else "plain"
-
-
-def script(asked: Asked) -> Answer:
-    reasons = view_of(asked) == "reasoning"
-    return Answer(texts=["I think. Answer: Paris" if reasons else "Paris"] * asked.n)
-
-
-@pytest.mark.parametrize("stream", [False, True])
-@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("path", PATHS)
-def test_the_server_gets_each_view_once(path: str, way: str, stream: bool) -> None:
-    views = ["plain", "examples", "reasoning"]
-    with guarded(script, way, n=4, threshold=0.1, views=views) as (server, call):
-        answer = call(path, stream=stream)
-        record = (call.parts(answer)[-1] if stream else answer).snne_guard
-        (asked,) = server.answers
-        drawn = {view_of(asked): turns(asked) for asked in server.samples}
-    question = "Capital of France?"
-    assert turns(asked) == drawn["plain"] == [question]
-    assert (len(drawn["examples"]), drawn["examples"][-1]) == (7, question)
-    assert drawn["reasoning"][0].startswith(f"{question}\n\nFirst think")
-    assert (record["n_used"], record["uncertainty"]) == (4, 0.0)
-    assert (record["method"], record["decision"]) == ("snne", "accept")
+def test_samples_are_drawn_in_their_views(path: str) -> None:
+    views = ["plain", "examples"]
+    with guarded(always("Paris"), "threads", n=3, views=views) as (server, call):
+        call(path)
+        plain, examples = sorted(map(turns, server.samples), key=len)
+    assert plain == ["Capital of France?"]
+    assert (len(examples), examples[-1:]) == (7, plain)
