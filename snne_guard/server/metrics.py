@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import base64
-import hashlib
 import json
-import re
+import secrets
 import threading
 import time
-from collections import Counter, defaultdict, deque
+from collections import defaultdict, deque
 from collections.abc import AsyncIterator
 from functools import partial
 from importlib.resources import files
-from itertools import pairwise
 from typing import Any
 
 import prometheus_client as prometheus
-from prometheus_client.metrics import MetricWrapperBase
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response, StreamingResponse
 from starlette.routing import Route
@@ -35,9 +31,6 @@ MINUTES_KEPT = 60
 TEXT_KEPT = 10_000
 """Characters that are kept of a question or an answer, where texts are shown."""
 
-SPAN_THRESHOLD = 0.5
-"""Above which a sentence counts as uncertain where no threshold is set for it."""
-
 LOOK_SECONDS = 0.5
 """How often the live page is told of changes."""
 
@@ -47,9 +40,14 @@ _TOKENS = ("prompt", "cached", "completion", "reasoning")
 _HEADERS = {
     "Cache-Control": "no-store",
     "Cross-Origin-Resource-Policy": "same-origin",
-    "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
 }
+_CONTENT_POLICY = (
+    "default-src 'none'; script-src 'nonce-{0}'; style-src 'nonce-{0}'; "
+    "connect-src 'self'; img-src data:; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+"""Allows the page's own script and style, and nothing else."""
 
 
 class Metrics:
@@ -77,9 +75,10 @@ class Metrics:
         self.closed = False
         self._show_texts = show_texts
         self._lock = threading.Lock()
-        self._started = time.time()
         self._calls: deque[dict[str, Any]] = deque(maxlen=CALLS_KEPT)
-        self._minutes: deque[tuple[int, Counter[str]]] = deque(maxlen=MINUTES_KEPT)
+        self._minutes: deque[tuple[int, defaultdict[str, float]]] = deque(
+            maxlen=MINUTES_KEPT
+        )
         self._registry = prometheus.CollectorRegistry()  # several servers count apart
         counter = partial(prometheus.Counter, registry=self._registry)
         histogram = partial(prometheus.Histogram, registry=self._registry)
@@ -95,111 +94,61 @@ class Metrics:
         self._tokens = counter("snne_guard_tokens", meaning, ["policy", "kind"])
         meaning = "What the tokens cost at the given prices."
         self._money = counter("snne_guard_money", meaning, ["policy"])
-        meaning = "Requests that the upstream failed."
+        meaning = "Requests that the upstream failed, by the status that clients got."
         self._failures = counter("snne_guard_upstream_errors", meaning, ["status"])
 
-    def upstream_error(self, status: int | str, /) -> None:
-        """Count a request that the upstream failed.
-
-        Args:
-            status: Its HTTP status, or one word such as ``"timeout"``.
-        """
+    def upstream_error(self, status: int, /) -> None:
+        """Count a request that the upstream failed, by the status that is passed on."""
         self._failures.labels(status).inc()
 
     def count(self, policy: str, assessment: Assessment, /) -> None:
         """Count a call of a policy."""
         cost, decision = assessment.cost, assessment.decision or "none"
+        u, money = assessment.uncertainty, cost.money
         self._decisions.labels(policy, decision).inc()
-        if assessment.uncertainty is not None:
-            self._uncertainty.labels(policy).observe(assessment.uncertainty)
+        if u is not None:
+            self._uncertainty.labels(policy).observe(u)
         self._seconds.labels(policy).observe(cost.seconds)
         for kind in _TOKENS:
             self._tokens.labels(policy, kind).inc(getattr(cost, f"{kind}_tokens"))
-        if cost.money is not None:
-            self._money.labels(policy).inc(cost.money)
-        call = _call(policy, assessment, texts=self._show_texts)
-        minute = int(call["at"] // 60)
+        if money is not None:
+            self._money.labels(policy).inc(money)
+        now = time.time()
+        call = {"at": now, "policy": policy, **assessment.to_metadata()}
+        if self._show_texts:
+            answer = assessment.answer
+            call["question"] = (assessment.question or "")[:TEXT_KEPT]
+            call["answer"] = ("" if answer is None else answer.text)[:TEXT_KEPT]
         with self._lock:
             self._calls.append(call)
+            minute = int(now // 60)
             if not self._minutes or self._minutes[-1][0] != minute:
-                self._minutes.append((minute, Counter()))
-            self._minutes[-1][1][decision] += 1
+                self._minutes.append((minute, defaultdict(float)))
+            counts = self._minutes[-1][1]
+            counts[decision] += 1
+            if u is not None:
+                counts[f"u{min(int(10 * u), 9)}"] += 1
+            if money is not None:
+                counts["money"] += money
 
     def state(self) -> dict[str, Any]:
-        """Return what the live page shows, as plain JSON; calls, the oldest first."""
+        """Return what the live page shows, as plain JSON; calls, the oldest first.
+
+        Each minute has its calls by decision, those with u in each tenth from ``u0`` to
+        ``u9``, and their money.
+        """
         now = int(time.time() // 60)
         with self._lock:
-            calls = list(self._calls)
             minutes = [
                 [60 * minute, dict(counts)]
                 for minute, counts in self._minutes
                 if minute > now - MINUTES_KEPT
             ]
-        reached, tokens = _sums(self._uncertainty, "le"), _sums(self._tokens, "kind")
-        steps = pairwise([0.0, *(reached[str(tenth)] for tenth in _TENTHS)])
-        money = _sums(self._money, "policy")
-        return {
-            "calls": calls,
-            "now": 60 * now,
-            "minutes": minutes,
-            "started": self._started,
-            "total": sum(_sums(self._decisions, "policy").values()),
-            "uncertainty": [upper - lower for lower, upper in steps],
-            "tokens": tokens["prompt"] + tokens["completion"],
-            "money": sum(money.values()) if money else None,
-            "upstream_errors": _sums(self._failures, "status"),
-        }
+            return {"calls": list(self._calls), "now": 60 * now, "minutes": minutes}
 
     def text(self) -> str:
         """Return every counter in Prometheus' text format, version 0.0.4."""
         return prometheus.generate_latest(self._registry).decode()
-
-
-def _sums(family: MetricWrapperBase, label: str) -> defaultdict[str, float]:
-    """Return the values of a counter, or the buckets of a histogram, by a label."""
-    sums: defaultdict[str, float] = defaultdict(float)
-    for metric in family.collect():
-        for sample in metric.samples:
-            if sample.name.endswith(("_total", "_bucket")):
-                sums[sample.labels[label]] += sample.value
-    return sums
-
-
-def _call(policy: str, assessment: Assessment, *, texts: bool) -> dict[str, Any]:
-    cost, answer = assessment.cost, assessment.answer
-    call = {
-        "id": assessment.id,
-        "at": time.time(),
-        "policy": policy,
-        "decision": assessment.decision or "none",
-        "uncertainty": assessment.uncertainty,
-        "threshold": assessment.threshold,
-        "seconds": cost.seconds,
-        "prompt_tokens": cost.prompt_tokens,
-        "completion_tokens": cost.completion_tokens,
-        "money": cost.money,
-        "reasons": list(assessment.reasons),
-    }
-    if assessment.spans is not None:
-        given = assessment.span_threshold
-        limit = SPAN_THRESHOLD if given is None else given
-        call["sentences"] = len(assessment.spans)
-        call["marks"] = [
-            (span.start, span.end)
-            for span in assessment.spans
-            if span.uncertainty > limit
-        ]
-    if texts:
-        call["question"] = _cut(assessment.question or "")
-        call["answer"] = _cut("" if answer is None else answer.text)
-    return call
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= TEXT_KEPT else f"{text[:TEXT_KEPT]}…"
-
-
-# -- The live page ---------------------------------------------------------------------
 
 
 def live_routes(metrics: Metrics) -> list[Route]:
@@ -209,19 +158,18 @@ def live_routes(metrics: Metrics) -> list[Route]:
     metrics keep: they ask for no key.
     """
     page = files("snne_guard.server").joinpath("page.html").read_text("utf-8")
-    page_headers = {**_HEADERS, "Content-Security-Policy": _content_policy(page)}
 
     async def text(_: Request) -> Response:
         return Response(metrics.text(), media_type="text/plain; version=0.0.4")
 
     async def live(_: Request) -> Response:
-        return HTMLResponse(page, headers=page_headers)
+        nonce = secrets.token_urlsafe()
+        policy = {"Content-Security-Policy": _CONTENT_POLICY.format(nonce)}
+        return HTMLResponse(page.replace("NONCE", nonce), headers=_HEADERS | policy)
 
     async def events(_: Request) -> Response:
-        # The last header asks nginx not to hold events back.
-        headers = {**_HEADERS, "X-Accel-Buffering": "no"}
         return StreamingResponse(
-            _events(metrics), media_type="text/event-stream", headers=headers
+            _events(metrics), media_type="text/event-stream", headers=_HEADERS
         )
 
     return [
@@ -240,17 +188,3 @@ async def _events(metrics: Metrics) -> AsyncIterator[str]:
             yield f"data: {state}\n\n"
             sent = state
         await asyncio.sleep(LOOK_SECONDS)
-
-
-def _content_policy(page: str) -> str:
-    """Allow the page's own script and style, by their hashes, and nothing else."""
-    script, style = (
-        base64.b64encode(hashlib.sha256(source.encode()).digest()).decode()
-        for tag in ("script", "style")
-        for source in re.findall(f"<{tag}>(.*?)</{tag}>", page, re.DOTALL)
-    )
-    return (
-        f"default-src 'none'; script-src 'sha256-{script}'; "
-        f"style-src 'sha256-{style}'; connect-src 'self'; img-src data:; "
-        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-    )

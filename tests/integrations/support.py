@@ -4,29 +4,31 @@ from __future__ import annotations
 
 import asyncio
 import gzip
-import json
 import os
 import signal
-import socket
 import subprocess
-import threading
 import time
 import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, Self
-from urllib.parse import urlsplit
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
+from langchain_core.prompts import ChatPromptTemplate
+from langchain_core.runnables import Runnable
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import Field
+from starlette import requests
+from starlette.applications import Starlette
+from starlette.responses import JSONResponse
+from starlette.routing import Route
 
 from snne_guard import Assessment, Cost, Sample, SNNEGuard
+from tests.support.asgi import listening
 
 SECRETS = ("quetzal", "zanzibar", "ytterbium")
 """Question, answer and sample of ``ASSESSMENT``, to search for."""
@@ -117,9 +119,22 @@ def guarded(observer: Any, **options: Any) -> SNNEGuard:
     return SNNEGuard(model, observers=[observer], **settings)
 
 
+def chained(observer: Any) -> Runnable[Any, Any]:
+    """Return a chain that ends in such a guard."""
+    prompt = ChatPromptTemplate.from_messages([("user", "{question}")])
+    return prompt | guarded(observer)
+
+
 WHOLE = ("invoke", "ainvoke")
 STREAMED = ("stream", "astream")
-"""LangChain does not tell a chat model the run of a stream."""
+PLACES = [
+    *((way, "SNNEGuard") for way in WHOLE),
+    *((way, "RunnableSequence") for way in STREAMED),
+]
+"""How a chain is asked, and the run that is scored.
+
+LangChain does not tell a chat model the run of a stream.
+"""
 
 
 def ask(model: Any, way: str, config: Any = None) -> None:
@@ -143,7 +158,6 @@ def ask(model: Any, way: str, config: Any = None) -> None:
 class Request:
     """A request that a stub has received, its body decompressed."""
 
-    method: str
     path: str
     headers: Mapping[str, str]
     body: bytes
@@ -158,10 +172,9 @@ class StubServer:
     def __init__(self, replies: Mapping[str, Any] | None = None) -> None:
         self.replies = dict(replies or {})
         self.requests: list[Request] = []
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_address[1]}"
+        methods = ["GET", "PATCH", "POST", "PUT"]
+        routes = [Route("/{path:path}", self._answer, methods=methods)]
+        self._listening = listening(Starlette(routes=routes))
 
     def bodies(self, path: str) -> list[bytes]:
         return [each.body for each in self.requests if each.path == path]
@@ -170,31 +183,22 @@ class StubServer:
         """Return all bodies as one text to search in."""
         return "\n".join(each.body.decode("utf-8", "replace") for each in self.requests)
 
-    def answer_to(self, request: Request) -> Any:
+    async def _answer(self, given: requests.Request) -> JSONResponse:
+        body, headers = await given.body(), dict(given.headers)
+        if headers.get("content-encoding") == "gzip":
+            body = gzip.decompress(body)
+        request = Request(path=given.url.path, headers=headers, body=body)
         self.requests.append(request)
         found = (key for key in self.replies if request.path.endswith(key))
         reply = self.replies.get(next(found, ""), {})
-        return reply(request) if callable(reply) else reply
+        return JSONResponse(reply(request) if callable(reply) else reply)
 
     def __enter__(self) -> Self:
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
-        self._server.daemon_threads = True
-        self._thread = threading.Thread(
-            target=self._server.serve_forever, kwargs={"poll_interval": 0.01}
-        )
-        self._thread.start()
+        self.url = f"http://127.0.0.1:{self._listening.__enter__()}"
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._server.shutdown()
-        self._thread.join()
-        self._server.server_close()
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port: int = listener.getsockname()[1]
-        return port
+        self._listening.__exit__(None, None, None)
 
 
 @contextmanager
@@ -229,43 +233,3 @@ def _answers(url: str) -> bool:
             return True
     except OSError:
         return False
-
-
-def _handler(stub: StubServer) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def log_message(self, *_: Any) -> None:
-            """Print nothing."""
-
-        def _answer(self) -> None:
-            body = self._body()
-            if self.headers.get("content-encoding") == "gzip":
-                body = gzip.decompress(body)
-            headers = {name.lower(): value for name, value in self.headers.items()}
-            request = Request(
-                method=self.command,
-                path=urlsplit(self.path).path,
-                headers=headers,
-                body=body,
-            )
-            reply = json.dumps(stub.answer_to(request)).encode()
-            self.send_response(200)
-            self.send_header("content-type", "application/json")
-            self.send_header("content-length", str(len(reply)))
-            self.end_headers()
-            self.wfile.write(reply)
-
-        def _body(self) -> bytes:
-            if self.headers.get("transfer-encoding") != "chunked":
-                return self.rfile.read(int(self.headers.get("content-length") or 0))
-            whole = b""
-            while size := int(self.rfile.readline(), 16):
-                whole += self.rfile.read(size)
-                self.rfile.readline()
-            self.rfile.readline()
-            return whole
-
-        do_GET = do_POST = do_PATCH = do_PUT = _answer  # noqa: N815 - the base class's
-
-    return Handler

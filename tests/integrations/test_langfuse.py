@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from langchain_core.prompts import ChatPromptTemplate
 from langfuse import Langfuse
 from langfuse.langchain import CallbackHandler
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
@@ -19,13 +18,14 @@ from opentelemetry.sdk.trace import TracerProvider
 from snne_guard_integrations.langfuse import LangfuseObserver
 from tests.integrations.support import (
     ASSESSMENT,
+    PLACES,
     SECRETS,
-    STREAMED,
     SUMMARY,
     UNSCORED,
     WHOLE,
     StubServer,
     ask,
+    chained,
     guarded,
 )
 
@@ -86,22 +86,13 @@ def both(name: str) -> list[tuple[str, str]]:
     return [("snne_guard.uncertainty", name), ("snne_guard.decision", name)]
 
 
-@pytest.mark.parametrize("way", WHOLE)
+@pytest.mark.parametrize(("way", "where"), PLACES)
 def test_in_a_chain_scores_are_on_the_model_s_observation(
-    way: str, project: Project
+    way: str, where: str, project: Project
 ) -> None:
-    prompt = ChatPromptTemplate.from_messages([("user", "{question}")])
-    model = guarded(LangfuseObserver(client=project.client))
-    ask(prompt | model, way, {"callbacks": [project.handler]})
-    assert project.places() == both("SNNEGuard")
-
-
-@pytest.mark.parametrize("way", STREAMED)
-def test_a_stream_in_a_chain_is_scored_on_the_chain(way: str, project: Project) -> None:
-    prompt = ChatPromptTemplate.from_messages([("user", "{question}")])
-    chain = prompt | guarded(LangfuseObserver(client=project.client))
+    chain = chained(LangfuseObserver(client=project.client))
     ask(chain, way, {"callbacks": [project.handler]})
-    assert project.places() == both("RunnableSequence")
+    assert project.places() == both(where)
 
 
 @pytest.mark.parametrize("way", WHOLE)

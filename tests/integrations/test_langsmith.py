@@ -27,6 +27,7 @@ from tests.integrations.support import (
     ScriptedModel,
     StubServer,
     ask,
+    chained,
     guarded,
 )
 
@@ -134,9 +135,8 @@ def test_feedback_is_on_the_run_of_the_guarded_model(
 def test_in_a_chain_it_belongs_to_the_chain_s_trace(
     way: str, server: LangSmithServer
 ) -> None:
-    prompt = ChatPromptTemplate.from_messages([("user", "{question}")])
     with traced(server):
-        ask(prompt | guarded(LangSmithObserver()), way)
+        ask(chained(LangSmithObserver()), way)
     (feedback,) = server.feedback
     root, run = server.runs["RunnableSequence"], server.runs["SNNEGuard"]
     assert run["parent_run_id"] == root["id"]
@@ -147,12 +147,10 @@ def test_in_a_chain_it_belongs_to_the_chain_s_trace(
 def test_a_stream_is_scored_on_the_run_around_it(
     way: str, server: LangSmithServer
 ) -> None:
-    prompt = ChatPromptTemplate.from_messages([("user", "{question}")])
-    guard = guarded(LangSmithObserver())
     with traced(server):
-        ask(guard, way)
+        ask(guarded(LangSmithObserver()), way)
         assert server.feedback == []
-        ask(prompt | guard, way)
+        ask(chained(LangSmithObserver()), way)
     (feedback,) = server.feedback
     assert feedback["run_id"] == server.runs["RunnableSequence"]["id"]
 

@@ -11,24 +11,22 @@ from uuid import uuid4
 
 import mlflow
 import pytest
-from langchain_core.prompts import ChatPromptTemplate
 from mlflow.entities.trace_location import MlflowExperimentLocation
 from mlflow.langchain.langchain_tracer import MlflowLangchainTracer
 
 from snne_guard_integrations.mlflow import MLflowObserver
 from tests.integrations.support import (
     ASSESSMENT,
+    PLACES,
     SECRETS,
-    STREAMED,
     SUMMARY,
     UNSCORED,
-    WHOLE,
     StubServer,
     ask,
-    free_port,
-    guarded,
+    chained,
     process,
 )
+from tests.support.asgi import free_port
 
 reset: Any = mlflow.tracing.reset  # it has no types
 TRACES = "/api/3.0/mlflow/traces"
@@ -82,24 +80,20 @@ class Tracer(MlflowLangchainTracer):
     def on_chain_start(self, *args: Any, **kwargs: Any) -> None:
         super().on_chain_start(*args, **kwargs)
         self.spans.setdefault(
-            "chain", self._run_span_mapping[str(kwargs["run_id"])].span
+            "RunnableSequence", self._run_span_mapping[str(kwargs["run_id"])].span
         )
 
     def on_chat_model_start(self, *args: Any, **kwargs: Any) -> None:
         super().on_chat_model_start(*args, **kwargs)
-        self.spans["guard"] = self._run_span_mapping[str(kwargs["run_id"])].span
+        self.spans["SNNEGuard"] = self._run_span_mapping[str(kwargs["run_id"])].span
 
 
-@pytest.mark.parametrize(
-    ("way", "where"),
-    [*((way, "guard") for way in WHOLE), *((way, "chain") for way in STREAMED)],
-)
+@pytest.mark.parametrize(("way", "where"), PLACES)
 def test_in_a_chain_it_is_on_the_span_of_the_run(
     way: str, where: str, server: Server
 ) -> None:
-    prompt = ChatPromptTemplate.from_messages([("user", "{question}")])
     tracer = Tracer()
-    ask(prompt | guarded(MLflowObserver()), way, {"callbacks": [tracer]})
+    ask(chained(MLflowObserver()), way, {"callbacks": [tracer]})
     found = server.assessments()["snne_guard.uncertainty"]
     assert found["span_id"] == tracer.spans[where].span_id
 

@@ -14,7 +14,6 @@ from typing import Any
 
 import httpx
 import pytest
-from langchain_core.prompts import ChatPromptTemplate
 from openinference.instrumentation.langchain import LangChainInstrumentor
 from opentelemetry import trace
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
@@ -27,17 +26,15 @@ from phoenix.client import Client
 from snne_guard_integrations.phoenix import PhoenixObserver
 from tests.integrations.support import (
     ASSESSMENT,
+    PLACES,
     SECRETS,
-    STREAMED,
     SUMMARY,
-    UNSCORED,
-    WHOLE,
     StubServer,
     ask,
-    free_port,
-    guarded,
+    chained,
     process,
 )
+from tests.support.asgi import free_port
 
 ANNOTATIONS = "/v1/span_annotations"
 
@@ -89,21 +86,14 @@ def test_the_annotation_is_on_the_current_span(server: Server) -> None:
     assert found["metadata"]["method"] == "snne"
 
 
-@pytest.mark.parametrize(
-    ("way", "where"),
-    [
-        *((way, "SNNEGuard") for way in WHOLE),
-        *((w, "RunnableSequence") for w in STREAMED),
-    ],
-)
+@pytest.mark.parametrize(("way", "where"), PLACES)
 def test_where_langchain_is_instrumented_it_is_on_the_span_of_the_run(
     way: str, where: str, server: Server
 ) -> None:
-    prompt = ChatPromptTemplate.from_messages([("user", "{question}")])
     LangChainInstrumentor().instrument(tracer_provider=server.provider)
     try:
         with server.tracer.start_as_current_span("request"):
-            ask(prompt | guarded(server.observer()), way)
+            ask(chained(server.observer()), way)
     finally:
         LangChainInstrumentor().uninstrument()
     (found,) = server.annotations
@@ -116,14 +106,6 @@ def test_without_a_sampled_span_nothing_is_sent(server: Server) -> None:
     with tracer.start_as_current_span("request"):
         server.observer().on_assessment(ASSESSMENT)
     assert server.requests == []
-
-
-def test_an_unscored_answer_has_a_label_and_no_score(server: Server) -> None:
-    with server.tracer.start_as_current_span("request"):
-        server.observer().on_assessment(UNSCORED)
-    (found,) = server.annotations
-    assert found["result"]["label"] == "unscored"
-    assert found["result"].get("score") is None
 
 
 @pytest.mark.parametrize("content", [False, True])

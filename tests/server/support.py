@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 import socket
 import subprocess
-import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import httpx
 import openai
-import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
 
 from snne_guard.server import create_app, load_config
+from tests.support.asgi import listening
 
 __all__ = ["Echo", "Running", "echo", "key", "port_of", "raw", "serving"]
 
@@ -48,21 +48,8 @@ class Running:
 @contextmanager
 def serving(upstream: str, **settings: Any) -> Iterator[Running]:
     """Run the server in a thread."""
-    config = load_config(upstream=upstream, **settings)
-    options = uvicorn.Config(
-        create_app(config), port=0, http="h11", ws="none", log_level="warning"
-    )
-    server = uvicorn.Server(options)
-    work = threading.Thread(target=server.run, daemon=True)
-    work.start()
-    until = time.monotonic() + 10
-    while not server.started:
-        assert time.monotonic() < until, "the server did not start"
-        time.sleep(0.01)
-    listening = server.servers[0].sockets[0]
-    yield Running(port=listening.getsockname()[1])
-    server.should_exit = True
-    work.join(10)
+    with listening(create_app(load_config(upstream=upstream, **settings))) as port:
+        yield Running(port=port)
 
 
 def port_of(process: subprocess.Popen[str]) -> int:
@@ -109,44 +96,19 @@ def echo() -> Iterator[Echo]:
     """Run such an upstream in a thread."""
     owner = Echo()
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
+    async def answer(request: Request) -> Response:
+        target = request.url.path
+        if request.url.query:
+            target += f"?{request.url.query}"
+        headers, body = request.headers.items(), await request.body()
+        seen = {"method": request.method, "path": target, "headers": headers}
+        owner.seen.append({**seen, "body": body})
+        content = b'{"ok":true}' if owner.body is None else owner.body
+        length = {"content-length": str(len(content) + 10 * owner.cut)}
+        return Response(content, owner.status, {**length, **owner.headers})
 
-        def do_POST(self) -> None:
-            length = int(self.headers.get("content-length") or 0)
-            body = self.rfile.read(length)
-            if self.headers.get("transfer-encoding") == "chunked":
-                while size := int(self.rfile.readline(), 16):
-                    body += self.rfile.read(size)
-                    self.rfile.readline()
-                self.rfile.readline()
-            headers = [(name.lower(), value) for name, value in self.headers.items()]
-            seen = {"method": self.command, "path": self.path, "headers": headers}
-            owner.seen.append({**seen, "body": body})
-            answer = json.dumps({"ok": True}).encode()
-            answer = answer if owner.body is None else owner.body
-            self.send_response(owner.status)
-            self.send_header("Content-Length", str(len(answer) + 10 * owner.cut))
-            for name, value in owner.headers.items():
-                self.send_header(name, value)
-            self.end_headers()
-            self.wfile.write(answer)
-            self.close_connection = owner.cut
-
-        def do_GET(self) -> None:
-            self.do_POST()
-
-        def do_DELETE(self) -> None:
-            self.do_POST()
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    owner.url = f"http://127.0.0.1:{server.server_port}/v1"
-    work = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
-    work.start()
-    yield owner
-    server.shutdown()
-    server.server_close()
+    methods = ["GET", "POST", "DELETE"]
+    app = Starlette(routes=[Route("/{path:path}", answer, methods=methods)])
+    with listening(app) as port:
+        owner.url = f"http://127.0.0.1:{port}/v1"
+        yield owner

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import shutil
-import socket
 import subprocess
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,11 +11,11 @@ from typing import Any
 
 import httpx
 import pytest
-import uvicorn
 from starlette.applications import Starlette
 
 from snne_guard.server.metrics import Metrics, live_routes
 from snne_guard.types import Assessment, Cost, Sample, Span
+from tests.support.asgi import free_port, listening
 
 pytestmark = pytest.mark.slow
 
@@ -36,29 +34,14 @@ def until(check: Callable[[], Any], *, seconds: float = 20.0) -> Any:
     return value
 
 
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
-
-
 @contextmanager
 def served(metrics: Metrics | None, port: int) -> Iterator[None]:
     """Serve the page on a port; without metrics a server that knows no page."""
     app = Starlette(routes=live_routes(metrics) if metrics else [])
-    config = uvicorn.Config(app, port=port, log_level="warning", ws="none")
-    server = uvicorn.Server(config)
-    thread = threading.Thread(target=server.run)
-    thread.start()
-    until(lambda: server.started)
-    try:
+    with listening(app, port=port):
         yield
-    finally:
         if metrics:
             metrics.closed = True
-        server.should_exit = True
-        thread.join(20)
-        assert not thread.is_alive()
 
 
 class Browser:
@@ -144,21 +127,15 @@ def _answers(http: httpx.Client, url: str) -> bool:
 
 
 def assessment(number: int, **fields: Any) -> Assessment:
-    """Return one of many calls that look like real ones."""
-    u = (number * 37 % 100) / 100 * (number * 53 % 10 / 10)
     usual: dict[str, Any] = {
         "id": f"snne-{number:06x}",
         "answer": Sample(text="Paris"),
         "question": "Capital of France?",
-        "uncertainty": u,
+        "uncertainty": 0.2,
         "threshold": 0.35,
-        "decision": "accept" if u <= 0.35 else ("refuse", "fallback")[number % 2],
-        "reasons": ("temperature_unset",) if number % 9 == 0 else (),
+        "decision": "accept",
         "cost": Cost(
-            prompt_tokens=812,
-            completion_tokens=94 + number,
-            seconds=0.4 + number % 13 / 7,
-            money=0.00031,
+            prompt_tokens=812, completion_tokens=97, seconds=0.83, money=0.00031
         ),
     }
     return Assessment(**{**usual, **fields})
@@ -187,35 +164,25 @@ def test_it_shows_the_calls_as_numbers(
     browser.open(url)
     browser.shows("No calls yet.")
     browser.shows("no threshold is set")
-    metrics.upstream_error(502)
     refused = {"uncertainty": 0.45, "decision": "refuse", "reasons": ("mixed_models",)}
     metrics.count("strict", assessment(3, **refused))
     unknown = {"uncertainty": None, "threshold": None, "decision": None}
-    metrics.count("strict", assessment(4, **unknown, cost=Cost()))
+    metrics.count("other", assessment(4, **unknown, cost=Cost()))
     until(lambda: len(browser.rows()) == 2)
     second, first = browser.rows()
     told = ["0.450", "0.350", "0.83", "812", "97", "0.00031", "strict", "mixed_models"]
     assert first[2:] == [*told, "snne-000003"]
-    dashes = ["measured", UNKNOWN, UNKNOWN, "0.00", "0", "0", UNKNOWN, "strict", ""]
+    dashes = ["measured", UNKNOWN, UNKNOWN, "0.00", "0", "0", UNKNOWN, "other", ""]
     assert second[1:] == [*dashes, "snne-000004"]
-    for text in ("2 since the start", "50.0 %", "0.00 / 0.83", "502: 1", "refuse 1"):
+    for text in ("50.0 %", "0.00 / 0.83", "refuse 1", "accepted up to: strict 0.350"):
         browser.shows(text)
     minutes = browser.ask("document.getElementById('minutes').ariaLabel")
     assert "1 refuse" in minutes
     bins = browser.ask("document.getElementById('uncertainty').ariaLabel")
     assert "0, 0, 0, 0, 1, 0, 0, 0, 0, 0;" in bins
-    assert browser.ask("document.getAnimations().length") == 0
-    assert browser.console() == []
-
-
-def test_the_threshold_is_marked(browser: Browser, metrics: Metrics, url: str) -> None:
-    metrics.count("a", assessment(1, threshold=0.35))
-    metrics.count("b", assessment(2, threshold=-1.0))
-    browser.open(url)
-    browser.shows("accepted up to: a 0.350, b -1.000")
     marks = "document.querySelectorAll('#uncertainty .mark').length"
-    assert browser.ask(marks) == 2
-    browser.shows("nothing is accepted")
+    assert browser.ask(marks) == 1
+    assert browser.console() == []
 
 
 def test_nothing_else_is_loaded_or_runs(browser: Browser, url: str) -> None:
@@ -261,25 +228,19 @@ def test_light_and_dark_on_a_screen_and_on_a_phone(
 def test_hostile_texts_are_shown_and_do_nothing(
     browser: Browser, metrics: Metrics, url: str
 ) -> None:
-    for number, (text, answer) in enumerate(((HOSTILE, "x" * 1_000_000), (RTL, RTL))):
-        given = {
-            "id": f"{number}{HOSTILE}",
-            "question": text,
-            "reasons": (HOSTILE, RTL),
-        }
+    for text, answer in ((HOSTILE, "x" * 1_000_000), (RTL, RTL)):
+        given = {"id": text, "question": text, "reasons": (HOSTILE, RTL)}
         metrics.count(HOSTILE, assessment(1, answer=Sample(text=answer), **given))
     metrics.count(HOSTILE, assessment(3, question=None, answer=None))
     browser.open(url, width=360)
     until(lambda: len(browser.rows()) == 3)
-    assert browser.rows()[2][8:] == [HOSTILE, f"{HOSTILE}, {RTL}", f"0{HOSTILE}"]
+    assert browser.rows()[2][8:] == [HOSTILE, f"{HOSTILE}, {RTL}", HOSTILE]
     details = "[...document.querySelectorAll('details')]"
     browser.run(f"{details}.forEach((each) => {{ each.open = true }})")
     shown = browser.ask(f"{details}.map((each) => each.textContent)")
     assert shown[0] == "no questionquestionnoneanswernone"
     assert shown[1] == f"{RTL}question{RTL}answer{RTL}"
     assert f"question{HOSTILE}answerxxx" in shown[2]
-    assert shown[2].endswith("xxx…")
-    assert len(shown[2]) < 11_000
     assert browser.ask("document.querySelector('main img, main script')") is None
     assert browser.ask("document.title") == "snne-guard live"
     assert browser.ask("document.documentElement.scrollWidth") == 360
@@ -330,14 +291,14 @@ def test_everything_is_reached_by_keyboard(
     until(lambda: len(browser.rows()) == 1)
     tab, enter = "\ue004", "\ue007"
     reached = []
-    for _ in range(4):
+    for _ in range(3):
         browser.press(tab)
         reached.append(browser.ask("document.activeElement.textContent.trim()")[:18])
         outline = "getComputedStyle(document.activeElement).outlineStyle"
         assert browser.ask(outline) == "solid"
-    assert reached[:2] == ["To the last calls", "Pause"]
-    assert reached[2].startswith("time")
-    assert reached[3] == "Capital of France?"
+    assert reached[0] == "To the last calls"
+    assert reached[1].startswith("time")
+    assert reached[2] == "Capital of France?"
     browser.press(enter)
     metrics.count("default", assessment(1))
     until(lambda: len(browser.rows()) == 2)  # what is open stays open
@@ -346,9 +307,3 @@ def test_everything_is_reached_by_keyboard(
     browser.press(tab)
     browser.press(enter)
     assert browser.ask("document.activeElement.id") == "calls"
-    browser.run("document.getElementById('pause').focus()")
-    browser.press(enter)
-    browser.shows("paused")
-    metrics.count("default", assessment(2))
-    browser.press(enter)
-    until(lambda: len(browser.rows()) == 3)

@@ -1,0 +1,37 @@
+"""ASGI applications that listen on 127.0.0.1 while a test runs."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import uvicorn
+from starlette.types import ASGIApp
+
+__all__ = ["free_port", "listening"]
+
+
+def free_port() -> int:
+    """Return a port on which nothing listens."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return int(listener.getsockname()[1])
+
+
+@contextmanager
+def listening(app: ASGIApp, *, port: int = 0) -> Iterator[int]:
+    """Run an application in a thread and give its port."""
+    config = uvicorn.Config(app, port=port, http="h11", log_level="warning", ws="none")
+    server = uvicorn.Server(config)
+    work = threading.Thread(target=server.run, daemon=True)
+    work.start()
+    until = time.monotonic() + 10
+    while not server.started:
+        assert time.monotonic() < until, "the server did not start"
+        time.sleep(0.01)
+    yield int(server.servers[0].sockets[0].getsockname()[1])
+    server.should_exit = True
+    work.join(20)
+    assert not work.is_alive()
