@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import signal
 import threading
 from collections.abc import AsyncGenerator, Sequence
@@ -11,7 +10,6 @@ from socket import socket
 from typing import NoReturn
 
 import uvicorn
-from prometheus_client import disable_created_metrics
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
@@ -27,15 +25,7 @@ from snne_guard.server.policies import ServerConfig
 from snne_guard.server.replies import JSON
 from snne_guard.server.service import Service
 
-__all__ = ["create_admin_app", "create_app", "run"]
-
-GRACE = 60
-"""Seconds that calls in flight have to end after SIGTERM."""
-
-_EXPOSED = (
-    *("x-request-id", "x-snne-guard", "x-snne-guard-id"),
-    *("x-snne-guard-decision", "x-snne-guard-uncertainty", "retry-after"),
-)
+__all__ = ["create_app", "run"]
 
 
 def create_app(config: ServerConfig, *, metrics: Metrics | None = None) -> Starlette:
@@ -43,7 +33,7 @@ def create_app(config: ServerConfig, *, metrics: Metrics | None = None) -> Starl
 
     Args:
         config: From ``load_config``.
-        metrics: What counts calls; an own one unless ``create_admin_app`` shares it.
+        metrics: What counts calls; None: its own.
 
     Raises:
         ConfigurationError: A policy makes no sense, or a key of the upstream's is
@@ -56,21 +46,19 @@ def create_app(config: ServerConfig, *, metrics: Metrics | None = None) -> Starl
         routes += live_routes(metrics)
     middleware = [
         Middleware(
+            CORSMiddleware,
+            allow_origins=config.cors_origins,
+            allow_methods=["*"],
+            allow_headers=["*"],
+            expose_headers=["*"],
+        ),
+        Middleware(
             Gate,
             local=not config.keys,
             limit=config.max_requests_at_once,
             origins=config.cors_origins,
-        )
+        ),
     ]
-    if config.cors_origins:
-        cors = Middleware(
-            CORSMiddleware,
-            allow_origins=config.cors_origins,
-            allow_methods=["GET", "POST", "DELETE"],
-            allow_headers=["*"],
-            expose_headers=_EXPOSED,
-        )
-        middleware.insert(0, cors)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncGenerator[None]:
@@ -78,11 +66,6 @@ def create_app(config: ServerConfig, *, metrics: Metrics | None = None) -> Starl
         await service.close()
 
     return _application(routes, middleware, lifespan=lifespan)
-
-
-def create_admin_app(metrics: Metrics) -> Starlette:
-    """Return the application of the admin port: the live page and metrics."""
-    return _application(live_routes(metrics), [Middleware(Gate, local=True)])
 
 
 def run(config: ServerConfig) -> None:
@@ -94,15 +77,13 @@ def run(config: ServerConfig) -> None:
     Raises:
         ConfigurationError: See ``create_app``.
     """
-    disable_created_metrics()  # type: ignore[no-untyped-call]  # it has no types
     metrics = Metrics(show_texts=config.show_texts)
     app = create_app(config, metrics=metrics)
     if config.keys and config.admin_port is not None:
-        admin = _Server(create_admin_app(metrics), "127.0.0.1", config.admin_port)
+        page = _application(live_routes(metrics), [Middleware(Gate, local=True)])
+        admin = _Server(page, "127.0.0.1", config.admin_port, metrics)
         threading.Thread(target=admin.run, daemon=True).start()
-    server = _Server(app, config.host, config.port)
-    server.metrics = metrics
-    gc.freeze()  # modules stay, so no collection has to look at them
+    server = _Server(app, config.host, config.port, metrics)
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)  # uvicorn raises it again at its end
     server.run()
@@ -111,9 +92,8 @@ def run(config: ServerConfig) -> None:
 class _Server(uvicorn.Server):
     """A server at whose end the events of the live page end, too."""
 
-    metrics: Metrics | None = None
-
-    def __init__(self, app: Starlette, host: str, port: int) -> None:
+    def __init__(self, app: Starlette, host: str, port: int, metrics: Metrics) -> None:
+        self._metrics = metrics
         super().__init__(
             uvicorn.Config(
                 app,
@@ -125,14 +105,13 @@ class _Server(uvicorn.Server):
                 server_header=False,
                 proxy_headers=False,
                 timeout_keep_alive=75,  # longer than proxies keep a connection
-                timeout_graceful_shutdown=GRACE,
+                timeout_graceful_shutdown=60,  # for calls in flight
             )
         )
 
     async def shutdown(self, sockets: list[socket] | None = None) -> None:
         """Wait for calls in flight."""
-        if self.metrics is not None:
-            self.metrics.closed = True
+        self._metrics.closed = True
         await super().shutdown(sockets)
 
 

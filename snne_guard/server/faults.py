@@ -23,9 +23,12 @@ from snne_guard.errors import (
 )
 from snne_guard.files import first_problem, json_object
 
-__all__ = ["Fault", "fault_of", "of_status"]
+__all__ = ["UPSTREAM_ERRORS", "Fault", "fault_of"]
 
 _log = logging.getLogger(__name__)
+
+UPSTREAM_ERRORS = (openai.APIError, httpx2.HTTPError, SamplingError, JSONDecodeError)
+"""What is raised where the upstream failed."""
 
 _PASSED_ON = ("retry-after", "retry-after-ms")
 """Headers of an upstream's error that clients act on."""
@@ -43,7 +46,6 @@ class Fault(Exception):  # noqa: N818 - an answer of the API as well as an error
         code: What is wrong, for programs.
         headers: Further headers of the answer.
         body: The whole JSON body, in place of an error object made of the above.
-        upstream: How the upstream failed, if it did: its status or a word.
     """
 
     def __init__(
@@ -54,11 +56,9 @@ class Fault(Exception):  # noqa: N818 - an answer of the API as well as an error
         code: str | None = None,
         headers: Mapping[str, str] | None = None,
         body: dict[str, Any] | None = None,
-        upstream: int | str | None = None,
     ) -> None:
         super().__init__(message)
-        self.status, self.upstream = status, upstream
-        self.headers = dict(headers or {})
+        self.status, self.headers = status, dict(headers or {})
         other = "invalid_request_error" if status < 500 else "server_error"  # noqa: PLR2004
         kind = _TYPES.get(status, other)
         code = code or _CODES.get(status)
@@ -76,7 +76,7 @@ def fault_of(error: Exception, *, secret: str | None = None) -> Fault:
             learn; None where it is the client's.
     """
     if isinstance(error, openai.APIStatusError):
-        return of_status(error.response, secret=secret)
+        return _of_status(error.response, secret=secret)
     for kinds, told in _TOLD.items():
         if isinstance(error, kinds):
             return told(error)
@@ -89,15 +89,12 @@ def fault_of(error: Exception, *, secret: str | None = None) -> Fault:
     return Fault(500, message, code="server_failed")
 
 
-def of_status(response: httpx2.Response, *, secret: str | None) -> Fault:
-    """Return what the client is told of an upstream's error."""
+def _of_status(response: httpx2.Response, *, secret: str | None) -> Fault:
     status, given = response.status_code, response.headers
     if secret is not None and status in {401, 403}:
-        message = "the upstream does not take this server's key"
-        return Fault(502, message, upstream=status)
+        return Fault(502, "the upstream does not take this server's key")
     if not response.is_error:  # redirects are not followed
-        message = f"the upstream answered with status {status}"
-        return Fault(502, message, upstream=status)
+        return Fault(502, f"the upstream answered with status {status}")
     body = None
     with suppress(InputError):
         content = response.content
@@ -110,7 +107,6 @@ def of_status(response: httpx2.Response, *, secret: str | None) -> Fault:
         code="upstream_failed",
         headers={name: given[name] for name in _PASSED_ON if name in given},
         body=body,
-        upstream=status,
     )
 
 
@@ -137,13 +133,8 @@ _TOLD: dict[tuple[type[Exception], ...], Callable[[Any], Fault]] = {
     (ValidationError,): lambda error: Fault(400, first_problem(error)),
     (ConfigurationError, InputError): lambda error: Fault(400, str(error)),
     (GuardTimeoutError,): lambda error: Fault(504, str(error), code="guard_timeout"),
-    (TimeoutError,): lambda _: Fault(
-        408, "the body of the request did not come in time"
-    ),
     (openai.APITimeoutError, httpx2.TimeoutException): lambda _: Fault(
-        504, "the upstream took too long", code="upstream_timeout", upstream="timeout"
+        504, "the upstream took too long", code="upstream_timeout"
     ),
-    (openai.APIError, httpx2.HTTPError, SamplingError, JSONDecodeError): lambda _: (
-        Fault(502, _NO_ANSWER, upstream="no answer")
-    ),
+    UPSTREAM_ERRORS: lambda _: Fault(502, _NO_ANSWER),
 }

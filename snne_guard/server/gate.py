@@ -122,6 +122,5 @@ def _is_local(scope: Scope) -> bool:
     address, port = scope.get("server") or ("", None)
     if port is not None and requires_keys(address):  # a socket file has no port
         return False
-    host = Headers(scope=scope).get("host", "").lower()
-    name = re.sub(r":\d*$", "", host).removeprefix("[").removesuffix("]")
-    return bool(name) and not requires_keys(name)
+    host = Headers(scope=scope).get("host", "")
+    return not requires_keys(urlsplit(f"//{host}").hostname or "")

@@ -68,7 +68,6 @@ class ServerConfig(_Table):
         policies: Options of a guard by name. The first is the default; none: one that
             is called ``default`` and has the guard's own defaults.
         keys: Who may call, by name; none: everybody on this machine.
-        folder: Where relative paths start.
     """
 
     upstream: Annotated[str, Field(pattern=r"^https?://[^/?#@]+[^?#@]*$")]
@@ -81,7 +80,6 @@ class ServerConfig(_Table):
     show_texts: bool = False
     policies: dict[str, dict[str, Any]] = {}
     keys: dict[str, KeyOptions] = {}
-    folder: Path = Path()
 
 
 def load_config(
@@ -103,7 +101,6 @@ def load_config(
     """
     fields: dict[str, Any] = {} if file is None else _read(Path(file))
     fields |= {name: value for name, value in settings.items() if value is not None}
-    fields["folder"] = Path(file or ".").parent
     if "upstream" not in fields:
         msg = "expected an upstream, such as --upstream https://api.openai.com/v1"
         raise ConfigurationError(msg)
@@ -133,21 +130,15 @@ def _read(file: Path) -> dict[str, Any]:
         raise ConfigurationError(msg) from error
 
 
-def guard_options(options: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    """Return the options of a policy as ``guard_client`` takes them.
-
-    Args:
-        options: As they stand in the file.
-        folder: Where a calibration's path starts.
+def guard_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of a policy, read from a file, as ``guard_client`` takes them.
 
     Raises:
-        TypeError: A calibration is no path, or the prices are no prices.
+        TypeError: The prices are no prices.
     """
     given = {**options}
     if isinstance(given.get("threshold"), list):
         given["threshold"] = tuple(given["threshold"])
-    if "calibration" in given:
-        given["calibration"] = folder / given["calibration"]
     if "prices" in given:
         given["prices"] = Prices(**given["prices"])
     return given
@@ -171,20 +162,14 @@ class Access:
         policies: Names of the policies that it may use, its default first.
         files: Whether it may use ``/v1/files``.
         authorization: The header that goes up; None: none does.
-        own_key: Whether that is the server's key and not the client's.
+        secret: The server's own key of the upstream, blank if it needs none; None where
+            the client's goes up.
     """
 
     policies: tuple[str, ...]
     files: bool = True
     authorization: str | None = field(default=None, repr=False)
-    own_key: bool = False
-
-    @property
-    def secret(self) -> str | None:
-        """The server's own key of the upstream, None where the client's goes up."""
-        if not self.own_key:
-            return None
-        return (self.authorization or "").removeprefix("Bearer ")
+    secret: str | None = field(default=None, repr=False)
 
 
 class KeyTable:
@@ -220,6 +205,9 @@ class KeyTable:
         if self._anyone is not None:
             return Access(policies=self._anyone, authorization=authorization)
         scheme, _, key = (authorization or "").partition(" ")
+        # An empty key has a hash, too, and somebody may have put it in the table.
+        if scheme.lower() != "bearer" or not key.strip():
+            return None
         digest = hashlib.sha256(key.strip().encode("latin-1")).digest()  # as it came
         # All are compared, so that the time tells nothing of which one it is.
         matching = [
@@ -227,22 +215,17 @@ class KeyTable:
             for known, access in self._accesses
             if hmac.compare_digest(known, digest)
         ]
-        # An empty key has a hash, too, and somebody may have put it in the table.
-        known = matching and key.strip() and scheme.lower() == "bearer"
-        return matching[0] if known else None
+        return matching[0] if matching else None
 
 
 def _access(name: str, key: KeyOptions) -> Access:
-    authorization = None
-    if key.upstream_key is not None:
-        secret = os.environ.get(key.upstream_key, "").strip()
-        if not secret:
-            msg = f"key {name} needs the environment variable {key.upstream_key}"
-            raise ConfigurationError(msg)
-        authorization = f"Bearer {secret}"
+    secret = os.environ.get(key.upstream_key or "", "").strip()
+    if key.upstream_key is not None and not secret:
+        msg = f"key {name} needs the environment variable {key.upstream_key}"
+        raise ConfigurationError(msg)
     return Access(
         policies=tuple(key.policies),
         files=key.files,
-        authorization=authorization,
-        own_key=True,
+        authorization=f"Bearer {secret}" if secret else None,
+        secret=secret,
     )

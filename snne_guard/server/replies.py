@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterable,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Mapping,
+)
+from contextlib import aclosing
 from typing import Any, Self
 
 from starlette.responses import JSONResponse, StreamingResponse
@@ -61,27 +69,20 @@ class EventStream(ClosingStream):
     A task of its own reads them: no wait here may cut short what the guard does there.
 
     Args:
-        opening: Gives the parts of the stream.
-        encode: Returns a part as an event.
+        events: What is sent; it is closed in any case.
         told: Returns what the client is told of an error.
-        end: What ends the stream.
     """
 
     media_type = "text/event-stream"
 
     def __init__(
-        self,
-        opening: Awaitable[Any],
-        *,
-        encode: Callable[[Any], bytes],
-        told: Callable[[Exception], Fault],
-        end: bytes,
+        self, events: AsyncGenerator[bytes], *, told: Callable[[Exception], Fault]
     ) -> None:
         super().__init__(self._sent(), close=self.stop)
         self.headers["cache-control"] = "no-store"
-        self._encode, self._told, self._end = encode, told, end
-        self._events: asyncio.Queue[bytes | Exception | None] = asyncio.Queue(16)
-        self._reading = asyncio.create_task(self._read(opening))
+        self._told = told
+        self._queue: asyncio.Queue[bytes | Exception | None] = asyncio.Queue(16)
+        self._reading = asyncio.create_task(self._read(events))
         self._first: bytes | Exception | None = None
 
     async def ready(self) -> Self:
@@ -109,26 +110,24 @@ class EventStream(ClosingStream):
         while isinstance(item, bytes):
             yield item
             item = await self._next()
-        if item is None:
-            yield self._end
-        else:
+        if item is not None:
             fault = self._told(item)
             error = {"message": str(fault)}
             yield event_of({"error": error, **fault.body, "type": "error"})
 
     async def _next(self) -> bytes | Exception | None:
         try:
-            return await asyncio.wait_for(self._events.get(), PATIENCE)
+            return await asyncio.wait_for(self._queue.get(), PATIENCE)
         except TimeoutError:
             return _ALIVE
 
-    async def _read(self, opening: Awaitable[Any]) -> None:
+    async def _read(self, events: AsyncGenerator[bytes]) -> None:
         """Put events in the queue; last what ends the stream: an error, or None."""
         last: Exception | None = None
         try:
-            async with await opening as stream:
-                async for part in stream:
-                    await self._events.put(self._encode(part))
+            async with aclosing(events):
+                async for event in events:
+                    await self._queue.put(event)
         except Exception as error:  # noqa: BLE001 - the client is told of it
             last = error
-        await self._events.put(last)
+        await self._queue.put(last)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from functools import partial
 from types import SimpleNamespace
 from typing import Annotated, Any, Literal
@@ -26,7 +26,7 @@ from snne_guard.errors import ConfigurationError
 from snne_guard.files import json_object
 from snne_guard.openai import AsyncGuardedOpenAI, guard_client
 from snne_guard.scorers import score
-from snne_guard.server.faults import Fault, fault_of
+from snne_guard.server.faults import UPSTREAM_ERRORS, Fault, fault_of
 from snne_guard.server.metrics import Metrics
 from snne_guard.server.policies import Access, KeyTable, ServerConfig, guard_options
 from snne_guard.server.replies import JSON, EventStream, event_of
@@ -34,14 +34,12 @@ from snne_guard.server.upstream import PASSED, UpstreamClient, forward
 from snne_guard.settings import GuardSettings
 from snne_guard.types import Score
 
-__all__ = ["SECONDS_TO_SEND", "Service"]
+__all__ = ["Service"]
 
 _SENT_UP = ("idempotency-key", "x-client-request-id", "x-request-id")
 _OF_AN_ACCOUNT = ("OpenAI-Organization", "OpenAI-Project")
 _LONGEST = 60_000
 """Characters that a client may have compared: the time grows with them."""
-SECONDS_TO_SEND = 30.0
-"""How long the body of a request may take; it holds a slot meanwhile."""
 
 Handle = Callable[[Request, Access, str], Awaitable[Response]]
 
@@ -80,7 +78,7 @@ class Service:
         )
         for name, policy in config.policies.items():
             try:
-                options = guard_options(policy, config.folder)
+                options = guard_options(policy)
                 count = partial(metrics.count, name)
                 options["observers"] = [SimpleNamespace(on_assessment=count)]
                 self._settings[name] = GuardSettings(**options)
@@ -147,8 +145,8 @@ class Service:
     def _told(self, error: Exception, access: Access) -> Fault:
         """Return what a client is told of an error; count it where it is upstream's."""
         fault = fault_of(error, secret=access.secret)
-        if fault.upstream is not None:
-            self._metrics.upstream_error(fault.upstream)
+        if isinstance(error, UPSTREAM_ERRORS):
+            self._metrics.upstream_error(fault.status)
         if not isinstance(error, httpx2.HTTPError):  # else nothing has been retried
             # One layer retries, and a client's would send all draws again.
             fault.headers["x-should-retry"] = "false"
@@ -181,13 +179,9 @@ class Service:
             options={"headers": _headers(request, access)},
         )
         if body.get("stream"):
-            events = EventStream(
-                post(stream=True, stream_cls=openai.AsyncStream[part]),
-                encode=lambda each: event_of(_fields(each)),
-                told=partial(self._told, access=access),
-                end=end,
-            )
-            return await events.ready()
+            opening = post(stream=True, stream_cls=openai.AsyncStream[part])
+            told = partial(self._told, access=access)
+            return await EventStream(_events(opening, end), told=told).ready()
         fields = _fields(await post())
         record = fields["snne_guard"]
         headers = {
@@ -252,12 +246,11 @@ class Service:
 
     async def _content(self, request: Request) -> bytes:
         most, content = self._config.max_body, bytearray()
-        async with asyncio.timeout(SECONDS_TO_SEND):
-            async for chunk in request.stream():
-                content += chunk
-                if len(content) > most:
-                    message = f"the body has more than {most} bytes"
-                    raise Fault(413, message, code="request_too_large")
+        async for chunk in request.stream():
+            content += chunk
+            if len(content) > most:
+                message = f"the body has more than {most} bytes"
+                raise Fault(413, message, code="request_too_large")
         return bytes(content)
 
 
@@ -267,9 +260,16 @@ def _headers(request: Request, access: Access) -> dict[str, Any]:
     headers: dict[str, Any] = {name: given[name] for name in _SENT_UP if name in given}
     headers["Authorization"] = access.authorization or openai.Omit()
     for name in _OF_AN_ACCOUNT:
-        chosen = None if access.own_key else given.get(name)
+        chosen = given.get(name) if access.secret is None else None
         headers[name] = chosen or openai.Omit()
     return headers
+
+
+async def _events(opening: Awaitable[Any], end: bytes) -> AsyncGenerator[bytes]:
+    async with await opening as stream:
+        async for part in stream:
+            yield event_of(_fields(part))
+    yield end
 
 
 def _fields(answer: Any) -> dict[str, Any]:  # noqa: ANN401 - of whatever API

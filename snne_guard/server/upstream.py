@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator, Collection
+from collections.abc import Collection
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Any
 
 import httpx2
+import openai
 from starlette.requests import Request
 
-from snne_guard.server.faults import of_status
 from snne_guard.server.policies import Access
 from snne_guard.server.replies import ClosingStream
 
@@ -36,9 +35,6 @@ PASSED: tuple[tuple[str, tuple[str, ...]], ...] = (
 _POOLS = 16
 _AT_ONCE = 16
 """Requests that one pool takes before the next one is filled."""
-
-_SECONDS_A_CHUNK = 60.0
-"""How long a part of a request's body may take; it holds a slot meanwhile."""
 
 _OF_ONE_HOP = frozenset(
     {
@@ -118,11 +114,12 @@ async def forward(
         body: Its body where it has been read.
 
     Raises:
-        Fault: The answer shows something of the server's own key.
+        APIStatusError: The answer shows something of the server's own key.
         HTTPError: There is none.
     """
     headers = _kept(request.headers.raw, _NOT_SENT_UP)
-    if access.own_key:
+    own_key = access.secret is not None
+    if own_key:
         headers = [each for each in headers if each[0] in _SENT_WITH_OWN_KEY]
     if chunked := "transfer-encoding" in request.headers:
         headers = [each for each in headers if each[0] != b"content-length"]
@@ -135,26 +132,21 @@ async def forward(
         request.method,
         httpx2.URL(place).copy_with(query=query or None),
         headers=headers,
-        content=(body or _body(request)) if has_body else None,
+        content=(body or request.stream()) if has_body else None,
         extensions={"timeout": client.timeout.as_dict()},
     )
     response = await client.send(outgoing, stream=True)
-    if access.own_key and (response.status_code in {401, 403} or response.is_redirect):
+    if own_key and (response.status_code in {401, 403} or response.is_redirect):
         await response.aclose()
-        raise of_status(response, secret=access.secret)
+        msg = "refused"
+        raise openai.APIStatusError(msg, response=response, body=None)
     passed = ClosingStream(
         response.aiter_raw(), close=response.aclose, status=response.status_code
     )
-    dropped = {b"date"} | (_OF_AN_ACCOUNT if access.own_key else set())
+    dropped = {b"date"} | (_OF_AN_ACCOUNT if own_key else set())
     passed.raw_headers = _kept(response.headers.raw, dropped)
     passed.raw_headers.append((b"x-snne-guard", b"passthrough"))
     return passed
-
-
-async def _body(request: Request) -> AsyncIterator[bytes]:
-    chunks = aiter(request.stream())
-    while chunk := await asyncio.wait_for(anext(chunks), _SECONDS_A_CHUNK):
-        yield chunk  # the last one is empty
 
 
 def _kept(

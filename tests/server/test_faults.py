@@ -16,7 +16,7 @@ import httpx
 import openai
 import pytest
 
-from tests.server.support import Running, echo, key, port_of, serving
+from tests.server.support import Running, key, port_of, serving
 from tests.support.openai_server import (
     APART,
     CHAT,
@@ -99,17 +99,6 @@ def test_an_upstream_that_is_slow_is_a_timeout(path: str, body: dict[str, Any]) 
     assert got.json()["error"]["code"] == "guard_timeout"
 
 
-@pytest.mark.parametrize(("path", "body"), CALLS)
-def test_a_page_in_place_of_an_answer_is_an_error(
-    path: str, body: dict[str, Any]
-) -> None:
-    with echo() as upstream, serving(upstream.url) as running:
-        upstream.body, upstream.headers = HTML.encode(), {"content-type": "text/html"}
-        got = call(running, path, body)
-    assert got.status_code == 502
-    assert "secret" not in got.text
-
-
 @pytest.mark.parametrize("stream", [False, True])
 def test_the_server_retries_and_tells_clients_not_to(*, stream: bool) -> None:
     soon = {"retry-after-ms": "1"}
@@ -149,22 +138,18 @@ def sent(running: Running, path: str, body: dict[str, Any]) -> Iterator[socket.s
         yield client
 
 
-@pytest.mark.parametrize("half", [False, True])
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize("on_uncertain", ["flag", "refuse"])
 def test_a_client_that_goes_away_ends_its_draws(
-    on_uncertain: str, *, stream: bool, half: bool
+    on_uncertain: str, *, stream: bool
 ) -> None:
     policy = {"threshold": 0.4, "on_uncertain": on_uncertain, "n": 3}
     with Server(always(hang=True)) as upstream:
         with serving(upstream.url, policy=policy) as running:
             body = {**RESPONSES, "stream": stream}
-            with sent(running, "/v1/responses", body) as client:
+            with sent(running, "/v1/responses", body):
                 upstream.wait_for_requests(3)
                 assert upstream.abandoned == 0
-                if half:  # it says that it sends no more, which counts as going away
-                    client.shutdown(socket.SHUT_WR)
-                    upstream.wait_for_abandoned(3)
             upstream.wait_for_abandoned(3)
 
 
@@ -271,14 +256,3 @@ def test_the_live_page_has_a_port_of_its_own_where_there_are_keys(
             assert server.wait(10) == 0
     assert sorted(pages) == [200, 404]
     assert sorted(asked) == [401, 404]
-
-
-def test_a_port_that_is_taken_ends_the_command() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = str(taken.getsockname()[1])
-        command = [sys.executable, "-m", "snne_guard", "serve", "--port", port]
-        command += ["--upstream", "http://127.0.0.1:9/v1"]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - our own
-    assert done.returncode != 0
-    assert "address already in use" in done.stderr
-    assert "Traceback" not in done.stderr

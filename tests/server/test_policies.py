@@ -93,13 +93,10 @@ def test_options_and_the_environment_go_before_the_file(
     ("old", "new", "told"),
     [
         ("n = 6", "n = 6\nsamples = 3", "policy standard: "),
-        ("n = 6", 'n = "6"', "policy standard: expected n to be a whole number"),
         ('"larger"', "3", "policy standard: expected fallback to be the name"),
         ("[0.3, 0.8]", "[0.3, 0.8, 0.9]", "expected the pair (accept, refuse)"),
         ("completion = 4", "complete = 4", "policy standard: "),
-        ("self_check = true", 'similarity = "none"', "policy strict: "),
         ('["standard"]', '["standrad"]', "key team-b names a policy that there is not"),
-        ('["standard"]', "[]", "keys.team-b.policies"),
         ("http://127", "http://me:secret@127", "upstream: String should match"),
         ("upstream =", "up =", "expected an upstream, such as --upstream https"),
         (key("a")["sha256"], "sk-my-own-key", "keys.team-a.sha256: String should"),
@@ -116,13 +113,6 @@ def test_a_file_that_makes_no_sense_is_refused(
     assert "sk-my-own-key" not in str(caught.value)
 
 
-def test_a_calibration_is_looked_for_beside_the_file(write: Write) -> None:
-    path = write(f'upstream = "{UPSTREAM}"\n[policies.a]\ncalibration = "guard.json"')
-    with pytest.raises(FileNotFoundError) as caught:
-        create_app(load_config(path))
-    assert Path(caught.value.filename) == path.parent / "guard.json"
-
-
 def test_a_missing_key_of_the_upstream_is_named(write: Write) -> None:
     found = run("serve", "--check", "--config", write(FILE))
     assert found.exit_code == 2
@@ -135,11 +125,8 @@ def test_others_are_let_in_only_by_keys(host: str) -> None:
         create_app(load_config(upstream=UPSTREAM, host=host))
     keys = {"a": key("a")}
     create_app(load_config(upstream=UPSTREAM, host=host, keys=keys))
-
-
-@pytest.mark.parametrize("host", ["127.1.2.3", "::1", "localhost"])
-def test_this_machine_needs_no_keys(host: str) -> None:
-    create_app(load_config(upstream=UPSTREAM, host=host))
+    for local in ("127.1.2.3", "::1", "localhost"):
+        create_app(load_config(upstream=UPSTREAM, host=local))
 
 
 def test_a_policy_can_ask_for_sentences(write: Write) -> None:
@@ -195,36 +182,22 @@ def test_a_key_has_its_policies_and_no_others(
             assert caught.value.code == "policy_not_allowed"
 
 
-def test_what_the_upstream_says_of_the_servers_key_is_not_passed_on(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize(("status", "passed_on"), [(401, 502), (400, 400)])
+def test_the_servers_key_is_not_shown_in_what_the_upstream_says(
+    monkeypatch: pytest.MonkeyPatch, status: int, passed_on: int
 ) -> None:
-    monkeypatch.setenv("UP", "sk-upstream")
-    told = {"error": {"message": "Incorrect API key provided: sk-up****eam"}}
-    with Server(always(status=401, body=told)) as upstream:
+    monkeypatch.setenv("UP", "up-secret")
+    told = {"error": {"message": "Incorrect key: Bearer up-secret"}}
+    with Server(always(status=status, body=told)) as upstream:
         keys = {"a": key("a", upstream_key="UP")}
         with serving(upstream.url, keys=keys) as running:
             with pytest.raises(openai.APIStatusError) as caught:
                 running.client("a").chat.completions.create(**CHAT)
         with serving(upstream.url) as running:
-            with pytest.raises(openai.AuthenticationError, match="Incorrect"):
+            with pytest.raises(openai.APIStatusError, match="Incorrect"):
                 running.client("mine").chat.completions.create(**CHAT)
-    assert caught.value.status_code == 502
-    assert "sk-up" not in caught.value.response.text
-
-
-def test_errors_of_the_upstream_do_not_show_the_servers_key(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setenv("UP", "up-secret")
-    told = {"error": {"message": "bad request by Bearer up-secret"}}
-    with Server(always(status=400, body=told)) as upstream:
-        keys = {"a": key("a", upstream_key="UP")}
-        with serving(upstream.url, keys=keys) as running:
-            with pytest.raises(openai.APIStatusError) as caught:
-                running.client("a").chat.completions.create(**CHAT)
-    assert caught.value.status_code == 400
-    assert "bad request" in caught.value.response.text
-    assert "up-secret" not in caught.value.response.text
+    assert caught.value.status_code == passed_on
+    assert "secret" not in caught.value.response.text
 
 
 def test_a_key_may_have_any_letters(upstream: Server) -> None:
