@@ -76,11 +76,9 @@ class SNNECallbackHandler(BaseCallbackHandler):
 
     @property
     def counts(self) -> Counter[str]:
-        """What became of the runs so far.
+        """How many answers were ``assessed`` so far, ``dropped`` or ``failed``.
 
-        ``seen``: runs that began, less those that the sample rate left out;
-        ``skipped``: they failed, gave no message or were guarded already; ``dropped``:
-        the queue was full; ``assessed``; ``failed``: the assessment raised.
+        ``dropped``: the queue was full; ``failed``: the assessment raised.
         """
         with self._lock:
             return self._counts.copy()
@@ -128,10 +126,8 @@ class SNNECallbackHandler(BaseCallbackHandler):
             parent=get_current_run_tree(),
         )
         with self._lock:
-            self._counts["seen"] += 1
             if len(self._open) >= _MAX_OPEN:
                 self._open.pop(next(iter(self._open)))
-                self._counts["skipped"] += 1
             self._open[run_id] = run
 
     def on_llm_end(
@@ -143,12 +139,8 @@ class SNNECallbackHandler(BaseCallbackHandler):
     ) -> None:
         """Put the answer of a run into the queue."""
         with self._lock:
-            run = self._open.pop(run_id, None)
-            if run is None:
-                return
-            answer = _answer(response)
-            if answer is None or "snne_guard" in answer.response_metadata:
-                self._counts["skipped"] += 1
+            run, answer = self._open.pop(run_id, None), _answer(response)
+            if run is None or answer is None:
                 return
             if self._queue.full():
                 self._counts["dropped"] += 1
@@ -170,8 +162,7 @@ class SNNECallbackHandler(BaseCallbackHandler):
     ) -> None:
         """Forget a run that failed."""
         with self._lock:
-            if self._open.pop(run_id, None) is not None:
-                self._counts["skipped"] += 1
+            self._open.pop(run_id, None)
 
     def _work(self) -> None:
         while True:
@@ -207,7 +198,9 @@ class _Run:
 
 
 def _answer(response: LLMResult) -> AIMessage | None:
-    """Return the message that the application gets, the first of several."""
+    """Return the message that the application gets, unless a guard gave it."""
     first = response.generations[0][0] if any(response.generations) else None
     message = first.message if isinstance(first, ChatGeneration) else None
-    return message if isinstance(message, AIMessage) else None
+    if not isinstance(message, AIMessage) or "snne_guard" in message.response_metadata:
+        return None
+    return message

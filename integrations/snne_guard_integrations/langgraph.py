@@ -13,22 +13,20 @@ from snne_guard import Assessment, InputError, SNNEGuard
 __all__ = ["route_on_uncertainty", "uncertainty_node"]
 
 
-def uncertainty_node(
-    guard: SNNEGuard, *, messages: str = "messages"
-) -> Runnable[Any, dict[str, Any]]:
+def uncertainty_node(guard: SNNEGuard) -> Runnable[Any, dict[str, Any]]:
     """Return a node that measures the answer at the end of the conversation.
 
-    The messages before the answer are its prompt, and only samples are drawn; the
-    answer gets the assessment as ``response_metadata["snne_guard"]`` and is otherwise
-    unchanged. An answer that a guard gave stays as it is.
+    The conversation is the state's ``messages``, whose reducer must replace a message
+    by one with the same id, as ``add_messages`` does. The messages before the answer
+    are its prompt, and only samples are drawn; the answer gets the assessment as
+    ``response_metadata["snne_guard"]`` and is otherwise unchanged. An answer that a
+    guard gave stays as it is.
 
     The assessment is in the state, so a graph that is interrupted and resumed draws
     nothing again; call ``interrupt`` in a node of its own, after this one.
 
     Args:
         guard: A guard on the model that answers in this graph, with the same tools.
-        messages: Key of the conversation in the state. Its reducer must replace a
-            message by one with the same id, as ``add_messages`` does.
 
     Raises:
         InputError: In a run, the last message is not the model's, or has no id.
@@ -47,26 +45,22 @@ def uncertainty_node(
     """
 
     def node(state: Any) -> dict[str, Any]:  # noqa: ANN401 - the graph's
-        prompt, answer = _conversation(state, messages)
+        prompt, answer = _conversation(state)
         if _record(answer) is not None:
             return {}
-        return {messages: [_measured(answer, guard.assess(prompt, answer))]}
+        return {"messages": [_measured(answer, guard.assess(prompt, answer))]}
 
     async def anode(state: Any) -> dict[str, Any]:  # noqa: ANN401 - the graph's
-        prompt, answer = _conversation(state, messages)
+        prompt, answer = _conversation(state)
         if _record(answer) is not None:
             return {}
-        return {messages: [_measured(answer, await guard.aassess(prompt, answer))]}
+        return {"messages": [_measured(answer, await guard.aassess(prompt, answer))]}
 
     return RunnableLambda(node, anode, name="uncertainty")
 
 
 def route_on_uncertainty(
-    *,
-    accept: str,
-    uncertain: str,
-    unscored: str | None = None,
-    messages: str = "messages",
+    *, accept: str, uncertain: str, unscored: str | None = None
 ) -> Callable[[Any], str]:
     """Return a conditional edge that follows the decision on the last answer.
 
@@ -76,7 +70,6 @@ def route_on_uncertainty(
         unscored: Node to go to with an answer that passed without a score: it calls
             tools, it was not sampled, or ``on_error="accept"``. None: ``uncertain``,
             where answers of a guard without a threshold go, too.
-        messages: Key of the conversation in the state.
 
     Raises:
         InputError: In a run, no guard has measured the model's last message.
@@ -91,7 +84,7 @@ def route_on_uncertainty(
     nodes = {"accept": accept, "unscored": unscored or uncertain}
 
     def route(state: Any) -> str:  # noqa: ANN401 - the graph's
-        answers = [m for m in _messages(state, messages) if isinstance(m, AIMessage)]
+        answers = [m for m in _messages(state) if isinstance(m, AIMessage)]
         record = _record(answers[-1]) if answers else None
         if record is None:
             msg = (
@@ -106,21 +99,18 @@ def route_on_uncertainty(
     return route
 
 
-def _messages(state: Any, key: str) -> list[BaseMessage]:  # noqa: ANN401 - the graph's
+def _messages(state: Any) -> list[BaseMessage]:  # noqa: ANN401 - the graph's
     """Return the messages of a state: a mapping, or an object with fields."""
-    return list(state[key] if isinstance(state, Mapping) else getattr(state, key))
+    return list(state["messages"] if isinstance(state, Mapping) else state.messages)
 
 
-def _conversation(
-    state: Any,  # noqa: ANN401 - the graph's
-    key: str,
-) -> tuple[list[BaseMessage], AIMessage]:
+def _conversation(state: Any) -> tuple[list[BaseMessage], AIMessage]:  # noqa: ANN401 - likewise
     """Return the prompt and the model's answer."""
-    messages = _messages(state, key)
+    messages = _messages(state)
     answer = messages[-1] if messages else None
     if not isinstance(answer, AIMessage) or not answer.id:
         msg = (
-            f"expected the model's answer, with an id, as the last of {key!r}; the "
+            "expected the model's answer, with an id, as the last of the messages; the "
             "reducer add_messages gives ids"
         )
         raise InputError(msg)
