@@ -44,7 +44,6 @@ def record(
     model: Callable[[], ChatRunnable],
     samples: int = 10,
     messages: Sequence[tuple[str, str]] = (),
-    settings: Mapping[str, Any] | None = None,
     workers: int = 2,
     num_cpus: float = 0.25,
     num_gpus: float = 0.0,
@@ -63,8 +62,6 @@ def record(
             its own environment.
         samples: Samples besides the answer.
         messages: Sent before each question, as ``[("system", "Answer briefly.")]``.
-        settings: What the rows say of how they were drawn; None: as far as the model
-            and the options tell it.
         workers: Processes that ask.
         num_cpus: CPUs that Ray reserves for each, a fraction for a model that is
             served.
@@ -100,7 +97,6 @@ def record(
         fn_constructor_args=(model,),
         fn_constructor_kwargs={
             "messages": messages,
-            "settings": settings,
             "max_concurrency": max_concurrency,
             "guarding": guarding,
         },
@@ -184,12 +180,7 @@ def record_file(run: RecordingRun, **options: Any) -> None:  # noqa: ANN401 - of
             "context": pa.array([q.context for q in left.values()], pa.string()),
         }
     )
-    rows = record(
-        ray.data.from_arrow(table),
-        samples=run.n_samples,
-        settings=run.file.settings,
-        **options,
-    )
+    rows = record(ray.data.from_arrow(table), samples=run.n_samples, **options)
     for row in rows.iter_rows():
         drawn = _as_written(row, run.file)
         cost = Cost(**drawn["drawn"]["cost"]) if drawn else None
@@ -206,7 +197,6 @@ class _Recorder:
         model: Callable[[], ChatRunnable],
         *,
         messages: Sequence[tuple[str, str]],
-        settings: Mapping[str, Any] | None,
         max_concurrency: int,
         guarding: Mapping[str, Any],
     ) -> None:
@@ -220,7 +210,7 @@ class _Recorder:
         self._guard = SNNEGuard(chat, max_concurrency=max_concurrency, **guarding)
         self._messages = messages
         drawn = self._guard.settings
-        self._settings = settings or {
+        self._settings = {
             **model_name_of(chat),
             "temperature": drawn.temperature,
             "samples": drawn.n_samples,
@@ -260,20 +250,7 @@ def _types(settings: Mapping[str, Any]) -> dict[str, pa.DataType]:
     """
     import pyarrow as pa
 
-    draw = DrawCost(
-        role="answer",
-        view="plain",
-        samples=1,
-        calls=1,
-        attempts=1,
-        prompt_tokens=1,
-        cached_tokens=1,
-        completion_tokens=1,
-        reasoning_tokens=1,
-        seconds=1.0,
-        lower_bound=True,
-        money=1.0,
-    )
+    draw = DrawCost(role="answer", view="plain", money=1.0)
     reply = Sample(
         text="",
         token_logprobs=(-1.0,),
@@ -324,7 +301,11 @@ def _scored(table: pa.Table, **options: Any) -> pa.Table:  # noqa: ANN401 - of s
     import pyarrow as pa
 
     rows = [
-        {_SCORE: None if row.get("main_answer") is None else _score(row, **options)}
+        {
+            _SCORE: None
+            if row.get("main_answer") is None
+            else score_fields(score_recording(Recording.from_dict(row), **options))
+        }
         for batch in table.to_batches(max_chunksize=_SCORED_AT_ONCE)
         for row in batch.to_pylist()
     ]
@@ -338,10 +319,6 @@ def _scored(table: pa.Table, **options: Any) -> pa.Table:  # noqa: ANN401 - of s
         reasons=("reason",),
     )
     return _with_columns(table, rows, {_SCORE: pa.infer_type([score_fields(full)])})
-
-
-def _score(row: Mapping[str, Any], **options: Any) -> dict[str, Any]:  # noqa: ANN401 - likewise
-    return score_fields(score_recording(Recording.from_dict(row), **options))
 
 
 def _ray() -> Any:  # noqa: ANN401 - the module
