@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import pytest
@@ -106,17 +105,3 @@ def test_parts_cover_all_words_in_order_and_never_overlap(text: str) -> None:
     left_out += text[done:]
     # But for the numbers of list items.
     assert not any(char.isalpha() for char in left_out)
-
-
-@pytest.mark.parametrize(
-    "unit", ["Word here. ", "word ", "你好。", "- a\n", "> ", "[]("]
-)
-def test_time_is_linear_in_the_text(unit: str) -> None:
-    def seconds(length: int) -> float:
-        text = unit * (length // len(unit))
-        begin = time.perf_counter()
-        cut(text)
-        return time.perf_counter() - begin
-
-    seconds(1_000)
-    assert seconds(200_000) < 40 * seconds(20_000) + 0.5

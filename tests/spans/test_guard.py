@@ -12,11 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 from langchain_core.language_models import FakeListChatModel
-from pydantic import BaseModel
 
 from snne_guard import SNNEGuard, Span, render_marks
 from snne_guard.call import GuardState, Outcome, Request
-from snne_guard.decision import Threshold
 from snne_guard.errors import ConfigurationError, MissingExtraError
 from snne_guard.sampling.replies import Draw, Reply
 from snne_guard.settings import GuardSettings
@@ -26,7 +24,7 @@ from tests.langchain.support import CALLS, ask, chat_openai, metadata_of
 from tests.langchain.support import guarded as guarded_chat
 from tests.openai.guarded import PATHS, guarded
 from tests.support.openai_clients import WAYS
-from tests.support.openai_server import Answer, Asked, Server, always
+from tests.support.openai_server import Answer, Asked, Server
 from tests.support.senders import feed
 
 ANSWER = "It is oak. It was made in 1907."
@@ -107,6 +105,7 @@ def test_a_function_that_delivers_the_answer_keeps_its_spans() -> None:
     "change",
     [
         {"request": {"side_effects": True}},
+        {"request": {"structured": True}},
         {
             "script": lambda _: Sample(text="", tool_calls="[]", finish_reason="stop"),
             "tool_calls": "score",
@@ -235,19 +234,6 @@ def test_a_client_s_answer_is_judged_in_a_request_of_its_own(
     assert not judge.keys() & {"temperature", "n"}
 
 
-def test_structured_output_has_none() -> None:
-    class Wood(BaseModel):
-        wood: str
-
-    with Server(always('{"wood": "oak"}')) as server:
-        guard = guarded_chat(server, spans=True)
-        chain = guard.with_structured_output(
-            Wood, include_raw=True, method="json_schema"
-        )
-        found = chain.invoke("x?")
-    assert "spans" not in metadata_of(found["raw"])
-
-
 def test_the_event_loop_is_not_held() -> None:
     threads: list[Any] = []
 
@@ -295,15 +281,3 @@ def test_a_missing_extra_is_an_error_at_once(monkeypatch: pytest.MonkeyPatch) ->
     with pytest.raises(MissingExtraError, match=r"snne-guard\[spans\]"):
         GuardSettings(spans=True)
     GuardSettings()
-
-
-def test_a_threshold_of_a_calibration_is_taken() -> None:
-    made = run(span_threshold=Threshold.fixed(0.4)).assessment
-    assert made.span_threshold == 0.4
-
-
-def test_a_context_that_is_no_text_is_refused() -> None:
-    model = FakeListChatModel(responses=[ANSWER])
-    wrong: Any = lambda messages: messages  # noqa: E731
-    with pytest.raises(ConfigurationError, match="the context to be str or None"):
-        SNNEGuard(model, spans=True, context=wrong).invoke("x?")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from snne_guard import score_spans
-from snne_guard.errors import ConfigurationError, ScoringError
+from snne_guard.errors import ScoringError
 from snne_guard.similarity import NLI
 from snne_guard.spans import SpanJudge
 from snne_guard.spans.matching import NLIMatch
@@ -106,8 +106,3 @@ def test_a_reply_is_read_line_by_line(reply: str, rows: Any) -> None:
 def test_a_reply_without_a_verdict_is_an_error(reply: Any) -> None:
     with pytest.raises(ScoringError):
         SpanJudge(lambda _: reply)(["a"], ["x"])
-
-
-def test_what_cannot_be_called_is_no_judge() -> None:
-    with pytest.raises(ConfigurationError):
-        SpanJudge("model")  # type: ignore[arg-type] # what is tested

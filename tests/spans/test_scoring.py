@@ -124,7 +124,7 @@ def test_bad_input_is_refused(given: Any, error: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "unit", ["The oak {0} is {0} m tall. ", "the oak is tall ", "橡树很高。"]
+    "unit", ["The oak {0} is {0} m tall. ", "word ", "橡树很高。", "- a\n", "> ", "[]("]
 )
 def test_long_texts_take_time_in_proportion(unit: str) -> None:
     def seconds(length: int) -> float:
