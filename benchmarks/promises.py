@@ -120,9 +120,7 @@ def outcome(questions: Questions, *, n: int, alpha: float, draws: int) -> list[f
     rows = []
     for _ in range(draws):
         u, wrong = questions.draw(random, n)
-        share, error = questions.accepted(
-            search(u, wrong, alpha=alpha, delta=DELTA).value
-        )
+        share, error = questions.accepted(search(u, wrong, alpha=alpha, delta=DELTA))
         _, naive_error = questions.accepted(naive(u, wrong, alpha))
         rows.append((share > 0, share, error > alpha, naive_error > alpha))
     means: list[float] = np.array(rows, dtype=float).mean(axis=0).tolist()

@@ -35,8 +35,6 @@ ANSWER_SETTINGS = ("answer_temperature", "top_p", "max_tokens", "stop")
 """Settings of the request for the answer. They are compared only where both the
 calibration and the guard know them; None means that the model decides."""
 
-_FILE_KIND = "snne_guard.Calibration"
-_FORMAT = 1
 _DATE = re.compile(r"[-@](19|20)\d\d-?\d\d-?\d\d$")
 
 
@@ -139,8 +137,8 @@ class Calibration:
         made = self.settings.get(name)
         if name == "stop":
             return _stops(made) == _stops(here)
-        if name in {"anchor", "views"}:
-            return bool((made or None) == (here or None))
+        if name == "views":
+            return bool((made or []) == (here or []))
         return bool(made == here)
 
     def _is_model(self, name: str | None) -> bool:
@@ -227,14 +225,7 @@ class Calibration:
         Raises:
             OSError: If the file cannot be written.
         """
-        content = asdict(self)
-        sealed = {
-            "kind": _FILE_KIND,
-            "format": _FORMAT,
-            "checksum": _checksum(content),
-            "content": content,
-        }
-        text = json.dumps(sealed, indent=2, allow_nan=False)
+        text = json.dumps(_sealed(asdict(self)), indent=2, allow_nan=False)
         with replace_file(path) as stream:
             stream.write(text.encode() + b"\n")
 
@@ -251,9 +242,12 @@ class Calibration:
 
         content = Path(path).read_bytes()
         try:
+            sealed = json_object(content)
+            if sealed != _sealed(sealed.get("content")):
+                msg = "it is not, or no longer, as this version of snne-guard wrote it"
+                raise InputError(msg)
             # By way of JSON: it has no tuples, so lists are taken for them.
-            plain = json.dumps(_unsealed(json_object(content)))
-            return TypeAdapter(cls).validate_json(plain)
+            return TypeAdapter(cls).validate_json(json.dumps(sealed["content"]))
         except ValidationError as error:
             problem = f"expected a Calibration; {first_problem(error)}"
         except InputError as error:
@@ -262,24 +256,15 @@ class Calibration:
         raise InputError(msg)
 
 
-def _unsealed(sealed: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the content of a file, if it is as it was written."""
-    if sealed.get("kind") != _FILE_KIND:
-        msg = f"expected a file of kind {_FILE_KIND!r}"
-        raise InputError(msg)
-    if sealed.get("format") != _FORMAT:
-        msg = f"expected format {_FORMAT}; another version of snne-guard wrote the file"
-        raise InputError(msg)
-    content = sealed.get("content")
-    if not isinstance(content, dict) or sealed.get("checksum") != _checksum(content):
-        msg = "the file was changed or damaged after it was written (wrong checksum)"
-        raise InputError(msg)
-    return content
-
-
-def _checksum(content: Mapping[str, Any]) -> str:
+def _sealed(content: object) -> dict[str, Any]:
+    """Return what a file holds: the content, its kind and format, and a checksum."""
     text = json.dumps(content, separators=(",", ":"))
-    return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
+    return {
+        "kind": "snne_guard.Calibration",
+        "format": 1,
+        "checksum": "sha256:" + hashlib.sha256(text.encode()).hexdigest(),
+        "content": content,
+    }
 
 
 def _stops(value: str | Sequence[str] | None) -> list[str]:

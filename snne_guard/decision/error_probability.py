@@ -10,14 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from snne_guard.decision.graded import graded_answers
-from snne_guard.errors import InputError, MissingExtraError
+from snne_guard.errors import MissingExtraError
 from snne_guard.files import STRICT
 from snne_guard.types import FloatArray
 
-__all__ = ["FEWEST_LABELS", "ErrorProbability"]
+__all__ = ["ErrorProbability"]
 
-FEWEST_LABELS = 50
-"""Graded answers below which no probability is learnt."""
+_FEWEST_LABELS = 50
 
 _EDGE = 0.02
 """``u`` closer to 0 or 1 counts as this far away, for the logarithms end there. On
@@ -61,7 +60,7 @@ class ErrorProbability:
         return min(max(0.5 * (1 + math.tanh(0.5 * odds)), least), 1 - least)
 
     @classmethod
-    def fit(cls, uncertainty: ArrayLike, correct: ArrayLike, /) -> Self:
+    def fit(cls, uncertainty: ArrayLike, correct: ArrayLike, /) -> Self | None:
         """Learn it from graded answers, by logistic regression with an L2 penalty.
 
         Args:
@@ -69,19 +68,18 @@ class ErrorProbability:
                 ``inf`` for one without a score, which is left out.
             correct: ``(n,)`` 1 or True where the answer is correct, else 0 or False.
 
+        Returns:
+            None if fewer than 50 answers have a score, or all these are of one kind.
+
         Raises:
-            InputError: If fewer than 50 graded answers have a score, their labels are
-                all alike or neither 0 nor 1, or a score is NaN or outside [0, 1].
+            InputError: If labels are all alike or neither 0 nor 1, or a score is NaN or
+                outside [0, 1].
             MissingExtraError: If scikit-learn is not installed.
         """
         u, wrong = graded_answers(uncertainty, correct)
         u, wrong = u[np.isfinite(u)], wrong[np.isfinite(u)]
-        if len(u) < FEWEST_LABELS or wrong.all() or not wrong.any():
-            msg = (
-                f"expected at least {FEWEST_LABELS} scored answers, right and wrong "
-                f"ones; got {int((~wrong).sum())} right and {int(wrong.sum())} wrong"
-            )
-            raise InputError(msg)
+        if len(u) < _FEWEST_LABELS or wrong.all() or not wrong.any():
+            return None
         try:
             from sklearn.linear_model import LogisticRegression
         except ImportError as error:

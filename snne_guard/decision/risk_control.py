@@ -7,38 +7,17 @@ from __future__ import annotations
 
 import math
 import zlib
-from dataclasses import dataclass
 from types import ModuleType
 
 import numpy as np
 
 from snne_guard.errors import MissingExtraError
-from snne_guard.types import BoolArray, FloatArray, IntArray
+from snne_guard.types import BoolArray, FloatArray
 
-__all__ = [
-    "Accepted",
-    "least_labels",
-    "scipy_stats",
-    "search",
-]
+__all__ = ["least_labels", "scipy_stats", "search"]
 
 _START = 3
 """The first test has this many times the fewest answers that can show anything."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Accepted:
-    """What a threshold accepts of the answers that it was chosen on.
-
-    Attributes:
-        value: Largest accepted ``u``, -1.0 where nothing may be accepted.
-        n: Answers that it accepts.
-        wrong: Those of them that are wrong.
-    """
-
-    value: float = -1.0
-    n: int = 0
-    wrong: int = 0
 
 
 def least_labels(alpha: float, delta: float) -> int:
@@ -51,7 +30,7 @@ def least_labels(alpha: float, delta: float) -> int:
     return math.ceil(math.log(delta) / math.log1p(-alpha))
 
 
-def search(u: FloatArray, wrong: BoolArray, *, alpha: float, delta: float) -> Accepted:
+def search(u: FloatArray, wrong: BoolArray, *, alpha: float, delta: float) -> float:
     """Test thresholds upwards until one fails, and return the last that passed.
 
     Each test is the exact binomial one of "the error among accepted answers is above
@@ -80,39 +59,33 @@ def search(u: FloatArray, wrong: BoolArray, *, alpha: float, delta: float) -> Ac
         alpha: Largest error among accepted answers, in (0, 1).
         delta: Probability that the promise fails, in (0, 1).
 
+    Returns:
+        The largest ``u`` that may be accepted, -1.0 where none may.
+
     Raises:
         MissingExtraError: If scipy is not installed.
 
     Example:
         >>> u = np.linspace(0, 1, 101)
         >>> search(u, u > 0.75, alpha=0.1, delta=0.1)
-        Accepted(value=0.79, n=80, wrong=4)
+        0.79
     """
     stats = scipy_stats()
     n, least = len(u), least_labels(alpha, delta)
     start = min(_START * least, max(least, 2 * n // 3))
     if start >= n or np.isinf(u[start]):
-        return Accepted()
+        return -1.0
     if u[start] > u[0]:
         errors = int(_random_ties(u, wrong)[:start].sum())
         if stats.binom.cdf(errors, start, alpha) > delta:
-            return Accepted()
-    values, counts, errors_at = _distinct(u, wrong)
-    tested = counts > start
-    values, counts, errors_at = values[tested], counts[tested], errors_at[tested]
-    passed = stats.binom.cdf(errors_at, counts, alpha) <= delta
-    last = (len(passed) if passed.all() else int(passed.argmin())) - 1
-    if last < 0:
-        return Accepted()
-    return Accepted(
-        value=float(values[last]), n=int(counts[last]), wrong=int(errors_at[last])
-    )
-
-
-def _distinct(u: FloatArray, wrong: BoolArray) -> tuple[FloatArray, IntArray, IntArray]:
-    """Return the distinct finite ``u``, how many answers each accepts, and errors."""
+            return -1.0
+    # The last answer of each distinct ``u``; those up to it are accepted together.
     last = np.flatnonzero(np.append(u[1:] != u[:-1], [True]) & np.isfinite(u))
-    return u[last], last + 1, np.cumsum(wrong, dtype=np.intp)[last]
+    last = last[last >= start]
+    errors_at = np.cumsum(wrong, dtype=np.intp)[last]
+    failed = stats.binom.cdf(errors_at, last + 1, alpha) > delta
+    passed = last[: failed.argmax()] if failed.any() else last
+    return float(u[passed[-1]]) if passed.size else -1.0
 
 
 def _random_ties(u: FloatArray, wrong: BoolArray) -> BoolArray:

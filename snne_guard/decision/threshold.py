@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from snne_guard.checks import check_number
 from snne_guard.decision import risk_control
 from snne_guard.decision.graded import graded_answers, uncertainties
-from snne_guard.errors import ConfigurationError, InputError
+from snne_guard.errors import InputError
 from snne_guard.files import STRICT
 
 __all__ = ["Status", "Threshold"]
@@ -43,8 +43,7 @@ class Threshold:
             declare this rate and grade new answers.
 
     Raises:
-        ConfigurationError: If the value is neither in [0, 1] nor -1.0, or does not fit
-            the status.
+        ConfigurationError: If the value is neither in [0, 1] nor -1.0.
 
     Example:
         >>> Threshold.fixed(0.4).value
@@ -69,12 +68,6 @@ class Threshold:
             what = "the threshold (-1.0 accepts nothing)"
             value = check_number(self.value, what=what, least=0, most=1)
         object.__setattr__(self, "value", value)
-        if self.status in {"infeasible", "too_few_labels"} and value != -1.0:
-            msg = f"a threshold that is {self.status} accepts nothing; got {value!r}"
-            raise ConfigurationError(msg)
-        if self.certified:
-            _share("alpha", self.alpha)
-            _share("delta", self.delta)
 
     @property
     def certified(self) -> bool:
@@ -211,20 +204,20 @@ class Threshold:
             return cls(
                 value=-1.0, status="too_few_labels", labels_needed=least, **promise
             )
-        accepted = risk_control.search(u, wrong, alpha=alpha, delta=delta)
-        if accepted.n:
+        value = risk_control.search(u, wrong, alpha=alpha, delta=delta)
+        if value >= 0:
             return cls(
-                value=accepted.value,
+                value=value,
                 status="certified",
-                n_accepted=accepted.n,
-                n_wrong=accepted.wrong,
+                n_accepted=int((u <= value).sum()),
+                n_wrong=int(wrong[u <= value].sum()),
                 **promise,
             )
         higher = (percent / 100 for percent in range(math.floor(100 * alpha) + 1, 100))
         allowed = (
             level
             for level in higher
-            if risk_control.search(u, wrong, alpha=level, delta=delta).n
+            if risk_control.search(u, wrong, alpha=level, delta=delta) >= 0
         )
         best = next(allowed, None)
         return cls(value=-1.0, status="infeasible", best_alpha=best, **promise)

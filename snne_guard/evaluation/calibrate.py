@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from snne_guard.decision import Calibration, ErrorProbability, Threshold
-from snne_guard.decision.error_probability import FEWEST_LABELS
 from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.evaluation.grade import Grade, Grader, graded
 from snne_guard.evaluation.recordings import Recording
@@ -133,7 +132,7 @@ def calibrate(
         settings=scores.settings,
         threshold=threshold,
         refuse=refuse,
-        probability=_probability(u, correct),
+        probability=ErrorProbability.fit(u, correct) if len(correct) else None,
         reference=tuple(u[np.isfinite(u)].tolist()),
         reply_models=scores.reply_models,
         temperature_set=scores.temperature_set,
@@ -157,13 +156,6 @@ def _with_verdict(grade: Grade) -> Grade:
         )
         raise ConfigurationError(msg)
     return grade
-
-
-def _probability(u: FloatArray, correct: IntArray) -> ErrorProbability | None:
-    scored = correct[np.isfinite(u)] if len(correct) else correct
-    both_kinds = 0 < scored.sum() < len(scored)
-    enough = len(scored) >= FEWEST_LABELS and both_kinds
-    return ErrorProbability.fit(u, correct) if enough else None
 
 
 def _warnings(asked: Counter[int], calibration: Calibration) -> Iterator[str]:

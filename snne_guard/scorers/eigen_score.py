@@ -5,27 +5,27 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from snne_guard.checks import check_number
 from snne_guard.scorers.checks import as_numbers
 from snne_guard.scorers.method import Method
 
 __all__ = ["METHODS", "eigen_score"]
 
+_ALPHA = 1e-3
 
-def eigen_score(hidden_states: ArrayLike, *, alpha: float = 1e-3) -> float:
+
+def eigen_score(hidden_states: ArrayLike) -> float:
     r"""Return the EigenScore of a set of answers.
 
     .. math::
         \frac1n \sum_i \ln \lambda_i, \quad
-        \lambda = \mathrm{eig}(Z J Z^T + \alpha I), \quad J = I - 11^T / d
+        \lambda = \mathrm{eig}(Z J Z^T + 0.001 I), \quad J = I - 11^T / d
 
     Args:
         hidden_states: ``(n, d)``, one hidden state or embedding for each answer,
             n >= 1. Their scale matters.
-        alpha: What is added to each eigenvalue, above 0.
 
     Returns:
-        The mean logarithm, at least ``ln(alpha)``, higher is more uncertain; unbounded.
+        The mean logarithm, at least ``ln(0.001)``, higher is more uncertain; unbounded.
 
     Source:
         Chen et al. 2024, "INSIDE: LLMs' Internal States Retain the Power of
@@ -37,13 +37,12 @@ def eigen_score(hidden_states: ArrayLike, *, alpha: float = 1e-3) -> float:
         >>> round(eigen_score([[1.0, 0.0, -1.0], [0.5, -1.0, 0.5]]), 4)
         0.5499
     """
-    alpha = check_number(alpha, what="alpha", above=0)
     states = as_numbers(hidden_states, what="hidden_states")
     # The squared singular values of the centred Z are the eigenvalues; J, which is
     # (d, d), is never made, and what lies far below the largest one is not lost.
     centred = states - states.mean(axis=1, keepdims=True)
     singular = np.linalg.svd(centred, compute_uv=False)
-    values = np.full(len(states), alpha)
+    values = np.full(len(states), _ALPHA)
     values[: len(singular)] += singular**2
     return float(np.log(values).mean())
 

@@ -1,4 +1,8 @@
-"""Methods on entailment: LUQ, LUQ-Pair and semantic density."""
+"""Methods on entailment: LUQ, LUQ-Pair and semantic density.
+
+``entailment`` are the ``(n, n, 3)`` probabilities of contradiction, neutral and
+entailment for each premise and hypothesis, n >= 1. The diagonal is not looked at.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from snne_guard.scorers.checks import (
-    as_distributions,
-    as_entailment,
-    as_matrix,
-    as_shares,
-)
+from snne_guard.scorers.checks import as_distributions, as_entailment
 from snne_guard.scorers.method import Method
 from snne_guard.scorers.snne import softmax_weights
 from snne_guard.types import FloatArray
@@ -24,9 +23,6 @@ __all__ = ["METHODS", "entailment_ratio", "luq", "luq_pair", "semantic_density"]
 
 def entailment_ratio(entailment: ArrayLike) -> FloatArray:
     """Return how much each text supports each other one, ignoring neutral.
-
-    Args:
-        entailment: ``(n, n, 3)`` probabilities, as of ``ResponseSet.entailment``.
 
     Returns:
         ``(n, n)`` support S = entailment / (entailment + contradiction) in [0, 1],
@@ -48,14 +44,12 @@ def entailment_ratio(entailment: ArrayLike) -> FloatArray:
     return ratio
 
 
-def luq(support: ArrayLike) -> float:
+def luq(entailment: ArrayLike) -> float:
     r"""Return how little support an answer finds in the others on average.
 
     .. math:: U = 1 - \frac1n \sum_i \frac{1}{n - 1} \sum_{j \ne i} S_{ij}
 
-    Args:
-        support: ``(n, n)`` support S in [0, 1], n >= 1, as of ``entailment_ratio``.
-            The diagonal is not looked at.
+    with the support S of ``entailment_ratio``.
 
     Returns:
         A number from 0 (each supports all others) to 1 (none does); 1 for one answer,
@@ -66,29 +60,25 @@ def luq(support: ArrayLike) -> float:
         each answer as one unit.
 
     Example:
-        >>> luq([[1, 0.75], [0.25, 1]])
+        >>> luq([[[0, 0, 1], [0.1, 0.6, 0.3]], [[0.3, 0.6, 0.1], [0, 0, 1]]])
         0.5
     """
-    matrix = as_shares(as_matrix(support, what="support"), what="support")
-    n = len(matrix)
+    support = entailment_ratio(entailment)
+    n = len(support)
     if n == 1:
         return 1.0
-    others = matrix[~np.eye(n, dtype=bool)].tolist()
+    others = support[~np.eye(n, dtype=bool)].tolist()
     return 1 - math.fsum(others) / (n * (n - 1))
 
 
-def luq_pair(support: ArrayLike) -> float:
+def luq_pair(entailment: ArrayLike) -> float:
     r"""Return how little support an answer finds in the one that supports it most.
 
     .. math:: U = 1 - \frac1n \sum_i \max_{j \ne i} S_{ij}
 
-    with S mirrored: of each pair only the earlier answer is the premise, so the order
-    of the answers matters. This is LUQ-Pair in the code of the SNNE paper; the
-    published one compares sentences.
-
-    Args:
-        support: ``(n, n)`` support S in [0, 1], premise first, n >= 1, as of
-            ``entailment_ratio``. The diagonal is not looked at.
+    with the support S of ``entailment_ratio``, mirrored: of each pair only the earlier
+    answer is the premise, so the order of the answers matters. This is LUQ-Pair in the
+    code of the SNNE paper; the published one compares sentences.
 
     Returns:
         A number from 0 (each is supported by another) to 1 (none is); 1 for one
@@ -99,11 +89,10 @@ def luq_pair(support: ArrayLike) -> float:
         code.
 
     Example:
-        >>> luq_pair([[1, 0.75], [0.25, 1]])
+        >>> luq_pair([[[0, 0, 1], [0.1, 0.6, 0.3]], [[0.3, 0.6, 0.1], [0, 0, 1]]])
         0.25
     """
-    matrix = as_shares(as_matrix(support, what="support"), what="support")
-    upper = np.triu(matrix, 1)
+    upper = np.triu(entailment_ratio(entailment), 1)
     best = (upper + upper.T).max(axis=1)
     return 1 - math.fsum(best.tolist()) / len(best)
 
@@ -163,7 +152,7 @@ METHODS = (
     Method(
         name="luq",
         source=_ZHANG,
-        function=lambda entailment: luq(entailment_ratio(entailment)),
+        function=luq,
         limits=(0.0, 1.0),
         arguments=("entailment",),
         default_similarity="nli",
@@ -171,7 +160,7 @@ METHODS = (
     Method(
         name="luq_pair",
         source="Nguyen, Payani, Mirzasoleiman 2025, Beyond Semantic Entropy, LUQ-Pair",
-        function=lambda entailment: luq_pair(entailment_ratio(entailment)),
+        function=luq_pair,
         limits=(0.0, 1.0),
         arguments=("entailment",),
         default_similarity="nli",

@@ -11,7 +11,6 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from snne_guard.checks import check_number
 from snne_guard.scorers.checks import as_matrix
 from snne_guard.scorers.method import Method
 from snne_guard.types import FloatArray
@@ -29,6 +28,7 @@ __all__ = [
 _DIGITS = 12
 # An eigenvalue that equals the threshold but for rounding is not below it.
 _ROUNDING = 1e-12
+_THRESHOLD = 0.9
 
 
 def lexical_similarity(similarity: ArrayLike) -> float:
@@ -97,33 +97,27 @@ def degree(similarity: ArrayLike) -> float:
     return (n * n - math.fsum(matrix.ravel().tolist())) / n
 
 
-def eccentricity(similarity: ArrayLike, *, threshold: float = 0.9) -> float:
+def eccentricity(similarity: ArrayLike) -> float:
     r"""Return how far the answers lie from their centre in the graph's embedding.
 
     .. math:: U = \lVert V - \bar{V} \rVert_F
 
-    where the columns of V are the eigenvectors with eigenvalues below the threshold,
-    and the mean row is subtracted (Eccen). It jumps where an eigenvalue crosses the
-    threshold.
-
-    Args:
-        similarity: ``(n, n)`` weights W of at least 0.
-        threshold: Eigenvalues below it count.
+    where the columns of V are the eigenvectors with eigenvalues below 0.9, and the mean
+    row is subtracted (Eccen). It jumps where an eigenvalue crosses 0.9.
 
     Returns:
         A number from 0 (all alike) to ``sqrt(n - 1)`` (nothing in common).
 
     Source:
-        Lin et al. 2024, "Generating with Confidence", U_Ecc; the threshold is that of
-        the code of the SNNE paper.
+        Lin et al. 2024, "Generating with Confidence", U_Ecc, with the threshold of the
+        code of the SNNE paper.
 
     Example:
         >>> round(eccentricity([[1, 0, 0], [0, 1, 0], [0, 0, 1]]) ** 2, 9)
         2.0
     """
-    threshold = check_number(threshold, what="threshold")
     values, vectors = laplacian_spectrum(similarity, normalised=True)
-    chosen = vectors[:, values < threshold - _ROUNDING]
+    chosen = vectors[:, values < _THRESHOLD - _ROUNDING]
     return round(float(np.linalg.norm(chosen - chosen.mean(axis=0))), _DIGITS)
 
 

@@ -1,4 +1,10 @@
-"""Shifting Attention to Relevance: entropies that weigh what carries the meaning."""
+"""Shifting Attention to Relevance: entropies that weigh what carries the meaning.
+
+Of each of n answers, ``token_logprobs`` are the ``(t,)`` natural log-probabilities of
+its tokens, t >= 1, and ``token_importance`` how much the meaning changes without each
+token, R = 1 - similarity, in [0, 1]. ``similarity`` is the ``(n, n)`` matrix f of
+numbers of at least 0, whose diagonal is not looked at.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +14,15 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from snne_guard.checks import check_number
 from snne_guard.errors import InputError
 from snne_guard.scorers.checks import as_matrix, as_shares, as_token_logprobs
 from snne_guard.scorers.method import Method
+from snne_guard.scorers.snne import log_sum
 from snne_guard.types import FloatArray
 
 __all__ = ["METHODS", "sar", "sent_sar", "token_sar"]
+
+_TEMPERATURE = 0.001
 
 
 def token_sar(
@@ -25,12 +33,7 @@ def token_sar(
     .. math:: E_i = \sum_t \frac{R_t}{\sum_s R_s} (-\log p_t), \quad
         tokenSAR = \frac1n \sum_i E_i
 
-    Args:
-        token_logprobs: For each of n answers the ``(t,)`` natural log-probabilities of
-            its tokens, at least one.
-        token_importance: For each answer ``(t,)`` how much the meaning changes without
-            the token, R = 1 - similarity, in [0, 1]. If all are 0 the tokens weigh the
-            same.
+    Where no token of an answer matters, R = 0, all weigh the same.
 
     Returns:
         A value of at least 0 nats, higher is more uncertain; unbounded.
@@ -43,25 +46,17 @@ def token_sar(
         >>> round(token_sar([[-0.1, -2.0]], [[0.25, 0.75]]), 4)
         1.525
     """
-    return _mean(_relevant_entropies(token_logprobs, token_importance))
+    return _mean(_relevant_entropies(token_logprobs, token_importance).tolist())
 
 
-def sent_sar(
-    token_logprobs: Sequence[ArrayLike], similarity: ArrayLike, *, t: float = 0.001
-) -> float:
+def sent_sar(token_logprobs: Sequence[ArrayLike], similarity: ArrayLike) -> float:
     r"""Return the mean surprise of the answers, shared among those that are alike.
 
     .. math::
         sentSAR = \frac1n \sum_i -\log\Big(p_i + \frac1T \sum_{j \ne i} f_{ij} p_j\Big)
 
-    with the answer's probability :math:`p_i = \exp(\sum_t \log p_t)`, computed in log
-    space, so that a probability may be too small for a float.
-
-    Args:
-        token_logprobs: For each of n answers the natural log-probabilities of its
-            tokens, at least one.
-        similarity: ``(n, n)`` f of at least 0; the diagonal is not looked at.
-        t: Temperature T, above 0.
+    with T = 0.001 and the answer's probability :math:`p_i = \exp(\sum_t \log p_t)`,
+    computed in log space, so that it may be too small for a float.
 
     Returns:
         A value in nats, higher is more uncertain. It has a large offset of about
@@ -76,19 +71,17 @@ def sent_sar(
     """
     tokens = as_token_logprobs(token_logprobs)
     entropies = np.array([-math.fsum(answer.tolist()) for answer in tokens])
-    return _shared(entropies, similarity, t=t)
+    return _shared(entropies, similarity)
 
 
 def sar(
     token_logprobs: Sequence[ArrayLike],
     token_importance: Sequence[ArrayLike],
     similarity: ArrayLike,
-    *,
-    t: float = 0.001,
 ) -> float:
     """Return SAR: sentSAR with the probabilities ``exp(-E_i)`` of tokenSAR.
 
-    The arguments and the range are those of ``token_sar`` and ``sent_sar``.
+    The range is that of ``sent_sar``.
 
     Source:
         The paper named at ``token_sar``, SAR.
@@ -99,7 +92,7 @@ def sar(
         -4.9544
     """
     entropies = _relevant_entropies(token_logprobs, token_importance)
-    return _shared(entropies, similarity, t=t)
+    return _shared(entropies, similarity)
 
 
 def _relevant_entropies(
@@ -122,21 +115,16 @@ def _entropy(logprobs: FloatArray, importance: ArrayLike) -> float:
     return float(-(weights[heavy] @ logprobs[heavy]) / weights.sum())
 
 
-def _shared(entropies: FloatArray, similarity: ArrayLike, *, t: float) -> float:
-    t = check_number(t, what="t", above=0)
-    shares = as_matrix(similarity, least=0) / t
+def _shared(entropies: FloatArray, similarity: ArrayLike) -> float:
+    shares = as_matrix(similarity, least=0) / _TEMPERATURE
     np.fill_diagonal(shares, 1.0)
     with np.errstate(divide="ignore"):
         logs = np.log(shares) - entropies
-    logs.sort(axis=1)  # so that the sums do not depend on the order of the answers
-    top = logs[:, -1]
-    if np.isneginf(top).any():
-        return math.inf
-    return -_mean(np.log(np.exp(logs - top[:, None]).sum(axis=1)) + top)
+    return -_mean([log_sum(row) for row in logs.tolist()])
 
 
-def _mean(values: FloatArray) -> float:
-    return math.fsum(values.tolist()) / len(values)
+def _mean(values: Sequence[float]) -> float:
+    return math.fsum(values) / len(values)
 
 
 _DUAN = "Duan et al. 2024, Shifting Attention to Relevance"

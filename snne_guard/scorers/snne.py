@@ -14,7 +14,15 @@ from snne_guard.scorers.checks import as_logprobs, as_matrix
 from snne_guard.scorers.method import Method
 from snne_guard.types import FloatArray
 
-__all__ = ["METHODS", "bounds", "snne", "softmax_weights", "uncertainty", "wsnne"]
+__all__ = [
+    "METHODS",
+    "bounds",
+    "log_sum",
+    "snne",
+    "softmax_weights",
+    "uncertainty",
+    "wsnne",
+]
 
 _ROUNDING = 1e-9
 
@@ -171,10 +179,10 @@ def _log_sums(similarity: ArrayLike, *, tau: float, include_self: bool) -> list[
     scaled = as_matrix(similarity, least=-math.inf) / tau
     if not include_self:
         np.fill_diagonal(scaled, -np.inf)
-    return [_log_sum(row) for row in scaled.tolist()]
+    return [log_sum(row) for row in scaled.tolist()]
 
 
-def _log_sum(row: Sequence[float]) -> float:
+def log_sum(row: Sequence[float], /) -> float:
     """Return the log of the sum of ``exp(value)``, the same in any order."""
     top = max(row)
     if top == -math.inf:

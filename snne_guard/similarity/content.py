@@ -52,7 +52,6 @@ _FUNCTION, _WORD, _HEAVY = 1, 8, 24
 _HALF = 0.5
 _COARSE, _MANY = 8, 200  # weights in pairs of more than 200 tokens are divided by 8
 _NONE = frozenset[str]()
-_ASCII_CAPITALISED = re.compile(r"[A-Z][A-Za-z]*+")
 _CAPITALISED = re.compile(r"[^\W\d_a-z][^\W\d_]*+")
 _SPELLED = frozenset(SPELLINGS)
 _US = re.compile(r"\bUS\b")  # not "us"
@@ -165,8 +164,7 @@ class WeighedWords:
         self.words = frozenset(self.tokens)
         words = self.words
         self.content = words - FUNCTION_WORDS
-        pattern = _ASCII_CAPITALISED if text.isascii() else _CAPITALISED
-        names = self.content & {*map(str.casefold, pattern.findall(text))}
+        names = self.content & {*map(str.casefold, _CAPITALISED.findall(text))}
         symbols = [word for word in words if not word.isalpha()]
         negations = words & NEGATIONS
         self.negated = bool(negations)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
 from snne_guard.errors import ConfigurationError
 from snne_guard.similarity.lexical import compare_ordered
-from snne_guard.similarity.local_models import LocalModel, model_name
+from snne_guard.similarity.local_models import run_model
 from snne_guard.types import FloatArray
 
 __all__ = ["DEFAULT_CROSS_ENCODER", "CrossEncoder"]
@@ -31,12 +30,11 @@ class CrossEncoder:
 
     Args:
         model: Name on the Hugging Face Hub, or the path of a folder.
-        device: Such as ``"cuda:1"``; None for the best.
 
     Raises:
         MissingExtraError: At first use: sentence-transformers is not installed.
-        ConfigurationError: ``model`` is no name; at first use: the model cannot be
-            loaded, or has several outputs.
+        ConfigurationError: At first use: the model cannot be loaded, or has several
+            outputs.
         ScoringError: In use: the model failed.
 
     Source:
@@ -51,13 +49,12 @@ class CrossEncoder:
         array([0.02, 0.01, 0.61])
     """
 
-    model: str | os.PathLike[str] = DEFAULT_CROSS_ENCODER
-    _: KW_ONLY
-    device: str | None = None
-    name: str = field(init=False, repr=False)
+    model: str = DEFAULT_CROSS_ENCODER
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "name", f"cross_encoder:{model_name(self.model)}")
+    @property
+    def name(self) -> str:
+        """``"cross_encoder:"`` and the model."""
+        return f"cross_encoder:{self.model}"
 
     def __call__(
         self, texts: Sequence[str], /, *, question: str | None = None
@@ -98,8 +95,11 @@ class CrossEncoder:
         return 1.0 - self._alike([(whole, rest) for rest in without])
 
     def _alike(self, pairs: Sequence[tuple[str, str]]) -> FloatArray:
-        shared = LocalModel.of("CrossEncoder", self.model, device=self.device)
-        alike = shared.run(lambda model: model.predict(pairs, show_progress_bar=False))
+        alike = run_model(
+            "CrossEncoder",
+            self.model,
+            lambda model: model.predict(pairs, show_progress_bar=False),
+        )
         if alike.ndim != 1:
             msg = f"expected {self.name} to have one output, got {alike.shape[1]}"
             raise ConfigurationError(msg)

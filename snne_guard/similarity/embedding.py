@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +11,7 @@ import numpy as np
 from snne_guard.checks import as_floats, check_function
 from snne_guard.errors import InputError
 from snne_guard.similarity.lexical import distinct_texts, spread
-from snne_guard.similarity.local_models import LocalModel, model_name, name_of
+from snne_guard.similarity.local_models import name_of, run_model
 from snne_guard.types import FloatArray
 
 __all__ = ["Embedding"]
@@ -35,6 +34,7 @@ class Embedding:
         ConfigurationError: ``model`` is none of these; at first use: the named model
             cannot be loaded.
         MissingExtraError: At first use: sentence-transformers is not installed.
+        ScoringError: In use: the named model failed.
 
     Source:
         Section 6.3 of the paper of SNNE takes ``Alibaba-NLP/gte-Qwen2-7B-instruct``
@@ -55,17 +55,15 @@ class Embedding:
     model: Any
 
     def __post_init__(self) -> None:
-        if isinstance(self.model, str | os.PathLike):
-            model_name(self.model)
-        elif not hasattr(self.model, "embed_documents"):
+        if not (isinstance(self.model, str) or hasattr(self.model, "embed_documents")):
             what = "model, unless it is a name or has embed_documents,"
             check_function(self.model, what=what)
 
     @property
     def name(self) -> str:
         """``"embedding:"`` and the model."""
-        if isinstance(self.model, str | os.PathLike):
-            return f"embedding:{os.fspath(self.model)}"
+        if isinstance(self.model, str):
+            return f"embedding:{self.model}"
         return f"embedding:{name_of(self.model, 'model', 'model_name')}"
 
     def __call__(
@@ -103,10 +101,11 @@ class Embedding:
         return vectors
 
     def _encode(self, texts: list[str]) -> Any:  # noqa: ANN401 - numbers of any kind
-        if isinstance(self.model, str | os.PathLike):
-            shared = LocalModel.of("SentenceTransformer", self.model, device=None)
-            return shared.run(
-                lambda model: model.encode(texts, show_progress_bar=False)
+        if isinstance(self.model, str):
+            return run_model(
+                "SentenceTransformer",
+                self.model,
+                lambda model: model.encode(texts, show_progress_bar=False),
             )
         embed = getattr(self.model, "embed_documents", self.model)
         return embed(texts)

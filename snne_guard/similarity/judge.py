@@ -10,7 +10,7 @@ import numpy as np
 
 from snne_guard.checks import check_function
 from snne_guard.errors import ScoringError
-from snne_guard.similarity.lexical import check_texts, distinct_texts, spread
+from snne_guard.similarity.lexical import distinct_texts, spread
 from snne_guard.similarity.local_models import name_of
 from snne_guard.types import BoolArray, FloatArray
 
@@ -136,19 +136,15 @@ class EntailmentJudge:
     ) -> BoolArray:
         """Return which texts mean the same, a relation that may not be transitive.
 
-        Texts that differ only in outer white space do.
-
         Raises:
             ScoringError: The request failed, or no verdict is in the reply.
         """
-        check_texts(texts)
-        bare = [text.strip() for text in texts]
-        distinct = distinct_texts(bare)
+        distinct = distinct_texts(texts)
         same: FloatArray = np.eye(len(distinct))
         if len(distinct) > 1:
             entailed = self._judge(distinct, distinct, question=question)
             same += np.minimum(entailed, entailed.T)
-        return spread(same, distinct, bare) >= 1.0
+        return spread(same, distinct, texts) >= 1.0
 
 
 def judge_prompt(

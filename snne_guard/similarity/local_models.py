@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable
 from functools import cache
@@ -16,67 +15,41 @@ from snne_guard.errors import (
     SnneGuardError,
 )
 
-__all__ = ["LocalModel", "model_name", "name_of"]
+__all__ = ["name_of", "run_model"]
 
 Result = TypeVar("Result")
 Kind = Literal["CrossEncoder", "SentenceTransformer"]
 
 _EXTRAS = {"CrossEncoder": "nli", "SentenceTransformer": "embeddings"}
 
-_LOADING = threading.Lock()
+# Two threads would load a model twice, and a tokenizer serves one at a time.
+_TURN = threading.Lock()
 
 
-class LocalModel:
-    """One model in memory. Its tokenizer serves one thread at a time."""
+def run_model(kind: Kind, name: str, work: Callable[[Any], Result]) -> Result:
+    """Return the result of a function of a model, run by one thread at a time.
 
-    def __init__(self, name: str, model: Any) -> None:  # noqa: ANN401 - of torch
-        self._name, self._model = name, model
-        self._turn = threading.Lock()
+    The model is loaded at the first call. Code that comes with it is never run.
 
-    @staticmethod
-    def of(
-        kind: Kind, model: str | os.PathLike[str], *, device: str | None
-    ) -> LocalModel:
-        """Return the shared model, loaded at the first call. Its own code is never run.
-
-        Args:
-            kind: The class of sentence-transformers.
-            model: A name on the Hugging Face Hub, or a folder.
-            device: Such as ``"cuda:1"``; None for the best.
-
-        Raises:
-            MissingExtraError: sentence-transformers is not installed.
-            ConfigurationError: The model cannot be loaded.
-        """
-        with _LOADING:  # or two threads would load it twice
-            return _load(kind, model_name(model), device)
-
-    def run(self, work: Callable[[Any], Result]) -> Result:
-        """Return the result of a function of the model, run by one thread at a time.
-
-        Raises:
-            ScoringError: The model failed; its own error is the cause.
-        """
-        with self._turn:
-            try:
-                return work(self._model)
-            except SnneGuardError:
-                raise
-            except Exception as error:
-                msg = f"the model {self._name!r} failed with {type(error).__name__}"
-                raise ScoringError(msg) from error
-
-
-def model_name(model: object) -> str:
-    """Return the name or the path of a model as a text.
+    Args:
+        kind: The class of sentence-transformers.
+        name: A name on the Hugging Face Hub, or a folder.
+        work: The function.
 
     Raises:
-        ConfigurationError: It is neither.
+        MissingExtraError: sentence-transformers is not installed.
+        ConfigurationError: The model cannot be loaded.
+        ScoringError: The model failed; its own error is the cause.
     """
-    if not isinstance(model, str | os.PathLike) or model == "":
-        msg = f"expected model to be a name or a path, got {model!r}"
-        raise ConfigurationError(msg)
-    return str(os.fspath(model))
+    with _TURN:
+        model = _load(kind, name)
+        try:
+            return work(model)
+        except SnneGuardError:
+            raise
+        except Exception as error:
+            msg = f"the model {name!r} failed with {type(error).__name__}"
+            raise ScoringError(msg) from error
 
 
 def name_of(thing: object, *attributes: str) -> str:
@@ -89,17 +62,17 @@ def name_of(thing: object, *attributes: str) -> str:
 
 
 @cache
-def _load(kind: Kind, name: str, device: str | None) -> LocalModel:
+def _load(kind: Kind, name: str) -> Any:  # noqa: ANN401 - of torch
     try:
         library: Any = import_module("sentence_transformers")
     except ImportError as error:
         needed = f"{error.name or 'sentence-transformers'} (for {name})"
         raise MissingExtraError(needed, extra=_EXTRAS[kind]) from error
     try:
-        model: Any = getattr(library, kind)(name, device=device)
+        model = getattr(library, kind)(name)
     except (OSError, ValueError, RuntimeError) as error:
         msg = f"the model {name!r} cannot be loaded: {error}"
         raise ConfigurationError(msg) from error
     if kind == "CrossEncoder":  # an answer's "[SEP]" does not make two answers of it
         model.tokenizer.split_special_tokens = True
-    return LocalModel(name, model)
+    return model

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from typing import Any
@@ -14,7 +13,7 @@ import numpy as np
 from snne_guard.errors import ConfigurationError
 from snne_guard.similarity.exact import normalised_text
 from snne_guard.similarity.lexical import compare_ordered
-from snne_guard.similarity.local_models import LocalModel, model_name
+from snne_guard.similarity.local_models import run_model
 from snne_guard.types import BoolArray, FloatArray
 
 __all__ = ["DEFAULT_NLI_MODEL", "NLI", "entail_similarity", "equivalence"]
@@ -25,35 +24,31 @@ DEFAULT_NLI_MODEL = "microsoft/deberta-v2-xlarge-mnli"
 
 _TOKENS = 512
 _CLASSES = ("contradiction", "neutral", "entailment")  # the last axis of tables
-_CONTRADICTION, _NEUTRAL, _ENTAILMENT = range(3)
+_, _NEUTRAL, _ENTAILMENT = range(3)
 _CERTAIN = np.eye(3)
 
 
-def equivalence(probabilities: FloatArray, *, strict: bool = True) -> BoolArray:
-    """Return which texts mean the same, by the likeliest class in both directions.
+def equivalence(probabilities: FloatArray) -> BoolArray:
+    """Return which texts mean the same: entailment is likeliest in both directions.
 
     Args:
         probabilities: ``(n, n, 3)``: premise, hypothesis, then contradiction, neutral,
             entailment. The diagonal is not looked at.
-        strict: True: each must entail the other, as in the paper's code. False:
-            neither may contradict the other, and not both may be neutral.
 
     Returns:
         ``(n, n)`` booleans, symmetric, True on the diagonal; not always transitive.
 
     Source:
         Farquhar et al. 2024, "Detecting hallucinations in large language models using
-        semantic entropy" (strict); Kuhn et al. 2023, "Semantic Uncertainty" (not).
+        semantic entropy".
 
     Example:
-        >>> one_way = [[[0, 0, 1], [0.1, 0.2, 0.7]], [[0.1, 0.8, 0.1], [0, 0, 1]]]
-        >>> equivalence(one_way)[0, 1], equivalence(one_way, strict=False)[0, 1]
-        (np.False_, np.True_)
+        >>> equivalence([[[0, 0, 1], [0.1, 0.2, 0.7]], [[0.1, 0.8, 0.1], [0, 0, 1]]])
+        array([[ True, False],
+               [False,  True]])
     """
-    label = np.asarray(probabilities).argmax(axis=2)
-    neutral = label == _NEUTRAL
-    possible = label == _ENTAILMENT if strict else label != _CONTRADICTION
-    same: BoolArray = possible & possible.T & ~(neutral & neutral.T)
+    entailed = np.asarray(probabilities).argmax(axis=2) == _ENTAILMENT
+    same: BoolArray = entailed & entailed.T
     np.fill_diagonal(same, val=True)
     return same
 
@@ -101,13 +96,12 @@ class NLI:
 
     Args:
         model: Name on the Hugging Face Hub, or the path of a folder. Code that comes
-            with a model is never run.
-        device: Such as ``"cuda:1"``; None for the best.
+            with a model is never run. It runs on a GPU if there is one.
 
     Raises:
         MissingExtraError: At first use: sentence-transformers is not installed.
-        ConfigurationError: ``model`` is no name; at first use: the model cannot be
-            loaded, or is no NLI model.
+        ConfigurationError: At first use: the model cannot be loaded, or is no NLI
+            model.
         ScoringError: In use: the model failed.
 
     Example:
@@ -121,13 +115,12 @@ class NLI:
                [0.  , 0.  , 1.  ]])
     """
 
-    model: str | os.PathLike[str] = DEFAULT_NLI_MODEL
-    _: KW_ONLY
-    device: str | None = None
-    name: str = field(init=False, repr=False)
+    model: str = DEFAULT_NLI_MODEL
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "name", f"nli:{model_name(self.model)}")
+    @property
+    def name(self) -> str:
+        """``"nli:"`` and the model."""
+        return f"nli:{self.model}"
 
     def __call__(
         self, texts: Sequence[str], /, *, question: str | None = None
@@ -161,8 +154,8 @@ class NLI:
         Returns:
             ``(m, 3)`` float64: the probabilities of contradiction, neutral, entailment.
         """
-        shared = LocalModel.of("CrossEncoder", self.model, device=self.device)
-        return shared.run(lambda model: self._predict(model, pairs, question or ""))
+        work = partial(self._predict, pairs=pairs, question=question or "")
+        return run_model("CrossEncoder", self.model, work)
 
     def _predict(
         self,

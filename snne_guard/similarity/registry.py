@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from functools import cache
 from types import MappingProxyType
 
 from snne_guard.checks import check_function
@@ -75,31 +74,24 @@ def resolve_similarity(
     if similarity is None:
         similarity = "content_f1"
     if isinstance(similarity, str):
-        return _named(similarity)
+        if similarity in SIMILARITIES:
+            return similarity, SIMILARITIES[similarity]
+        similarity = _of_a_model(similarity)
     check_function(similarity, what="similarity")
     name = name_of(similarity, "name")
     try:
-        takes = inspect.signature(similarity)
-    except ValueError:  # of code that is not Python's
-        return name, similarity
-    try:
-        takes.bind([], question=None)
-    except TypeError as error:
-        msg = f"expected similarity(texts, question=None), got {name}{takes}"
+        inspect.signature(similarity).bind([], question=None)
+    except (TypeError, ValueError) as error:
+        msg = f"expected {name} to take (texts, question=None): {error}"
         raise ConfigurationError(msg) from error
     return name, similarity
 
 
-@cache
-def _named(name: str) -> tuple[str, Similarity]:
-    """Return the similarity of a name: one object each, which shares its model."""
-    if name in SIMILARITIES:
-        return name, SIMILARITIES[name]
+def _of_a_model(name: str) -> Similarity:
     family, _, model = name.partition(":")
     make, default = _FAMILIES.get(family, (None, ""))
     if make is None or not (model or default):
         known = [*sorted(SIMILARITIES), *(f"{family}:MODEL" for family in _FAMILIES)]
         msg = f"expected similarity to be a callable or one of {known}, got {name!r}"
         raise ConfigurationError(msg)
-    similarity = make(model or default)
-    return name_of(similarity, "name"), similarity
+    return make(model or default)

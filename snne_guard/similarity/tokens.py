@@ -36,8 +36,6 @@ _ROUGE = bytes(
 )
 # Text of these characters alone is words, and needs no grammar.
 _PLAIN = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ \t\r\n.,;:?!'\""
-# Text of these characters alone is no notation.
-_NO_CODE = _PLAIN.replace(b":", b"") + b"0123456789$#"
 
 _CODE = r"""(?:
     [\w)\]'"] [(\[{] (?! s\) | \d{1,3}\] )   # f(x), but not option(s) or a source[1]
@@ -79,25 +77,16 @@ _MARKS = (
 )
 
 
-def _token_pattern(letter: str, following: str, single: str) -> re.Pattern[str]:
-    return re.compile(
-        rf"""(?=[^\s,;:?'"]) (?:
-            {letter} {following}*+
-                (?: (?<=\d)(?:\.\d++)++ | \+\+ | [+#](?![\w+#]) )?   # v1.2, C++, C#
-          | (?: (?<![a-z\d)\]%°]) - )? (?: \d++(?:[.,:/'_]\d++)*+ | (?<![\w.])\.\d++ )
-                (?: (?:st|nd|rd|th|s)\b | e[+-]?\d++\b )?+ (?: \ ?[%‰] | \ percent\b )?+
-          {single}
-          | [<>!=]= | -> | [-+=<>^$%()\[\]*/~]
-        )""",
-        re.VERBOSE,
-    )
-
-
-_ASCII_TOKEN = _token_pattern("[a-z]", "[a-z0-9]", "")
-_TOKEN = _token_pattern(
-    rf"[^\W\d_{_UNSPACED}]",
-    rf"(?:[^\W_{_UNSPACED}]|[{_MARKS}])",
-    rf"| [{_UNSPACED}][{_MARKS}]*+ | [^\x00-\x7f\w\s]",
+_TOKEN = re.compile(
+    rf"""(?=[^\s,;:?'"]) (?:
+        [^\W\d_{_UNSPACED}] (?:[^\W_{_UNSPACED}]|[{_MARKS}])*+
+            (?: (?<=\d)(?:\.\d++)++ | \+\+ | [+#](?![\w+#]) )?   # v1.2, C++, C#
+      | (?: (?<![a-z\d)\]%°]) - )? (?: \d++(?:[.,:/'_]\d++)*+ | (?<![\w.])\.\d++ )
+            (?: (?:st|nd|rd|th|s)\b | e[+-]?\d++\b )?+ (?: \ ?[%‰] | \ percent\b )?+
+      | [{_UNSPACED}][{_MARKS}]*+ | [^\x00-\x7f\w\s]
+      | [<>!=]= | -> | [-+=<>^$%()\[\]*/~]
+    )""",
+    re.VERBOSE,
 )
 _CURRENCY = re.compile("[$€£¥₹]")
 _AMOUNT = re.compile(
@@ -173,7 +162,7 @@ def unicode_tokens(text: str, /) -> list[str]:
         >>> unicode_tokens("C++ costs $5, 50 % less: f(x) = 2")
         ['c++', 'costs', '5', '$', '50%', 'less', 'f(x)', '=', '2']
     """
-    if _consists_of(text, _PLAIN):
+    if text.isascii() and not text.encode("ascii").translate(None, _PLAIN):
         tokens = rouge_tokens(text)
     else:
         tokens = []
@@ -193,17 +182,11 @@ def is_notation(text: str, /) -> bool:
         >>> is_notation("AT&T (USA) grew by 5%")
         False
     """
-    if _consists_of(text, _NO_CODE):
-        return False
     bare = text.replace("**", "")
     runs = len(_CODE_CHUNK.findall(bare))
     if not runs:
         return False
     return runs > len(_WORD.findall(bare)) or _INDENTED.search(text) is not None
-
-
-def _consists_of(text: str, characters: bytes) -> bool:
-    return text.isascii() and not text.encode("ascii").translate(None, characters)
 
 
 def is_visible(text: str, /) -> bool:
@@ -220,11 +203,7 @@ def is_visible(text: str, /) -> bool:
 
 
 _JOINER = "\u034f"  # combining grapheme joiner, which nobody sees
-_MARK_RUN = re.compile(r"[^\w\s\x00-\x7f]{31,}")
-
-
-def _thirties(text: str) -> list[str]:
-    return [text[start : start + 30] for start in range(0, len(text), 30)]
+_MARK_RUN = re.compile(r"[^\w\s\x00-\x7f]{30}")
 
 
 def compatible(text: str, /) -> str:
@@ -239,7 +218,7 @@ def compatible(text: str, /) -> str:
     if text.isascii():
         return text
     # Normalising sorts runs of marks, in time quadratic in their length (UAX #15).
-    text = _MARK_RUN.sub(lambda run: _JOINER.join(_thirties(run[0])), text)
+    text = _MARK_RUN.sub(rf"\g<0>{_JOINER}", text)
     text = _GROUP_SPACE.sub("", unicodedata.normalize("NFC", text))
     text = _RAISED.sub(r"^\g<0> ", text)
     text = _NUMERAL.sub(r" \g<0> ", text).translate(_SAME)
@@ -263,7 +242,7 @@ def _scan(text: str) -> list[str]:
     """Return the tokens of case-folded text without notation."""
     if _CURRENCY.search(text):
         text = _AMOUNT.sub(r" \1\3 \2 ", text)
-    written = (_ASCII_TOKEN if text.isascii() else _TOKEN).findall(text)
+    written = _TOKEN.findall(text)
     if "".join(written).isalnum():
         return written
     if _OPERATORS.isdisjoint(written):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from benchmarks import promises
-from snne_guard.decision.risk_control import Accepted
 
 
 def test_it_prints_a_row_for_each_case(
@@ -21,9 +20,9 @@ def test_it_prints_a_row_for_each_case(
 def test_a_search_without_a_promise_is_found_out(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def careless(u: object, wrong: object, *, alpha: float, delta: float) -> Accepted:
+    def careless(u: object, wrong: object, *, alpha: float, delta: float) -> float:
         del delta
-        return Accepted(value=promises.naive(u, wrong, alpha), n=1)  # type: ignore[arg-type] # what search is given
+        return promises.naive(u, wrong, alpha)  # type: ignore[arg-type] # what search is given
 
     monkeypatch.setattr(promises, "LABELS", (100,))
     monkeypatch.setattr(promises, "search", careless)

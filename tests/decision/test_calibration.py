@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-import pickle
 from dataclasses import replace
 from typing import Any
 
@@ -14,11 +12,6 @@ from snne_guard.decision.calibration import SETTINGS as NAMES
 from snne_guard.errors import ConfigurationError
 from tests.decision.support import covers, matches
 from tests.support.calibrations import CERTIFIED, SETTINGS, calibration
-
-
-def test_it_survives_copies_and_processes() -> None:
-    made = calibration()
-    assert pickle.loads(pickle.dumps(made)) == copy.deepcopy(made) == made  # noqa: S301 - our own
 
 
 def test_it_keeps_what_it_was_given() -> None:
@@ -50,31 +43,12 @@ def test_settings_like_its_own_pass() -> None:
 
 
 def test_everything_that_differs_is_named() -> None:
-    here = {
-        "model": "other",
-        "temperature": 0.7,
-        "answer_temperature": 1.0,
-        "top_p": 0.9,
-        "max_tokens": 64,
-        "stop": ["\n"],
-        "n": 10,
-        "include_answer": False,
-        "method": "dse",
-        "similarity": "rouge_l",
-        "anchor": 0.0,
-        "self_check": "Right?",
-        "self_check_weight": 1.0,
-        "views": ["plain", "reasoning"],
-        "tau": 0.5,
-    }
-    assert set(here) == set(NAMES)
     made = calibration(answer_temperature=None, top_p=None, max_tokens=32, stop=None)
     with pytest.raises(ConfigurationError) as caught:
-        made.check(here)
-    message = str(caught.value)
+        made.check(dict.fromkeys(NAMES, "other"))
     for name in NAMES:
         graded = made.settings.get(name)
-        assert f"{name}={graded!r}, here {name}={here[name]!r}" in message
+        assert f"{name}={graded!r}, here {name}='other'" in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -82,13 +56,10 @@ def test_everything_that_differs_is_named() -> None:
     [
         ({}, {"top_p": 0.5}, True),  # nobody knows how the graded ones were drawn
         ({"top_p": 0.9}, {}, True),
-        ({"top_p": None}, {"top_p": None}, True),
         ({"top_p": None}, {"top_p": 1.0}, False),  # servers have their own defaults
-        ({"top_p": 0.9}, {"top_p": None}, False),
         ({"stop": None}, {"stop": []}, True),
         ({"stop": ["\n\n"]}, {"stop": "\n\n"}, True),
-        ({"anchor": None}, {"anchor": 0.0}, True),
-        ({"anchor": None}, {"anchor": 0.7}, False),
+        ({}, {"views": []}, True),
     ],
 )
 def test_settings_of_the_answer_are_compared_where_both_know_them(
@@ -115,23 +86,14 @@ def test_a_set_that_differs_is_not_covered(
     assert covers(calibration(), **changes) is covered
 
 
-def test_a_provider_that_takes_no_temperature_must_go_on_so() -> None:
-    made = calibration(temperature_set=False)
-    assert covers(made, temperature_set=False)
-    assert not covers(made)
-
-
 @pytest.mark.parametrize(
     ("made", "replies", "name", "guard", "reply"),
     [
         ("m", (), "m", True, True),
-        ("m", (), "n", False, False),
         ("m", (), "m-mini", False, False),
         ("openai:m", (), "m", True, True),
         ("m", (), "m-2025-04-14", False, True),
-        ("m", (), "m@20250414", False, True),
-        ("openai:m", (), "m-20250414", False, True),
-        ("m", (), "m-2", False, False),
+        ("openai:m", (), "m@20250414", False, True),
         ("m", (), None, False, True),
         # What a provider serves under one name changes: the replies' names decide.
         ("m", ("m-2025-04-14",), "m", True, False),

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-import sys
 from typing import Any
 
 import pytest
 
 from snne_guard.decision import drift
-from snne_guard.errors import ConfigurationError, InputError, MissingExtraError
+from snne_guard.errors import ConfigurationError, InputError
 from tests.decision.support import answers
 from tests.support.calibrations import calibration
 
@@ -59,9 +58,3 @@ def test_nothing_to_compare_is_refused(
 def test_a_level_is_a_share() -> None:
     with pytest.raises(ConfigurationError, match="level to be a finite number above 0"):
         drift(calibration(reference=REFERENCE), [0.5], level=1.0)
-
-
-def test_without_scipy_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "scipy", None)
-    with pytest.raises(MissingExtraError, match=r"scipy is .*\[eval\]"):
-        drift(calibration(reference=REFERENCE), [0.5])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 from typing import Any
 
 import numpy as np
@@ -13,8 +12,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from snne_guard.decision import ErrorProbability
-from snne_guard.decision.error_probability import FEWEST_LABELS
-from snne_guard.errors import InputError, MissingExtraError
+from snne_guard.errors import InputError
 from snne_guard.types import FloatArray
 from tests.decision.support import answers
 
@@ -38,6 +36,12 @@ def oracle(u: Any, correct: Any) -> FloatArray:
     return np.asarray(found.x)
 
 
+def fitted(u: Any, correct: Any) -> ErrorProbability:
+    found = ErrorProbability.fit(u, correct)
+    assert found is not None
+    return found
+
+
 def graded(n: int, seed: int, *, slope: float = 1.0) -> tuple[FloatArray, FloatArray]:
     """Return u with ties at both ends, and labels that depend on it."""
     rng = np.random.default_rng(seed)
@@ -56,7 +60,7 @@ def test_the_fit_is_that_of_a_general_optimiser(seed: int, case: str) -> None:
         correct = 1 - correct
     if case == "flat":
         correct = (np.arange(80) % 2).astype(np.float64)
-    found = ErrorProbability.fit(u, correct)
+    found = fitted(u, correct)
     assert [found.a, found.b, found.c] == pytest.approx(
         oracle(u, correct).tolist(), abs=2e-3
     )
@@ -69,11 +73,11 @@ def test_the_fit_is_that_of_a_general_optimiser(seed: int, case: str) -> None:
 @given(st.data())
 def test_it_never_falls_and_never_says_0_or_1(data: st.DataObject) -> None:
     values = st.sampled_from([0.0, 0.0, 0.1, 0.25, 0.5, 0.75, 1.0, 1.0])
-    size = data.draw(st.integers(FEWEST_LABELS, 70))
+    size = data.draw(st.integers(50, 70))
     u = data.draw(st.lists(values, min_size=size, max_size=size))
     correct = data.draw(st.lists(st.integers(0, 1), min_size=size, max_size=size))
     correct[:2] = [0, 1]
-    found = ErrorProbability.fit(u, correct)
+    found = fitted(u, correct)
     grid = [found(float(at)) for at in np.linspace(0, 1, 101)]
     least = 1 / (size + 2)
     assert all(least <= p <= 1 - least for p in grid)
@@ -89,28 +93,19 @@ def test_odds_of_any_size_are_a_probability() -> None:
 
 def test_answers_without_a_score_are_left_out() -> None:
     u, correct = answers(80)
-    more = ErrorProbability.fit([*u, math.inf], [*correct, True])
-    assert more == ErrorProbability.fit(u, correct)
+    more = fitted([*u, math.inf], [*correct, True])
+    assert more == fitted(u, correct)
     assert more.n_labels == 80
 
 
 @pytest.mark.parametrize(
-    ("u", "correct", "message"),
+    ("u", "correct"),
     [
-        ([0.1] * 49, [0, 1] * 24 + [0], "at least 50 .* got 24 right and 25 wrong"),
-        ([0.1] * 60 + [math.inf], [1] * 60 + [0], "got 60 right and 0 wrong"),
-        ([0.1] * 60, [1] * 60, "of both kinds"),
-        ([1.5] * 60, [0, 1] * 30, "got 1.5"),
+        ([0.1] * 49, [0, 1] * 24 + [0]),
+        ([0.1] * 60 + [math.inf], [1] * 60 + [0]),
     ],
 )
-def test_too_little_evidence_is_refused(u: Any, correct: Any, message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        ErrorProbability.fit(u, correct)
-
-
-def test_making_one_without_scikit_learn_names_the_extra(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setitem(sys.modules, "sklearn.linear_model", None)
-    with pytest.raises(MissingExtraError, match=r"scikit-learn is .*\[eval\]"):
-        ErrorProbability.fit(*answers(80))
+def test_too_little_evidence_gives_no_probability(u: Any, correct: Any) -> None:
+    assert ErrorProbability.fit(u, correct) is None
+    with pytest.raises(InputError):
+        ErrorProbability.fit(u, [1] * len(u))

@@ -90,6 +90,11 @@ def same(texts: Sequence[str], /, *, question: str | None = None) -> FloatArray:
     return np.array([[float(one == other) for one in texts] for other in texts])
 
 
+def entailed(support: FloatArray) -> FloatArray:
+    """Return probabilities in which texts support each other so far."""
+    return np.stack([1 - support, np.zeros_like(support), support], axis=2)
+
+
 @st.composite
 def similarities(draw: st.DrawFn, most: int = 6) -> FloatArray:
     """Draw a symmetric similarity with diagonal 1."""

@@ -10,10 +10,8 @@ from hypothesis import strategies as st
 from snne_guard.scorers.eigen_score import eigen_score
 from snne_guard.scorers.entailment import semantic_density
 from snne_guard.scorers.likelihood import (
-    answer_length,
     cocoa,
     p_true,
-    p_true_prompt,
     perplexity,
     sequence_probability,
 )
@@ -29,15 +27,6 @@ def test_eigen_score_is_its_formula(n: int, d: int, data: st.DataObject) -> None
     values = np.linalg.eigvalsh(z @ j @ z.T + 1e-3 * np.eye(n))
     expected = np.log(values).mean()
     assert eigen_score(z) == pytest.approx(expected, abs=1e-6)
-
-
-def test_the_prompt_of_p_true() -> None:
-    prompt = p_true_prompt("Who?", "Me", ["You", " Me\n"], examples="Shown")
-    assert prompt == (
-        "Shown\nQuestion: Who?\nBrainstormed Answers: You\nMe\nMe\n"
-        "Possible answer: Me\nIs the possible answer:\nA) True\nB) False\n"
-        "The possible answer is:"
-    )
 
 
 @given(logprobs)
@@ -58,12 +47,6 @@ def test_answers_without_any_probability() -> None:
     assert perplexity([-1000.0]) == math.inf
     assert cocoa(never, [1.0]) == 0
     assert cocoa(never, [0.5], per_token=True) == math.inf
-
-
-def test_length() -> None:
-    assert answer_length("It was Neil Armstrong, in 1969.") == 6
-    assert answer_length("東京") == 2
-    assert answer_length("") == 0
 
 
 AGREES, DIFFERS = [[0.0, 0.2, 0.8]] * 2, [[0.9, 0.1, 0.0]] * 2

@@ -98,7 +98,3 @@ def test_alpha_1_is_the_graph_alone() -> None:
 def test_unlike_answers_have_the_entropy_of_their_number() -> None:
     assert kle(np.zeros((5, 5))) == pytest.approx(math.log(5))
     assert kle(np.zeros((5, 5)), kernel=matern_kernel) == pytest.approx(math.log(5))
-
-
-def test_edges_of_entailment() -> None:
-    assert edge_weights(ENTAILMENT).tolist() == GRAPH

@@ -3,13 +3,12 @@
 import math
 from types import SimpleNamespace
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from snne_guard.errors import ConfigurationError, InputError
-from snne_guard.scorers import METHODS, Method, resolve_method
+from snne_guard.scorers import METHODS, resolve_method
 from tests.scorers.support import Recorded, response_set, same
 
 
@@ -85,18 +84,3 @@ def test_a_similarity_must_give_what_a_method_needs() -> None:
         with pytest.raises(ConfigurationError, match="got 'same'"):
             METHODS[name].check_similarity(same, name="same")
     METHODS["kle_heat"].check_similarity(same, name="same")
-
-
-def test_a_method_of_your_own() -> None:
-    spread = Method(
-        name="spread",
-        source="mine",
-        function=lambda f, logprobs, tau: float(np.ptp(f)) * tau + len(logprobs),
-        arguments=("similarity", "mean_logprobs"),
-        options=("tau",),
-        limits=(0.0, lambda n: 2 * n),
-    )
-    assert spread.needs == {"similarity", "mean_logprobs"}
-    assert spread.compute(response_set(tau=2.0)) == 6
-    assert spread.uncertainty(6, 4) == 0.75
-    assert resolve_method(spread, logprobs=False) is spread

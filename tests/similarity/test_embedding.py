@@ -53,17 +53,16 @@ def test_an_embedding_of_length_0_is_like_half() -> None:
 
 @pytest.mark.parametrize(
     "gives",
-    [[[1.0]], [[1.0], [1.0, 2.0]], [["a"], ["b"]], [[1.0], [float("nan")]], [[], []]],
+    [[[1.0]], [[1.0], [1.0, 2.0]], [["a"], ["b"]], [[1.0], [float("nan")]]],
 )
 def test_what_are_no_vectors(gives: Any) -> None:
     with pytest.raises(InputError, match="expected"):
         Embedding(lambda _: gives)(["a", "b"])
 
 
-@pytest.mark.parametrize("model", [5, None, ""])
-def test_what_is_no_model(model: Any) -> None:
+def test_what_is_no_model() -> None:
     with pytest.raises(ConfigurationError, match="expected model"):
-        Embedding(model)
+        Embedding(5)
 
 
 def test_a_missing_library_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -78,6 +77,6 @@ def test_a_named_model_is_loaded(tmp_path: Any) -> None:
     matrix = Embedding(folder)(TEXTS)
     assert matrix[0, 1] == pytest.approx(1)  # the mean of the same words
     assert matrix[0, 2] < 0.99
-    assert Embedding(tmp_path).name == f"embedding:{folder}"
+    assert Embedding(folder).name == f"embedding:{folder}"
     with pytest.raises(ConfigurationError, match="cannot be loaded"):
         Embedding(str(tmp_path / "nothing"))(TEXTS)

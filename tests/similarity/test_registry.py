@@ -37,7 +37,6 @@ def test_families_name_a_model_and_give_one_object() -> None:
     name, nli = resolve_similarity("nli:some/model")
     assert name == "nli:some/model"
     assert nli == NLI("some/model")
-    assert nli is resolve_similarity("nli:some/model")[1]
     assert resolve_similarity("nli")[0] == "nli:microsoft/deberta-v2-xlarge-mnli"
     assert resolve_similarity("embedding:m")[1] == Embedding("m")
     assert resolve_similarity("cross_encoder:m")[1] == CrossEncoder("m")

@@ -12,7 +12,6 @@ from rouge_score.tokenize import tokenize as rouge_score_tokens
 
 from snne_guard.similarity.tokens import (
     compatible,
-    is_notation,
     rouge_tokens,
     unicode_tokens,
 )
@@ -84,22 +83,6 @@ def test_a_block_of_code_and_a_row_of_a_table_are_one_token_each() -> None:
         "ok",
     ]
     assert unicode_tokens("a\n| b | |\n") == ["a", "| b | |"]
-
-
-@pytest.mark.parametrize(
-    ("text", "found"),
-    [
-        ("ln(x+1)", True),
-        ("x - 3 = 5", True),
-        ("rm -rf ./build/*", True),
-        ("a * b", True),
-        ("It costs $5, 50% less (in 2019)", False),
-        ("AT&T and C++ or A+, km/h", False),
-        ("- Paris\n- Lyon", False),
-    ],
-)
-def test_what_is_notation(text: str, *, found: bool) -> None:
-    assert is_notation(text) is found
 
 
 def test_rouge_tokens_are_rouge_scores_on_every_character() -> None:
