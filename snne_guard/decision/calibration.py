@@ -242,18 +242,24 @@ class Calibration:
 
         content = Path(path).read_bytes()
         try:
-            sealed = json_object(content)
-            if sealed != _sealed(sealed.get("content")):
-                msg = "it is not, or no longer, as this version of snne-guard wrote it"
-                raise InputError(msg)
             # By way of JSON: it has no tuples, so lists are taken for them.
-            return TypeAdapter(cls).validate_json(json.dumps(sealed["content"]))
+            plain = json.dumps(_unsealed(json_object(content)))
+            return TypeAdapter(cls).validate_json(plain)
         except ValidationError as error:
             problem = f"expected a Calibration; {first_problem(error)}"
         except InputError as error:
             problem = str(error)
         msg = f"cannot read {os.fspath(path)!r}: {problem}"
         raise InputError(msg)
+
+
+def _unsealed(sealed: Mapping[str, Any]) -> object:
+    """Return the content of a file, if it is as it was written."""
+    content = sealed.get("content")
+    if sealed != _sealed(content):
+        msg = "it is not, or no longer, what this version of snne-guard wrote"
+        raise InputError(msg)
+    return content
 
 
 def _sealed(content: object) -> dict[str, Any]:

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from snne_guard.scorers.entropy import semantic_entropy
 from snne_guard.scorers.kle import (
     cluster_kernel,
-    edge_weights,
     heat_kernel,
     kle,
     kle_full,
@@ -19,7 +18,7 @@ from snne_guard.scorers.kle import (
     von_neumann_entropy,
 )
 from snne_guard.types import FloatArray
-from tests.scorers.support import CLUSTERS, ENTAILMENT, GRAPH, MEANS
+from tests.scorers.support import CLUSTERS, GRAPH, MEANS
 
 
 @st.composite

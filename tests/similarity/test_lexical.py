@@ -32,12 +32,6 @@ PAIRS: list[tuple[str, str, float]] = [
     ("the cat sat", "the cat ran", 2 / 3),
     ("the cat sat on the mat", "the cat", 0.5),
     ("\u6771\u4eac", "\u4eac\u90fd", 0.5),
-    ("S\u00e3o Paulo", "Sa\u0303o Paulo", 1.0),
-    ("STRASSE", "Stra\u00dfe", 1.0),
-    ("1,200", "1200", 1.0),
-    ("1.5", "1,5", 1.0),
-    ("\u22125", "-5", 1.0),
-    ("C++", "C#", 0.0),
     ("2024-05-01", "2024-05-02", 2 / 3),
 ]
 
