@@ -36,6 +36,8 @@ _ROUGE = bytes(
 )
 # Text of these characters alone is words, and needs no grammar.
 _PLAIN = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ \t\r\n.,;:?!'\""
+# Text of these characters alone is no notation.
+_NO_CODE = _PLAIN.replace(b":", b"") + b"0123456789$#"
 
 _CODE = r"""(?:
     [\w)\]'"] [(\[{] (?! s\) | \d{1,3}\] )   # f(x), but not option(s) or a source[1]
@@ -162,7 +164,7 @@ def unicode_tokens(text: str, /) -> list[str]:
         >>> unicode_tokens("C++ costs $5, 50 % less: f(x) = 2")
         ['c++', 'costs', '5', '$', '50%', 'less', 'f(x)', '=', '2']
     """
-    if text.isascii() and not text.encode("ascii").translate(None, _PLAIN):
+    if _consists_of(text, _PLAIN):
         tokens = rouge_tokens(text)
     else:
         tokens = []
@@ -182,11 +184,17 @@ def is_notation(text: str, /) -> bool:
         >>> is_notation("AT&T (USA) grew by 5%")
         False
     """
+    if _consists_of(text, _NO_CODE):
+        return False
     bare = text.replace("**", "")
     runs = len(_CODE_CHUNK.findall(bare))
     if not runs:
         return False
     return runs > len(_WORD.findall(bare)) or _INDENTED.search(text) is not None
+
+
+def _consists_of(text: str, characters: bytes) -> bool:
+    return text.isascii() and not text.encode("ascii").translate(None, characters)
 
 
 def is_visible(text: str, /) -> bool:
