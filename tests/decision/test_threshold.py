@@ -113,14 +113,13 @@ def test_labels_that_make_no_sense_are_refused(
 @pytest.mark.parametrize("value", [0, 1, math.nan])
 def test_shares_lie_between_0_and_1(value: float) -> None:
     u, correct = answers()
-    for refused in (
-        lambda: Threshold.for_error_rate(u, correct, alpha=value),
-        lambda: Threshold.for_error_rate(u, correct, alpha=0.1, delta=value),
-        lambda: Threshold.for_coverage(u, value),
-        lambda: Threshold.fixed(value + 1.5),
-    ):
+    for options in ({"alpha": value}, {"alpha": 0.1, "delta": value}):
         with pytest.raises(ConfigurationError):
-            refused()
+            Threshold.for_error_rate(u, correct, **options)
+    with pytest.raises(ConfigurationError):
+        Threshold.for_coverage(u, value)
+    with pytest.raises(ConfigurationError):
+        Threshold.fixed(value + 1.5)
 
 
 def test_making_one_without_scipy_names_the_extra(
