@@ -291,8 +291,6 @@ def _as_written(row: Mapping[str, Any], file: RecordingFile) -> dict[str, Any]:
     if row["main_answer"] is None:
         return {}
     fields = {name: row[name] for name in row if name in DRAWN}
-    if fields["self_check"] is None:
-        del fields["self_check"]
     shard = {} if file.shard is None else {"shard": file.shard}
     return {**fields, "settings": file.settings, "drawn": {**shard, **fields["drawn"]}}
 

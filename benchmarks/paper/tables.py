@@ -131,8 +131,8 @@ def tables(evaluations: Mapping[str, Evaluation]) -> Iterable[str]:
             f"{name}: {len(ranking.ids)} of {ranking.n_read} questions{right} by "
             f"{ranking.grader}, {ranking.n_samples} samples"
         )
-        skipped = {row.name: row.skipped for row in ranking.rows if row.skipped}
-        yield from (f"  not ranked: {row}: {why}" for row, why in skipped.items())
+        for row, why in ranking.skipped.items():
+            yield f"  not ranked: {row}: {why}"
     figures = {
         title: {
             name: {row.name: row.metrics[metric].value for row in ranking.ranked}

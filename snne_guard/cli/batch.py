@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any
@@ -11,7 +10,8 @@ import typer
 
 from snne_guard.cli.console import note
 from snne_guard.errors import ConfigurationError, MissingExtraError
-from snne_guard.evaluation.batch import Exchanges, digest, record_in_batches, replay
+from snne_guard.evaluation.batch import Exchanges, record_in_batches, replay
+from snne_guard.evaluation.jsonl import digest
 from snne_guard.evaluation.record import RecordingRun
 from snne_guard.evaluation.recordings import Question
 from snne_guard.text import without_secrets
@@ -58,8 +58,7 @@ def record_by_batch(
         msg = "expected a key in OPENAI_API_KEY, but it is not set"
         raise ConfigurationError(msg)
     file = run.file
-    place = str(file.path.resolve())
-    tag = digest(json.dumps([file.settings, place, file.shard], sort_keys=True))
+    tag = digest(file.settings, str(file.path.resolve()), file.shard)
     with TemporaryFile() as stream:
         exchanges = Exchanges(stream, run)
         http = openai.DefaultHttpxClient(transport=ReplayTransport(exchanges))

@@ -16,7 +16,7 @@ from snne_guard.cli.models import named_grader
 from snne_guard.evaluation import read_labelled
 from snne_guard.evaluation.calibrate import CalibrationResult
 from snne_guard.evaluation.calibrate import calibrate as make_calibration
-from snne_guard.evaluation.label import labels_path
+from snne_guard.evaluation.jsonl import beside
 from snne_guard.self_check import SelfCheck
 from snne_guard.text import printable
 
@@ -89,7 +89,7 @@ def calibrate(
     guard with it accepts nothing.
     """
     recordings = [*dict.fromkeys(recordings)]
-    check_outputs([*recordings, *map(labels_path, recordings)], out)
+    check_outputs([*recordings, *(beside(path, "labels") for path in recordings)], out)
     rows = chain.from_iterable(map(read_labelled, recordings))
     result = make_calibration(
         progress(in_shard(rows, shard), what="scoring"),
@@ -108,7 +108,8 @@ def calibrate(
         model=model,
     )
     result.calibration.save(out)
-    _show(result)
+    for line in _lines(result):
+        typer.echo(printable(line))
     for warning in result.warnings:
         note(f"beware: {warning}")
     if result.calibration.threshold.value < 0:
@@ -118,16 +119,13 @@ def calibrate(
     typer.echo(f"\nWritten to {out}. To use it: guard = {use}")
 
 
-def _show(result: CalibrationResult) -> None:
+def _lines(result: CalibrationResult) -> Iterator[str]:
     calibration = result.calibration
-    typer.echo(calibration.threshold.status.replace("_", " ").upper())
-    for line in (calibration.statement, "", *_facts(result)):
-        typer.echo(printable(line))
-
-
-def _facts(result: CalibrationResult) -> Iterator[str]:
+    yield calibration.threshold.status.replace("_", " ").upper()
+    yield calibration.statement
+    yield ""
     n, wrong = len(result.uncertainty), int((result.correct == 0).sum())
-    graders = _counts(result.calibration.graders)
+    graders = _counts(calibration.graders)
     how = f", {wrong} of them wrong ({graders})" if len(result.correct) else ""
     yield f"scored          {n} answers{how}"
     if result.n_ungraded:

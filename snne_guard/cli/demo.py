@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated
 
 import typer
@@ -19,27 +18,15 @@ from snne_guard.text import printable
 __all__ = ["demo"]
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
-    """A prepared question, and what it shows."""
+_SURE_AND_WRONG = "wrong every time, and sure when asked"
 
-    shows: str
-    text: str
-    self_check: bool = False
-
-
-QUESTIONS = (
-    Question("well known", "What is the capital of France?"),
-    Question("half known", "What is the capital of Brazil?"),
-    Question(
-        "unknowable: no such novel", "Who wrote the novel The Lighthouse of Varn?"
-    ),
-    Question(
-        "wrong every time, and sure when asked",
-        "What is the capital of Morocco?",
-        self_check=True,
-    ),
+_QUESTIONS = (
+    ("well known", "What is the capital of France?"),
+    ("half known", "What is the capital of Brazil?"),
+    ("unknowable: no such novel", "Who wrote the novel The Lighthouse of Varn?"),
+    (_SURE_AND_WRONG, "What is the capital of Morocco?"),
 )
+"""What each shows, and the question."""
 
 _N = 10
 _THRESHOLD = 0.5
@@ -77,23 +64,23 @@ def demo(
 
     chat = chat_model("embedded")
     progress = Console(stderr=True)
-    yours = () if question is None else (Question("your question", question),)
+    asked = _QUESTIONS if question is None else (("your question", question),)
     with page(save_svg, title="snne-guard demo") as console:
         console.print(_BEFORE)
-        for number, asked in enumerate(yours or QUESTIONS, start=1):
-            shown = escape(printable(asked.text))
-            title = f"[bold]{number}. {shown}[/bold]  [dim]{asked.shows}[/dim]"
+        for number, (shows, text) in enumerate(asked, start=1):
+            shown = escape(printable(text))
+            title = f"[bold]{number}. {shown}[/bold]  [dim]{shows}[/dim]"
             console.print(Rule(title, align="left", style="dim"))
             guard = SNNEGuard(
                 chat,
                 n=_N,
                 threshold=_THRESHOLD,
                 on_uncertain="refuse",
-                self_check=asked.self_check,
+                self_check=shows == _SURE_AND_WRONG,
             )
             with provider_errors(), progress.status(f"asking for {_N} replies"):
                 before = messages_before(model="embedded")
-                assessment = guard.assess([*before, ("human", asked.text)])
+                assessment = guard.assess([*before, ("human", text)])
             delivered = guard.refusal if assessment.decision == "refuse" else None
             console.print(assessment_page(assessment, delivered=delivered))
             console.print()

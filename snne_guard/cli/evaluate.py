@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import io
 import json
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from snne_guard.cli import options
 from snne_guard.cli.console import check_outputs, progress
 from snne_guard.cli.models import named_grader
 from snne_guard.evaluation import Evaluation, read_labelled
 from snne_guard.evaluation import evaluate as evaluate_recordings
-from snne_guard.evaluation.label import labels_path
+from snne_guard.evaluation.jsonl import beside
 from snne_guard.evaluation.results import TITLES, RecipeComparison
 from snne_guard.files import replace_file
 from snne_guard.text import printable
@@ -25,6 +27,15 @@ from snne_guard.text import printable
 __all__ = ["evaluate"]
 
 _WIDE = 130
+
+_PAGE = """\
+<!DOCTYPE html>
+<html lang="en">
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy"
+ content="default-src 'none'; style-src 'unsafe-inline'; img-src data:">
+<title>snne-guard: evaluation</title>
+"""
 
 
 def evaluate(
@@ -82,9 +93,9 @@ def evaluate(
     Exit status: 0 all files were ranked; 2 wrong usage, or a file cannot be ranked.
     """
     if html is not None:  # a missing package ends it before anything is computed
-        from snne_guard.evaluation.report import to_html
+        from snne_guard.evaluation.chart import risk_chart
     files = [*dict.fromkeys(files)]
-    check_outputs([*files, *map(labels_path, files)], json_file, html)
+    check_outputs([*files, *(beside(path, "labels") for path in files)], json_file, html)
     judge = named_grader(grader, base_url=base_url)
     evaluations: list[Evaluation] = []
     for file in files:
@@ -101,12 +112,17 @@ def evaluate(
             prices=options.prices_of(prices),
         )
         evaluations.append(evaluation)
-        _print(evaluation)
+        console = Console()
+        if not console.is_terminal:
+            # A file or a pipe has no width: nothing is cut off there.
+            console.width = max(console.width, _WIDE)
+        _print(console, evaluation)
     if json_file is not None:
         figures = [evaluation.to_dict() for evaluation in evaluations]
         _write(json_file, json.dumps(figures, allow_nan=False))
     if html is not None:
-        _write(html, to_html(evaluations))
+        parts = [_tables_as_html(each) + risk_chart(each) for each in evaluations]
+        _write(html, _PAGE + "".join(parts))
 
 
 def _write(path: Path, text: str) -> None:
@@ -114,11 +130,13 @@ def _write(path: Path, text: str) -> None:
         stream.write(text.encode("utf-8", "replace"))
 
 
-def _print(evaluation: Evaluation) -> None:
-    console = Console()
-    if not console.is_terminal:
-        # A file or a pipe has no width: nothing is cut off there.
-        console.width = max(console.width, _WIDE)
+def _tables_as_html(evaluation: Evaluation) -> str:
+    console = Console(record=True, file=io.StringIO(), width=_WIDE)
+    _print(console, evaluation)
+    return console.export_html(code_format="<pre>{code}</pre>\n", inline_styles=True)
+
+
+def _print(console: Console, evaluation: Evaluation) -> None:
     right = "" if evaluation.accuracy is None else f", {evaluation.accuracy:.1%} right"
     answer = "with" if evaluation.include_answer else "without"
     _print_line(console, evaluation.name, style="bold")
@@ -132,10 +150,18 @@ def _print(evaluation: Evaluation) -> None:
         _print_line(console, f"left out, {why}: {count}")
     titles = ["method", "box", *map(TITLES.__getitem__, evaluation.metrics)]
     console.print(_table([*titles, "difference"], _method_rows(evaluation)))
-    for why, names in evaluation.skipped.items():
+    skipped: defaultdict[str, list[str]] = defaultdict(list)
+    for name, why in evaluation.skipped.items():
+        skipped[why].append(name)
+    for why, names in skipped.items():
         _print_line(console, f"not ranked: {', '.join(names)}: {why}")
-    if evaluation.sentences is not None:
-        _print_line(console, str(evaluation.sentences))
+    if (found := evaluation.sentences) is not None:
+        _print_line(
+            console,
+            f"{found.sentences} sentences of {found.answers} answers, "
+            f"{found.accuracy:.1%} right; AUROC {found.auroc:.3f} of all, "
+            f"{found.within:.3f} as the mean within answers",
+        )
     if evaluation.recipes is not None:
         console.print()
         _print_recipes(console, evaluation.recipes)
@@ -200,9 +226,8 @@ def _print_recipes(console: Console, compared: RecipeComparison) -> None:
     _print_line(console, last)
 
 
-def _print_line(console: Console, text: str, *, style: str | None = None) -> None:
-    shown = printable(text)
-    console.print(shown, style=style, markup=False, highlight=False, soft_wrap=True)
+def _print_line(console: Console, text: str, *, style: str = "") -> None:
+    console.print(Text(printable(text), style=style), soft_wrap=True)
 
 
 def _table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
@@ -211,5 +236,5 @@ def _table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
         words = title in {"method", "box", "recipe"}
         table.add_column(title, justify="left" if words else "right", no_wrap=True)
     for row in rows:
-        table.add_row(*(escape(printable(cell)) for cell in row))
+        table.add_row(*(Text(printable(cell)) for cell in row))
     return table

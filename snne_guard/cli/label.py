@@ -13,8 +13,8 @@ from rich.rule import Rule
 from rich.text import Text
 
 from snne_guard.evaluation import Recording, read_labels, read_recordings
-from snne_guard.evaluation.jsonl import AppendFile
-from snne_guard.evaluation.label import answer_digest, labels_path, random_order
+from snne_guard.evaluation.jsonl import AppendFile, beside, digest
+from snne_guard.evaluation.recordings import answer_digest
 from snne_guard.text import printable
 
 __all__ = ["label"]
@@ -46,13 +46,15 @@ def label(
     Exit status: 0 finished or quit, by Ctrl-C too; 2 wrong usage.
     """
     rows = [row for row in read_recordings(recording) if row.label is None]
-    path = labels_path(recording)
+    path = beside(recording, "labels")
     with AppendFile(path) as file:
         labels = read_labels(path)
         left = [row for row in rows if answer_digest(row) not in labels]
-        _ask(Console(), file, labels, random_order(left))
-    digests = map(answer_digest, rows)
-    given = [labels[digest] for digest in digests if digest in labels]
+        # By a hash of the id: those labelled so far are a random sample, the next day
+        # brings the same order, and what was added since falls in anywhere.
+        left.sort(key=lambda row: digest(row.id))
+        _ask(Console(), file, labels, left)
+    given = [labels[each] for each in map(answer_digest, rows) if each in labels]
     typer.echo(f"right        {sum(given)}")
     typer.echo(f"wrong        {len(given) - sum(given)}")
     typer.echo(f"left         {len(rows) - len(given)}")
@@ -68,17 +70,17 @@ def _ask(
     """Show answer after answer and write the label of each, until ``q``."""
     at = 0
     while at < len(asked):
-        row, digest = asked[at], answer_digest(asked[at])
+        row, answer = asked[at], answer_digest(asked[at])
         title = Text(f"{at + 1} of {len(asked)}")
         console.print(Rule(title, align="left", style="dim"))
-        _show(console, row, labels.get(digest))
+        _show(console, row, labels.get(answer))
         key = _key(console)
         if key == "q":
             return
         if key in _VERDICTS:
-            labels[digest] = _VERDICTS[key]
-            file.append({"id": row.id, "label": labels[digest], "answer": digest})
-            console.print(Text(_WORDS[labels[digest]], style="bold"))
+            verdict = labels[answer] = _VERDICTS[key]
+            file.append({"id": row.id, "label": verdict, "answer": answer})
+            console.print(Text(_WORDS[verdict], style="bold"))
         at = max(0, at - 1) if key == "b" else at + 1
 
 

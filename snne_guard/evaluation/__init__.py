@@ -8,17 +8,18 @@ from snne_guard.evaluation.grade import (
     Grader,
     ReferenceGrader,
     graded,
+    numeric_match,
     resolve_grader,
     squad_f1,
 )
-from snne_guard.evaluation.label import read_labelled, read_labels
 from snne_guard.evaluation.merge import merge_recordings
 from snne_guard.evaluation.metrics import auarc, auroc, prr, risk_coverage
 from snne_guard.evaluation.model_graders import JudgeGrader, bert_score
-from snne_guard.evaluation.numeric import numeric_match
 from snne_guard.evaluation.recordings import (
     Question,
     Recording,
+    read_labelled,
+    read_labels,
     read_questions,
     read_recordings,
     shard_of,

@@ -11,12 +11,11 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Mapping
-from hashlib import blake2b
 from os import SEEK_END
 from typing import IO, TYPE_CHECKING, Any
 
 from snne_guard.call import Call, Draws, Outcome, Sender
-from snne_guard.evaluation.jsonl import json_line
+from snne_guard.evaluation.jsonl import digest, json_line
 from snne_guard.evaluation.record import RecordingRun
 from snne_guard.evaluation.recordings import Question
 from snne_guard.sampling.replies import Draw, Failure, Reply
@@ -26,7 +25,7 @@ from snne_guard.types import Assessment
 if TYPE_CHECKING:
     from snne_guard.evaluation.batch_api import BatchApi
 
-__all__ = ["Exchanges", "digest", "record_in_batches", "replay"]
+__all__ = ["Exchanges", "record_in_batches", "replay"]
 
 _OK, _NO_REPLY = 200, 504
 _NOTHING = "no batch had a reply to this request"
@@ -87,7 +86,7 @@ class Exchanges:
         What failed for a moment, and what a batch did not come to, is missing until it
         was sent as often as any request is.
         """
-        content = digest(url + json.dumps(body, sort_keys=True))
+        content = digest(url, body)
         custom_id = f"{self._question}-{content}-{self._equal[content]}"
         self._equal[content] += 1
         tries = self._tries.setdefault(custom_id, 0)
@@ -115,12 +114,6 @@ class Exchanges:
         """Return how many replies of each batch the run does not need."""
         unasked = self._offsets.keys() - self._tries.keys()
         return self._unused + Counter(self._reply(each)["batch"] for each in unasked)
-
-
-def digest(text: str, /) -> str:
-    """Return a short name for a text, the same in every process."""
-    data = text.encode("utf-8", "surrogatepass")
-    return blake2b(data, digest_size=12).hexdigest()
 
 
 def replay(call: Call, sender: Sender, exchanges: Exchanges) -> Outcome | None:

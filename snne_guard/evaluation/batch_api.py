@@ -100,19 +100,12 @@ class BatchApi:
         # Sent once only: one that seems to have failed may have been taken.
         once = self._client.with_options(max_retries=0)
         endpoint: Any = self._url
-        try:
-            batch = once.batches.create(
-                completion_window="24h",
-                endpoint=endpoint,
-                input_file_id=uploaded.id,
-                metadata={_RUN: self._run},
-            )
-        except (openai.APIConnectionError, openai.InternalServerError):
-            self.tell(
-                f"it is not known whether the batch of file {uploaded.id} was taken; "
-                "the same command looks before it submits anything"
-            )
-            raise
+        batch = once.batches.create(
+            completion_window="24h",
+            endpoint=endpoint,
+            input_file_id=uploaded.id,
+            metadata={_RUN: self._run},
+        )
         self.tell(f"batch {batch.id}: {len(self._lines)} requests submitted")
         self._open = [*(self._open or ()), batch]
         self._lines, self._size = [], 0

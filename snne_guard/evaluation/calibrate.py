@@ -99,7 +99,6 @@ def calibrate(
         )
         raise ConfigurationError(msg)
     grades: list[Grade] = []
-    asked: Counter[int] = Counter()
     n_ungraded = 0
 
     def kept() -> Iterator[Recording]:
@@ -110,9 +109,6 @@ def calibrate(
                     n_ungraded += 1
                     continue
                 grades.append(_with_verdict(grade))
-            if _words(row.question):
-                # A hash stands in for the texts, which need not fit in memory.
-                asked[hash((_words(row.question), _words(row.context)))] += 1
             yield row
 
     rows = kept()
@@ -144,7 +140,7 @@ def calibrate(
         correct=correct,
         unscored=scores.unscored,
         n_ungraded=n_ungraded,
-        warnings=tuple(_warnings(asked, calibration)),
+        warnings=tuple(_warnings(calibration)),
     )
 
 
@@ -158,18 +154,12 @@ def _with_verdict(grade: Grade) -> Grade:
     return grade
 
 
-def _warnings(asked: Counter[int], calibration: Calibration) -> Iterator[str]:
-    programs = [name for name in calibration.graders if name not in {"label", "hand"}]
+def _warnings(calibration: Calibration) -> Iterator[str]:
+    programs = [name for name in calibration.graders if name != "label"]
     if programs:
         yield (
             f"a program graded ({', '.join(programs)}): what is promised is how often "
             "it calls an answer wrong"
-        )
-    again = asked.total() - len(asked)
-    if again:
-        yield (
-            f"{again} questions were asked before among these recordings; answers to "
-            "the same question are not independent, so the promise is weaker"
         )
     if calibration.settings.get("model") is None:
         yield (
@@ -180,6 +170,3 @@ def _warnings(asked: Counter[int], calibration: Calibration) -> Iterator[str]:
         names = ", ".join(calibration.reply_models)
         yield f"several models replied ({names}); the promise is about that mixture"
 
-
-def _words(text: str | None) -> str:
-    return " ".join((text or "").casefold().split())

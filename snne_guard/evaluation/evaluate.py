@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
 from snne_guard.errors import ConfigurationError, InputError
-from snne_guard.evaluation.bootstrap import Bootstrap, bootstrap
+from snne_guard.evaluation.bootstrap import bootstrap
 from snne_guard.evaluation.grade import Grade, Grader, graded
 from snne_guard.evaluation.metrics import auroc
 from snne_guard.evaluation.recipes import RecipeTable
@@ -97,7 +97,7 @@ def evaluate(
         >>> [(row.name, row.metrics["auroc"].value) for row in evaluation.rows]
         [('snne[rouge_l]', 1.0), ('answer_length', 0.5)]
     """
-    rows = _planned(methods, similarity)
+    rows, skipped = _planned(methods, similarity)
     recipes = RecipeTable(calls=calls, prices=prices)
     sentences: list[tuple[list[float], Sequence[int]]] = []
     left_out: Counter[str] = Counter()
@@ -132,18 +132,37 @@ def evaluate(
         msg = f"{name}: expected questions to rank, got none ({whys or 'no lines'})"
         raise InputError(msg)
     scores: FloatArray = np.array(columns)
-    ranked_rows, complete = _comparable(scores)
+    places, complete = _comparable(scores)
     left_out["not scored by every ranked method"] += int((~complete).sum())
     ranked = [grades[at] for at in np.flatnonzero(complete)]
     quality, correct = _truth(ranked)
-    uncertainties = {rows[at].name: scores[at, complete] for at in ranked_rows}
-    metrics = tuple(TITLES)
+    uncertainties = {rows[at].name: scores[at, complete] for at in places}
+    skipped |= {
+        row.name: problems.get(row.name, "it gave no number")
+        for row in rows
+        if row.name not in uncertainties
+    }
+    metrics = tuple(TITLES) if correct is not None else tuple(TITLES)[1:]
     figures = bootstrap(
         uncertainties,
         quality if correct is None else correct,
-        metrics=metrics if correct is not None else metrics[1:],
+        metrics=metrics,
         draws=draws,
     )
+    first, *_ = uncertainties
+    results = [
+        MethodResult(
+            name=name,
+            white_box=rows[at].method.white_box,
+            metrics={one: figures.interval(name, one) for one in metrics},
+            differences={
+                one: figures.difference(name, first, one)
+                for one in metrics
+                if name != first
+            },
+        )
+        for at, name in zip(places, uncertainties, strict=True)
+    ]
     return Evaluation(
         name=name,
         grader=", ".join(dict.fromkeys(grade.grader for grade in ranked)),
@@ -152,7 +171,8 @@ def evaluate(
         n_samples=samples or 0,
         include_answer=include_answer,
         tau=tau,
-        rows=tuple(_results(rows, figures, problems=problems)),
+        rows=tuple(results),
+        skipped=skipped,
         ids=tuple(ids[at] for at in np.flatnonzero(complete)),
         quality=quality,
         correct=correct,
@@ -164,48 +184,47 @@ def evaluate(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Row:
-    """What runs, as ``dse[exact]``; ``skipped`` says why it cannot."""
+    """What runs, as ``dse[exact]``: a method and what compares answers for it."""
 
     name: str
     method: Method
-    similarity: tuple[str, Similarity] = resolve_similarity("exact")
-    skipped: str | None = None
+    similarity: Similarity
+    similarity_name: str
 
 
 def _planned(
     methods: str | Sequence[str | Method], similarity: str | Similarity | None
-) -> list[_Row]:
-    """Return what is to run, each once, in the order in which it was asked for."""
+) -> tuple[list[_Row], dict[str, str]]:
+    """Return what is to run, each once and the baseline last, and what cannot."""
     if isinstance(methods, str):
         methods = list(METHODS) if methods == "all" else methods.split(",")
-    planned = (_row(method, similarity) for method in [*methods, BASELINE])
-    rows = {row.name: row for row in planned}
-    rows[BASELINE] = rows.pop(BASELINE)  # it stands last, wherever it was named
-    return [*rows.values()]
-
-
-def _row(asked: str | Method, similarity: str | Similarity | None) -> _Row:
-    if isinstance(asked, str):
-        name, _, bracket = asked.strip().partition("[")
-        asked, similarity = name, bracket.removesuffix("]") or similarity
-    method = resolve_method(asked, logprobs=True)
-    if not method.compares_answers:
-        return _Row(name=method.name, method=method)
-    default = method.default_similarity
-    if similarity is None and default not in SIMILARITIES:
-        return _Row(
-            name=f"{method.name}[{default}]",
-            method=method,
-            skipped=f"needs a similarity such as {default}:MODEL",
+    rows: dict[str, _Row] = {}
+    skipped: dict[str, str] = {}
+    for asked in (*methods, BASELINE):
+        given, wanted = asked, similarity
+        if isinstance(given, str):
+            given, _, bracket = given.strip().partition("[")
+            wanted = bracket.removesuffix("]") or similarity
+        method = resolve_method(given, logprobs=True)
+        default = method.default_similarity
+        if not method.compares_answers:
+            wanted = None
+        elif wanted is None and default not in SIMILARITIES:
+            why = f"needs a similarity such as {default}:MODEL"
+            skipped[f"{method.name}[{default}]"] = why
+            continue
+        on, compare = resolve_similarity(wanted or default)
+        name = f"{method.name}[{on}]" if method.compares_answers else method.name
+        try:
+            method.check_similarity(compare, name=on)
+        except ConfigurationError as error:
+            skipped[name] = str(error).removeprefix(f"method {method.name!r} ")
+            continue
+        rows[name] = _Row(
+            name=name, method=method, similarity=compare, similarity_name=on
         )
-    name, compare = resolve_similarity(similarity or default)
-    why: str | None = None
-    try:
-        method.check_similarity(compare, name=name)
-    except ConfigurationError as error:
-        why = str(error).removeprefix(f"method {method.name!r} ")
-    row = f"{method.name}[{name}]"
-    return _Row(name=row, method=method, similarity=(name, compare), skipped=why)
+    rows[BASELINE] = rows.pop(BASELINE)  # it stands last, wherever it was named
+    return [*rows.values()], skipped
 
 
 def _visible(recording: Recording) -> list[int]:
@@ -242,30 +261,24 @@ def _scores(
     """Yield each raw value, NaN where there is none; the first reason is kept."""
     sets: dict[str, ResponseSet] = {}
     for row in rows:
-        value = math.nan
-        if row.skipped is None:
-            name, compare = row.similarity
-            if name not in sets:
-                sets[name] = response_set(similarity=compare, name=name)
-            try:
-                value = row.method.compute(sets[name])
-            except ConfigurationError:
-                raise
-            except (ValueError, ArithmeticError) as error:
-                why = str(error).replace(f" for method {row.method.name!r}", "")
-                problems.setdefault(row.name, why)
-        yield value
+        name = row.similarity_name
+        if name not in sets:
+            sets[name] = response_set(similarity=row.similarity, name=name)
+        try:
+            yield row.method.compute(sets[name])
+        except ConfigurationError:
+            raise
+        except (ValueError, ArithmeticError) as error:
+            why = str(error).replace(f" for method {row.method.name!r}", "")
+            problems.setdefault(row.name, why)
+            yield math.nan
 
 
 def _comparable(scores: FloatArray) -> tuple[IntArray, BoolArray]:
     """Return the rows to rank, and which questions all of them scored."""
     missing = np.isnan(scores)
     ranked = np.flatnonzero(missing.mean(axis=1) <= 1 - _ENOUGH)
-    complete: BoolArray = np.logical_not(missing[ranked].any(axis=0))
-    if not complete.any():
-        msg = "expected a question that every method scores, got none"
-        raise InputError(msg)
-    return ranked, complete
+    return ranked, ~missing[ranked].any(axis=0)
 
 
 def _truth(ranked: Sequence[Grade]) -> tuple[FloatArray, FloatArray | None]:
@@ -275,26 +288,6 @@ def _truth(ranked: Sequence[Grade]) -> tuple[FloatArray, FloatArray | None]:
     if None in correct:
         return quality, None
     return quality, np.array(correct, dtype=np.float64)
-
-
-def _results(
-    rows: Sequence[_Row], figures: Bootstrap, *, problems: Mapping[str, str]
-) -> Iterator[MethodResult]:
-    first, *_ = figures.points
-    for row in rows:
-        name, white_box = row.name, row.method.white_box
-        if name not in figures.points:
-            why = row.skipped or problems.get(name, "it gave no number")
-            yield MethodResult(name=name, white_box=white_box, skipped=why)
-            continue
-        metrics = figures.points[name]
-        compared = () if name == first else metrics
-        yield MethodResult(
-            name=name,
-            white_box=white_box,
-            metrics={one: figures.interval(name, one) for one in metrics},
-            differences={one: figures.difference(name, first, one) for one in compared},
-        )
 
 
 def _ranking(

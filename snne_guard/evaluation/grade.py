@@ -7,13 +7,13 @@ import string
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import islice
 from typing import Protocol
 
-from snne_guard.errors import ConfigurationError, InputError
-from snne_guard.evaluation.numeric import numeric_match
+from snne_guard.errors import ConfigurationError
 from snne_guard.evaluation.recordings import Recording
-from snne_guard.similarity import rouge_l
+from snne_guard.similarity import rouge_l, stated_number
 
 __all__ = [
     "GRADERS",
@@ -22,8 +22,10 @@ __all__ = [
     "Measure",
     "ReferenceGrader",
     "contains",
+    "final_number",
     "graded",
     "is_abstention",
+    "numeric_match",
     "resolve_grader",
     "rouge_l_f1",
     "squad_f1",
@@ -37,6 +39,13 @@ _ABSTENTION = re.compile(
 )
 """Whole answers, normalised as SQuAD does, that decline to answer; an empty one too."""
 
+# What announces the final answer of a worked solution.
+_MARK = re.compile(r"####|\\boxed\s*\{|\banswer\s*(?:is|was|:|=)", re.IGNORECASE)
+_CLAUSE_END = re.compile(r"\n|[.;!?](?:\s|$)|,\s")
+_LATEX_FRACTION = re.compile(r"\\[dt]?frac\s*\{(-?\d{1,50})\}\s*\{(\d{1,50})\}")
+_LATEX = re.compile(r"\\text\w*|[{}\\$]")
+_TOLERANCE = Fraction(1, 10**6)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grade:
@@ -47,22 +56,11 @@ class Grade:
         correct: 1 right, 0 wrong, None where the grader draws no such line; what AUROC
             and AUARC are computed from.
         grader: Name of the grader.
-
-    Raises:
-        InputError: The quality is outside of [0, 1].
     """
 
     quality: float
     correct: int | None
     grader: str
-
-    def __post_init__(self) -> None:
-        # The negation refuses NaN too.
-        if not 0 <= self.quality <= 1:
-            msg = (
-                f"expected a quality in [0, 1] from {self.grader!r}, got {self.quality}"
-            )
-            raise InputError(msg)
 
 
 class Grader(Protocol):
@@ -169,6 +167,56 @@ def rouge_l_f1(answer: str, references: Sequence[str], /) -> float:
         0.857
     """
     return float(rouge_l([answer, *references], tokens="rouge")[0, 1:].max())
+
+
+def numeric_match(answer: str, references: Sequence[str], /) -> float | None:
+    """Return 1.0 if an answer ends with the number of one of the references.
+
+    ``18.0``, ``$18``, ``18%`` and ``18 apples`` are the same; so are ``1,200`` and
+    ``1200``, and ``1/2`` and ``0.5``. A difference of a millionth counts as none.
+
+    Returns:
+        1.0 or 0.0; None where no reference has a number.
+
+    Example:
+        >>> numeric_match("That makes $1,200.00.", ["1200"])
+        1.0
+        >>> numeric_match("none", ["1200"]), numeric_match("1200", ["many"])
+        (0.0, None)
+    """
+    numbers = (final_number(text) for text in references)
+    known = [number for number in numbers if number is not None]
+    if not known:
+        return None
+    stated = final_number(answer)
+    if stated is None:
+        return 0.0
+    return float(any(abs(stated - one) <= _TOLERANCE * abs(one) for one in known))
+
+
+def final_number(text: str, /) -> Fraction | None:
+    r"""Return the number that a worked answer ends with, None without one.
+
+    It is the last number of the clause behind the last "####", "\\boxed{", "answer is"
+    or "answer:"; without such a clause it is the last number of the text. What counts
+    as a number, ``snne_guard.similarity.stated_number`` says; LaTeX fractions are read
+    too.
+
+    Example:
+        >>> final_number("9 - 4 = 5 eggs, so 5 * 2 = 10 dollars.\n#### 10")
+        Fraction(10, 1)
+        >>> final_number("The answer is $1,200, which is 3 times as much.")
+        Fraction(1200, 1)
+        >>> final_number("\\boxed{\\frac{3}{4}}"), final_number("none")
+        (Fraction(3, 4), None)
+    """
+    plain = _LATEX_FRACTION.sub(r" \1/\2 ", text)
+    *before, last = _MARK.split(plain)
+    clause = _CLAUSE_END.split(last.lstrip(), maxsplit=1)[0] if before else ""
+    for part in (clause, plain):
+        if (number := stated_number(_LATEX.sub(" ", part))) is not None:
+            return number[0]
+    return None
 
 
 def is_abstention(answer: str, /) -> bool:

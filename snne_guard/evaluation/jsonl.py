@@ -6,11 +6,14 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
+from pydantic import TypeAdapter, ValidationError
+
 from snne_guard.errors import ConfigurationError, InputError
-from snne_guard.files import json_object
+from snne_guard.files import first_problem, json_object
 
 if sys.platform != "win32":
     import fcntl
@@ -18,9 +21,12 @@ if sys.platform != "win32":
 __all__ = [
     "AppendFile",
     "Source",
+    "beside",
+    "checked",
+    "digest",
     "json_line",
+    "read_appended",
     "read_objects",
-    "whole_lines",
 ]
 
 T = TypeVar("T")
@@ -74,11 +80,23 @@ def json_line(row: Mapping[str, Any]) -> bytes:
         raise InputError(msg) from error
 
 
-def whole_lines(lines: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield lines without an unfinished last one, as a killed process leaves it."""
-    for line in lines:
-        if line.endswith(b"\n") or _is_object(line):
-            yield line
+def read_appended(
+    path: str | os.PathLike[str], read: Callable[[dict[str, Any]], T]
+) -> Iterator[T]:
+    """Yield what a file holds that was appended to; nothing where there is no file.
+
+    An unfinished last line, as a killed process leaves it, is passed over; the rest is
+    as in ``read_objects``.
+    """
+    if Path(path).exists():
+        yield from read_objects(_whole_lines(path), read, name=os.fspath(path))
+
+
+def _whole_lines(path: str | os.PathLike[str]) -> Iterator[bytes]:
+    with Path(path).open("rb") as lines:
+        for line in lines:
+            if line.endswith(b"\n") or _is_object(line):
+                yield line
 
 
 def _is_object(line: bytes) -> bool:
@@ -87,6 +105,34 @@ def _is_object(line: bytes) -> bool:
     except InputError:
         return False
     return True
+
+
+def checked(adapter: TypeAdapter[T], row: Mapping[str, Any]) -> T:
+    """Return what a JSON object holds, as pydantic reads it.
+
+    Raises:
+        InputError: A field is missing or is not what it must be.
+    """
+    try:
+        return adapter.validate_python(row)
+    except ValidationError as error:
+        raise InputError(first_problem(error)) from None
+
+
+def digest(*parts: object) -> str:
+    """Return a hash of JSON values that shows none of them, the same everywhere."""
+    content = json.dumps(parts, sort_keys=True).encode()
+    return blake2b(content, digest_size=8).hexdigest()
+
+
+def beside(recording: str | os.PathLike[str], kind: str) -> Path:
+    """Return the path of a file that belongs to a recording.
+
+    Example:
+        >>> beside("answers.jsonl", "labels").name
+        'answers.labels.jsonl'
+    """
+    return Path(recording).with_suffix(f".{kind}.jsonl")
 
 
 class AppendFile:
@@ -109,7 +155,7 @@ class AppendFile:
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     with AppendFile(Path(folder) / "a.jsonl") as file:
         ...         file.append({"id": 1})
-        ...         list(file.read(dict))
+        ...         list(read_appended(file.path, dict))
         [{'id': 1}]
     """
 
@@ -119,7 +165,7 @@ class AppendFile:
         try:
             self._lock()
             last, self._size = b"\n", 0
-            for last in self._whole_lines():
+            for last in _whole_lines(self.path):
                 self._size += len(last)
             self._gap = b"" if last.endswith(b"\n") else b"\n"
         except BaseException:
@@ -131,10 +177,6 @@ class AppendFile:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-    def read(self, read: Callable[[dict[str, Any]], T]) -> Iterator[T]:
-        """Yield what the whole lines hold, as ``read_objects`` does."""
-        return read_objects(self._whole_lines(), read, name=str(self.path))
 
     def append(self, row: Mapping[str, Any]) -> None:
         """Write a line, all of it or nothing.
@@ -169,7 +211,3 @@ class AppendFile:
         except (BlockingIOError, PermissionError) as error:
             msg = f"another process is writing {self.path}; wait until it has ended"
             raise ConfigurationError(msg) from error
-
-    def _whole_lines(self) -> Iterator[bytes]:
-        with self.path.open("rb") as lines:
-            yield from whole_lines(lines)

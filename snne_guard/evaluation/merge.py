@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from snne_guard.errors import InputError
-from snne_guard.evaluation.jsonl import json_line, read_objects, whole_lines
-from snne_guard.evaluation.label import labels_path
-from snne_guard.evaluation.record import check_same_settings, failures_path
-from snne_guard.evaluation.recordings import Question, Recording
-from snne_guard.files import replace_file
+from snne_guard.evaluation.jsonl import beside, read_appended
+from snne_guard.evaluation.record import check_same_settings
+from snne_guard.evaluation.recordings import (
+    Question,
+    Recording,
+    read_recordings,
+    write_recordings,
+)
+from snne_guard.evaluation.rescore import how_drawn
 
 __all__ = ["merge_recordings"]
-
-_SHARD = re.compile(r"[1-9]\d{0,5}/[1-9]\d{0,5}", re.ASCII)
 
 
 def merge_recordings(
@@ -28,7 +30,7 @@ def merge_recordings(
 ) -> tuple[int, list[str]]:
     """Join recordings of different questions, drawn with the same settings.
 
-    Lines are copied one by one, so only the ids have to fit in memory. The output is
+    Lines are read one by one, so only the ids have to fit in memory. The output is
     written whole or not at all.
 
     Args:
@@ -62,48 +64,37 @@ def merge_recordings(
         (2, [])
     """
     paths = [*dict.fromkeys(map(Path, parts))]
-    beside = {*map(failures_path, paths), *map(labels_path, paths)}
-    paths = [path for path in paths if path not in beside]
+    others = {beside(path, kind) for path in paths for kind in ("failed", "labels")}
+    paths = [path for path in paths if path not in others]
     wanted = None if questions is None else [question.id for question in questions]
-    settings: object = None
+    settings: Mapping[str, Any] | None = None
     ids: dict[str, Path] = {}
-    shards: set[str] = set()
-    with replace_file(output) as stream:
+    shards: set[tuple[int, int]] = set()
+
+    def joined() -> Iterator[Recording]:
+        nonlocal settings
         for path in paths:
-            for row in read_objects(path, _recording):
+            for row in read_recordings(path):
                 if ids:
-                    check_same_settings(settings, row.get("settings"), name=path)
-                settings = row.get("settings")
-                drawn = row.get("drawn")
-                shards.add(str(drawn.get("shard") if isinstance(drawn, dict) else None))
-                key = str(row["id"])
-                if key in ids:
-                    msg = f"id {key!r} is in {ids[key]} and again in {path}"
+                    check_same_settings(settings, row.settings, name=path)
+                settings = row.settings
+                if row.id in ids:
+                    msg = f"id {row.id!r} is in {ids[row.id]} and again in {path}"
                     raise InputError(msg)
-                ids[key] = path
-                stream.write(json_line(row))
-    shards_left: list[str] = []
+                ids[row.id] = path
+                if (shard := how_drawn(row).shard) is not None:
+                    k, _, n = shard.partition("/")
+                    shards.add((int(k), int(n)))
+                yield row
+
+    write_recordings(output, joined())
+    left: list[str] = []
     if wanted is None:
-        wanted, shards_left = [*dict.fromkeys(_failed(paths))], [*_shards_left(shards)]
-    return len(ids), [*shards_left, *(name for name in wanted if name not in ids)]
+        totals = sorted({n for _, n in shards})
+        every = ((k, n) for n in totals for k in range(1, n + 1))
+        left = [f"shard {k}/{n}" for k, n in every if (k, n) not in shards]
+        failed = [read_appended(beside(path, "failed"), dict) for path in paths]
+        # Some of them may have been recorded since.
+        wanted = [*dict.fromkeys(str(row.get("id")) for row in chain(*failed))]
+    return len(ids), [*left, *(name for name in wanted if name not in ids)]
 
-
-def _recording(row: dict[str, Any]) -> dict[str, Any]:
-    """Check that a line is a recording, and return it untouched."""
-    Recording.from_dict(row)
-    return row
-
-
-def _failed(parts: Iterable[Path]) -> Iterator[str]:
-    """Yield the ids of the questions that have failed, some of them recorded since."""
-    for path in filter(Path.exists, map(failures_path, parts)):
-        with path.open("rb") as lines:
-            for row in read_objects(whole_lines(lines), dict, name=str(path)):
-                yield str(row.get("id"))
-
-
-def _shards_left(shards: set[str]) -> Iterator[str]:
-    """Yield the shards of which nothing is recorded."""
-    totals = {int(name.partition("/")[2]) for name in shards if _SHARD.fullmatch(name)}
-    named = (f"{k}/{n}" for n in sorted(totals) for k in range(1, n + 1))
-    return (f"shard {name}" for name in named if name not in shards)

@@ -15,6 +15,7 @@ from snne_guard.evaluation.recordings import Recording
 __all__ = ["JudgeGrader", "bert_score"]
 
 _PAPER_MODEL = "microsoft/deberta-v2-xlarge-mnli"
+_WIDTH = 8  # requests in flight at once
 _LONGEST = 512  # tokens; some tokenizers state no limit, which overflows
 
 
@@ -70,9 +71,8 @@ class JudgeGrader:
 
     Args:
         generate: A prompt to the text of the model's reply; called from several
-            threads.
+            threads, eight at most.
         name: What its figures are labelled with.
-        max_concurrency: Requests in flight at once, at least 1.
 
     Example:
         >>> judge = JudgeGrader(lambda prompt: "Yes.")
@@ -82,15 +82,10 @@ class JudgeGrader:
     """
 
     def __init__(
-        self,
-        generate: Callable[[str], str],
-        *,
-        name: str = "judge",
-        max_concurrency: int = 8,
+        self, generate: Callable[[str], str], *, name: str = "judge"
     ) -> None:
         self.name = name
         self._generate = generate
-        self._width = max_concurrency
         self._has_answered = False
         self._failure: Exception | None = None
 
@@ -100,31 +95,29 @@ class JudgeGrader:
         Raises:
             ScoringError: No request has succeeded so far.
         """
-        with ThreadPoolExecutor(self._width) as pool:
-            verdicts = [*pool.map(self._verdict, recordings)]
+        with ThreadPoolExecutor(_WIDTH) as pool:
+            grades = [*pool.map(self._grade, recordings)]
         if self._failure and not self._has_answered:
             msg = f"{self.name} failed with {type(self._failure).__name__}"
             raise ScoringError(msg) from self._failure
-        return [
-            None
-            if right is None
-            else Grade(quality=float(right), correct=int(right), grader=self.name)
-            for right in verdicts
-        ]
+        return grades
 
-    def _verdict(self, row: Recording) -> bool | None:
+    def _grade(self, row: Recording) -> Grade | None:
         if row.answers is None:
             return None
-        if not row.main_answer.strip():  # no model is asked about an empty answer
-            return not row.answers
-        try:
-            reply = self._generate(_prompt(row, row.answers))
-        except Exception as error:  # noqa: BLE001 - the next request may succeed
-            self._failure = error
-            return None
-        self._has_answered = True
-        verdict = _VERDICT.match(reply)
-        return None if verdict is None else verdict[1].lower() == "yes"
+        right = not row.answers
+        if row.main_answer.strip():  # no model is asked about an empty answer
+            try:
+                reply = self._generate(_prompt(row, row.answers))
+            except Exception as error:  # noqa: BLE001 - the next request may succeed
+                self._failure = error
+                return None
+            self._has_answered = True
+            verdict = _VERDICT.match(reply)
+            if verdict is None:
+                return None
+            right = verdict[1].lower() == "yes"
+        return Grade(quality=float(right), correct=int(right), grader=self.name)
 
 
 _TASK = """\

@@ -10,14 +10,13 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
-from pydantic import TypeAdapter, ValidationError
 
 from snne_guard.checks import check_whole
 from snne_guard.evaluation.bootstrap import bootstrap
 from snne_guard.evaluation.metrics import auroc
 from snne_guard.evaluation.recordings import Recording, shard_of
-from snne_guard.evaluation.rescore import PLAIN, recorded_replies
-from snne_guard.evaluation.results import BestRecipe, Recipe, RecipeComparison
+from snne_guard.evaluation.rescore import PLAIN, how_drawn, recorded_replies
+from snne_guard.evaluation.results import Recipe, RecipeComparison
 from snne_guard.sampling.members import select_members
 from snne_guard.scorers import score
 from snne_guard.self_check import UNKNOWN, SelfCheck
@@ -26,7 +25,6 @@ from snne_guard.types import Cost, DrawCost, Prices, Sample
 __all__ = ["RecipeTable"]
 
 _CALLS = (3, 4, 5, 7, 11)
-_DRAWS = TypeAdapter(tuple[DrawCost, ...])
 
 
 @dataclass(slots=True, kw_only=True)
@@ -34,7 +32,6 @@ class _Plan:
     """A recipe while it is measured.
 
     Attributes:
-        name: Of the recipe.
         places: Which of the recorded samples it takes.
         views: Their views.
         check: Whether its last call is a self-check.
@@ -91,7 +88,7 @@ class RecipeTable:
         """
         if correct is None:
             return
-        answer, *samples = recorded_replies(row)
+        answer, samples = recorded_replies(row)
         # A check that says neither Yes nor No is recorded in the settings alone.
         asked = (row.settings or {}).get("self_check")
         checked = row.self_check is not None or asked is not None
@@ -104,7 +101,7 @@ class RecipeTable:
             return
         self._thirds.append(shard_of(row.id, 3))
         self._correct.append(correct)
-        drawn = _draws(row)
+        draws = how_drawn(row).draws
         p_correct = UNKNOWN if row.self_check is None else row.self_check
         scored = {
             places: _disagreement(row, answer, [samples[at] for at in places])
@@ -115,7 +112,7 @@ class RecipeTable:
             if u is not None and plan.check:
                 u = SelfCheck().uncertainty(disagreement=u, p_correct=p_correct)
             plan.us.append(1.0 if u is None else u)
-            cost = _cost(drawn, plan)
+            cost = _cost(draws, plan)
             plan.cost = plan.cost and cost and plan.cost + cost
 
     def compared(self, *, draws: int) -> RecipeComparison | None:
@@ -130,13 +127,15 @@ class RecipeTable:
         correct, thirds = np.array(self._correct), np.array(self._thirds)
         measured = partial(bootstrap, metrics=("auroc",), draws=draws)
         figures = measured(us, correct)
+        prices = self._prices
         recipes = {
             plan.key: Recipe(
                 name=plan.name,
                 calls=plan.calls,
                 rounds=1 + plan.check,
                 auroc=figures.interval(plan.key, "auroc"),
-                cost=_priced(plan.cost, self._prices),
+                cost=plan.cost
+                and replace(plan.cost, money=prices and prices.of(plan.cost)),
             )
             for plan in self._plans
         }
@@ -144,9 +143,9 @@ class RecipeTable:
         first, second, third = (thirds == part for part in (1, 2, 3))
         graded = all(len(set(correct[part])) > 1 for part in (first, second))
 
-        def best(affordable: Sequence[str]) -> BestRecipe | None:
+        def best(affordable: Sequence[str]) -> Recipe | None:
             """Return what ranks best on the first third, measured on the second."""
-            if plain not in recipes or not affordable or not graded:
+            if plain not in affordable or not graded:
                 return None
             on_first = {
                 key: auroc(us[key][first], correct[first]) for key in affordable
@@ -154,15 +153,18 @@ class RecipeTable:
             chosen = max(affordable, key=on_first.__getitem__)
             pair = {key: us[key][second] for key in (chosen, plain)}
             figures = measured(pair, correct[second])
-            return BestRecipe(
-                name=recipes[chosen].name,
-                calls=recipes[chosen].calls,
+            return replace(
+                recipes[chosen],
                 auroc=figures.interval(chosen, "auroc"),
                 gain=figures.difference(chosen, plain, "auroc"),
             )
 
-        limit = _money(recipes.get(plain), unknown=-math.inf)
-        prices = {key: _money(one, unknown=math.inf) for key, one in recipes.items()}
+        money = {
+            key: one.cost.money
+            for key, one in recipes.items()
+            if one.cost and one.cost.money is not None
+        }
+        limit = money.get(plain, -math.inf)
         return RecipeComparison(
             calls=self._calls,
             thirds=(int(first.sum()), int(second.sum()), int(third.sum())),
@@ -170,7 +172,7 @@ class RecipeTable:
             at_equal_calls=best(
                 [key for key, one in recipes.items() if one.calls == self._calls]
             ),
-            at_equal_money=best([key for key in prices if prices[key] <= limit]),
+            at_equal_money=best([key for key, paid in money.items() if paid <= limit]),
         )
 
 
@@ -192,9 +194,6 @@ def _plans(turns: Sequence[str], calls: int, *, checked: bool) -> Iterator[_Plan
                 )
 
 
-# -- What a recipe finds ---------------------------------------------------------------
-
-
 def _disagreement(
     row: Recording, answer: Sample, samples: Sequence[Sample]
 ) -> float | None:
@@ -204,18 +203,6 @@ def _disagreement(
     if not members.answer_readable or len(members.texts) < enough:
         return None
     return score(members.texts, question=row.question, method="snne").disagreement
-
-
-# -- What a recipe costs ---------------------------------------------------------------
-
-
-def _draws(row: Recording) -> tuple[DrawCost, ...]:
-    """Return what each request took; empty where the recording does not tell."""
-    drawn = row.extra.get("drawn")
-    try:
-        return _DRAWS.validate_python(drawn["draws"] if isinstance(drawn, dict) else ())
-    except (KeyError, ValidationError):
-        return ()
 
 
 def _cost(draws: Sequence[DrawCost], plan: _Plan) -> Cost | None:
@@ -236,14 +223,3 @@ def _cost(draws: Sequence[DrawCost], plan: _Plan) -> Cost | None:
         elif draw.role == "check" and plan.check:
             total += draw
     return None if any(left.values()) else total
-
-
-def _priced(cost: Cost | None, prices: Prices | None) -> Cost | None:
-    if cost is None:
-        return None
-    return replace(cost, money=None if prices is None else prices.of(cost))
-
-
-def _money(recipe: Recipe | None, *, unknown: float) -> float:
-    known = None if recipe is None or recipe.cost is None else recipe.cost.money
-    return unknown if known is None else known

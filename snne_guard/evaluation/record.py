@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from snne_guard.errors import ConfigurationError
-from snne_guard.evaluation.jsonl import AppendFile
+from snne_guard.evaluation.jsonl import AppendFile, beside, read_appended
 from snne_guard.evaluation.recordings import Question
 from snne_guard.text import without_secrets
 from snne_guard.types import Assessment, Cost, Sample
@@ -28,7 +28,6 @@ __all__ = [
     "check_same_settings",
     "drawn_fields",
     "failure",
-    "failures_path",
     "record",
 ]
 
@@ -47,16 +46,6 @@ DRAWN = frozenset(
     }
 )
 """Fields of a recording that belong to its draws; not asked with the question."""
-
-
-def failures_path(recording: str | os.PathLike[str], /) -> Path:
-    """Return where the questions that failed are kept: a file beside the recording.
-
-    Example:
-        >>> failures_path("answers.jsonl").name
-        'answers.failed.jsonl'
-    """
-    return Path(recording).with_suffix(".failed.jsonl")
 
 
 def check_same_settings(
@@ -115,12 +104,12 @@ class RecordingFile(AppendFile):
         shard: str | None = None,
     ) -> None:
         super().__init__(path)
-        self.failures = failures_path(self.path)
+        self.failures = beside(self.path, "failed")
         self.settings = dict(settings)
         self.shard = shard
         self.ids: set[str] = set()
         try:
-            for row in self.read(dict):
+            for row in read_appended(self.path, dict):
                 if not self.ids:
                     wanted = json.loads(json.dumps(self.settings))
                     check_same_settings(row.get("settings"), wanted, name=self.path)
@@ -131,12 +120,9 @@ class RecordingFile(AppendFile):
 
     def failed(self) -> dict[str, str]:
         """Return why questions failed that have not been recorded since, by id."""
-        if not self.failures.exists():
-            return {}
-        with AppendFile(self.failures) as file:
-            rows = {str(row.get("id")): row for row in file.read(dict)}
-        left = rows.keys() - self.ids
-        return {name: str(rows[name].get("error")) for name in left}
+        failures = read_appended(self.failures, dict)
+        errors = {str(row.get("id")): str(row.get("error")) for row in failures}
+        return {name: why for name, why in errors.items() if name not in self.ids}
 
 
 class RecordingRun:
@@ -321,7 +307,7 @@ def drawn_fields(
         "token_logprobs": [sample.token_logprobs for sample in samples],
         "main_tokens": answer.tokens,
         "tokens": [sample.tokens for sample in samples],
-        **({} if drawn.self_check is None else {"self_check": check}),
+        "self_check": check,
         "settings": settings,
         "drawn": {
             **({} if shard is None else {"shard": shard}),

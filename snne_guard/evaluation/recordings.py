@@ -1,23 +1,34 @@
-"""Questions and recordings: files of one JSON object a line."""
+"""Questions, recordings and their labels: files of one JSON object a line."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields, replace
+from functools import partial
 from hashlib import blake2b
 from typing import Annotated, Any, TypeVar
 
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter
 
 from snne_guard.errors import InputError
-from snne_guard.evaluation.jsonl import Source, json_line, read_objects
-from snne_guard.files import first_problem, replace_file
+from snne_guard.evaluation.jsonl import (
+    Source,
+    beside,
+    checked,
+    digest,
+    json_line,
+    read_appended,
+    read_objects,
+)
+from snne_guard.files import replace_file
 
 __all__ = [
     "Question",
     "Recording",
-    "Verdict",
+    "answer_digest",
+    "read_labelled",
+    "read_labels",
     "read_questions",
     "read_recordings",
     "shard_of",
@@ -25,11 +36,9 @@ __all__ = [
 ]
 
 
-Verdict = Annotated[int, Field(ge=0, le=1)]
-"""Whether an answer is right: 1 or 0."""
-
 # With a limit, pydantic refuses half of a surrogate pair, which cannot be encoded.
 _Text = Annotated[str, Field(min_length=0)]
+_Verdict = Annotated[int, Field(ge=0, le=1)]
 _Id = Annotated[str, Field(min_length=1, coerce_numbers_to_str=True)]
 # Providers round: a log-probability a little above 0 is no reason to lose a line.
 _Logprob = Annotated[float, Field(le=1e-3)]
@@ -74,7 +83,7 @@ class Recording:
     self_check: Annotated[float, Field(ge=0, le=1)] | None = field(
         default=None, repr=False
     )
-    label: Verdict | None = None
+    label: _Verdict | None = None
     settings: dict[str, Any] | None = field(default=None, repr=False)
     extra: Mapping[str, Any] = field(default_factory=dict[str, Any], repr=False)
 
@@ -85,7 +94,7 @@ class Recording:
         Raises:
             InputError: A field is missing or is not what it must be.
         """
-        recording = _checked(_RECORDING, cls, row)
+        recording = checked(_RECORDING, _fields(cls, row))
         lists, samples = recording.token_logprobs, recording.samples
         if lists is not None and len(lists) != len(samples):
             msg = (
@@ -139,8 +148,9 @@ class Question:
         Raises:
             InputError: A field is missing or is not what it must be.
         """
-        named = row if row.get("id") is not None else {**row, "id": _content_id(row)}
-        question = _checked(_QUESTION, cls, named)
+        if row.get("id") is None:
+            row = {**row, "id": f"q-{digest(row.get('question'), row.get('context'))}"}
+        question = checked(_QUESTION, _fields(cls, row))
         if not question.question.strip():
             msg = "question: expected a text, got a blank one"
             raise InputError(msg)
@@ -250,7 +260,7 @@ def _unique(read: Callable[[Mapping[str, Any]], Row]) -> Callable[..., Row]:
     return read_new
 
 
-def _checked(adapter: TypeAdapter[Row], cls: type[Row], row: Mapping[str, Any]) -> Row:
+def _fields(cls: type[Row], row: Mapping[str, Any]) -> dict[str, Any]:
     known = {each.name: each for each in fields(cls) if each.name != "extra"}
     # A field that is null says no more than one that is left out.
     given = {
@@ -259,15 +269,56 @@ def _checked(adapter: TypeAdapter[Row], cls: type[Row], row: Mapping[str, Any]) 
         if name in row and (row[name] is not None or each.default is MISSING)
     }
     extra = {name: value for name, value in row.items() if name not in known}
-    try:
-        return adapter.validate_python(given | {"extra": extra})
-    except ValidationError as error:
-        raise InputError(first_problem(error)) from None
+    return given | {"extra": extra}
 
 
-def _content_id(row: Mapping[str, Any]) -> str:
-    digest = blake2b(digest_size=8)
-    for name in ("question", "context"):
-        content = str(row.get(name) or "").encode("utf-8", "surrogatepass")
-        digest.update(len(content).to_bytes(8) + content)
-    return f"q-{digest.hexdigest()}"
+# -- Labels, in a file beside the recording --------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Label:
+    answer: str
+    label: _Verdict
+
+
+_LABEL = TypeAdapter(_Label)
+
+
+def answer_digest(recording: Recording, /) -> str:
+    """Return a hash of id, question, context and answer, which shows none of them.
+
+    A label counts only for the very answer that was shown: it does not carry over to a
+    recording that was drawn anew.
+    """
+    row = recording
+    return digest(row.id, row.question, row.context, row.main_answer)
+
+
+def read_labels(path: str | os.PathLike[str], /) -> dict[str, int]:
+    """Read a file of labels; one that is not there has none.
+
+    Each line has the ``answer_digest`` of an answer, and 1 if a person calls it right,
+    0 if wrong. An unfinished last line, which a killed process left, is passed over.
+
+    Returns:
+        The last label of each answer, by its digest.
+
+    Raises:
+        InputError: A line is no label; the message names file and line.
+        OSError: The file cannot be read.
+    """
+    lines = read_appended(path, partial(checked, _LABEL))
+    return {each.answer: each.label for each in lines}
+
+
+def read_labelled(path: str | os.PathLike[str], /) -> Iterator[Recording]:
+    """Yield recordings with the labels from the file beside them, if there is one.
+
+    Raises:
+        InputError: A line is no recording or no label.
+        OSError: A file cannot be read.
+    """
+    labels = read_labels(beside(path, "labels"))
+    for recording in read_recordings(path):
+        label = labels.get(answer_digest(recording))
+        yield recording if label is None else replace(recording, label=label)

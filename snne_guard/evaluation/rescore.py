@@ -8,9 +8,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, cycle
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+from pydantic import Field, TypeAdapter
 
 from snne_guard.checks import check_whole
 from snne_guard.decision.calibration import ANSWER_SETTINGS
@@ -20,6 +21,7 @@ from snne_guard.errors import (
     ScoringError,
     SnneGuardError,
 )
+from snne_guard.evaluation.jsonl import checked
 from snne_guard.evaluation.record import check_same_settings
 from snne_guard.evaluation.recordings import Question, Recording
 from snne_guard.sampling.members import Members, agree_suspiciously, select_members
@@ -28,11 +30,13 @@ from snne_guard.scorers import Method, resolve_method, score_members
 from snne_guard.self_check import UNKNOWN, SelfCheck
 from snne_guard.similarity import resolve_similarity
 from snne_guard.similarity.tokens import is_visible
-from snne_guard.types import FloatArray, Sample, Similarity
+from snne_guard.types import DrawCost, FloatArray, Sample, Similarity
 
 __all__ = [
     "PLAIN",
+    "HowDrawn",
     "RecordedScores",
+    "how_drawn",
     "recorded_replies",
     "score_recordings",
 ]
@@ -46,6 +50,8 @@ _DRAWN_ALIKE = (
 )
 """Settings on which it depends how often an answer is wrong, or how far answers
 differ."""
+
+_SHARD = r"^\d{1,6}/\d{1,6}$"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,7 +122,11 @@ def score_recordings(
     logprobs = (first.main_logprobs, *(first.token_logprobs or [None]))
     chosen = resolve_method(method, logprobs=all(logprobs))
     name, function = resolve_similarity(similarity or chosen.default_similarity)
-    size = _set_size(first, n, views, check=self_check, include_answer=include_answer)
+    if n is None:
+        n = include_answer + len(recorded_replies(first, views)[1])
+        n += self_check is not None
+    check_whole(n, what="n", least=3 if self_check else 2)
+    size = n - (self_check is not None)
     score = partial(
         score_members,
         method=chosen,
@@ -132,8 +142,19 @@ def score_recordings(
     alike = _drawn_alike(first)
     for row in chain([first], rows):
         check_same_settings(alike, _drawn_alike(row), name=f"recording {row.id!r}")
-        models.update(dict.fromkeys(each for each in _drawn(row, "models") if each))
-        members = _members(row, chosen, views, n=size, include_answer=include_answer)
+        models |= dict.fromkeys(how_drawn(row).models)
+        answer, samples = recorded_replies(row, views)
+        if include_answer + len(samples) < size:
+            msg = (
+                f"expected at least {size - include_answer} samples of each question, "
+                f"recording {row.id!r} has {len(samples)}. Give a smaller n"
+            )
+            raise InputError(msg)
+        samples = samples[: size - include_answer]
+        if not chosen.needs_logprobs:
+            # A guard does not ask for them then, so it cannot use them either.
+            samples = [replace(each, token_logprobs=None) for each in samples]
+        members = select_members(answer, samples, include_answer=include_answer)
         u = None
         why = _problem(members, chosen, n=size, temperature=settings["temperature"])
         if why is None:
@@ -158,22 +179,21 @@ def score_recordings(
         reasons = ", ".join(f"{code} {n}" for code, n in unscored.most_common())
         msg = f"no recording can be scored as a guard would score it: {reasons}"
         raise InputError(msg)
+    settings |= {
+        "n": n,
+        "include_answer": include_answer,
+        "method": chosen.name,
+        "similarity": name if chosen.compares_answers else None,
+        "tau": float(tau),
+        "anchor": chosen.anchor(name) if include_answer else 0.0,
+    }
     if self_check is not None:
-        checked = {
+        settings |= {
             "self_check": self_check.prompt,
             "self_check_weight": self_check.weight,
         }
-        settings |= checked
     return RecordedScores(
-        settings=settings
-        | {
-            "n": size + (self_check is not None),
-            "include_answer": include_answer,
-            "method": chosen.name,
-            "similarity": name if chosen.compares_answers else None,
-            "tau": float(tau),
-            "anchor": chosen.anchor(name) if include_answer else 0.0,
-        },
+        settings=settings,
         reply_models=tuple(models),
         temperature_set=alike["temperature_set"],
         uncertainty=np.array(uncertainty, dtype=np.float64),
@@ -181,24 +201,132 @@ def score_recordings(
     )
 
 
-def _set_size(
-    first: Recording,
-    n: int | None,
-    views: Sequence[str] | None,
-    *,
-    check: SelfCheck | None,
-    include_answer: bool,
-) -> int:
-    """Return how many members each set has."""
-    if n is None:
-        size = int(include_answer) + len(_in_views(first, views)[1])
-    else:
-        check_whole(n, what="n", least=3 if check else 2)
-        size = n - (check is not None)
-    if size < 2:  # noqa: PLR2004 - a pair
-        msg = f"expected at least 2 members of each set, got {size}"
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HowDrawn:
+    """What a recording says about its draws, besides what was asked and replied.
+
+    Attributes:
+        temperature: Of the samples.
+        views: Of the samples, which take them in turn; empty without views.
+        models: Names of the model that the replies carried.
+        reasons: What was unusual, as reason codes.
+        finish_reasons: Why each reply ended, the answer first; None where unknown.
+        kinds: What each reply is, the answer first; None where it is plain text.
+        draws: What each request took.
+        shard: The part of the questions that this one is in, such as ``"3/16"``.
+    """
+
+    temperature: float = 1.0
+    views: tuple[str, ...] = ()
+    models: tuple[str, ...] = ()
+    reasons: tuple[str, ...] = ()
+    finish_reasons: tuple[str | None, ...] | None = None
+    kinds: tuple[str | None, ...] | None = None
+    draws: tuple[DrawCost, ...] = ()
+    shard: Annotated[str, Field(pattern=_SHARD)] | None = None
+
+
+_HOW_DRAWN = TypeAdapter(HowDrawn)
+
+
+def how_drawn(recording: Recording, /) -> HowDrawn:
+    """Return what a recording says about its draws.
+
+    Raises:
+        InputError: It is not what ``record`` writes.
+    """
+    settings, drawn = recording.settings or {}, recording.extra.get("drawn")
+    given = drawn if isinstance(drawn, dict) else {}
+    known = {name: settings.get(name) for name in ("temperature", "views")}
+    given = given | {name: value for name, value in known.items() if value is not None}
+    try:
+        return checked(_HOW_DRAWN, given)
+    except InputError as error:
+        msg = f"recording {recording.id!r}: {error}"
+        raise InputError(msg) from error
+
+
+def recorded_replies(
+    recording: Recording, /, views: Sequence[str] | None = None
+) -> tuple[Sample, list[Sample]]:
+    """Return the recorded answer and samples as a guard would have received them.
+
+    Args:
+        recording: The question.
+        views: Only the samples of these views; None for all.
+
+    Raises:
+        InputError: What the recording tells of them does not fit them.
+    """
+    drawn = how_drawn(recording)
+    texts = (recording.main_answer, *recording.samples)
+    unknown = (None,) * len(texts)
+    logprobs = (recording.main_logprobs, *(recording.token_logprobs or unknown[1:]))
+    details = [drawn.finish_reasons or unknown, drawn.kinds or unknown]
+    if any(len(each) != len(texts) for each in details):
+        msg = (
+            f'expected "finish_reasons" and "kinds" of recording {recording.id!r} to '
+            f"be lists of {len(texts)} texts or nulls"
+        )
         raise InputError(msg)
-    return size
+    # The answer is drawn in no view; samples take theirs in turn.
+    turns = chain([None], cycle(drawn.views or [None]))
+    answer, *samples = [
+        Sample(
+            text="" if kind == "tool_calls" else text,
+            token_logprobs=each or None,
+            finish_reason=end,
+            # Recordings of other programs do not say how a reply ended.
+            truncated=end is not None and not (is_complete(end) or is_refused(end)),
+            refused=kind == "refused" or is_refused(end),
+            tool_calls=text if kind == "tool_calls" else None,
+            unreadable=not is_visible(text) or kind == "unreadable",
+            view=view,
+        )
+        for text, each, end, kind, view in zip(
+            texts, logprobs, *details, turns, strict=False
+        )
+    ]
+    if views is not None:
+        samples = [each for each in samples if (each.view or PLAIN) in views]
+    return answer, samples
+
+
+def _drawn_alike(recording: Recording) -> dict[str, Any]:
+    """Return how a recording was drawn, as far as it says."""
+    settings = recording.settings or {}
+    known = {name: settings.get(name) for name in _DRAWN_ALIKE}
+    # Some providers ignore a temperature.
+    ignored = "temperature_unset" in how_drawn(recording).reasons
+    return known | {"temperature_set": not ignored}
+
+
+def _settings(
+    recording: Recording, *, model: str | None, views: Sequence[str] | None
+) -> dict[str, Any]:
+    """Return the settings of a guard that draws like this."""
+    settings, drawn = recording.settings or {}, how_drawn(recording)
+    recorded = settings.get("model")
+    if model is not None and recorded not in {None, model}:
+        msg = f"expected the recorded model {recorded!r}, got {model!r}"
+        raise ConfigurationError(msg)
+    known = {name: settings[name] for name in ANSWER_SETTINGS if name in settings}
+    recorded_views = drawn.views or (PLAIN,)
+    if unknown := sorted({*(views or ())} - {*recorded_views}):
+        names = ", ".join(recorded_views)
+        msg = f"expected views among {names}, got {', '.join(unknown)}"
+        raise InputError(msg)
+    taken = [v for v in recorded_views if views is None or v in views]
+    if taken != [PLAIN]:
+        known["views"] = taken
+    return {"model": recorded or model, "temperature": drawn.temperature, **known}
+
+
+def _prompt(row: Recording) -> str | None:
+    """Return what the model was asked, as a guard takes it for the question."""
+    if row.question is None:
+        return None
+    return Question(id=row.id, question=row.question, context=row.context).prompt
 
 
 def _self_check(recording: Recording, check: SelfCheck | None) -> float | None:
@@ -215,40 +343,6 @@ def _self_check(recording: Recording, check: SelfCheck | None) -> float | None:
     return UNKNOWN if recording.self_check is None else recording.self_check
 
 
-def _members(
-    recording: Recording,
-    method: Method,
-    views: Sequence[str] | None,
-    *,
-    n: int,
-    include_answer: bool,
-) -> Members:
-    """Return what a guard would have compared."""
-    answer, samples = _in_views(recording, views)
-    needed = n - int(include_answer)
-    if len(samples) < needed:
-        msg = (
-            f"expected at least {needed} samples of each question, recording "
-            f"{recording.id!r} has {len(samples)}. Give a smaller n"
-        )
-        raise InputError(msg)
-    samples = samples[:needed]
-    if not method.needs_logprobs:
-        # A guard does not ask for them then, so it cannot use them either.
-        samples = [replace(each, token_logprobs=None) for each in samples]
-    return select_members(answer, samples, include_answer=include_answer)
-
-
-def _in_views(
-    recording: Recording, views: Sequence[str] | None
-) -> tuple[Sample, list[Sample]]:
-    """Return the answer and the samples of some views."""
-    answer, *samples = recorded_replies(recording)
-    if views is not None:
-        samples = [each for each in samples if (each.view or PLAIN) in views]
-    return answer, samples
-
-
 def _problem(
     members: Members, method: Method, *, n: int, temperature: float
 ) -> str | None:
@@ -261,97 +355,3 @@ def _problem(
         return "tool_calls"
     complete = None not in members.token_logprobs
     return "logprobs_missing" if method.needs_logprobs and not complete else None
-
-
-def _prompt(row: Recording) -> str | None:
-    """Return what the model was asked, as a guard takes it for the question."""
-    if row.question is None:
-        return None
-    return Question(id=row.id, question=row.question, context=row.context).prompt
-
-
-def _drawn_alike(recording: Recording) -> dict[str, Any]:
-    """Return how a recording was drawn, as far as it says."""
-    settings = recording.settings or {}
-    known = {name: settings.get(name) for name in _DRAWN_ALIKE}
-    # Some providers ignore a temperature.
-    ignored = "temperature_unset" in _drawn(recording, "reasons")
-    return known | {"temperature_set": not ignored}
-
-
-def _settings(
-    recording: Recording, *, model: str | None, views: Sequence[str] | None
-) -> dict[str, Any]:
-    """Return the settings of a guard that draws like this."""
-    settings = recording.settings or {}
-    recorded = settings.get("model")
-    if model is not None and recorded not in {None, model}:
-        msg = f"expected the recorded model {recorded!r}, got {model!r}"
-        raise ConfigurationError(msg)
-    temperature = settings.get("temperature", 1.0)
-    if isinstance(temperature, bool) or not isinstance(temperature, int | float):
-        msg = f"expected the recorded temperature to be a number, got {temperature!r}"
-        raise InputError(msg)
-    known = {name: settings[name] for name in ANSWER_SETTINGS if name in settings}
-    recorded_views = _views(recording) or [PLAIN]
-    if unknown := sorted({*(views or ())} - {*recorded_views}):
-        names = ", ".join(recorded_views)
-        msg = f"expected views among {names}, got {', '.join(unknown)}"
-        raise InputError(msg)
-    taken = [v for v in recorded_views if views is None or v in views]
-    if taken != [PLAIN]:
-        known["views"] = taken
-    return {"model": recorded or model, "temperature": float(temperature), **known}
-
-
-def _views(recording: Recording) -> list[str]:
-    views = (recording.settings or {}).get("views") or []
-    if not isinstance(views, list) or not all(isinstance(v, str) for v in views):
-        msg = f"expected the recorded views to be a list of names, got {views!r}"
-        raise InputError(msg)
-    return views
-
-
-def recorded_replies(recording: Recording) -> list[Sample]:
-    """Return the recorded answer and samples as a guard would have received them.
-
-    Raises:
-        InputError: What the recording tells of them does not fit them.
-    """
-    texts = (recording.main_answer, *recording.samples)
-    unknown = (None,) * len(texts)
-    logprobs = (recording.main_logprobs, *(recording.token_logprobs or unknown[1:]))
-    names = ("finish_reasons", "kinds")
-    details = [_drawn(recording, name) or unknown for name in names]
-    if any(len(each) != len(texts) for each in details):
-        msg = (
-            f'expected "finish_reasons" and "kinds" of recording {recording.id!r} to '
-            f"be lists of {len(texts)} texts or nulls"
-        )
-        raise InputError(msg)
-    # The answer is drawn in no view; samples take theirs in turn.
-    views = chain([None], cycle(_views(recording) or [None]))
-    return [
-        Sample(
-            text="" if kind == "tool_calls" else text,
-            token_logprobs=each or None,
-            finish_reason=end,
-            # Recordings of other programs do not say how a reply ended.
-            truncated=end is not None and not (is_complete(end) or is_refused(end)),
-            refused=kind == "refused" or is_refused(end),
-            tool_calls=text if kind == "tool_calls" else None,
-            unreadable=not is_visible(text) or kind == "unreadable",
-            view=view,
-        )
-        for text, each, end, kind, view in zip(
-            texts, logprobs, *details, views, strict=False
-        )
-    ]
-
-
-def _drawn(recording: Recording, name: str) -> list[str | None]:
-    """Return a list of what ``record`` keeps about the draws; empty if it is none."""
-    drawn = recording.extra.get("drawn")
-    values = drawn.get(name) if isinstance(drawn, dict) else None
-    listed = values if isinstance(values, list) else []
-    return [value if isinstance(value, str) else None for value in listed]

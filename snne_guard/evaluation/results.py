@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
+from pydantic_core import to_json
 
 from snne_guard.evaluation.bootstrap import Interval
 from snne_guard.types import Cost, FloatArray
@@ -15,7 +16,6 @@ from snne_guard.types import Cost, FloatArray
 __all__ = [
     "BASELINE",
     "TITLES",
-    "BestRecipe",
     "Evaluation",
     "MethodResult",
     "Recipe",
@@ -42,17 +42,16 @@ class MethodResult:
     Attributes:
         name: What ran, as ``dse[exact]``.
         white_box: Whether it needs what only the model's owner can see.
-        skipped: Why it was not ranked, None where it was.
         metrics: ``auroc`` (where answers are right or wrong), ``auarc``, ``prr`` and
             ``prr_normalised`` with 90 % intervals over draws of the questions.
-        differences: The same less those of the first ranked method, on the same draws.
+        differences: The same less those of the first method, on the same draws; empty
+            for the first.
     """
 
     name: str
     white_box: bool
-    skipped: str | None = None
-    metrics: Mapping[str, Interval] = field(default_factory=dict[str, Interval])
-    differences: Mapping[str, Interval] = field(default_factory=dict[str, Interval])
+    metrics: Mapping[str, Interval]
+    differences: Mapping[str, Interval]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,40 +62,28 @@ class Recipe:
         name: ``"plain"``, the name of a view, or ``"views"`` for all views in turn;
             with ``" + check"`` where the last call is a self-check.
         calls: The answer, its samples, and the self-check if there is one.
-        auroc: How well it ranks wrong answers above right ones.
         rounds: Requests that wait for one another: 2 with a self-check, else 1.
+        auroc: How well it ranks wrong answers above right ones.
         cost: Of all questions together; None where the recordings do not tell it. Of a
             request for several samples the prompt counts in full, as it was recorded,
             and the written tokens by the share of its samples that the recipe uses.
+        gain: By how much a best recipe exceeds the plain one, on the same draws.
     """
 
     name: str
     calls: int
-    auroc: Interval
     rounds: int
-    cost: Cost | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BestRecipe:
-    """The recipe that ranks best on the first third of the questions.
-
-    Attributes:
-        name: Of the recipe.
-        calls: Of the recipe.
-        auroc: On the second third.
-        gain: By how much it exceeds the plain recipe there, draw by draw.
-    """
-
-    name: str
-    calls: int
     auroc: Interval
-    gain: Interval
+    cost: Cost | None
+    gain: Interval | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecipeComparison:
     """What the recipes of one set of recordings are worth.
+
+    The best ones are chosen on the first third of the questions; their ``auroc`` and
+    ``gain`` are those on the second third.
 
     Attributes:
         calls: Calls of the plain recipe that the best ones are compared with.
@@ -112,8 +99,8 @@ class RecipeComparison:
     calls: int
     thirds: tuple[int, int, int]
     recipes: tuple[Recipe, ...]
-    at_equal_calls: BestRecipe | None = None
-    at_equal_money: BestRecipe | None = None
+    at_equal_calls: Recipe | None
+    at_equal_money: Recipe | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,14 +121,6 @@ class SentenceRanking:
     auroc: float
     within: float
 
-    def __str__(self) -> str:
-        """Return the figures in one sentence."""
-        return (
-            f"{self.sentences} sentences of {self.answers} answers, "
-            f"{self.accuracy:.1%} right; AUROC {self.auroc:.3f} of all, "
-            f"{self.within:.3f} as the mean within answers"
-        )
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evaluation:
@@ -155,7 +134,8 @@ class Evaluation:
         n_samples: Samples of each question that counted.
         include_answer: Whether the delivered answer was scored with them.
         tau: Temperature of the similarity's softmax.
-        rows: The methods, in the order in which they were asked for.
+        rows: The methods that were ranked, in the order in which they were asked for.
+        skipped: Those that were not, with the reason.
         ids: Ids of the ``n`` ranked questions.
         quality: ``(n,)`` quality of their answers in [0, 1].
         correct: ``(n,)`` 1 right and 0 wrong, None where the grader draws no such line.
@@ -173,12 +153,13 @@ class Evaluation:
     include_answer: bool
     tau: float
     rows: tuple[MethodResult, ...]
+    skipped: Mapping[str, str]
     ids: tuple[str, ...] = field(repr=False)
     quality: FloatArray = field(repr=False)
     correct: FloatArray | None = field(repr=False)
     uncertainties: Mapping[str, FloatArray] = field(repr=False)
-    recipes: RecipeComparison | None = None
-    sentences: SentenceRanking | None = None
+    recipes: RecipeComparison | None
+    sentences: SentenceRanking | None
 
     @property
     def accuracy(self) -> float | None:
@@ -186,48 +167,23 @@ class Evaluation:
         return None if self.correct is None else float(self.correct.mean())
 
     @property
-    def ranked(self) -> tuple[MethodResult, ...]:
-        """The methods that were ranked, best first."""
-
-        def value(row: MethodResult) -> float:
-            figure = row.metrics[self.metrics[0]].value
-            return -math.inf if math.isnan(figure) else figure
-
-        rows = (row for row in self.rows if row.skipped is None)
-        return tuple(sorted(rows, key=value, reverse=True))
-
-    @property
     def metrics(self) -> tuple[str, ...]:
         """What the methods were ranked by; the first decides the order."""
-        return tuple(TITLES) if self.correct is not None else tuple(TITLES)[1:]
+        return tuple(self.rows[0].metrics)
 
     @property
-    def skipped(self) -> dict[str, list[str]]:
-        """The methods that were not ranked, by the reason."""
-        names: dict[str, list[str]] = {}
-        for row in self.rows:
-            if row.skipped is not None:
-                names.setdefault(row.skipped, []).append(row.name)
-        return names
+    def ranked(self) -> tuple[MethodResult, ...]:
+        """The methods that were ranked, best first."""
+        first, *_ = self.metrics
 
-    @property
-    def first(self) -> str:
-        """The ranked method that was asked for first; others are compared with it."""
-        return next(iter(self.uncertainties))
+        def value(row: MethodResult) -> float:
+            figure = row.metrics[first].value
+            return -math.inf if math.isnan(figure) else figure
+
+        return tuple(sorted(self.rows, key=value, reverse=True))
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as JSON can hold it; no text of a question or answer."""
+        plain = to_json(self, inf_nan_mode="null", fallback=lambda array: array.tolist())
         derived = {"n_ranked": len(self.ids), "accuracy": self.accuracy}
-        plain: dict[str, Any] = _plain(asdict(self) | derived)
-        return plain
-
-
-def _plain(value: Any) -> Any:  # noqa: ANN401 - any JSON
-    """Return a value as JSON has it, None for what it has no word for."""
-    if isinstance(value, Mapping):
-        return {name: _plain(inner) for name, inner in value.items()}
-    if isinstance(value, list | tuple | np.ndarray):
-        return [_plain(inner) for inner in value]
-    if isinstance(value, float):  # numpy's is one
-        return float(value) if math.isfinite(value) else None
-    return value
+        return {**json.loads(plain), **derived}

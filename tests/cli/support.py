@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 from typer.testing import CliRunner, Result
 
 from snne_guard.cli.app import app
+from tests.evaluation.support import write_jsonl
 
 
 def run(*arguments: object, keys: str | None = None) -> Result:
@@ -25,3 +27,13 @@ def apart(
         text=True,
         check=False,
     )
+
+
+def record_command(folder: Path, url: str, *more: object, n: int = 4) -> list[str]:
+    """Return a command that asks a server ``0?``, ``1?``, ...; for a file in a folder."""
+    folder.mkdir(exist_ok=True)
+    rows = [{"id": str(i), "question": f"{i}?", "answers": ["Paris"]} for i in range(n)]
+    asked = write_jsonl(folder / "q.jsonl", rows)
+    at = ("--model", "openai:test-model", "--base-url", url)
+    output = ("--output", folder / "r.jsonl", "--samples", 4)
+    return [str(each) for each in ("record", asked, *at, *output, *more)]

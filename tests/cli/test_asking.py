@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from snne_guard.self_check import SelfCheck
-from tests.cli.support import run
+from tests.cli.support import record_command, run
+from tests.evaluation.support import write_jsonl
 from tests.support.openai_server import Answer, Server, always, split
 
 APART = ("Rome", "Oslo", "Bern", "Lima")
@@ -133,21 +134,14 @@ def test_the_doctor_finds_a_server_that_is_always_the_same(serve: Any) -> None:
 # -- record ----------------------------------------------------------------------------
 
 
-def questions(folder: Path, count: int) -> Path:
-    path = folder / "questions.jsonl"
-    lines = [{"id": i, "question": f"{i}?", "answers": ["Paris"]} for i in range(count)]
-    path.write_text("\n".join(map(json.dumps, lines)))
-    return path
-
-
 def test_record_writes_what_calibrate_and_evaluate_read(
     serve: Any, tmp_path: Path
 ) -> None:
-    at = serve(split("Paris", "Paris", "Rome"))
-    file, output = questions(tmp_path, 3), tmp_path / "r.jsonl"
-    arguments = [file, "--output", output, *at, "--samples", "4", "--max-tokens", "9"]
-    first = run("record", *arguments, "--stop", "\\n")
+    *_, url = serve(split("Paris", "Paris", "Rome"))
+    arguments = record_command(tmp_path, url, "--max-tokens", "9", n=3)
+    first = run(*arguments, "--stop", "\\n")
     assert first.exit_code == 0, first.output
+    output = tmp_path / "r.jsonl"
     rows = [json.loads(line) for line in output.read_text().splitlines()]
     assert {row["main_answer"] for row in rows} == {"Paris"}
     assert {len(row["samples"]) for row in rows} == {4}
@@ -155,9 +149,9 @@ def test_record_writes_what_calibrate_and_evaluate_read(
     assert settings["model"] == "openai:test-model"
     assert (settings["max_tokens"], settings["stop"]) == (9, ["\n"])
     assert "3 recorded" in first.stderr
-    again = run("record", *arguments, "--stop", "\\n")
+    again = run(*arguments, "--stop", "\\n")
     assert "0 recorded, 3 already there" in again.stderr
-    other = run("record", *arguments)
+    other = run(*arguments)
     assert other.exit_code == 2
     assert "other settings" in other.stderr
 
@@ -174,9 +168,10 @@ def test_what_is_recorded_in_all_views_with_a_check_is_compared(
         number = int(last["content"].split("?")[0])
         return Answer(texts=["Paris" if number % 2 else "Rome"] * asked.n)
 
-    file, output = questions(tmp_path, 48), tmp_path / "r.jsonl"
-    arguments = [file, "--output", output, *serve(script), "--samples", "6"]
-    result = run("record", *arguments, "--self-check", "--views", "all")
+    *_, url = serve(script)
+    more = ("--samples", "6", "--self-check", "--views", "all")
+    result = run(*record_command(tmp_path, url, *more, n=48))
+    output = tmp_path / "r.jsonl"
     assert result.exit_code == 0, result.output
     row = json.loads(output.read_text().splitlines()[0])
     assert row["settings"]["views"] == ["plain", "examples", "reasoning"]
@@ -198,12 +193,14 @@ def test_a_bad_line_is_found_before_anything_is_asked(
     def script(asked: Any) -> Answer:
         raise AssertionError(asked)
 
-    file, output = questions(tmp_path, 2), tmp_path / "r.jsonl"
-    file.write_text(file.read_text() + "\nnonsense")
-    result = run("record", file, "--output", output, *serve(script))
+    *_, url = serve(script)
+    arguments = record_command(tmp_path, url, n=2)
+    with (tmp_path / "q.jsonl").open("a") as questions:
+        questions.write("nonsense")
+    result = run(*arguments)
     assert result.exit_code == 2
     assert "line 3: expected a JSON object" in result.stderr
-    assert not output.exists()
+    assert not (tmp_path / "r.jsonl").exists()
 
 
 # -- The embedded model ----------------------------------------------------------------
@@ -225,7 +222,8 @@ def test_the_demo_guards_prepared_questions(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("embedded")
 def test_embedded_means_the_embedded_model_everywhere(tmp_path: Path) -> None:
-    file, output = questions(tmp_path, 1), tmp_path / "r.jsonl"
+    file = write_jsonl(tmp_path / "q.jsonl", [{"question": "0?"}])
+    output = tmp_path / "r.jsonl"
     for extra in ([], ["--model", "embedded"]):
         result = run("record", file, "--output", output, "--samples", "2", *extra)
         assert result.exit_code == 0, result.output

@@ -1,8 +1,13 @@
 from __future__ import annotations
 
 import json
+import re
+import sys
+from base64 import b64decode
+from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree as ET
 
 import numpy as np
 import pytest
@@ -11,7 +16,7 @@ from langchain_core.runnables import RunnableLambda
 
 from snne_guard.evaluation import evaluate, read_recordings
 from snne_guard.evaluation.grade import resolve_grader
-from snne_guard.evaluation.label import labels_path
+from snne_guard.evaluation.jsonl import beside
 from tests.cli.support import run
 from tests.evaluation.support import EXAMPLE, ROWS, write_jsonl
 
@@ -78,48 +83,12 @@ def test_sentences_are_ranked_where_they_are_labelled(
         "1.000 as the mean within answers"
     )
     assert told in found.stdout
-    assert page.read_text().startswith("<!DOCTYPE html>")
     assert told in page.read_text()
     assert "secret" not in page.read_text()
     rows[0]["sentence_labels"] = [1]
     refused = run("evaluate", write_jsonl(recording, rows), *options)
     assert refused.exit_code == 2
     assert "expected 2 sentence_labels, got 1" in refused.stderr
-
-
-def test_recipes_are_compared_where_there_is_a_self_check(
-    recording: Path, tmp_path: Path
-) -> None:
-    rows = [json.loads(line) for line in recording.read_text().splitlines()]
-    out = tmp_path / "out.json"
-    options = ("--draws", "5", "--methods", "snne", "--json", out)
-    plain = run("evaluate", recording, *options)
-    assert "rounds" not in plain.stdout
-    assert json.loads(out.read_text())[0]["recipes"] is None
-    checked = [row | {"self_check": 0.9 if row["label"] else 0.1} for row in rows]
-    write_jsonl(recording, checked)
-    found = run("evaluate", recording, *options, "--calls", "3")
-    assert found.exit_code == 0, found.output
-    compared = evaluate(
-        read_recordings(recording), methods="snne", calls=3, draws=5
-    ).recipes
-    assert compared is not None
-    for recipe in compared.recipes:
-        assert f"{recipe.auroc:.3f}" in found.stdout
-    assert compared.at_equal_calls is not None
-    assert (
-        f"{compared.at_equal_calls.gain:+.3f} over plain with 3 calls" in found.stdout
-    )
-    assert "Best for no more money: none, for want of" in found.stdout
-    (written,) = json.loads(out.read_text())
-    assert written["recipes"]["at_equal_calls"]["name"] == "plain + check"
-
-
-def test_the_paper_scores_samples_alone(recording: Path) -> None:
-    paper = ("--similarity", "rouge_l_paper", "--without-answer")
-    found = run("evaluate", recording, *paper, "--methods", "snne", "--draws", "5")
-    assert "2 samples without the delivered answer" in found.stdout
-    assert "snne[rouge_l_paper]" in found.stdout
 
 
 def test_files_are_ranked_apart_and_all_can_be(recording: Path, tmp_path: Path) -> None:
@@ -166,22 +135,65 @@ def test_a_judge_grades_once(unlabelled: Path, monkeypatch: pytest.MonkeyPatch) 
     assert len(asked) == 40
 
 
-def test_a_hostile_recording_does_nothing_to_a_terminal(tmp_path: Path) -> None:
-    hostile = "\x1b[2J\x07[bold]\u202e"
+def tags(page: Path) -> list[tuple[str, dict[str, str | None]]]:
+    """Return the tags of a page with their attributes."""
+    found: list[tuple[str, dict[str, str | None]]] = []
+    parser = HTMLParser()
+    parser.handle_starttag = lambda tag, attrs: found.append((tag, dict(attrs)))  # type: ignore[method-assign]
+    parser.feed(page.read_text())
+    return found
+
+
+def test_the_page_has_the_tables_and_loads_and_runs_nothing(
+    recording: Path, tmp_path: Path
+) -> None:
+    page = tmp_path / "r.html"
+    found = run("evaluate", recording, "--methods", "snne", "--html", page)
+    for figure in re.findall(r"\b0\.\d{3}\b", found.stdout):
+        assert figure in page.read_text()
+    names = {tag for tag, _ in tags(page)}
+    assert names == {"html", "meta", "title", "pre", "span", "img"}
+    [image] = [attributes for tag, attributes in tags(page) if tag == "img"]
+    kind, _, data = str(image["src"]).partition("base64,")
+    assert kind == "data:image/svg+xml;"
+    assert ET.fromstring(b64decode(data)).tag == "{http://www.w3.org/2000/svg}svg"  # noqa: S314 - our own
+    policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+    assert policy in [attributes.get("content") for _, attributes in tags(page)]
+    assert not any(name.startswith("on") for _, each in tags(page) for name in each)
+
+
+def test_a_hostile_recording_does_nothing_to_a_terminal_or_a_page(
+    tmp_path: Path,
+) -> None:
+    hostile = "\x1b[2J\x07[bold]\u202e<img src=x onerror=alert(1)>"
     rows = [
-        {**row, "id": f"{n}{hostile}", "main_answer": hostile}
+        {**row, "id": f"{n}{hostile}", "main_answer": f"hidden {hostile}", "label": 1}
         for n, row in enumerate(ROWS)
     ]
     path = write_jsonl(tmp_path / f"r{hostile}.jsonl", rows)
-    page = tmp_path / "r.html"
+    page, figures = tmp_path / "r.html", tmp_path / "r.json"
     found = run(
         *("evaluate", path, "--methods", "snne,dse"),
-        *("--draws", "5", "--html", page),
+        *("--draws", "5", "--html", page, "--json", figures),
     )
     assert found.exit_code == 0, found.output
-    assert not set("\x1b\x07\u202e") & set(found.output)
-    assert not set("\x1b\x07\u202e") & set(page.read_text())
-    assert "[bold]" in found.stdout
+    for shown in (found.output, page.read_text()):
+        assert not set("\x1b\x07\u202e") & set(shown)
+        assert "[bold]" in shown
+    # All answers are right, so there is no curve either.
+    assert "img" not in {tag for tag, _ in tags(page)}
+    assert "hidden" not in page.read_text() + figures.read_text()
+
+
+def test_a_missing_package_is_named_before_anything_is_computed(
+    recording: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    monkeypatch.delitem(sys.modules, "snne_guard.evaluation.chart", raising=False)
+    found = run("evaluate", recording, "--html", tmp_path / "r.html")
+    assert found.exit_code == 2
+    assert "snne-guard[eval]" in found.stderr
+    assert not found.stdout
 
 
 @pytest.mark.parametrize(
@@ -202,6 +214,6 @@ def test_wrong_usage_is_status_two(recording: Path, options: list[str]) -> None:
 def test_neither_recording_nor_labels_are_overwritten(
     recording: Path, option: str
 ) -> None:
-    for target in (recording, labels_path(recording)):
+    for target in (recording, beside(recording, "labels")):
         assert run("evaluate", recording, option, target).exit_code == 2
     assert len(list(read_recordings(recording))) == 40

@@ -6,13 +6,11 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from snne_guard.cli import recording
-from tests.cli.support import apart, run
-from tests.evaluation.support import write_jsonl
+from tests.cli.support import apart, record_command, run
 from tests.support.openai_server import Answer, Asked, Server, always, split
 
 MAX = ("--max-tokens", "10")
@@ -26,14 +24,6 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
         yield server
 
 
-def command(folder: Path, server: Server, *more: str, n: int = 8) -> list[Any]:
-    rows = [{"id": str(i), "question": f"{i:040}"} for i in range(n)]
-    asked = write_jsonl(folder / "q.jsonl", rows)
-    at = ["--model", "openai:test-model", "--base-url", server.url]
-    output = ["--output", folder / "r.jsonl"]
-    return ["record", asked, *at, *output, "--samples", "4", *more]
-
-
 def fields(text: str) -> dict[str, str]:
     lines = (line.split("  ", 1) for line in text.splitlines())
     return {name: value.strip() for name, value in lines}
@@ -42,16 +32,16 @@ def fields(text: str) -> dict[str, str]:
 def test_a_dry_run_asks_nothing_and_prints_what_it_would_take(
     tmp_path: Path, server: Server
 ) -> None:
-    result = run(*command(tmp_path, server, "--dry-run", *MAX, *PRICES))
+    result = run(*record_command(tmp_path, server.url, "--dry-run", *MAX, *PRICES, n=8))
     assert result.exit_code == 0, result.output
     assert not server.requests
     assert not (tmp_path / "r.jsonl").exists()
     assert fields(result.stdout) == {
         "questions to ask": "8",
         "requests": "16 (2 a question)",
-        "tokens read": "about 160 (characters / 4)",
+        "tokens read": "about 16 (characters / 4)",
         "tokens written": "at most 400",
-        "money": "at most about 0.001760, none of it cached",
+        "money": "at most about 0.001616, none of it cached",
     }
 
 
@@ -59,7 +49,7 @@ def test_a_dry_run_without_limit_and_prices_says_what_it_does_not_know(
     tmp_path: Path, server: Server
 ) -> None:
     for known in (MAX, PRICES):
-        found = fields(run(*command(tmp_path, server, "--dry-run", *known)).stdout)
+        found = fields(run(*record_command(tmp_path, server.url, "--dry-run", *known)).stdout)
         assert found["money"] == "unknown without --max-tokens and --prices"
 
 
@@ -73,7 +63,7 @@ def test_a_dry_run_without_limit_and_prices_says_what_it_does_not_know(
 def test_a_dry_run_counts_what_a_run_requests(
     tmp_path: Path, server: Server, options: tuple[str, ...], requests: int
 ) -> None:
-    arguments = command(tmp_path, server, *options, *MAX, n=1)
+    arguments = record_command(tmp_path, server.url, *options, *MAX, n=1)
     planned = fields(run(*arguments, "--dry-run").stdout)
     assert planned["requests"] == f"{requests} ({requests} a question)"
     assert run(*arguments).exit_code == 0
@@ -86,8 +76,10 @@ def test_a_dry_run_counts_what_a_run_requests(
 def test_a_limit_of_requests_is_kept_and_gone_on_from(
     tmp_path: Path, server: Server, concurrency: str
 ) -> None:
-    arguments = command(
-        tmp_path, server, "--max-requests", "5", "--max-concurrency", concurrency
+    arguments = record_command(
+        *(tmp_path, server.url, "--max-requests", "5"),
+        *("--max-concurrency", concurrency),
+        n=8,
     )
     first = run(*arguments)
     assert first.exit_code == 1
@@ -98,7 +90,7 @@ def test_a_limit_of_requests_is_kept_and_gone_on_from(
     rows = (tmp_path / "r.jsonl").read_text().splitlines()
     assert len(rows) == 2
     assert not (tmp_path / "r.failed.jsonl").exists()
-    second = apart(*map(str, arguments))
+    second = apart(*arguments)
     assert second.returncode == 1, second.stderr
     assert "2 recorded, 2 already there, 0 failed" in second.stderr
     assert len(server.requests) == 8
@@ -107,7 +99,7 @@ def test_a_limit_of_requests_is_kept_and_gone_on_from(
 def test_a_limit_of_requests_holds_where_a_server_ignores_n(tmp_path: Path) -> None:
     with Server(always("Paris", choices=1)) as server:
         limits = ("--max-requests", "6", "--max-concurrency", "1")
-        result = run(*command(tmp_path, server, *limits, n=4))
+        result = run(*record_command(tmp_path, server.url, *limits, n=4))
     assert result.exit_code == 1
     assert "1 recorded, 0 already there, 0 failed; 5 requests" in result.stderr
     assert "stopped at the limit of 6 requests" in result.stderr
@@ -117,7 +109,7 @@ def test_pace_and_money_are_shown_while_it_runs(
     tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(recording, "SECONDS_BETWEEN_LINES", 0.0)
-    result = run(*command(tmp_path, server, *PRICES, n=2))
+    result = run(*record_command(tmp_path, server.url, *PRICES, n=2))
     assert result.exit_code == 0, result.output
     first, _, last = result.stderr.splitlines()
     assert "1 recorded, 0 already there, 0 failed; " in first
@@ -133,11 +125,11 @@ def test_what_failed_and_why_is_said_at_the_end(tmp_path: Path) -> None:
     statuses = {"1": 400, "2": 400, "3": 403}
 
     def script(asked: Asked) -> Answer:
-        last = asked.body["messages"][-1]["content"][-1]
+        last = asked.body["messages"][-1]["content"][0]
         return Answer(texts=["Paris"] * asked.n, status=statuses.get(last, 200))
 
     with Server(script) as server:
-        result = run(*command(tmp_path, server, "--max-concurrency", "1", n=4))
+        result = run(*record_command(tmp_path, server.url, "--max-concurrency", "1", n=4))
     assert result.exit_code == 1
     assert "1 recorded, 0 already there, 3 failed" in result.stderr
     assert re.search(r"2 failed: \w+Error: Error code: 400", result.stderr)

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from snne_guard.evaluation import Recording
-from snne_guard.evaluation.label import answer_digest, labels_path
+from snne_guard.evaluation.jsonl import beside
+from snne_guard.evaluation.recordings import answer_digest
 
 PROJECT = Path(__file__).parents[2]
 EXAMPLE = PROJECT / "examples" / "calibration" / "recording.jsonl"
@@ -71,4 +72,4 @@ def write_labels(path: Path, label: int, rows: list[Recording]) -> None:
     lines: list[dict[str, Any]] = [
         {"id": row.id, "label": label, "answer": answer_digest(row)} for row in rows
     ]
-    write_jsonl(labels_path(path), lines)
+    write_jsonl(beside(path, "labels"), lines)

@@ -83,7 +83,6 @@ def test_few_or_one_sided_labels_give_no_probability() -> None:
 @pytest.mark.parametrize(
     ("fields", "told"),
     [
-        ({"question": "Who  won?"}, "119 questions were asked before"),
         ({"settings": None}, "do not name their model"),
         ({"drawn": {"models": ["m-1", "m-2"]}}, r"several models replied \(m-1, m-2\)"),
     ],

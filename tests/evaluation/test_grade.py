@@ -7,11 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from snne_guard.errors import InputError
 from snne_guard.evaluation import (
     GRADERS,
     Grade,
-    ReferenceGrader,
     graded,
     numeric_match,
     resolve_grader,
@@ -21,7 +19,7 @@ from snne_guard.evaluation.grade import (
     contains,
     is_abstention,
 )
-from snne_guard.evaluation.numeric import final_number
+from snne_guard.evaluation.grade import final_number
 from tests.evaluation.support import VECTORS, recording
 
 LONG = "x1 x2 x3 x4 x5 x6"
@@ -98,9 +96,6 @@ def test_contains_wants_whole_words_in_a_row() -> None:
     ("first", "second", "same"),
     [
         ("$18", "18 apples", True),
-        ("1.5e6", "1.5 x 10^6", True),
-        ("1.5e6", "1.5 \u00d7 10^6", True),
-        ("(-5)", "-$5", True),
         ("18%", "18", True),
         ("0.333333333", "1/3", True),
         (r"\boxed{\frac{3}{4}}", "0.75", True),
@@ -133,7 +128,6 @@ def test_numbers_that_are_none() -> None:
         "1/",
         "answer is ",
         "\\frac{1}",
-        "10^",
     ],
 )
 def test_numbers_are_read_in_linear_time(text: str) -> None:
@@ -178,10 +172,3 @@ def test_labels_go_before_a_grader() -> None:
         Grade(quality=0.0, correct=0, grader="label"),
         Grade(quality=1.0, correct=1, grader="squad_f1"),
     ]
-
-
-@pytest.mark.parametrize("quality", [-0.1, 1.1, float("nan")])
-def test_a_quality_outside_of_zero_to_one_is_refused(quality: float) -> None:
-    bad = ReferenceGrader(name="mine", measure=lambda _a, _b: quality)
-    with pytest.raises(InputError, match=r"quality in .* 'mine'"):
-        bad([recording(answers=["x"])])

@@ -154,13 +154,10 @@ def test_the_score_is_the_public_one() -> None:
 
 
 def test_views_of_the_users_own_are_recipes_by_their_names() -> None:
-    settings = {"views": ["plain", "as a [child]"]}
-    found = compared(third(1, settings=settings, drawn={}))
-    assert recipe(found, "as a [child]").auroc.value == 1.0
     theirs = {"views": ["mine", "yours"]}
-    only_theirs = compared(third(1, settings=theirs) + third(2, settings=theirs))
-    assert {known.name for known in only_theirs.recipes} >= {"mine", "yours", "views"}
-    assert only_theirs.at_equal_calls is None  # nothing to compare them with
+    found = compared(third(1, settings=theirs) + third(2, settings=theirs))
+    assert {known.name for known in found.recipes} >= {"mine", "yours", "views"}
+    assert found.at_equal_calls is None  # nothing to compare them with
 
 
 @pytest.mark.parametrize(
@@ -190,16 +187,11 @@ def test_a_check_that_says_nothing_counts_as_half() -> None:
 
 
 def test_requests_that_are_not_recorded_cost_nobody_knows_what() -> None:
-    for drawn in (
-        {"draws": 5},
-        {"draws": [{"role": "king"}]},
-        {"draws": DRAWS[:2]},
-    ):
-        first, *others = third(1)
-        rows = [Recording.from_dict(first.to_dict() | {"drawn": drawn}), *others]
-        found = recipe(compared(rows), "reasoning")
-        assert found.cost is None
-        assert found.auroc.value == 1.0
+    first, *others = third(1)
+    part = Recording.from_dict(first.to_dict() | {"drawn": {"draws": DRAWS[:2]}})
+    found = recipe(compared([part, *others]), "reasoning")
+    assert found.cost is None
+    assert found.auroc.value == 1.0
     unpriced = recipe(compared(third(1), prices=None), "plain").cost
     assert unpriced is not None
     assert (unpriced.money, unpriced.calls, unpriced.lower_bound) == (None, 8, False)
@@ -254,11 +246,13 @@ def test_the_best_is_chosen_on_one_third_and_measured_on_another() -> None:
     assert at_equal_calls is not None
     assert (at_equal_calls.name, at_equal_calls.calls) == ("reasoning", 3)
     assert at_equal_calls.auroc.value == 0.5
+    assert at_equal_calls.gain is not None
     assert at_equal_calls.gain.value == -0.5
     assert at_equal_calls.gain.low <= -0.5 <= at_equal_calls.gain.high
     # Samples that reason cost more than plain ones, a check in place of one less.
     assert at_equal_money is not None
     assert (at_equal_money.name, at_equal_money.calls) == ("plain + check", 3)
+    assert at_equal_money.gain is not None
     assert at_equal_money.gain.value == at_equal_money.auroc.value - 1.0
 
 
@@ -268,10 +262,9 @@ def test_without_prices_nothing_is_compared_at_equal_money() -> None:
     assert found.at_equal_money is None
 
 
-@pytest.mark.parametrize("one_sided", [1, 2])
-def test_both_thirds_need_right_and_wrong_answers(one_sided: int) -> None:
+def test_both_thirds_need_right_and_wrong_answers() -> None:
     rows = [
-        Recording.from_dict(row.to_dict() | {"label": 1}) if part == one_sided else row
+        Recording.from_dict(row.to_dict() | {"label": 1}) if part == 2 else row
         for part in (1, 2, 3)
         for row in third(part)
     ]

@@ -288,8 +288,9 @@ def test_where_nothing_can_be_scored_the_reasons_are_told() -> None:
         score_recordings([row(drawn={"finish_reasons": ["stop"]})])
     with pytest.raises(InputError, match=r"record --self-check"):
         score_recordings([row(self_check=0.5)], self_check=SelfCheck())
-    with pytest.raises(InputError, match="temperature to be a number, got 'warm'"):
-        score_recordings([row(settings={"temperature": "warm"})])
+    for fields in ({"settings": {"temperature": "warm"}}, {"drawn": {"draws": 5}}):
+        with pytest.raises(InputError, match="recording '0': (temperature|draws): "):
+            score_recordings([row(**fields)])
 
 
 def test_a_similarity_that_fails_ends_it_and_tells_no_text() -> None:

@@ -5,25 +5,17 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from snne_guard.evaluation import (
-    Grade,
-    Recording,
-    evaluate,
-    graded,
-    read_labelled,
-)
-from snne_guard.evaluation.calibrate import calibrate
-from tests.evaluation.support import recording, write_jsonl
+from snne_guard.evaluation import Grade, Recording, graded
+from tests.evaluation.support import recording
 
 
-def rows(n: int = 200) -> Iterator[Recording]:
+def rows(n: int) -> Iterator[Recording]:
     rng = np.random.default_rng(3)
     for number in range(n):
         right = rng.random() < 0.7
@@ -36,29 +28,6 @@ def rows(n: int = 200) -> Iterator[Recording]:
             label=int(right),
             self_check=0.9 if right else 0.3,
         )
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return write_jsonl(tmp_path / "r.jsonl", [row.to_dict() for row in rows()])
-
-
-def evaluated(recordings: object) -> object:
-    found = evaluate(recordings, methods="snne", calls=3, draws=5)  # type: ignore[arg-type]
-    assert found.recipes is not None
-    return found.to_dict()
-
-
-def calibrated(recordings: object) -> object:
-    made = calibrate(recordings, error_rate=0.2).calibration  # type: ignore[arg-type]
-    return replace(made, created="")
-
-
-@pytest.mark.parametrize("use", [evaluated, calibrated])
-def test_a_file_a_list_and_an_iterator_give_the_same(
-    path: Path, use: Callable[[object], object]
-) -> None:
-    assert use(read_labelled(path)) == use([*rows()]) == use(rows())
 
 
 def test_many_recordings_are_graded_a_few_at_a_time() -> None:
