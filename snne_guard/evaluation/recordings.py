@@ -132,7 +132,7 @@ class Question:
     Example:
         >>> question = Question.from_dict({"question": "Capital of France?"})
         >>> question.id, question.prompt
-        ('q-86de8525172ae71e', 'Capital of France?')
+        ('q-f6b06248ab5c4909', 'Capital of France?')
     """
 
     id: _Id

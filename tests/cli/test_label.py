@@ -19,7 +19,7 @@ ROWS: list[dict[str, Any]] = [
     }
     for name in "ijc"
 ]
-ORDER = ["c", "i", "j"]
+ORDER = ["j", "c", "i"]
 
 
 @pytest.fixture
@@ -43,32 +43,28 @@ def test_one_key_an_answer(recording: Path) -> None:
     found = run("label", recording, keys="r\nw\ns\n")
     assert found.exit_code == 0, found.output
     assert shown(found.stdout) == ORDER
-    assert labels(recording) == {"c": 1, "i": 0}
+    for part in ("question j", "reference j", "answer j"):
+        assert part in found.stdout
+    assert "sample" not in found.stdout
+    assert labels(recording) == {"j": 1, "c": 0}
     for count in ("right        1", "wrong        1", "left         1"):
         assert count in found.stdout
     assert recording.read_bytes() == before
-
-
-def test_what_is_shown_is_what_a_grader_needs(recording: Path) -> None:
-    found = run("label", recording, keys="q\n")
-    for part in ("question c", "reference c", "answer c"):
-        assert part in found.stdout
-    assert "sample" not in found.stdout
 
 
 def test_the_same_command_goes_on(recording: Path) -> None:
     assert shown(run("label", recording, keys="r\nq\n").stdout) == ORDER[:2]
     again = run("label", recording, keys="w\nw\n")
     assert shown(again.stdout) == ORDER[1:]
-    assert labels(recording) == {"c": 1, "i": 0, "j": 0}
+    assert labels(recording) == {"j": 1, "c": 0, "i": 0}
     assert shown(run("label", recording).stdout) == []
 
 
 def test_back_replaces_a_label(recording: Path) -> None:
     found = run("label", recording, keys="b\nr\nb\nw\nq\n")
-    assert shown(found.stdout) == ["c", "c", "i", "c", "i"]
+    assert shown(found.stdout) == ["j", "j", "c", "j", "c"]
     assert "Label      right" in found.stdout
-    assert labels(recording) == {"c": 0}
+    assert labels(recording) == {"j": 0}
 
 
 def test_an_interrupt_keeps_what_was_said(
@@ -83,7 +79,7 @@ def test_an_interrupt_keeps_what_was_said(
 
     monkeypatch.setattr("snne_guard.cli.label.Prompt.ask", ask)
     assert run("label", recording).exit_code == 0
-    assert labels(recording) == {"c": 1}
+    assert labels(recording) == {"j": 1}
 
 
 def test_escape_sequences_do_nothing(tmp_path: Path) -> None:

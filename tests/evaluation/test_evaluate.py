@@ -1,14 +1,26 @@
 from __future__ import annotations
 
+import gc
+import json
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 
 from snne_guard.errors import ConfigurationError, InputError, ScoringError
-from snne_guard.evaluation import Grade, Recording, auarc, auroc, evaluate, prr
+from snne_guard.evaluation import (
+    Grade,
+    Recording,
+    auarc,
+    auroc,
+    evaluate,
+    prr,
+    read_recordings,
+)
+from snne_guard.evaluation.calibrate import calibrate
 from snne_guard.scorers import METHODS, Method, score
 from snne_guard.similarity import rouge_l
 from snne_guard.types import FloatArray
@@ -291,3 +303,21 @@ def test_a_model_that_fails_ends_the_evaluation() -> None:
 
     with pytest.raises(ScoringError):
         evaluate(rows(), methods=["snne"], similarity=compare)
+
+
+@pytest.mark.parametrize(
+    "use",
+    [partial(evaluate, methods="snne", draws=1), partial(calibrate, error_rate=0.5)],
+)
+def test_recordings_that_do_not_fit_in_memory_are_read_one_by_one(use: Any) -> None:
+    held: list[int] = []
+
+    def compare(texts: Sequence[str], /, *, question: str | None = None) -> FloatArray:
+        if question == "question 299?":
+            held.append(sum(isinstance(one, Recording) for one in gc.get_objects()))
+        return rouge_l(texts, question=question)
+
+    lines = [json.dumps(row.to_dict()).encode() for row in rows(300)]
+    before = sum(isinstance(one, Recording) for one in gc.get_objects())
+    use(read_recordings(lines), similarity=compare)
+    assert held[0] - before <= 64  # as many as are graded at once

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -10,16 +11,13 @@ from hypothesis import strategies as st
 from snne_guard.evaluation import (
     GRADERS,
     Grade,
+    Recording,
     graded,
     numeric_match,
     resolve_grader,
     squad_f1,
 )
-from snne_guard.evaluation.grade import (
-    contains,
-    is_abstention,
-)
-from snne_guard.evaluation.grade import final_number
+from snne_guard.evaluation.grade import contains, final_number, is_abstention
 from tests.evaluation.support import VECTORS, recording
 
 LONG = "x1 x2 x3 x4 x5 x6"
@@ -172,3 +170,20 @@ def test_labels_go_before_a_grader() -> None:
         Grade(quality=0.0, correct=0, grader="label"),
         Grade(quality=1.0, correct=1, grader="squad_f1"),
     ]
+
+
+def test_many_recordings_are_graded_a_few_at_a_time() -> None:
+    calls: list[int] = []
+
+    def grader(recordings: Sequence[Recording], /) -> list[Grade | None]:
+        calls.append(len(recordings))
+        return [Grade(quality=0.5, correct=None, grader=row.id) for row in recordings]
+
+    made = [recording(id=n, label=1 if n % 5 == 0 else None) for n in range(301)]
+    pairs = [*graded(iter(made), grader)]
+    assert [row for row, _ in pairs] == made
+    assert [grade and grade.grader for _, grade in pairs] == [
+        "label" if n % 5 == 0 else str(n) for n in range(301)
+    ]
+    assert sum(calls) == 240
+    assert max(calls) <= 64

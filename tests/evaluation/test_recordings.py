@@ -74,8 +74,6 @@ def test_unknown_fields_pass_through_untouched(extra: dict[str, object]) -> None
         (b"[" * 100_000, "expected a plain JSON object, got a RecursionError"),
         (b'{"id": "1"}', "question: Field required"),
         (line(id=""), "id: String should have at least 1 character"),
-        (line(question=3), "question: Input should be a valid string"),
-        (line(samples="abc"), "samples: Input should be a list"),
         (line(samples=["a", None]), r"samples.1: Input should be a valid string"),
         (line(samples=["\ud800"]), "samples.0: "),
         (line(label=2), "label: Input should be less than or equal to 1"),
@@ -110,7 +108,7 @@ def test_an_id_that_comes_twice_is_refused() -> None:
 
 def test_questions_get_an_id_from_question_and_context() -> None:
     plain = Question.from_dict({"question": "Capital of France?"})
-    assert plain.id == "q-86de8525172ae71e"
+    assert plain.id == "q-f6b06248ab5c4909"
     other = Question.from_dict({"question": "Capital of France?", "context": "x"})
     assert other.id != plain.id
     assert other.prompt == "Context: x\n\nQuestion: Capital of France?"

@@ -176,14 +176,10 @@ LIKELY = [-0.1, -0.1]
         ({"samples": ["Paris", "", "Lyon"]}, {}, "unreadable_samples"),
         ({"drawn": {"finish_reasons": ["stop", "stop", "length", "stop"]}}, {},
          "truncated_samples"),
-        ({"drawn": {"finish_reasons": ["stop", "stop", "safety", "stop"]}}, {},
-         "refused_samples"),
         ({"drawn": {"kinds": [None, "refused", None, None]}}, {}, "refused_samples"),
         ({"drawn": {"kinds": [None, None, "tool_calls", None]}}, {},
          "tool_call_samples"),
         ({"drawn": {"kinds": ["tool_calls"] * 4}}, {}, "tool_calls"),
-        ({"drawn": {"kinds": [None, None, "unreadable", None]}}, {},
-         "unreadable_samples"),
         ({}, {"method": "wsnne"}, "logprobs_missing"),
     ],
 )  # fmt: skip
@@ -196,12 +192,6 @@ def test_what_a_guard_could_not_accept_has_no_score(
     assert math.isfinite(found.uncertainty[0])
     assert math.isinf(found.uncertainty[1])
     assert found.unscored == {why: 1}
-
-
-def test_an_answer_that_was_cut_off_is_compared_as_it_is() -> None:
-    drawn = {"finish_reasons": ["length", "stop", "stop", None]}
-    found = score_recordings([row(drawn=drawn)])
-    assert math.isfinite(found.uncertainty[0])
 
 
 def test_samples_that_agree_too_well_are_suspect_where_a_guard_would_see_it() -> None:
@@ -267,7 +257,6 @@ def test_recordings_must_be_drawn_in_one_way(
         ({"model": "k"}, "expected the recorded model 'm', got 'k'"),
         ({"n": 1}, "expected n to be a whole number of at least 2, got 1"),
         ({"n": 2, "self_check": SelfCheck()}, "at least 3, got 2"),
-        ({"method": "best"}, "'best'"),
     ],
 )
 def test_options_that_make_no_sense_are_refused(
