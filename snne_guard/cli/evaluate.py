@@ -95,7 +95,9 @@ def evaluate(
     if html is not None:  # a missing package ends it before anything is computed
         from snne_guard.evaluation.chart import risk_chart
     files = [*dict.fromkeys(files)]
-    check_outputs([*files, *(beside(path, "labels") for path in files)], json_file, html)
+    check_outputs(
+        [*files, *(beside(path, "labels") for path in files)], json_file, html
+    )
     judge = named_grader(grader, base_url=base_url)
     evaluations: list[Evaluation] = []
     for file in files:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Sequence
 
 from rich.table import Table
 from rich.text import Text
@@ -81,19 +81,19 @@ def cost_in_words(cost: Cost) -> str:
     )
 
 
-def _fold(assessment: Assessment) -> dict[str, list[int]]:
-    """Return where each text stands: the answer's first, then the others by size."""
+_Groups = Sequence[tuple[str, str, list[int]]]
+
+
+def _fold(assessment: Assessment) -> _Groups:
+    """Return letter, text and places of each text: the answer's, then others by size."""
     groups: dict[str, list[int]] = {}
     for position, text in enumerate(assessment.scored):
         groups.setdefault(_one_line(text), []).append(position)
-    first = next(iter(groups), None)
-    return dict(
-        sorted(groups.items(), key=lambda group: (group[0] != first, -len(group[1])))
+    ordered = sorted(
+        groups, key=lambda text: (0 not in groups[text], -len(groups[text]))
     )
-
-
-def _letters(groups: Mapping[str, list[int]]) -> str:
-    return _LETTERS.ljust(len(groups), _OTHERS)[: len(groups)]
+    letters = _LETTERS.ljust(len(ordered), _OTHERS)
+    return [(letters[at], text, groups[text]) for at, text in enumerate(ordered)]
 
 
 def _one_line(text: str) -> str:
@@ -129,16 +129,16 @@ def _sentences(answer: str, assessment: Assessment) -> Table:
     return table
 
 
-def _replies(assessment: Assessment, groups: Mapping[str, list[int]]) -> Table:
+def _replies(assessment: Assessment, groups: _Groups) -> Table:
     table = Table.grid(padding=(0, 1))
     table.add_column(style="bold cyan")
     table.add_column(justify="right", style="cyan")
     table.add_column(overflow="fold")
-    for letter, (text, members) in zip(_letters(groups), groups.items(), strict=True):
+    for letter, text, members in groups:
         table.add_row(letter, f"{_TIMES}{len(members)}", Text(_cut(text)))
     replies = [each for each in (assessment.answer, *assessment.samples) if each]
     texts = Counter(_one_line(each.tool_calls or each.text) for each in replies)
-    texts.subtract({text: len(members) for text, members in groups.items()})
+    texts.subtract({text: len(members) for _, text, members in groups})
     for text, times in (+texts).items():
         shown = Text(_cut(text), style="dim")
         shown.append("  (not compared)", style="yellow")
@@ -146,9 +146,8 @@ def _replies(assessment: Assessment, groups: Mapping[str, list[int]]) -> Table:
     return table
 
 
-def _heat_map(matrix: FloatArray, groups: Mapping[str, list[int]]) -> Text:
-    lettered = zip(_letters(groups), groups.values(), strict=True)
-    order = [(letter, place) for letter, members in lettered for place in members]
+def _heat_map(matrix: FloatArray, groups: _Groups) -> Text:
+    order = [(letter, place) for letter, _, members in groups for place in members]
     text = Text()
     text.append("  " + " ".join(letter for letter, _ in order) + "\n", style="cyan")
     for letter, row in order:

@@ -54,25 +54,23 @@ class Exchanges:
         self._tries: Counter[str] = Counter()  # of all requests that were made
         self._offsets: dict[str, int] = {}
         self._stream = stream
-        self._unused: Counter[str] = Counter()  # replies, by their batch
+        self._unused = 0
 
-    def take(self, batch: str, line: Mapping[str, Any], *, failures: bool) -> None:
+    def take(self, line: Mapping[str, Any], *, failures: bool) -> None:
         """Keep a line of a batch's output, one that is no success only if wanted."""
         custom_id = str(line.get("custom_id"))
         question = custom_id.partition("-")[0]
         if question not in self._wanted:
-            self._unused[batch] += question not in self._known
+            self._unused += question not in self._known
             return
         response = line.get("response") or {}
         status = int(response.get("status_code") or _NO_REPLY)
-        before = self._reply(custom_id)
-        if before["status"] == _OK:
-            self._unused[batch] += status == _OK
+        if self._reply(custom_id)["status"] == _OK:
+            self._unused += status == _OK
         elif status == _OK or failures:
             body = response.get("body") or {"error": line.get("error")}
-            reply = {"batch": batch, "status": status, "body": body}
             self._offsets[custom_id] = self._stream.seek(0, SEEK_END)
-            self._stream.write(json_line(reply))
+            self._stream.write(json_line({"status": status, "body": body}))
 
     def open(self, question_id: str, /) -> None:
         """Begin the requests of a question, from the first one on."""
@@ -110,10 +108,9 @@ class Exchanges:
         batches.add(self.missing)
         self._tries.update(line["custom_id"] for line in self.missing)
 
-    def unused(self) -> Counter[str]:
-        """Return how many replies of each batch the run does not need."""
-        unasked = self._offsets.keys() - self._tries.keys()
-        return self._unused + Counter(self._reply(each)["batch"] for each in unasked)
+    def unused(self) -> int:
+        """Return how many replies the run does not need."""
+        return self._unused + len(self._offsets.keys() - self._tries.keys())
 
 
 def replay(call: Call, sender: Sender, exchanges: Exchanges) -> Outcome | None:
@@ -168,8 +165,8 @@ def record_in_batches(
     """
     left, failures, at_limit = run.left, not run.retry_failed, run.stopped
     while left and batches.problem is None:
-        for batch, line in batches.replies():
-            exchanges.take(batch, line, failures=failures)
+        for line in batches.replies():
+            exchanges.take(line, failures=failures)
         failures = True
         waiting = []
         for question in left:
@@ -182,10 +179,10 @@ def record_in_batches(
         batches.submit()
         left = waiting
     run.stopped = batches.problem or at_limit  # failures in a row end no batch
-    for batch, count in exchanges.unused().items():
+    if unused := exchanges.unused():
         batches.tell(
-            f"{count} replies in batch {batch} were not used: the questions may have "
-            "changed, or two processes may have submitted them"
+            f"{unused} replies were not used: the questions may have changed, or two "
+            "processes may have submitted them"
         )
 
 

@@ -110,8 +110,8 @@ class BatchApi:
         self._open = [*(self._open or ()), batch]
         self._lines, self._size = [], 0
 
-    def replies(self) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Wait for the batches in flight; yield the lines of each, behind its id.
+    def replies(self) -> Iterator[dict[str, Any]]:
+        """Wait for the batches in flight; yield the lines of each.
 
         The first time, these are the batches of earlier processes.
         """
@@ -122,8 +122,7 @@ class BatchApi:
             batches = [batch for batch, tag in tags if tag.get(_RUN) == self._run]
         for batch in sorted(batches, key=lambda batch: batch.created_at):
             try:
-                for line in self._read(batch):
-                    yield batch.id, line
+                yield from self._read(batch)
             except openai.NotFoundError:
                 self.tell(
                     f"batch {batch.id} or its output is lost at the provider; what "

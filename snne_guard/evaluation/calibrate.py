@@ -169,4 +169,3 @@ def _warnings(calibration: Calibration) -> Iterator[str]:
     if len(calibration.reply_models) > 1:
         names = ", ".join(calibration.reply_models)
         yield f"several models replied ({names}); the promise is about that mixture"
-

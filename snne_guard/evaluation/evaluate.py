@@ -135,7 +135,9 @@ def evaluate(
     places, complete = _comparable(scores)
     left_out["not scored by every ranked method"] += int((~complete).sum())
     ranked = [grades[at] for at in np.flatnonzero(complete)]
-    quality, correct = _truth(ranked)
+    quality: FloatArray = np.array([grade.quality for grade in ranked])
+    verdicts = [grade.correct for grade in ranked]
+    correct = None if None in verdicts else np.array(verdicts, dtype=np.float64)
     uncertainties = {rows[at].name: scores[at, complete] for at in places}
     skipped |= {
         row.name: problems.get(row.name, "it gave no number")
@@ -279,15 +281,6 @@ def _comparable(scores: FloatArray) -> tuple[IntArray, BoolArray]:
     missing = np.isnan(scores)
     ranked = np.flatnonzero(missing.mean(axis=1) <= 1 - _ENOUGH)
     return ranked, ~missing[ranked].any(axis=0)
-
-
-def _truth(ranked: Sequence[Grade]) -> tuple[FloatArray, FloatArray | None]:
-    """Return the qualities, and right and wrong if every grade draws that line."""
-    quality = np.array([grade.quality for grade in ranked], dtype=np.float64)
-    correct = [grade.correct for grade in ranked]
-    if None in correct:
-        return quality, None
-    return quality, np.array(correct, dtype=np.float64)
 
 
 def _ranking(

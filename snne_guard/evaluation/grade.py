@@ -52,9 +52,9 @@ class Grade:
     """How good a delivered answer is, and who says so.
 
     Attributes:
-        quality: In [0, 1], 1 for the best; what PRR is computed from.
-        correct: 1 right, 0 wrong, None where the grader draws no such line; what AUROC
-            and AUARC are computed from.
+        quality: In [0, 1], 1 for the best.
+        correct: 1 right, 0 wrong; what metrics are computed from. None where the grader
+            draws no such line: then they are computed from the quality.
         grader: Name of the grader.
     """
 

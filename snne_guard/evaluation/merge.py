@@ -97,4 +97,3 @@ def merge_recordings(
         # Some of them may have been recorded since.
         wanted = [*dict.fromkeys(str(row.get("id")) for row in chain(*failed))]
     return len(ids), [*left, *(name for name in wanted if name not in ids)]
-

@@ -81,9 +81,7 @@ class JudgeGrader:
         [Grade(quality=1.0, correct=1, grader='judge')]
     """
 
-    def __init__(
-        self, generate: Callable[[str], str], *, name: str = "judge"
-    ) -> None:
+    def __init__(self, generate: Callable[[str], str], *, name: str = "judge") -> None:
         self.name = name
         self._generate = generate
         self._has_answered = False

@@ -143,18 +143,7 @@ def score_recordings(
     for row in chain([first], rows):
         check_same_settings(alike, _drawn_alike(row), name=f"recording {row.id!r}")
         models |= dict.fromkeys(how_drawn(row).models)
-        answer, samples = recorded_replies(row, views)
-        if include_answer + len(samples) < size:
-            msg = (
-                f"expected at least {size - include_answer} samples of each question, "
-                f"recording {row.id!r} has {len(samples)}. Give a smaller n"
-            )
-            raise InputError(msg)
-        samples = samples[: size - include_answer]
-        if not chosen.needs_logprobs:
-            # A guard does not ask for them then, so it cannot use them either.
-            samples = [replace(each, token_logprobs=None) for each in samples]
-        members = select_members(answer, samples, include_answer=include_answer)
+        members = _members(row, chosen, views, n=size, include_answer=include_answer)
         u = None
         why = _problem(members, chosen, n=size, temperature=settings["temperature"])
         if why is None:
@@ -341,6 +330,30 @@ def _self_check(recording: Recording, check: SelfCheck | None) -> float | None:
         )
         raise InputError(msg)
     return UNKNOWN if recording.self_check is None else recording.self_check
+
+
+def _members(
+    recording: Recording,
+    method: Method,
+    views: Sequence[str] | None,
+    *,
+    n: int,
+    include_answer: bool,
+) -> Members:
+    """Return what a guard would have compared."""
+    answer, samples = recorded_replies(recording, views)
+    needed = n - include_answer
+    if len(samples) < needed:
+        msg = (
+            f"expected at least {needed} samples of each question, recording "
+            f"{recording.id!r} has {len(samples)}. Give a smaller n"
+        )
+        raise InputError(msg)
+    samples = samples[:needed]
+    if not method.needs_logprobs:
+        # A guard does not ask for them then, so it cannot use them either.
+        samples = [replace(each, token_logprobs=None) for each in samples]
+    return select_members(answer, samples, include_answer=include_answer)
 
 
 def _problem(

@@ -184,6 +184,8 @@ class Evaluation:
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as JSON can hold it; no text of a question or answer."""
-        plain = to_json(self, inf_nan_mode="null", fallback=lambda array: array.tolist())
+        plain = to_json(
+            self, inf_nan_mode="null", fallback=lambda array: array.tolist()
+        )
         derived = {"n_ranked": len(self.ids), "accuracy": self.accuracy}
         return {**json.loads(plain), **derived}

@@ -30,7 +30,7 @@ def apart(
 
 
 def record_command(folder: Path, url: str, *more: object, n: int = 4) -> list[str]:
-    """Return a command that asks a server ``0?``, ``1?``, ...; for a file in a folder."""
+    """Return a command that records ``0?``, ``1?``, ... in a folder, from a server."""
     folder.mkdir(exist_ok=True)
     rows = [{"id": str(i), "question": f"{i}?", "answers": ["Paris"]} for i in range(n)]
     asked = write_jsonl(folder / "q.jsonl", rows)

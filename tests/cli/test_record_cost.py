@@ -49,7 +49,9 @@ def test_a_dry_run_without_limit_and_prices_says_what_it_does_not_know(
     tmp_path: Path, server: Server
 ) -> None:
     for known in (MAX, PRICES):
-        found = fields(run(*record_command(tmp_path, server.url, "--dry-run", *known)).stdout)
+        found = fields(
+            run(*record_command(tmp_path, server.url, "--dry-run", *known)).stdout
+        )
         assert found["money"] == "unknown without --max-tokens and --prices"
 
 
@@ -129,7 +131,9 @@ def test_what_failed_and_why_is_said_at_the_end(tmp_path: Path) -> None:
         return Answer(texts=["Paris"] * asked.n, status=statuses.get(last, 200))
 
     with Server(script) as server:
-        result = run(*record_command(tmp_path, server.url, "--max-concurrency", "1", n=4))
+        result = run(
+            *record_command(tmp_path, server.url, "--max-concurrency", "1", n=4)
+        )
     assert result.exit_code == 1
     assert "1 recorded, 0 already there, 3 failed" in result.stderr
     assert re.search(r"2 failed: \w+Error: Error code: 400", result.stderr)

@@ -278,7 +278,7 @@ def test_where_nothing_can_be_scored_the_reasons_are_told() -> None:
     with pytest.raises(InputError, match=r"record --self-check"):
         score_recordings([row(self_check=0.5)], self_check=SelfCheck())
     for fields in ({"settings": {"temperature": "warm"}}, {"drawn": {"draws": 5}}):
-        with pytest.raises(InputError, match="recording '0': (temperature|draws): "):
+        with pytest.raises(InputError, match=r"recording '0': (temperature|draws): "):
             score_recordings([row(**fields)])
 
 
