@@ -104,6 +104,11 @@ class Recording:
             raise InputError(msg)
         return recording
 
+    @property
+    def prompt(self) -> str | None:
+        """What the model was asked; None where there was no question."""
+        return None if self.question is None else _prompt(self.question, self.context)
+
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON object that ``from_dict`` reads; unknown fields stay out."""
         names = [each.name for each in fields(self) if each.name != "extra"]
@@ -159,9 +164,11 @@ class Question:
     @property
     def prompt(self) -> str:
         """What the model is asked: the question, below its context if it has one."""
-        if not self.context:
-            return self.question
-        return f"Context: {self.context}\n\nQuestion: {self.question}"
+        return _prompt(self.question, self.context)
+
+
+def _prompt(question: str, context: str | None) -> str:
+    return f"Context: {context}\n\nQuestion: {question}" if context else question
 
 
 _RECORDING = TypeAdapter(Recording)

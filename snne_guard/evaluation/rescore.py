@@ -15,15 +15,10 @@ from pydantic import Field, TypeAdapter
 
 from snne_guard.checks import check_whole
 from snne_guard.decision.calibration import ANSWER_SETTINGS
-from snne_guard.errors import (
-    ConfigurationError,
-    InputError,
-    ScoringError,
-    SnneGuardError,
-)
+from snne_guard.errors import InputError, ScoringError, SnneGuardError
 from snne_guard.evaluation.jsonl import checked
 from snne_guard.evaluation.record import check_same_settings
-from snne_guard.evaluation.recordings import Question, Recording
+from snne_guard.evaluation.recordings import Recording
 from snne_guard.sampling.members import Members, agree_suspiciously, select_members
 from snne_guard.sampling.reading import is_complete, is_refused
 from snne_guard.scorers import Method, resolve_method, score_members
@@ -151,7 +146,7 @@ def score_recordings(
                 u = score(
                     members.texts,
                     token_logprobs=members.token_logprobs,
-                    question=row.question if bare_question else _prompt(row),
+                    question=row.question if bare_question else row.prompt,
                     p_correct=_self_check(row, self_check),
                 ).uncertainty
             except SnneGuardError:
@@ -194,24 +189,16 @@ def score_recordings(
 class HowDrawn:
     """What a recording says about its draws, besides what was asked and replied.
 
-    Attributes:
-        temperature: Of the samples.
-        views: Of the samples, which take them in turn; empty without views.
-        models: Names of the model that the replies carried.
-        reasons: What was unusual, as reason codes.
-        finish_reasons: Why each reply ended, the answer first; None where unknown.
-        kinds: What each reply is, the answer first; None where it is plain text.
-        draws: What each request took.
-        shard: The part of the questions that this one is in, such as ``"3/16"``.
+    A list of each reply has the answer first, and None where nothing is known.
     """
 
-    temperature: float = 1.0
-    views: tuple[str, ...] = ()
-    models: tuple[str, ...] = ()
-    reasons: tuple[str, ...] = ()
-    finish_reasons: tuple[str | None, ...] | None = None
-    kinds: tuple[str | None, ...] | None = None
-    draws: tuple[DrawCost, ...] = ()
+    temperature: float = 1.0  # of the samples
+    views: tuple[str, ...] = ()  # which the samples take in turn
+    models: tuple[str, ...] = ()  # as the replies named theirs
+    reasons: tuple[str, ...] = ()  # what was unusual
+    finish_reasons: tuple[str | None, ...] | None = None  # of each reply
+    kinds: tuple[str | None, ...] | None = None  # of each reply that is no plain text
+    draws: tuple[DrawCost, ...] = ()  # what each request took
     shard: Annotated[str, Field(pattern=_SHARD)] | None = None
 
 
@@ -295,10 +282,6 @@ def _settings(
 ) -> dict[str, Any]:
     """Return the settings of a guard that draws like this."""
     settings, drawn = recording.settings or {}, how_drawn(recording)
-    recorded = settings.get("model")
-    if model is not None and recorded not in {None, model}:
-        msg = f"expected the recorded model {recorded!r}, got {model!r}"
-        raise ConfigurationError(msg)
     known = {name: settings[name] for name in ANSWER_SETTINGS if name in settings}
     recorded_views = drawn.views or (PLAIN,)
     if unknown := sorted({*(views or ())} - {*recorded_views}):
@@ -308,14 +291,8 @@ def _settings(
     taken = [v for v in recorded_views if views is None or v in views]
     if taken != [PLAIN]:
         known["views"] = taken
-    return {"model": recorded or model, "temperature": drawn.temperature, **known}
-
-
-def _prompt(row: Recording) -> str | None:
-    """Return what the model was asked, as a guard takes it for the question."""
-    if row.question is None:
-        return None
-    return Question(id=row.id, question=row.question, context=row.context).prompt
+    name = settings.get("model") or model
+    return {"model": name, "temperature": drawn.temperature, **known}
 
 
 def _self_check(recording: Recording, check: SelfCheck | None) -> float | None:

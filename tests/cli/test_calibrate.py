@@ -87,22 +87,6 @@ def test_a_coverage_needs_no_labels(tmp_path: Path, out: Path) -> None:
     assert (made.refuse, made.settings["include_answer"]) == (0.9, False)
 
 
-@pytest.mark.parametrize(
-    ("options", "told"),
-    [
-        ((), "either error_rate or coverage"),
-        (("--error-rate", 0.1, "--grader", "best"), "got 'best'"),
-    ],
-)
-def test_wrong_usage_writes_nothing(
-    recording: Path, out: Path, options: tuple[object, ...], told: str
-) -> None:
-    found = run("calibrate", recording, *options, "--out", out)
-    assert found.exit_code == 2
-    assert told in found.stderr
-    assert not out.exists()
-
-
 def test_a_part_of_the_questions_and_views_is_calibrated(
     tmp_path: Path, out: Path
 ) -> None:
