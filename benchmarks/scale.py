@@ -37,7 +37,7 @@ import numpy as np
 from benchmarks._upstream import Upstream
 from snne_guard import SNNEGuard
 from snne_guard.distributed import record_file
-from snne_guard.evaluation.record import RecordingFile, RecordingRun, record
+from snne_guard.evaluation.record import RecordingRun, record
 from snne_guard.evaluation.recordings import Question
 from snne_guard.types import Assessment
 
@@ -183,9 +183,10 @@ def recorded(n: int, n_workers: int) -> float:
 
     with TemporaryDirectory() as folder:
         path = Path(folder) / "recording.jsonl"
-        with RecordingFile(path, settings=SETTINGS) as file:
-            start = time.perf_counter()
-            run = RecordingRun(questions, file, n_samples=SAMPLES)
+        start = time.perf_counter()
+        with RecordingRun(
+            path, questions, settings=SETTINGS, n_samples=SAMPLES
+        ) as run:
             if n_workers:
                 record_file(
                     run,
@@ -195,7 +196,7 @@ def recorded(n: int, n_workers: int) -> float:
                 )
             else:
                 asyncio.run(record(run, ask, max_concurrency=IN_FLIGHT))
-            seconds = time.perf_counter() - start
+        seconds = time.perf_counter() - start
     if run.recorded != n:
         msg = f"expected {n} questions to be recorded, got {run.recorded}"
         raise RuntimeError(msg)

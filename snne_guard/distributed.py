@@ -14,7 +14,6 @@ from snne_guard.checks import check_whole
 from snne_guard.errors import MissingExtraError
 from snne_guard.evaluation.record import (
     DRAWN,
-    RecordingFile,
     RecordingRun,
     drawn_fields,
     failure,
@@ -182,7 +181,7 @@ def record_file(run: RecordingRun, **options: Any) -> None:  # noqa: ANN401 - of
     )
     rows = record(ray.data.from_arrow(table), samples=run.n_samples, **options)
     for row in rows.iter_rows():
-        drawn = _as_written(row, run.file)
+        drawn = _as_written(row, run)
         cost = Cost(**drawn["drawn"]["cost"]) if drawn else None
         run.write(left[row["id"]], drawn, cost=cost, error=row["error"])
         if run.is_down:
@@ -286,13 +285,13 @@ def _with_columns(
     return table
 
 
-def _as_written(row: Mapping[str, Any], file: RecordingFile) -> dict[str, Any]:
+def _as_written(row: Mapping[str, Any], run: RecordingRun) -> dict[str, Any]:
     """Return the ``drawn_fields`` of a row: a table has nulls for what is not there."""
     if row["main_answer"] is None:
         return {}
     fields = {name: row[name] for name in row if name in DRAWN}
-    shard = {} if file.shard is None else {"shard": file.shard}
-    return {**fields, "settings": file.settings, "drawn": {**shard, **fields["drawn"]}}
+    shard = {} if run.shard is None else {"shard": run.shard}
+    return {**fields, "settings": run.settings, "drawn": {**shard, **fields["drawn"]}}
 
 
 def _scored(table: pa.Table, **options: Any) -> pa.Table:  # noqa: ANN401 - of score

@@ -14,7 +14,7 @@ from benchmarks.paper.questions import Chosen
 from snne_guard.cli.models import chat_model
 from snne_guard.errors import InputError
 from snne_guard.evaluation import Question, squad_f1
-from snne_guard.evaluation.record import RecordingFile, RecordingRun, record
+from snne_guard.evaluation.record import RecordingRun, record
 from snne_guard.sampling.huggingface import (
     Completion,
     GenerationSettings,
@@ -95,16 +95,23 @@ def draw(
         path: The recording, which is appended to.
         **settings: How the questions were chosen, for the recording.
     """
-    with RecordingFile(path, settings=run.settings(**settings)) as file:
+    with RecordingRun(
+        path,
+        chosen.questions,
+        settings=run.settings(**settings),
+        n_samples=run.samples,
+    ) as drawing:
         if run.is_local:
-            return draw_here(run, load(run.model), chosen, file)
-        return draw_served(run, chosen, file)
+            draw_here(run, load(run.model), chosen, drawing)
+        else:
+            draw_served(run, drawing)
+    return drawing
 
 
 # -- A model that is served, or embedded -----------------------------------------------
 
 
-def draw_served(run: Run, chosen: Chosen, file: RecordingFile) -> RecordingRun:
+def draw_served(run: Run, drawing: RecordingRun) -> None:
     """Send each prompt as a user's message, to any model of the commands."""
     from snne_guard.langchain import SNNEGuard
 
@@ -129,9 +136,7 @@ def draw_served(run: Run, chosen: Chosen, file: RecordingFile) -> RecordingRun:
         answer = made.answer and replace(made.answer, text=made.answer.text.strip())
         return replace(made, answer=answer, samples=(*samples,))
 
-    drawing = RecordingRun(chosen.questions, file, n_samples=run.samples)
     asyncio.run(record(drawing, ask))
-    return drawing
 
 
 # -- A model of Hugging Face, by completion --------------------------------------------
@@ -148,15 +153,14 @@ def load(name: str) -> HuggingFaceModel:
 
 
 def draw_here(
-    run: Run, model: HuggingFaceModel, chosen: Chosen, file: RecordingFile
-) -> RecordingRun:
+    run: Run, model: HuggingFaceModel, chosen: Chosen, drawing: RecordingRun
+) -> None:
     """Continue each prompt as it is, without a chat template.
 
     Each line has also what EigenScore and pTrue need: the hidden state of the last
     token of each reply at the last layer, and how likely the model calls the answer
     true, after the examples.
     """
-    drawing = RecordingRun(chosen.questions, file, n_samples=run.samples)
     fitting: list[Question] = []
     for question in drawing.left:
         if _fits(model, question):
@@ -181,7 +185,6 @@ def draw_here(
         )
         asked = replace(question, extra=extra)
         drawing.keep(asked, made)
-    return drawing
 
 
 def _fits(model: HuggingFaceModel, question: Question) -> bool:

@@ -32,8 +32,8 @@ def record_by_batch(
 
     Args:
         guard: Stands around a ``ChatOpenAI``.
-        run: The questions, and where to write; settings, path and shard of the file
-            tell one run from another.
+        run: The questions, and where to write; settings, path and shard tell one run
+            from another.
         messages: What is said before each question.
 
     Raises:
@@ -57,8 +57,7 @@ def record_by_batch(
     if client is None:
         msg = "expected a key in OPENAI_API_KEY, but it is not set"
         raise ConfigurationError(msg)
-    file = run.file
-    tag = digest(file.settings, str(file.path.resolve()), file.shard)
+    tag = digest(run.settings, str(run.path.resolve()), run.shard)
     with TemporaryFile() as stream:
         exchanges = Exchanges(stream, run)
         http = openai.DefaultHttpxClient(transport=ReplayTransport(exchanges))

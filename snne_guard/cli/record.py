@@ -23,7 +23,7 @@ from snne_guard.cli.recording import (
 from snne_guard.cli.render import cost_in_words
 from snne_guard.distributed import record_file
 from snne_guard.errors import ConfigurationError
-from snne_guard.evaluation.record import RecordingFile, RecordingRun
+from snne_guard.evaluation.record import RecordingRun
 from snne_guard.evaluation.record import record as draw
 from snne_guard.evaluation.recordings import Question, read_questions
 from snne_guard.self_check import SelfCheck
@@ -160,12 +160,13 @@ def record(
     sampling = sample_requests(
         view_names, samples=samples, takes_n=capabilities(chat).n
     )
+    running = partial(
+        RecordingRun, settings=settings, n_samples=samples, retry_failed=retry_failed
+    )
     if dry_run:
         if output.exists():
-            with RecordingFile(output, settings=settings) as file:
-                asked = RecordingRun(
-                    asked, file, n_samples=samples, retry_failed=retry_failed
-                ).left
+            with running(output, asked) as run:
+                asked = run.left
         lines = dry_run_lines(
             ([*before, ("human", question.prompt)] for question in asked),
             sampling=sampling,
@@ -179,18 +180,15 @@ def record(
     async def ask(question: Question) -> Assessment:
         return await guard.aassess([*before, ("human", question.prompt)])
 
-    with RecordingFile(output, settings=settings, shard=shard) as file:
+    with running(
+        output,
+        asked,
+        shard=shard,
+        max_requests=max_requests,
+        requests_each=1 + len(sampling) + self_check,
+    ) as run:
         try:
-            with progress_shown() as show:
-                run = RecordingRun(
-                    asked,
-                    file,
-                    n_samples=samples,
-                    retry_failed=retry_failed,
-                    max_requests=max_requests,
-                    requests_each=1 + len(sampling) + self_check,
-                    on_done=show,
-                )
+            with progress_shown(run):
                 if batch:
                     record_by_batch(guard, run, messages=before)
                 elif ray:
@@ -205,8 +203,8 @@ def record(
         note(f"{counted(run)}; {cost_in_words(run.cost)}")
         if run.stopped:
             note(run.stopped)
-        name_failures(file)
-        complete = not (run.stopped or file.failed())
+        name_failures(run)
+        complete = not (run.stopped or run.failures())
     raise typer.Exit(0 if complete else 1)
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from rich.console import Console
 
 from snne_guard.cli.console import note
-from snne_guard.evaluation.record import RecordingFile, RecordingRun
+from snne_guard.evaluation.record import RecordingRun
 from snne_guard.self_check import SelfCheck
 from snne_guard.types import Cost, Prices
 from snne_guard.views import EXTRA_TOKENS, VIEWS, View, views_of_samples
@@ -87,12 +87,12 @@ def _tokens(messages: Sequence[Mapping[str, str]]) -> int:
 
 
 @contextmanager
-def progress_shown() -> Iterator[Callable[[RecordingRun], None]]:
-    """Yield what shows how far a run is: in place on a terminal, at times in a log."""
+def progress_shown(run: RecordingRun) -> Iterator[None]:
+    """Show how far a run is: in place on a terminal, at times in a log."""
     console = Console(stderr=True)
     start = last = time.monotonic()
 
-    def show(run: RecordingRun) -> None:
+    def show() -> None:
         nonlocal last
         now, cost = time.monotonic(), run.cost
         seconds = max(now - start, 1e-9)
@@ -108,7 +108,8 @@ def progress_shown() -> Iterator[Callable[[RecordingRun], None]]:
             note(line)
 
     with console.status("asking") as status:
-        yield show
+        run.on_done = show
+        yield
 
 
 def counted(run: RecordingRun) -> str:
@@ -116,10 +117,10 @@ def counted(run: RecordingRun) -> str:
     return f"{run.recorded} recorded, {run.known} already there, {run.failed} failed"
 
 
-def name_failures(file: RecordingFile) -> None:
+def name_failures(run: RecordingRun) -> None:
     """Say what has failed and why, equal errors together."""
-    counts = Counter(error[:_LONGEST] for error in file.failed().values())
+    counts = Counter(error[:_LONGEST] for error in run.failures().values())
     for error, count in counts.most_common(_KINDS):
         note(f"{count} failed: {error}")
     if counts:
-        note(f"what failed is in {file.failures}; --retry-failed draws it again")
+        note(f"what failed is in {run.failures_path}; --retry-failed draws it again")

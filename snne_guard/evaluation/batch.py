@@ -48,7 +48,7 @@ class Exchanges:
     def __init__(self, stream: IO[bytes], run: RecordingRun) -> None:
         self.missing: list[dict[str, Any]] = []
         self._wanted = {digest(question.id) for question in run.left}
-        self._known = {*map(digest, run.ids)}
+        self._known = {*map(digest, run.every_id)}
         self._question = ""
         self._equal: Counter[str] = Counter()
         self._tries: Counter[str] = Counter()  # of all requests that were made

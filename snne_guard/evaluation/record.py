@@ -9,9 +9,8 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 from snne_guard.errors import ConfigurationError
@@ -23,7 +22,6 @@ from snne_guard.types import Assessment, Cost, Sample
 __all__ = [
     "DRAWN",
     "Ask",
-    "RecordingFile",
     "RecordingRun",
     "check_same_settings",
     "drawn_fields",
@@ -73,21 +71,36 @@ def check_same_settings(
         raise ConfigurationError(msg)
 
 
-class RecordingFile(AppendFile):
-    """A recording that is written line by line.
+class RecordingRun(AppendFile):
+    """A run that adds to a recording: which questions are left, and how it went.
 
     Failures go to ``NAME.failed.jsonl`` beside the recording, with what was drawn for
     them.
 
     Args:
         path: The recording; it is appended to.
+        questions: What to ask. Those that the file has are passed over.
         settings: How the answers are drawn; each line has them.
+        n_samples: Samples besides the answer; a question with fewer has failed.
         shard: The part of the questions that it is for, such as ``"3/16"``; each line
             has it.
+        retry_failed: Whether to ask again what failed in an earlier run.
+        max_requests: Only so many questions are asked as need no more than these;
+            None: no limit. Where one takes more, by retries or from a server that
+            ignores ``n``, only those in flight exceed it.
+        requests_each: Requests that a question takes if none fails.
 
     Attributes:
-        ids: Of the questions that it has.
-        failures: The file of failures.
+        ids: Of the questions that the file has.
+        every_id: Those, those that failed before, and those of ``questions``.
+        left: The questions to ask.
+        known: Questions that the file had already.
+        recorded: Questions that were written.
+        failed: Questions that failed, kept aside in a file of their own.
+        cost: Requests, tokens and money of the run.
+        stopped: Why it ends early, None where it does not.
+        is_down: Whether so many questions have failed in a row that it should end.
+        on_done: Called after each question.
 
     Raises:
         ConfigurationError: The file was drawn with other settings, or another process
@@ -99,87 +112,48 @@ class RecordingFile(AppendFile):
     def __init__(
         self,
         path: str | os.PathLike[str],
+        questions: Iterable[Question],
         *,
         settings: Mapping[str, Any],
-        shard: str | None = None,
-    ) -> None:
-        super().__init__(path)
-        self.failures = beside(self.path, "failed")
-        self.settings = dict(settings)
-        self.shard = shard
-        self.ids: set[str] = set()
-        try:
-            for row in read_appended(self.path, dict):
-                if not self.ids:
-                    wanted = json.loads(json.dumps(self.settings))
-                    check_same_settings(row.get("settings"), wanted, name=self.path)
-                self.ids.add(str(row.get("id")))
-        except BaseException:
-            self.close()
-            raise
-
-    def failed(self) -> dict[str, str]:
-        """Return why questions failed that have not been recorded since, by id."""
-        failures = read_appended(self.failures, dict)
-        errors = {str(row.get("id")): str(row.get("error")) for row in failures}
-        return {name: why for name, why in errors.items() if name not in self.ids}
-
-
-class RecordingRun:
-    """A run that adds to a recording: which questions are left, and how it went.
-
-    Args:
-        questions: What to ask. Those that the file has are passed over.
-        file: Where to write.
-        n_samples: Samples besides the answer; a question with fewer has failed.
-        retry_failed: Whether to ask again what failed in an earlier run.
-        max_requests: Only so many questions are asked as need no more than these;
-            None: no limit. Where one takes more, by retries or from a server that
-            ignores ``n``, only those in flight exceed it.
-        requests_each: Requests that a question takes if none fails.
-        on_done: Called with the run after each question.
-
-    Attributes:
-        ids: Of the questions, and of those that were recorded or failed before.
-        left: The questions to ask.
-        known: Questions that the file had already.
-        recorded: Questions that were written.
-        failed: Questions that failed, kept aside in a file of their own.
-        cost: Requests, tokens and money of the run.
-        stopped: Why it ends early, None where it does not.
-        is_down: Whether so many questions have failed in a row that it should end.
-    """
-
-    def __init__(
-        self,
-        questions: Iterable[Question],
-        file: RecordingFile,
-        *,
         n_samples: int,
+        shard: str | None = None,
         retry_failed: bool = False,
         max_requests: int | None = None,
         requests_each: int = 1,
-        on_done: Callable[[RecordingRun], object] = lambda _: None,
     ) -> None:
-        self.file = file
+        super().__init__(path)
+        self.failures_path = beside(self.path, "failed")
+        self.settings = dict(settings)
         self.n_samples = n_samples
+        self.shard = shard
         self.retry_failed = retry_failed
         self.recorded = self.failed = 0
         self.cost = Cost(money=0.0)
         self.stopped: str | None = None
         self.is_down = False
+        self.on_done: Callable[[], object] = lambda: None
         self._most, self._each = max_requests, requests_each
         self._failed_in_a_row = 0
-        self._on_done = on_done
+        try:
+            self.ids = {*self._recorded()}
+            failed = self.failures()
+        except BaseException:
+            self.close()
+            raise
         questions = list(questions)
-        failed = file.failed()
-        self.ids = {*file.ids, *failed, *(question.id for question in questions)}
-        self.known = sum(question.id in file.ids for question in questions)
-        passed_over = file.ids if retry_failed else {*file.ids, *failed}
+        self.every_id = {*self.ids, *failed, *(question.id for question in questions)}
+        self.known = sum(question.id in self.ids for question in questions)
+        passed_over = self.ids if retry_failed else {*self.ids, *failed}
         self.left = [each for each in questions if each.id not in passed_over]
         if max_requests is not None and len(self.left) * requests_each > max_requests:
             self.left = self.left[: max_requests // requests_each]
             self.stopped = self._at_limit()
+
+    def failures(self) -> dict[str, str]:
+        """Return why questions failed that have not been recorded since, by id."""
+        rows = read_appended(self.failures_path, dict)
+        errors = {str(row.get("id")): str(row.get("error")) for row in rows}
+        return {name: why for name, why in errors.items() if name not in self.ids}
 
     def may_ask(self) -> bool:
         """Return whether the run goes on with one question more."""
@@ -197,8 +171,7 @@ class RecordingRun:
             question: What was asked.
             drawn: What came of it, or why nothing did.
         """
-        file = self.file
-        fields = drawn_fields(drawn, settings=file.settings, shard=file.shard)
+        fields = drawn_fields(drawn, settings=self.settings, shard=self.shard)
         cost = None if isinstance(drawn, Exception) else drawn.cost
         error = failure(drawn, n_samples=self.n_samples)
         self.write(question, fields, cost=cost, error=error)
@@ -215,19 +188,26 @@ class RecordingRun:
         row = {**_asked_fields(question), **drawn}
         self.cost += cost or Cost(money=0.0)
         if error is None:
-            self.file.append(row)
-            self.file.ids.add(question.id)
+            self.append(row)
+            self.ids.add(question.id)
             self.recorded += 1
             self._failed_in_a_row = 0
         else:
-            with AppendFile(self.file.failures) as failures:
+            with AppendFile(self.failures_path) as failures:
                 failures.append({**row, "error": error})
             self.failed += 1
             self._failed_in_a_row += 1
             if self._failed_in_a_row == _GIVING_UP:
                 self.is_down = True
                 self.stopped = f"{_GIVING_UP} questions failed in a row: {error}"
-        self._on_done(self)
+        self.on_done()
+
+    def _recorded(self) -> Iterator[str]:
+        settings = json.loads(json.dumps(self.settings))
+        for number, row in enumerate(read_appended(self.path, dict)):
+            if not number:
+                check_same_settings(row.get("settings"), settings, name=self.path)
+            yield str(row.get("id"))
 
     def _at_limit(self) -> str:
         return (

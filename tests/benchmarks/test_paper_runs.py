@@ -17,7 +17,7 @@ from benchmarks.paper.questions import Chosen
 from benchmarks.paper.tables import compare, format_table, read
 from snne_guard.errors import InputError
 from snne_guard.evaluation import Question, Recording
-from snne_guard.evaluation.record import RecordingFile
+from snne_guard.evaluation.record import RecordingRun
 
 RECORDED = Path(__file__).parents[3] / "shared" / "data" / "recorded_qwen15.jsonl"
 ASKED = [
@@ -129,8 +129,8 @@ def test_a_prompt_that_is_too_long_fails_alone(tmp_path: Path) -> None:
     run = draw.Run(data_set="aeslc", model="hf:tiny", samples=2, hidden_states=False)
     path = tmp_path / "out.jsonl"
     for expected in ((1, 0, 1), (0, 1, 0)):  # the second run finds both done
-        with RecordingFile(path, settings=run.settings()) as file:
-            tally = draw.draw_here(run, model, Chosen(questions=(*asked,)), file)
+        with RecordingRun(path, asked, settings=run.settings(), n_samples=2) as tally:
+            draw.draw_here(run, model, Chosen(questions=(*asked,)), tally)
         assert (tally.recorded, tally.known, tally.failed) == expected
     assert [row["id"] for row in rows(path)] == ["short"]
     [failed] = rows(path.with_suffix(".failed.jsonl"))

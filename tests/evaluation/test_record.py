@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from snne_guard.errors import ConfigurationError, InputError
-from snne_guard.evaluation.record import RecordingFile, RecordingRun, record
+from snne_guard.evaluation.record import RecordingRun, record
 from snne_guard.evaluation.recordings import Question, read_recordings
 from snne_guard.types import Assessment, Cost, Sample
 
@@ -53,17 +53,23 @@ def run(
     max_concurrency: int = 4,
     **options: Any,
 ) -> RecordingRun:
-    with RecordingFile(path, settings=settings or SETTINGS) as file:
-        made = RecordingRun(map(question, numbers), file, n_samples=2, **options)
+    made = RecordingRun(
+        path,
+        map(question, numbers),
+        settings=settings or SETTINGS,
+        n_samples=2,
+        **options,
+    )
+    with made:
         asyncio.run(record(made, asking, max_concurrency=max_concurrency))
-        return made
+    return made
 
 
 def test_a_line_has_what_methods_and_calibrations_need(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
     asked = question(1, answers=["x"], context="c", mine=7, samples=["old"])
-    with RecordingFile(path, settings=SETTINGS) as file:
-        asyncio.run(record(RecordingRun([asked], file, n_samples=2), ask))
+    with RecordingRun(path, [asked], settings=SETTINGS, n_samples=2) as made:
+        asyncio.run(record(made, ask))
     [row] = read_recordings(path)
     assert (row.main_answer, row.samples) == ("answer 1", ("answer 1",) * 2)
     assert (row.answers, row.context, row.settings) == (("x",), "c", SETTINGS)
@@ -124,8 +130,7 @@ def test_what_fails_is_kept_aside_with_what_was_drawn(tmp_path: Path) -> None:
     assert run(path, range(4)).recorded == 0  # passed over
     again = run(path, range(4), retry_failed=True)
     assert again.recorded == 3
-    with again.file as file:
-        assert not file.failed()
+    assert not again.failures()
 
 
 def test_a_key_that_a_provider_echoes_is_not_written(
@@ -164,21 +169,21 @@ def test_a_file_that_is_no_recording_is_left_as_it_is(tmp_path: Path) -> None:
     path = tmp_path / "notes.txt"
     path.write_text("dear diary\nand more")
     with pytest.raises(InputError, match=r"notes\.txt, line 1"):
-        RecordingFile(path, settings=SETTINGS)
+        run(path, range(1))
     assert path.read_text() == "dear diary\nand more"
 
 
 _SLOWLY = """
 import asyncio, sys
 from tests.evaluation.test_record import SETTINGS, drawn, question
-from snne_guard.evaluation.record import RecordingFile, RecordingRun, record
+from snne_guard.evaluation.record import RecordingRun, record
 
 async def ask(asked):
     await asyncio.sleep(0.02)
     return drawn("x" * 2000)
 
-with RecordingFile(sys.argv[1], settings=SETTINGS) as file:
-    run = RecordingRun(map(question, range(500)), file, n_samples=2)
+asked = map(question, range(500))
+with RecordingRun(sys.argv[1], asked, settings=SETTINGS, n_samples=2) as run:
     asyncio.run(record(run, ask))
 """
 
@@ -210,10 +215,8 @@ def test_a_file_that_cannot_be_written_ends_the_run_with_its_own_error(
     tmp_path: Path,
 ) -> None:
     async def failing(asked: Question) -> Assessment:
+        (tmp_path / "r.failed.jsonl").mkdir()
         raise ValueError(asked.id)
 
-    with RecordingFile(tmp_path / "r.jsonl", settings=SETTINGS) as file:
-        file.failures = tmp_path / "no such folder" / "r.failed.jsonl"
-        with pytest.raises(FileNotFoundError):
-            made = RecordingRun([question(1)], file, n_samples=2)
-            asyncio.run(record(made, failing))
+    with pytest.raises(IsADirectoryError):
+        run(tmp_path / "r.jsonl", range(1), failing)
