@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
+from rich.console import Console
 
 from snne_guard.cli import options
 from snne_guard.cli.batch import record_by_batch
 from snne_guard.cli.console import check_outputs, in_shard, note, source
 from snne_guard.cli.models import chat_model, messages_before
-from snne_guard.cli.recording import (
-    counted,
-    dry_run_lines,
-    name_failures,
-    progress_shown,
-    sample_requests,
-)
 from snne_guard.cli.render import cost_in_words
 from snne_guard.distributed import record_file
 from snne_guard.errors import ConfigurationError
@@ -27,15 +25,20 @@ from snne_guard.evaluation.record import RecordingRun
 from snne_guard.evaluation.record import record as draw
 from snne_guard.evaluation.recordings import Question, read_questions
 from snne_guard.self_check import SelfCheck
-from snne_guard.views import VIEWS
+from snne_guard.types import Assessment, Cost, Prices
+from snne_guard.views import EXTRA_TOKENS, VIEWS, View
 
-if TYPE_CHECKING:
-    from snne_guard.types import Assessment
-
-__all__ = ["record"]
+__all__ = ["SECONDS_BETWEEN_LINES", "record"]
 
 _INTERRUPTED = 130
 """Exit status where the user ended the run."""
+
+SECONDS_BETWEEN_LINES = 60.0
+"""How often a run that writes to a log says how far it is."""
+
+_LONGEST = 200  # characters shown of an error
+_KINDS = 5  # of errors that are shown
+_CHARACTERS = 4  # of a token, roughly
 
 
 def record(
@@ -119,7 +122,7 @@ def record(
     if batch and (ray or not model.startswith("openai:")):
         msg = "expected --model openai:NAME and no --ray with --batch openai"
         raise ConfigurationError(msg)
-    check_outputs([] if questions == "-" else [questions], output)
+    check_outputs([questions], output)
     # All are read first: a bad line must not end a run that has cost something.
     asked = list(in_shard(read_questions(source(questions)), shard))
     before = messages_before(model=model, system=system)
@@ -157,9 +160,10 @@ def record(
         "prices": options.prices_of(prices),
     }
     guard = SNNEGuard(chat, n=1 + samples + self_check, **guarding)
-    sampling = sample_requests(
-        view_names, samples=samples, takes_n=capabilities(chat).n
-    )
+    turns = guard.settings.sample_views
+    takes_n = capabilities(chat).n
+    # The view of each request for samples, and how many replies it brings.
+    sampling = [*Counter(turns).items()] if takes_n else [(view, 1) for view in turns]
     running = partial(
         RecordingRun, settings=settings, n_samples=samples, retry_failed=retry_failed
     )
@@ -167,7 +171,7 @@ def record(
         if output.exists():
             with running(output, asked) as run:
                 asked = run.left
-        lines = dry_run_lines(
+        lines = _dry_run_lines(
             ([*before, ("human", question.prompt)] for question in asked),
             sampling=sampling,
             self_check=self_check,
@@ -188,7 +192,7 @@ def record(
         requests_each=1 + len(sampling) + self_check,
     ) as run:
         try:
-            with progress_shown(run):
+            with _progress_shown(run):
                 if batch:
                     record_by_batch(guard, run, messages=before)
                 elif ray:
@@ -200,10 +204,10 @@ def record(
         except KeyboardInterrupt:
             note("interrupted; the same command goes on")
             raise typer.Exit(_INTERRUPTED) from None
-        note(f"{counted(run)}; {cost_in_words(run.cost)}")
+        note(f"{_counted(run)}; {cost_in_words(run.cost)}")
         if run.stopped:
             note(run.stopped)
-        name_failures(run)
+        _name_failures(run)
         complete = not (run.stopped or run.failures())
     raise typer.Exit(0 if complete else 1)
 
@@ -211,3 +215,81 @@ def record(
 def _unescaped(text: str) -> str:
     """Return a text as it was meant: a shell has no simple way to give a new line."""
     return text.replace("\\n", "\n").replace("\\t", "\t")
+
+
+def _dry_run_lines(
+    conversations: Iterable[Sequence[tuple[str, str]]],
+    *,
+    sampling: Sequence[tuple[View | None, int]],
+    self_check: bool,
+    max_tokens: int | None,
+    prices: Prices | None,
+) -> Iterator[str]:
+    """Yield the requests, tokens and money that conversations will take."""
+    limit, n, read = max_tokens or 0, 0, 0
+    for conversation in conversations:
+        messages = [{"role": role, "content": text} for role, text in conversation]
+        n += 1
+        asked = [view.rewritten(messages) if view else messages for view, _ in sampling]
+        if self_check:
+            asked.append([*messages, {"content": SelfCheck().prompt}])
+            read += limit
+        read += sum(map(_tokens, [messages, *asked]))
+    each = 1 + len(sampling) + self_check
+    replies = 1 + sum(replies for _, replies in sampling) + self_check
+    longer = sum(replies for view, replies in sampling if view and view.extract)
+    written = n * (replies * limit + longer * EXTRA_TOKENS)
+    yield f"questions to ask  {n}"
+    yield f"requests          {n * each} ({each} a question)"
+    yield f"tokens read       about {read} (characters / {_CHARACTERS})"
+    if max_tokens is None or prices is None:
+        yield "money             unknown without --max-tokens and --prices"
+    if max_tokens is not None:
+        yield f"tokens written    at most {written}"
+        if prices is not None:
+            money = prices.of(Cost(prompt_tokens=read, completion_tokens=written))
+            yield f"money             at most about {money:.6f}, none of it cached"
+
+
+def _tokens(messages: Sequence[Mapping[str, str]]) -> int:
+    return -(-len("\n".join(each["content"] for each in messages)) // _CHARACTERS)
+
+
+@contextmanager
+def _progress_shown(run: RecordingRun) -> Iterator[None]:
+    """Show how far a run is: in place on a terminal, at times in a log."""
+    console = Console(stderr=True)
+    start = last = time.monotonic()
+
+    def show() -> None:
+        nonlocal last
+        now, cost = time.monotonic(), run.cost
+        seconds = max(now - start, 1e-9)
+        tokens = cost.prompt_tokens + cost.completion_tokens
+        money = "" if cost.money is None else f", price {cost.money:.6f} so far"
+        line = (
+            f"{_counted(run)}; {run.recorded / seconds:.2f} questions and "
+            f"{tokens / seconds:.0f} tokens a second{money}"
+        )
+        status.update(line)
+        if not console.is_terminal and now - last >= SECONDS_BETWEEN_LINES:
+            last = now
+            note(line)
+
+    with console.status("asking") as status:
+        run.on_done = show
+        yield
+
+
+def _counted(run: RecordingRun) -> str:
+    """Return how many questions were recorded, known and failed."""
+    return f"{run.recorded} recorded, {run.known} already there, {run.failed} failed"
+
+
+def _name_failures(run: RecordingRun) -> None:
+    """Say what has failed and why, equal errors together."""
+    counts = Counter(error[:_LONGEST] for error in run.failures().values())
+    for error, count in counts.most_common(_KINDS):
+        note(f"{count} failed: {error}")
+    if counts:
+        note(f"what failed is in {run.failures_path}; --retry-failed draws it again")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from snne_guard.cli import recording
+from snne_guard.cli import record
 from tests.cli.support import apart, record_command, run
 from tests.support.openai_server import Answer, Asked, Server, always, split
 
@@ -110,7 +110,7 @@ def test_a_limit_of_requests_holds_where_a_server_ignores_n(tmp_path: Path) -> N
 def test_pace_and_money_are_shown_while_it_runs(
     tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(recording, "SECONDS_BETWEEN_LINES", 0.0)
+    monkeypatch.setattr(record, "SECONDS_BETWEEN_LINES", 0.0)
     result = run(*record_command(tmp_path, server.url, *PRICES, n=2))
     assert result.exit_code == 0, result.output
     first, _, last = result.stderr.splitlines()

@@ -188,7 +188,7 @@ def scripted(asked: Asked) -> Answer:
 def test_the_command_writes_the_same_file_on_ray(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("snne_guard.cli.recording.SECONDS_BETWEEN_LINES", 0.0)
+    monkeypatch.setattr("snne_guard.cli.record.SECONDS_BETWEEN_LINES", 0.0)
     rows = questions(12)
     rows[2]["mine"] = {"of": "another kind"}
     write_jsonl(tmp_path / "q.jsonl", rows)
