@@ -184,9 +184,7 @@ def recorded(n: int, n_workers: int) -> float:
     with TemporaryDirectory() as folder:
         path = Path(folder) / "recording.jsonl"
         start = time.perf_counter()
-        with RecordingRun(
-            path, questions, settings=SETTINGS, n_samples=SAMPLES
-        ) as run:
+        with RecordingRun(path, questions, settings=SETTINGS, n_samples=SAMPLES) as run:
             if n_workers:
                 record_file(
                     run,

@@ -85,7 +85,7 @@ _Groups = Sequence[tuple[str, str, list[int]]]
 
 
 def _fold(assessment: Assessment) -> _Groups:
-    """Return letter, text and places of each text: the answer's, then others by size."""
+    """Return letter, text and places of each text: the answer's, then the largest."""
     groups: dict[str, list[int]] = {}
     for position, text in enumerate(assessment.scored):
         groups.setdefault(_one_line(text), []).append(position)

@@ -280,7 +280,8 @@ def _comparable(scores: FloatArray) -> tuple[IntArray, BoolArray]:
     """Return the rows to rank, and which questions all of them scored."""
     missing = np.isnan(scores)
     ranked = np.flatnonzero(missing.mean(axis=1) <= 1 - _ENOUGH)
-    return ranked, ~missing[ranked].any(axis=0)
+    complete: BoolArray = np.logical_not(missing[ranked].any(axis=0))
+    return ranked, complete
 
 
 def _ranking(

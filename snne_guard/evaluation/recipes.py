@@ -127,15 +127,13 @@ class RecipeTable:
         correct, thirds = np.array(self._correct), np.array(self._thirds)
         measured = partial(bootstrap, metrics=("auroc",), draws=draws)
         figures = measured(us, correct)
-        prices = self._prices
         recipes = {
             plan.key: Recipe(
                 name=plan.name,
                 calls=plan.calls,
                 rounds=1 + plan.check,
                 auroc=figures.interval(plan.key, "auroc"),
-                cost=plan.cost
-                and replace(plan.cost, money=prices and prices.of(plan.cost)),
+                cost=_priced(plan.cost, self._prices),
             )
             for plan in self._plans
         }
@@ -223,3 +221,7 @@ def _cost(draws: Sequence[DrawCost], plan: _Plan) -> Cost | None:
         elif draw.role == "check" and plan.check:
             total += draw
     return None if any(left.values()) else total
+
+
+def _priced(cost: Cost | None, prices: Prices | None) -> Cost | None:
+    return cost and replace(cost, money=None if prices is None else prices.of(cost))

@@ -120,7 +120,8 @@ def score_recordings(
     if n is None:
         n = include_answer + len(recorded_replies(first, views)[1])
         n += self_check is not None
-    check_whole(n, what="n", least=3 if self_check else 2)
+    least = 3 if self_check else 2
+    check_whole(n, what="n, the answer included,", least=least)
     size = n - (self_check is not None)
     score = partial(
         score_members,

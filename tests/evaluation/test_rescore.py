@@ -254,7 +254,7 @@ def test_recordings_must_be_drawn_in_one_way(
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        ({"n": 1}, "expected n to be a whole number of at least 2, got 1"),
+        ({"n": 1}, "to be a whole number of at least 2, got 1"),
         ({"n": 2, "self_check": SelfCheck()}, "at least 3, got 2"),
     ],
 )
@@ -268,7 +268,7 @@ def test_options_that_make_no_sense_are_refused(
 def test_where_nothing_can_be_scored_the_reasons_are_told() -> None:
     with pytest.raises(InputError, match="guard would score it: answer_unreadable 2"):
         score_recordings([row(0, main_answer=""), row(1, main_answer="")])
-    with pytest.raises(InputError, match="at least 2 members"):
+    with pytest.raises(ConfigurationError, match="at least 2, got 1"):
         score_recordings([row(samples=[])])
     with pytest.raises(InputError, match=r"at least 3 samples .* '2' has 1"):
         score_recordings([row(1), row(2, samples=["Paris"])])
