@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import io
 import json
+from base64 import b64encode
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
@@ -17,16 +18,23 @@ from rich.text import Text
 from snne_guard.cli import options
 from snne_guard.cli.console import check_outputs, progress
 from snne_guard.cli.models import named_grader
-from snne_guard.evaluation import Evaluation, read_labelled
+from snne_guard.errors import MissingExtraError
+from snne_guard.evaluation import Evaluation, read_labelled, risk_coverage
 from snne_guard.evaluation import evaluate as evaluate_recordings
 from snne_guard.evaluation.jsonl import beside
-from snne_guard.evaluation.results import TITLES, RecipeComparison
+from snne_guard.evaluation.results import BASELINE, TITLES, RecipeComparison
 from snne_guard.files import replace_file
 from snne_guard.text import printable
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 __all__ = ["evaluate"]
 
 _WIDE = 130
+_CURVES = 5
+_LONGEST_NAME = 40
+_SMALLEST_COVERAGE = 0.05  # below it the risk hangs on a few answers
 
 _PAGE = """\
 <!DOCTYPE html>
@@ -93,7 +101,7 @@ def evaluate(
     Exit status: 0 all files were ranked; 2 wrong usage, or a file cannot be ranked.
     """
     if html is not None:  # a missing package ends it before anything is computed
-        from snne_guard.evaluation.chart import risk_chart
+        _figure()
     files = [*dict.fromkeys(files)]
     check_outputs(
         [*files, *(beside(path, "labels") for path in files)], json_file, html
@@ -123,8 +131,7 @@ def evaluate(
         figures = [evaluation.to_dict() for evaluation in evaluations]
         _write(json_file, json.dumps(figures, allow_nan=False))
     if html is not None:
-        parts = [_tables_as_html(each) + risk_chart(each) for each in evaluations]
-        _write(html, _PAGE + "".join(parts))
+        _write(html, _PAGE + "".join(map(_as_html, evaluations)))
 
 
 def _write(path: Path, text: str) -> None:
@@ -132,10 +139,47 @@ def _write(path: Path, text: str) -> None:
         stream.write(text.encode("utf-8", "replace"))
 
 
-def _tables_as_html(evaluation: Evaluation) -> str:
+def _as_html(evaluation: Evaluation) -> str:
     console = Console(record=True, file=io.StringIO(), width=_WIDE)
     _print(console, evaluation)
-    return console.export_html(code_format="<pre>{code}</pre>\n", inline_styles=True)
+    tables = console.export_html(code_format="<pre>{code}</pre>\n", inline_styles=True)
+    return tables + _risk_chart(evaluation)
+
+
+def _figure() -> Figure:
+    try:
+        from matplotlib.figure import Figure
+    except ModuleNotFoundError as error:
+        raise MissingExtraError(error.name or "matplotlib", extra="eval") from error
+    return Figure(figsize=(5, 4), layout="constrained")
+
+
+def _risk_chart(evaluation: Evaluation) -> str:
+    """Return the curves of the first method, the best others and the baseline.
+
+    It is an HTML image; empty where all answers are right, or all wrong, or neither.
+    """
+    correct = evaluation.correct
+    if correct is None or not 0 < correct.mean() < 1:
+        return ""
+    first = evaluation.rows[0].name
+    best = [row.name for row in evaluation.ranked if row.name not in {first, BASELINE}]
+    figure = _figure()
+    axes = figure.subplots()
+    axes.set_xlabel("coverage")
+    axes.set_ylabel("selective risk")
+    for name in [first, *best[: _CURVES - 2], BASELINE]:
+        coverage, risk = risk_coverage(evaluation.uncertainties[name], correct)
+        kept = coverage >= _SMALLEST_COVERAGE
+        style = ":" if name == BASELINE else "-"
+        label = printable(name[:_LONGEST_NAME])
+        axes.plot(coverage[kept], risk[kept], style, label=label)
+    for text in axes.legend(fontsize="small").get_texts():
+        text.set_parse_math(False)  # a name with a dollar sign is no formula
+    stream = io.BytesIO()
+    figure.savefig(stream, format="svg", metadata={"Date": None})
+    data = b64encode(stream.getvalue()).decode()
+    return f'<img alt="Risk and coverage" src="data:image/svg+xml;base64,{data}">\n'
 
 
 def _print(console: Console, evaluation: Evaluation) -> None:

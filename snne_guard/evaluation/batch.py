@@ -4,56 +4,75 @@ A batch is a slow way to send requests, nothing else. The call of each question 
 carried out with the replies that are there; what it asks and nothing has answered goes
 into the next batch, and then the call is carried out anew. So requests, readings and
 reasons are those of the ordinary way.
+
+Batches are those of OpenAI, by the files and batches calls of its client. Each has the
+run's id in its metadata, so the provider keeps what a killed process has submitted.
 """
 
 from __future__ import annotations
 
 import json
+import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from os import SEEK_END
-from typing import IO, TYPE_CHECKING, Any
+from tempfile import TemporaryFile
+from typing import IO, Any
+
+import httpx2
+import openai
+from openai.types import Batch
 
 from snne_guard.call import Call, Draws, Outcome, Sender
-from snne_guard.evaluation.jsonl import digest, json_line
+from snne_guard.evaluation.jsonl import digest, json_line, read_objects
 from snne_guard.evaluation.record import RecordingRun
 from snne_guard.evaluation.recordings import Question
 from snne_guard.sampling.replies import Draw, Failure, Reply
 from snne_guard.sampling.retrying import ATTEMPTS, is_transient_status
 from snne_guard.types import Assessment
 
-if TYPE_CHECKING:
-    from snne_guard.evaluation.batch_api import BatchApi
+__all__ = [
+    "FIRST_WAIT",
+    "MOST_BYTES",
+    "MOST_REQUESTS",
+    "record_in_batches",
+]
 
-__all__ = ["Exchanges", "record_in_batches", "replay"]
+Prepare = Callable[[Question], tuple[Call, Sender]]
+"""Returns the call of a question, and what sends its requests."""
 
 _OK, _NO_REPLY = 200, 504
 _NOTHING = "no batch had a reply to this request"
+_RUN = "snne_guard_run"
+_ENDED = frozenset({"completed", "expired", "cancelled", "failed"})
+_LONGEST_WAIT = 60.0
+
+FIRST_WAIT = 0.5
+"""Seconds until a batch is looked after; each wait is twice as long as the last."""
+
+MOST_REQUESTS = 50_000
+"""Of a batch, as OpenAI limits them."""
+
+MOST_BYTES = 200_000_000
+"""Of a file of requests."""
 
 
-class Exchanges:
+class _Exchanges:
     """The requests of a run, and the replies that batches have brought.
 
     The id of a request follows from its question, what it asks, and how many equal ones
     came before it, so that another process finds its reply again.
-
-    Args:
-        stream: A temporary file for the replies, which memory may not hold.
-        run: Whose questions they are about.
-
-    Attributes:
-        missing: Requests of the open question without a reply, as lines of a file.
     """
 
     def __init__(self, stream: IO[bytes], run: RecordingRun) -> None:
-        self.missing: list[dict[str, Any]] = []
+        self.missing: list[dict[str, Any]] = []  # requests of the open question
         self._wanted = {digest(question.id) for question in run.left}
         self._known = {*map(digest, run.every_id)}
         self._question = ""
         self._equal: Counter[str] = Counter()
         self._tries: Counter[str] = Counter()  # of all requests that were made
         self._offsets: dict[str, int] = {}
-        self._stream = stream
+        self._stream = stream  # of replies, which memory may not hold
         self._unused = 0
 
     def take(self, line: Mapping[str, Any], *, failures: bool) -> None:
@@ -78,12 +97,15 @@ class Exchanges:
         self._equal.clear()
         self.missing = []
 
-    def ask(self, url: str, body: Mapping[str, Any]) -> tuple[int, Any] | None:
-        """Return the status and body of the reply to a request, None without one.
+    def respond(self, request: httpx2.Request) -> httpx2.Response:
+        """Return the reply to a request, as an HTTP transport does.
 
         What failed for a moment, and what a batch did not come to, is missing until it
         was sent as often as any request is.
         """
+        # In a batch it is /v1/..., whatever address a server of one's own has.
+        name = "/chat/completions" if "/chat/" in request.url.path else "/responses"
+        url, body = f"/v1{name}", json.loads(request.read())
         content = digest(url, body)
         custom_id = f"{self._question}-{content}-{self._equal[content]}"
         self._equal[content] += 1
@@ -92,8 +114,9 @@ class Exchanges:
         if is_transient_status(reply["status"]) and tries < ATTEMPTS:
             line = {"custom_id": custom_id, "method": "POST", "url": url, "body": body}
             self.missing.append(line)
-            return None
-        return reply["status"], reply["body"]
+            msg = "the batch with the reply has not ended yet"
+            raise httpx2.TransportError(msg)
+        return httpx2.Response(reply["status"], json=reply["body"])
 
     def _reply(self, custom_id: str) -> dict[str, Any]:
         offset = self._offsets.get(custom_id)
@@ -103,7 +126,7 @@ class Exchanges:
         reply: dict[str, Any] = json.loads(self._stream.readline())
         return reply
 
-    def post(self, batches: BatchApi) -> None:
+    def post(self, batches: _Batches) -> None:
         """Put what is missing into the next batch."""
         batches.add(self.missing)
         self._tries.update(line["custom_id"] for line in self.missing)
@@ -113,14 +136,8 @@ class Exchanges:
         return self._unused + len(self._offsets.keys() - self._tries.keys())
 
 
-def replay(call: Call, sender: Sender, exchanges: Exchanges) -> Outcome | None:
-    """Carry out a call with the replies that are there; None where one is missing.
-
-    Args:
-        call: What ``guarded_call`` returned.
-        sender: Sends requests to a client that gets its replies from ``exchanges``.
-        exchanges: The replies.
-    """
+def _replay(call: Call, sender: Sender, exchanges: _Exchanges) -> Outcome | None:
+    """Carry out a call with the replies that are there; None where one is missing."""
     result: Any = None
     try:
         while True:
@@ -147,54 +164,161 @@ def _sent(sender: Sender, draw: Draw) -> Reply | Failure:
         return Failure(error=error)
 
 
+class _Batches:
+    """The batches of one run."""
+
+    def __init__(
+        self, client: openai.OpenAI, *, run: str, tell: Callable[[str], object]
+    ) -> None:
+        self.tell = tell
+        self.problem: str | None = None  # why nothing more is submitted
+        self._client, self._run = client, run
+        self._open: list[Batch] | None = None
+        self._lines: list[bytes] = []
+        self._size = 0
+        self._url = ""
+
+    def add(self, requests: Sequence[Mapping[str, Any]]) -> None:
+        """Put requests into the next batch; a full one is submitted."""
+        for request in requests if self.problem is None else ():
+            line = json_line(request)
+            full = len(self._lines) == MOST_REQUESTS
+            if full or self._size + len(line) > MOST_BYTES:
+                self.submit()
+            self._lines.append(line)
+            self._size += len(line)
+            self._url = request["url"]
+
+    def submit(self) -> None:
+        """Submit what was added."""
+        if not self._lines:
+            return
+        named = f"snne-guard-{self._run}.jsonl", b"".join(self._lines)
+        uploaded = self._client.files.create(file=named, purpose="batch")
+        # Sent once only: one that seems to have failed may have been taken.
+        once = self._client.with_options(max_retries=0)
+        endpoint: Any = self._url
+        batch = once.batches.create(
+            completion_window="24h",
+            endpoint=endpoint,
+            input_file_id=uploaded.id,
+            metadata={_RUN: self._run},
+        )
+        self.tell(f"batch {batch.id}: {len(self._lines)} requests submitted")
+        self._open = [*(self._open or ()), batch]
+        self._lines, self._size = [], 0
+
+    def replies(self) -> Iterator[dict[str, Any]]:
+        """Wait for the batches in flight; yield the lines of each.
+
+        The first time, these are the batches of earlier processes.
+        """
+        batches, self._open = self._open, []
+        if batches is None:
+            listed = self._client.batches.list(limit=100)
+            tags = ((batch, batch.metadata or {}) for batch in listed)
+            batches = [batch for batch, tag in tags if tag.get(_RUN) == self._run]
+        for batch in sorted(batches, key=lambda batch: batch.created_at):
+            try:
+                yield from self._read(batch)
+            except openai.NotFoundError:
+                self.tell(
+                    f"batch {batch.id} or its output is lost at the provider; what "
+                    "has no reply is submitted again"
+                )
+
+    def _read(self, found: Batch) -> Iterator[dict[str, Any]]:
+        batch = self._ended(found)
+        if batch.status in {"failed", "cancelled"}:
+            errors = batch.errors.data if batch.errors and batch.errors.data else []
+            why = "".join(f": {error.message}" for error in errors[:1])
+            told = f"batch {batch.id} {batch.status}{why}"
+            if found.status in _ENDED:  # known to whoever has started the command again
+                self.tell(told)
+            else:
+                self.problem = f"{told}; the same command submits the rest again"
+        for file in (batch.output_file_id, batch.error_file_id):
+            if file is not None:
+                opened = self._client.files.with_streaming_response.content(file)
+                with opened as content, TemporaryFile() as lines:
+                    lines.writelines(content.iter_bytes())
+                    lines.seek(0)
+                    yield from read_objects(lines, dict, name=f"file {file}")
+
+    def _ended(self, batch: Batch) -> Batch:
+        seconds, told = FIRST_WAIT, ""
+        while batch.status not in _ENDED:
+            counts = batch.request_counts
+            done = f", {counts.completed} of {counts.total} done" if counts else ""
+            if told != (told := f"batch {batch.id}: {batch.status}{done}"):
+                self.tell(told)
+            time.sleep(seconds)
+            seconds = min(2 * seconds, _LONGEST_WAIT)
+            batch = self._client.batches.retrieve(batch.id)
+        return batch
+
+
 def record_in_batches(
     run: RecordingRun,
-    assess: Callable[[Question], Assessment | None],
+    client: openai.OpenAI,
     *,
-    exchanges: Exchanges,
-    batches: BatchApi,
+    calls: Callable[[openai.OpenAI], Prepare],
+    tell: Callable[[str], object],
 ) -> None:
     """Draw what is left of a run in batches, until one failed or was cancelled.
 
+    The batches of an earlier process are waited for before anything is submitted.
+
     Args:
-        run: The questions, and where to write.
-        assess: Draws by ``replay``; None where replies are missing.
-        exchanges: The requests and replies.
-        batches: The batches of this run at the provider. Those of an earlier process
-            are waited for before anything is submitted.
+        run: The questions, and where to write; settings, path and shard tell one run
+            from another.
+        client: The client; its retries and settings hold.
+        calls: Another client, whose replies come from batches, to what prepares the
+            call of a question and sends it there.
+        tell: Is told how far the batches are, and what is odd about them.
+
+    Raises:
+        openai.OpenAIError: The provider failed.
     """
+    tag = digest(run.settings, str(run.path.resolve()), run.shard)
+    batches = _Batches(client, run=tag, tell=tell)
     left, failures, at_limit = run.left, not run.retry_failed, run.stopped
-    while left and batches.problem is None:
-        for line in batches.replies():
-            exchanges.take(line, failures=failures)
-        failures = True
-        waiting = []
-        for question in left:
-            drawn = _draw(question, assess, exchanges)
-            if drawn is None:
-                waiting.append(question)
-                exchanges.post(batches)
-            else:
-                run.keep(question, drawn)
-        batches.submit()
-        left = waiting
-    run.stopped = batches.problem or at_limit  # failures in a row end no batch
-    if unused := exchanges.unused():
-        batches.tell(
-            f"{unused} replies were not used: the questions may have changed, or two "
-            "processes may have submitted them"
+    with TemporaryFile() as stream:
+        exchanges = _Exchanges(stream, run)
+        http = openai.DefaultHttpxClient(
+            transport=httpx2.MockTransport(exchanges.respond)
         )
+        prepare = calls(client.with_options(http_client=http, max_retries=0))
+        while left and batches.problem is None:
+            for line in batches.replies():
+                exchanges.take(line, failures=failures)
+            failures = True
+            waiting = []
+            for question in left:
+                drawn = _draw(question, prepare, exchanges)
+                if drawn is None:
+                    waiting.append(question)
+                    exchanges.post(batches)
+                else:
+                    run.keep(question, drawn)
+            batches.submit()
+            left = waiting
+        run.stopped = batches.problem or at_limit  # failures in a row end no batch
+        if unused := exchanges.unused():
+            tell(
+                f"{unused} replies were not used: the questions may have changed, or "
+                "two processes may have submitted them"
+            )
 
 
 def _draw(
-    question: Question,
-    assess: Callable[[Question], Assessment | None],
-    exchanges: Exchanges,
+    question: Question, prepare: Prepare, exchanges: _Exchanges
 ) -> Assessment | Exception | None:
     """Return what came of a question, or why nothing did; None while it is open."""
     exchanges.open(question.id)
     try:
-        drawn: Assessment | Exception | None = assess(question)
+        outcome = _replay(*prepare(question), exchanges)
+        drawn: Assessment | Exception | None = outcome and outcome.assessed()
     except Exception as error:  # noqa: BLE001 - the next question may succeed
         drawn = error
     return None if exchanges.missing else drawn

@@ -141,7 +141,7 @@ class Question:
     """
 
     id: _Id
-    question: _Text = field(repr=False)
+    question: Annotated[str, Field(pattern=r"\S")] = field(repr=False)
     context: _Text | None = field(default=None, repr=False)
     answers: tuple[_Text, ...] | None = field(default=None, repr=False)
     extra: Mapping[str, Any] = field(default_factory=dict[str, Any], repr=False)
@@ -155,11 +155,7 @@ class Question:
         """
         if row.get("id") is None:
             row = {**row, "id": f"q-{digest(row.get('question'), row.get('context'))}"}
-        question = checked(_QUESTION, _fields(cls, row))
-        if not question.question.strip():
-            msg = "question: expected a text, got a blank one"
-            raise InputError(msg)
-        return question
+        return checked(_QUESTION, _fields(cls, row))
 
     @property
     def prompt(self) -> str:

@@ -189,7 +189,6 @@ def test_a_missing_package_is_named_before_anything_is_computed(
     recording: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    monkeypatch.delitem(sys.modules, "snne_guard.evaluation.chart", raising=False)
     found = run("evaluate", recording, "--html", tmp_path / "r.html")
     assert found.exit_code == 2
     assert "snne-guard[eval]" in found.stderr

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from snne_guard.evaluation import batch_api
+from snne_guard.evaluation import batch
 from snne_guard.self_check import SelfCheck
 from tests.cli.support import record_command, run
 from tests.support.batch_server import Batch, BatchServer, Fate
@@ -28,7 +28,7 @@ PRICES = ("--prices", "1", "4", "0.5")
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    monkeypatch.setattr(batch_api, "FIRST_WAIT", 0.01)
+    monkeypatch.setattr(batch, "FIRST_WAIT", 0.01)
 
 
 @pytest.fixture
@@ -140,11 +140,11 @@ def test_files_are_split_at_the_limits(
     tmp_path: Path, serve: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server = serve(script)
-    monkeypatch.setattr(batch_api, "MOST_REQUESTS", 3)
+    monkeypatch.setattr(batch, "MOST_REQUESTS", 3)
     assert by_batch(tmp_path / "a", server).exit_code == 0
     assert [len(batch.lines) for batch in server.batches.values()] == [3, 3, 2]
     sizes = [len(line) for line in server.files["file-0"].splitlines(keepends=True)]
-    monkeypatch.setattr(batch_api, "MOST_BYTES", 2 * max(sizes))
+    monkeypatch.setattr(batch, "MOST_BYTES", 2 * max(sizes))
     assert by_batch(tmp_path / "b", server).exit_code == 0
     assert [len(batch.lines) for batch in [*server.batches.values()][3:]] == [2] * 4
 
@@ -236,7 +236,7 @@ def test_a_batch_that_failed_or_was_cancelled_ends_the_run(
         batch.ending, batch.answered = ending, 2
 
     server = serve(script, first(spoil))
-    monkeypatch.setattr(batch_api, "MOST_REQUESTS", 4)
+    monkeypatch.setattr(batch, "MOST_REQUESTS", 4)
     result = by_batch(tmp_path, server)
     assert result.exit_code == 1
     why = ": Enqueued too much" if ending == "failed" else ""
