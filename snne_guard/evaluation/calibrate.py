@@ -161,11 +161,6 @@ def _warnings(calibration: Calibration) -> Iterator[str]:
             f"a program graded ({', '.join(programs)}): what is promised is how often "
             "it calls an answer wrong"
         )
-    if calibration.settings.get("model") is None:
-        yield (
-            "the recordings do not name their model, and a guard whose model has a "
-            "name does not start from this calibration; name it (--model)"
-        )
     if len(calibration.reply_models) > 1:
         names = ", ".join(calibration.reply_models)
         yield f"several models replied ({names}); the promise is about that mixture"

@@ -11,7 +11,6 @@ from functools import partial
 
 import numpy as np
 
-from snne_guard.checks import check_whole
 from snne_guard.evaluation.bootstrap import bootstrap
 from snne_guard.evaluation.metrics import auroc
 from snne_guard.evaluation.recordings import Recording, shard_of
@@ -66,13 +65,9 @@ class RecipeTable:
     Args:
         calls: Of the plain recipe that the best ones are compared with.
         prices: Of tokens, for the money.
-
-    Raises:
-        ConfigurationError: ``calls`` is no whole number of at least 2.
     """
 
     def __init__(self, *, calls: int = 5, prices: Prices | None = None) -> None:
-        check_whole(calls, what="calls", least=2)
         self._calls = calls
         self._prices = prices
         self._layout: tuple[tuple[str, ...], bool] | None = None

@@ -67,21 +67,6 @@ def test_back_replaces_a_label(recording: Path) -> None:
     assert labels(recording) == {"j": 0}
 
 
-def test_an_interrupt_keeps_what_was_said(
-    recording: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    replies = iter(["r"])
-
-    def ask(*_: object, **__: object) -> str:
-        for reply in replies:
-            return reply
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("snne_guard.cli.label.Prompt.ask", ask)
-    assert run("label", recording).exit_code == 0
-    assert labels(recording) == {"j": 1}
-
-
 def test_escape_sequences_do_nothing(tmp_path: Path) -> None:
     hostile = "\x1b[2J\x1b]52;c;aGk=\x07\x9b1A\u202e[bold red]x[/]"
     row = {

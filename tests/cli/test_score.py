@@ -73,11 +73,3 @@ def test_what_cannot_be_scored_is_told(tmp_path: Path) -> None:
     found = run("score", tmp_path / "r.jsonl", "--method", "perplexity")
     assert found.exit_code == 2
     assert "recording '1': expected main_logprobs" in found.stderr
-
-
-def test_the_first_bad_line_ends_a_run(tmp_path: Path) -> None:
-    path, out = write_jsonl(tmp_path / "r.jsonl", [ROWS[0], {}]), tmp_path / "out"
-    found = run("score", path, "--output", out)
-    assert found.exit_code == 2
-    assert "line 2" in found.stderr
-    assert not out.exists()

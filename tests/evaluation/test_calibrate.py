@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from pathlib import Path
 from typing import Any
 
@@ -80,16 +79,10 @@ def test_few_or_one_sided_labels_give_no_probability() -> None:
     assert all(map(math.isfinite, result.calibration.reference))
 
 
-@pytest.mark.parametrize(
-    ("fields", "told"),
-    [
-        ({"settings": None}, "do not name their model"),
-        ({"drawn": {"models": ["m-1", "m-2"]}}, r"several models replied \(m-1, m-2\)"),
-    ],
-)
-def test_a_reader_is_warned(fields: dict[str, Any], told: str) -> None:
-    [warning] = calibrate(rows(**fields), error_rate=0.1).warnings
-    assert re.search(told, warning)
+def test_a_mixture_of_models_is_told() -> None:
+    drawn = {"models": ["m-1", "m-2"]}
+    [warning] = calibrate(rows(drawn=drawn), error_rate=0.1).warnings
+    assert "several models replied (m-1, m-2)" in warning
 
 
 @pytest.mark.parametrize(
@@ -97,8 +90,6 @@ def test_a_reader_is_warned(fields: dict[str, Any], told: str) -> None:
     [
         ({}, ConfigurationError, "either error_rate or coverage"),
         ({"error_rate": 0.1, "coverage": 0.5}, ConfigurationError, "got 0.1 and 0.5"),
-        ({"error_rate": 1.0}, ConfigurationError, "alpha to be .* got 1.0"),
-        ({"error_rate": 0.1, "refuse": 2.0}, ConfigurationError, "refuse"),
         ({"error_rate": 0.1, "n": 9}, InputError, "at least 8 samples"),
     ],
 )
@@ -116,8 +107,6 @@ def test_grades_that_can_promise_nothing_are_refused() -> None:
         calibrate(rows(label=1), error_rate=0.1)
     with pytest.raises(InputError, match="got 0 without a grade"):
         calibrate([], error_rate=0.1)
-    with pytest.raises(InputError, match="got 0 without a grade"):
-        calibrate([], coverage=0.5)
     with pytest.raises(ConfigurationError, match="'rouge_l' says how good"):
         calibrate(
             rows(label=None, answers=["a"]),

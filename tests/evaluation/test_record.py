@@ -102,15 +102,6 @@ def test_a_second_run_draws_only_what_is_new(tmp_path: Path) -> None:
     assert sorted(row.id for row in read_recordings(path)) == list("01234")
 
 
-def test_a_torn_line_is_drawn_again(tmp_path: Path) -> None:
-    path = tmp_path / "r.jsonl"
-    run(path, range(2))
-    whole = path.read_bytes()
-    path.write_bytes(whole[:-10])
-    run(path, range(2))
-    assert len(list(read_recordings(path))) == 2
-
-
 def test_what_fails_is_kept_aside_with_what_was_drawn(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
 
