@@ -14,7 +14,6 @@ from snne_guard.cli.console import page
 from snne_guard.cli.models import chat_model, messages_before, provider_errors
 from snne_guard.cli.render import assessment_page
 from snne_guard.decision import Calibration
-from snne_guard.errors import ConfigurationError
 from snne_guard.types import Assessment
 
 __all__ = ["ask"]
@@ -67,9 +66,6 @@ def ask(
     """
     from snne_guard.langchain import SNNEGuard
 
-    if not question.strip():
-        msg = "the question is empty"
-        raise ConfigurationError(msg)
     stored = None if calibration is None else Calibration.load(calibration)
     bound = {} if stored is None else stored.settings
     bound = bound or (_LONG if spans and model == "embedded" else {})
@@ -110,11 +106,11 @@ def ask(
 
 def _record(question: str, assessment: Assessment) -> dict[str, Any]:
     """Return what --json prints; the answer is null where it was held back."""
-    withheld = assessment.decision == "refuse" or assessment.answer is None
-    answer, matrix = assessment.answer, assessment.matrix
+    answer = None if assessment.decision == "refuse" else assessment.answer
+    matrix = assessment.matrix
     return {
         "question": question,
-        "answer": None if withheld or answer is None else answer.text,
+        "answer": answer and answer.text,
         "snne_guard": assessment.to_metadata(),
         "samples": [sample.text for sample in assessment.samples],
         "matrix": None if matrix is None else matrix.tolist(),
