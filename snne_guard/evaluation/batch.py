@@ -318,7 +318,9 @@ def _draw(
     exchanges.open(question.id)
     try:
         outcome = _replay(*prepare(question), exchanges)
-        drawn: Assessment | Exception | None = outcome and outcome.assessed()
+        drawn: Assessment | Exception | None = (
+            None if outcome is None else outcome.assessed()
+        )
     except Exception as error:  # noqa: BLE001 - the next question may succeed
         drawn = error
     return None if exchanges.missing else drawn
