@@ -184,7 +184,8 @@ class AsyncGuarding(_Guarding):
     async def answer(self, request: ApiRequest) -> ApiObject:
         """Return the answer, or what stands in its place."""
         if request.stream_cls is not None:
-            return await AsyncGuardedStream.open(self._parts(request))
+            parts = self._parts(request)
+            return AsyncGuardedStream(await anext(parts, None), parts)
         answer, record = await self._deliver(request)
         return attach(parse(request, answer), record)
 

@@ -63,11 +63,11 @@ class AsyncGuardedStream(openai.AsyncStream[Any]):
     """A stream of a guarded client for tasks, as ``GuardedStream``.
 
     Args:
-        first: The first part, if there is one.
+        first: The first part, None if there is none.
         parts: What comes after it.
     """
 
-    def __init__(self, first: list[Any], parts: AsyncGenerator[Any]) -> None:
+    def __init__(self, first: object, parts: AsyncGenerator[Any]) -> None:
         # Neither refers to the stream, so that one that is dropped ends its requests.
         async def close() -> None:
             with suppress(RuntimeError):  # another task is reading it
@@ -80,16 +80,10 @@ class AsyncGuardedStream(openai.AsyncStream[Any]):
         """Return the stream itself, as what ``with_streaming_response`` gives does."""
         return self
 
-    @classmethod
-    async def open(cls, parts: AsyncGenerator[Any]) -> Self:
-        """Return a stream whose first part has come."""
-        first = [part for part in (await anext(parts, None),) if part is not None]
-        return cls(first, parts)
 
-
-async def _chained(first: list[Any], parts: AsyncGenerator[Any]) -> AsyncGenerator[Any]:
-    for part in first:
-        yield part
+async def _chained(first: object, parts: AsyncGenerator[Any]) -> AsyncGenerator[Any]:
+    if first is not None:
+        yield first
     async for part in parts:
         yield part
 

@@ -63,21 +63,14 @@ def test_a_lora_adapter(tiny: HuggingFaceModel) -> None:
     assert text_of(local) != text_of(tiny)
 
 
-def test_what_is_no_causal_language_model() -> None:
-    with pytest.raises(ConfigurationError, match=r"a causal language model .* got str"):
-        HuggingFaceModel("a name", TOKENIZER)
-    config = T5Config(
-        vocab_size=9, d_model=8, d_ff=8, num_layers=1, num_heads=1, d_kv=8
-    )
-    with pytest.raises(ConfigurationError, match="got T5ForConditionalGeneration"):
-        HuggingFaceModel(T5ForConditionalGeneration(config).eval(), TOKENIZER)
-
-
-def test_a_model_in_training_mode_is_refused_and_left_as_it_is() -> None:
-    model = make_model().train()
-    with pytest.raises(ConfigurationError, match=r"call model\.eval\(\) first"):
-        HuggingFaceModel(model, TOKENIZER)
-    assert model.training
+def test_what_is_no_causal_language_model_in_evaluation_mode() -> None:
+    sizes = {"d_model": 8, "d_ff": 8, "num_layers": 1, "num_heads": 1, "d_kv": 8}
+    other = T5ForConditionalGeneration(T5Config(vocab_size=9, **sizes)).eval()
+    training = make_model().train()
+    for model in ("a name", other, training):
+        with pytest.raises(ConfigurationError, match=rf"got {type(model).__name__}"):
+            HuggingFaceModel(model, TOKENIZER)
+    assert training.training
 
 
 @pytest.mark.parametrize("continuation", [" A", " Paris, of course", "\u00e9"])

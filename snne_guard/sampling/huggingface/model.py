@@ -57,7 +57,13 @@ class HuggingFaceModel:
     def __init__(
         self, model: Model, tokenizer: Tokenizer, *, max_batch_size: int = 64
     ) -> None:
-        _check_model(model)
+        unfit = getattr(getattr(model, "config", None), "is_encoder_decoder", True)
+        if unfit or model.training:  # dropout would change its replies
+            msg = (
+                "model must be a causal language model of transformers, in evaluation "
+                f"mode (model.eval()); got {type(model).__name__}"
+            )
+            raise ConfigurationError(msg)
         check_whole(max_batch_size, what="max_batch_size", least=1)
         self.name = str(model.config.name_or_path or type(model).__name__)
         self.model = model
@@ -188,21 +194,6 @@ class HuggingFaceModel:
                 f"of {window} tokens for prompt and reply"
             )
             raise InputError(msg)
-
-
-def _check_model(model: Model) -> None:
-    """Check that replies can be drawn from a model as it is."""
-    if getattr(getattr(model, "config", None), "is_encoder_decoder", True):
-        name = type(model).__name__
-        msg = f"model must be a causal language model of transformers; got {name}"
-    elif model.training:
-        msg = (
-            "the model is in training mode, in which dropout changes its replies: "
-            "call model.eval() first"
-        )
-    else:
-        return
-    raise ConfigurationError(msg)
 
 
 def _encode(tokenizer: Tokenizer, prompt: Prompt) -> tuple[int, ...]:
