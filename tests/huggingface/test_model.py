@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import peft
 import pytest
 import torch
@@ -64,7 +66,7 @@ def test_a_lora_adapter(tiny: HuggingFaceModel) -> None:
 
 
 def test_what_is_no_causal_language_model_in_evaluation_mode() -> None:
-    sizes = {"d_model": 8, "d_ff": 8, "num_layers": 1, "num_heads": 1, "d_kv": 8}
+    sizes: Any = {"d_model": 8, "d_ff": 8, "num_layers": 1, "num_heads": 1, "d_kv": 8}
     other = T5ForConditionalGeneration(T5Config(vocab_size=9, **sizes)).eval()
     training = make_model().train()
     for model in ("a name", other, training):
