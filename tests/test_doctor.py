@@ -73,6 +73,7 @@ def test_a_sound_model_can_be_trusted() -> None:
         ("ignores_n", "n", "ignored", True),
         ("refuses_n", "n", "rejected", True),
         ("no_logprobs", "logprobs", "missing", True),
+        ("no_check", "self_check", "missing", True),
     ],
 )
 def test_what_is_odd_is_named(odd: str, check: str, status: str, ok: bool) -> None:
@@ -82,19 +83,7 @@ def test_what_is_odd_is_named(odd: str, check: str, status: str, ok: bool) -> No
     assert bool(report.fixes) is not ok
 
 
-@pytest.mark.parametrize(
-    ("odd", "status", "message"),
-    [
-        ({}, "works", "P(Yes) is 0.90 for a right answer, 0.10 for a wrong one"),
-        ({"flatters": 1}, "broken", "it says Yes to everything"),
-        ({"no_check": 1}, "missing", "neither Yes nor No"),
-    ],
-)
-def test_a_self_check_that_says_yes_to_everything_is_found(
-    odd: Any, status: str, message: str
-) -> None:
-    report = examined(**odd)
-    (found,) = [each for each in report.findings if each.check == "self_check"]
-    assert found.status == status
-    assert message in found.message
-    assert report.ok  # the samples can be trusted all the same
+def test_a_self_check_that_says_yes_to_everything_is_named() -> None:
+    found = examined(flatters=True).findings[-1]
+    assert (found.check, found.status) == ("self_check", "broken")
+    assert "it says Yes to everything" in found.message

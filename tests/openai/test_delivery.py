@@ -15,7 +15,7 @@ from snne_guard import (
 )
 from tests.openai.guarded import PATHS, REFUSAL, guarded, text_of
 from tests.support.observers import Watcher
-from tests.support.openai_clients import WAYS
+from tests.support.openai_clients import WAYS, content
 from tests.support.openai_server import (
     APART,
     CHAT,
@@ -128,6 +128,7 @@ def test_another_model_can_answer_instead(path: str, way: str) -> None:
     with guarded(script, way, **options) as (server, call):
         headers = {"Idempotency-Key": "1"}
         answer = call(path, temperature=0.5, extra_headers=headers)
+        assert content(call.stream(path, temperature=0.5)[0]) == "Bern"
     assert (text_of(answer), answer.model) == ("Bern", "better")
     assert answer.snne_guard["decision"] == "fallback"
     assert server.requests[-1].body["temperature"] == 0.5

@@ -149,24 +149,6 @@ def test_the_usage_comes_last_where_it_is_asked_for(way: str) -> None:
 
 
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("path", PATHS)
-@pytest.mark.parametrize("fallback", ["better", lambda _: "Bern"])
-def test_a_fallback_answers_as_a_stream(fallback: Any, path: str, way: str) -> None:
-    uncertain = split("Paris", *APART)
-
-    def script(asked: Asked) -> Answer:
-        if asked.body["model"] == "better":
-            return Answer(texts=["Bern"])
-        return uncertain(asked)
-
-    options = {**REFUSING, "on_uncertain": "fallback", "fallback": fallback}
-    with guarded(script, way, **options) as (_, call):
-        parts, _stream = call.stream(path)
-    assert content(parts) == "Bern"
-    assert parts[-1].snne_guard["decision"] == "fallback"
-
-
-@pytest.mark.parametrize("way", WAYS)
 def test_a_fallback_s_calls_of_tools_come_in_the_stream(way: str) -> None:
     function = {"name": "lookup", "arguments": "{}"}
     call_ = {"id": "c1", "type": "function", "function": function}
