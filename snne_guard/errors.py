@@ -105,8 +105,6 @@ class GuardTimeoutError(SnneGuardError, TimeoutError):
         timeout: The limit in seconds.
     """
 
-    is_retryable = True
-
     def __init__(self, message: str, *, timeout: float = 0.0) -> None:
         super().__init__(message)
         self.timeout = timeout

@@ -35,14 +35,10 @@ class _Guarded:
     """What guarded clients of both kinds share.
 
     The names of its attributes must not clash with a client's own.
-
-    Attributes:
-        _snne_guarding: Carries out guarded requests by the user's own client.
-        _snne_handle: What becomes of a guarded request: it is answered or assessed.
     """
 
     _snne_guarding: Guarding | AsyncGuarding
-    _snne_handle: Callable[[ApiRequest], Any]
+    _snne_handle: Callable[[ApiRequest], Any]  # answers a request, or assesses it
 
     def post(self, path: str, **given: object) -> ApiObject:
         """Send a request, guarded if it asks for an answer; async callers await it."""
@@ -211,12 +207,7 @@ def _guarded_client(
     guarding: Guarding | AsyncGuarding,
     handle: Callable[[ApiRequest], Any] | None = None,
 ) -> Any:  # noqa: ANN401 - of a class that is made here
-    """Return a client that shares everything with the user's but how it posts.
-
-    Args:
-        guarding: The user's client, and what its copies have in common.
-        handle: What becomes of a guarded request; None: it is answered.
-    """
+    """Return a client that shares everything with the user's but how it posts."""
     own = guarding.client
     kind: Any = type(own)
     client = object.__new__(_guarded_class(kind))
@@ -241,11 +232,7 @@ def _guarded_class(kind: Any) -> Any:  # noqa: ANN401 - no static type has both 
 
 
 def _guarded_request(path: str, given: Mapping[str, Any]) -> ApiRequest | None:
-    """Return a request that is to be guarded, None for one that passes through.
-
-    Raises:
-        ConfigurationError: It asks a guarded API in a way that cannot be guarded.
-    """
+    """Return a request that is to be guarded, None for one that passes through."""
     place = f"/{urlsplit(path).path.strip('/')}"  # also of a whole address
     api = next((api for end, api in _APIS.items() if place.endswith(end)), None)
     if api is None:

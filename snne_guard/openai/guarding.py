@@ -46,13 +46,8 @@ MODELS_KEPT = 1000
 class _Guarding:
     """What threads and tasks share.
 
-    Attributes:
-        client: The user's own client; a copy of the guarded one has another.
-        settings: The options of the guard.
-        limiter: How many requests may be in flight.
-        refusal_as: Where the text of a refusal stands.
-        models: What the calls have learnt of each model, by API and name: their state,
-            and the parameters that it rejects.
+    ``models`` has what the calls have learnt of each model, by API and name: their
+    state, and the parameters that it rejects.
     """
 
     client: Any
@@ -106,11 +101,7 @@ class _Guarding:
         return guarded_call(engine_request), sender, options
 
     def _delivered(self, request: ApiRequest, outcome: Outcome) -> Any:  # noqa: ANN401 - the API's
-        """Return what is delivered, None where the fallback has to be asked.
-
-        Raises:
-            BaseException: What is raised in place of an answer.
-        """
+        """Return what is delivered, None where the fallback has to be asked."""
         if outcome.delivery == "fallback":
             return None
         if outcome.delivery == "replacement":
