@@ -129,7 +129,7 @@ class Request:
         return (None,) * len(views) if bound else views
 
     @property
-    def calls_pass(self) -> bool:
+    def tool_calls_pass(self) -> bool:
         """Whether an answer that calls tools is delivered without a score."""
         skip = self.settings.tool_calls == "skip"
         return self.tools_bound and skip and not self.structured
@@ -147,7 +147,8 @@ class Draws:
 
     Attributes:
         draws: The requests.
-        deadlines: For each the ``time.monotonic()`` until which to wait, None for ever.
+        deadlines: For each the ``time.monotonic()`` until which to wait, None without a
+            limit.
     """
 
     draws: tuple[Draw, ...]
@@ -171,7 +172,8 @@ class Work:
     Attributes:
         function: What to call, without arguments.
         deadline: As for ``Draws``; a ``Failure`` with a ``TimeoutError`` after it.
-        quick: Whether it may run on an event loop's own thread.
+        quick: Whether it takes next to no time, and so needs neither a thread of its
+            own nor a deadline.
     """
 
     function: Callable[[], Any]
@@ -219,7 +221,7 @@ class Outcome:
         delivery: What the application gets; where that is nothing, ``error`` is raised.
         answer: The answer's reply, None where none came.
         error: What withheld the answer, or why there is none.
-        replacement: What ``on_uncertain`` returned, where that was no text.
+        replacement: What ``on_uncertain`` returned.
     """
 
     assessment: Assessment
@@ -247,9 +249,14 @@ Call = Generator[Draws | Work, Any, Outcome]
 def uncertain_answer_error(assessment: Assessment, /) -> UncertainAnswerError:
     """Return what is raised in place of an answer that is withheld."""
     u = assessment.uncertainty
-    why = "could not be scored" if u is None else f"has an uncertainty of {u:.3f}"
+    if u is None:
+        why = "could not be scored"
+    elif "uncalibrated" in assessment.reasons:
+        why = "is not covered by the calibration"
+    else:
+        why = f"has an uncertainty of {u:.3f}, above {assessment.threshold}"
     return UncertainAnswerError(
-        f"the answer {why}; accepted is at most {assessment.threshold}",
+        f"the answer {why}",
         assessment_id=assessment.id,
         uncertainty=u,
         score=assessment.score,
@@ -305,7 +312,7 @@ class CallState:
 
     @property
     def samples_in_turn(self) -> list[Sample | None]:
-        """The sample for each of the views, None where it has not come."""
+        """The sample for each view in turn, None where it has not come."""
         names = [None if view is None else view.name for view in self.request.views]
         brought = {
             name: iter([sample for sample in self.samples if sample.view == name])

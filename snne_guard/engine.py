@@ -95,7 +95,7 @@ def _draw_all(call: CallState) -> Generator[Draws, Any, Outcome | None]:
         call.settings.schedule == "concurrent"
         and skipped is None
         and not request.side_effects
-        and not request.calls_pass
+        and not request.tool_calls_pass
     )
     samples = _sample_draws(call)
     if call.answer is None:
@@ -105,7 +105,7 @@ def _draw_all(call: CallState) -> Generator[Draws, Any, Outcome | None]:
             return _without_answer(call)
     if skipped is not None:
         return call.skip(skipped)
-    if request.calls_pass and call.answer.first.tool_calls is not None:
+    if request.tool_calls_pass and call.answer.first.tool_calls is not None:
         return call.skip("tool_calls")
     if request.side_effects:
         call.note("side_effects")
@@ -180,6 +180,7 @@ def _top_up(call: CallState) -> Generator[Draws, Any, None]:
         state.n_ignored |= len(call.samples) > had
     if _missing_views(call) and (call.errors or not call.late):
         call.note("samples_failed")
+    # In the order of the views, so that any first few are a smaller set of their own.
     call.samples = [*filter(None, call.samples_in_turn)]
 
 
@@ -212,11 +213,8 @@ def _score(call: CallState) -> Generator[Work, Any, Score | None]:
         call.note(reason)
     if not members.answer_readable:
         return None
-    if len(members.texts) < settings.min_members:
-        call.note("too_few_samples")
-        return None
-    if settings.temperature >= 1 and agree_suspiciously(members.samples):
-        call.note("suspect_agreement")
+    if problem := _why_unscored(call, members):
+        call.note(problem)
         return None
     p_correct = None if call.check_reply is None else call.check_reply.p_correct
     if settings.check is not None and p_correct is None:
@@ -225,7 +223,7 @@ def _score(call: CallState) -> Generator[Work, Any, Score | None]:
     method = _method_for(call, members)
     chosen = settings.similarity or method.default_similarity
     name, similarity = resolve_similarity(chosen)
-    if (members.calls or request.structured) and name not in _COMPARES_VALUES:
+    if (members.has_tool_calls or request.structured) and name not in _COMPARES_VALUES:
         name, similarity = resolve_similarity("structured")
     result: Score | Failure = yield Work(
         function=partial(
@@ -239,7 +237,7 @@ def _score(call: CallState) -> Generator[Work, Any, Score | None]:
             tau=settings.tau,
             include_answer=settings.include_answer,
             p_correct=p_correct,
-            self_check=settings.check,
+            check=settings.check,
         ),
         deadline=call.deadline,
         # Built-in similarities need no model and are fast.
@@ -256,6 +254,16 @@ def _score(call: CallState) -> Generator[Work, Any, Score | None]:
     for reason in result.reasons:
         call.note(reason)
     return result
+
+
+def _why_unscored(call: CallState, members: Members) -> str | None:
+    """Return the reason why readable replies cannot be scored, None where they can."""
+    if len(members.texts) < call.settings.min_members:
+        return "too_few_samples"
+    sampled = call.settings.temperature >= 1
+    if sampled and agree_suspiciously(members.samples):
+        return "suspect_agreement"
+    return None
 
 
 def _method_for(call: CallState, members: Members) -> Method:
@@ -285,7 +293,7 @@ def _decide(call: CallState) -> Generator[Draws | Work, Any, Outcome]:
     if score is None:
         verdict = policy.unscored()
     else:
-        covered = _threshold_applies(call, score)
+        covered = _is_covered(call, score)
         if covered:
             call.promises = _promises(call, score)
         else:
@@ -324,7 +332,7 @@ def _score_spans(call: CallState) -> Generator[Draws | Work, Any, None]:
     )
     answer = call.answer
     assert answer is not None and members is not None  # noqa: S101, PT018 - it is scored
-    is_text = not (request.structured or request.schema or members.calls)
+    is_text = not (request.structured or request.schema or members.has_tool_calls)
     if compare is None or not is_text or not members.samples:
         return
     text, samples = answer.first.text, [sample.text for sample in members.samples]
@@ -370,12 +378,13 @@ def _judge(
 
 def _promises(call: CallState, score: Score) -> dict[str, Any]:
     """Return what a calibration says of an answer, if its set is complete."""
-    made, u = call.settings.calibration, score.uncertainty
-    if not isinstance(made, Calibration) or u is None:
+    calibration, u = call.settings.calibration, score.uncertainty
+    if not isinstance(calibration, Calibration) or u is None:
         return {}
     if score.n != call.settings.n_members:
         return {}
-    return {"certified": made.threshold.certified, "p_wrong": made.p_wrong(u)}
+    certified = calibration.threshold.certified
+    return {"certified": certified, "p_wrong": calibration.p_wrong(u)}
 
 
 def _chosen(call: CallState, word: str) -> Verdict:
@@ -387,7 +396,7 @@ def _chosen(call: CallState, word: str) -> Verdict:
     return verdict
 
 
-def _threshold_applies(call: CallState, score: Score) -> bool:
+def _is_covered(call: CallState, score: Score) -> bool:
     """Return whether a calibration, if there is one, was made for such a set."""
     calibration, members = call.settings.calibration, call.members
     if not isinstance(calibration, Calibration) or members is None:
@@ -414,8 +423,8 @@ def _error(call: CallState, assessment: Assessment) -> Exception:
     if assessment.score is None and call.settings.on_error == "raise":
         needed = call.settings.min_members
         msg = (
-            f"the answer could not be scored: {assessment.n_used} of at least {needed} "
-            f"members could be used ({', '.join(assessment.reasons) or 'no reason'})"
+            f"the answer could not be scored ({', '.join(assessment.reasons)}): "
+            f"{assessment.n_used} replies could be compared, {needed} are needed"
         )
         return SamplingError(
             msg,

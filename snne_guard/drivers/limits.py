@@ -37,7 +37,7 @@ class Limiter:
         case, even if the wait was abandoned.
 
         Args:
-            first: Whether to stand before all others, as answers do before samples.
+            first: Whether to go to the front of the queue, as answers do.
         """
         if self.size is None:
             return _FREE

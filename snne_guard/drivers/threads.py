@@ -113,7 +113,7 @@ def _work(wanted: Work) -> Any:  # noqa: ANN401 - whatever the function returns
 
 
 class _InFlight:
-    """The requests in flight of one call; leaving stops their retries."""
+    """The requests in flight of one call; leaving stops the driver's own retries."""
 
     def __init__(self, sender: Sender, options: DriverOptions) -> None:
         self.options = options
@@ -182,6 +182,8 @@ class _InFlight:
 
         try:
             reply = self._retrying(attempt) if self._retrying else attempt()
+        except KeyboardInterrupt:  # it ends the call, not one request
+            raise
         except BaseException as error:  # noqa: BLE001 - a failure is an outcome
             return Failure(error=error, attempts=attempts)
         return with_failed(reply, attempts - 1)
@@ -214,5 +216,5 @@ def seconds_until_first(deadlines: Iterable[float | None]) -> float | None:
 
 
 def is_past(deadline: float | None) -> bool:
-    """Return whether a deadline is over; None never is."""
+    """Return whether a deadline has passed; None never does."""
     return deadline is not None and deadline <= time.monotonic()

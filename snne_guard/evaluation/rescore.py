@@ -130,7 +130,7 @@ def score_recordings(
         similarity_name=name,
         tau=tau,
         include_answer=include_answer,
-        self_check=self_check,
+        check=self_check,
     )
     uncertainty: list[float] = []
     unscored: Counter[str] = Counter()
@@ -342,7 +342,7 @@ def _problem(
         return next(iter(members.reasons), "too_few_samples")
     if temperature >= 1 and agree_suspiciously(members.samples):
         return "suspect_agreement"
-    if members.calls:
+    if members.has_tool_calls:
         return "tool_calls"
     complete = None not in members.token_logprobs
     return "logprobs_missing" if method.needs_logprobs and not complete else None

@@ -24,7 +24,7 @@ class UncertainAnswerError(errors.UncertainAnswerError, _ModelError):
 
 
 class SamplingError(errors.SamplingError, _ModelError):
-    """Too few members of the response set could be scored."""
+    """The answer was withheld because it could not be scored."""
 
 
 def as_model_error(error: BaseException) -> BaseException:

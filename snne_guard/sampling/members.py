@@ -31,7 +31,7 @@ class Members:
         token_logprobs: Log-probabilities of each one's tokens, None if unknown.
         samples: The samples among them, the answer not.
         answer_readable: Whether the answer has something to compare at all.
-        calls: Whether calls of tools are among them.
+        has_tool_calls: Whether one of them calls tools.
         reasons: Why other replies were left out, as reason codes.
     """
 
@@ -39,7 +39,7 @@ class Members:
     token_logprobs: tuple[tuple[float, ...] | None, ...] = field(repr=False)
     samples: tuple[Sample, ...]
     answer_readable: bool
-    calls: bool
+    has_tool_calls: bool
     reasons: tuple[str, ...]
 
     @property
@@ -58,12 +58,13 @@ def select_members(
     differs from it; where it does not, a sample that calls tools leaves the set.
     """
     reasons: list[str] = []
-    problem = _problem(answer, calls=True)
+    problem = _problem(answer, tool_calls_allowed=True)
     if problem is not None:
         reasons.append(f"answer_{problem}")
     used: list[Sample] = []
     for sample in samples:
-        left_out = _problem(sample, calls=answer.tool_calls is not None)
+        calls = answer.tool_calls is not None
+        left_out = _problem(sample, tool_calls_allowed=calls)
         if left_out is None:
             used.append(sample)
         elif left_out == "unreadable" and sample.view is not None:
@@ -78,7 +79,7 @@ def select_members(
         token_logprobs=tuple(member.token_logprobs for member in members),
         samples=tuple(used),
         answer_readable=problem in {None, "truncated"},
-        calls=any(member.tool_calls is not None for member in members),
+        has_tool_calls=any(member.tool_calls is not None for member in members),
         reasons=tuple(dict.fromkeys(reasons)),
     )
 
@@ -124,11 +125,11 @@ def _improbable(group: Sequence[Sample], drawn: int) -> bool:
     return math.log(math.comb(drawn, alike)) + (alike - 1) * max(texts) < _CHANCE
 
 
-def _problem(sample: Sample, *, calls: bool) -> str | None:
+def _problem(sample: Sample, *, tool_calls_allowed: bool) -> str | None:
     """Return why a reply cannot be compared, as the stem of a reason code."""
     if sample.refused:
         return "refused"
-    if sample.tool_calls is not None and not calls:
+    if sample.tool_calls is not None and not tool_calls_allowed:
         return "tool_call"
     if sample.unreadable or (sample.tool_calls is None and not is_visible(sample.text)):
         return "unreadable"

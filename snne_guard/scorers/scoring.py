@@ -149,7 +149,6 @@ def score(
         chosen.default_similarity if similarity is None else similarity
     )
     if not visible or (include_answer and visible[0] != 0):
-        samples_alone = ("unreadable_samples", "too_few_samples")
         return Score(
             value=math.inf,
             uncertainty=None,
@@ -157,7 +156,9 @@ def score(
             similarity=name if chosen.compares_answers else None,
             tau=tau,
             n=0,
-            reasons=("answer_unreadable",) if include_answer else samples_alone,
+            reasons=("answer_unreadable",)
+            if include_answer
+            else ("unreadable_samples", "too_few_samples"),
         )
     reasons = ("unreadable_samples",) if len(visible) < n else ()
     if method == "auto" and any(have) and not complete:
@@ -187,13 +188,13 @@ def score_members(
     tau: float = 1.0,
     include_answer: bool = True,
     p_correct: float | None = None,
-    self_check: SelfCheck | None = None,
+    check: SelfCheck | None = None,
 ) -> Score:
     """Score texts that are all readable, by a method and similarity already resolved.
 
     ``similarity`` and ``similarity_name`` are those of ``resolve_similarity``; the rest
     is as for ``score``. A method that compares nothing never calls the similarity.
-    ``p_correct`` is what a self-check found, and ``self_check`` says what it weighs.
+    ``p_correct`` is what a self-check found, and ``check`` says what it weighs.
 
     Returns:
         The score. Where its uncertainty is None a reason says why:
@@ -226,8 +227,7 @@ def score_members(
         raise InputError(msg)
     u = disagreement
     if u is not None and p_correct is not None:
-        weighing = self_check or SelfCheck()
-        u = weighing.uncertainty(disagreement=u, p_correct=p_correct)
+        u = (check or SelfCheck()).uncertainty(disagreement=u, p_correct=p_correct)
     reasons: tuple[str, ...] = ()
     if u is None:
         reasons = ("too_few_samples" if n == 1 else "scoring_failed",)

@@ -94,6 +94,14 @@ def test_a_function_that_raises_stop_iteration_does_not_hang(run: Run) -> None:
     assert isinstance(outcome.error, RuntimeError | StopIteration)
 
 
+def test_an_interrupt_during_the_answer_is_no_failed_answer() -> None:
+    request = guarding(fallback=object())
+    outcome = run_in_threads(request, ScriptedSender(lambda *_: KeyboardInterrupt()))
+    assert isinstance(outcome.error, KeyboardInterrupt)
+    assert outcome.delivery == "nothing"
+    assert "cancelled" in outcome.assessment.reasons
+
+
 # -- Observers -------------------------------------------------------------------------
 
 _user = contextvars.ContextVar("_user", default="nobody")

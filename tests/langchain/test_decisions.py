@@ -97,9 +97,7 @@ def test_raise_raises_an_error_of_langchain_too(way: str) -> None:
     assert isinstance(error, LangChainException)
     assert (error.uncertainty, error.threshold) == (1.0, 0.4)
     assert not error.is_retryable
-    assert (
-        str(error) == "the answer has an uncertainty of 1.000; accepted is at most 0.4"
-    )
+    assert str(error) == "the answer has an uncertainty of 1.000, above 0.4"
 
 
 def failing_samples(asked: Asked) -> Answer:
