@@ -29,7 +29,7 @@ QUESTIONS = (
 result = calibrate(
     read_recordings(RECORDING), error_rate=0.2, grader=resolve_grader("contains")
 )
-print(result.calibration.statement)
+print(result.calibration.threshold.statement)
 
 # The settings of the recording; with others, the guard refuses to start.
 model = embedded_model(temperature=0, max_tokens=48, stop=["\n", "."], seed=7)

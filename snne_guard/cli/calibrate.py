@@ -122,7 +122,7 @@ def calibrate(
 def _lines(result: CalibrationResult) -> Iterator[str]:
     calibration = result.calibration
     yield calibration.threshold.status.replace("_", " ").upper()
-    yield calibration.statement
+    yield calibration.threshold.statement
     yield ""
     n, wrong = len(result.uncertainty), int((result.correct == 0).sum())
     graders = _counts(calibration.graders)

@@ -8,7 +8,6 @@ import os
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -38,10 +37,6 @@ calibration and the guard know them; None means that the model decides."""
 _DATE = re.compile(r"[-@](19|20)\d\d-?\d\d-?\d\d$")
 
 
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calibration:
     """A threshold from graded answers, bound to how they were drawn and scored.
@@ -60,7 +55,6 @@ class Calibration:
         reply_models: Model names that the graded replies carried.
         temperature_set: Whether the provider accepted the sampling temperature.
         graders: The graders, and how many answers each has graded.
-        created: Time of its making, ISO 8601 in UTC.
 
     Raises:
         ConfigurationError: If a setting is unknown, or ``refuse`` is below the
@@ -87,7 +81,6 @@ class Calibration:
     reply_models: tuple[str, ...] = ()
     temperature_set: bool = True
     graders: Mapping[str, int] = field(default_factory=dict[str, int])
-    created: str = field(default_factory=_now)
 
     def __post_init__(self) -> None:
         if self.refuse is not None:
@@ -101,11 +94,6 @@ class Calibration:
         plain = json.loads(json.dumps(dict(self.settings)))
         object.__setattr__(self, "settings", plain)
         object.__setattr__(self, "graders", dict(self.graders))
-
-    @property
-    def statement(self) -> str:
-        """The promise, or why there is none, in plain words."""
-        return self.threshold.statement
 
     def check(self, settings: Mapping[str, Any], /) -> None:
         """Raise an error if a guard's settings differ from those it was made for.

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from snne_guard.checks import check_number
 from snne_guard.decision.calibration import Calibration
 from snne_guard.decision.graded import uncertainties
 from snne_guard.decision.risk_control import scipy_stats
 from snne_guard.errors import InputError
 
 __all__ = ["DriftReport", "drift"]
+
+_LEVEL = 0.01
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +25,8 @@ class DriftReport:
         n: New answers that have a score.
         p_value: Probability of a distance between the two like this or larger without
             drift.
-        drifted: Whether the p-value is below the level of the test.
+        drifted: Whether the p-value is below 0.01, the probability of reporting drift
+            where there is none.
         mean_reference: Mean ``u`` of the calibration's answers.
         mean: Mean ``u`` of the new answers.
         accepted_reference: Share of the calibration's scored answers that its threshold
@@ -59,9 +61,7 @@ class DriftReport:
         )
 
 
-def drift(
-    calibration: Calibration, uncertainty: ArrayLike, /, *, level: float = 0.01
-) -> DriftReport:
+def drift(calibration: Calibration, uncertainty: ArrayLike, /) -> DriftReport:
     """Compare new uncertainties with those that a calibration was made from.
 
     It is the two-sample Kolmogorov-Smirnov test with the asymptotic p-value; ties make
@@ -72,12 +72,10 @@ def drift(
         calibration: It needs a reference, which ``calibrate`` gives it.
         uncertainty: ``(n,)`` ``u`` of new answers, in [0, 1], drawn and scored as the
             calibration's were; ``inf`` for one without a score, which is left out.
-        level: Probability of reporting drift where there is none, in (0, 1).
 
     Raises:
         InputError: If the calibration has no reference, no new answer has a score, or a
             score is NaN or outside [0, 1].
-        ConfigurationError: If ``level`` is not in (0, 1).
         MissingExtraError: If scipy is not installed.
 
     Example:
@@ -89,7 +87,6 @@ def drift(
         >>> drift(calibration, u**2).drifted, drift(calibration, u[::3]).drifted
         (True, False)
     """
-    level = check_number(level, what="level", above=0, below=1)
     new = uncertainties(uncertainty)
     new = new[np.isfinite(new)]
     reference = np.asarray(calibration.reference)
@@ -102,7 +99,7 @@ def drift(
     return DriftReport(
         n=len(new),
         p_value=float(test.pvalue),
-        drifted=bool(test.pvalue < level),
+        drifted=bool(test.pvalue < _LEVEL),
         mean_reference=float(reference.mean()),
         mean=float(new.mean()),
         accepted_reference=float((reference <= limit).mean()),

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from snne_guard.decision import drift
-from snne_guard.errors import ConfigurationError, InputError
+from snne_guard.errors import InputError
 from tests.decision.support import answers
 from tests.support.calibrations import calibration
 
@@ -53,8 +53,3 @@ def test_nothing_to_compare_is_refused(
 ) -> None:
     with pytest.raises(InputError, match=message):
         drift(calibration(reference=reference), u)
-
-
-def test_a_level_is_a_share() -> None:
-    with pytest.raises(ConfigurationError, match="level to be a finite number above 0"):
-        drift(calibration(reference=REFERENCE), [0.5], level=1.0)

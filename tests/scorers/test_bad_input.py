@@ -19,10 +19,9 @@ from snne_guard.scorers.entropy import (
     semantic_entropy,
 )
 from snne_guard.scorers.graph import eigenvalue_sum
-from snne_guard.scorers.kle import heat_kernel, kle_full, matern_kernel
 from snne_guard.scorers.likelihood import cocoa, perplexity
 from snne_guard.scorers.sar import token_sar
-from tests.scorers.support import GRAPH, MEANS, SIMILARITY
+from tests.scorers.support import MEANS, SIMILARITY
 
 NAN, HUGE = math.nan, 10**400
 
@@ -69,18 +68,3 @@ def test_tau(tau: Any) -> None:
     for call in calls:
         with pytest.raises(ConfigurationError, match="tau"):
             call()
-
-
-@pytest.mark.parametrize(
-    ("function", "arguments", "option"),
-    [
-        (snne, [SIMILARITY], {"anchor": 1.1}),
-        (heat_kernel, [GRAPH], {"t": -1}),
-        (matern_kernel, [GRAPH], {"kappa": 0}),
-        (matern_kernel, [GRAPH], {"nu": math.inf}),
-        (kle_full, [GRAPH, [0, 0, 1, 2], MEANS], {"alpha": 2}),
-    ],
-)
-def test_options(function: Callable[..., Any], arguments: Any, option: Any) -> None:
-    with pytest.raises(ConfigurationError, match=f"{next(iter(option))} to be"):
-        function(*arguments, **option)

@@ -36,7 +36,6 @@ def calibration(**changes: Any) -> Calibration:
         "settings": settings,
         "threshold": CERTIFIED,
         "probability": PROBABILITY,
-        "created": "2026-11-22T12:00:00+00:00",
     }
     return Calibration(**known | fields)
 
