@@ -55,16 +55,11 @@ _NONE = frozenset[str]()
 _CAPITALISED = re.compile(r"[^\W\d_a-z][^\W\d_]*+")
 _SPELLED = frozenset(SPELLINGS)
 _US = re.compile(r"\bUS\b")  # not "us"
-_CONTRACTIONS = {
-    "n\u2019t": "n't",
-    "won't": "will not",
-    "an't": "an not",
-    "annot": "an not",
-    "n't": " not",
-    "U.S.A.": "USA",
-    "U.S.": "US",
-    "U.K.": "UK",
-}
+_CONTRACTION = re.compile(
+    r"\b(?:(?P<will>won['\u2019]t)|(?P<can>can(?:['\u2019]t|not)))\b|n['\u2019]t\b",
+    re.IGNORECASE,
+)
+_COUNTRIES = {"U.S.A.": "USA", "U.S.": "US", "U.K.": "UK"}
 _OPERATOR = re.compile(r" ?([=+^<>]) ?")
 
 _LABEL = re.compile(
@@ -280,7 +275,9 @@ def _exactly(text: str) -> str:
 
 def _words(text: str) -> list[str]:
     """Return the tokens of a text, with one spelling of negations and small numbers."""
-    for written, meant in _CONTRACTIONS.items():
+    if "'" in text or "\u2019" in text or "annot" in text.lower():
+        text = _CONTRACTION.sub(lambda found: f"{found.lastgroup or ''} not", text)
+    for written, meant in _COUNTRIES.items():
         text = text.replace(written, meant)
     if "US" in text:
         text = _US.sub("USA", text)
