@@ -25,14 +25,9 @@ _texts = count()
 
 
 @contextmanager
-def served(*, seconds: float, takes_n: bool = True) -> Iterator[str]:
-    """Run the server and yield its address.
-
-    Args:
-        seconds: What each request takes.
-        takes_n: Whether a request may ask for several replies; else status 400.
-    """
-    command = [sys.executable, "-m", "benchmarks._server", str(seconds), str(takes_n)]
+def served(*, seconds: float) -> Iterator[str]:
+    """Run the server and yield its address; each request takes some seconds."""
+    command = [sys.executable, "-m", "benchmarks._server", str(seconds)]
     with subprocess.Popen(  # noqa: S603 - this interpreter, a program of this project
         command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:
@@ -42,7 +37,7 @@ def served(*, seconds: float, takes_n: bool = True) -> Iterator[str]:
         process.communicate()  # closes its input, which ends it
 
 
-async def serve(seconds: float, *, takes_n: bool) -> None:
+async def serve(seconds: float) -> None:
     """Serve until standard input is closed."""
 
     async def connected(
@@ -53,7 +48,7 @@ async def serve(seconds: float, *, takes_n: bool) -> None:
                 await _stream(writer, request, seconds)
             else:
                 await asyncio.sleep(seconds)
-                writer.write(_response(request, takes_n=takes_n))
+                writer.write(_response(request))
         writer.close()
 
     server = await asyncio.start_server(connected, "127.0.0.1", backlog=4096)
@@ -97,24 +92,20 @@ async def _stream(
     writer.close()
 
 
-def _response(request: dict[str, Any], *, takes_n: bool) -> bytes:
+def _response(request: dict[str, Any]) -> bytes:
     n = request.get("n") or 1
-    if n > 1 and not takes_n:
-        refusal = {"message": "n is not supported", "param": "n"}
-        return _http("400 Bad Request", {"error": refusal})
-    choices = [_choice(index) for index in range(n)]
     usage = {"prompt_tokens": 20, "completion_tokens": WORDS * n}
-    return _http(
-        "200 OK",
-        {
-            "id": "1",
-            "object": "chat.completion",
-            "created": 1,
-            "model": request["model"],
-            "choices": choices,
-            "usage": {**usage, "total_tokens": 20 + WORDS * n},
-        },
-    )
+    body = {
+        "id": "1",
+        "object": "chat.completion",
+        "created": 1,
+        "model": request["model"],
+        "choices": [_choice(index) for index in range(n)],
+        "usage": {**usage, "total_tokens": 20 + WORDS * n},
+    }
+    content = json.dumps(body).encode()
+    head = f"Content-Type: application/json\r\nContent-Length: {len(content)}"
+    return f"HTTP/1.1 200 OK\r\n{head}\r\n\r\n".encode() + content
 
 
 def _choice(index: int) -> dict[str, Any]:
@@ -130,11 +121,5 @@ def _choice(index: int) -> dict[str, Any]:
     }
 
 
-def _http(status: str, body: dict[str, Any]) -> bytes:
-    content = json.dumps(body).encode()
-    head = f"Content-Type: application/json\r\nContent-Length: {len(content)}"
-    return f"HTTP/1.1 {status}\r\n{head}\r\n\r\n".encode() + content
-
-
 if __name__ == "__main__":
-    asyncio.run(serve(float(sys.argv[1]), takes_n=sys.argv[2] == "True"))
+    asyncio.run(serve(float(sys.argv[1])))

@@ -48,16 +48,14 @@ class Case:
     Attributes:
         calls: Guarded calls at once.
         by_tasks: Whether tasks of an event loop make them, or threads.
-        takes_n: Whether the server gives all samples in one request.
     """
 
     calls: int
     by_tasks: bool
-    takes_n: bool
 
     def __str__(self) -> str:
         way = "tasks" if self.by_tasks else "threads"
-        return f"{self.calls:>3} by {way:<7}, {2 if self.takes_n else N} requests each"
+        return f"{self.calls:>3} by {way}"
 
     def run(self, url: str) -> tuple[float, float]:
         """Return the seconds of guarded and of bare calls, medians of all rounds."""
@@ -65,10 +63,9 @@ class Case:
             model="test", api_key=SecretStr("test"), base_url=url, max_retries=0
         )
         guard = SNNEGuard(model, n=N)
-        each = N - 1 if self.takes_n else 1
         answer = model.bind(logprobs=True)
-        sample = model.bind(logprobs=True, temperature=1.0, n=each)
-        bare: list[Chat] = [answer, *[sample] * ((N - 1) // each)] * self.calls
+        samples = model.bind(logprobs=True, temperature=1.0, n=N - 1)
+        bare: list[Chat] = [answer, samples] * self.calls
         guarded: list[Chat] = [guard] * self.calls
         with asyncio.Runner() as loop:
             # Settles what the server takes, then opens the connections.
@@ -93,8 +90,8 @@ class Case:
 
 
 CASES = [
-    Case(calls=calls, by_tasks=by_tasks, takes_n=takes_n)
-    for calls, takes_n in ((1, True), (1, False), (AT_ONCE, True))
+    Case(calls=calls, by_tasks=by_tasks)
+    for calls in (1, AT_ONCE)
     for by_tasks in (False, True)
 ]
 
@@ -151,13 +148,11 @@ def report(what: object, guarded: float, bare: float, *, most: float) -> bool:
 
 def main() -> int:
     print(f"guarded calls over the same requests of {SECONDS * 1000:.0f} ms")
-    with served(seconds=SECONDS, takes_n=True) as url:
+    with served(seconds=SECONDS) as url:
         pair = with_self_check(url)
-    met = report("  1 with a self-check", *pair, most=MOST[1])
-    for case in CASES:
-        with served(seconds=SECONDS, takes_n=case.takes_n) as url:
-            pair = case.run(url)
-        met &= report(case, *pair, most=MOST[case.calls])
+        met = report("  1 with a self-check", *pair, most=MOST[1])
+        for case in CASES:
+            met &= report(case, *case.run(url), most=MOST[case.calls])
     return 0 if met else 1
 
 

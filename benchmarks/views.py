@@ -13,7 +13,6 @@ of the project, and by other prompts on published ones:
 
 - ``views``: one plain sample, one behind examples, one that reasons. What has no final
   answer after "Answer:" is no member, as in the guard.
-- ``last line``: the same, where the last line stands for a missing final answer.
 - ``examples``, ``reasoning``: three samples in that view alone.
 - ``paper``: SNNE of ten plain samples alone.
 
@@ -117,33 +116,21 @@ def qwen_sets() -> dict[str, list[Viewed]]:
     for row in read_recordings(SHARED / "recorded_qwen15.jsonl"):
         if row.id in views and row.label is not None:
             line = views[row.id]
-            replies = line["cot"]
-            others = {
-                "examples": line["shots"],
-                "reasoning": [final_answer(reply) for reply in replies],
-                "last line": [final_answer(one) or last_line(one) for one in replies],
-            }
+            reasoning = [final_answer(reply) for reply in line["cot"]]
+            others = {"examples": line["shots"], "reasoning": reasoning}
             sets[str(row.extra["dataset"])].append(Viewed(row, others))
     return sets
 
 
-def last_line(reply: str) -> str:
-    return (reply.strip().splitlines() or [""])[-1]
-
-
-def mixed(reasoning: str) -> Samples:
-    """Return the recipe of one sample in each view."""
-
-    def samples(viewed: Viewed, draw: int) -> list[str | None]:
-        others = [viewed.others[name][draw] for name in ("examples", reasoning)]
-        return [viewed.plain[draw], *others]
-
-    return samples
+def mixed(viewed: Viewed, draw: int) -> list[str | None]:
+    """Return one sample in each view."""
+    others = [viewed.others[name][draw] for name in ("examples", "reasoning")]
+    return [viewed.plain[draw], *others]
 
 
 OWN: Mapping[str, Samples] = {
     BASELINE: lambda viewed, _: viewed.plain,
-    "views": mixed("reasoning"),
+    "views": mixed,
     "examples": lambda viewed, _: viewed.others["examples"],
     "reasoning": lambda viewed, _: viewed.others["reasoning"],
 }
@@ -151,7 +138,6 @@ QWEN: Mapping[str, Samples | None] = {
     PAPER: None,
     **OWN,
     BASELINE: lambda viewed, draw: viewed.plain[REPEATS * draw : REPEATS * (draw + 1)],
-    "last line": mixed("last line"),
 }
 
 

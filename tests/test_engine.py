@@ -84,13 +84,6 @@ def test_what_another_call_learns_meanwhile_loses_no_samples() -> None:
     assert len(draws_of(call, [reply("Paris"), reply("Paris")])) == 3
 
 
-def test_a_disabled_guard_has_no_fallback(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SNNE_GUARD_DISABLED", "1")
-    error = ValueError("bad key")
-    outcome = run(guarding(fallback=object()), error, ALIKE)
-    assert (outcome.error, outcome.delivery) == (error, "nothing")
-
-
 # -- Calls of tools --------------------------------------------------------------------
 
 

@@ -46,22 +46,15 @@ def _draw(options: argparse.Namespace) -> int:
         temperature=options.temperature,
         seed=options.seed,
         batch=options.batch,
-        hidden_states=not options.without_hidden_states,
     )
-    shots = data_set.shots if options.shots is None else options.shots
-    for_p_true = options.p_true_shots if data_set.shots and run.is_local else 0
+    for_p_true = P_TRUE_SHOTS if data_set.shots and run.is_local else 0
     chosen = choose(
         options.data_set,
         file=options.file,
         limit=options.limit,
-        shots=shots,
         p_true_shots=for_p_true,
-        seed=options.question_seed,
     )
-    seed = data_set.seed if options.question_seed is None else options.question_seed
-    tally = draw(
-        run, chosen, options.output, shots=shots, p_true_shots=for_p_true, seed=seed
-    )
+    tally = draw(run, chosen, options.output)
     print(f"{tally.recorded} recorded, {tally.known} were there, {tally.failed} failed")
     if tally.stopped:
         print(tally.stopped)
@@ -152,16 +145,10 @@ def _add_draw(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--temperature", type=float, default=1.0, help="of the samples"
     )
-    command.add_argument("--shots", type=int, help="examples in the prompt")
-    command.add_argument("--p-true-shots", type=int, default=P_TRUE_SHOTS)
-    command.add_argument(
-        "--question-seed", type=int, help="which questions; default: those of the paper"
-    )
     command.add_argument("--seed", type=int, help="of the draws")
     command.add_argument(
         "--batch", type=int, default=4, help="questions at once, on a GPU"
     )
-    command.add_argument("--without-hidden-states", action="store_true")
 
 
 def _add_recordings(command: argparse.ArgumentParser) -> None:

@@ -28,6 +28,7 @@ __all__ = ["Run", "draw", "draw_here", "draw_served", "load"]
 _SENT_STOP = [text for text in STOP if text == "\n" or "\n" not in text]
 """The same ends in three texts: OpenAI takes four at most."""
 
+ANSWER_TEMPERATURE = 0.1
 _RIGHT = 0.5
 _TOKEN_LIMIT = 4096
 _RESERVE = 200
@@ -45,61 +46,41 @@ class Run:
             that the commands of snne-guard take.
         samples: Samples of each question.
         temperature: Theirs.
-        answer_temperature: The answer's, which is drawn, too.
         seed: Fixes what is drawn; None leaves that to a served model, and is 0 here.
         batch: Questions that a local model answers together.
-        hidden_states: Whether a local model's are recorded, for EigenScore: some
-            hundred kilobytes a question.
     """
 
     data_set: str
     model: str
     samples: int = 10
     temperature: float = 1.0
-    answer_temperature: float = 0.1
     seed: int | None = None
     batch: int = 4
-    hidden_states: bool = True
 
     @property
     def is_local(self) -> bool:
         """Whether the model runs here and continues the prompt as it is."""
         return self.model in MODELS or self.model.startswith("hf:")
 
-    def settings(self, **chosen: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
+    def settings(self) -> dict[str, Any]:
         """Return what each line of the recording has as its settings."""
         return {
             "model": MODELS.get(self.model, self.model),
             "temperature": self.temperature,
-            "answer_temperature": self.answer_temperature,
+            "answer_temperature": ANSWER_TEMPERATURE,
             "samples": self.samples,
             "seed": self.seed,
             "max_tokens": DATA_SETS[self.data_set].max_tokens,
             "stop": [*STOP],
             "completion": self.is_local,
-            "dataset": {"name": self.data_set, **chosen},
+            "dataset": {"name": self.data_set},
         }
 
 
-def draw(
-    run: Run,
-    chosen: Chosen,
-    path: Path,
-    **settings: Any,  # noqa: ANN401 - JSON
-) -> RecordingRun:
-    """Draw what the file does not have yet.
-
-    Args:
-        run: How.
-        chosen: The questions.
-        path: The recording, which is appended to.
-        **settings: How the questions were chosen, for the recording.
-    """
+def draw(run: Run, chosen: Chosen, path: Path) -> RecordingRun:
+    """Draw what a recording does not have yet, and append it."""
     with RecordingRun(
-        path,
-        chosen.questions,
-        settings=run.settings(**settings),
-        n_samples=run.samples,
+        path, chosen.questions, settings=run.settings(), n_samples=run.samples
     ) as drawing:
         if run.is_local:
             draw_here(run, load(run.model), chosen, drawing)
@@ -117,7 +98,7 @@ def draw_served(run: Run, drawing: RecordingRun) -> None:
 
     chat = chat_model(
         run.model,
-        temperature=run.answer_temperature,
+        temperature=ANSWER_TEMPERATURE,
         max_tokens=DATA_SETS[run.data_set].max_tokens,
         seed=run.seed,
     )
@@ -173,9 +154,8 @@ def draw_here(
         extra = {
             **question.extra,
             "p_true_logprob": _p_true_logprob(model, question, replies, few_shot),
+            "hidden_states": [*map(_state, replies)],
         }
-        if run.hidden_states:
-            extra["hidden_states"] = [*map(_state, replies)]
         answer, *samples = (_sample(reply, model) for reply in replies)
         made = Assessment(
             id=question.id,
@@ -206,10 +186,10 @@ def _replies(
         top_p=config.top_p,
         stop=STOP,
         seed=2 * seed,
-        hidden_layer=-1 if run.hidden_states else None,
+        hidden_layer=-1,
     )
     # With a seed of its own, else the answer would be drawn as the first sample is.
-    cold = replace(settings, temperature=run.answer_temperature, seed=2 * seed + 1)
+    cold = replace(settings, temperature=ANSWER_TEMPERATURE, seed=2 * seed + 1)
     for start in range(0, len(questions), run.batch):
         part = questions[start : start + run.batch]
         prompts = [str(question.extra["prompt"]) for question in part]

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.paper.data_sets import DATA_SETS, DataSet
-from snne_guard.errors import ConfigurationError, InputError, MissingExtraError
+from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.evaluation import Question, read_questions
 
 __all__ = ["N_QUESTIONS", "Chosen", "choose"]
@@ -48,9 +48,7 @@ def choose(
     *,
     file: Path | None = None,
     limit: int = N_QUESTIONS,
-    shots: int | None = None,
     p_true_shots: int = 0,
-    seed: int | None = None,
 ) -> Chosen:
     """Choose questions of a data set by chance and put them as the paper does.
 
@@ -61,30 +59,23 @@ def choose(
     Args:
         name: A key of ``DATA_SETS``.
         file: In place of the Hugging Face hub: questions, one JSON object a line
-            (``.jsonl``), or a list of rows as the hub has them, or an object of such
-            lists by split (``.json``, as BioASQ's ``training11b.json``).
+            (``.jsonl``), or an object of lists by split with rows as the hub has them
+            (``.json``, as BioASQ's ``training11b.json``).
         limit: Questions that are asked, at most.
-        shots: Questions shown with their answers; None: as many as in the paper.
         p_true_shots: Questions for the examples of pTrue.
-        seed: Which ones are shown and asked; None: the paper's seed.
 
     Raises:
-        ConfigurationError: There is no such data set, or the hub cannot be reached.
+        ConfigurationError: The data set is not on the hub.
         InputError: The file holds something else, or too few questions.
-        MissingExtraError: The package ``datasets`` is not installed.
         OSError: The file cannot be read.
     """
-    if name not in DATA_SETS:
-        msg = f"expected a data set of {', '.join(DATA_SETS)}, got {name!r}"
-        raise ConfigurationError(msg)
     data_set = DATA_SETS[name]
-    shots = data_set.shots if shots is None else shots
-    seed = data_set.seed if seed is None else seed
-    asked, shown = _pools(data_set, file, with_shots=shots > 0, seed=seed)
+    shots, seed = data_set.shots, data_set.seed
+    asked, shown = _pools(data_set, file)
     if len(shown) < shots + p_true_shots:
         msg = (
             f"expected at least {shots + p_true_shots} questions with answers to show "
-            f"as examples, got {len(shown)}; show fewer"
+            f"as examples, got {len(shown)}"
         )
         raise InputError(msg)
     # The authors' draws, so that their rows in the same order give their examples.
@@ -130,39 +121,25 @@ def _put(name: str, question: Question, *, shots: Pool) -> Question:
 # -- Rows ------------------------------------------------------------------------------
 
 
-def _pools(
-    data_set: DataSet, file: Path | None, *, with_shots: bool, seed: int
-) -> tuple[Pool, Pool]:
+def _pools(data_set: DataSet, file: Path | None) -> tuple[Pool, Pool]:
     """Return the questions to ask and those to show; one pool may serve for both."""
     if file is not None and file.suffix != ".json":
         pool = _answered(read_questions(file))
         return pool, pool
-    splits = None if file is None else _splits(file)
-
-    def table(split: str) -> Table:
-        if splits is None:
-            return _from_hub(data_set, split)
-        if split not in splits:
-            msg = f"expected a split {split!r} in {file}, got {', '.join(splits)}"
-            raise InputError(msg)
-        return splits[split]
-
-    if isinstance(splits, dict) and "" in splits:
-        pool = _questions(data_set, splits[""])
-        return pool, pool
-    asked = _questions(data_set, table(data_set.asked))
+    asked = _questions(data_set, file, data_set.asked)
     if data_set.share is not None:
-        return _divided(asked, data_set.share, seed=seed)
-    if data_set.shown is None or not with_shots:
+        return _divided(asked, data_set.share, seed=data_set.seed)
+    if data_set.shown is None:
         return asked, asked
-    return asked, _questions(data_set, table(data_set.shown))
+    return asked, _questions(data_set, file, data_set.shown)
 
 
 def _answered(questions: Iterable[Question]) -> Pool:
     return [one for one in questions if any(map(str.strip, one.answers or ()))]
 
 
-def _questions(data_set: DataSet, rows: Table) -> Pool:
+def _questions(data_set: DataSet, file: Path | None, split: str) -> Pool:
+    rows = _from_hub(data_set, split) if file is None else _from_file(file, split)
     try:
         fields = [data_set.fields(row) for row in rows]
     except (KeyError, TypeError) as error:
@@ -180,47 +157,29 @@ def _divided(pool: Pool, share: float, *, seed: int) -> tuple[Pool, Pool]:
     return [pool[at] for at in order[:size]], [pool[at] for at in order[size:]]
 
 
-def _splits(file: Path) -> dict[str, Table]:
-    """Return the rows by split; a list alone has no name."""
+def _from_file(file: Path, split: str) -> Table:
     try:
-        found: Any = json.loads(file.read_bytes())
-    except (ValueError, RecursionError) as error:
-        msg = f"expected {file} to be JSON: {error}"
+        rows: Table = json.loads(file.read_bytes())[split]
+    except (KeyError, TypeError, ValueError) as error:
+        msg = f"expected {file} to be JSON with a list of rows as {split!r}"
         raise InputError(msg) from error
-    if isinstance(found, list):
-        return {"": found}
-    if not isinstance(found, dict):
-        msg = f"expected {file} to hold a list of rows, or an object of lists"
-        raise InputError(msg)
-    return found
+    return rows
 
 
 def _from_hub(data_set: DataSet, split: str) -> Table:
     if data_set.hub is None:
         msg = "BioASQ is given out by its owners to those who ask: name it with --file"
         raise ConfigurationError(msg)
-    try:
-        load_dataset: Any = import_module("datasets").load_dataset
-    except ImportError as error:
-        needed = "datasets, which reads the Hugging Face hub,"
-        command = "pip install datasets (or name a local file with --file)"
-        raise MissingExtraError(needed, extra="", command=command) from error
+    load_dataset: Any = import_module("datasets").load_dataset
     # Only as a stream is one split read without the others: WMT14 has gigabytes.
     options: dict[str, Any] = {
         "split": split,
         "streaming": data_set.shown is None and data_set.share is None,
     }
+    parts = [data_set.hub, data_set.config]
     try:
-        try:
-            return [*load_dataset(data_set.hub, data_set.config, **options)]
-        except RuntimeError as error:
-            if "scripts are no longer supported" not in str(error):
-                raise
-        parts = [data_set.hub, data_set.config]
-        return [*load_dataset(*parts, revision=_PARQUET, **options)]
-    except Exception as error:
-        msg = (
-            f"{data_set.hub} cannot be read from the Hugging Face hub "
-            f"({type(error).__name__}: {error}); name a local file with --file"
-        )
-        raise ConfigurationError(msg) from error
+        return [*load_dataset(*parts, **options)]
+    except RuntimeError as error:
+        if "scripts are no longer supported" not in str(error):
+            raise
+    return [*load_dataset(*parts, revision=_PARQUET, **options)]

@@ -15,9 +15,10 @@ import pytest
 from benchmarks.paper.data_sets import DATA_SETS
 from benchmarks.paper.prompts import STOP, Shot, examples
 from benchmarks.paper.questions import choose
-from snne_guard.errors import ConfigurationError, InputError, MissingExtraError
+from snne_guard.errors import ConfigurationError
 from snne_guard.evaluation import Question
 
+CLOSED_BOOK = ("squad", "triviaqa", "nq_open", "bioasq")
 BRIEF = "Answer the following question as briefly as possible.\n"
 TEXTS = {
     "xsum": (
@@ -43,30 +44,30 @@ def question(text: str, *answers: str, context: str | None = None) -> Question:
     return Question(id=text, question=text, answers=answers, context=context)
 
 
-@pytest.mark.parametrize("name", ["squad", "triviaqa", "nq_open", "bioasq"])
-def test_closed_book_prompt(name: str) -> None:
-    shots = [question("Who?", "I", "me"), question("What {x}?", "{y}", context="No.")]
-    asked = question("Why?", "so", context="Never shown.")
-    assert DATA_SETS[name].prompt.render(asked, shots=shots) == (
-        f"{BRIEF}Question: Who?\nAnswer: I\n\n"
-        "Question: What {x}?\nAnswer: {y}\n\n"
-        "Question: Why?\nAnswer:"
-    )
+ONCE = question("Once.")
+STORY = question("How many?", "3", context="He has 3")
+SHOTS = [question("Who?", "I", "me"), question("What {x}?", "{y}", context="No.")]
+WITH_SHOTS = (
+    f"{BRIEF}Question: Who?\nAnswer: I\n\nQuestion: What {{x}}?\nAnswer: {{y}}\n\n"
+    "Question: Why?\nAnswer:"
+)
+WITH_STORY = (
+    f"{BRIEF}Context: He has 3\nQuestion: How many?\nAnswer: 3\n\n"
+    "Context: {0}\nQuestion: And now?\nAnswer:"
+)
+WHY = question("Why?", "so", context="Never shown.")
 
 
-def test_svamp_shows_the_story() -> None:
-    shot = question("How many?", "3", context="He has 3")
-    asked = question("And now?", context="{0}")
-    assert DATA_SETS["svamp"].prompt.render(asked, shots=[shot]) == (
-        f"{BRIEF}Context: He has 3\nQuestion: How many?\nAnswer: 3\n\n"
-        "Context: {0}\nQuestion: And now?\nAnswer:"
-    )
-
-
-@pytest.mark.parametrize("name", TEXTS)
-def test_prompts_without_shots(name: str) -> None:
-    assert DATA_SETS[name].shots == 0
-    assert DATA_SETS[name].prompt.render(question("Once.")) == TEXTS[name]
+@pytest.mark.parametrize(
+    ("name", "asked", "shots", "prompt"),
+    [
+        *((name, WHY, SHOTS, WITH_SHOTS) for name in CLOSED_BOOK),
+        *((name, ONCE, [], prompt) for name, prompt in TEXTS.items()),
+        ("svamp", question("And now?", context="{0}"), [STORY], WITH_STORY),
+    ],
+)
+def test_prompts(name: str, asked: Question, shots: Any, prompt: str) -> None:
+    assert DATA_SETS[name].prompt.render(asked, shots=shots) == prompt
 
 
 def test_examples_of_p_true_are_those_of_farquhar_et_al() -> None:
@@ -83,9 +84,8 @@ def test_examples_of_p_true_are_those_of_farquhar_et_al() -> None:
 
 def test_settings_of_the_paper() -> None:
     found = {name: (one.max_tokens, one.seed) for name, one in DATA_SETS.items()}
-    answering = ("squad", "triviaqa", "nq_open", "svamp", "bioasq")
     assert found == {
-        **dict.fromkeys(answering, (50, 10)),
+        **dict.fromkeys((*CLOSED_BOOK, "svamp"), (50, 10)),
         "xsum": (56, 42),
         "aeslc": (31, 42),
         **dict.fromkeys(("wmt14_de_en", "wmt14_fr_en"), (107, 42)),
@@ -93,17 +93,18 @@ def test_settings_of_the_paper() -> None:
     assert STOP == ("\n\n\n\n", "\n\n\n", "\n\n", "\n", "Question:", "Context:")
 
 
-def lines(path: Path, count: int, **fields: Any) -> Path:
-    rows = [
-        {"id": f"q{n}", "question": f"What is {n}", "answers": [str(n)], **fields}
-        for n in range(count)
-    ]
-    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-    return path
-
-
 def test_a_file_serves_for_examples_and_questions(tmp_path: Path) -> None:
-    file = lines(tmp_path / "a.jsonl", 20, context="Hidden.")
+    rows = [
+        {
+            "id": f"q{n}",
+            "question": f"What is {n}",
+            "answers": [str(n)],
+            "context": "No",
+        }
+        for n in range(20)
+    ]
+    file = tmp_path / "a.jsonl"
+    file.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     found = choose("nq_open", file=file, p_true_shots=3)
     shots = random.Random(10).sample(range(20), 5)  # noqa: S311 - as the authors draw
     prompt = BRIEF + "".join(f"Question: What is {n}?\nAnswer: {n}\n\n" for n in shots)
@@ -113,14 +114,8 @@ def test_a_file_serves_for_examples_and_questions(tmp_path: Path) -> None:
     assert (len(found.questions), len(found.for_p_true)) == (12, 3)
     ids = [one.id for one in (*found.questions, *found.for_p_true)]
     assert {*ids} | {f"q{n}" for n in shots} == {f"q{n}" for n in range(20)}
-
-
-def test_a_larger_limit_adds_questions(tmp_path: Path) -> None:
-    file = lines(tmp_path / "a.jsonl", 30)
-    few, more = (choose("squad", file=file, limit=n).questions for n in (4, 9))
-    assert more[:4] == few
-    other = choose("squad", file=file, limit=4, seed=11).questions
-    assert other != few
+    few = choose("nq_open", file=file, limit=4, p_true_shots=3)
+    assert few.questions == found.questions[:4]
 
 
 ROWS: dict[str, list[dict[str, Any]]] = {
@@ -130,7 +125,7 @@ ROWS: dict[str, list[dict[str, Any]]] = {
     ],
     "bioasq": [
         {"id": f"{n}", "body": f"Which {n}?", "exact_answer": [[f"A{n}", "B"], "C"]}
-        for n in range(10)
+        for n in range(30)
     ],
 }
 
@@ -147,25 +142,10 @@ def test_rows_as_the_hub_has_them(tmp_path: Path) -> None:
 def test_bioasq_is_divided(tmp_path: Path) -> None:
     file = tmp_path / "training11b.json"
     file.write_text(json.dumps({"questions": ROWS["bioasq"]}))
-    found = choose("bioasq", file=file, shots=2).questions
-    order = np.random.default_rng(10).permutation(10)
-    assert {one.id for one in found} == {str(n) for n in order[:8]}
+    found = choose("bioasq", file=file).questions
+    order = np.random.default_rng(10).permutation(30)
+    assert {one.id for one in found} == {str(n) for n in order[:24]}
     assert found[0].answers == (f"A{found[0].id}", "C")
-
-
-def test_other_rows_are_refused(tmp_path: Path) -> None:
-    file = tmp_path / "svamp.json"
-    file.write_text(json.dumps([{"question": "?"}]))
-    with pytest.raises(InputError, match="rows as on the hub"):
-        choose("svamp", file=file)
-
-
-def test_the_hub_needs_a_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "datasets", None)
-    with pytest.raises(MissingExtraError, match="pip install datasets"):
-        choose("aeslc")
-    with pytest.raises(ConfigurationError, match="--file"):
-        choose("bioasq")
 
 
 def test_the_hub_is_asked_for_one_split(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -180,3 +160,5 @@ def test_the_hub_is_asked_for_one_split(monkeypatch: pytest.MonkeyPatch) -> None
     [only] = choose("wmt14_de_en").questions
     assert asked == [("wmt/wmt14", "de-en", "test", True)]
     assert (only.question, only.answers) == ("Satz.", ("Sentence.",))
+    with pytest.raises(ConfigurationError, match="--file"):
+        choose("bioasq")

@@ -2,53 +2,41 @@
 
 import pytest
 
-from benchmarks.scores import bare, gain, is_right, mean, own_sets
-from snne_guard.evaluation import Recording, bootstrap
+from benchmarks.scores import is_right, own_sets
+from snne_guard.evaluation import Recording
+
+CHOICES = ("Tom", "Baghdad")
 
 
-def row(*answers: str, choices: tuple[str, ...] = ()) -> Recording:
-    return Recording(
+@pytest.mark.parametrize(
+    ("name", "answer", "reference", "right"),
+    [
+        ("facts", "It is the Baghdad.", "Baghdad", True),
+        ("facts", "It is Baghdadi.", "Baghdad", False),
+        ("facts", "In the U.S.A., an A-team", "usa ateam", True),
+        ("who", "Tom, and not Baghdad.", "Baghdad", False),
+        ("who", "Baghdad, not Tom", "Baghdad", True),
+        ("who", "nobody", "Baghdad", False),
+        ("sums", "Twenty-one and twenty-one is forty-two.", "42", True),
+        ("sums", "21 + 21 = 42, and 7 are left", "42", True),
+        ("sums", "42 and 43", "42", False),
+        ("sums", "many", "42", False),
+        ("counts", "She has 42 of 50.", "42", True),
+        ("counts", "50 - 9 = 41, not 42", "42", False),
+    ],
+)
+def test_answers_are_graded(
+    name: str, answer: str, reference: str, *, right: bool
+) -> None:
+    asked = Recording(
         id="1",
         question="?",
         main_answer="",
         samples=(),
-        answers=answers,
-        extra={"choices": choices},
+        answers=(reference,),
+        extra={"choices": CHOICES},
     )
-
-
-@pytest.mark.parametrize(
-    ("name", "answer", "right"),
-    [
-        ("facts", "It is the Baghdad.", True),
-        ("facts", "It is Baghdadi.", False),
-        ("who", "Tom, and not Baghdad.", False),
-        ("who", "Baghdad, not Tom", True),
-        ("who", "nobody", False),
-    ],
-)
-def test_words(name: str, answer: str, *, right: bool) -> None:
-    asked = row("Baghdad", choices=("Tom", "Baghdad"))
     assert is_right(answer, asked, name) == right
-
-
-@pytest.mark.parametrize(
-    ("name", "answer", "right"),
-    [
-        ("sums", "Twenty-one and twenty-one is forty-two.", True),
-        ("sums", "21 + 21 = 42, and 7 are left", True),
-        ("sums", "42 and 43", False),
-        ("sums", "many", False),
-        ("counts", "She has 42 of 50.", True),
-        ("counts", "50 - 9 = 41, not 42", False),
-    ],
-)
-def test_numbers(name: str, answer: str, *, right: bool) -> None:
-    assert is_right(answer, row("42"), name) == right
-
-
-def test_bare_text() -> None:
-    assert bare("The U.S.A., an A-team") == "usa ateam"
 
 
 def test_the_recordings_are_all_there() -> None:
@@ -58,11 +46,3 @@ def test_the_recordings_are_all_there() -> None:
     assert sum(len(one.rows) for one in near) == 2280
     assert sum(one.counts for one in near) == 21
     assert all(len(one.rows[0].samples) == 10 for one in sets)
-
-
-def test_means_and_gains() -> None:
-    good = bootstrap({"paper": [0, 1], "default": [0, 1]}, [1, 0], draws=5)
-    bad = bootstrap({"paper": [1, 0], "default": [0, 1]}, [1, 0], draws=5)
-    assert mean([good, bad], "paper") == "0.500"
-    assert gain([good, bad], "default").startswith("+0.500 [")
-    assert mean([good], "five") == gain([good], "five") == "-"

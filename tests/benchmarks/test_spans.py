@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,14 +22,6 @@ def test_sentences_are_ranked_pooled_and_within_passages() -> None:
     assert ranked.auroc(np.ones(3)) == pytest.approx((6.5 / 12, 0.375))
     twice = np.array([1.0, 0.0, 2.0])
     assert ranked.auroc(twice)[1] == pytest.approx((0.75 + 0 + 0) / 3)
-
-
-def test_without_the_data_nothing_fails(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(spans, "FILE", tmp_path / "missing.jsonl")
-    assert spans.main() == 0
-    assert "skipped" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from itertools import count
 from typing import Any
 
 from snne_guard.self_check import SelfCheck
-from tests.support.openai_server import Answer, Asked, Scripted
+from tests.support.openai_server import Answer, Asked, Scripted, calling
 
 __all__ = ["knowledgeable"]
 
@@ -37,7 +37,9 @@ def knowledgeable() -> Scripted:
         messages = asked.body.get("messages") or [{"content": asked.body.get("input")}]
         tools = asked.body.get("tools")
         if tools and messages[-1].get("role") != "tool":
-            return _call(tools[0]["function"])
+            function = tools[0]["function"]
+            arguments = _filled(function.get("parameters") or {}, "")
+            return calling(arguments, name=function["name"])
         if messages[-1]["content"] == SelfCheck().prompt:
             return Answer(texts=["Yes"])
         known = _known(json.dumps(messages[-1]["content"]), json.dumps(messages))
@@ -65,13 +67,6 @@ def _known(*texts: str) -> str | None:
             if word in text:
                 return answer
     return None
-
-
-def _call(function: Mapping[str, Any]) -> Answer:
-    arguments = json.dumps(_filled(function.get("parameters") or {}, ""))
-    made = {"name": function["name"], "arguments": arguments}
-    call = {"id": "call_1", "type": "function", "function": made}
-    return Answer(texts=[None], message={"tool_calls": [call]}, finish="tool_calls")
 
 
 def _filled(schema: Mapping[str, Any], text: str) -> dict[str, Any]:

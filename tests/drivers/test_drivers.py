@@ -4,22 +4,66 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import threading
 import time
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
-from snne_guard.drivers import DriverOptions, threads
+from snne_guard.call import GuardState, Outcome, Request
+from snne_guard.drivers import DriverOptions, tasks, threads
 from snne_guard.drivers.limits import Limiter
 from snne_guard.engine import guarded_call
 from snne_guard.observers import Observers
-from snne_guard.sampling.replies import Draw
+from snne_guard.sampling.replies import Draw, Reply
+from snne_guard.settings import GuardSettings
 from snne_guard.types import Assessment
-from tests.drivers.support import Run, guarding, paris, run_in_threads
 from tests.support.observers import Watcher
 from tests.support.senders import Scripted, ScriptedSender
 
 NEVER = 60.0
 """Seconds that no test waits."""
+
+Run = Callable[..., Outcome]
+
+
+def guarding(**options: Any) -> Request:
+    """Return a request with options of the guard."""
+    return Request(settings=GuardSettings(**options), state=GuardState())
+
+
+def paris(*_: object) -> str:
+    """Answer "It is Paris" to everything."""
+    return "It is Paris"
+
+
+def slow_samples(draw: Draw) -> float:
+    return 0.0 if draw.role == "answer" else NEVER
+
+
+def driver_options(
+    limiter: Limiter | None = None, observers: Any = ()
+) -> DriverOptions:
+    return DriverOptions(
+        limiter=limiter or Limiter(None), observers=Observers(observers), retry=False
+    )
+
+
+def in_threads(request: Request, sender: Any, **options: Any) -> Outcome:
+    return threads.run(guarded_call(request), sender, driver_options(**options))
+
+
+def in_tasks(request: Request, sender: Any, **options: Any) -> Outcome:
+    call = guarded_call(request)
+    return asyncio.run(tasks.run(call, sender, driver_options(**options)))
+
+
+@pytest.fixture(params=[in_threads, in_tasks], ids=["threads", "tasks"])
+def run(request: pytest.FixtureRequest) -> Run:
+    """Runs a test once with each driver."""
+    driver: Run = request.param
+    return driver
 
 
 def test_draws_are_made_at_once(run: Run) -> None:
@@ -44,28 +88,43 @@ def test_answers_go_before_samples_and_in_their_order() -> None:
 
 
 def test_samples_that_still_wait_are_not_sent_once_the_call_has_ended() -> None:
-    limiter = Limiter(1)
-    sender = ScriptedSender(paris, seconds=0.2)
-    outcome = run_in_threads(guarding(sample_timeout=0.3), sender, limiter=limiter)
+    limiter, ended = Limiter(1), threading.Event()
+
+    def script(draw: Draw, _: int) -> str:
+        if draw.role == "sample":  # the first one holds the slot
+            ended.wait(NEVER)
+        return "Paris"
+
+    sender = ScriptedSender(script)
+    request = guarding(schedule="answer_first", sample_timeout=0.2)
+    outcome = in_threads(request, sender, limiter=limiter)
     assert "samples_late" in outcome.assessment.reasons
-    time.sleep(0.5)
+    ended.set()
+    limiter.acquire().result(timeout=NEVER)  # stands behind those that still wait
     assert len(sender.sent) < 5
-    assert limiter.acquire().done()
 
 
-# -- Deadlines -------------------------------------------------------------------------
+def test_a_streamed_answer_holds_a_slot() -> None:
+    limiter, call = Limiter(1), guarded_call(guarding(threshold=0.4))
+    options = driver_options(limiter)
+    stream: Any = threads.stream(call, ScriptedSender(paris), options)
+    assert next(stream) == "It"
+    waiting = limiter.acquire()
+    assert not waiting.done()
+    stream.close()
+    waiting.result(timeout=NEVER)
+
+
+# -- How calls end ---------------------------------------------------------------------
 
 
 def test_a_failed_answer_ends_the_wait_for_samples(run: Run) -> None:
     def script(draw: Draw, _: int) -> Scripted:
         return ValueError("bad key") if draw.role == "answer" else "Paris"
 
-    def seconds(draw: Draw) -> float:
-        return 0.0 if draw.role == "answer" else NEVER
-
     began = time.monotonic()
-    outcome = run(guarding(), ScriptedSender(script, seconds=seconds))
-    assert time.monotonic() - began < 5
+    outcome = run(guarding(), ScriptedSender(script, seconds=slow_samples))
+    assert time.monotonic() - began < NEVER / 2
     assert isinstance(outcome.error, ValueError)
 
 
@@ -76,12 +135,19 @@ def test_scoring_ends_at_the_timeout(run: Run) -> None:
     began = time.monotonic()
     request = guarding(timeout=0.2, similarity=slow, threshold=0.4)
     assessment = run(request, ScriptedSender(paris)).assessment
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < NEVER / 2
     assert "scoring_failed" in assessment.reasons
     assert assessment.decision == "flag"
 
 
-# -- Failures --------------------------------------------------------------------------
+def test_a_stream_that_is_left_in_a_thread_ends() -> None:
+    watcher, call = Watcher(), guarded_call(guarding(threshold=0.4))
+    sender = ScriptedSender(paris, seconds=slow_samples)
+    options = driver_options(observers=[watcher])
+    stream: Any = threads.stream(call, sender, options)
+    assert next(stream) == "It"
+    stream.close()
+    assert watcher.only.reasons == ("cancelled",)
 
 
 def test_a_function_that_raises_stop_iteration_does_not_hang(run: Run) -> None:
@@ -96,10 +162,20 @@ def test_a_function_that_raises_stop_iteration_does_not_hang(run: Run) -> None:
 
 def test_an_interrupt_during_the_answer_is_no_failed_answer() -> None:
     request = guarding(fallback=object())
-    outcome = run_in_threads(request, ScriptedSender(lambda *_: KeyboardInterrupt()))
+    outcome = in_threads(request, ScriptedSender(lambda *_: KeyboardInterrupt()))
     assert isinstance(outcome.error, KeyboardInterrupt)
     assert outcome.delivery == "nothing"
     assert "cancelled" in outcome.assessment.reasons
+
+
+async def test_a_model_that_cancels_itself_does_not_cancel_the_caller() -> None:
+    class Cancelling(ScriptedSender):
+        async def asend(self, draw: Draw) -> Reply:
+            raise asyncio.CancelledError
+
+    call = guarded_call(guarding())
+    outcome = await tasks.run(call, Cancelling(paris), driver_options())
+    assert isinstance(outcome.error, ConnectionAbortedError)
 
 
 # -- Observers -------------------------------------------------------------------------
@@ -135,9 +211,8 @@ def test_an_observer_that_fails_breaks_nothing_and_is_counted() -> None:
             raise RuntimeError("disk full")
 
     watcher = Watcher()
-    observers = Observers([Broken(), watcher])
-    options = DriverOptions(limiter=Limiter(None), observers=observers, retry=False)
+    options = driver_options(observers=[Broken(), watcher])
     outcome = threads.run(guarded_call(guarding()), ScriptedSender(paris), options)
     assert outcome.delivery == "answer"
-    assert observers.failures == 1
-    assert watcher.assessments == [outcome.assessment]
+    assert options.observers.failures == 1
+    assert watcher.only == outcome.assessment

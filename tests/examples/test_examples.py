@@ -1,4 +1,4 @@
-"""The example programs run, offline, and say what they are there to show."""
+"""The example programs and notebooks run, offline, and show what they are there for."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from snne_guard.langchain.embedded import embedded_server_url
 from tests.frameworks.support import framework
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
+NOTEBOOKS = EXAMPLES / "notebooks"
 
 # The model draws at random: what an answer says and what becomes of it may differ.
 REFUSAL = "I am not certain enough of the answer"
@@ -70,19 +71,33 @@ def test_a_program_shows_what_it_is_for(name: str, tmp_path: Path) -> None:
     if name.startswith("frameworks/"):
         module = Path(name).stem.removeprefix("with_").removeprefix("openai_")
         framework(module)
-    done = subprocess.run(  # noqa: S603 - this interpreter, a program of this project
-        [sys.executable, "-W", "ignore", EXAMPLES / name],
-        cwd=tmp_path,
-        env={
-            **os.environ,
-            "HAYSTACK_TELEMETRY_ENABLED": "False",
-            "PYTHONIOENCODING": "utf-8",
-        },
+    telemetry = {"HAYSTACK_TELEMETRY_ENABLED": "False"}
+    program = [sys.executable, "-W", "ignore", EXAMPLES / name]
+    printed = run(program, tmp_path, PYTHONIOENCODING="utf-8", **telemetry)
+    for pattern in SHOWN[name]:
+        assert re.search(pattern, printed, re.MULTILINE)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("embedded")
+@pytest.mark.parametrize("name", sorted(path.name for path in NOTEBOOKS.iterdir()))
+def test_a_notebook_runs(name: str) -> None:
+    execute = Path(sys.executable).with_name("jupyter-execute")
+    run(
+        [execute, "--timeout=300", "--kernel_name=python3", NOTEBOOKS / name], NOTEBOOKS
+    )
+
+
+def run(command: list[Any], folder: Path, **environment: str) -> str:
+    """Run a command in a folder, which must end well; return what it prints."""
+    done = subprocess.run(  # noqa: S603 - this environment's programs, our files
+        command,
+        cwd=folder,
+        env={**os.environ, **environment},
         capture_output=True,
         text=True,
         timeout=300,
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    for pattern in SHOWN[name]:
-        assert re.search(pattern, done.stdout, re.MULTILINE)
+    return done.stdout

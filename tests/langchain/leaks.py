@@ -56,44 +56,30 @@ def withholding(model: Runnable[Any, Any], how: str, **more: Any) -> SNNEGuard:
 
 
 def places(value: Any, text: str = SECRET) -> list[str]:
-    """Return where in a value a text is: in containers, fields, causes and reprs."""
-    return list(_search(text, value, "value", set()))
+    """Return what in a value holds a text: in containers, fields, causes and reprs."""
+    return [each for each in _texts(value, set()) if text in each]
 
 
-def _search(text: str, value: Any, where: str, seen: set[int]) -> Iterator[str]:
+def _texts(value: Any, seen: set[int]) -> Iterator[str]:
     if isinstance(value, str | bytes):
-        held = value if isinstance(value, str) else value.decode(errors="replace")
-        if text in held:
-            yield where
-        return
-    if id(value) in seen:
-        return
-    seen.add(id(value))
-    inside = False
-    for name, part in _parts(value):
-        for place in _search(text, part, f"{where}.{name}", seen):
-            inside = True
-            yield place
-    shown = str(value) if isinstance(value, BaseException) else ""
-    if not inside and text in f"{value!r}{shown}":
-        yield where
+        yield value if isinstance(value, str) else value.decode(errors="replace")
+    elif id(value) not in seen:
+        seen.add(id(value))
+        yield f"{value!r} {value}" if isinstance(value, BaseException) else repr(value)
+        for part in _parts(value):
+            yield from _texts(part, seen)
 
 
-def _parts(value: Any) -> Iterator[tuple[Any, Any]]:
+def _parts(value: Any) -> list[Any]:
     if isinstance(value, Mapping):
-        yield "keys", list(value)
-        yield from value.items()
-    elif isinstance(value, BaseException):
-        yield "args", value.args
-        yield "attributes", vars(value)
-        yield "cause", value.__cause__
-        yield "context", value.__context__
-    elif isinstance(value, BaseModel):
-        yield from vars(value).items()
-    elif dataclasses.is_dataclass(value):
-        yield from ((f.name, getattr(value, f.name)) for f in dataclasses.fields(value))
-    elif isinstance(value, list | tuple | set | frozenset):
-        yield from enumerate(value)
+        return [*value, *value.values()]
+    if isinstance(value, BaseException):
+        return [value.args, vars(value), value.__cause__, value.__context__]
+    if isinstance(value, BaseModel):
+        return [vars(value)]
+    if dataclasses.is_dataclass(value):
+        return [getattr(value, field.name) for field in dataclasses.fields(value)]
+    return [*value] if isinstance(value, list | tuple | set | frozenset) else []
 
 
 class Recorder:

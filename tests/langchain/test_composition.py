@@ -14,6 +14,7 @@ from langchain_core.runnables import ConfigurableField
 from snne_guard import ConfigurationError, SNNEGuard
 from tests.langchain.support import (
     MODEL,
+    REFUSING,
     WHOLE,
     ask,
     chat_openai,
@@ -43,7 +44,7 @@ WRAPPERS: dict[str, Callable[[Any], Any]] = {
 def test_a_guard_stands_around_a_wrapped_model(way: str, wrapper: str) -> None:
     with Server(split("Paris", *APART)) as server:
         model = WRAPPERS[wrapper](chat_openai(server))
-        guard = SNNEGuard(model, threshold=0.4, on_uncertain="refuse")
+        guard = SNNEGuard(model, **REFUSING)
         message = ask(guard, way)
         stops = {str(asked.body.get("stop")) for asked in server.requests}
     assert metadata_of(message)["decision"] == "refuse"
@@ -54,7 +55,7 @@ def test_a_guard_stands_around_a_wrapped_model(way: str, wrapper: str) -> None:
 @pytest.mark.parametrize("way", ["invoke", "astream"])
 def test_a_wrapper_stands_around_a_guard(way: str, wrapper: str) -> None:
     with Server(split("Paris", *APART)) as server:
-        guard = guarded(server, threshold=0.4, on_uncertain="refuse")
+        guard = guarded(server, **REFUSING)
         message = ask(WRAPPERS[wrapper](guard), way)
     assert metadata_of(message)["decision"] == "refuse"
 
@@ -83,7 +84,7 @@ def test_with_fallbacks_takes_over_after_raise(way: str) -> None:
 def test_a_chain_with_prompt_and_parser_works_unchanged() -> None:
     prompt = ChatPromptTemplate.from_messages([("user", "Capital of {country}?")])
     with Server(always()) as server:
-        guard = guarded(server, threshold=0.4, on_uncertain="refuse")
+        guard = guarded(server, **REFUSING)
         chain = prompt | guard | StrOutputParser()
         assert chain.invoke({"country": "France"}) == "Paris"
         assert in_loop(chain.ainvoke({"country": "France"})) == "Paris"

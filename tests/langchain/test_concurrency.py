@@ -18,9 +18,9 @@ import numpy as np
 import openai
 import pytest
 
-from snne_guard import Assessment, SNNEGuard
+from snne_guard import Assessment
 from snne_guard.scorers import Method
-from tests.langchain.support import chat_openai, guarded, metadata_of
+from tests.langchain.support import REFUSING, guarded, metadata_of
 from tests.support.observers import Watcher
 from tests.support.openai_server import Answer, Asked, Server, always
 
@@ -44,39 +44,32 @@ QUESTIONS = [f"number {place}" for place in range(100)]
 
 def test_a_hundred_calls_at_once_from_threads() -> None:
     with Server(echo) as server, ThreadPoolExecutor(100) as pool:
-        guard = guarded(server, threshold=0.4, on_uncertain="refuse")
+        guard = guarded(server, **REFUSING)
         check(list(pool.map(guard.invoke, QUESTIONS)))
         assert len(server.requests) == 200
 
 
 async def test_a_hundred_calls_at_once_from_tasks() -> None:
     with Server(echo) as server:
-        guard = guarded(server, threshold=0.4, on_uncertain="refuse")
+        guard = guarded(server, **REFUSING)
         check(list(await asyncio.gather(*map(guard.ainvoke, QUESTIONS))))
         assert len(server.requests) == 200
 
 
-class Busy:
-    """Counts the requests in flight at the server."""
+async def test_threads_tasks_and_copies_keep_to_one_limit() -> None:
+    lock, in_flight, most = threading.Lock(), 0, 0
 
-    def __init__(self) -> None:
-        self.now = self.most = 0
-        self._lock = threading.Lock()
-
-    def __call__(self, asked: Asked) -> Answer:
-        del asked
-        with self._lock:
-            self.now += 1
-            self.most = max(self.most, self.now)
+    def script(_: Asked) -> Answer:
+        nonlocal in_flight, most
+        with lock:
+            in_flight += 1
+            most = max(most, in_flight)
         time.sleep(0.02)
-        with self._lock:
-            self.now -= 1
+        with lock:
+            in_flight -= 1
         return Answer()
 
-
-async def test_threads_tasks_and_copies_keep_to_one_limit() -> None:
-    busy = Busy()
-    with Server(busy) as server:
+    with Server(script) as server:
         guard = guarded(server, threshold=0.4, max_concurrency=3)
         other = guard.model_copy(update={"n": 3})
         await asyncio.gather(
@@ -84,7 +77,7 @@ async def test_threads_tasks_and_copies_keep_to_one_limit() -> None:
             *(asyncio.to_thread(other.invoke, "Where?") for _ in range(5)),
         )
         assert len(server.requests) == 20
-    assert busy.most == 3
+    assert most == 3
 
 
 # -- Cancellation ----------------------------------------------------------------------
@@ -100,9 +93,8 @@ async def test_cancelling_aborts_the_draws_in_flight_at_the_server() -> None:
         with pytest.raises(asyncio.CancelledError):
             await task
         await asyncio.to_thread(server.wait_for_abandoned, 2)
-    (assessment,) = watcher.assessments
-    assert assessment.reasons == ("cancelled",)
-    assert assessment.answer is None
+    assert watcher.only.reasons == ("cancelled",)
+    assert watcher.only.answer is None
 
 
 async def test_leaving_a_stream_early_aborts_its_samples() -> None:
@@ -121,7 +113,7 @@ async def test_leaving_a_stream_early_aborts_its_samples() -> None:
         await asyncio.to_thread(server.wait_for_abandoned, 1)
         while not watcher.assessments:  # noqa: ASYNC110 - LangChain closes it in its own time
             await asyncio.sleep(0.01)
-    assert [each.reasons for each in watcher.assessments] == [("cancelled",)]
+    assert watcher.only.reasons == ("cancelled",)
 
 
 # -- Loops, nesting, forks -------------------------------------------------------------
@@ -129,7 +121,7 @@ async def test_leaving_a_stream_early_aborts_its_samples() -> None:
 
 async def test_a_synchronous_call_works_inside_a_running_loop() -> None:
     with Server(always()) as server:
-        guard = guarded(server, threshold=0.4, on_uncertain="refuse")
+        guard = guarded(server, **REFUSING)
         assert metadata_of(guard.invoke("Where?"))["decision"] == "accept"
         assert "".join(chunk.text for chunk in guard.stream("Where?")) == "Paris"
         assert len(guard.batch(["Where?"] * 3)) == 3
@@ -175,14 +167,8 @@ async def test_twenty_nested_guards_do_not_starve_one_another(way: str) -> None:
         def decide(_: Any) -> Any:
             return inner.invoke("Where?")
 
-        guard = SNNEGuard(
-            chat_openai(server),
-            n=2,
-            threshold=0.0,
-            similarity=all_differ,
-            on_uncertain=decide,
-            max_concurrency=2,
-        )
+        options: Any = {"similarity": all_differ, "on_uncertain": decide}
+        guard = guarded(server, n=2, threshold=0.0, max_concurrency=2, **options)
         if way == "tasks":
             messages = await asyncio.gather(*[guard.ainvoke("x") for _ in range(20)])
         else:

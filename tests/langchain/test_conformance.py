@@ -6,6 +6,8 @@ packages.
 """
 
 import inspect
+import json
+import re
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
@@ -17,8 +19,7 @@ from langchain_tests.unit_tests import ChatModelUnitTests
 from pydantic import SecretStr
 
 from snne_guard import SNNEGuard
-from tests.langchain.support import obedient
-from tests.support.openai_server import Server
+from tests.support.openai_server import JSON, Answer, Asked, Server, calling
 
 # One loop for all, as in an application: the client keeps its connections.
 one_loop = pytest.mark.asyncio(loop_scope="module")
@@ -32,6 +33,56 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:Pydantic serializer warnings:UserWarning"),
 ]
 
+
+# -- A provider that does as it is told ------------------------------------------------
+
+
+def obedient(asked: Asked) -> Answer:
+    """Call a tool where one fits, fill a schema where one is given, else say yes."""
+    prompt = json.dumps(asked.body.get("messages", []), ensure_ascii=False)
+    function, schema = _wanted_function(asked), _wanted_schema(asked, prompt)
+    if function is not None:
+        arguments = _filled(function.get("parameters") or {}, prompt)
+        return calling(arguments, name=function["name"])
+    said = "Yes, and gladly." if schema is None else json.dumps(_filled(schema, prompt))
+    return Answer(texts=[said], model=asked.body["model"])
+
+
+def _wanted_function(asked: Asked) -> JSON | None:
+    tools = asked.body.get("tools") or []
+    answered = asked.body["messages"][-1]["role"] == "tool"
+    choice = asked.body.get("tool_choice")
+    if not tools or answered or choice == "none":
+        return None
+    functions = {tool["function"]["name"]: tool["function"] for tool in tools}
+    forced = choice["function"]["name"] if isinstance(choice, dict) else None
+    wanted: JSON = functions[forced or next(iter(functions))]
+    return wanted
+
+
+def _wanted_schema(asked: Asked, prompt: str) -> JSON | None:
+    wanted = asked.body.get("response_format") or {}
+    if wanted.get("type") == "json_schema":
+        schema: JSON = wanted["json_schema"]["schema"]
+        return schema
+    if wanted.get("type") == "json_object":
+        names = re.findall(r"'(\w+)'", prompt)
+        return {"properties": {name: {"type": "string"} for name in names}}
+    return None
+
+
+def _filled(schema: JSON, prompt: str) -> JSON:
+    """Fill numbers and texts with what the prompt has in brackets and quotes."""
+    number = re.search(r"\((-?\d+)\)", prompt)
+    quoted = re.search(r"'([^']+)'", prompt)
+    integer, text = int(number[1]) if number else 0, quoted[1] if quoted else "some"
+    return {
+        name: integer if part.get("type") == "integer" else text
+        for name, part in (schema.get("properties") or {}).items()
+    }
+
+
+# -- The suites ------------------------------------------------------------------------
 
 OPTIONS = frozenset(inspect.signature(SNNEGuard).parameters) - {"model"}
 

@@ -47,7 +47,7 @@ def test_with_retry_is_carried_out_as_its_user_set_it(way: str) -> None:
     with Server(failing(2)) as server:
         model = chat_openai(server).with_retry(stop_after_attempt=3, **options)
         assert metadata_of(ask(SNNEGuard(model, n=2), way))["n_used"] == 2
-    with Server(failing(2)) as server:
+        server.script = failing(2)
         model = chat_openai(server).with_retry(stop_after_attempt=2, **options)
         with pytest.raises(openai.InternalServerError):
             ask(SNNEGuard(model, n=2), way)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import importlib.util
 import os
 import pickle
@@ -48,10 +47,6 @@ class TestServer:
         assert message.usage_metadata["output_tokens"] == 4
         assert embedded_server_url().startswith("http://127.0.0.1:")
 
-    def test_works_in_one_event_loop_after_another(self, embedded: ChatOpenAI) -> None:
-        for _ in range(3):
-            assert asyncio.run(embedded.ainvoke("Hi", max_tokens=1)).content
-
     def test_the_process_ends_quietly(self) -> None:
         done = run(
             "from snne_guard.langchain.embedded import embedded_model\n"
@@ -92,20 +87,6 @@ class TestServer:
                 return
             time.sleep(0.1)
         pytest.fail("the server is still there")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["langchain_openai", "xllamacpp"])
-def test_a_missing_package_names_the_command(name: str) -> None:
-    done = run(
-        "import sys\n"
-        f"sys.modules[{name!r}] = None\n"
-        "from snne_guard.langchain import embedded_model\n"
-        "embedded_model()"
-    )
-    error = done.stderr.splitlines()[-1]
-    assert f"{name.replace('_', '-')} is not installed" in error
-    assert 'pip install "snne-guard[demo]"' in error
 
 
 def test_a_missing_model_file_names_the_command(

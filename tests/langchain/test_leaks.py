@@ -6,6 +6,7 @@ import logging
 import pickle
 import traceback
 from collections.abc import AsyncIterator
+from operator import itemgetter
 from typing import Any
 
 import pytest
@@ -29,23 +30,21 @@ from tests.langchain.leaks import (
 )
 from tests.langchain.support import (
     CALLS,
+    REFUSING,
     WHOLE,
     ask,
-    calling,
     chat_openai,
     in_loop,
     metadata_of,
 )
 from tests.support.observers import Watcher
-from tests.support.openai_server import Answer, Asked, Server, split
+from tests.support.openai_server import Answer, Asked, Server, calling, split
 
 
 def test_the_search_finds_what_is_hidden() -> None:
     error = ValueError("no")
     error.__cause__ = KeyError([AIMessage("x", additional_kwargs={"a": [SECRET]})])
-    assert places({"a": [1, error]}) == [
-        "value.a.1.cause.args.0.0.additional_kwargs.a.0"
-    ]
+    assert SECRET in places({"a": [1, error]})
     assert places([AIMessage("y"), {"b": b"z"}]) == []
 
 
@@ -68,15 +67,14 @@ def test_a_withheld_answer_is_seen_by_nobody(
         guard = withholding(model, how, observers=[watcher])
         outcome = outcome_of(guard, way, listeners.config)
         heard = listeners.heard
-    (assessment,) = watcher.assessments
-    assert assessment.answer is not None
-    assert assessment.answer.text == SECRET  # it was drawn, so it could have leaked
+    assert watcher.only.answer is not None
+    assert watcher.only.answer.text == SECRET  # it was drawn, so it could have leaked
     assert places(heard) == []
     assert places(outcome) == []
     pickled = pickle.dumps(outcome)
     assert SECRET.encode() not in pickled
     assert str(pickle.loads(pickled)) == str(outcome)  # noqa: S301 - our own
-    assert SECRET not in repr(assessment)
+    assert SECRET not in repr(watcher.only)
     logged = [r.getMessage() for r in caplog.records if "snne_guard" in r.name]
     assert SECRET not in "".join(logged)
     assert SECRET not in "".join(capsys.readouterr())
@@ -108,19 +106,6 @@ def test_a_withheld_answer_is_in_no_event(how: str) -> None:
             assert places(heard) == []
 
 
-def graph_around(guard: SNNEGuard, *, asynchronous: bool) -> Any:
-    def node(state: MessagesState) -> dict[str, Any]:
-        return {"messages": [guard.invoke(state["messages"])]}
-
-    async def anode(state: MessagesState) -> dict[str, Any]:
-        return {"messages": [await guard.ainvoke(state["messages"])]}
-
-    graph = StateGraph(MessagesState)
-    graph.add_node("model", RunnableLambda(anode if asynchronous else node))
-    graph.add_edge(START, "model")
-    return graph.compile()
-
-
 MODES = ["messages", "updates", "values", "debug", "custom", "tasks"]
 
 
@@ -148,7 +133,10 @@ def test_langgraph_streams_what_is_delivered_once(how: str, asynchronous: bool) 
         options = {"threshold": 0.4, "on_uncertain": policy}
     with Server(provider) as server:
         guard = SNNEGuard(chat_openai(server), refusal="No.", **options)
-        app = graph_around(guard, asynchronous=asynchronous)
+        asked = RunnableLambda(itemgetter("messages"))
+        node: Any = asked | guard | (lambda message: {"messages": [message]})
+        graph = StateGraph(MessagesState).add_node("model", node)
+        app = graph.add_edge(START, "model").compile()
         parts = parts_of(app, asynchronous)
     assert places(parts) == []
     assert places(parts, "Lyon") == []
@@ -194,8 +182,7 @@ def test_a_model_that_asks_another_in_a_chain_is_not_heard_either(way: str) -> N
 
 def test_a_withheld_tool_call_does_not_leak_its_arguments() -> None:
     def script(asked: Asked) -> Answer:
-        where = "Lyon" if asked.is_sample else SECRET
-        return calling(*[{"to": where}] * asked.n)
+        return calling({"to": "Lyon" if asked.is_sample else SECRET})
 
     handler = Handler()
     with Server(script) as server:
@@ -249,8 +236,7 @@ def test_an_accepted_answer_is_seen_once_after_the_decision(way: str) -> None:
     ):
         guard = SNNEGuard(
             chat_openai(server),
-            threshold=0.4,
-            on_uncertain="refuse",
+            **REFUSING,
             observers=[handler],
         )
         message = ask(guard, way, {"callbacks": [handler]})
@@ -291,8 +277,7 @@ def test_samples_are_seen_by_observers_alone(way: str, policy: Any) -> None:
         guard = SNNEGuard(chat_openai(server), observers=[watcher], **options)
         message = ask(guard, way, listeners.config)
         heard = listeners.heard
-    (assessment,) = watcher.assessments
-    assert {"Lyon", "Nice"} < {sample.text for sample in assessment.samples}
+    assert {"Lyon", "Nice"} < {sample.text for sample in watcher.only.samples}
     for text in ("Lyon", "Nice", "Metz"):
         assert places([heard, message], text) == []
     (run,) = listeners.runs.traced_runs

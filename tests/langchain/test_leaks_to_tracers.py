@@ -12,7 +12,7 @@ from langsmith.utils import get_env_var
 from snne_guard import SNNEGuard
 from tests.integrations.support import StubServer
 from tests.langchain.leaks import SECRET, outcome_of, script, withholding
-from tests.langchain.support import CALLS, chat_openai
+from tests.langchain.support import CALLS, REFUSING, chat_openai
 from tests.support.openai_server import Server, split
 
 
@@ -43,10 +43,7 @@ def test_langsmith_by_environment_sees_one_run_and_nothing_withheld(
     accepting = how == "accept"
     with Server(split("Paris", "Paris") if accepting else script(how)) as server:
         model = chat_openai(server)
-        if accepting:
-            guard = SNNEGuard(model, threshold=0.4, on_uncertain="refuse")
-        else:
-            guard = withholding(model, how)
+        guard = SNNEGuard(model, **REFUSING) if accepting else withholding(model, how)
         outcome_of(guard, way)
         wait_for_all_tracers()
     monkeypatch.undo()

@@ -14,6 +14,7 @@ from snne_guard import SNNEGuard
 from tests.langchain.support import (
     CALLS,
     MODEL,
+    REFUSING,
     WHOLE,
     ask,
     chat_openai,
@@ -45,10 +46,9 @@ def test_paper_draws_ten_samples_and_leaves_the_answer_out() -> None:
         assert [asked.n for asked in server.samples] == [10]
         assert not any(asked.logprobs for asked in server.requests)
     assert (record["method"], record["n_used"]) == ("snne", 10)
-    (assessment,) = watcher.assessments
-    assert assessment.matrix is not None
-    assert assessment.matrix.shape == (10, 10)
-    assert "Paris" not in assessment.scored
+    assert watcher.only.matrix is not None
+    assert watcher.only.matrix.shape == (10, 10)
+    assert "Paris" not in watcher.only.scored
 
 
 def test_answer_first_draws_samples_after_the_answer() -> None:
@@ -59,7 +59,7 @@ def test_answer_first_draws_samples_after_the_answer() -> None:
 
 def test_sample_rate_leaves_calls_unsampled_and_says_so() -> None:
     with Server(always()) as server:
-        guard = guarded(server, threshold=0.4, on_uncertain="refuse", sample_rate=0.0)
+        guard = guarded(server, **REFUSING, sample_rate=0.0)
         message = guard.invoke("Where?")
         assert len(server.requests) == 1
     record = metadata_of(message)

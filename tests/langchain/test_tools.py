@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from operator import itemgetter
 from typing import Any
 
 import pytest
 from langchain.agents import create_agent
 from langchain_core.language_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage
-from langchain_core.runnables import Runnable
+from langchain_core.runnables import RunnableLambda
 from langchain_core.tools import tool
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.prebuilt import ToolNode, tools_condition
@@ -16,14 +18,15 @@ from langgraph.prebuilt import ToolNode, tools_condition
 from snne_guard import SNNEGuard
 from tests.langchain.support import (
     CALLS,
+    REFUSING,
+    WHOLE,
     ask,
-    calling,
     chat_openai,
     guarded,
     in_loop,
     metadata_of,
 )
-from tests.support.openai_server import Answer, Asked, Scripted, Server
+from tests.support.openai_server import Answer, Asked, Scripted, Server, calling
 
 TRANSFER = {
     "amount": 100,
@@ -34,6 +37,7 @@ TRANSFER = {
     "note": "rent",
     "urgent": False,
 }
+COMPARING: dict[str, Any] = {**REFUSING, "tool_calls": "score"}
 
 
 @tool
@@ -42,11 +46,9 @@ def transfer(amount: int, to: str = "A. Example") -> str:
     return f"sent {amount} to {to}"
 
 
-def calls(answer: Any, *samples: Any, name: str = "transfer") -> Scripted:
-    """Answer with a call; give the samples as the choices of one reply."""
-    return lambda asked: (
-        calling(*samples, name=name) if asked.is_sample else calling(answer, name=name)
-    )
+def calls(answer: Any, *samples: Any) -> Scripted:
+    """Answer with a call; give each sample the next of the others."""
+    return lambda asked: calling(*samples) if asked.is_sample else calling(answer)
 
 
 def agent_script(*samples: int) -> Scripted:
@@ -68,7 +70,7 @@ def test_a_call_of_a_bound_tool_passes_unscored_and_no_sample_is_paid_for(
     way: str,
 ) -> None:
     with Server(lambda _: calling({"amount": 5})) as server:
-        guard = guarded(server, threshold=0.4, on_uncertain="refuse")
+        guard = guarded(server, **REFUSING)
         message = ask(guard.bind_tools([transfer]), way)
         assert len(server.requests) == 1
         assert server.requests[0].body["tools"][0]["function"]["name"] == "transfer"
@@ -87,9 +89,7 @@ def test_calls_are_compared_where_that_is_asked_for(
     way: str, samples: tuple[int, ...], decision: str
 ) -> None:
     with Server(agent_script(*samples)) as server:
-        guard = guarded(
-            server, threshold=0.4, on_uncertain="refuse", tool_calls="score"
-        )
+        guard = guarded(server, **COMPARING)
         message = ask(guard.bind_tools([transfer]), way)
     assert metadata_of(message)["decision"] == decision
     assert bool(message.tool_calls) is (decision == "accept")
@@ -100,9 +100,7 @@ def test_one_field_of_seven_that_differs_is_a_difference(field: str) -> None:
     # With the answer's own, five different values.
     others = [{**TRANSFER, field: value} for value in ("one", "two", 3, True)]
     with Server(calls(TRANSFER, *others)) as server:
-        guard = guarded(
-            server, threshold=0.4, on_uncertain="refuse", tool_calls="score"
-        )
+        guard = guarded(server, **COMPARING)
         message = guard.bind_tools([transfer]).invoke("Pay.")
     record = metadata_of(message)
     assert record["decision"] == "refuse"
@@ -110,12 +108,9 @@ def test_one_field_of_seven_that_differs_is_a_difference(field: str) -> None:
 
 
 def test_calls_that_were_cut_off_are_no_members() -> None:
-    cut = calling(*[{"amount": 5}] * 5)
-    for choice in cut.body["choices"]:
-        choice["finish_reason"] = "length"
+    cut = replace(calling({"amount": 5}), finish="length")
     with Server(lambda _: cut) as server:
-        options: Any = {"on_uncertain": "refuse", "tool_calls": "score"}
-        guard = guarded(server, threshold=0.4, **options)
+        guard = guarded(server, **COMPARING)
         record = metadata_of(guard.bind_tools([transfer]).invoke("Pay."))
     assert (record["decision"], record["n_used"]) == ("refuse", 1)
     assert "truncated_samples" in record["reasons"]
@@ -141,13 +136,8 @@ def test_tools_are_bound_to_a_fallback_too() -> None:
         Server(calls({"amount": 5}, *[{"amount": n} for n in (1, 2, 3, 4)])) as server,
         Server(calls({"amount": 7})) as second,
     ):
-        guard = guarded(
-            server,
-            threshold=0.4,
-            on_uncertain="fallback",
-            tool_calls="score",
-            fallback=chat_openai(second),
-        )
+        options = {**COMPARING, "on_uncertain": "fallback"}
+        guard = guarded(server, **options, fallback=chat_openai(second))
         message = guard.bind_tools([transfer], tool_choice="any").invoke("Pay.")
         assert second.requests[0].body["tool_choice"] == "required"
     assert message.tool_calls[0]["args"] == {"amount": 7}
@@ -163,12 +153,9 @@ def messages_of(app: Any, way: str) -> list[Any]:
     return messages
 
 
-def graph_of(guard: Runnable[Any, Any]) -> Any:
-    model = guard.bind_tools([transfer])  # type: ignore[attr-defined]  # of a chat model
-
-    def node(state: MessagesState) -> dict[str, Any]:
-        return {"messages": [model.invoke(state["messages"])]}
-
+def graph_of(guard: SNNEGuard) -> Any:
+    model = RunnableLambda(itemgetter("messages")) | guard.bind_tools([transfer])
+    node: Any = model | (lambda message: {"messages": [message]})
     graph = StateGraph(MessagesState)
     graph.add_node("model", node)
     graph.add_node("tools", ToolNode([transfer]))
@@ -178,16 +165,19 @@ def graph_of(guard: Runnable[Any, Any]) -> Any:
     return graph.compile()
 
 
-@pytest.mark.parametrize("make", [graph_of, lambda g: create_agent(g, [transfer])])
-@pytest.mark.parametrize("way", ["invoke", "ainvoke"])
+AGENTS = pytest.mark.parametrize(
+    "make", [graph_of, lambda guard: create_agent(guard, [transfer])]
+)
+
+
+@AGENTS
+@pytest.mark.parametrize("way", WHOLE)
 @pytest.mark.parametrize("tool_calls", ["skip", "score"])
 def test_an_agent_calls_its_tool_and_is_guarded(
     tool_calls: Any, way: str, make: Any
 ) -> None:
     with Server(agent_script(5, 5, 5, 5)) as server:
-        guard = guarded(
-            server, threshold=0.4, on_uncertain="refuse", tool_calls=tool_calls
-        )
+        guard = guarded(server, **REFUSING, tool_calls=tool_calls)
         _, called, returned, last = messages_of(make(guard), way)
     assert called.tool_calls[0]["name"] == "transfer"
     assert returned.content == "sent 5 to A. Example"
@@ -197,13 +187,11 @@ def test_an_agent_calls_its_tool_and_is_guarded(
     assert metadata_of(last)["decision"] == "accept"
 
 
-@pytest.mark.parametrize("make", [graph_of, lambda g: create_agent(g, [transfer])])
-@pytest.mark.parametrize("way", ["invoke", "ainvoke"])
+@AGENTS
+@pytest.mark.parametrize("way", WHOLE)
 def test_an_agent_whose_call_is_refused_calls_no_tool(way: str, make: Any) -> None:
     with Server(agent_script(6, 7, 8, 9)) as server:
-        guard = guarded(
-            server, threshold=0.4, on_uncertain="refuse", tool_calls="score"
-        )
+        guard = guarded(server, **COMPARING)
         _, last = messages_of(make(guard), way)
     assert not last.tool_calls
     assert metadata_of(last)["decision"] == "refuse"

@@ -66,11 +66,8 @@ def test_a_view_of_the_users_own() -> None:
     def politely(messages: list[Any]) -> list[Any]:
         return [*messages[:-1], {"role": "user", "content": "Please: where?"}]
 
-    def first_word(reply: str) -> str | None:
-        return reply.partition(" ")[0]
-
     with Server(lambda asked: Answer(texts=["Paris it is"] * asked.n)) as server:
-        mine = View("polite", politely, first_word)
+        mine = View("polite", politely, lambda reply: reply.partition(" ")[0])
         made = guarded(server, n=3, views=[mine]).assess(TALK)
         sent = [asked.body["messages"][-1]["content"] for asked in server.samples]
     assert set(sent) == {"Please: where?"}

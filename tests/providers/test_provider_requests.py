@@ -174,6 +174,7 @@ async def test_samples_are_asked_for_as_the_table_says(name: str, way: str) -> N
     case, model = CASES[name], chat(name)
     able = capabilities(model)
     assert (able.n, able.logprobs) == (bool(case.n), bool(case.logprobs))
+    assert (has_side_effects(model), retries_itself(model)) == (False, case.retries)
     asking = draws(model, logprobs=True, kwargs={"stop": ["."]})
     answer = await body(asking, Draw(role="answer"), way)
     sample = await body(asking, Draw(role="sample", n=3), way)
@@ -187,13 +188,6 @@ async def test_samples_are_asked_for_as_the_table_says(name: str, way: str) -> N
     assert bool(at(sample, case.logprobs)) is bool(case.logprobs)
     assert "France" in str(sample)
     assert "'.'" in str(sample)
-
-
-@pytest.mark.parametrize("name", CASES)
-def test_of_every_class_it_is_known_whether_it_acts_or_retries(name: str) -> None:
-    model = chat(name)
-    assert not has_side_effects(model)
-    assert retries_itself(model) is CASES[name].retries
 
 
 ODD: dict[str, Any] = {

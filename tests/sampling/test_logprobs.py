@@ -102,11 +102,6 @@ def test_tokens_are_given_as_texts(text: str, tokens: Any, expected: Any) -> Non
     assert read_logprobs(entries(*tokens), text=text)[1] == expected
 
 
-def test_tokens_without_a_name_are_taken_as_they_are() -> None:
-    unnamed = [{"token": None, "logprob": -1.0}, {"logprob": 1e-7}]  # rounded
-    assert read_logprobs(unnamed, text="Paris") == ((-1.0, 0.0), None)
-
-
 @pytest.mark.parametrize(
     "bad",
     [

@@ -47,8 +47,9 @@ def test_a_self_check_has_neither_tools_nor_schema_nor_stop_texts() -> None:
         "stop": ["."],
         "tools": [{"type": "function"}],
         "text": {"format": {"type": "json_object"}, "verbosity": "low"},
-        "extra_body": {"tools": [], "response_format": {}, "seed": 7, "top_k": 5},
+        "extra_body": {"tools": [], "structured_outputs": {}, "seed": 7, "top_k": 5},
     }
+    assert asks_for_schema(user)
     assert options_for(CHECK, user, temperature=None) == {
         "temperature": 0.3,
         "text": {"verbosity": "low"},
@@ -63,21 +64,8 @@ def test_a_sample_that_reasons_has_room() -> None:
         "options": {"num_predict": -1, "temperature": 0.7},
     }
 
-
-def test_a_large_limit_may_be_the_model_s_largest_and_stays() -> None:
-    user = {"max_tokens": 64_000, "options": {"num_predict": 2048}}
-    assert options_for(REASONING, user, temperature=None) == user
-
-
-def test_forms_of_open_servers_are_schemas() -> None:
-    user = {"extra_body": {"structured_outputs": {"regex": "A"}, "top_k": 5}}
-    assert asks_for_schema(user)
-    assert options_for(CHECK, user, temperature=None) == {"extra_body": {"top_k": 5}}
-
-
-def test_the_answer_keeps_the_user_s_options() -> None:
-    user = {"seed": 7, "store": True, "extra_body": {"n": 3}}
-    assert options_for(Draw(role="answer"), user, temperature=1.0) == user
+    large = {"max_tokens": 64_000, "options": {"num_predict": 2048}}
+    assert options_for(REASONING, large, temperature=None) == large
 
 
 def test_a_setting_without_a_value_is_known_to_have_none() -> None:

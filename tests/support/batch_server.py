@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from email import message_from_bytes
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import urlsplit
 
 from tests.support.openai_server import (
     JSON,
@@ -17,8 +17,6 @@ from tests.support.openai_server import (
     Server,
     whole,
 )
-
-__all__ = ["Batch", "BatchServer", "Fate"]
 
 
 @dataclass(kw_only=True)
@@ -132,21 +130,16 @@ class _Handler(Handler):
     def do_GET(self) -> None:  # noqa: N802 - http.server's name
         owner = self.server.owner
         assert isinstance(owner, BatchServer)
-        url = urlsplit(self.path)
-        kind, *name = url.path.removeprefix("/v1/").split("/")
+        path = urlsplit(self.path).path
+        kind, *name = path.removeprefix("/v1/").split("/")
         if kind == "files":
             self._bytes(owner.files.get(name[0]))
         elif name:
             found = owner.look(owner.batches[name[0]])
             self._bytes(None if found is None else json.dumps(found).encode())
-        else:  # newest first, in pages of one
+        else:
             newest = [batch.fields for batch in owner.batches.values()][::-1]
-            after = parse_qs(url.query).get("after", [""])[0]
-            ids = [one["id"] for one in newest]
-            start = ids.index(after) + 1 if after else 0
-            page = newest[start : start + 1]
-            more = start + 1 < len(newest)
-            listed = {"object": "list", "data": page, "has_more": more}
+            listed = {"object": "list", "data": newest, "has_more": False}
             self._bytes(json.dumps(listed).encode())
 
     def do_POST(self) -> None:  # noqa: N802 - likewise

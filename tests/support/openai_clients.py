@@ -12,8 +12,6 @@ import openai
 
 from tests.support.openai_server import CHAT, RESPONSES, Server
 
-__all__ = ["WAYS", "Caller", "clients", "content"]
-
 WAYS = ("threads", "tasks")
 
 

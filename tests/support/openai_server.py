@@ -15,21 +15,6 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, Self
 
-__all__ = [
-    "APART",
-    "CHAT",
-    "RESPONSES",
-    "Answer",
-    "Asked",
-    "Handler",
-    "Scripted",
-    "Server",
-    "always",
-    "rejecting",
-    "split",
-    "whole",
-]
-
 JSON = dict[str, Any]
 APART = ("Rome", "Lyon", "Bonn", "Oslo")
 CHAT: JSON = {
@@ -72,8 +57,9 @@ class Answer:
     headers: dict[str, str] = field(default_factory=dict)
     choices: int | None = None
     logprobs: bool = True
+    logprob: float = -0.1
     tokens: Sequence[str] | None = None
-    message: JSON = field(default_factory=dict)
+    message: JSON | Sequence[JSON] = field(default_factory=dict)
     finish: str | None = "stop"
     model: str = "test-model"
     usage: bool = True
@@ -105,6 +91,17 @@ def split(answer: str | Answer, *samples: str, **fields: Any) -> Scripted:
         return Answer(texts=texts, **fields)
 
     return script
+
+
+def calling(*arguments: Any, name: str = "transfer") -> Answer:
+    """Return replies that call a tool; a text goes into its call as it is."""
+    messages = []
+    for place, given in enumerate(arguments):
+        text = given if isinstance(given, str) else json.dumps(given)
+        function = {"name": name, "arguments": text}
+        call = {"id": f"call_{place}", "type": "function", "function": function}
+        messages.append({"tool_calls": [call]})
+    return Answer(texts=[None], message=messages, finish="tool_calls")
 
 
 def rejecting(name: str, then: Scripted, *, named: bool = True) -> Scripted:
@@ -289,9 +286,12 @@ def _choice(asked: Asked, answer: Answer, index: int) -> JSON:
     text = _text(answer, index)
     given = asked.logprobs and answer.logprobs
     content = _entries(asked, answer, text) if given else None
+    message = answer.message
+    if not isinstance(message, dict):
+        message = message[index % len(message)]
     return {
         "index": index,
-        "message": {"role": "assistant", "content": text, **answer.message},
+        "message": {"role": "assistant", "content": text, **message},
         "logprobs": None if content is None else {"content": content},
         "finish_reason": answer.finish,
     }
@@ -302,12 +302,13 @@ def _words(text: str) -> list[str]:
 
 
 def _entries(asked: Asked, answer: Answer, text: str) -> list[JSON]:
-    """Give every token a log-probability of -0.1; what is left is the other word's."""
+    """Give every token the log-probability; what is left is the other word's."""
     entries: list[JSON] = []
+    left = math.log1p(-math.exp(answer.logprob))
     for word in _words(text) if answer.tokens is None else answer.tokens:
-        entry: JSON = {"token": word, "logprob": -0.1, "bytes": None}
+        entry: JSON = {"token": word, "logprob": answer.logprob, "bytes": None}
         other = "No" if word == "Yes" else "Yes"
-        rest = {"token": other, "logprob": math.log1p(-math.exp(-0.1)), "bytes": None}
+        rest = {"token": other, "logprob": left, "bytes": None}
         top = [dict(entry), rest] if asked.body.get("top_logprobs") else []
         entries.append({**entry, "top_logprobs": top})
     return entries
@@ -347,7 +348,8 @@ def _response(asked: Asked, answer: Answer) -> JSON:
             "output_tokens_details": {"reasoning_tokens": 0},
             "total_tokens": 5 + len(_words(text)),
         }
-    return {**found, **answer.message}
+    message = answer.message
+    return {**found, **message} if isinstance(message, dict) else found
 
 
 def _events(asked: Asked, answer: Answer) -> Iterator[JSON]:
