@@ -165,18 +165,6 @@ def checked(p: Any, *, asked: list[Draw] | None = None, **options: Any) -> Outco
     return feed(request, lambda draw, _: come_of(draw))
 
 
-def test_the_check_is_one_of_the_calls() -> None:
-    asked: list[Draw] = []
-    made = checked(0.9, asked=asked).assessment
-    assert [draw.role for draw in asked] == ["answer", *["sample"] * 3, "check"]
-    assert asked[-1].turns == ("Paris", SelfCheck().prompt)
-    assert (made.n_requested, made.n_used, made.cost.attempts) == (4, 4, 5)
-    assert (made.disagreement, made.self_check) == (0.0, 0.9)
-    assert made.uncertainty == pytest.approx(0.1 / 3)
-    record = made.to_metadata()
-    assert (record["disagreement"], record["self_check"]) == (0.0, 0.9)
-
-
 @pytest.mark.parametrize("schedule", ["concurrent", "answer_first"])
 def test_a_doubted_answer_is_refused_though_all_agree(schedule: Any) -> None:
     outcome = checked(0.0, on_uncertain="refuse", schedule=schedule)

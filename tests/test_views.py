@@ -82,22 +82,6 @@ def test_tool_turns_after_the_question_stay_behind_it() -> None:
     assert "Answer:" in rewritten[0]["content"]
 
 
-def fails(_: Any) -> Any:
-    msg = "no"
-    raise KeyError(msg)
-
-
-@pytest.mark.parametrize("talk", TALKS)
-@pytest.mark.parametrize(
-    "rewrite",
-    [fails, lambda _: None, lambda _: "Where?", lambda talk: talk[:-1], lambda _: []],
-    ids=["raises", "None", "a text", "drops the turn", "nothing"],
-)
-def test_a_broken_view_says_that_it_is(rewrite: Any, talk: list[Any]) -> None:
-    with pytest.raises(SamplingError, match=r"the view 'mine' (raised|did not return)"):
-        View("mine", rewrite).rewritten(talk)
-
-
 # -- What they make of a reply ---------------------------------------------------------
 
 
@@ -129,6 +113,10 @@ def test_what_is_compared_has_no_log_probabilities() -> None:
     read = VIEWS["reasoning"].read(whole)
     assert read == Sample(text="7", view="reasoning")
     assert VIEWS["examples"].read(whole).token_logprobs == (-1.0,)
+
+
+def fails(_: Any) -> Any:
+    raise KeyError
 
 
 def test_a_reply_without_an_answer_is_unreadable() -> None:
@@ -189,16 +177,6 @@ def viewed(
 
 def names_of(samples: Any) -> list[str | None]:
     return [sample.view for sample in samples]
-
-
-def test_samples_take_the_views_in_turn_and_the_answer_takes_none() -> None:
-    asked: list[Draw] = []
-    made = viewed(asked=asked, n=6).assessment
-    drawn = [draw.view and draw.view.name for draw in asked]
-    assert drawn == [None, *ALL, "plain", "examples"]
-    assert names_of(made.samples) == drawn[1:]
-    assert made.scored == ("Paris",) * 6
-    assert (made.uncertainty, made.method, made.reasons) == (0.0, "snne", ())
 
 
 @pytest.mark.parametrize("per_request", [100, 1])

@@ -42,17 +42,15 @@ def check(messages: list[Any]) -> None:
 QUESTIONS = [f"number {place}" for place in range(100)]
 
 
-def test_a_hundred_calls_at_once_from_threads() -> None:
+@pytest.mark.parametrize("way", ["threads", "tasks"])
+async def test_a_hundred_calls_at_once(way: str) -> None:
     with Server(echo) as server, ThreadPoolExecutor(100) as pool:
         guard = guarded(server, **REFUSING)
-        check(list(pool.map(guard.invoke, QUESTIONS)))
-        assert len(server.requests) == 200
-
-
-async def test_a_hundred_calls_at_once_from_tasks() -> None:
-    with Server(echo) as server:
-        guard = guarded(server, **REFUSING)
-        check(list(await asyncio.gather(*map(guard.ainvoke, QUESTIONS))))
+        if way == "threads":
+            messages = list(pool.map(guard.invoke, QUESTIONS))
+        else:
+            messages = list(await asyncio.gather(*map(guard.ainvoke, QUESTIONS)))
+        check(messages)
         assert len(server.requests) == 200
 
 
