@@ -10,7 +10,7 @@ from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 
 from snne_guard.call import GuardState, Outcome, Request
 from snne_guard.decision import Calibration
-from snne_guard.errors import ConfigurationError, SamplingError
+from snne_guard.errors import ConfigurationError
 from snne_guard.sampling.replies import Draw, ProviderCapabilities
 from snne_guard.settings import GuardSettings
 from snne_guard.types import Prices, Sample
