@@ -312,7 +312,7 @@ class SNNEGuard(BaseChatModel):
     ) -> Self:
         """Return a copy with other options, checked as at construction.
 
-        It shares the limit on requests and what was learnt of the provider.
+        It shares the limit on requests and what was learnt about the provider.
         """
         del deep  # what is inside is never changed
         return type(self)(**{**dict(self), **(update or {})})

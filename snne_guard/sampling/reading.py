@@ -215,7 +215,7 @@ _SPACE = re.compile(rb"\s+|\xe2\x96\x81|\xc4\xa0|\xc4\x8a")
 _END_MARKS = re.compile(rb"(?:<[^<>]+>){1,3}\Z")  # without a limit: quadratic
 _NUMBERS = (float, int)
 _LOWEST = -1e9
-"""What is below is no log-probability."""
+"""Anything lower is not a log-probability."""
 _ROUNDING = 1e-6
 """Largest value above 0 that still counts as a rounding error."""
 

@@ -37,7 +37,7 @@ _SUM_SLACK = 1e-2
 def as_numbers(
     values: ArrayLike, /, *, what: str, least: float = -_LARGEST, most: float = _LARGEST
 ) -> FloatArray:
-    """Return float64 numbers from ``least`` to ``most``, at least one; NaN is none."""
+    """Return float64 numbers from ``least`` to ``most``, at least one; refuse NaN."""
     floats = as_floats(values, what=what)
     if not floats.size:
         msg = f"expected at least one {what}, got none"

@@ -2,9 +2,9 @@
 
 ``BaseChatModel.invoke`` opens a run, tells handlers and tracers of it and looks into
 the cache. The hooks beneath it do none of that: ``_generate`` and ``_stream``, which
-every class implements, and their asynchronous kin. What a class itself calls inside of
-its hook runs without a parent run, without handlers from context variables and without
-LangSmith; handlers that it adds by itself are its own affair.
+every class implements, and their async counterparts. What a class itself calls inside
+of its hook runs without a parent run, without handlers from context variables and
+without LangSmith; handlers that the class itself adds are not suppressed.
 """
 
 from __future__ import annotations
@@ -164,7 +164,11 @@ class LangChainSender:
         )
 
     def _steps(self, draw: Draw, *, stream: bool = False) -> Steps[Sent]:
-        """Return the requests that a draw takes, one after another."""
+        """Return the requests that a draw takes, one after another.
+
+        ``_unwrapped`` walks the wrappers; for each model ``without_rejected`` yields
+        requests; ``run_steps`` sends what is yielded, and sleeps on floats.
+        """
         messages = convert_to_messages(draw.conversation(self._messages))
 
         def ask(model: BaseChatModel, kwargs: Mapping[str, Any]) -> Steps[Sent]:
