@@ -12,9 +12,9 @@ from rich.prompt import Prompt
 from rich.rule import Rule
 from rich.text import Text
 
-from snne_guard.evaluation import Recording, read_labels, read_recordings
+from snne_guard.evaluation import Recording, read_recordings
 from snne_guard.evaluation.jsonl import AppendFile, beside, digest
-from snne_guard.evaluation.recordings import answer_digest
+from snne_guard.evaluation.recordings import answer_digest, read_labels
 from snne_guard.text import printable
 
 __all__ = ["label"]

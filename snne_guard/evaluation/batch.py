@@ -67,7 +67,6 @@ class _Exchanges:
     def __init__(self, stream: IO[bytes], run: RecordingRun) -> None:
         self.missing: list[dict[str, Any]] = []  # requests of the open question
         self._wanted = {digest(question.id) for question in run.left}
-        self._known = {*map(digest, run.every_id)}
         self._question = ""
         self._equal: Counter[str] = Counter()
         self._tries: Counter[str] = Counter()  # of all requests that were made
@@ -80,7 +79,6 @@ class _Exchanges:
         custom_id = str(line.get("custom_id"))
         question = custom_id.partition("-")[0]
         if question not in self._wanted:
-            self._unused += question not in self._known
             return
         response = line.get("response") or {}
         status = int(response.get("status_code") or _NO_REPLY)

@@ -92,7 +92,6 @@ class RecordingRun(AppendFile):
 
     Attributes:
         ids: Of the questions that the file has.
-        every_id: Those, those that failed before, and those of ``questions``.
         left: The questions to ask.
         known: Questions that the file had already.
         recorded: Questions that were written.
@@ -141,7 +140,6 @@ class RecordingRun(AppendFile):
             self.close()
             raise
         questions = list(questions)
-        self.every_id = {*self.ids, *failed, *(question.id for question in questions)}
         self.known = sum(question.id in self.ids for question in questions)
         passed_over = self.ids if retry_failed else {*self.ids, *failed}
         self.left = [each for each in questions if each.id not in passed_over]

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from snne_guard.errors import ConfigurationError, InputError
-from snne_guard.evaluation import read_labelled, read_labels
+from snne_guard.evaluation import read_labelled
 from snne_guard.evaluation.jsonl import AppendFile, beside
-from snne_guard.evaluation.recordings import answer_digest
+from snne_guard.evaluation.recordings import answer_digest, read_labels
 from tests.evaluation.support import recording, write_jsonl
 
 
