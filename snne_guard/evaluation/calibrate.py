@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import chain
 from typing import Any
 
 import numpy as np
 
 from snne_guard.decision import Calibration, ErrorProbability, Threshold
-from snne_guard.errors import ConfigurationError, InputError
+from snne_guard.errors import ConfigurationError
 from snne_guard.evaluation.grade import Grade, Grader, graded
 from snne_guard.evaluation.recordings import Recording
 from snne_guard.evaluation.rescore import score_recordings
@@ -111,12 +110,7 @@ def calibrate(
                 grades.append(_with_verdict(grade))
             yield row
 
-    rows = kept()
-    first = next(rows, None)
-    if first is None:
-        msg = f"expected graded recordings, got {n_ungraded} without a grade"
-        raise InputError(msg)
-    scores = score_recordings(chain([first], rows), **scoring)
+    scores = score_recordings(kept(), **scoring)
     correct = np.array([grade.correct for grade in grades], dtype=np.intp)
     u = scores.uncertainty
     if coverage is not None:
