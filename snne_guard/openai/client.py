@@ -3,32 +3,79 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import cache, cached_property, partial
-from typing import Any, NoReturn, Self, get_args, overload
+from os import PathLike
+from typing import Any, NoReturn, Self, TypedDict, Unpack, get_args, overload
 from urllib.parse import urlsplit
 
 import openai
 
 from snne_guard.checks import check_choice
+from snne_guard.decision import Calibration, Threshold
 from snne_guard.drivers.limits import Limiter
 from snne_guard.errors import ConfigurationError
 from snne_guard.openai.answers import RefusalAs
 from snne_guard.openai.guarding import AsyncGuarding, Guarding
 from snne_guard.sampling.openai.apis import Api, ApiObject, ChatApi, ResponsesApi
 from snne_guard.sampling.openai.sender import ApiRequest
+from snne_guard.scorers import Method
+from snne_guard.self_check import SelfCheck
 from snne_guard.settings import GuardSettings
-from snne_guard.types import Assessment
+from snne_guard.types import (
+    Assessment,
+    Observer,
+    OnError,
+    OnUncertain,
+    Prices,
+    Schedule,
+    Similarity,
+    SpanSimilarity,
+    ToolCalls,
+)
+from snne_guard.views import View
 
-__all__ = ["AsyncGuardedOpenAI", "GuardedOpenAI", "guard_client"]
+__all__ = ["AsyncGuardedOpenAI", "GuardOptions", "GuardedOpenAI", "guard_client"]
 
 _APIS: dict[str, Api] = {
     "/chat/completions": ChatApi(),
     "/responses": ResponsesApi(),
 }
 _RAW_HEADER = "x-stainless-raw-response"
+
+Limit = float | Threshold
+
+
+class GuardOptions(TypedDict, total=False):
+    """The options of ``guard_client``; ``SNNEGuard`` says what each means."""
+
+    n: int
+    threshold: Limit | tuple[Limit, Limit] | None
+    calibration: Calibration | str | PathLike[str] | None
+    on_uncertain: OnUncertain | Callable[[Assessment], Any]
+    fallback: str | Callable[[dict[str, Any]], Any]
+    refusal: str
+    on_error: OnError
+    method: str | Method
+    similarity: str | Similarity | None
+    temperature: float
+    question: Callable[[list[Any]], str | None] | None
+    tool_calls: ToolCalls
+    min_samples: int | None
+    schedule: Schedule
+    timeout: float | None
+    sample_timeout: float | None
+    max_concurrency: int | None
+    sample_rate: float
+    prices: Prices | None
+    observers: Sequence[Observer]
+    self_check: bool | SelfCheck
+    views: Sequence[str | View]
+    spans: bool | str | SpanSimilarity
+    span_threshold: Limit | None
+    context: str | Callable[[list[Any]], str | None] | None
 
 
 class _Guarded:
@@ -117,20 +164,20 @@ def guard_client(
     client: openai.OpenAI,
     *,
     refusal_as: RefusalAs = ...,
-    **options: Any,  # noqa: ANN401 - GuardSettings checks each
+    **options: Unpack[GuardOptions],
 ) -> GuardedOpenAI: ...
 @overload
 def guard_client(
     client: openai.AsyncOpenAI,
     *,
     refusal_as: RefusalAs = ...,
-    **options: Any,  # noqa: ANN401 - GuardSettings checks each
+    **options: Unpack[GuardOptions],
 ) -> AsyncGuardedOpenAI: ...
 def guard_client(
     client: openai.OpenAI | openai.AsyncOpenAI,
     *,
     refusal_as: RefusalAs = "content",
-    **options: Any,
+    **options: Unpack[GuardOptions],
 ) -> GuardedOpenAI | AsyncGuardedOpenAI:
     """Return a client of the same class whose answers are guarded.
 
