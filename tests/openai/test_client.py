@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import sys
 from typing import Any
 
@@ -10,11 +11,9 @@ import openai
 import pytest
 from openai.types.responses import Response
 
-from snne_guard import (
-    ConfigurationError,
-    MissingExtraError,
-)
+from snne_guard import ConfigurationError, MissingExtraError, SNNEGuard
 from snne_guard.openai import AsyncGuardedOpenAI, GuardedOpenAI, guard_client
+from snne_guard.openai.client import GuardOptions
 from tests.openai.guarded import PATHS, guarded, text_of
 from tests.support.openai_clients import WAYS
 from tests.support.openai_server import (
@@ -47,6 +46,11 @@ def test_a_guarded_client_is_of_the_same_class() -> None:
     tasks = guard_client(openai.AsyncAzureOpenAI(**azure))
     assert isinstance(tasks, AsyncGuardedOpenAI)
     assert isinstance(tasks, openai.AsyncAzureOpenAI)
+
+
+def test_its_options_are_those_of_the_other_guard() -> None:
+    options = inspect.signature(SNNEGuard).parameters.keys() - {"model", "fields"}
+    assert options == GuardOptions.__annotations__.keys()
 
 
 def test_azure_asks_the_deployment() -> None:
