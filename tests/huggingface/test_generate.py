@@ -176,27 +176,14 @@ def test_replies_end_where_the_model_ends_them(
     check(llama, "ab", sorted(ended, key=lambda reply: len(reply.tokens))[:2])
 
 
-def test_a_stop_text_ends_a_reply_of_a_model_without_an_end() -> None:
-    model, tokenizer = make_model(), make_tokenizer()
-    # Then generate has nothing to pad finished rows with.
-    model.generation_config.eos_token_id = tokenizer.eos_token_id = None
-    local = HuggingFaceModel(model, tokenizer)
-    (whole,) = local.generate(["ab"], n=3, settings=TWENTY)
-    stop = next(c for c in whole[0].text[3:] if c.isascii() and c.isprintable())
-    settings = GenerationSettings(max_tokens=20, seed=1, stop=(stop,))
-    (cut,) = local.generate(["ab"], n=3, settings=settings)
-    assert texts(cut) == [each.text.partition(stop)[0] for each in whole]
-    assert cut[0].completion_tokens < 20
-    kept = whole[0].token_logprobs[: len(cut[0].tokens)]
-    assert cut[0].token_logprobs == pytest.approx(kept, abs=1e-5)
-
-
 @hypothesis.settings(max_examples=20, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 30), st.integers(1, 3)), max_size=3))
 def test_a_reply_ends_at_the_first_of_several_stop_texts(
     places: list[tuple[int, int]],
 ) -> None:
-    local = HuggingFaceModel(make_model(), TOKENIZER)
+    model, tokenizer = make_model(), make_tokenizer()  # which has no other end
+    model.generation_config.eos_token_id = tokenizer.eos_token_id = None
+    local = HuggingFaceModel(model, tokenizer)
     ((whole,),) = local.generate(["ab"], settings=TWENTY)
     text = whole.text
     slices = [text[start : start + length] for start, length in places]
@@ -210,6 +197,8 @@ def test_a_reply_ends_at_the_first_of_several_stop_texts(
     ((reply,),) = local.generate(["ab"], settings=settings)
     assert reply.text == text == "".join(reply.tokens)
     assert reply.finish_reason == ("stop" if ends else whole.finish_reason)
+    kept = whole.token_logprobs[: len(reply.tokens)]
+    assert reply.token_logprobs == pytest.approx(kept, abs=1e-5)
 
 
 def test_the_context_window_ends_a_reply() -> None:
