@@ -135,7 +135,7 @@ def shares(model: HuggingFaceModel, settings: GenerationSettings) -> dict[int, f
 
 
 def test_tokens_are_drawn_as_often_as_they_are_likely(llama: Any) -> None:
-    local = HuggingFaceModel(llama, TOKENIZER, max_batch_size=4000)
+    local = HuggingFaceModel(llama, TOKENIZER)
     own = next_logprobs(llama, ids_of("ab")).exp()
     found = shares(local, GenerationSettings(max_tokens=1, seed=1))
     for token in own.topk(5).indices.tolist():
@@ -232,21 +232,6 @@ def test_an_empty_reply_has_no_hidden_state() -> None:
     settings = GenerationSettings(hidden_layer=-1)
     ((reply,),) = HuggingFaceModel(model, TOKENIZER).generate(["ab"], settings=settings)
     assert (reply.text, reply.tokens, reply.hidden_state) == ("", (), None)
-
-
-@pytest.mark.parametrize("n", [1, 6])
-def test_a_batch_is_no_larger_than_it_may_be(n: int) -> None:
-    model, rows = make_model(), []
-    model.register_forward_pre_hook(
-        lambda _model, _args, kwargs: rows.append(len(kwargs["input_ids"])),
-        with_kwargs=True,
-    )
-    local = HuggingFaceModel(model, TOKENIZER, max_batch_size=4)
-    sets = local.generate(PROMPTS, n=n, settings=TWENTY)
-    assert max(rows) == 4
-    for prompt, replies in zip(PROMPTS, sets, strict=True):
-        assert len(replies) == n
-        check(model, prompt, replies)
 
 
 def test_replies_share_one_reading_of_the_prompt() -> None:

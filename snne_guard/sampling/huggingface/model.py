@@ -27,7 +27,7 @@ _OWN_DISTRIBUTION = GenerationSettings()
 class HuggingFaceModel:
     """A loaded causal language model from which many replies are drawn at once.
 
-    All replies to a prompt share one prefill, and several prompts share a batch. Calls
+    The replies of a call are one batch, and those to a prompt share one prefill. Calls
     from several threads wait for one another. The model is never changed. Tokens are
     drawn with torch's global generators: a call with a seed restores their state, and
     is repeatable only while no other thread draws from them.
@@ -36,7 +36,6 @@ class HuggingFaceModel:
         model: A causal language model of ``transformers``, or of PEFT around one, in
             evaluation mode; its device, precision and quantisation are its own.
         tokenizer: Its tokenizer; messages go through its chat template.
-        max_batch_size: Most replies that are drawn together; fewer need less memory.
 
     Attributes:
         name: Where the model was loaded from.
@@ -54,9 +53,7 @@ class HuggingFaceModel:
         ('Goethe wrote it.', (-0.31, -0.02, -0.11, -0.01, -0.0))
     """
 
-    def __init__(
-        self, model: Model, tokenizer: Tokenizer, *, max_batch_size: int = 64
-    ) -> None:
+    def __init__(self, model: Model, tokenizer: Tokenizer) -> None:
         unfit = getattr(getattr(model, "config", None), "is_encoder_decoder", True)
         if unfit or model.training:  # dropout would change its replies
             msg = (
@@ -64,26 +61,21 @@ class HuggingFaceModel:
                 f"mode (model.eval()); got {type(model).__name__}"
             )
             raise ConfigurationError(msg)
-        check_whole(max_batch_size, what="max_batch_size", least=1)
         self.name = str(model.config.name_or_path or type(model).__name__)
         self.model = model
         self.tokenizer = tokenizer
-        self._max_batch_size = max_batch_size
         self._lock = Lock()
 
     @classmethod
     def from_pretrained(
         cls,
         name: str,
-        *,
-        max_batch_size: int = 64,
         **options: Any,  # noqa: ANN401 - those of transformers
     ) -> HuggingFaceModel:
         """Load a model from the Hugging Face Hub or from a folder.
 
         Args:
             name: Such as ``"meta-llama/Llama-3.1-8B-Instruct"``, or a path.
-            max_batch_size: As for the class.
             **options: Those of ``AutoModelForCausalLM.from_pretrained``, such as
                 ``dtype``, ``revision`` or ``quantization_config``. Unless given,
                 ``device_map`` is ``"auto"`` and ``trust_remote_code`` False.
@@ -103,7 +95,7 @@ class HuggingFaceModel:
         # A tokenizer ignores what only a model takes.
         tokenizer = transformers.AutoTokenizer.from_pretrained(name, **options)
         model = transformers.AutoModelForCausalLM.from_pretrained(name, **options)
-        return cls(model, tokenizer, max_batch_size=max_batch_size)
+        return cls(model, tokenizer)
 
     @property
     def context_window(self) -> int | None:
@@ -149,12 +141,8 @@ class HuggingFaceModel:
             room = self.context_window - max(map(len, ids), default=0)
             settings = replace(settings, max_tokens=min(settings.max_tokens, room))
         rows = [prompt for prompt in ids for _ in range(n)]
-        size = self._max_batch_size
-        replies: list[Completion] = []
         with self._lock, seeded(settings.seed, ids):
-            for start in range(0, len(rows), size):
-                batch = rows[start : start + size]
-                replies += draw(self.model, self.tokenizer, batch, settings, is_over)
+            replies = draw(self.model, self.tokenizer, rows, settings, is_over)
         return [tuple(replies[k : k + n]) for k in range(0, len(replies), n)]
 
     def likelihood(self, prompt: str, continuation: str, /) -> float:
