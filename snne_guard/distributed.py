@@ -10,7 +10,6 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from snne_guard.checks import check_whole
 from snne_guard.errors import MissingExtraError
 from snne_guard.evaluation.record import (
     DRAWN,
@@ -83,8 +82,6 @@ def record(
         >>> rows.write_parquet("recording")  # doctest: +SKIP
     """
     ray = _ray()
-    check_whole(samples, what="samples", least=1)
-    check_whole(workers, what="workers", least=1)
     n = 1 + samples + bool(options.get("self_check"))
     guarding = {"schedule": "answer_first", "n": n, **options}
     # Here a wrong option is named once; in the workers it would be one of many errors.

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from langfuse import Langfuse
 from langfuse.langchain import CallbackHandler
-from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
-    ExportTraceServiceRequest,
-)
+from opentelemetry import trace
 from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from snne_guard_integrations.langfuse import LangfuseObserver
 from tests.integrations.support import (
@@ -38,11 +38,14 @@ class Project:
     def __init__(self, server: StubServer) -> None:
         self.server = server
         self.key = f"pk-lf-{next(_numbers)}"  # Langfuse keeps one client a key
+        self.spans = InMemorySpanExporter()
+        provider = TracerProvider()
+        provider.add_span_processor(SimpleSpanProcessor(self.spans))
         self.client = Langfuse(
             public_key=self.key,
             secret_key="sk-lf-test",  # noqa: S106 - a made-up key
             base_url=server.url,
-            tracer_provider=TracerProvider(),
+            tracer_provider=provider,
         )
 
     @property
@@ -60,18 +63,12 @@ class Project:
 
     def places(self) -> list[tuple[str, str]]:
         """Return name and observation's name of each score."""
-        scores = self.scores
-        spans = {
-            (span.trace_id.hex(), span.span_id.hex()): span.name
-            for body in self.server.bodies("/api/public/otel/v1/traces")
-            for resource in ExportTraceServiceRequest.FromString(body).resource_spans
-            for scope in resource.scope_spans
-            for span in scope.spans
+        names = {
+            trace.format_span_id(context.span_id): span.name
+            for span in self.spans.get_finished_spans()
+            if (context := span.get_span_context())
         }
-        return [
-            (score["name"], spans[score["traceId"], score["observationId"]])
-            for score in scores
-        ]
+        return [(each["name"], names[each["observationId"]]) for each in self.scores]
 
 
 @pytest.fixture
