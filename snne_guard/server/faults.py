@@ -133,6 +133,7 @@ _TOLD: dict[tuple[type[Exception], ...], Callable[[Any], Fault]] = {
     (ValidationError,): lambda error: Fault(400, first_problem(error)),
     (ConfigurationError, InputError): lambda error: Fault(400, str(error)),
     (GuardTimeoutError,): lambda error: Fault(504, str(error), code="guard_timeout"),
+    (TimeoutError,): lambda _: Fault(408, "the body of the request came too slowly"),
     (openai.APITimeoutError, httpx2.TimeoutException): lambda _: Fault(
         504, "the upstream took too long", code="upstream_timeout"
     ),

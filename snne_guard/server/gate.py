@@ -15,7 +15,10 @@ from snne_guard.server.faults import Fault, fault_of
 from snne_guard.server.policies import requires_keys
 from snne_guard.server.replies import JSON
 
-__all__ = ["Gate"]
+__all__ = ["SECONDS_A_PART", "Gate"]
+
+SECONDS_A_PART = 60.0
+"""How long a part of a request's body may take; it holds a slot meanwhile."""
 
 _PATH = re.compile(rb"(/[\w.:@~+-]+)+")
 """Addresses that every server on the way reads alike: nothing encoded or empty."""
@@ -88,15 +91,22 @@ class Gate:
         messages: asyncio.Queue[Message] = asyncio.Queue(1)
 
         async def listen() -> None:
-            while (message := await receive())["type"] != "http.disconnect":
+            seconds: float | None = SECONDS_A_PART
+            while True:
+                async with asyncio.timeout(seconds):
+                    message = await receive()
+                if message["type"] == "http.disconnect":
+                    return
+                if not message.get("more_body"):
+                    seconds = None  # what comes next is the end
                 await messages.put(message)
 
         serving = asyncio.ensure_future(self._app(scope, messages.get, send))
-        tasks = [serving, asyncio.create_task(listen())]
+        tasks = {serving, asyncio.create_task(listen())}
         try:
-            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-            if serving.done():
-                serving.result()
+            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()
         finally:
             for task in tasks:
                 task.cancel()

@@ -126,6 +126,18 @@ def test_without_keys_pages_from_elsewhere_reach_nothing(
     assert not upstream.requests
 
 
+@pytest.mark.parametrize("path", ["chat/completions", "embeddings"])
+def test_a_body_that_does_not_come_gives_its_slot_back(
+    upstream: Server, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    monkeypatch.setattr("snne_guard.server.gate.SECONDS_A_PART", 0.2)
+    with serving(upstream.url, max_requests_at_once=1) as running:
+        head = "Host: localhost\nContent-Type: application/json\nContent-Length: 99\n"
+        late = raw(running, f"POST /v1/{path} HTTP/1.1\n{head}\n{{")
+        assert " 408 " in late.partition("\n")[0]
+        assert running.client().chat.completions.create(**CHAT).choices
+
+
 @pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example", ""])
 def test_without_keys_a_name_that_leads_here_does_not_help(
     running: Running, upstream: Server, host: str
