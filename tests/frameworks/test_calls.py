@@ -105,7 +105,7 @@ async def llama_index(url: str, on_uncertain: str, _: str) -> AsyncGenerator[Ask
     async with guarded(url, on_uncertain) as client:
         model = OpenAI(model="gpt-4.1-mini", async_openai_client=client)
 
-        async def whole() -> str | None:
+        async def whole() -> Any:
             return (await model.achat(asked)).message.content
 
         async def parts() -> list[str | None]:
