@@ -83,7 +83,7 @@ format: $(VENV)/.lint ## Format the code and mend what can be mended
 	$(BIN)/ruff check --fix
 
 docs: $(DOCS)/.docs ## Build the site into site/; a warning is an error
-	@$(DOCS)/bin/mkdocs build --strict --quiet
+	@$(DOCS)/bin/mkdocs build --strict
 
 bench: $(VENV)/.test ## Run every benchmark; fails where a target is missed
 	@status=0; \
