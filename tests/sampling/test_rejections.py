@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from types import SimpleNamespace
 from typing import Any
 
@@ -57,12 +56,11 @@ def test_the_parameter_that_is_not_taken(
 @pytest.mark.parametrize(
     ("error", "status"),
     [
-        (ProviderError(status_code=400), 400),
         (ProviderError(status=503), 503),
         (ProviderError(response=SimpleNamespace(status_code=422)), 422),
         (ProviderError(response={"ResponseMetadata": {"HTTPStatusCode": 400}}), 400),
         (ProviderError(code="invalid_request_error", status_code=400), 400),
-        (asyncio.CancelledError(), None),
+        (ValueError(), None),
     ],
 )
 def test_the_status_of_an_error_or_its_cause(
