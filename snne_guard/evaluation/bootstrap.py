@@ -8,12 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike
 
-from snne_guard.evaluation.metrics import (
-    METRICS,
-    checked_correct,
-    checked_quality,
-    dense_ranks,
-)
+from snne_guard.evaluation.metrics import METRICS, checked_quality, dense_ranks
 from snne_guard.types import FloatArray
 
 __all__ = ["Bootstrap", "Interval", "bootstrap"]
@@ -115,9 +110,7 @@ def bootstrap(
         >>> figures.difference("a", "b", "auroc").value
         0.4375
     """
-    values = (
-        checked_correct(quality) if "auroc" in metrics else checked_quality(quality)
-    )
+    values = checked_quality(quality, zero_or_one="auroc" in metrics)
     ranks = {name: dense_ranks(one, values) for name, one in uncertainties.items()}
     drawn = {name: {one: np.empty(draws) for one in metrics} for name in ranks}
     generator = np.random.default_rng(seed)

@@ -21,7 +21,6 @@ __all__ = [
     "METRICS",
     "auarc",
     "auroc",
-    "checked_correct",
     "checked_quality",
     "dense_ranks",
     "prr",
@@ -47,7 +46,7 @@ def auroc(uncertainty: ArrayLike, correct: ArrayLike) -> float:
         >>> auroc([0.1, 0.4, 0.4, 0.9], [1, 1, 0, 0])
         0.875
     """
-    right = checked_correct(correct)
+    right = checked_quality(correct, zero_or_one=True)
     return _auroc(dense_ranks(uncertainty, right), right)
 
 
@@ -154,7 +153,7 @@ def risk_coverage(
         >>> risk.round(4).tolist()
         [0.0, 0.25, 0.3333, 0.5]
     """
-    right = checked_correct(correct)
+    right = checked_quality(correct, zero_or_one=True)
     accuracy = _accuracies(dense_ranks(uncertainty, right), right)
     return np.arange(1, len(right) + 1) / max(1, len(right)), 1 - accuracy
 
@@ -234,19 +233,12 @@ def dense_ranks(uncertainty: ArrayLike, other: FloatArray) -> IntArray:
     return ranks
 
 
-def checked_correct(correct: ArrayLike) -> FloatArray:
-    """Return ``(n,)`` zeros and ones; anything else raises InputError."""
-    values = as_vector("value of correct", correct)
-    if not np.isin(values, (0, 1)).all():
-        msg = "expected correct to be 0 or 1"
-        raise InputError(msg)
-    return values
-
-
-def checked_quality(quality: ArrayLike) -> FloatArray:
-    """Return ``(n,)`` finite numbers; anything else raises InputError."""
+def checked_quality(quality: ArrayLike, *, zero_or_one: bool = False) -> FloatArray:
+    """Return ``(n,)`` finite numbers, or zeros and ones; else it is an InputError."""
     values = as_vector("quality", quality)
-    if not np.isfinite(values).all():
-        msg = "expected quality to be finite"
+    fine = np.isin(values, (0, 1)) if zero_or_one else np.isfinite(values)
+    if not fine.all():
+        what = "correct to be 0 or 1" if zero_or_one else "quality to be finite"
+        msg = f"expected {what}"
         raise InputError(msg)
     return values
