@@ -260,8 +260,7 @@ def _why_unscored(call: CallState, members: Members) -> str | None:
     """Return the reason why readable replies cannot be scored, None where they can."""
     if len(members.texts) < call.settings.min_members:
         return "too_few_samples"
-    sampled = call.settings.temperature >= 1
-    if sampled and agree_suspiciously(members.samples):
+    if call.settings.temperature >= 1 and agree_suspiciously(members.samples):
         return "suspect_agreement"
     return None
 

@@ -101,7 +101,7 @@ def read_sample(
     )
 
 
-def read_cost(samples: Sequence[Sample], usage: object, *, failed: int = 0) -> Cost:
+def read_cost(samples: Sequence[Sample], usage: object) -> Cost:
     """Return what one request took, whatever number of replies it brought.
 
     Some servers count one reply only, or none: the cost is a lower bound then.
@@ -110,7 +110,6 @@ def read_cost(samples: Sequence[Sample], usage: object, *, failed: int = 0) -> C
         samples: The replies.
         usage: The provider's counts, by the names of OpenAI or of LangChain; anything
             else is unknown.
-        failed: Requests that failed before it, for a rejected parameter perhaps.
 
     Example:
         >>> usage = {"input_tokens": 9, "output_tokens": 4, "total_tokens": 13}
@@ -126,7 +125,7 @@ def read_cost(samples: Sequence[Sample], usage: object, *, failed: int = 0) -> C
     written = _count(counts, "completion_tokens", "output_tokens")
     return Cost(
         calls=1,
-        attempts=1 + failed,
+        attempts=1,
         prompt_tokens=_count(counts, "prompt_tokens", "input_tokens") or 0,
         cached_tokens=_count(counts, "cached_tokens", "cache_read") or 0,
         completion_tokens=least if written is None else written,

@@ -48,7 +48,7 @@ from snne_guard.sampling.langchain.providers import RejectedParameters
 from snne_guard.sampling.langchain.requests import ModelRequest, request_for
 from snne_guard.sampling.langchain.wrappers import ChatRunnable
 from snne_guard.sampling.reading import read_cost
-from snne_guard.sampling.replies import Draw, NoReplyError, Reply
+from snne_guard.sampling.replies import Draw, NoReplyError, Reply, with_failed
 from snne_guard.sampling.retrying import Steps, arun_steps, run_steps, without_rejected
 from snne_guard.self_check import read_self_check
 
@@ -112,13 +112,13 @@ class LangChainSender:
     def send(self, draw: Draw) -> Reply:
         """Send one draw and wait for its reply; the model's own error is raised."""
         (request, result), failed = run_steps(self._steps(draw), _call_model)
-        return self._reply(draw, request, result, failed)
+        return with_failed(self._reply(draw, request, result), failed)
 
     async def asend(self, draw: Draw) -> Reply:
         """Send one draw from a task."""
         sent = await arun_steps(self._steps(draw), _acall_model)
         (request, result), failed = sent
-        return self._reply(draw, request, result, failed)
+        return with_failed(self._reply(draw, request, result), failed)
 
     def stream(self) -> Generator[Chunk]:
         """Stream the answer, once; in one chunk where the model does not stream."""
@@ -150,7 +150,7 @@ class LangChainSender:
             generation_info=whole.generation_info,
         )
         result = ChatResult(generations=[generation])
-        return self._reply(_ANSWER, request, result, failed)
+        return with_failed(self._reply(_ANSWER, request, result), failed)
 
     def _passed_on(self, chunk: Chunk, request: ModelRequest) -> Chunk:
         """Keep a chunk for ``streamed``; return it as the application gets it."""
@@ -186,9 +186,7 @@ class LangChainSender:
 
         return _unwrapped(self._model, self._kwargs, ask)
 
-    def _reply(
-        self, draw: Draw, request: ModelRequest, result: ChatResult, failed: int
-    ) -> Reply:
+    def _reply(self, draw: Draw, request: ModelRequest, result: ChatResult) -> Reply:
         messages = [whole_message(each, result) for each in result.generations]
         if not messages:
             raise NoReplyError
@@ -197,7 +195,7 @@ class LangChainSender:
         usage = getattr(first, "usage_metadata", None)
         reply = Reply(
             samples=tuple(samples),
-            cost=read_cost(samples, usage, failed=failed),
+            cost=read_cost(samples, usage),
             temperature_set=request.temperature_set,
         )
         if draw.role == "check":
