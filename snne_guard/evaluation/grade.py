@@ -44,6 +44,8 @@ _MARK = re.compile(r"####|\\boxed\s*\{|\banswer\s*(?:is|was|:|=)", re.IGNORECASE
 _CLAUSE_END = re.compile(r"\n|[.;!?](?:\s|$)|,\s")
 _LATEX_FRACTION = re.compile(r"\\[dt]?frac\s*\{(-?\d{1,50})\}\s*\{(\d{1,50})\}")
 _LATEX = re.compile(r"\\text\w*|[{}\\$]")
+_POWER_OF_TEN = re.compile(r"\s?[x\u00d7*\u00b7]\s?10\^\{?([-+]?\d{1,3})\}?")
+_SIGNED_MONEY = re.compile(r"([-\u2212])[$\u20ac\u00a3\u00a5](?=\d)")
 _TOLERANCE = Fraction(1, 10**6)
 
 
@@ -199,8 +201,8 @@ def final_number(text: str, /) -> Fraction | None:
 
     It is the last number of the clause behind the last "####", "\\boxed{", "answer is"
     or "answer:"; without such a clause it is the last number of the text. What counts
-    as a number, ``snne_guard.similarity.stated_number`` says; LaTeX fractions are read
-    too.
+    as a number, ``snne_guard.similarity.stated_number`` says; LaTeX fractions, powers
+    of ten and the sign before a currency are read too.
 
     Example:
         >>> final_number("9 - 4 = 5 eggs, so 5 * 2 = 10 dollars.\n#### 10")
@@ -211,6 +213,7 @@ def final_number(text: str, /) -> Fraction | None:
         (Fraction(3, 4), None)
     """
     plain = _LATEX_FRACTION.sub(r" \1/\2 ", text)
+    plain = _SIGNED_MONEY.sub(r"\1", _POWER_OF_TEN.sub(r"e\1", plain))
     *before, last = _MARK.split(plain)
     clause = _CLAUSE_END.split(last.lstrip(), maxsplit=1)[0] if before else ""
     for part in (clause, plain):

@@ -104,6 +104,10 @@ def test_contains_wants_whole_words_in_a_row() -> None:
         ("10-5", "-5", False),
         ("33.33", "33.3333", False),
         ("18%", "18.5", False),
+        ("-5", "-$5", True),
+        ("5", "-$5", False),
+        ("1.5e6", "1.5 x 10^6", True),
+        ("1.5e6", "1.5 \u00d7 10^6", True),
     ],
 )
 def test_numbers_are_compared_by_value(first: str, second: str, same: bool) -> None:
