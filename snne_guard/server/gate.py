@@ -80,11 +80,20 @@ class Gate:
             message = f"{self._limit} requests are in flight, which is the limit"
             wait = {"retry-after": "1"}
             raise Fault(429, message, code="too_many_requests", headers=wait)
-        self._in_flight += is_call
+        slots = int(is_call)
+        self._in_flight += slots
+
+        async def answer(message: Message) -> None:
+            nonlocal slots
+            if message["type"] == "http.response.body" and not message.get("more_body"):
+                self._in_flight -= slots  # on the last part, a client sends its next
+                slots = 0
+            await send(message)
+
         try:
-            await self._while_there(scope, receive, send)
+            await self._while_there(scope, receive, answer)
         finally:
-            self._in_flight -= is_call
+            self._in_flight -= slots
 
     async def _while_there(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request, and stop where its client goes away."""

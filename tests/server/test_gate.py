@@ -170,6 +170,14 @@ def test_too_many_at_once_are_told_to_come_back(upstream: Server) -> None:
         running.client().chat.completions.create(**CHAT)
 
 
+def test_one_call_after_another_stays_within_a_limit_of_one(upstream: Server) -> None:
+    with serving(upstream.url, max_requests_at_once=1) as running:
+        with httpx.Client() as client:  # keeps its connection: nothing is between
+            url = f"{running.url}/v1/chat/completions"
+            answers = [client.post(url, json=CHAT) for _ in range(100)]
+    assert {answer.status_code for answer in answers} == {200}
+
+
 def test_a_request_id_is_kept_or_made(running: Running) -> None:
     kept = running.post(json=CHAT, headers={"x-request-id": "mine-1"})
     assert kept.headers["x-request-id"] == "mine-1"
