@@ -3,7 +3,7 @@
 AUROC says how well an uncertainty ranks wrong answers above right ones within a set of
 questions; a group's figure is the mean over its sets with at least ten right and ten
 wrong answers. Several models answer the same questions, so questions are resampled, not
-rows: gains are paired, with a 90 % interval from 1,000 draws.
+rows: gains are paired, with a 90% interval from 1,000 draws.
 
 - ``3`` to ``7``: so many calls, the answer and samples alone.
 - ``3+check`` to ``7+check``: as many calls, the last of which is the self-check.

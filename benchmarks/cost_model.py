@@ -10,8 +10,8 @@ SIZES = ((100, 20), (1500, 50), (1500, 300), (8000, 200))
 HEADINGS = (
     "prompt, reply (tokens)",
     "a request for each reply",
-    "the same, prompt cached at 50 %",
-    "the same, prompt cached at 10 %",
+    "the same, prompt cached at 50%",
+    "the same, prompt cached at 10%",
     "samples in one `n=` request",
 )
 

@@ -13,7 +13,7 @@ subtracted; medians of five rounds. This wants two free cores.
     python -m benchmarks.scale                  # about 6 minutes, 1.6 GB on the disk
     python -m benchmarks.scale --rows 100000    # a tenth of the rows
 
-The exit status is 1 where the time a row grows by more than 30 %, memory by more than
+The exit status is 1 where the time a row grows by more than 30%, memory by more than
 600 bytes a row (a generated line has 1,500), the peak is above 1 GB, one worker takes
 more than 1.15 times as long as this process, or two are less than 1.4 times as fast.
 """

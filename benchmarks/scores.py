@@ -2,7 +2,7 @@
 
 AUROC says how well a score ranks wrong answers above right ones within a set of
 questions. A group's figure is the mean over its sets with at least ten right and ten
-wrong answers. Gains are over the paper's score on the same questions, with a 90 %
+wrong answers. Gains are over the paper's score on the same questions, with a 90%
 interval from 1,000 draws of the questions within each set.
 
 - ``paper``: SNNE of the samples alone, ROUGE-L with rouge-score's tokens. The answer

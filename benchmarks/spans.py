@@ -3,7 +3,7 @@
 Human labels of sentences of passages on people (SelfCheckGPT's WikiBio set): a sentence
 counts as wrong unless it is accurate. AUROC says how well an uncertainty ranks wrong
 sentences above right ones: of all sentences (pooled), and as the mean over passages
-that have both (within). Gains are paired: the default minus each other row, with a 90 %
+that have both (within). Gains are paired: the default minus each other row, with a 90%
 interval from 1,000 draws of the passages.
 
 - ``default``: ``score_spans``, the best match in each sample by weighed words.
@@ -181,7 +181,7 @@ def table(
     }
     own = np.array([ranked["default"].auroc(times) for times in draws])
     point = ranked["default"].auroc(once)
-    print(f"{'':20} {'pooled':>7} {'within':>7}   gain pooled, gain within [90 %]")
+    print(f"{'':20} {'pooled':>7} {'within':>7}   gain pooled, gain within [90%]")
     for name, each in ranked.items():
         pooled, within = each.auroc(once)
         line = f"{name:20} {pooled:7.3f} {within:7.3f}"

@@ -2,7 +2,7 @@
 
 AUROC says how well an uncertainty ranks wrong answers above right ones within a set of
 questions; figures are means over sets with at least ten right and ten wrong answers.
-Gains over three plain samples are paired over the questions of each set, with a 90 %
+Gains over three plain samples are paired over the questions of each set, with a 90%
 interval from 1,000 draws of them. Every recipe has the answer and three samples.
 
 GPT-4, which reasons before it answers; only final answers were recorded. ``1 other`` to

@@ -21,7 +21,7 @@ QUESTIONS = (
     ("The clinic in Barr was founded by Ilse Grau.", "Who founded the clinic in Barr?"),
     ("Returns are free for 30 days.", "How long are returns free?"),
     ("The queen of Sarn was fond of music.", "When was the queen of Sarn born?"),
-    # A mistake that this model makes every time passes: one of the allowed 20 %.
+    # A mistake that this model makes every time passes: one of the allowed 20%.
     ("The canal was dug in 1720. It was filled in 1904.", "When was the canal dug?"),
 )
 

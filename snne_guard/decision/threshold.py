@@ -228,4 +228,4 @@ def _share(name: str, value: object) -> float:
 
 
 def _percent(share: float) -> str:
-    return f"{100 * share:.3g} %"
+    return f"{100 * share:.3g}%"

@@ -16,7 +16,7 @@ __all__ = ["Bootstrap", "Interval", "bootstrap"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Interval:
-    """A figure with its 90 % percentile interval over draws of the questions.
+    """A figure with its 90% percentile interval over draws of the questions.
 
     Attributes:
         value: On the questions themselves; NaN where the metric does not exist.

@@ -73,7 +73,7 @@ def evaluate(
         tau: Temperature of the similarity's softmax.
         grader: Says which of the answers without a label are right; None leaves them
             out.
-        draws: Bootstrap draws behind the 90 % intervals.
+        draws: Bootstrap draws behind the 90% intervals.
         name: What the set is called.
         calls: How many calls the plain recipe has that the others are compared with.
         prices: Of tokens, for what the recipes cost.

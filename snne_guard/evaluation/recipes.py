@@ -114,7 +114,7 @@ class RecipeTable:
         """Return what the recipes are worth, None where there is nothing to compare.
 
         Args:
-            draws: Bootstrap draws behind the 90 % intervals.
+            draws: Bootstrap draws behind the 90% intervals.
         """
         if len(set(self._correct)) <= 1:
             return None

@@ -43,7 +43,7 @@ class MethodResult:
         name: What ran, as ``dse[exact]``.
         white_box: Whether it needs what only the model's owner can see.
         metrics: ``auroc`` (where answers are right or wrong), ``auarc``, ``prr`` and
-            ``prr_normalised`` with 90 % intervals over draws of the questions.
+            ``prr_normalised`` with 90% intervals over draws of the questions.
         differences: The same less those of the first method, on the same draws; empty
             for the first.
     """

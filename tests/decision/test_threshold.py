@@ -31,20 +31,20 @@ def test_a_certified_one_counts_the_answers_below_it() -> None:
     assert found.certified
     assert (found.n_labels, found.n_accepted) == (200, below.sum())
     assert found.n_wrong == (below & ~correct).sum()
-    assert f"({100 * below.mean():.3g} %)" in found.statement
+    assert f"({100 * below.mean():.3g}%)" in found.statement
     assert found.n_wrong / found.n_accepted < 0.2
 
 
 def test_the_statements_are_sentences_with_numbers() -> None:
     assert CERTIFIED.statement == (
-        "With 90 % confidence, at most 10 % of the accepted answers are wrong. Answers "
-        "with u <= 0.4 are accepted: 120 of the 300 graded ones (40 %), of which 5 "
+        "With 90% confidence, at most 10% of the accepted answers are wrong. Answers "
+        "with u <= 0.4 are accepted: 120 of the 300 graded ones (40%), of which 5 "
         "were wrong."
     )
     few = Threshold.for_error_rate(*answers(100), alpha=0.01)
     assert (few.status, few.value, few.labels_needed) == ("too_few_labels", -1.0, 231)
     assert few.statement == (
-        "Nothing is accepted: 100 labels are too few to promise an error rate of 1 %. "
+        "Nothing is accepted: 100 labels are too few to promise an error rate of 1%. "
         "Grade at least 231 answers."
     )
 
@@ -57,7 +57,7 @@ def test_an_infeasible_rate_says_what_would_be_feasible() -> None:
     assert best is not None
     assert Threshold.for_error_rate(u, correct, alpha=best).certified
     assert not Threshold.for_error_rate(u, correct, alpha=best - 0.01).certified
-    assert f"They would have allowed {100 * best:.3g} %" in found.statement
+    assert f"They would have allowed {100 * best:.3g}%" in found.statement
 
 
 def test_the_order_of_the_answers_does_not_matter() -> None:
@@ -85,7 +85,7 @@ def test_a_coverage_is_the_smallest_u_that_accepts_the_share() -> None:
     assert [one.n_accepted for one in found] == [1, 3, 3, 4]
     assert not found[0].certified
     assert found[0].statement == (
-        "Answers with u <= 0.1 are accepted, 20 % of the 5 that were scored. Nothing "
+        "Answers with u <= 0.1 are accepted, 20% of the 5 that were scored. Nothing "
         "is promised about errors."
     )
     with pytest.raises(InputError, match=r"scores for 80\.0% .* got 50\.0%"):

@@ -26,7 +26,7 @@ RECORD = "'decision': '(accept|refuse)'"
 SCORED = (r"^1 0\.00$", r"^2 1\.00$")
 SHOWN = {
     "agent.py": (r"decision unscored, reasons \['tool_calls'\]", "tool runs: 1"),
-    "calibrated.py": ("With 90 % confidence", REFUSAL),
+    "calibrated.py": ("With 90% confidence", REFUSAL),
     "chain.py": ("Au", REFUSAL),
     "openai_client.py": ("'decision': 'accept'", "'decision': 'refuse'"),
     "rag.py": ("sources: library.txt", "searches: 1", "replies compared: 5"),

@@ -174,7 +174,7 @@ def test_it_shows_the_calls_as_numbers(
     assert first[2:] == [*told, "snne-000003"]
     dashes = ["measured", UNKNOWN, UNKNOWN, "0.00", "0", "0", UNKNOWN, "other", ""]
     assert second[1:] == [*dashes, "snne-000004"]
-    for text in ("50.0 %", "0.00 / 0.83", "refuse 1", "accepted up to: strict 0.350"):
+    for text in ("50.0%", "0.00 / 0.83", "refuse 1", "accepted up to: strict 0.350"):
         browser.shows(text)
     minutes = browser.ask("document.getElementById('minutes').ariaLabel")
     assert "1 refuse" in minutes
